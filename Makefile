@@ -1,0 +1,28 @@
+# One command checks everything: `make check`. PYTHON names the interpreter that has the tools.
+PYTHON ?= python
+
+.PHONY: check format lint types contracts test lock
+
+check: lint types contracts test
+
+format:  ## rewrite the code in the one format
+	$(PYTHON) -m ruff format .
+	$(PYTHON) -m ruff check --fix .
+
+lint:
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m ruff check .
+
+types:
+	$(PYTHON) -m pyright --pythonpath "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
+
+contracts:
+	$(PYTHON) -c "from importlinter.cli import lint_imports_command as main; main()" --no-cache
+
+test:
+	$(PYTHON) -m pytest -n auto
+
+lock:  ## pin everything that the checks use; needs uv
+	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --custom-compile-command "make lock" \
+	  --output-file requirements.lock

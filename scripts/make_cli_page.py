@@ -1,0 +1,42 @@
+"""Write docs/cli.md from the commands' own help: `python scripts/make_cli_page.py`."""
+
+import os
+from pathlib import Path
+
+import click
+
+PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
+HEAD = """# The command line
+
+What the commands say of themselves; `python scripts/make_cli_page.py` writes this page.
+
+`ragstone` and `python -m ragstone` are the same. Without a command it is `run`.
+After `-m`, several words are several metrics: `-m hit recall`.
+"""
+
+
+def page() -> str:
+    """Return the page: the help of the group and of every command."""
+    os.environ["NO_COLOR"] = "1"
+    from ragstone.cli import COMMANDS, ragstone
+
+    names = ["-h", "--help"]
+    context = click.Context(
+        ragstone, info_name="ragstone", max_content_width=80, help_option_names=names
+    )
+    parts = [HEAD, _block("ragstone", ragstone.get_help(context))]
+    for name in COMMANDS:
+        command = ragstone.get_command(context, name)
+        assert command is not None
+        inner = click.Context(command, info_name=name, parent=context, max_content_width=80)
+        parts.append(_block(f"ragstone {name}", command.get_help(inner)))
+    return "\n".join(parts)
+
+
+def _block(title: str, text: str) -> str:
+    lines = "\n".join(line.rstrip() for line in text.splitlines())
+    return f"## {title}\n\n```\n{lines}\n```\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Run the README's set-up commands as a newcomer would: fresh clone, fresh venv, empty HOME.
+set -euo pipefail
+repo=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/home"
+git clone --quiet "$repo" "$work/clone"
+cd "$work/clone"
+
+# the first two blocks of shell in the README: the demo, and the tests
+mapfile -t commands < <(awk '/^```sh$/ {inside = 1; next} /^```$/ {inside = 0} inside' README.md | head -n 2)
+for command in "${commands[@]}"; do
+  echo "== $command"
+  start=$SECONDS
+  env HOME="$work/home" PATH="$(dirname "$(command -v python3)"):/usr/bin:/bin" bash -c "$command"
+  echo "== took $((SECONDS - start)) s"
+done
+ls -l results

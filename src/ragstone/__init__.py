@@ -1,0 +1,73 @@
+"""ragstone evaluates RAG systems, and says how far its own numbers can be trusted.
+
+A metric asks questions about a sample; a judge answers; a question is a value, so it is asked
+once; a score is arithmetic on the answers; a run is the record of it all.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ragstone.claims import Claim, Evidence, Label, Verdict
+    from ragstone.datasets import load
+    from ragstone.errors import RagstoneError, UsageError
+    from ragstone.evaluation import evaluate, evaluate_async
+    from ragstone.judges.base import Judge
+    from ragstone.metrics import ClaimMetric, Metric, RankingMetric, get, register
+    from ragstone.run import Row, Run
+    from ragstone.samples import Context, Sample
+    from ragstone.scores import Score
+    from ragstone.targets.base import Target
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Claim",
+    "ClaimMetric",
+    "Context",
+    "Evidence",
+    "Judge",
+    "Label",
+    "Metric",
+    "RagstoneError",
+    "RankingMetric",
+    "Row",
+    "Run",
+    "Sample",
+    "Score",
+    "Target",
+    "UsageError",
+    "Verdict",
+    "__version__",
+    "evaluate",
+    "evaluate_async",
+    "get",
+    "load",
+    "register",
+]
+
+_HOMES = {
+    "claims": ("Claim", "Evidence", "Label", "Verdict"),
+    "datasets": ("load",),
+    "errors": ("RagstoneError", "UsageError"),
+    "evaluation": ("evaluate", "evaluate_async"),
+    "judges.base": ("Judge",),
+    "metrics": ("ClaimMetric", "Metric", "RankingMetric", "get", "register"),
+    "run": ("Row", "Run"),
+    "samples": ("Context", "Sample"),
+    "scores": ("Score",),
+    "targets.base": ("Target",),
+}
+
+
+def __getattr__(name: str) -> object:
+    for home, names in _HOMES.items():
+        if name in names:
+            found: object = getattr(import_module(f"ragstone.{home}"), name)
+            globals()[name] = found
+            return found
+    raise AttributeError(f"module 'ragstone' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

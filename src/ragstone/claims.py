@@ -1,0 +1,74 @@
+"""Claim, and the Verdict a judge gives on it: label, reason, evidence, confidence."""
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Span = tuple[int, int]
+"""Character offsets (start, end) in a text; the end is exclusive."""
+
+
+class Label(StrEnum):
+    """What the contexts say about a claim."""
+
+    SUPPORTED = "SUPPORTED"
+    PARTIALLY_SUPPORTED = "PARTIALLY_SUPPORTED"
+    CONTRADICTED = "CONTRADICTED"
+    NOT_ENOUGH_INFO = "NOT_ENOUGH_INFO"
+
+
+class Claim(BaseModel):
+    """One statement that can be true or false by itself, with its place in the response."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str
+    span: Span | None = None
+
+
+class Evidence(BaseModel):
+    """The quote a verdict rests on: context number (from 0), character offsets, verified or not."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    context: int = Field(ge=0)
+    start: int | None = None
+    end: int | None = None
+    quote: str
+    verified: bool
+
+
+class Verdict(BaseModel):
+    """A judge's word on one claim; `confidence` is null unless the judge has one (0 to 1)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    label: Label
+    reason: str | None = None
+    evidence: tuple[Evidence, ...] = ()
+    confidence: float | None = Field(default=None, ge=0, le=1)
+
+
+class JudgedClaim(BaseModel):
+    """A claim and the verdict on it, as one line of a report."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str
+    span: Span | None
+    label: Label
+    reason: str | None
+    confidence: float | None
+    evidence: tuple[Evidence, ...]
+
+    @classmethod
+    def of(cls, claim: Claim, verdict: Verdict) -> "JudgedClaim":
+        """Join a claim with its verdict."""
+        return cls(
+            text=claim.text,
+            span=claim.span,
+            label=verdict.label,
+            reason=verdict.reason,
+            confidence=verdict.confidence,
+            evidence=verdict.evidence,
+        )

@@ -1,0 +1,81 @@
+"""The command line: it parses, calls and prints. One file a command, loaded when it is needed."""
+
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from types import MappingProxyType
+
+import click
+
+from ragstone.cli.arguments import completed
+from ragstone.errors import RagstoneError
+
+COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "run": ("ragstone.cli.run", "Evaluate a RAG system, or answers it gave before."),
+        "demo": ("ragstone.cli.demo", "Evaluate the demo RAG system: no key, nothing to start."),
+        "demo-server": ("ragstone.cli.demo_server", "Serve the demo RAG system over HTTP."),
+    }
+)
+"""Command -> the module that holds it as `command`, and its help in a line."""
+
+INTERRUPTED = 130
+
+
+class _Commands(click.Group):
+    """Loads a command's module when the command is called, not when help names it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        found: object = import_module(COMMANDS[cmd_name][0]).command
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Without a command it is `run`: see `ragstone run --help`.",
+)
+@click.version_option(package_name="ragstone", message="%(package)s %(version)s")
+def ragstone() -> None:
+    r"""Evaluate RAG systems, and say how far the numbers can be trusted.
+
+    \b
+    ragstone demo                                    see it work, in a minute
+    ragstone data.xlsx --api-url http://localhost:8000
+    ragstone answers.jsonl -m faithfulness --fail-under faithfulness=0.8
+    """
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code.
+
+    0 fine; 1 a gate failed; 2 usage or input error; 3 too much failed, or a gate with nothing
+    scored; 130 interrupted.
+    """
+    try:
+        code = ragstone.main(completed(sys.argv[1:], COMMANDS), standalone_mode=False)
+    except click.exceptions.Exit as done:
+        code = done.exit_code
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except RagstoneError as error:
+        click.echo(f"Error: {error}", err=True)
+        code = 2
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("Interrupted.", err=True)
+        code = INTERRUPTED
+    sys.exit(code)

@@ -1,0 +1,34 @@
+"""The command line as typed, made the one that click reads: `run` and repeated `-m` filled in."""
+
+import re
+from collections.abc import Container, Iterator, Sequence
+from pathlib import Path
+
+_METRIC = re.compile(r"[a-z][a-z0-9_]*(@\d+)?(:[a-z-]+)?(,[a-z_]+=[\w.-]+)*")
+_OF_THE_GROUP = ("-h", "--help", "--version")
+
+
+def completed(given: Sequence[str], commands: Container[str]) -> list[str]:
+    """Return the arguments with the command `run` where none is named, one `-m` a metric.
+
+    `-m hit recall` becomes `-m hit -m recall`: words after `-m` that look like metric names and
+    are no existing file.
+    """
+    if not given:
+        return ["--help"]
+    named = given[0] in commands or given[0] in _OF_THE_GROUP
+    return list(_one_each(given if named else ["run", *given]))
+
+
+def _one_each(words: Sequence[str]) -> Iterator[str]:
+    flag = ""
+    before = ""
+    for word in words:
+        if before in ("-m", "--metric"):
+            flag = before
+        elif flag and _METRIC.fullmatch(word) and not Path(word).exists():
+            yield flag
+        else:
+            flag = ""
+        yield word
+        before = word

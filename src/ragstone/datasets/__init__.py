@@ -1,0 +1,89 @@
+"""Data sets: rows of a file, or of Python, as Samples, with every problem told at once."""
+
+from collections.abc import Callable, Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+from types import MappingProxyType
+
+from ragstone.datasets import delimited, excel, jsons, yaml_file
+from ragstone.datasets.dataset import Dataset
+from ragstone.datasets.file import File
+from ragstone.datasets.python_data import records_of
+from ragstone.datasets.rows import samples_in
+from ragstone.datasets.table import Table
+from ragstone.errors import UsageError
+from ragstone.plan import Source
+from ragstone.samples import Sample
+
+__all__ = ["Dataset", "load", "samples_of"]
+
+WORKBOOKS = (".xlsx", ".xlsm")
+LOADERS: Mapping[str, Callable[[File], Table]] = MappingProxyType(
+    {
+        ".csv": delimited.read,
+        ".tsv": delimited.read,
+        ".json": jsons.read,
+        ".jsonl": jsons.read_lines,
+        ".ndjson": jsons.read_lines,
+        ".yaml": yaml_file.read,
+        ".yml": yaml_file.read,
+    }
+)
+"""Suffix -> what reads such a file; workbooks are read apart, having sheets."""
+
+
+def load(
+    path: str | PathLike[str],
+    *,
+    sheet: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    limit: int | None = None,
+) -> Dataset:
+    """Read a file of rows: .xlsx, .xlsm, .csv, .tsv, .json, .jsonl, .ndjson, .yaml or .yml.
+
+    `columns` is our field -> the file's column, where the names differ; `limit` reads only the
+    first rows, and does not look at the others.
+
+    Raises:
+        UsageError: there is no such file, sheet or column, or ragstone does not read such files.
+        InputError: the file's content is wrong; it holds every problem with its place.
+    """
+    file = File.read(Path(path))
+    table = _table(file, sheet)
+    samples = samples_in(table, file.name, columns=columns or {}, limit=_checked(limit))
+    return Dataset(
+        samples,
+        Source(name=file.name, fingerprint=file.fingerprint, rows=len(samples), notes=table.notes),
+    )
+
+
+def samples_of(
+    records: Iterable[Sample | Mapping[str, object]], *, name: str = "samples"
+) -> Dataset:
+    """Take rows that are in Python already; a mapping is read as an object of a JSON file is.
+
+    Values may be NumPy's, and a value that is NaN is missing, as in the rows of a pandas frame.
+
+    Raises:
+        InputError: the rows are wrong; it holds every problem, rows being counted from 1.
+    """
+    table = Table(list(records_of(records)))
+    samples = samples_in(table, name, columns={}, limit=None)
+    return Dataset(samples, Source(name=name, rows=len(samples)))
+
+
+def _table(file: File, sheet: str | None) -> Table:
+    if file.suffix in WORKBOOKS:
+        return excel.read(file, sheet=sheet)
+    if file.suffix not in LOADERS:
+        known = ", ".join((*WORKBOOKS, *LOADERS))
+        raise UsageError(f"{file.name}: ragstone reads {known}; save it as one of these")
+    if sheet is not None:
+        raise UsageError(f"{file.name} has no sheets; leave --sheet {sheet} out")
+    return LOADERS[file.suffix](file)
+
+
+def _checked(limit: int | None) -> int | None:
+    if limit is not None and limit < 1:
+        raise UsageError(f"a limit of {limit} rows leaves nothing; it is 1 or more")
+    return limit

@@ -1,0 +1,102 @@
+"""File: a data file's name and bytes, read once; everything else is made from these."""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from hashlib import sha256
+from pathlib import Path
+
+from ragstone.errors import InputError, Problem, UsageError
+
+ZIP = b"PK\x03\x04"
+"""How a zip archive begins, and so every .xlsx."""
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""How an old .xls begins, and an .xlsx with a password."""
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True)
+class File:
+    """A data file: its name without folders, and its bytes."""
+
+    name: str
+    content: bytes
+
+    @classmethod
+    def read(cls, path: Path) -> "File":
+        """Read a file whole.
+
+        Raises:
+            UsageError: there is none, or it cannot be read.
+        """
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder; name a file in it")
+        if not path.is_file():
+            raise UsageError(f"there is no file {path}{_nearest(path)}")
+        try:
+            return cls(path.name, path.read_bytes())
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+
+    @property
+    def suffix(self) -> str:
+        """What the file's name says it is, in lower case, with the dot."""
+        return Path(self.name).suffix.lower()
+
+    @property
+    def fingerprint(self) -> str:
+        """The SHA-256 of the bytes, in hex."""
+        return sha256(self.content).hexdigest()
+
+    def refused(self, seen: str, mend: str = "", *, row: int | None = None) -> InputError:
+        """Return the error that says why nothing of this file can be used."""
+        return InputError(self.name, [Problem(seen, mend, row=row)])
+
+    def checked(self) -> bytes:
+        """Return the bytes of a text file, without a byte order mark.
+
+        Raises:
+            InputError: the file is empty, is a workbook, or is UTF-16.
+        """
+        if self.content.startswith((ZIP, OLE)):
+            raise self.refused("this is a workbook, not text", "give its name the ending .xlsx")
+        if self.content.startswith(_UTF16):
+            raise self.refused("this is UTF-16 text", "save it as UTF-8 (Excel: 'CSV UTF-8')")
+        content = self.content.removeprefix(b"\xef\xbb\xbf")
+        if not content.strip():
+            raise self.refused("the file is empty", "it needs at least one row with a query")
+        return content
+
+    def text(self) -> str:
+        """Return the text of a UTF-8 file, without a byte order mark.
+
+        Raises:
+            InputError: as `checked` does, or for bytes that are not UTF-8, or for a NUL.
+        """
+        content = self.checked()
+        try:
+            text = content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+            raise self.refused(*not_utf8(content[error.start], error.start), row=line) from error
+        if (nul := text.find("\0")) >= 0:
+            line = text.count("\n", 0, nul) + 1
+            raise self.refused("the text holds a NUL", "it may be damaged or UTF-16", row=line)
+        return text
+
+
+def not_utf8(byte: int, place: int) -> tuple[str, str]:
+    """Say what is wrong with a byte at a place (from 0), and what to do."""
+    return (
+        f"byte {place + 1} (0x{byte:02x}) is not UTF-8",
+        "save the file as UTF-8 (Excel: 'CSV UTF-8'; else: iconv -f windows-1252 -t utf-8)",
+    )
+
+
+def _nearest(path: Path) -> str:
+    """Offer the files of the same folder whose names are like the one that is not there."""
+    try:
+        names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
+    except (OSError, ValueError):
+        return ""
+    near = get_close_matches(path.name, names, n=3)
+    return f"; did you mean {' or '.join(repr(name) for name in near)}?" if near else ""

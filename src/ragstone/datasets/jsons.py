@@ -1,0 +1,82 @@
+"""JSON files: .json (RFC 8259) holds a list of objects, .jsonl and .ndjson one object a line."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from ragstone.datasets.file import File, not_utf8
+from ragstone.datasets.literals import parsed_json
+from ragstone.datasets.table import Record, Table, Unreadable
+from ragstone.errors import Problem
+
+ENVELOPES = ("samples", "data", "rows", "tests", "examples")
+"""The names under which an object may hold the list of rows."""
+
+
+def read(file: File) -> Table:
+    """Return the objects of a JSON file, numbered from 1 in their order.
+
+    Raises:
+        InputError: the file is no JSON, or holds no list of rows.
+    """
+    text = file.text()
+    try:
+        value = parsed_json(text)
+    except json.JSONDecodeError as error:
+        mend = "if it has one object a line, name it .jsonl" if error.msg == "Extra data" else ""
+        seen = f"this is no JSON: {error.msg} (column {error.colno})"
+        raise file.refused(seen, mend, row=error.lineno) from error
+    except ValueError as error:
+        raise file.refused(f"this JSON cannot be read: {error}") from error
+    items, notes = rows_in(value, file)
+    return Table([Record.of(row, item) for row, item in enumerate(items, 1)], notes=notes)
+
+
+def read_lines(file: File) -> Table:
+    """Return the objects of a JSON Lines file, numbered by line; blank lines are no rows.
+
+    Raises:
+        InputError: the file is empty or is no text; a bad line is told with all others.
+    """
+    return Table(_lines(file.checked()))
+
+
+def rows_in(value: object, file: File) -> tuple[list[object], tuple[str, ...]]:
+    """Return the list of rows in a file's value, and a note on what lies beside it.
+
+    Raises:
+        InputError: the value is neither a list nor an object with one under a known name.
+    """
+    if isinstance(value, list):
+        return cast("list[object]", value), ()
+    expected = f"write a list of objects, or an object with one under {', '.join(ENVELOPES)}"
+    if not isinstance(value, Mapping):
+        raise file.refused(f"the file holds a {type(value).__name__}, not a list", expected)
+    parts = cast("Mapping[object, object]", value)
+    names = [name for name in ENVELOPES if isinstance(parts.get(name), list | Unreadable)]
+    if len(names) != 1:
+        seen = ", ".join(repr(name) for name in list(parts)[:12]) or "nothing"
+        what = f"lists under {' and '.join(names)}" if names else f"no list of rows but {seen}"
+        raise file.refused(f"the file's object holds {what}", expected)
+    rows = parts[names[0]]
+    if isinstance(rows, Unreadable):
+        raise file.refused(rows.seen, expected)
+    beside = ", ".join(str(name) for name in parts if name != names[0])
+    notes = (f"beside the rows, left out: {beside}",) if beside else ()
+    return cast("list[object]", rows), notes
+
+
+def _lines(content: bytes) -> Iterator[Record | Problem]:
+    # Split before decoding: a line of JSON may hold U+2028, at which Python would split text.
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            yield Record.of(number, parsed_json(line.decode("utf-8")))
+        except UnicodeDecodeError as error:
+            seen, mend = not_utf8(line[error.start], error.start)
+            yield Problem(seen, mend, row=number)
+        except json.JSONDecodeError as error:
+            yield Problem(f"this is no JSON: {error.msg} (column {error.colno})", row=number)
+        except ValueError as error:
+            yield Problem(f"this JSON cannot be read: {error}", row=number)

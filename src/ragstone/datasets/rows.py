@@ -1,0 +1,170 @@
+"""From rows with places to Samples, gathering every problem on the way."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from itertools import chain, islice
+from types import MappingProxyType
+from typing import TypeVar
+
+from ragstone.datasets import cells
+from ragstone.datasets.columns import Layout, doubts
+from ragstone.datasets.contexts import contexts, ranking
+from ragstone.datasets.document_ids import relevance
+from ragstone.datasets.table import Record, Table
+from ragstone.errors import InputError, Problem
+from ragstone.samples import Sample
+
+T = TypeVar("T")
+
+READERS: Mapping[str, Callable[[cells.Plain], object]] = MappingProxyType(
+    {
+        "id": cells.sample_id,
+        "query": cells.query,
+        "response": cells.text,
+        "contexts": contexts,
+        "ranking": ranking,
+        "reference": cells.text,
+        "reference_claims": cells.claims,
+        "relevance": relevance,
+    }
+)
+"""Field of a Sample -> what reads its value; `tags` are read apart, being many columns."""
+
+
+def samples_in(
+    table: Table, file: str, *, columns: Mapping[str, str], limit: int | None
+) -> tuple[Sample, ...]:
+    """Return the first `limit` rows of a table as Samples; `columns` is our field -> its column.
+
+    Raises:
+        InputError: all that is wrong with these rows; `file` is what the message calls the table.
+        UsageError: `columns` names what is not there.
+    """
+    found = list(islice(table.records, limit))
+    problems = [problem for problem in found if isinstance(problem, Problem)]
+    records = [record for record in found if isinstance(record, Record)]
+    rows = [row for row in found if not isinstance(row, Problem)]
+    samples: list[Sample] = []
+    if not found:
+        problems.append(Problem("there are no rows", "it needs at least one with a query"))
+    elif rows:
+        names, unsound = _columns(table, records)
+        layout = Layout.of(names, columns)
+        problems += unsound or (doubts(layout, names) if records else [])
+        samples, faults = _samples(rows, layout)
+        problems += faults
+    if problems:
+        placed = [replace(problem, sheet=table.sheet) for problem in problems]
+        raise InputError(file, sorted(placed, key=lambda problem: problem.row or 0))
+    return tuple(samples)
+
+
+def _repeated(ids: Iterable[tuple[int, str]]) -> list[Problem]:
+    """Return a problem for each id, given with its row, that came before."""
+    first: dict[str, int] = {}
+    problems: list[Problem] = []
+    for row, name in ids:
+        if name in first:
+            seen = f"the id {name!r} is that of row {first[name]} too"
+            mend = "give every row an id of its own"
+            problems.append(Problem(seen, mend, row=row, sample_id=name))
+        first.setdefault(name, row)
+    return problems
+
+
+def _columns(table: Table, records: Iterable[Record]) -> tuple[tuple[str, ...], list[Problem]]:
+    """Return the columns' names, without those that no store could hold, and what is wrong there.
+
+    Where each record names its own values, these are the names of all together.
+    """
+    found = chain.from_iterable(record.values for record in records)
+    names: list[str] = []
+    problems: list[Problem] = []
+    for name in table.columns if table.columns is not None else dict.fromkeys(found):
+        try:
+            cells.plain(name)
+            names.append(name)
+        except ValueError as error:
+            problems.append(Problem(f"the column {name!a}: {error}"))
+    return tuple(names), problems
+
+
+def _samples(rows: Iterable[Record | Sample], layout: Layout) -> tuple[list[Sample], list[Problem]]:
+    samples: list[Sample] = []
+    problems: list[Problem] = []
+    ids: list[tuple[int, str]] = []
+    for number, record in enumerate(rows, 1):
+        if isinstance(record, Sample):
+            samples.append(record)
+            ids.append((number, record.id))
+            continue
+        row = _Row(record, layout)
+        if (sample := row.sample(str(number))) is not None:
+            samples.append(sample)
+        problems += row.problems
+        ids.append((record.row, row.id or str(number)))
+    return samples, problems + _repeated(ids)
+
+
+class _Row:
+    """One record on its way to a Sample.
+
+    Attributes:
+        problems: grows as its values are read.
+        id: the one it has in the file, once that was read.
+    """
+
+    def __init__(self, record: Record, layout: Layout) -> None:
+        self.problems: list[Problem] = []
+        self._record = record
+        self._layout = layout
+        self.id: str | None = None
+
+    def sample(self, number: str) -> Sample | None:
+        """Return the Sample, with its number as its id if it has none; None if it has problems."""
+        fields: dict[str, object] = {}
+        for field, reader in READERS.items():
+            column = self._layout.fields.get(field)
+            if column is None or (value := self._read(column, reader)) is None:
+                continue
+            fields[field] = value
+            if field == "id":
+                self.id = str(value)
+        self._refuse_conversations()
+        tags = self._tags()
+        query = self._layout.fields.get("query")
+        if query is not None and self._record.values.get(query) is None:
+            self._wrong(query, "there is no query; fill it in, or delete the row")
+        if self.problems or query is None:
+            return None
+        return Sample.model_validate({"id": number, **fields, "tags": tags})
+
+    def _read(self, column: str, reader: Callable[[cells.Plain], T]) -> T | None:
+        """Return what a reader makes of a value; None if it is missing or cannot be read."""
+        try:
+            value = cells.plain(self._record.values.get(column))
+            return None if value is None else reader(value)
+        except ValueError as error:
+            self._wrong(column, str(error))
+            return None
+
+    def _tags(self) -> dict[str, cells.Scalar]:
+        tags: dict[str, cells.Scalar] = {}
+        for column in self._layout.tags:
+            if (value := self._read(column, cells.tag)) is not None:
+                tags[column] = value
+        if (column := self._layout.fields.get("tags")) is None:
+            return tags
+        more = self._read(column, lambda value: cells.tags(value, column)) or {}
+        for name in more.keys() & tags.keys():
+            if more[name] != tags[name]:
+                self._wrong(column, f"the tag {name!r} is also a column, with another value")
+        return tags | more
+
+    def _refuse_conversations(self) -> None:
+        for column in self._layout.conversations:
+            if self._read(column, lambda turns: turns) not in (None, "", [], {}):
+                self._wrong(column, cells.SEVERAL_TURNS)
+
+    def _wrong(self, column: str, seen: str) -> None:
+        self.problems.append(Problem(seen, row=self._record.row, column=column, sample_id=self.id))

@@ -1,0 +1,1 @@
+"""A small real RAG service over a smartphone-support corpus, and the data to evaluate it with."""

@@ -1,0 +1,125 @@
+"""Every exception of ragstone, and why an answer is missing.
+
+    RagstoneError
+    ├── UsageError                what was asked cannot be done: exit code 2
+    │   ├── InputError            a file's content is wrong; carries every problem found in it
+    │   ├── UnknownName           a metric, judge or policy of that name does not exist
+    │   └── TargetError           the RAG system under test cannot be asked at all
+    ├── QuestionNotSupported      this judge does not take that kind of question
+    └── CallError                 one call was not answered: becomes a failed score, never a number
+        └── JudgeError            by the judge
+
+One more stands beside the noun it carries: `run.Interrupted`, a KeyboardInterrupt.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # the cheapest module of the house: it does not load pydantic
+    from pydantic import ValidationError
+
+
+class Cause(StrEnum):
+    """Why a question that arose was not answered."""
+
+    REFUSAL = "refusal"
+    TRUNCATED = "truncated"
+    MALFORMED = "malformed"
+    COUNT_MISMATCH = "count_mismatch"
+    TIMEOUT = "timeout"
+    RATE_LIMITED = "rate_limited"
+    UNREACHABLE = "unreachable"
+    BUDGET = "budget"
+
+
+class RagstoneError(Exception):
+    """Anything that ragstone itself says went wrong."""
+
+
+class UsageError(RagstoneError):
+    """What was asked cannot be done; the message says what was seen and what to do."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong with a file: where it stands, what was seen, and what to do."""
+
+    seen: str
+    mend: str = ""
+    sheet: str | None = None
+    row: int | None = None
+    column: str | None = None
+    sample_id: str | None = None
+
+    def __str__(self) -> str:
+        places = (
+            ("sheet", self.sheet),
+            ("row", self.row),
+            ("column", self.column),
+            ("sample", self.sample_id),
+        )
+        where = ", ".join(f"{name} {place}" for name, place in places if place is not None)
+        what = f"{where}: {self.seen}" if where else self.seen
+        return f"{what}; {self.mend}" if self.mend else what
+
+
+class InputError(UsageError):
+    """A file's content is wrong; `problems` holds everything found, not the first."""
+
+    shown = 20
+
+    def __init__(self, file: str, problems: Sequence[Problem]) -> None:
+        self.file = file
+        self.problems = tuple(problems)
+        lines = [f"  {problem}" for problem in self.problems[: self.shown]]
+        if (more := len(self.problems) - self.shown) > 0:
+            lines.append(f"  ... and {more} more")
+        count = f"{len(self.problems)} problem" + ("s" if len(self.problems) != 1 else "")
+        super().__init__("\n".join([f"{file}: {count}", *lines]))
+
+
+class UnknownName(UsageError):
+    """A name stands for nothing; the message offers the nearest right ones."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        near = get_close_matches(name, names, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
+        super().__init__(f"there is no {kind} named {name!r}; {hint}")
+
+
+class TargetError(UsageError):
+    """The RAG system under test cannot be asked at all, so no row was tried."""
+
+
+class QuestionNotSupported(RagstoneError):
+    """A judge was asked a kind of question that it does not take."""
+
+
+class CallError(RagstoneError):
+    """One call was not answered; `cause` is the class of reason, the message the details.
+
+    `status` is the HTTP status of the reply, where one came.
+    """
+
+    def __init__(self, cause: Cause, message: str, *, status: int | None = None) -> None:
+        self.cause = cause
+        self.status = status
+        super().__init__(message)
+
+
+class JudgeError(CallError):
+    """The judge did not answer one question."""
+
+
+def faults(error: "ValidationError") -> str:
+    """Return what a value was refused for, in one line: where, why, and what was seen."""
+    told: list[str] = []
+    for fault in error.errors(include_url=False):
+        place = ".".join(map(str, fault["loc"]))
+        why = f"{fault['msg']}, got {fault['input']!r:.80}"
+        told.append(f"{place}: {why}" if place else why)
+    return "; ".join(told)

@@ -1,0 +1,250 @@
+"""The only HTTP client: one session, retries, Retry-After, spacing, one table of foreign errors."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from random import uniform
+from time import perf_counter
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+import aiohttp
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
+
+from ragstone.errors import CallError, Cause, UsageError
+from ragstone.workers import Pace
+
+LONGEST_REPLY = 32 * 1024 * 1024
+"""Bytes of a reply that are read at most, so that a broken server cannot fill the memory."""
+LONGEST_WAIT = 120.0
+"""Seconds that Retry-After is obeyed for at most."""
+FIRST_BACKOFF, LONGEST_BACKOFF = 0.5, 30.0
+
+_CERTIFICATE = "its TLS certificate was not accepted; a target's file may say `verify_tls: false`"
+
+_FOREIGN: tuple[tuple[type[Exception], Cause, bool, str], ...] = (
+    (TimeoutError, Cause.TIMEOUT, False, "no reply within {timeout:g} s; --timeout gives it more"),
+    (aiohttp.ClientConnectorCertificateError, Cause.UNREACHABLE, False, _CERTIFICATE),
+    (aiohttp.ClientSSLError, Cause.UNREACHABLE, False, "it does not speak TLS (https) there"),
+    (aiohttp.ClientProxyConnectionError, Cause.UNREACHABLE, True, "the proxy is not reachable"),
+    (aiohttp.ClientHttpProxyError, Cause.UNREACHABLE, True, "the proxy answered {error}"),
+    (aiohttp.ClientConnectorDNSError, Cause.UNREACHABLE, True, "its host name is not known"),
+    (aiohttp.ClientConnectorError, Cause.UNREACHABLE, True, "nothing accepts connections there"),
+    (aiohttp.ServerDisconnectedError, Cause.UNREACHABLE, True, "it closed the connection"),
+    (aiohttp.ClientPayloadError, Cause.TRUNCATED, True, "the connection broke within the reply"),
+    (aiohttp.ClientResponseError, Cause.UNREACHABLE, True, "it does not speak HTTP ({error})"),
+    (aiohttp.ClientError, Cause.UNREACHABLE, True, "{error}"),
+    (OSError, Cause.UNREACHABLE, True, "{error}"),
+)
+"""Foreign error -> our cause, whether another try may mend it, and words; the first applies."""
+
+
+class _Transient(CallError):
+    """A failure that another try may mend; `wait` is what the server asked for, in seconds."""
+
+    def __init__(self, cause: Cause, message: str, *, wait: float | None = None) -> None:
+        super().__init__(cause, message)
+        self.wait = wait
+
+
+@dataclass(frozen=True)
+class Connection:
+    """How to reach a server: seconds a call may take, further tries, spacing, TLS and proxy.
+
+    `secrets` are texts that no message may quote from a reply.
+    """
+
+    timeout: float = 30.0
+    retries: int = 3
+    delay: float = 0.0
+    verify_tls: bool = True
+    proxy: str | None = None
+    secrets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class HttpReply:
+    """The body of a 2xx reply, and the ms from its request to its last byte, waits not counted."""
+
+    content: bytes
+    latency_ms: float
+
+
+class Client:
+    """Sends requests over one session; use as `async with Client(connection) as client`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._session: aiohttp.ClientSession | None = None
+        self._pace = Pace(connection.delay)
+
+    async def __aenter__(self) -> Self:
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ssl=self._connection.verify_tls),
+            timeout=aiohttp.ClientTimeout(total=self._connection.timeout),
+            cookie_jar=aiohttp.DummyCookieJar(),  # a cookie would carry one row's chat to the next
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._session:
+            await self._session.close()
+
+    async def send(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: object = None,
+        retries: int | None = None,
+    ) -> HttpReply:
+        """Send one request, with `body` as JSON, and return its 2xx reply.
+
+        Failed connections, 429 and 5xx are tried again with growing waits, as long as
+        Retry-After says where it is given; meanwhile no other request starts. Redirects are not
+        followed: a key in the headers would travel along.
+
+        Raises:
+            CallError: there was no such reply.
+            UsageError: the URL is none, or the server does not accept our key (401, 403).
+        """
+        tries = 1 + (self._connection.retries if retries is None else retries)
+        try:
+            async for attempt in AsyncRetrying(
+                stop=stop_after_attempt(tries),
+                retry=retry_if_exception_type(_Transient),
+                wait=_wait,
+                reraise=True,
+            ):
+                with attempt:
+                    await self._pace.turn()
+                    return await self._once(method, url, headers=headers, body=body)
+        except _Transient as error:
+            after = f" (tried {tries} times)" if tries > 1 else ""
+            raise CallError(error.cause, f"{error}{after}") from None
+        raise AssertionError("a retried call returns or raises")
+
+    async def _once(
+        self, method: str, url: str, *, headers: Mapping[str, str] | None, body: object
+    ) -> HttpReply:
+        assert self._session, "use `async with` before sending"
+        place = f"{method} {public_url(url)}"
+        start = perf_counter()
+        try:
+            async with self._session.request(
+                method,
+                url,
+                headers=headers,
+                json=body,
+                allow_redirects=False,
+                proxy=self._connection.proxy,
+            ) as response:
+                content = await _read(response, place)
+                latency = (perf_counter() - start) * 1000
+                self._check(response, content, place)
+                return HttpReply(content, latency)
+        except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError, UnicodeError) as error:
+            raise UsageError(f"{public_url(url)!r} is no http or https URL") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise _translated(error, place, self._connection.timeout) from error
+        except ValueError as error:  # headers that HTTP forbids, or that contradict the URL
+            raise UsageError(f"{place} cannot be sent: {error}") from error
+
+    def _check(self, response: aiohttp.ClientResponse, content: bytes, place: str) -> None:
+        """Raise what a status other than 2xx means."""
+        status = response.status
+        if 200 <= status < 300:
+            return
+        said = hidden(content[:1000].decode("utf-8", "replace"), self._connection.secrets)
+        message = f"{place} answered {status} {response.reason or ''}".rstrip()
+        message += f": {one_line(said)}" if said.strip() else ""
+        wait = _retry_after(response.headers.get("Retry-After"))
+        if status == 429 and wait is not None and wait > LONGEST_WAIT:
+            raise CallError(Cause.RATE_LIMITED, f"{message} (it asks to wait {wait:.0f} s)")
+        if status == 429 or status >= 500:
+            wait = None if wait is None else min(wait, LONGEST_WAIT)
+            self._pace.hold(wait or 0.0)
+            cause = Cause.RATE_LIMITED if status == 429 else Cause.UNREACHABLE
+            raise _Transient(cause, message, wait=wait)
+        if status in (401, 403):
+            raise UsageError(f"{message}\nThe key or its rights were not accepted; the run stops.")
+        if 300 <= status < 400:
+            to = public_url(response.headers.get("Location", "nowhere"))
+            message += f" (to {hidden(to, self._connection.secrets)}; name that URL instead)"
+        raise CallError(Cause.UNREACHABLE, message, status=status)
+
+
+async def _read(response: aiohttp.ClientResponse, place: str) -> bytes:
+    content = bytearray()
+    async for chunk in response.content.iter_chunked(65536):
+        content += chunk
+        if len(content) > LONGEST_REPLY:
+            size = LONGEST_REPLY // 1024**2
+            raise CallError(Cause.MALFORMED, f"{place}: the reply is longer than {size} MiB")
+    return bytes(content)
+
+
+def _translated(error: Exception, place: str, timeout: float) -> CallError:
+    # the text of a ClientResponseError holds the whole URL, with its key
+    is_reply = isinstance(error, aiohttp.ClientResponseError)
+    said = f"{error.status} {error.message}" if is_reply else str(error)
+    for kind, cause, again, words in _FOREIGN:
+        if isinstance(error, kind):
+            message = f"{place}: {words.format(error=one_line(said), timeout=timeout)}"
+            return _Transient(cause, message) if again else CallError(cause, message)
+    raise error
+
+
+def _retry_after(header: str | None) -> float | None:
+    """Read Retry-After, in seconds or as a date (RFC 9110, section 10.2.3)."""
+    if header is None:
+        return None
+    try:
+        if header.strip().isdigit():
+            return float(header)
+        return max(0.0, (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _wait(state: RetryCallState) -> float:
+    error = state.outcome.exception() if state.outcome else None
+    if isinstance(error, _Transient) and error.wait is not None:
+        return error.wait
+    backoff = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (state.attempt_number - 1))
+    return uniform(backoff / 2, backoff)  # noqa: S311 - spreads retries, guards nothing
+
+
+def public_url(url: str) -> str:
+    """Return the URL without its query, its user and password: what a message may show."""
+    head = url.partition("?")[0].partition("#")[0]
+    scheme, slashes, rest = head.partition("://")
+    if not slashes:
+        return head
+    try:
+        _ = urlsplit(head).port
+    except ValueError:  # what stands before the port may be a password: nothing is shown
+        return f"{scheme}://..."
+    host, slash, path = rest.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+
+
+def hidden(text: str, secrets: Iterable[str]) -> str:
+    """Return the text with every secret in it blotted out, the longest first."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, "[hidden]")
+    return text
+
+
+def one_line(text: str) -> str:
+    """Return a text as one line of at most 200 characters: what a message may quote."""
+    line = " ".join(text[:1000].split())
+    return line if len(line) <= 200 else f"{line[:199]}…"

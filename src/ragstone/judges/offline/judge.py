@@ -1,0 +1,46 @@
+"""OfflineJudge: answers the claim questions by comparing words."""
+
+from typing import TypeVar
+
+from ragstone.errors import QuestionNotSupported
+from ragstone.judges.base import Judge
+from ragstone.judges.offline.extraction import extract_claims
+from ragstone.judges.offline.verdicts import verify_claims
+from ragstone.questions import ExtractClaims, Question, Reply, Usage, VerifyClaims
+
+T = TypeVar("T")
+
+
+class OfflineJudge(Judge):
+    """Compares words; needs no model, key or network, and the same question has one answer.
+
+    A claim is SUPPORTED where enough of its words stand together in a context, CONTRADICTED where
+    a number, date, negation, opposite or name differs there, else NOT_ENOUGH_INFO. The confidence
+    orders verdicts; it is not calibrated: 0.9 does not mean right nine times in ten. What has the
+    same meaning in other words is missed, and what has another meaning in the same words passes.
+    """
+
+    name = "offline"
+    description = (
+        "a word-level baseline: it compares words, numbers, dates, negations and names with the "
+        "contexts; not a reader; it misses paraphrase and inference, and its confidence is "
+        "uncalibrated"
+    )
+    kinds = frozenset({ExtractClaims.kind, VerifyClaims.kind})
+
+    async def answer(self, question: Question[T]) -> Reply[T]:
+        """Answer one question at once, without waiting.
+
+        Raises:
+            QuestionNotSupported: the question is neither for claims nor for verdicts on claims.
+        """
+        return question.reply(self._value(question), Usage(calls=1))
+
+    def _value(self, question: Question[T]) -> object:
+        if isinstance(question, ExtractClaims):
+            return extract_claims(question.response)
+        if isinstance(question, VerifyClaims):
+            return verify_claims(question.claims, question.contexts)
+        raise QuestionNotSupported(
+            f"the judge {self.name} only finds and verifies claims; {question.kind} needs a model"
+        )

@@ -1,0 +1,229 @@
+"""Quantity: a number that a text states, with what it counts, however the two are written."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TypeVar
+
+from ragstone.judges.offline.spelled_numbers import SPELLED
+from ragstone.judges.offline.units import TIMES, UNITS, Unit
+from ragstone.judges.offline.words import MARKS, fold, likeness
+
+V = TypeVar("V")
+
+_NUMBER = re.compile(
+    r"""(?<![A-Za-z\u00c0-\u024f\u0370-\u04ff\d\#_])  # not inside IP68 or #12
+    (?<![A-Za-z\u00c0-\u024f]-)(?<!\d\d\d\d[-–/])  # nor the second half of HX-200 or 2018-19
+    (?P<money>[$€£¥₹₽₩฿]\s?)?(?P<sign>(?<![\w.,)])[-−])?
+    (?P<digits>\d{1,30}(?:[.,'’٫٬\u00a0\u202f ]\d{3}(?!\d))*+(?:[.,٫]\d{1,12})?)
+    (?:\s?(?:(?P<range>[-–—~〜]|to\b|bis\b|à\b|až\b|до\b|a\b)\s?(?=\d)))?""",
+    re.VERBOSE,
+)
+MOST = 20_000
+"""Figures of each kind that are read in one text, so that a table of a million ends soon."""
+LONGEST_RANGE = 3
+"""How many numbers in a row wait for the unit of the last."""
+_CLOCK = re.compile(
+    r"(?<![\d:.])(\d{1,2})[:h](\d{2})(?![\d:])|(?<![\d:.,])(\d{1,2})\s?(?=[ap]\.?m\b)"
+)
+_AFTERNOON = re.compile(r"\s?([ap])\.?\s?m\b", re.IGNORECASE)
+_UNIT = re.compile(
+    r"[\s\u00a0-]?(°\s?[CFcf]\b|[%％٪°℃℉$€£¥￥₹₽₫₩฿]"
+    rf"|[^\W\d_](?:[^\W\d_]|[{MARKS}]){{0,24}}+(?:/[^\W\d_]{{1,4}}\b)?)"
+)
+_SPELLED_WORD = re.compile(r"[^\W\d_]{2,24}")
+_CITATION = re.compile(r"\[\d{1,3}(?:[,;–-]\s?\d{1,3})*\]")
+_LETTERS = frozenset("GMST")
+"""Single capitals that make a name of a number, as in 5G, and no amount."""
+_GLUED = re.compile(r"[A-Za-z]")
+_DECADE = re.compile(r"[12]\d\d0['’]?s\b")
+_TENS_AND = re.compile(r"\s?-?\s?(?P<one>[^\W\d_]{2,12})\b")
+_PER_CENT = re.compile(r"\s(?:por|per|pour|за)\s(?:cent\w*|ciento)\b|\sphần trăm\b|\sper cent\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number and what it counts.
+
+    Attributes:
+        readings: the values it can stand for; 1,234 may be 1234 or 1.234.
+        dimension: what is measured, "" for a bare number.
+        noun: the folded word after a bare number, "" where none follows.
+        before: the folded word before it.
+        start: where it begins in its text, in characters.
+        end: where it and its unit end; exclusive.
+        shown: as the text writes it.
+    """
+
+    readings: frozenset[float]
+    dimension: str
+    noun: str
+    before: str
+    start: int
+    end: int
+    shown: str
+
+    def is_covered_by(self, other: "Quantity") -> bool:
+        """Tell whether the other may state the same amount (half a percent apart at most)."""
+        same = self.dimension == other.dimension or "" in (self.dimension, other.dimension)
+        return same and any(
+            abs(mine - theirs) <= 0.005 * max(abs(mine), abs(theirs))
+            for mine in self.readings
+            for theirs in other.readings
+        )
+
+    def differs_from(self, other: "Quantity") -> bool:
+        """Tell whether both count the same thing and the amounts are not equal."""
+        if self.dimension != other.dimension or self.is_covered_by(other):
+            return False
+        if self.dimension:
+            return True
+        if self.noun and other.noun:
+            return likeness(self.noun, other.noun) > 0
+        return bool(self.before) and self.before == other.before
+
+
+def find_quantities(text: str, taken: Sequence[tuple[int, int]] = ()) -> tuple[Quantity, ...]:
+    """Return the quantities of a text in order, outside the places that are already taken."""
+    busy = sorted([*taken, *(match.span() for match in islice(_CITATION.finditer(text), MOST))])
+    ends = [end for _, end in busy]
+    found: list[Quantity] = []
+    for quantity in sorted((*_clocks(text), *_ranged(text), *_spelled(text)), key=_place):
+        after = bisect_right(ends, quantity.start)  # the first place that ends beyond our start
+        is_free = after == len(busy) or busy[after][0] >= quantity.end
+        if is_free and (not found or quantity.start >= found[-1].end):
+            found.append(quantity)
+    return tuple(found)
+
+
+def _place(quantity: Quantity) -> tuple[int, int]:
+    return quantity.start, -quantity.end
+
+
+def _clocks(text: str) -> Iterator[Quantity]:
+    for match in islice(_CLOCK.finditer(text), MOST):
+        hour, minute = int(match[1] or match[3]), int(match[2] or 0)
+        half = _AFTERNOON.match(text, match.end())
+        end = half.end() if half else match.end()
+        if half:
+            hour = hour % 12 + 12 * (half[1].lower() == "p")
+        if hour <= 24 and minute < 60:
+            value = frozenset({60.0 * hour + minute})
+            yield Quantity(value, "clock", "", "", match.start(), end, text[match.start() : end])
+
+
+def _ranged(text: str) -> Iterator[Quantity]:
+    """Yield the numbers in digits; the first of a range takes the unit of the second."""
+    waiting: list[re.Match[str]] = []
+    for match in islice(_NUMBER.finditer(text), MOST):
+        if _is_name(text, match):
+            continue
+        if match["range"] and len(waiting) < LONGEST_RANGE:
+            waiting.append(match)
+            continue
+        for earlier in waiting:
+            own = _quantity(text, earlier, match.end("digits"))
+            yield replace(own, end=earlier.end("digits"))
+        yield _quantity(text, match, match.end("digits"))
+        waiting = []
+    yield from (_quantity(text, match, match.end("digits")) for match in waiting)
+
+
+def _is_name(text: str, match: re.Match[str]) -> bool:
+    """Tell whether a number is part of a name or names a decade: 5G, the 1980s."""
+    at = match.end("digits")
+    if _DECADE.match(text, match.start("digits")):
+        return True
+    is_counted = _lookup(UNITS, text, at) or _lookup(TIMES, text, at)
+    return _GLUED.match(text, at) is not None and is_counted is None
+
+
+def _quantity(text: str, match: re.Match[str], at: int) -> Quantity:
+    """Return the number matched, with the multiplier, unit or noun that stands at `at`."""
+    values = read_number(match["digits"])
+    if match["sign"]:
+        values = frozenset(-value for value in values)
+    return _counted(text, values, match.span("digits"), at, match["money"])
+
+
+def _counted(
+    text: str, values: frozenset[float], span: tuple[int, int], at: int, money: str | None = None
+) -> Quantity:
+    start, end = span
+    by, end = _lookup(TIMES, text, at) or (1.0, max(at, end))
+    if by != 1.0 and text.startswith(". ", end):  # an abbreviation: 3 Mio. Euro
+        end += 1
+    unit, noun = Unit("", 1.0), ""
+    if money:
+        unit = UNITS[fold(money.strip())]
+    elif found := _lookup(UNITS, text, end):
+        unit, end = found
+    elif share := _PER_CENT.match(text, end):
+        unit, end = UNITS["%"], share.end()
+    elif after := _SPELLED_WORD.match(text, end + 1):
+        noun = fold(after[0])
+    before = text[max(0, start - 40) : start].split()
+    return Quantity(
+        frozenset(round(value * by * unit.factor, 9) for value in values),
+        unit.dimension,
+        noun,
+        fold(before[-1]) if before else "",
+        start,
+        end,
+        text[start - len(money or "") : end].strip(),
+    )
+
+
+def _lookup(table: Mapping[str, V], text: str, at: int) -> tuple[V, int] | None:
+    """Return the entry of the table that stands at a place of the text, and where it ends."""
+    match = _UNIT.match(text, at)
+    if not match:
+        return None
+    name = match[1]
+    if name in _LETTERS:
+        return None
+    folded = fold(name).replace(" ", "")
+    if folded in table:
+        return table[folded], match.end()
+    if "/" in name and (head := fold(name.split("/")[0])) in table:
+        return table[head], match.start(1) + len(name.split("/")[0])
+    if not name[0].isascii():  # scripts without spaces: the unit is the beginning of a run
+        for length in range(min(7, len(name)), 0, -1):
+            if (head := fold(name[:length])) in table and head > "\u0e00":
+                return table[head], match.start(1) + length
+    return None
+
+
+def _spelled(text: str) -> Iterator[Quantity]:
+    spelled = (match for match in _SPELLED_WORD.finditer(text) if fold(match[0]) in SPELLED)
+    after = 0
+    for match in islice(spelled, MOST):
+        if match.start() < after:
+            continue
+        value, after = SPELLED[fold(match[0])], match.end()
+        follower = _TENS_AND.match(text, after)
+        one = SPELLED.get(fold(follower["one"]), 10) if follower else 10
+        if follower and value >= 20 and one < 10:
+            value, after = value + one, follower.end()
+        yield _counted(text, frozenset({value}), (match.start(), after), after)
+
+
+def read_number(digits: str) -> frozenset[float]:
+    """Return the values that a number written with points, commas and spaces can stand for."""
+    plain = re.sub(r"[\s'’٬\u00a0\u202f]", "", digits).replace("٫", ".")
+    points, commas = plain.count("."), plain.count(",")
+    if points and commas:
+        decimal = max(plain.rfind("."), plain.rfind(","))
+        whole = re.sub("[.,]", "", plain[:decimal])
+        return frozenset({float(f"{whole}.{plain[decimal + 1 :]}")})
+    if points + commas > 1:
+        return frozenset({float(re.sub("[.,]", "", plain))})
+    if points + commas == 1:
+        whole, part = re.split("[.,]", plain)
+        values = {float(f"{whole}.{part}")}
+        if len(part) == 3 and len(whole) <= 3 and whole.strip("0"):
+            values.add(float(whole + part))
+        return frozenset(values)
+    return frozenset({float(plain)})

@@ -1,0 +1,97 @@
+"""The catalogue: every metric by name, the groups, and what a list of names stands for."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ragstone.errors import UnknownName, UsageError
+from ragstone.metrics.base import FAMILIES, Ask, ClaimMetric, Metric, RankingMetric
+from ragstone.metrics.f1 import F1
+from ragstone.metrics.faithfulness import Faithfulness
+from ragstone.metrics.hit import Hit
+from ragstone.metrics.mrr import MRR
+from ragstone.metrics.planned import NEEDS_LLM, PLANNED
+from ragstone.metrics.precision import Precision
+from ragstone.metrics.recall import Recall
+from ragstone.metrics.registry import get, register, registered
+from ragstone.policies import get_policy
+from ragstone.scores import MetricInfo
+
+__all__ = [
+    "F1",
+    "GROUPS",
+    "MRR",
+    "Ask",
+    "ClaimMetric",
+    "Faithfulness",
+    "Hit",
+    "Metric",
+    "Precision",
+    "RankingMetric",
+    "Recall",
+    "Selection",
+    "catalogue",
+    "get",
+    "register",
+    "select",
+]
+
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "all": FAMILIES,
+    "all_retrieval": ("retrieval",),
+    "all_generation": ("generation",),
+}
+"""Group name -> the families it stands for."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The metrics that a list of names stands for, and those that cannot run, with the reason."""
+
+    metrics: tuple[Metric, ...]
+    not_run: Mapping[str, str]
+
+
+def catalogue() -> Mapping[str, MetricInfo]:
+    """Describe every metric, built and planned, by name: ranking metrics first."""
+    infos = {name: cls.info() for name, cls in registered().items()} | _planned()
+    return dict(sorted(infos.items(), key=lambda item: FAMILIES.index(item[1].family)))
+
+
+def _planned() -> dict[str, MetricInfo]:
+    """Return the planned metrics; one that somebody has built is planned no more."""
+    return {name: info for name, info in PLANNED.items() if name not in registered()}
+
+
+def select(names: Sequence[str], *, k: int, policy: str) -> Selection:
+    """Read metric and group names; `k` and `policy` fill what a name does not say.
+
+    A metric that is named twice is there once, at its first place.
+
+    Raises:
+        UnknownName: a name is no metric and no group.
+        UsageError: a metric that is not built yet is asked for by name.
+    """
+    known, planned = catalogue(), _planned()
+    get_policy(policy)
+    asked: list[str] = []
+    not_run: dict[str, str] = {}
+    for name in names:
+        if name not in GROUPS:
+            asked.append(name)
+            continue
+        for info in known.values():
+            if info.family in GROUPS[name]:
+                (
+                    not_run.setdefault(info.name, NEEDS_LLM)
+                    if info.name in planned
+                    else asked.append(info.name)
+                )
+    for name in asked:
+        bare = re.split("[@:,]", name, maxsplit=1)[0]
+        if bare in planned:
+            raise UsageError(f"{name} {NEEDS_LLM}, and this version has none; leave it out")
+        if bare not in known:
+            raise UnknownName("metric", bare, [*known, *GROUPS])
+    found = {str(metric): metric for metric in (get(name, k=k, policy=policy) for name in asked)}
+    return Selection(tuple(found.values()), not_run)

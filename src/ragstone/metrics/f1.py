@@ -1,0 +1,30 @@
+"""F1@K."""
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragstone.metrics.base import Cutoff, RankingMetric
+from ragstone.metrics.registry import register
+from ragstone.rankings import Denominator, Rankings, ratio
+
+
+@register("f1")
+class F1(RankingMetric):
+    """The harmonic mean of Precision@K and Recall@K, a query at a time.
+
+    Formula: 2PR / (P + R); `denominator` is Precision's. Range 0 to 1.
+    1.0: all that is relevant and nothing else. 0.0: nothing relevant was found. Undefined:
+    relevance not known. Source: van Rijsbergen, Information Retrieval (1979), chapter 7.
+    """
+
+    label: ClassVar[str] = "F1@K"
+
+    k: Cutoff = 5
+    denominator: Denominator = "k"
+
+    def values(self, rankings: Rankings) -> NDArray[np.float64]:
+        """Return the harmonic mean, 0 where both are 0."""
+        p, r = rankings.precision(self.k, self.denominator), rankings.recall(self.k)
+        return ratio(2 * p * r, p + r)

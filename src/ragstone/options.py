@@ -1,0 +1,101 @@
+"""Options: what `evaluate` can be told, and the plan, data set, judge and target that it means."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TypedDict
+
+from pydantic import ValidationError
+
+from ragstone.datasets import Dataset, load, samples_of
+from ragstone.errors import UnknownName, UsageError
+from ragstone.gates import Gate
+from ragstone.judges import Judge, get_judge
+from ragstone.metrics import Metric
+from ragstone.plan import Plan
+from ragstone.run import Row
+from ragstone.samples import Sample
+from ragstone.targets import Target, get_target
+
+Data = str | Path | Iterable[Sample | Mapping[str, object]]
+"""A file, or the samples themselves (or mappings of their fields, by any accepted name)."""
+
+
+class Options(TypedDict, total=False):
+    """What `evaluate` can be told; every field of `Plan` by its name, and what has no name.
+
+    `metrics` may be one name, several, or Metric objects; `target` and `judge` names or objects
+    (a target may be a Python function); `fail_under` and `fail_over` are metric -> mark;
+    `plan` is where all other settings come from; `on_row` is called with each finished row and
+    the number of rows there will be.
+    """
+
+    metrics: str | Metric | Sequence[str | Metric]
+    k: int
+    threshold: float
+    policy: str
+    judge: str | Judge
+    target: str | Target | Callable[..., object]
+    limit: int
+    columns: Mapping[str, str]
+    sheet: str
+    concurrency: int
+    timeout: float
+    retries: int
+    delay: float
+    fail_under: Mapping[str, float]
+    fail_over: Mapping[str, float]
+    max_failed: float
+    plan: Plan
+    on_row: Callable[[Row, int], None]
+
+
+def plan_of(options: Options) -> Plan:
+    """Join the options into a plan: what they say goes before what `plan` says.
+
+    Raises:
+        UsageError: an option does not exist, or is out of its range.
+    """
+    if strange := sorted(options.keys() - Options.__annotations__.keys()):
+        raise UnknownName("option of evaluate", strange[0], Options.__annotations__)
+    base = options.get("plan", Plan())
+    said: dict[str, object] = {
+        name: value
+        for name, value in options.items()
+        if name in Plan.model_fields and isinstance(value, str | int | float | Mapping)
+    }
+    metrics = options.get("metrics", base.metrics)
+    several = [metrics] if isinstance(metrics, str | Metric) else metrics
+    said["metrics"] = tuple(str(metric) for metric in several)
+    said["gates"] = (
+        *base.gates,
+        *(Gate(metric=m, op=">=", mark=v) for m, v in options.get("fail_under", {}).items()),
+        *(Gate(metric=m, op="<=", mark=v) for m, v in options.get("fail_over", {}).items()),
+    )
+    try:
+        return Plan.model_validate({**dict(base), **said})
+    except ValidationError as error:
+        faults = [f"{f['loc'][0]}: {f['msg']}, got {f['input']!r}" for f in error.errors()]
+        raise UsageError("; ".join(faults)) from error
+
+
+def dataset_of(data: Data, plan: Plan) -> Dataset:
+    """Load the file, or take the samples."""
+    if isinstance(data, str | Path):
+        return load(data, sheet=plan.sheet, columns=plan.columns, limit=plan.limit)
+    return samples_of(islice(data, plan.limit))
+
+
+def target_of(
+    named: str | Target | Callable[..., object] | None, plan: Plan, metrics: Sequence[Metric]
+) -> Target | None:
+    """Return the target that is named, asked for as many documents as the deepest metric reads."""
+    if named is None or isinstance(named, Target):
+        return named
+    depth = max([plan.k, *(getattr(metric, "k", 0) for metric in metrics)])
+    return get_target(named, plan, k=depth)
+
+
+def judge_of(named: str | Judge) -> Judge:
+    """Return the judge that is named, or given as an object."""
+    return get_judge(named) if isinstance(named, str) else named

@@ -1,0 +1,1 @@
+"""A run, written for people and for machines: workbooks, the terminal, JSON."""

@@ -1,0 +1,163 @@
+"""Facts: what a reader of a run's numbers must know about it, in words every report shares."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from ragstone.claims import Label
+from ragstone.errors import Cause
+from ragstone.reports.figures import count, milliseconds, percent
+from ragstone.reports.text import one_line
+from ragstone.run import Run, TargetHealth
+from ragstone.scores import State, Summary
+
+SHOWN = 3
+"""Reasons and notes that are told one by one; the rest are counted."""
+LONGEST = 300
+"""Characters told of one reason; servers answer with whole pages."""
+
+CAUSES: Mapping[Cause, str] = MappingProxyType(
+    {
+        Cause.REFUSAL: "refused",
+        Cause.TRUNCATED: "cut off",
+        Cause.MALFORMED: "not readable",
+        Cause.COUNT_MISMATCH: "not one verdict a claim",
+        Cause.TIMEOUT: "timed out",
+        Cause.RATE_LIMITED: "too many requests",
+        Cause.UNREACHABLE: "not reachable",
+        Cause.BUDGET: "over budget",
+    }
+)
+LABELS: Mapping[Label, str] = MappingProxyType(
+    {
+        Label.SUPPORTED: "supported",
+        Label.PARTIALLY_SUPPORTED: "supported in part",
+        Label.CONTRADICTED: "contradicted",
+        Label.NOT_ENOUGH_INFO: "not in the contexts",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing to know: what it is about, and the words; may hold text from outside."""
+
+    about: str
+    words: str
+    alarming: bool = False
+
+
+def facts(run: Run, summaries: Mapping[str, Summary]) -> tuple[Fact, ...]:
+    """Return what the numbers were made from and how, and how they did at the gates."""
+    manifest = run.manifest
+    source = manifest.source
+    return (
+        Fact("Data set", f"{source.name} ({count(len(run.rows), 'row')} evaluated)"),
+        Fact("Target", _target(run)),
+        Fact("Judge", _judge(run)),
+        *([Fact("Policy", manifest.plan.policy)] if manifest.judge else []),
+        *(Fact("Not run", f"{name}: {why}") for name, why in manifest.not_run.items()),
+        *_gates(run, summaries),
+        *(Fact("Note", note) for note in (*source.notes, *_row_notes(run))),
+    )
+
+
+def titles(run: Run) -> dict[str, str]:
+    """Return each metric's label by its name, and the name itself where labels are alike."""
+    labels = Counter(info.label for info in run.metrics.values())
+    return {
+        name: info.label if labels[info.label] == 1 else name for name, info in run.metrics.items()
+    }
+
+
+def cutoff(run: Run, name: str) -> int:
+    """Return the rank a metric cuts at: the one that its name says, else the plan's."""
+    match = re.search(r"@(\d+)", name)
+    return int(match[1]) if match else run.manifest.plan.k
+
+
+def partial_notice(run: Run) -> str:
+    """Say that a run was stopped early and what its numbers are over."""
+    return (
+        "the run was stopped before every row was finished; "
+        f"these numbers are over the {count(len(run.rows), 'row')} that were"
+    )
+
+
+def why_undefined(run: Run, name: str) -> str:
+    """Say why scores of that metric are undefined, the commonest reason first; "" if none is."""
+    reasons = Counter(
+        one_line(score.reason or "no reason was given", LONGEST)
+        for score in (row.scores[name] for row in run.rows)
+        if score.state is State.UNDEFINED
+    )
+    told = [f"{reason} ({number:,})" for reason, number in reasons.most_common(SHOWN)]
+    return _listed(told, len(reasons), "other reason")
+
+
+def why_failed(run: Run, name: str) -> str:
+    """Say why scores of that metric failed, each cause with its first row; "" if none did."""
+    causes: Counter[Cause] = Counter()
+    first: dict[Cause, str] = {}
+    for row in run.rows:
+        score = row.scores[name]
+        if score.cause is not None:
+            causes[score.cause] += 1
+            first.setdefault(score.cause, one_line(f"{row.sample.id}: {score.reason}", LONGEST))
+    return "; ".join(
+        f"{CAUSES[cause]} ({number:,}, first {first[cause]})"
+        for cause, number in causes.most_common()
+    )
+
+
+def why_no_mean(summary: Summary) -> str:
+    """Say why there is no mean."""
+    if not summary.n:
+        return "there are no rows"
+    return f"nothing was scored: {summary.undefined:,} undefined, {summary.failed:,} failed"
+
+
+def _target(run: Run) -> str:
+    health = TargetHealth.of(run.rows)
+    name = run.manifest.target
+    if health is None:
+        return f"{name}: not asked" if name else "none was asked; the data set held everything"
+    return (
+        f"{name or 'unnamed'}: {count(sum(health.asked.values()), 'call')}, "
+        f"{sum(health.failed.values()):,} failed ({percent(health.error_rate)}), "
+        f"latency p50 {milliseconds(health.p50_ms)}, p95 {milliseconds(health.p95_ms)}"
+    )
+
+
+def _judge(run: Run) -> str:
+    manifest = run.manifest
+    if not manifest.judge:
+        return "none was asked"
+    usage = run.usage()
+    spent = f"{count(usage.calls, 'call')}, {usage.cached:,} from the cache"
+    note = f": {manifest.judge_note}" if manifest.judge_note else ""
+    return f"{manifest.judge}{note}" + (f" ({spent})" if usage.calls or usage.cached else "")
+
+
+def _gates(run: Run, summaries: Mapping[str, Summary]) -> list[Fact]:
+    words = {True: "passed", False: "FAILED", None: "NOT TOLD"}
+    results = [gate.check(summaries) for gate in run.manifest.plan.gates]
+    return [
+        Fact("Gate", f"{words[result.passed]}: {result}", alarming=result.passed is not True)
+        for result in results
+    ]
+
+
+def _row_notes(run: Run) -> list[str]:
+    notes = Counter(note for row in run.rows for note in set(row.notes))
+    told = [f"{note} ({count(number, 'row')})" for note, number in notes.most_common(SHOWN)]
+    if (rest := len(notes) - len(told)) > 0:
+        told.append(f"and {count(rest, 'other note')} in the rows")
+    return told
+
+
+def _listed(told: Sequence[str], of: int, noun: str) -> str:
+    rest = of - len(told)
+    return "; ".join([*told, f"and {count(rest, noun)}"] if rest else told)

@@ -1,0 +1,71 @@
+"""Rows and the summary as JSON, for machines: the stable shapes of `--rows` and `--json`."""
+
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TextIO, cast
+
+from ragstone.reports.files import write_file
+from ragstone.run import Run
+
+STDOUT = Path("-")
+
+Destination = Path | TextIO
+"""A file, written whole or not at all; a stream; or `-`, standard output."""
+
+
+def write_rows(run: Run, destination: Destination) -> None:
+    """Write one line of JSON a row, in the data set's order.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    _write(destination, (row.to_dict() for row in run.rows), indent=None)
+
+
+def write_json(run: Run, destination: Destination) -> None:
+    """Write the summary as one JSON object.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    _write(destination, iter([run.to_dict()]), indent=2)
+
+
+def finite(value: object) -> object:
+    """Return plain data with null for each number that JSON does not have: NaN and infinity."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        pairs = cast("Mapping[object, object]", value).items()
+        return {key: finite(item) for key, item in pairs}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in cast("list[object]", value)]
+    return value
+
+
+def _write(
+    destination: Destination, documents: Iterator[Mapping[str, object]], indent: int | None
+) -> None:
+    if isinstance(destination, Path) and destination != STDOUT:
+        write_file(destination, partial(_write_path, documents=documents, indent=indent))
+    else:
+        stream = sys.stdout if isinstance(destination, Path) else destination
+        _write_stream(stream, documents, indent)
+
+
+def _write_path(path: Path, documents: Iterator[Mapping[str, object]], indent: int | None) -> None:
+    with path.open("w", encoding="ascii", newline="\n") as stream:
+        _write_stream(stream, documents, indent)
+
+
+def _write_stream(
+    stream: TextIO, documents: Iterator[Mapping[str, object]], indent: int | None
+) -> None:
+    # ASCII with escapes, because a lone surrogate in the data has no UTF-8
+    for document in documents:
+        line = json.dumps(finite(document), ensure_ascii=True, allow_nan=False, indent=indent)
+        stream.write(line + "\n")

@@ -1,0 +1,158 @@
+"""Run: a manifest and its rows. Row: one sample, what the target did, and the scores."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from ragstone.gates import GateResult
+from ragstone.plan import Manifest
+from ragstone.questions import Failure, Usage
+from ragstone.samples import Sample
+from ragstone.scores import NOTHING, Detail, MetricInfo, Score, Summary
+from ragstone.stats import quantile
+
+
+@dataclass(frozen=True)
+class TargetCall:
+    """One call of the target for one row: how long it took (ms), and why it failed if it did."""
+
+    name: str
+    latency_ms: float
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One sample on its way: as loaded, then with what the target gave, then with scores.
+
+    Attributes:
+        index: its place in the data set, from 0.
+        lacking: Sample field -> why the target did not give it; metrics that need it fail.
+        calls: what the target was asked for this row.
+        notes: what a reader of the numbers should know, such as duplicates in the ranking.
+    """
+
+    index: int
+    sample: Sample
+    lacking: Mapping[str, Failure] = field(default_factory=dict[str, Failure])
+    calls: tuple[TargetCall, ...] = ()
+    scores: Mapping[str, Score] = field(default_factory=dict[str, Score])
+    usage: Usage = field(default_factory=Usage)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def latency_ms(self) -> float | None:
+        """How long the target took for this row, all calls together."""
+        return sum(call.latency_ms for call in self.calls) if self.calls else None
+
+    def with_scores(self, scores: Mapping[str, Score], usage: Usage) -> "Row":
+        """Return the row with its scores."""
+        return replace(self, scores=MappingProxyType(dict(scores)), usage=usage)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the row as plain data, in the stable shape of `--rows`."""
+        sample = self.sample.model_dump(mode="json")
+        shown = ("id", "query", "response", "contexts", "ranking", "reference", "relevance", "tags")
+        return {
+            **{name: sample[name] for name in shown},
+            "usage": vars(self.usage),
+            "latency_ms": self.latency_ms,
+            "notes": list(self.notes),
+            "scores": {name: score.model_dump(mode="json") for name, score in self.scores.items()},
+        }
+
+
+@dataclass(frozen=True)
+class TargetHealth:
+    """How the target did: calls by name, failed ones, and latency in ms of those that worked."""
+
+    asked: Mapping[str, int]
+    failed: Mapping[str, int]
+    error_rate: float
+    p50_ms: float | None
+    p95_ms: float | None
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> "TargetHealth | None":
+        """Count over all rows; None if the target was not asked."""
+        calls = [call for row in rows for call in row.calls]
+        if not calls:
+            return None
+        failed = Counter(call.name for call in calls if call.failure)
+        worked = [call.latency_ms for call in calls if not call.failure]
+        return cls(
+            asked=Counter(call.name for call in calls),
+            failed=failed,
+            error_rate=failed.total() / len(calls),
+            p50_ms=quantile(worked, 0.5),
+            p95_ms=quantile(worked, 0.95),
+        )
+
+
+@dataclass(frozen=True)
+class Run:
+    """The record of one evaluation.
+
+    Attributes:
+        metrics: metric name -> what it is, in the order they were asked for.
+        rows: in the data set's order.
+        extras: metric name -> its own figures (see `Summary.extra`).
+        partial: True if the run was stopped before every row was finished.
+    """
+
+    manifest: Manifest
+    metrics: Mapping[str, MetricInfo]
+    rows: Sequence[Row]
+    extras: Mapping[str, Detail] = field(default_factory=dict[str, Detail])
+    partial: bool = False
+
+    def summary(self) -> dict[str, Summary]:
+        """Return what each metric's scores come to, by metric name."""
+        return {
+            name: Summary.of(
+                [row.scores[name] for row in self.rows], self.extras.get(name, NOTHING)
+            )
+            for name in self.metrics
+        }
+
+    def gates(self) -> tuple[GateResult, ...]:
+        """Hold the summary against the plan's gates."""
+        summary = self.summary()
+        return tuple(gate.check(summary) for gate in self.manifest.plan.gates)
+
+    def usage(self) -> Usage:
+        """Return what the judge's replies cost together."""
+        return sum((row.usage for row in self.rows), Usage())
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the summary as plain data, in the stable shape of `--json`."""
+        manifest, health = self.manifest, TargetHealth.of(self.rows)
+        return {
+            "run_id": manifest.run_id,
+            "version": manifest.version,
+            "started_at": manifest.started_at.isoformat(),
+            "dataset": manifest.source.model_dump(mode="json"),
+            "target": manifest.target,
+            "judge": manifest.judge,
+            "judge_note": manifest.judge_note,
+            "policy": manifest.plan.policy,
+            "options": manifest.options,
+            "partial": self.partial,
+            "metrics": {
+                name: summary.model_dump(mode="json") for name, summary in self.summary().items()
+            },
+            "not_run": dict(manifest.not_run),
+            "gates": [gate.model_dump(mode="json") for gate in self.gates()],
+            "target_health": health
+            and vars(health) | {"asked": dict(health.asked), "failed": dict(health.failed)},
+            "usage": vars(self.usage()) | {"cost_usd": None},
+        }
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user stopped a run; `run` holds the rows that were finished, marked partial."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        super().__init__("interrupted")

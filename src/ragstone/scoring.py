@@ -1,0 +1,130 @@
+"""Scoring: rows, metrics and a judge -> rows with scores."""
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+
+from ragstone.errors import JudgeError
+from ragstone.judges.base import Judge
+from ragstone.metrics.base import Metric, RankingMetric
+from ragstone.questions import Failure
+from ragstone.rankings import Rankings
+from ragstone.run import Row
+from ragstone.scores import Score
+from ragstone.transcript import Transcript
+from ragstone.workers import working
+
+
+def scoring(
+    rows: Iterable[Row] | AsyncIterable[Row],
+    metrics: Sequence[Metric],
+    judge: Judge,
+    *,
+    concurrency: int,
+) -> AbstractAsyncContextManager[AsyncIterator[Row]]:
+    """Score rows with all metrics, `concurrency` rows at a time, rows as they finish."""
+    ranking = [metric for metric in metrics if isinstance(metric, RankingMetric)]
+    asking = [metric for metric in metrics if not isinstance(metric, RankingMetric)]
+    order = [str(metric) for metric in metrics]
+
+    async def score(row: Row) -> Row:
+        scored = await _judged(rank([row], ranking)[0], asking, judge)
+        return replace(scored, scores={name: scored.scores[name] for name in order})
+
+    return working(rows, score, concurrency=concurrency)
+
+
+def rank(rows: Sequence[Row], metrics: Sequence[RankingMetric]) -> list[Row]:
+    """Score rows with ranking metrics, all at once; nobody is asked anything."""
+    alike: dict[tuple[str, ...], list[RankingMetric]] = {}
+    for metric in metrics:
+        alike.setdefault(metric.needs, []).append(metric)
+    for same in alike.values():
+        rows = _ranked(rows, same)
+    return list(rows)
+
+
+def _ranked(rows: Sequence[Row], metrics: Sequence[RankingMetric]) -> list[Row]:
+    """Add the scores of ranking metrics that need the same."""
+    unready = [_unready(metrics[0], row) for row in rows]
+    ready = [row for row, score in zip(rows, unready, strict=True) if score is None]
+    rankings = _rankings(ready)
+    columns = {str(metric): iter(_column(metric, ready, rankings)) for metric in metrics}
+    scored: list[Row] = []
+    for row, score in zip(rows, unready, strict=True):
+        scores = {name: score or next(column) for name, column in columns.items()}
+        notes = tuple(dict.fromkeys(row.notes + _doubts(row, score)))
+        scored.append(replace(row, scores={**row.scores, **scores}, notes=notes))
+    return scored
+
+
+def _rankings(rows: Sequence[Row]) -> Rankings:
+    ids = [row.sample.ranked_ids for row in rows]
+    return Rankings.of(ids, [row.sample.relevance or {} for row in rows])
+
+
+def _column(metric: RankingMetric, rows: Sequence[Row], rankings: Rankings) -> list[Score]:
+    try:
+        return metric.scores(rankings)
+    except Exception as error:
+        if len(rows) == 1:
+            error.add_note(f"while scoring sample {rows[0].sample.id} with {metric}")
+            raise
+        for row in rows:
+            _column(metric, [row], _rankings([row]))  # the one that raises says which sample it is
+        raise
+
+
+async def _judged(row: Row, metrics: Sequence[Metric], judge: Judge) -> Row:
+    transcript = Transcript(judge)
+    tasks = [asyncio.create_task(_score(metric, row, transcript)) for metric in metrics]
+    try:
+        scores = await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:  # after one has crashed, the others must not go on asking
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await transcript.close()
+    named = zip(map(str, metrics), scores, strict=True)
+    return replace(row, scores={**row.scores, **dict(named)}, usage=transcript.usage)
+
+
+async def _score(metric: Metric, row: Row, transcript: Transcript) -> Score:
+    if score := _unready(metric, row):
+        return score
+    try:
+        return await metric.score(row.sample, transcript.ask)
+    except JudgeError as error:
+        return Score.failed(error.cause, str(error))
+    except Exception as error:
+        error.add_note(f"while scoring sample {row.sample.id} with {metric}")
+        raise
+
+
+def _unready(metric: Metric, row: Row) -> Score | None:
+    """Return the score of a row that lacks what the metric needs; None if it lacks nothing."""
+    for need in metric.needs:
+        if failure := _lacking(need, row):
+            return Score.failed(failure.cause, failure.message)
+        held = row.sample.ranked if need == "ranking" else getattr(row.sample, need)
+        if held is None:
+            return Score.undefined(f"the row has no {need}")
+        if need == "ranking" and held and all(context.id is None for context in held):
+            return Score.undefined("what was retrieved has no document ids")
+    return None
+
+
+def _lacking(need: str, row: Row) -> Failure | None:
+    """Return why the target did not give what is needed; contexts stand in for a ranking."""
+    if need == "ranking" and row.sample.ranking is None:
+        return row.lacking.get("ranking") or row.lacking.get("contexts")
+    return row.lacking.get(need)
+
+
+def _doubts(row: Row, unready: Score | None) -> tuple[str, ...]:
+    ids = row.sample.ranked_ids
+    if unready or not (copies := len(ids) - len(set(ids))):
+        return ()
+    said = "1 document comes" if copies == 1 else f"{copies} documents come"
+    return (f"{said} again in the ranking; a document counts once, at its first rank",)

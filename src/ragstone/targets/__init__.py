@@ -1,0 +1,59 @@
+"""Targets by name: a URL, a YAML file that describes an API, or `module:function`."""
+
+from pathlib import Path
+
+from ragstone.errors import TargetError
+from ragstone.http import Connection, public_url
+from ragstone.plan import Plan
+from ragstone.targets.base import Target
+from ragstone.targets.description import ApiDescription
+from ragstone.targets.http_api import HttpTarget
+from ragstone.targets.python_function import Function, FunctionTarget, function_named
+from ragstone.targets.templates import filled_variables
+
+__all__ = ["Target", "get_target"]
+
+
+def get_target(name: str | Function, plan: Plan, *, k: int) -> Target:
+    """Return the target that a name, or a Python function, stands for.
+
+    `k` documents are asked for, at the plan's threshold.
+
+    Raises:
+        TargetError, InputError, UsageError: the name stands for nothing that can be asked.
+    """
+    if not isinstance(name, str):
+        called = getattr(name, "__qualname__", type(name).__qualname__)
+        return _function(called, name, plan, k)
+    if name.lower().startswith(("http://", "https://")):
+        return _http(public_url(name), ApiDescription.standard(name), plan, k)
+    if name.lower().endswith((".yaml", ".yml")):
+        return _http(name, ApiDescription.read(Path(name)), plan, k)
+    if ":" in name and "://" not in name:
+        return _function(name, function_named(name), plan, k)
+    raise TargetError(
+        f"{public_url(name)!r} is no target; name a URL (http://...), a YAML file or "
+        "module:function"
+    )
+
+
+def _function(name: str, function: Function, plan: Plan, k: int) -> FunctionTarget:
+    return FunctionTarget(
+        name,
+        function,
+        k=k,
+        threshold=plan.threshold,
+        timeout=plan.timeout,
+        delay=plan.delay,
+    )
+
+
+def _http(name: str, description: ApiDescription, plan: Plan, k: int) -> HttpTarget:
+    connection = Connection(
+        timeout=plan.timeout,
+        retries=plan.retries,
+        delay=plan.delay,
+        verify_tls=description.verify_tls,
+        proxy=filled_variables(description.proxy) if description.proxy else None,
+    )
+    return HttpTarget(name, description, connection=connection, k=k, threshold=plan.threshold)

@@ -1,0 +1,58 @@
+"""Target: the RAG system under test. It is asked once a row, however many metrics run."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from ragstone.questions import Failure
+from ragstone.run import TargetCall
+from ragstone.samples import Sample
+
+FIELDS = ("response", "contexts", "ranking")
+"""The Sample fields that a target can give."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a target gave for one sample.
+
+    Attributes:
+        fields: Sample field -> value, as `Sample` validates it.
+        lacking: Sample field -> why it was not given.
+        calls: what was asked, with latency.
+    """
+
+    fields: Mapping[str, object]
+    lacking: Mapping[str, Failure] = field(default_factory=dict[str, Failure])
+    calls: tuple[TargetCall, ...] = ()
+
+
+class Target(ABC):
+    """The RAG system under test; `async with` opens and closes what it needs.
+
+    Attributes:
+        name: what reports call it.
+        gives: the Sample fields it can give.
+    """
+
+    name: str
+    gives: frozenset[str]
+
+    async def __aenter__(self) -> Self:
+        """Get ready; raise TargetError if the target cannot be asked at all."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Let go of everything."""
+        return
+
+    @abstractmethod
+    async def ask(self, sample: Sample, wanted: frozenset[str]) -> Answer:
+        """Ask for the wanted fields of one sample; what fails is told in `lacking`."""

@@ -1,0 +1,151 @@
+"""Workers: a function over many items, so many at a time, so far apart, results as they finish."""
+
+import asyncio
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+)
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
+from contextvars import copy_context
+from dataclasses import dataclass
+from functools import partial
+from threading import Thread
+from typing import Generic, TypeVar
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+@dataclass(frozen=True)
+class _End:
+    """All workers have ended: by themselves, or with an error."""
+
+    error: BaseException | None = None
+
+
+class _Results(Generic[B]):
+    """Hands out results as they finish; raises what a worker raised."""
+
+    def __init__(self, queue: "asyncio.Queue[B | _End]") -> None:
+        self._queue = queue
+
+    def __aiter__(self) -> AsyncIterator[B]:
+        return self
+
+    async def __anext__(self) -> B:
+        item = await self._queue.get()
+        if not isinstance(item, _End):
+            return item
+        self._queue.put_nowait(item)
+        raise item.error or StopAsyncIteration
+
+
+@asynccontextmanager
+async def working(
+    items: Iterable[A] | AsyncIterable[A], work: Callable[[A], Awaitable[B]], *, concurrency: int
+) -> AsyncGenerator[AsyncIterator[B], None]:
+    """Run `work` on every item with `concurrency` workers, and iterate over the results.
+
+    At most twice `concurrency` results wait to be taken; then the workers wait too. Leaving the
+    block cancels what is under way and waits until it has ended, so that no call goes on that
+    nobody will read.
+    """
+    source = _stream(items)
+    queue: asyncio.Queue[B | _End] = asyncio.Queue(concurrency)
+    turn = asyncio.Lock()
+
+    async def worker() -> None:
+        while True:
+            async with turn:
+                try:
+                    item = await anext(source)
+                except StopAsyncIteration:
+                    return
+            await queue.put(await _finished(work(item)))
+
+    async def all_workers() -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(concurrency):
+                    group.create_task(worker())
+        except* Exception as errors:  # noqa: BLE001 - raised again where results are taken
+            await queue.put(_End(errors.exceptions[0]))
+        else:
+            await queue.put(_End())
+
+    task = asyncio.create_task(all_workers())
+    try:
+        yield _Results(queue)
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await source.aclose()
+
+
+async def _finished(under_way: Awaitable[B]) -> B:
+    """Await it; if it was cancelled by itself, not by us, say so: else its item would be lost."""
+    try:
+        return await under_way
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise RuntimeError("a call cancelled itself") from None
+
+
+async def _stream(items: Iterable[A] | AsyncIterable[A]) -> AsyncGenerator[A, None]:
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item
+
+
+class Pace:
+    """Spaces starts: at least `delay` seconds from one turn to the next, and none while held."""
+
+    def __init__(self, delay: float) -> None:
+        self._delay = delay
+        self._line = asyncio.Lock()
+        self._next = 0.0
+
+    async def turn(self) -> None:
+        """Wait in line until the next one may start."""
+        loop = asyncio.get_running_loop()
+        async with self._line:
+            while (wait := self._next - loop.time()) > 0:  # noqa: ASYNC110 - a hold may come meanwhile
+                await asyncio.sleep(wait)
+            self._next = loop.time() + self._delay
+
+    def hold(self, seconds: float) -> None:
+        """Let nothing start for so many seconds."""
+        self._next = max(self._next, asyncio.get_running_loop().time() + seconds)
+
+
+async def in_thread(function: Callable[[], A]) -> A:
+    """Run a function in a daemon thread of its own.
+
+    One that hangs holds up nothing but its own thread: neither others that wait for a thread of
+    a pool, nor the end of the program.
+    """
+    future: Future[A] = Future()
+    run = partial(copy_context().run, function)
+
+    def work() -> None:
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            future.set_result(run())
+        except StopIteration as error:  # no future may hold one
+            future.set_exception(RuntimeError(f"StopIteration: {error}"))
+        except BaseException as error:  # noqa: BLE001 - raised again where it is awaited
+            future.set_exception(error)
+
+    Thread(target=work, name="ragstone call", daemon=True).start()
+    return await asyncio.wrap_future(future)

@@ -1,0 +1,58 @@
+"""The command line called as a person would, and the demo served for it."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from ragstone.cli import main
+from ragstone.demo.server import running
+from ragstone.demo.service import make_service
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command answered: its exit code and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Said]
+
+
+@pytest.fixture
+def ragstone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Command:
+    """Run `ragstone ARGS` in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def run(*arguments: str) -> Said:
+        monkeypatch.setattr("sys.argv", ["ragstone", *arguments])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main()
+        wrote = capsys.readouterr()
+        return Said(int(left.value.code or 0), wrote.out, wrote.err)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def demo_url() -> Iterator[str]:
+    """The demo RAG system, served on a free port of loopback."""
+    loop = asyncio.new_event_loop()
+    thread = Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    server = running(make_service())
+    yield asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result()
+    asyncio.run_coroutine_threadsafe(server.__aexit__(None, None, None), loop).result()
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()

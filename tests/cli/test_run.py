@@ -1,0 +1,199 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import openpyxl
+import pytest
+import xlsxwriter
+
+Command = Callable[..., object]
+
+ANSWERS = [
+    {
+        "query": "How fast does it charge?",
+        "response": "It charges to 50 percent in 35 minutes.",
+        "contexts": [{"id": "a", "text": "The phone charges to 50 percent in 22 minutes."}],
+        "relevance": ["a"],
+    },
+    {
+        "query": "How heavy is it?",
+        "response": "The phone weighs 180 grams.",
+        "contexts": [{"id": "b", "text": "The phone weighs 180 grams."}],
+        "relevance": ["c"],
+    },
+]
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> str:
+    path = tmp_path / "answers.jsonl"
+    path.write_text("\n".join(map(json.dumps, ANSWERS)), encoding="utf-8")
+    return str(path)
+
+
+def workbook(path: Path, rows: list[list[object]]) -> str:
+    with xlsxwriter.Workbook(path) as book:
+        sheet = book.add_worksheet()
+        for number, row in enumerate(rows):
+            sheet.write_row(number, 0, row)
+    return str(path)
+
+
+def test_saved_answers_need_no_target(ragstone: Command, answers: str) -> None:
+    said = ragstone("run", answers, "--json", "-", "--no-export")
+    assert said.code == 0
+    summary = json.loads(said.out)
+    assert summary["target"] is None
+    assert summary["metrics"]["hit@5"]["mean"] == 0.5
+    assert summary["metrics"]["faithfulness"]["mean"] == 0.5
+    assert summary["not_run"].keys() == {"response_relevancy", "context_precision"}
+    assert "word-level" in summary["judge_note"]
+
+
+def test_a_live_target_is_evaluated(ragstone: Command, demo_url: str, tmp_path: Path) -> None:
+    said = ragstone("--metric", "all", "--api-url", demo_url, "--limit", "5", "--json", "s.json")
+    assert said.code == 0, said.err
+    summary = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))
+    assert summary["target_health"]["asked"] == {"search": 5, "chat": 5}
+    assert summary["target_health"]["error_rate"] == 0
+    assert {name.split("_k5")[0] for name in names(tmp_path)} == {
+        "retrieval_combined",
+        "generation_combined",
+    }
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "results").glob("*.xlsx"))
+
+
+def test_one_metric_is_one_workbook_by_its_name(
+    ragstone: Command, answers: str, tmp_path: Path
+) -> None:
+    assert ragstone("run", answers, "-m", "hit", "-k", "3").code == 0
+    (name,) = names(tmp_path)
+    assert name.startswith("Hit@K_k3_")
+
+
+def test_two_workbooks_never_share_a_path(ragstone: Command, answers: str, tmp_path: Path) -> None:
+    assert ragstone("run", answers, "-m", "all", "-o", "X.xlsx").code == 0
+    found = sorted(path.name for path in tmp_path.glob("*.xlsx"))
+    assert found == ["X_generation.xlsx", "X_retrieval.xlsx"]
+    sheets = openpyxl.load_workbook(tmp_path / "X_retrieval.xlsx").sheetnames
+    assert sheets[0] == "Summary"
+
+
+def test_rows_are_lines_of_json(ragstone: Command, answers: str) -> None:
+    said = ragstone("run", answers, "-m", "faithfulness", "--rows", "-", "--no-export")
+    first, second = map(json.loads, said.out.splitlines())
+    score = first["scores"]["faithfulness"]
+    assert score["state"] == "scored"
+    assert score["value"] == 0.0
+    (claim,) = score["claims"]
+    assert claim["label"] == "CONTRADICTED"
+    assert "35" in claim["reason"]
+    assert claim["evidence"][0]["quote"] == ANSWERS[0]["contexts"][0]["text"]
+    assert second["scores"]["faithfulness"]["value"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("gates", "code"),
+    [
+        (["--fail-under", "faithfulness=0.5"], 0),
+        (["--fail-under", "faithfulness=51%"], 1),
+        (["--fail-over", "faithfulness=0.4"], 1),
+        (["--fail-under", "hit=0.5", "--fail-under", "hit@5=0.6"], 1),
+        (["--fail-under", "mrr=0.1"], 2),
+        (["--fail-under", "faithfulness"], 2),
+        (["--fail-under", "faithfulness=high"], 2),
+    ],
+)
+def test_gates_make_the_exit_code(
+    ragstone: Command, answers: str, gates: list[str], code: int
+) -> None:
+    said = ragstone("run", answers, "-m", "faithfulness", "hit", "--no-export", *gates)
+    assert said.code == code, said.err
+
+
+def test_a_gate_with_nothing_scored_is_3(ragstone: Command, tmp_path: Path) -> None:
+    row = ANSWERS[0] | {"response": ""}
+    (tmp_path / "a.json").write_text(json.dumps([row]), encoding="utf-8")
+    said = ragstone("a.json", "-m", "faithfulness", "--fail-under", "faithfulness=0", "--no-export")
+    assert said.code == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-m", "faithfulness", "--model", "gpt-4o"], "this version has no LLM judge yet"),
+        (["-m", "faithfulness", "--judge", "openai:gpt-4o"], "this version has no LLM judge yet"),
+        (["-m", "response_relevancy"], "needs an LLM judge"),
+        (["-m", "context_precision"], "needs an LLM judge"),
+        (["-m", "faithfulness", "--embedding-model", "e"], "embeddings"),
+        (["-m", "recal"], "did you mean 'recall'?"),
+        (["-m", "hit", "--policy", "strickt"], "did you mean 'strict'?"),
+        (["-m", "hit@0"], "greater than or equal to 1"),
+        (["--judge", "nobody"], "there is no judge named 'nobody'"),
+        (["--map", "query"], "write FIELD=COLUMN"),
+        (["--max-failed", "some"], "is no number"),
+        (["--target", "nonsense"], "is no target"),
+        (["--target", "a.yaml", "--api-url", "http://x"], "say two things"),
+        (["--plugin", "nowhere.py"], "there is no file nowhere.py"),
+        (["--limit", "0"], "0 is not in the range"),
+    ],
+)
+def test_what_cannot_be_done_is_2(
+    ragstone: Command, answers: str, arguments: list[str], message: str, tmp_path: Path
+) -> None:
+    said = ragstone("run", answers, *arguments)
+    assert said.code == 2
+    assert message in said.err
+    assert "Traceback" not in said.err
+    assert not (tmp_path / "results").exists()
+
+
+def test_no_api_says_what_to_do(ragstone: Command, unused_tcp_port: int, tmp_path: Path) -> None:
+    data = workbook(tmp_path / "d.xlsx", [["Query", "Point_ids"], ["a?", 1]])
+    said = ragstone("run", data, "--api-url", f"http://127.0.0.1:{unused_tcp_port}")
+    assert said.code == 2
+    assert "ragstone demo-server" in said.err
+
+
+def test_a_file_with_problems_names_them_all(ragstone: Command, tmp_path: Path) -> None:
+    data = workbook(
+        tmp_path / "d.xlsx",
+        [["Query", "Point_ids"], ["a?", 1], [None, 2], ["c?", '{"x": "much"}']],
+    )
+    said = ragstone("run", data, "-m", "hit")
+    assert said.code == 2
+    assert "row 3" in said.err
+    assert "row 4" in said.err
+
+
+def test_a_metric_of_ones_own(ragstone: Command, answers: str) -> None:
+    plugin = Path(__file__).parents[2] / "examples" / "reciprocal_rank.py"
+    said = ragstone(
+        "run", answers, "--plugin", str(plugin), "-m", "reciprocal_rank", "mrr",
+        "--json", "-", "--no-export",
+    )  # fmt: skip
+    metrics = json.loads(said.out)["metrics"]
+    assert metrics["reciprocal_rank@5"]["mean"] == metrics["mrr@5"]["mean"] == 0.5
+
+
+def test_metrics_are_listed(ragstone: Command) -> None:
+    said = ragstone("--list-metrics")
+    assert said.code == 0
+    for name in ("hit", "recall", "precision", "f1", "mrr", "faithfulness", "context_precision"):
+        assert name in said.out
+
+
+def test_verbose_prints_each_query(ragstone: Command, answers: str) -> None:
+    said = ragstone("run", answers, "-v", "--no-export")
+    assert "How fast does it charge?" in said.out
+
+
+def test_the_same_answers_give_the_same_numbers(ragstone: Command, answers: str) -> None:
+    def metrics() -> object:
+        said = ragstone("run", answers, "--json", "-", "--no-export")
+        return json.loads(said.out)["metrics"]
+
+    assert metrics() == metrics()

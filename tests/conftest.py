@@ -1,0 +1,181 @@
+"""A RAG server that fails on demand: real sockets, on a free port of loopback."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from ssl import SSLContext
+from time import perf_counter
+
+import pytest
+from aiohttp import web
+
+HEALTH, SEARCH, CHAT = "/api/v1/health", "/api/v1/rag/search", "/api/v1/chat/query"
+GOOD = {
+    HEALTH: {"status": "ok"},
+    SEARCH: {"results": [{"point_id": 5, "text": "five", "score": 0.5}]},
+    CHAT: {"response": "An answer.", "retrieved_chunks": [{"point_id": 5, "text": "five"}]},
+}
+
+Behaviour = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request as it came in; `raw_path` is still percent-encoded."""
+
+    method: str
+    path: str
+    raw_path: str
+    headers: dict[str, str]
+    text: str
+    at: float
+
+
+@dataclass
+class Faulty:
+    """Answers as the default API does, or as `script` says, and keeps every call."""
+
+    calls: list[Call] = field(default_factory=list)
+    most: int = 0
+    url: str = ""
+    _busy: int = 0
+    _scripts: dict[str, list[Behaviour]] = field(default_factory=dict)
+    _runner: web.AppRunner | None = None
+
+    def script(self, path: str, *behaviours: Behaviour) -> None:
+        """Answer a path's calls in this order; the last behaviour stays."""
+        self._scripts[path] = list(behaviours)
+
+    def called(self, path: str) -> list[Call]:
+        return [call for call in self.calls if call.path == path]
+
+    async def start(self, ssl: SSLContext | None = None) -> None:
+        app = web.Application()
+        app.router.add_route("*", "/{tail:.*}", self._handle)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.01)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=ssl).start()
+        self.url = f"{'https' if ssl else 'http'}://127.0.0.1:{self._runner.addresses[0][1]}"
+
+    async def stop(self) -> None:
+        if self._runner:
+            await self._runner.cleanup()
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        self._busy += 1
+        self.most = max(self.most, self._busy)
+        try:
+            headers = {name.lower(): value for name, value in request.headers.items()}
+            text = await request.text()
+            call = Call(
+                request.method, request.path, request.raw_path, headers, text, perf_counter()
+            )
+            self.calls.append(call)
+            script = self._scripts.get(request.path)
+            if not script:
+                good = GOOD.get(request.path)
+                return web.json_response(good) if good else web.Response(status=404)
+            behave = script.pop(0) if len(script) > 1 else script[0]
+            return await behave(request)
+        finally:
+            self._busy -= 1
+
+
+class Behaviours:
+    """What a server may do; each returns something for `script`."""
+
+    @staticmethod
+    def reply(
+        body: object = b"",
+        *,
+        status: int = 200,
+        headers: dict[str, str] | None = None,
+        after: float = 0.0,
+    ) -> Behaviour:
+        async def answer(request: web.Request) -> web.StreamResponse:
+            await asyncio.sleep(after)
+            if isinstance(body, bytes):
+                return web.Response(body=body, status=status, headers=headers)
+            return web.json_response(body, status=status, headers=headers)
+
+        return answer
+
+    @staticmethod
+    def good(*, after: float = 0.0) -> Behaviour:
+        async def answer(request: web.Request) -> web.StreamResponse:
+            await asyncio.sleep(after)
+            return web.json_response(GOOD[request.path])
+
+        return answer
+
+    @staticmethod
+    def hang() -> Behaviour:
+        async def answer(request: web.Request) -> web.StreamResponse:
+            await asyncio.sleep(30)
+            return web.Response()
+
+        return answer
+
+    @staticmethod
+    def drop(*, within: bool = False) -> Behaviour:
+        """Close the connection: unanswered, or within the reply."""
+
+        async def answer(request: web.Request) -> web.StreamResponse:
+            response = web.StreamResponse(headers={"Content-Length": "1000"})
+            if within:
+                await response.prepare(request)
+                await response.write(b'{"results": [')
+            assert request.transport
+            request.transport.close()
+            return response
+
+        return answer
+
+
+@pytest.fixture
+def behave() -> type[Behaviours]:
+    return Behaviours
+
+
+@pytest.fixture
+async def faulty() -> AsyncIterator[Faulty]:
+    server = Faulty()
+    await server.start()
+    yield server
+    await server.stop()
+
+
+@pytest.fixture
+async def make_faulty() -> AsyncIterator[Callable[..., Awaitable[Faulty]]]:
+    """Start further servers, with TLS if asked."""
+    started: list[Faulty] = []
+
+    async def make(ssl: SSLContext | None = None) -> Faulty:
+        started.append(Faulty())
+        await started[-1].start(ssl)
+        return started[-1]
+
+    yield make
+    for server in started:
+        await server.stop()
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retry at once."""
+    monkeypatch.setattr("ragstone.http.FIRST_BACKOFF", 0.001)
+
+
+@pytest.fixture
+def module_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Write a Python file into an empty working folder and return its name."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+
+    def write(name: str, text: str) -> str:
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return name
+
+    return write

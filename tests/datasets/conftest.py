@@ -1,0 +1,43 @@
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+import xlsxwriter
+
+Rows = Sequence[Sequence[object]]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
+    """Write a file of that name, and return its path."""
+
+    def written(name: str, content: str | bytes) -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return written
+
+
+@pytest.fixture
+def workbook(tmp_path: Path) -> Callable[..., Path]:
+    """Write a workbook of sheets, each a list of rows of cells, and return its path."""
+
+    def written(**sheets: Rows) -> Path:
+        path = tmp_path / "data.xlsx"
+        with xlsxwriter.Workbook(str(path)) as book:
+            dates = book.add_format({"num_format": "yyyy-mm-dd"})
+            for name, rows in sheets.items():
+                sheet = book.add_worksheet(name)
+                for row, cells in enumerate(rows):
+                    for column, cell in enumerate(cells):
+                        if hasattr(cell, "isoformat"):
+                            sheet.write_datetime(row, column, cell, dates)
+                        elif isinstance(cell, str) and cell.startswith("="):
+                            formula, _, value = cell.partition(" -> ")
+                            sheet.write_formula(row, column, formula, None, value)
+                        elif cell is not None:
+                            sheet.write(row, column, cell)
+        return path
+
+    return written

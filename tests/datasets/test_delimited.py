@@ -1,0 +1,130 @@
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ragstone.datasets import load
+from ragstone.errors import InputError
+
+Write = Callable[[str, str | bytes], Path]
+
+
+def problems(path: Path) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        load(path)
+    return [str(problem) for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_the_delimiter_is_found_out(write: Write, mark: bytes, delimiter: str, end: str):
+    rows = [["Query", "point_ids", "Grüße"], ["What, or who; then?", "[1, 2]", "ü"]]
+    lines = [delimiter.join(f'"{cell}"' for cell in row) for row in rows]
+    (sample,) = load(write("data.csv", mark + end.join(lines).encode())).samples
+    assert sample.query == "What, or who; then?"
+    assert sample.relevance == {"1": 1.0, "2": 1.0}
+    assert sample.tags == {"Grüße": "ü"}
+
+
+def test_known_names_decide_over_many_columns(write: Write):
+    (sample,) = load(write("a.csv", "query;tag (a, b, c)\nq;x")).samples
+    assert sample.tags == {"tag (a, b, c)": "x"}
+
+
+def test_a_tsv_has_tabs_whatever_its_names_hold(write: Write):
+    (sample,) = load(write("a.tsv", "query\tanswer,output\nq, or r\tx")).samples
+    assert (sample.query, sample.tags) == ("q, or r", {"answer,output": "x"})
+
+
+def test_excels_own_word_on_the_delimiter(write: Write):
+    path = write("a.csv", "sep=|\r\nquery|id\r\nq|1\r\n|2\r\n")
+    assert problems(path) == [
+        "row 4, column query, sample 2: there is no query; fill it in, or delete the row"
+    ]
+
+
+def test_a_blank_cell_is_missing_and_blank_lines_are_no_rows(write: Write):
+    loaded = load(write("a.csv", '\n,,\nquery,answer,contexts\n\nq,,\n,,\nr," ",\ns\n'))
+    assert [sample.query for sample in loaded.samples] == ["q", "r", "s"]
+    assert [sample.id for sample in loaded.samples] == ["1", "2", "3"]
+    assert {(sample.response, sample.contexts) for sample in loaded.samples} == {(None, None)}
+
+
+def test_a_row_is_numbered_by_the_line_it_begins_on(write: Write):
+    path = write("a.csv", 'query,id\n"two\nlines",1\n,2\n"again\n\ntwo",3\n ,4\n')
+    assert problems(path) == [
+        "row 4, column query, sample 2: there is no query; fill it in, or delete the row",
+        "row 8, column query, sample 4: there is no query; fill it in, or delete the row",
+    ]
+
+
+def test_a_row_with_more_cells_than_the_header(write: Write):
+    path = write("a.csv", "query,answer\nq,a,,\nr,a,b\n,c\n")
+    assert problems(path) == [
+        (
+            "row 3: there is a cell in column 3, but the header ends at column 2; "
+            "name the column, or put a cell that holds the delimiter in quotes"
+        ),
+        "row 4, column query: there is no query; fill it in, or delete the row",
+    ]
+
+
+def test_a_quote_that_is_never_closed_is_told_with_all_before_it(write: Write):
+    first, second = problems(write("a.csv", 'query,id\n,1\nq,2\n"r,3\ns,4\n'))
+    assert first.startswith("row 2, column query, sample 1: there is no query")
+    assert second == (
+        "row 4: the row that begins here cannot be read: unexpected end of data; "
+        'put a cell with quotes in quotes, and double those inside: "say ""yes"""'
+    )
+
+
+def test_a_broken_header_is_told(write: Write):
+    (said,) = problems(write("a.csv", '"query,id\nq,1\n'))
+    assert said.startswith("row 1: the row that begins here cannot be read")
+
+
+def test_long_cells_are_read_and_the_limit_of_others_stays(write: Write):
+    usual = csv.field_size_limit()
+    (sample,) = load(write("a.csv", f"query,contexts\nq,{'x' * 1_000_000}\n")).samples
+    assert sample.contexts is not None
+    assert len(sample.contexts[0].text) == 1_000_000
+    assert csv.field_size_limit() == usual
+
+
+def test_bytes_that_are_not_utf8(write: Write):
+    path = write("a.csv", b"query\nq\n" + "Größe\n".encode("cp1252"))
+    assert problems(path) == [
+        (
+            "row 3: byte 11 (0xf6) is not UTF-8; save the file as UTF-8 "
+            "(Excel: 'CSV UTF-8'; else: iconv -f windows-1252 -t utf-8)"
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "the file is empty; it needs at least one row with a query"),
+        ("\n \n", "the file is empty; it needs at least one row with a query"),
+        (",,\n", "there are no rows; it needs at least one with a query"),
+        ("query\n", "there are no rows; it needs at least one with a query"),
+        ("query,a,a\nq\n", "two columns have the same name: 'a'"),
+        ("query\nq\0\n", "row 2: the text holds a NUL; it may be damaged or UTF-16"),
+        ("query\nq".encode("utf-16"), "this is UTF-16 text; save it as UTF-8 (Excel: 'CSV UTF-8')"),
+        (b"PK\x03\x04...", "this is a workbook, not text; give its name the ending .xlsx"),
+    ],
+)
+def test_files_without_what_they_need(write: Write, content: str | bytes, said: str):
+    assert problems(write("a.csv", content)) == [said]
+
+
+def test_what_pandas_writes(write: Write):
+    text = ",query,point_ids,contexts\n0,q,1.0,\"['a', 'b']\"\n1,r,,\"['a' 'b']\"\n"
+    (said,) = problems(write("a.csv", text))
+    assert said.startswith("row 3, column contexts: this looks like a list of texts")
+    loaded = load(write("b.csv", text.rpartition("1,r")[0]))
+    assert loaded.samples[0].relevance == {"1": 1.0}
+    assert [context.text for context in loaded.samples[0].contexts or ()] == ["a", "b"]
+    assert loaded.source.notes == ("left out for want of a name: column 1",)

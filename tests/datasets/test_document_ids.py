@@ -1,0 +1,100 @@
+import math
+import re
+
+import pytest
+
+from ragstone.datasets.document_ids import ids, relevance
+
+UUID = "0d6f3c5e-3f0a-4c43-9f6e-2a3f6f0f7d11"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (5, ["5"]),
+        (5.0, ["5"]),
+        (5.5, ["5.5"]),
+        ("5", ["5"]),
+        ("5.0", ["5"]),
+        ("1.0, 2.0", ["1", "2"]),
+        ("-1.00", ["-1"]),
+        ('"5"', ["5"]),
+        ('"5.0"', ["5.0"]),
+        ("'a', 'b'", ["a", "b"]),
+        ("1, 2", ["1", "2"]),
+        ("1,2,", ["1", "2"]),
+        ("[1, 2]", ["1", "2"]),
+        ("[1.0, 2.0]", ["1", "2"]),
+        ('["doc-a", "doc-b"]', ["doc-a", "doc-b"]),
+        ("['doc-a', 'doc-b']", ["doc-a", "doc-b"]),
+        ("('doc-a', 'doc-b')", ["doc-a", "doc-b"]),
+        ('["5.0"]', ["5.0"]),
+        ("a;b", ["a", "b"]),
+        ("a|b", ["a", "b"]),
+        ("a\tb", ["a", "b"]),
+        ("a\nb\r\nc", ["a", "b", "c"]),
+        ("my file.pdf, other.pdf", ["my file.pdf", "other.pdf"]),
+        (UUID, [UUID]),
+        (f" {UUID} , {UUID[::-1]} ", [UUID, UUID[::-1]]),
+        (["b", 2, 1.0], ["b", "2", "1"]),
+        ("[]", []),
+        ("", []),
+        ([], []),
+    ],
+)
+def test_ids_in_every_form(value: object, expected: list[str]):
+    assert ids(value) == expected
+    assert relevance(value) == dict.fromkeys(expected, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"doc-a": 2}, {"doc-a": 2.0}),
+        ('{"doc-a": 2, "doc-b": 0}', {"doc-a": 2.0, "doc-b": 0.0}),
+        ("{'doc-a': 0.5}", {"doc-a": 0.5}),
+        ({5: 1, "7": -1}, {"5": 1.0, "7": -1.0}),
+        ({"a": True, "b": False}, {"a": 1.0, "b": 0.0}),
+        ({}, {}),
+        ("{}", {}),
+        (["a", "a"], {"a": 1.0}),
+    ],
+)
+def test_relevance_has_grades_where_they_are_given(value: object, expected: dict[str, float]):
+    assert relevance(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"a": "high"}, "the grade of 'a' is 'high', not a number"),
+        ({"a": None}, "the grade of 'a' is null, not a number"),
+        ({"a": [1]}, "the grade of 'a' is a list, not a number"),
+        ('{"a": NaN}', "nan is no finite number"),
+        ('{"a": 1e999}', "inf is no finite number"),
+        ('{"a": 1, "a": 2}', "the name 'a' comes twice in one object"),
+        ({"5": 1, 5.0: 2}, "the document '5' has two grades"),
+        (True, "True is not a document id"),
+        ([None], "null is no document id"),
+        ([["a"]], "a list is no document id"),
+        ([""], "a document id is blank"),
+        ("[a, b]", "begins as a list but cannot be read as one"),
+        ("['a' 'b']", "begins as a list but cannot be read as one"),
+        ("(1", "begins as a list but cannot be read as one"),
+        ("1 2", "'1 2' may be one id or several; put commas between"),
+        (", ;", "', ;' holds no id"),
+    ],
+)
+def test_what_is_no_id_or_grade_is_told(value: object, said: str):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        relevance(value)
+
+
+def test_an_object_is_no_order():
+    with pytest.raises(ValueError, match="this is an object, not a list of ids"):
+        ids({"a": 1})
+
+
+def test_what_is_not_finite_is_no_id():
+    with pytest.raises(ValueError, match="not a document id"):
+        ids(math.inf)

@@ -1,0 +1,238 @@
+import zipfile
+from collections.abc import Callable
+from datetime import date
+from io import BytesIO
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+from ragstone.datasets import load
+from ragstone.errors import InputError, Problem, UsageError
+
+Workbook = Callable[..., Path]
+Write = Callable[[str, bytes], Path]
+
+
+def repacked(path: Path, **changes: tuple[str, str]) -> bytes:
+    """Return a workbook's bytes with a text replaced in the part whose name ends so."""
+    out = BytesIO()
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            text = old.read(name)
+            for part, (before, after) in changes.items():
+                if name.endswith(f"{part}.xml"):
+                    assert before.encode() in text
+                    text = text.replace(before.encode(), after.encode())
+            new.writestr(name, text)
+    return out.getvalue()
+
+
+def problems(path: Path, **options: str) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        load(path, **options)
+    assert caught.value.file == path.name
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_a_sheet_as_people_write_it(workbook: Workbook):
+    path = workbook(
+        Fragen=[
+            [None, None, None],
+            [None, "Query", "Point_ids", "Difficulty", "When", "Ground_truth_answer"],
+            [None, "What is it?", 5, "easy", date(2024, 5, 1), "A phone."],
+            [None, None, None],
+            [None, 5, "1, 2", 2, None, "  "],
+            [None, True, None, 0.5, None, None],
+        ]
+    )
+    first, second, third = load(path).samples
+    assert (first.id, first.query, first.reference) == ("1", "What is it?", "A phone.")
+    assert first.relevance == {"5": 1.0}
+    assert first.tags == {"Difficulty": "easy", "When": "2024-05-01"}
+    assert (second.id, second.query, second.reference) == ("2", "5", None)
+    assert second.relevance == {"1": 1.0, "2": 1.0}
+    assert repr(second.tags["Difficulty"]) == "2"
+    assert (third.query, third.relevance) == ("true", None)
+
+
+def test_the_place_of_a_problem_is_what_excel_shows(workbook: Workbook):
+    path = workbook(Data=[[], ["id", "Query", "Point_ids"], [], ["a", "q", "[1"], ["b", None, 1]])
+    with pytest.raises(InputError) as caught:
+        load(path)
+    assert caught.value.problems == (
+        Problem(
+            "'[1' begins as a list but cannot be read as one; "
+            'write a list such as 1, 2 or ["a", "b"]',
+            sheet="Data",
+            row=4,
+            column="Point_ids",
+            sample_id="a",
+        ),
+        Problem(
+            "there is no query; fill it in, or delete the row",
+            sheet="Data",
+            row=5,
+            column="Query",
+            sample_id="b",
+        ),
+    )
+
+
+def test_errors_in_cells_are_problems_wherever_they_stand(workbook: Workbook):
+    rows = [["query", "point_ids", "note"], ["q", "=A9 -> #REF!", "=NA() -> #N/A"]]
+    rows += [["r", 1, None], [None, None, None, None], [None, None, "=1/0 -> #DIV/0!"]]
+    assert problems(workbook(One=rows)) == [
+        "sheet One, row 2, column point_ids: the error #REF!",
+        "sheet One, row 2, column note: the error #N/A",
+        "sheet One, row 5, column note: the error #DIV/0!",
+        "sheet One, row 5, column query: there is no query; fill it in, or delete the row",
+    ]
+
+
+def test_an_error_in_the_header_is_told(workbook: Workbook):
+    said = problems(workbook(One=[["query", "=A9 -> #REF!"], ["q", 1]]))
+    assert said == ["sheet 'One': the header holds the error #REF!"]
+
+
+def test_a_text_that_says_an_error_is_a_text(workbook: Workbook):
+    assert load(workbook(One=[["query"], ["#N/A"]])).samples[0].query == "#N/A"
+
+
+def test_a_formula_nobody_calculated_is_a_problem(tmp_path: Path):
+    path = tmp_path / "new.xlsx"
+    book = openpyxl.Workbook()
+    sheet = book.worksheets[0]
+    sheet.title = "One"
+    sheet.append(["query", "id"])
+    sheet.append(["q", "=1+1"])
+    book.save(path)
+    assert problems(path) == [
+        "sheet One, row 2, column id: a formula without a value; open the file in Excel and save it"
+    ]
+
+
+def test_a_formulas_value_counts(workbook: Workbook):
+    path = workbook(One=[["query", "id"], ["q", "=1+1 -> 2"]])
+    assert load(path).samples[0].id == "2"
+
+
+def test_the_first_visible_sheet_is_read_and_the_others_noted(workbook: Workbook, write: Write):
+    path = workbook(One=[["query"], ["a"]], Two=[["query"], ["b"]])
+    loaded = load(path)
+    assert loaded.samples[0].query == "a"
+    assert loaded.source.notes == ("sheet 'One'; not read: 'Two'",)
+    assert load(path, sheet="two ").samples[0].query == "b"
+    change = ('<sheet name="One" ', '<sheet name="One" state="hidden" ')
+    hidden = write("hidden.xlsx", repacked(path, workbook=change))
+    assert load(hidden).samples[0].query == "b"
+
+
+def test_an_unknown_sheet_is_told_with_those_there(workbook: Workbook):
+    with pytest.raises(UsageError) as caught:
+        load(workbook(Questions=[["query"], ["a"]], Two=[[]]), sheet="Question")
+    assert str(caught.value) == (
+        "data.xlsx has no sheet 'Question'; did you mean 'Questions'? "
+        "(the sheets are 'Questions', 'Two')"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([], "sheet 'One': the file is empty; it needs a header and at least one row"),
+        ([["query"]], "sheet One: there are no rows; it needs at least one with a query"),
+        ([["query", "a", "a "], ["q"]], "sheet 'One': two columns have the same name: 'a'"),
+        (
+            [["Frage"], ["q"]],
+            (
+                "sheet One: no column is the query; the columns are 'Frage'; "
+                "say which: --map query=COLUMN"
+            ),
+        ),
+        (
+            [["query"], ["q", "scribble"]],
+            (
+                "sheet One, row 2: there is a cell in column 2, but the header ends at column 1; "
+                "name the column, or clear the cell"
+            ),
+        ),
+    ],
+)
+def test_sheets_without_what_they_need(workbook: Workbook, rows: list[list[object]], said: str):
+    assert problems(workbook(One=rows)) == [said]
+
+
+def test_a_column_without_a_name_is_left_out_and_noted(workbook: Workbook):
+    loaded = load(workbook(One=[[None, None, "query"], [0, None, "a"], [1, None, "b"]]))
+    assert loaded.samples[0].tags == {}
+    assert loaded.source.notes == ("left out for want of a name: column 1",)
+
+
+def test_a_cell_far_away_is_told_before_calamine_makes_all_between(workbook: Workbook):
+    rows: list[list[object]] = [["query"], ["q"], *([[]] * 1_000_000), [None] * 100 + ["x"]]
+    (said,) = problems(workbook(One=rows))
+    assert said.startswith("the values of sheet 'One' spread over 1,000,003 rows and 101 columns")
+
+
+def test_a_long_text_in_many_cells_is_told_before_calamine_copies_it(
+    workbook: Workbook, write: Write
+):
+    path = workbook(One=[["query"], *[["long"]] * 20_000])
+    long = "x" * 100_000
+    (said,) = problems(write("a.xlsx", repacked(path, sharedStrings=(">long<", f">{long}<"))))
+    assert said == (
+        "the cells of sheet 'One' hold more than 1,073,741,824 characters; "
+        "use .csv or .jsonl for texts that large"
+    )
+
+
+def test_a_truncated_workbook(workbook: Workbook, write: Write):
+    content = workbook(One=[["query"], ["q"]]).read_bytes()
+    (said,) = problems(write("cut.xlsx", content[:3000]))
+    assert said == (
+        "the workbook cannot be read: File is not a zip file; "
+        "open it in Excel and save it again as .xlsx"
+    )
+
+
+def test_every_cut_of_a_workbook_is_told(workbook: Workbook, write: Write):
+    content = workbook(One=[["query"], ["q"]]).read_bytes()
+    for end in range(0, len(content), 97):
+        assert len(problems(write("cut.xlsx", content[:end]))) == 1
+
+
+def test_broken_xml_and_a_document_type_are_told(workbook: Workbook, write: Write):
+    path = workbook(One=[["query"], ["q"]])
+    for change in (("</row>", ""), ("<worksheet", "<!DOCTYPE a><worksheet"), ('r="A2"', 'r="!"')):
+        (said,) = problems(write("broken.xlsx", repacked(path, sheet1=change)))
+        assert said.startswith("the workbook cannot be read: ")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "the file is empty; it needs a sheet with a header and rows"),
+        (b"query,id\na,1\n", "this is no workbook; if it is text, name it .csv"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1....", "this is an old .xls; save it as .xlsx"),
+        (
+            b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"),
+            "the workbook has a password; save it without one",
+        ),
+    ],
+)
+def test_what_is_no_workbook(write: Write, content: bytes, said: str):
+    assert problems(write("data.xlsx", content)) == [said]
+
+
+def test_a_zip_that_is_no_workbook(write: Write):
+    out = BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("a.txt", "a")
+    (said,) = problems(write("data.xlsx", out.getvalue()))
+    assert said.startswith("the workbook cannot be read: ")
+
+
+def test_numbers_too_large_to_be_exact_stay_as_they_are(workbook: Workbook):
+    path = workbook(One=[["query", "n"], ["q", 1e300]])
+    assert load(path).samples[0].tags["n"] == 1e300

@@ -1,0 +1,131 @@
+import os
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from ragstone.datasets import LOADERS, WORKBOOKS, load
+from ragstone.demo.dataset import DATASET, entries
+from ragstone.errors import InputError, UsageError
+from ragstone.samples import Sample
+
+Write = Callable[[str, str], Path]
+
+
+def refusal(path: Path, **options: object) -> str:
+    with pytest.raises(UsageError) as caught:
+        load(path, **options)
+    return str(caught.value)
+
+
+def test_the_demo_is_read_as_it_was_written():
+    loaded = load(DATASET)
+    assert loaded.source.name == DATASET.name
+    assert loaded.source.fingerprint == sha256(DATASET.read_bytes()).hexdigest()
+    assert loaded.source.rows == len(loaded.samples)
+    for sample, entry in zip(loaded.samples, entries(), strict=True):
+        ids = {str(point): 1.0 for point in entry.point_ids}
+        assert (sample.query, sample.reference) == (entry.query, entry.ground_truth_answer)
+        assert sample.relevance == (ids or None)
+        assert sample.tags["difficulty"] == entry.difficulty
+
+
+def test_a_suffix_is_known_in_any_case_and_a_path_may_be_text(write: Write):
+    assert load(str(write("DATA.CSV", "query\nq"))).source.name == "DATA.CSV"
+
+
+def test_columns_and_limit(write: Write):
+    path = write("a.csv", "Frage,query\na,1\nb,2\n,3\n")
+    loaded = load(path, columns={"query": "frage"}, limit=2)
+    assert [sample.query for sample in loaded.samples] == ["a", "b"]
+    assert [sample.tags for sample in loaded.samples] == [{"query": "1"}, {"query": "2"}]
+    assert loaded.source.rows == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", 'query\na\n,b,c\n"'),
+        ("a.jsonl", '{"query": "a"}\nnothing'),
+        ("a.json", '[{"query": "a"}, 5]'),
+        ("a.yaml", "- query: a\n- 5"),
+    ],
+)
+def test_the_limit_keeps_later_rows_from_being_looked_at(write: Write, name: str, text: str):
+    assert load(write(name, text), limit=1).samples == (Sample(id="1", query="a"),)
+    with pytest.raises(InputError):
+        load(write(name, text), limit=2)
+
+
+def test_one_field_may_be_read_from_the_column_of_another(write: Write):
+    path = write("a.csv", "question\na\n")
+    assert load(path, columns={"id": "question", "query": "question"}).samples == (
+        Sample(id="a", query="a"),
+    )
+
+
+def test_what_cannot_be_done_is_told(write: Write):
+    path = write("questions.csv", "query\nq")
+    assert refusal(path, limit=0) == "a limit of 0 rows leaves nothing; it is 1 or more"
+    assert refusal(path, sheet="One") == "questions.csv has no sheets; leave --sheet One out"
+    assert refusal(path, columns={"x": "query"}).startswith("there is no field named 'x'; known: ")
+
+
+def test_a_missing_file_is_told_with_its_neighbours(write: Write):
+    path = write("questions.csv", "query\nq").with_name("question.csv")
+    assert refusal(path) == f"there is no file {path}; did you mean 'questions.csv'?"
+    far = path.parent / "nowhere" / "a.csv"
+    assert refusal(far) == f"there is no file {far}"
+
+
+def test_a_name_that_no_file_can_have():
+    assert refusal(Path("a\0.csv")).startswith("there is no file a")
+
+
+def test_a_folder_is_told(tmp_path: Path):
+    folder = tmp_path / "data.csv"
+    folder.mkdir()
+    assert refusal(folder) == f"{folder} is a folder; name a file in it"
+
+
+def test_an_unknown_suffix_is_told_with_those_known(write: Write):
+    said = refusal(write("a.xls", ""))
+    assert said.startswith("a.xls: ragstone reads .xlsx, ")
+    assert all(suffix in said for suffix in (*WORKBOOKS, *LOADERS))
+
+
+def test_a_file_without_permission_is_told(write: Write, monkeypatch: pytest.MonkeyPatch):
+    path = write("a.csv", "query\nq")
+    if os.geteuid() == 0:  # root may read every file
+
+        def refused(_: Path) -> bytes:
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(Path, "read_bytes", refused)
+    path.chmod(0)
+    assert refusal(path) == f"{path} cannot be read: Permission denied"
+
+
+def test_all_problems_of_a_file_come_at_once_in_the_order_of_its_rows(write: Write):
+    path = write("a.csv", "id,query,point_ids,score\n1,,[1,x\n2,b,1 2,y\n2,c,,z\n")
+    with pytest.raises(InputError) as caught:
+        load(path)
+    places = [(each.row, each.column, each.sample_id) for each in caught.value.problems]
+    assert places == [
+        (2, "point_ids", "1"),
+        (2, "query", "1"),
+        (3, "point_ids", "2"),
+        (4, None, "2"),
+    ]
+
+
+def test_a_row_without_ids_stays(write: Write):
+    first, second = load(write("a.csv", "query,point_ids\na,\nb,1\n")).samples
+    assert (first.relevance, second.relevance) == (None, {"1": 1.0})
+
+
+def test_a_row_without_an_id_has_its_number_and_may_clash(write: Write):
+    path = write("a.csv", "id,query\n2,a\n,b\n")
+    with pytest.raises(InputError, match="row 3, sample 2: the id '2' is that of row 2 too"):
+        load(path)

@@ -1,0 +1,80 @@
+import runpy
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from python_calamine import CalamineWorkbook
+
+from ragstone.demo.corpus import corpus
+from ragstone.demo.dataset import DATASET, Entry, entries
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "make_demo_dataset.py"
+COLUMNS = ["Query", "Point_ids", "Ground_truth_answer", "difficulty", "Source_files"]
+
+
+def rows() -> list[list[object]]:
+    return list(CalamineWorkbook.from_path(DATASET).get_sheet_by_index(0).to_python())
+
+
+def point_ids(cell: object) -> tuple[int, ...]:
+    if isinstance(cell, float):
+        return (int(cell),)
+    return tuple(int(piece) for piece in str(cell).strip("[]").split(",") if piece)
+
+
+def test_there_are_enough_questions_of_every_difficulty():
+    counts = Counter(entry.difficulty.value for entry in entries())
+    assert counts.total() >= 64
+    assert all(counts[name] >= 10 for name in ("easy", "medium", "hard"))
+
+
+def test_some_questions_have_several_passages_and_some_none():
+    sizes = Counter(len(entry.point_ids) for entry in entries())
+    assert sizes[0] >= 5
+    assert sizes[2] + sizes[3] >= 8
+    assert max(sizes) == 3
+
+
+def test_no_question_is_asked_twice():
+    queries = [entry.query for entry in entries()]
+    assert len(set(queries)) == len(queries)
+
+
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.query)
+def test_source_files_are_those_of_the_passages(entry: Entry):
+    sources = {passage.id: passage.source for passage in corpus()}
+    assert set(entry.source_files) == {sources[point] for point in entry.point_ids}
+
+
+def test_the_workbook_holds_the_questions():
+    header, *cells = rows()
+    assert header == COLUMNS
+    assert [
+        (query, point_ids(points), truth, difficulty, sources)
+        for query, points, truth, difficulty, sources in cells
+    ] == [
+        (
+            entry.query,
+            entry.point_ids,
+            entry.ground_truth_answer,
+            entry.difficulty.value,
+            ", ".join(entry.source_files),
+        )
+        for entry in entries()
+    ]
+
+
+def test_point_ids_are_written_in_all_the_forms_that_people_use():
+    cells = [row[1] for row in rows()[1:]]
+    texts = [cell for cell in cells if isinstance(cell, str)]
+    assert any(isinstance(cell, float) for cell in cells)
+    assert any(text.startswith("[") and "," in text for text in texts)
+    assert any("," in text and not text.startswith("[") for text in texts)
+    assert any(text == "" for text in texts)
+
+
+def test_the_script_writes_the_same_bytes_each_time(tmp_path: Path):
+    make = runpy.run_path(str(SCRIPT))["make"]
+    for name in ("one.xlsx", "two.xlsx"):
+        make(tmp_path / name)
+    assert (tmp_path / "one.xlsx").read_bytes() == (tmp_path / "two.xlsx").read_bytes()

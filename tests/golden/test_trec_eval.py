@@ -1,0 +1,107 @@
+"""The ranking metrics equal trec_eval's, as pytrec_eval-terrier computes them."""
+
+import random
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+import pytrec_eval
+
+from ragstone.metrics import F1, MRR, Hit, Precision, Recall
+from ragstone.rankings import Rankings
+
+KS = (1, 2, 3, 5, 10, 100)
+QUERIES = 150
+IDS = [f"d{i}" for i in range(25)] + ["Straße 7", "文書", "\U0001f600", "é", "e\u0301", "ид-5"]
+
+Lists = list[list[str]]
+Grades = list[dict[str, int]]
+
+
+def made(seed: int) -> tuple[Lists, Grades]:
+    """Make rankings with copies, of 0 to 40 documents, and grades from -1 to 3 for some."""
+    rng = random.Random(seed)
+    lists = [rng.choices(IDS, k=rng.choice([0, 1, 2, 3, 5, 10, 40])) for _ in range(QUERIES)]
+    grades = [
+        {id_: rng.choice(weights) for id_ in rng.sample(IDS, rng.randint(1, 20))}
+        for weights in rng.choices([(-1, 0, 0, 1, 2, 3), (1,), (0,), (-1, 0)], k=QUERIES)
+    ]
+    return lists, grades
+
+
+def reference(lists: Lists, grades: Grades, k: int) -> dict[str, list[float]]:
+    """Return trec_eval's values of each query's list without later copies, cut at k.
+
+    It orders by score, and by id where scores are equal: so the scores fall strictly.
+    """
+    names = [f"q{number:04}" for number in range(len(lists))]
+    cut = [list(dict.fromkeys(ids))[:k] for ids in lists]
+    ran = {
+        name: {id_: float(len(ids) - rank) for rank, id_ in enumerate(ids)}
+        for name, ids in zip(names, cut, strict=True)
+    }
+    measures = {f"success.{k}", f"recall.{k}", f"P.{k}", "recip_rank"}
+    judged = dict(zip(names, grades, strict=True))
+    found = pytrec_eval.RelevanceEvaluator(judged, measures).evaluate(ran)
+    keys = {"hit": f"success_{k}", "recall": f"recall_{k}", "precision": f"P_{k}"}
+    values = {
+        metric: [found[name][key] for name in names]
+        for metric, key in (keys | {"mrr": "recip_rank"}).items()
+    }
+    pairs = zip(values["precision"], values["recall"], strict=True)
+    values["f1"] = [2 * p * r / (p + r) if p + r else 0.0 for p, r in pairs]
+    return values
+
+
+def ours(
+    lists: Sequence[Sequence[str]], grades: Sequence[Mapping[str, float]], k: int
+) -> dict[str, list[float]]:
+    rankings = Rankings.of(lists, grades)
+    metrics = (Hit(k=k), Recall(k=k), Precision(k=k), F1(k=k), MRR(k=k))
+    return {metric.name: metric.values(rankings).tolist() for metric in metrics}
+
+
+@pytest.mark.parametrize("k", KS)
+@pytest.mark.parametrize("seed", range(10))
+def test_the_five_metrics_equal_trec_evals(seed: int, k: int) -> None:
+    lists, grades = made(seed)
+    computed, expected = ours(lists, grades, k), reference(lists, grades, k)
+    assert computed.keys() == expected.keys()
+    for metric, values in expected.items():
+        np.testing.assert_allclose(computed[metric], values, rtol=0, atol=1e-9, err_msg=metric)
+
+
+def test_the_made_rankings_hold_what_is_hard() -> None:
+    lists, grades = made(0)
+    assert any(len(set(ids)) < len(ids) for ids in lists)
+    assert any(not ids for ids in lists)
+    assert any(max(judged.values()) <= 0 for judged in grades)
+    assert any(set(ids) - judged.keys() for ids, judged in zip(lists, grades, strict=True))
+    values = reference(lists, grades, 5)
+    for metric in ("recall", "precision", "f1", "mrr"):
+        assert len(set(values[metric])) >= 5
+
+
+def test_many_queries_at_once_are_scored_as_one_by_one() -> None:
+    lists, grades = made(1)
+    together = ours(lists, grades, 5)
+    alone = [ours([ids], [judged], 5) for ids, judged in zip(lists, grades, strict=True)]
+    assert together == {name: [one[name][0] for one in alone] for name in together}
+
+
+def test_both_programs_agree_with_values_computed_by_hand() -> None:
+    """At 4: x a y b, of which a (grade 2) and b are relevant, and c too, which is not found.
+
+    Hit 1; recall 2/3; precision 2/4; F1 2 (2/3) (2/4) / (2/3 + 2/4) = 4/7; MRR 1/2.
+    """
+    lists, grades = [["x", "a", "x", "y", "b", "c"]], [{"a": 2, "b": 1, "c": 1, "y": 0, "x": -1}]
+    by_hand = {"hit": 1, "recall": 2 / 3, "precision": 1 / 2, "f1": 4 / 7, "mrr": 1 / 2}
+    for computed in (ours(lists, grades, 4), reference(lists, grades, 4)):
+        assert {name: value for name, (value,) in computed.items()} == pytest.approx(
+            by_hand, abs=1e-12
+        )
+
+
+def test_nothing_relevant_is_0_in_both() -> None:
+    for computed in (ours([["a", "b"]], [{"a": 0}], 5), reference([["a", "b"]], [{"a": 0}], 5)):
+        assert all(value == [0.0] for value in computed.values())

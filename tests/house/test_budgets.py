@@ -1,0 +1,54 @@
+"""The budgets: small files, small functions, and a core to read in an afternoon."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+FILE, FUNCTION, METRIC, CORE = 250, 40, 40, 1000
+CORE_FILES = (
+    "samples", "claims", "questions", "scores", "policies",
+    "metrics/base", "judges/base", "transcript", "scoring",
+)  # fmt: skip
+LONG_FUNCTIONS = {
+    "cli/run.py:command": "the options are its decorators: a line of help each",
+}
+"""What is longer than its budget, and why that is right."""
+
+
+def test_no_file_is_long(source_files: list[Path]) -> None:
+    long = {path.name: n for path in source_files if (n := lines(path)) > FILE}
+    assert not long
+
+
+def test_no_function_is_long(source_files: list[Path], root: Path) -> None:
+    long = {}
+    for path in source_files:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+                name = f"{path.relative_to(root / 'src/ragstone').as_posix()}:{node.name}"
+                if (node.end_lineno or start) - start + 1 > FUNCTION:
+                    long[name] = (node.end_lineno or start) - start + 1
+    assert long.keys() == LONG_FUNCTIONS.keys(), long
+
+
+def test_a_metric_is_a_small_file(root: Path) -> None:
+    families = {"__init__.py", "base.py", "registry.py"}
+    for path in (root / "src/ragstone/metrics").glob("*.py"):
+        if path.name not in families:
+            assert lines(path) <= METRIC, path
+
+
+def test_the_core_is_read_in_an_afternoon(root: Path) -> None:
+    total = sum(lines(root / f"src/ragstone/{name}.py") for name in CORE_FILES)
+    assert total <= CORE
+
+
+@pytest.mark.parametrize("name", CORE_FILES)
+def test_the_core_is_where_the_budget_looks(name: str, root: Path) -> None:
+    assert (root / f"src/ragstone/{name}.py").is_file()
+
+
+def lines(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())

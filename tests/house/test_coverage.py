@@ -1,0 +1,47 @@
+"""docs/coverage.md: every row of the checklist ends somewhere, and every place it names exists."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROWS = {"S0": 52, "S1": 22, "S2": 20, "S3": 43, "S4": 27, "C": 27}
+"""Rows of each source in the checklist; C are the contradictions."""
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/coverage.md").read_text(encoding="utf-8")
+LINES = re.findall(r"^\| (S\d\.\d+|C\d+) \| (.+?) \| (.+?) \|$", PAGE, re.MULTILINE)
+PLACES = [(row, place) for row, _, places in LINES for place in places.split("; ")]
+
+
+def expected() -> list[str]:
+    return [
+        f"{source}{'' if source == 'C' else '.'}{number}"
+        for source, count in ROWS.items()
+        for number in range(1, count + 1)
+    ]
+
+
+def test_every_row_stands_once() -> None:
+    assert sorted(row for row, _, _ in LINES) == sorted(expected())
+
+
+@pytest.mark.parametrize(("row", "place"), PLACES, ids=[f"{r}-{p}"[:60] for r, p in PLACES])
+def test_every_place_exists(row: str, place: str) -> None:
+    if match := re.fullmatch(r"`(tests/[\w/.]+\.py)::(\w+)`", place):
+        path = ROOT / match[1]
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = {
+            n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
+        }
+        assert match[2] in names, f"{row}: {match[1]} has no {match[2]}"
+    elif match := re.fullmatch(r"\[[^\]]+\]\(([\w/.-]+)(#[\w-]+)?\)", place):
+        assert (ROOT / "docs" / match[1]).is_file(), f"{row}: no page {match[1]}"
+    else:
+        assert re.fullmatch(r"open: [\w ,'-]+", place), f"{row}: {place!r} is no place"
+
+
+def test_rows_of_this_version_are_not_open() -> None:
+    later = [row for row, place in PLACES if row.startswith("S3.") and place.startswith("open")]
+    assert set(later) <= {"S3.14", "S3.15", "S3.30", "S3.31", "S3.32", "S3.33", "S3.42", "S3.2"}

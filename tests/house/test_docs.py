@@ -1,0 +1,64 @@
+"""The docs: their code runs, their names exist, and what the commands say is not typed by hand."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from ragstone.cli import COMMANDS
+from ragstone.metrics import GROUPS, catalogue
+from ragstone.plan import Plan
+from ragstone.policies import POLICIES
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+LINK = re.compile(r"\[[^\]]+\]\(([^)#]+)(#[^)]*)?\)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target, anchor in LINK.findall(page.read_text(encoding="utf-8")):
+        if not target.startswith("http"):
+            place = page.parent / target
+            assert place.exists(), f"{page.name}: {target}"
+            if anchor:
+                headings = re.findall(r"^#+ (.+)$", place.read_text(encoding="utf-8"), re.MULTILINE)
+                assert anchor[1:] in {slug(heading) for heading in headings}, anchor
+
+
+def slug(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def test_the_page_of_the_command_line_is_what_the_commands_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    spec = importlib.util.spec_from_file_location("cli_page", ROOT / "scripts/make_cli_page.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    assert (ROOT / "docs/cli.md").read_text(encoding="utf-8") == script.page(), (
+        "run: python scripts/make_cli_page.py"
+    )
+
+
+def everything() -> str:
+    return "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, *catalogue(), *GROUPS, *POLICIES])
+def test_every_name_is_in_the_docs(name: str) -> None:
+    assert f"`{name}" in everything() or f"ragstone {name}" in everything()
+
+
+def test_every_setting_is_said_by_the_command_line() -> None:
+    spelled = {
+        "metrics": "metric", "target": "target", "fallback_target": "api-url", "columns": "map",
+        "retries": "max-retries", "gates": "fail-under",
+    }  # fmt: skip
+    page = (ROOT / "docs/cli.md").read_text(encoding="utf-8")
+    for setting in Plan.model_fields:
+        assert f"--{spelled.get(setting, setting.replace('_', '-'))}" in page

@@ -1,0 +1,260 @@
+from collections.abc import Mapping, Sequence
+from dataclasses import FrozenInstanceError, is_dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from pydantic import Field
+
+from ragstone.errors import UnknownName, UsageError
+from ragstone.judges.scripted import ScriptedJudge
+from ragstone.metrics import F1, ClaimMetric, Hit, Metric, Precision, RankingMetric, catalogue
+from ragstone.metrics.registry import get, register, registered
+from ragstone.rankings import Rankings
+from ragstone.samples import Context, Sample
+from ragstone.scores import Detail, Score
+from ragstone.transcript import Transcript
+
+pytestmark = pytest.mark.usefixtures("own_registry")
+
+# Query 1 returns x a b, of which a and b are relevant; query 2 returns nothing.
+RANKINGS = Rankings.of([["x", "a", "b"], []], [{"a": 1, "b": 2}, {"a": 1}])
+
+
+def stranger(name: str = "mine", *, replace: bool = False) -> type[RankingMetric]:
+    @register(name, replace=replace)
+    class Mine(RankingMetric):
+        """The share of the first k that is relevant, by a stranger."""
+
+        label: ClassVar[str] = "Mine@K"
+
+        k: Annotated[int, Field(ge=1)] = 3
+
+        def value(
+            self, retrieved_ids: Sequence[str], relevance: Mapping[str, float]
+        ) -> tuple[float, dict[str, int | str]]:
+            hits = sum(relevance.get(document, 0) > 0 for document in retrieved_ids)
+            return hits / self.k, {"hits": hits, "seen": " ".join(retrieved_ids)}
+
+    return Mine
+
+
+def test_a_registered_class_is_a_frozen_dataclass_that_is_found_by_its_name() -> None:
+    cls = stranger()
+    assert is_dataclass(cls)
+    assert registered()["mine"] is cls
+    metric = get("mine@2")
+    assert metric == cls(k=2)
+    assert str(metric) == "mine@2"
+    assert hash(metric) == hash(cls(k=2))
+    with pytest.raises(FrozenInstanceError):
+        metric.k = 3  # type: ignore[attr-defined]
+
+
+def test_a_stranger_stands_in_the_catalogue_with_its_family() -> None:
+    cls = stranger()
+    assert list(catalogue())[-1] == "context_precision"
+    assert catalogue()["mine"] == cls.info()
+    assert cls.info().description == "The share of the first k that is relevant, by a stranger."
+
+
+def test_value_is_enough() -> None:
+    scores = stranger()().scores(RANKINGS)
+    assert [score.value for score in scores] == [2 / 3, 0]
+    assert scores[0].detail == {"hits": 2, "seen": "x a b"}
+
+
+def test_value_gets_ids_cut_at_k() -> None:
+    assert stranger()(k=2).scores(RANKINGS)[0].detail == {"hits": 1, "seen": "x a"}
+
+
+def test_value_without_details_and_without_k() -> None:
+    @register("depth")
+    class Depth(RankingMetric):
+        def value(self, retrieved_ids: Sequence[str], relevance: Mapping[str, float]) -> float:
+            return len(retrieved_ids) - len(relevance)
+
+    scores = Depth().scores(RANKINGS)
+    assert [(score.value, dict(score.detail)) for score in scores] == [(1, {}), (-1, {})]
+    assert str(get("depth")) == "depth"
+
+
+def test_values_is_enough_too_and_has_the_details_of_every_ranking() -> None:
+    @register("gain")
+    class Gain(RankingMetric):
+        def values(self, rankings: Rankings) -> NDArray[np.float64]:
+            return rankings.gains.sum(axis=1)
+
+    first, second = Gain().scores(RANKINGS)
+    assert (first.value, second.value) == (3, 0)
+    assert first.detail == {"first_hit_rank": 2, "hits": 2, "retrieved": 3, "relevant": 2}
+    assert second.detail["first_hit_rank"] is None
+
+
+def test_a_class_that_writes_neither_says_so() -> None:
+    @register("neither")
+    class Neither(RankingMetric):
+        pass
+
+    with pytest.raises(NotImplementedError, match="Neither writes neither values nor value"):
+        Neither().scores(RANKINGS)
+
+
+def test_a_stranger_summarises_in_its_own_way() -> None:
+    @register("mine")
+    class Mine(stranger("base")):  # type: ignore[misc]
+        def summarise(self, scores: Sequence[Score]) -> Detail:
+            values = [score.value for score in scores if score.value is not None]
+            return {"Best": max(values)} | dict(super().summarise(scores))
+
+    metric = get("mine")
+    assert metric.summarise(metric.scores(RANKINGS)) == {  # type: ignore[attr-defined]
+        "Best": 2 / 3,
+        "Perfect Queries": 0,
+        "Zero Queries": 1,
+        "Nothing Relevant": 0,
+    }
+
+
+async def test_one_sample_alone_is_scored_as_among_many() -> None:
+    metric = stranger()()
+    ranking = tuple(Context(id=id_) for id_ in "xab")
+    sample = Sample(id="1", query="q", ranking=ranking, relevance={"a": 1, "b": 2})
+    ask = Transcript(ScriptedJudge({})).ask
+    assert await metric.score(sample, ask) == metric.scores(RANKINGS)[0]
+
+
+def test_a_class_without_a_label_is_called_by_its_name() -> None:
+    @register("plain")
+    class Plain(RankingMetric):
+        def value(self, retrieved_ids: Sequence[str], relevance: Mapping[str, float]) -> float:
+            return float(retrieved_ids == list(relevance))
+
+    assert catalogue()["plain"].label == "plain"
+    assert catalogue()["plain"].description == ""
+
+
+@pytest.mark.parametrize("name", ["", "Mine", "1st", "my-metric", "my metric", "mine@5", "ä", "_x"])
+def test_a_bad_name_is_refused(name: str) -> None:
+    with pytest.raises(
+        UsageError, match=r"is no metric name; use lower case letters, digits and _"
+    ):
+        stranger(name)
+
+
+def test_a_taken_name_is_refused_and_nothing_changes() -> None:
+    with pytest.raises(UsageError, match=r"'hit' exists already \(ragstone\.metrics\.hit\.Hit\)"):
+        stranger("hit")
+    assert registered()["hit"] is Hit
+
+
+def test_unless_it_is_to_be_replaced() -> None:
+    cls = stranger("hit", replace=True)
+    assert registered()["hit"] is cls
+
+
+def test_a_class_may_be_registered_again_as_when_its_file_is_loaded_again() -> None:
+    stranger()
+    again = stranger()
+    assert registered()["mine"] is again
+
+
+def test_an_unknown_family_is_refused() -> None:
+    with pytest.raises(UsageError, match="family 'ranking'; it must be retrieval or generation"):
+
+        @register("odd")
+        class Odd(RankingMetric):
+            family: ClassVar[str] = "ranking"
+
+    assert "odd" not in registered()
+
+
+def test_a_class_that_leaves_something_out_is_refused() -> None:
+    with pytest.raises(UsageError, match="the class Half does not write sources"):
+
+        @register("half")
+        class Half(ClaimMetric):
+            def text(self, sample: object) -> str:
+                return str(sample)
+
+    assert "half" not in registered()
+
+
+def test_what_registered_returns_is_a_copy() -> None:
+    registered().clear()  # type: ignore[attr-defined]
+    assert "hit" in registered()
+
+
+@pytest.mark.parametrize(
+    ("spec", "metric"),
+    [
+        ("hit", Hit(k=5)),
+        ("hit@3", Hit(k=3)),
+        ("hit,k=3", Hit(k=3)),
+        ("hit@007", Hit(k=7)),
+        ("precision@3,denominator=retrieved", Precision(k=3, denominator="retrieved")),
+        ("f1, denominator = retrieved , k = 2", F1(k=2, denominator="retrieved")),
+    ],
+)
+def test_a_name_with_parameters_is_read(spec: str, metric: Metric) -> None:
+    assert get(spec) == metric
+
+
+def test_defaults_fill_what_is_not_said_and_is_there() -> None:
+    assert str(get("hit", k=9, policy="strict")) == "hit@9"
+    assert str(get("hit@3", k=9)) == "hit@3"
+    assert str(get("faithfulness", k=9, policy="strict")) == "faithfulness"
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ("hit@0", r"'hit@0': k: Input should be greater than or equal to 1, got '0'"),
+        ("hit@99999999999999999999", r"k: Input should be less than or equal to 2147483647"),
+        ("hit,k=five", r"k: Input should be a valid integer.*got 'five'"),
+        ("hit@5,depth=3", r"hit has no parameter depth; it has: k"),
+        ("hit@5:strict", r"hit has no parameter policy; it has: k"),
+        ("faithfulness@5", r"faithfulness has no parameter k; it has: policy"),
+        (
+            "precision@5,denominator=x",
+            r"denominator: Input should be 'k' or 'retrieved', got 'x'",
+        ),
+        ("precision@5,denominator", r"'denominator' is no PARAMETER=VALUE"),
+        ("precision@5,", r"'' is no PARAMETER=VALUE"),
+        ("hit@5,k=3", r"'hit@5,k=3' says k twice"),
+        ("f1,denominator=k,denominator=retrieved", r"says denominator twice"),
+    ],
+)
+def test_parameters_that_do_not_fit_are_refused(spec: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        get(spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ("recal@5", "no metric named 'recal'; did you mean 'recall'"),
+        ("Hit@5", "no metric named 'Hit@5'"),
+        ("hit@", "no metric named 'hit@'; did you mean 'hit'"),
+        ("hit@-1", "no metric named 'hit@-1'"),
+        ("hit@1.5", "no metric named 'hit@1.5'"),
+        ("", "no metric named ''; known: f1, faithfulness"),
+        ("faithfulness:strickt", "no policy named 'strickt'; did you mean 'strict'"),
+    ],
+)
+def test_names_that_stand_for_nothing_are_refused(spec: str, told: str) -> None:
+    with pytest.raises(UnknownName, match=told):
+        get(spec)
+
+
+def test_what_a_stranger_itself_refuses_is_told_as_well() -> None:
+    @register("even")
+    class Even(stranger("base")):  # type: ignore[misc]
+        def __post_init__(self) -> None:
+            if self.k % 2:
+                raise ValueError("k must be even")
+
+    assert str(get("even@4")) == "even@4"
+    with pytest.raises(UsageError, match="'even@3': Value error, k must be even"):
+        get("even@3")

@@ -1,0 +1,159 @@
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+
+import pytest
+
+from ragstone.claims import JudgedClaim, Label
+from ragstone.errors import Cause
+from ragstone.gates import Gate
+from ragstone.metrics import get
+from ragstone.plan import Manifest, Plan, Source
+from ragstone.questions import Failure
+from ragstone.rankings import Rankings
+from ragstone.run import Row, Run, TargetCall
+from ragstone.samples import Context, Sample
+from ragstone.scores import Score
+
+STARTED = datetime(2026, 3, 1, 12, 30, 5, tzinfo=UTC)
+MakeRun = Callable[..., Run]
+
+
+def claim(label: Label, text: str, reason: str | None = None) -> JudgedClaim:
+    return JudgedClaim(
+        text=text, span=None, label=label, reason=reason, confidence=None, evidence=()
+    )
+
+
+def sample(number: int, **changed: object) -> Sample:
+    fields: dict[str, object] = {
+        "id": f"q{number}",
+        "query": f"How long does battery {number} last?",
+        "response": "It lasts 20 hours. It charges in 60 minutes.",
+        "contexts": (Context(id="3", text="Up to 20 hours."), Context(id="4", text="75 minutes.")),
+        "ranking": tuple(Context(id=id_) for id_ in ("9", "3", "4")),
+        "reference": "20 hours",
+        "relevance": {"3": 1.0, "77": 1.0, "9": 0.0},
+        "tags": {"difficulty": "easy", "source_files": "manual.pdf"},
+    }
+    return Sample.model_validate(fields | changed)
+
+
+def ranked(metric: str, sample: Sample) -> Score:
+    if sample.relevance is None:
+        return Score.undefined("relevance is not known")
+    ids = [place.id for place in sample.ranked or () if place.id is not None]
+    return get(metric).scores(Rankings.of([ids], [sample.relevance]))[0]  # type: ignore[attr-defined]
+
+
+def four_rows() -> list[Row]:
+    """One row of each kind: scored above 0, scored 0, undefined, failed."""
+    good = claim(Label.SUPPORTED, "It lasts 20 hours.")
+    bad = claim(Label.CONTRADICTED, "It charges in 60 minutes.", "The context says 75 minutes.")
+    faithfulness = [
+        Score.scored(0.5, detail={"claims": 2, "supported": 1}, claims=(good, bad)),
+        Score.scored(0.0, detail={"claims": 1, "supported": 0}, claims=(bad,)),
+        Score.undefined("the response makes no claims"),
+        Score.failed(Cause.TIMEOUT, "no answer within 30 s"),
+    ]
+    samples = [
+        sample(1),
+        sample(2, relevance={"77": 1}),
+        sample(3, relevance=None),
+        sample(4, response=None, contexts=None),
+    ]
+    late = Failure(Cause.TIMEOUT, "no answer within 30 s")
+    return [
+        Row(
+            index,
+            given,
+            calls=(TargetCall("chat", 100.0 + 10 * index, late if index == 3 else None),),
+            scores={
+                "hit@5": ranked("hit@5", given),
+                "f1@5": ranked("f1@5", given),
+                "faithfulness": score,
+            },
+            notes=("the ranking holds a document twice",) if index < 2 else (),
+        )
+        for index, (given, score) in enumerate(zip(samples, faithfulness, strict=True))
+    ]
+
+
+def _make_run(
+    rows: Sequence[Row] | None = None,
+    *,
+    names: Sequence[str] = ("hit@5", "f1@5", "faithfulness"),
+    asked: Sequence[str] = ("all",),
+    gates: Sequence[Gate] = (),
+    partial: bool = False,
+    manifest: Mapping[str, object] | None = None,
+    **plan: object,
+) -> Run:
+    found = four_rows() if rows is None else rows
+    metrics = {name: get(name) for name in names}
+    fields: dict[str, object] = {
+        "run_id": "20260301-123005-abc123",
+        "version": "0.1.0",
+        "started_at": STARTED,
+        "plan": Plan.model_validate({"metrics": tuple(asked), "gates": tuple(gates)} | plan),
+        "source": Source(name="qr.xlsx", rows=len(found), notes=("2 blank rows were left out",)),
+        "judge": "offline",
+        "judge_note": "word overlap; no language model",
+        "target": "http://localhost:8000",
+        "not_run": {"response_relevancy": "needs an LLM judge"},
+    }
+    return Run(
+        manifest=Manifest.model_validate(fields | dict(manifest or {})),
+        metrics={name: metric.info() for name, metric in metrics.items()},
+        rows=found,
+        extras={
+            name: metric.summarise([row.scores[name] for row in found])
+            for name, metric in metrics.items()
+        },
+        partial=partial,
+    )
+
+
+@pytest.fixture
+def make_run() -> MakeRun:
+    return _make_run
+
+
+@pytest.fixture(scope="session")
+def hostile_run() -> Callable[[str], Run]:
+    """Build a run that holds one text wherever text can come from outside."""
+
+    def build(text: str) -> Run:
+        given = Sample.model_construct(
+            id=text,
+            query=text,
+            response=text,
+            contexts=(Context.model_construct(text=text, id=text, score=None),),
+            ranking=None,
+            reference=text,
+            reference_claims=None,
+            relevance={text: 1.0},
+            tags={text: text, "score": text},
+        )
+        failed = Score.failed(Cause.MALFORMED, text)
+        judged = claim(Label.CONTRADICTED, text, text)
+        scored = Score.scored(0.25, detail={text: text, "claims": 1}, claims=(judged,))
+        rows = [
+            Row(0, given, scores={"hit@5": failed, "faithfulness": scored}, notes=(text,)),
+            Row(
+                1, given, scores={"hit@5": Score.undefined(text), "faithfulness": failed}, notes=()
+            ),
+        ]
+        run = _make_run(
+            rows,
+            names=("hit@5", "faithfulness"),
+            manifest={"source": Source(name=text, notes=(text,)), "target": text},
+        )
+        labels = {
+            name: info.model_copy(update={"label": text}) for name, info in run.metrics.items()
+        }
+        manifest = run.manifest.model_copy(
+            update={"judge": text, "judge_note": text, "not_run": {text: text}}
+        )
+        return Run(manifest, labels, rows, {"hit@5": {text: text}}, partial=True)
+
+    return build

@@ -1,0 +1,115 @@
+from collections.abc import Callable
+from dataclasses import replace
+
+from ragstone.claims import Label
+from ragstone.errors import Cause
+from ragstone.gates import Gate
+from ragstone.questions import Usage
+from ragstone.reports.facts import (
+    CAUSES,
+    LABELS,
+    cutoff,
+    facts,
+    titles,
+    why_failed,
+    why_no_mean,
+    why_undefined,
+)
+from ragstone.run import Row, Run
+from ragstone.scores import Score
+
+MakeRun = Callable[..., Run]
+
+
+def told(run: Run) -> list[str]:
+    return [f"{fact.about}: {fact.words}" for fact in facts(run, run.summary())]
+
+
+def test_every_cause_and_label_has_words() -> None:
+    assert set(CAUSES) == set(Cause)
+    assert set(LABELS) == set(Label)
+
+
+def test_what_the_numbers_were_made_from(make_run: MakeRun) -> None:
+    gates = [Gate(metric="hit@5", op=">=", mark=0.5), Gate(metric="f1@5", op=">=", mark=0.9)]
+    assert told(make_run(gates=gates)) == [
+        "Data set: qr.xlsx (4 rows evaluated)",
+        "Target: http://localhost:8000: 4 calls, 1 failed (25.0%), latency p50 110 ms, p95 119 ms",
+        "Judge: offline: word overlap; no language model",
+        "Policy: strict",
+        "Not run: response_relevancy: needs an LLM judge",
+        "Gate: passed: hit@5 0.6667 is >= 0.5",
+        "Gate: FAILED: f1@5 0.1905 is not >= 0.9",
+        "Note: 2 blank rows were left out",
+        "Note: the ranking holds a document twice (2 rows)",
+    ]
+
+
+def test_a_gate_without_a_score_is_not_told(make_run: MakeRun) -> None:
+    run = make_run(rows=[], gates=[Gate(metric="hit@5", op=">=", mark=0.5)])
+    assert "Gate: NOT TOLD: hit@5: nothing was scored, so >= 0.5 cannot be told" in told(run)
+
+
+def test_without_target_and_judge(make_run: MakeRun) -> None:
+    rows = [replace(row, calls=(), notes=()) for row in make_run().rows]
+    run = make_run(
+        rows,
+        names=("hit@5",),
+        manifest={"target": None, "judge": None, "judge_note": None, "not_run": {}},
+    )
+    assert told(run)[1:3] == [
+        "Target: none was asked; the data set held everything",
+        "Judge: none was asked",
+    ]
+    assert "Policy: strict" not in told(run)
+
+
+def test_the_judges_calls_are_told(make_run: MakeRun) -> None:
+    rows = [replace(row, usage=Usage(calls=2, cached=1)) for row in make_run().rows]
+    judge = "Judge: offline: word overlap; no language model (8 calls, 4 from the cache)"
+    assert judge in told(make_run(rows))
+
+
+def test_why_scores_are_missing(make_run: MakeRun) -> None:
+    run = make_run()
+    assert why_undefined(run, "faithfulness") == "the response makes no claims (1)"
+    assert why_failed(run, "faithfulness") == "timed out (1, first q4: no answer within 30 s)"
+    assert why_undefined(run, "hit@5") == "relevance is not known (1)"
+    assert why_failed(run, "hit@5") == ""
+    assert why_no_mean(run.summary()["hit@5"].model_copy(update={"n": 0})) == "there are no rows"
+
+
+def test_many_reasons_and_notes_are_counted(make_run: MakeRun) -> None:
+    rows = [
+        replace(
+            row,
+            index=number,
+            scores={"hit@5": Score.undefined(f"reason {number}")},
+            notes=(f"n {number}",),
+        )
+        for number, row in enumerate([make_run().rows[0]] * 6)
+    ]
+    run = make_run(rows, names=("hit@5",))
+    assert why_undefined(run, "hit@5") == (
+        "reason 0 (1); reason 1 (1); reason 2 (1); and 3 other reasons"
+    )
+    assert told(run)[-2:] == ["Note: n 2 (1 row)", "Note: and 3 other notes in the rows"]
+
+
+def test_a_page_as_a_reason_is_cut(make_run: MakeRun) -> None:
+    row: Row = make_run().rows[0]
+    failed = Score.failed(Cause.UNREACHABLE, "<html>" * 10_000)
+    why = why_failed(make_run([replace(row, scores={"hit@5": failed})], names=("hit@5",)), "hit@5")
+    assert why.startswith("not reachable (1, first q1: <html>")
+    assert len(why) < 400
+
+
+def test_titles_are_labels_unless_two_are_alike(make_run: MakeRun) -> None:
+    rows = [
+        replace(
+            make_run().rows[0], scores={n: Score.scored(1) for n in ("hit@5", "hit@10", "mrr@5")}
+        )
+    ]
+    run = make_run(rows, names=("hit@5", "hit@10", "mrr@5"), k=7)
+    assert titles(run) == {"hit@5": "hit@5", "hit@10": "hit@10", "mrr@5": "MRR@K"}
+    assert [cutoff(run, name) for name in ("hit@5", "hit@10", "faithfulness")] == [5, 10, 7]

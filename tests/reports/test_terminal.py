@@ -1,0 +1,196 @@
+import io
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from ragstone.gates import Gate
+from ragstone.reports.terminal import print_rows, print_run
+from ragstone.run import Run
+from ragstone.scores import Score
+
+MakeRun = Callable[..., Run]
+Print = Callable[[Run, Console], None]
+
+AT_100 = """\
+the run was stopped before every row was finished; these numbers are over the 4 rows that were
+
+ metric          score     95 % interval   n   scored   undefined   failed
+ ─────────────────────────────────────────────────────────────────────────
+ hit@5          0.6667   0.0000 – 1.0000   4        3           1        0
+ f1@5           0.1905   0.0000 – 0.2857   4        3           1        0
+ faithfulness   0.2500   0.0000 – 0.5000   4        2           1        1
+
+hit@5, f1@5: undefined: relevance is not known (1)
+faithfulness: undefined: the response makes no claims (1)
+faithfulness: failed: timed out (1, first q4: no answer within 30 s)
+Data set  qr.xlsx (4 rows evaluated)
+Target    http://localhost:8000: 4 calls, 1 failed (25.0%), latency p50 110 ms, p95 119 ms
+Judge     offline: word overlap; no language model
+Policy    strict
+Not run   response_relevancy: needs an LLM judge
+Gate      passed: hit@5 0.6667 is >= 0.5
+Gate      FAILED: faithfulness 0.2500 is not >= 0.8
+Note      2 blank rows were left out
+Note      the ranking holds a document twice (2 rows)
+"""
+
+AT_40 = """\
+the run was stopped before every row was
+finished; these numbers are over the 4
+rows that were
+hit@5 0.6667
+  95 % interval 0.0000 – 1.0000
+  3 of 4 scored
+  1 undefined, 0 failed
+f1@5 0.1905
+  95 % interval 0.0000 – 0.2857
+  3 of 4 scored
+  1 undefined, 0 failed
+faithfulness 0.2500
+  95 % interval 0.0000 – 0.5000
+  2 of 4 scored
+  1 undefined, 1 failed
+
+hit@5, f1@5: undefined: relevance is not
+known (1)
+faithfulness: undefined: the response
+makes no claims (1)
+faithfulness: failed: timed out (1,
+first q4: no answer within 30 s)
+Data set  qr.xlsx (4 rows evaluated)
+Target    http://localhost:8000: 4
+          calls, 1 failed (25.0%),
+          latency p50 110 ms, p95 119 ms
+Judge     offline: word overlap; no
+          language model
+Policy    strict
+Not run   response_relevancy: needs an
+          LLM judge
+Gate      passed: hit@5 0.6667 is >= 0.5
+Gate      FAILED: faithfulness 0.2500 is
+          not >= 0.8
+Note      2 blank rows were left out
+Note      the ranking holds a document
+          twice (2 rows)
+"""
+
+ROWS = """\
+q1  How long does battery 1 last?
+    hit@5 1.0000 | f1@5 0.2857 | faithfulness 0.5000
+    faithfulness: contradicted: It charges in 60 minutes. (The context says 75 minutes.)
+q2  How long does battery 2 last?
+    hit@5 0.0000 | f1@5 0.0000 | faithfulness 0.0000
+    faithfulness: contradicted: It charges in 60 minutes. (The context says 75 minutes.)
+q3  How long does battery 3 last?
+    hit@5 – | f1@5 – | faithfulness –
+    hit@5, f1@5: undefined: relevance is not known
+    faithfulness: undefined: the response makes no claims
+q4  How long does battery 4 last?
+    hit@5 1.0000 | f1@5 0.2857 | faithfulness –
+    faithfulness: failed, timed out: no answer within 30 s
+"""
+
+
+def shown(show: Print, run: Run, width: int = 100, **options: object) -> str:
+    console = Console(file=io.StringIO(), width=width, **options)  # type: ignore[arg-type]
+    show(run, console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert max(map(len, text.splitlines()), default=0) <= width or not text.isascii()
+    return re.sub(" +$", "", text, flags=re.MULTILINE)
+
+
+def gated(make_run: MakeRun) -> Run:
+    gates = [
+        Gate(metric="hit@5", op=">=", mark=0.5),
+        Gate(metric="faithfulness", op=">=", mark=0.8),
+    ]
+    return make_run(gates=gates, partial=True)
+
+
+def test_the_summary_on_a_wide_terminal(make_run: MakeRun) -> None:
+    text = shown(print_run, gated(make_run))
+    assert re.sub("^\n", "", text) == AT_100
+
+
+def test_the_summary_on_a_narrow_terminal(make_run: MakeRun) -> None:
+    assert shown(print_run, gated(make_run), 40) == AT_40
+
+
+def test_the_rows(make_run: MakeRun) -> None:
+    assert shown(print_rows, make_run()) == ROWS
+
+
+def test_a_mean_over_nothing_is_a_dash_with_the_reason(make_run: MakeRun) -> None:
+    rows = [
+        replace(make_run().rows[2], scores={"hit@5": Score.undefined("relevance is not known")})
+    ]
+    text = shown(print_run, make_run(rows, names=("hit@5",)))
+    assert re.search(r"hit@5 +– +– +1 +0 +1 +0", text)
+    assert "hit@5: no score, nothing was scored: 1 undefined, 0 failed" in text
+    assert "hit@5: no score, there are no rows" in shown(print_run, make_run([], names=("hit@5",)))
+    assert "nan" not in text.lower()
+
+
+def test_no_metric_was_run(make_run: MakeRun) -> None:
+    assert "no metric was run" in shown(print_run, make_run(names=()))
+
+
+def test_flagged_scores_are_counted_only_if_there_are_any(make_run: MakeRun) -> None:
+    assert "flagged" not in shown(print_run, make_run())
+    row = make_run().rows[0]
+    made_up = row.scores["faithfulness"].model_copy(update={"fallback": True})
+    run = make_run([replace(row, scores={"faithfulness": made_up})], names=("faithfulness",))
+    assert "flagged" in shown(print_run, run)
+    assert "1 flagged" in shown(print_run, run, 40)
+    assert "faithfulness 0.5000 (flagged)" in shown(print_rows, run)
+
+
+def test_no_color_is_obeyed(make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    colour = re.compile(r"\x1b\[(\d+;)*3\d")
+    assert colour.search(shown(print_run, make_run(), force_terminal=True, color_system="standard"))
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = shown(print_run, make_run(), force_terminal=True, color_system="standard")
+    assert not colour.search(plain)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_terminal_without_unicode_gets_what_it_can_show(make_run: MakeRun, encoding: str) -> None:
+    buffer = io.BytesIO()
+    stream = io.TextIOWrapper(buffer, encoding=encoding)
+    given_ = make_run().rows[2].sample.model_copy(update={"query": "日本語?"})
+    run = make_run([replace(make_run().rows[2], sample=given_)])
+    print_run(run, Console(file=stream, width=100))
+    print_rows(run, Console(file=stream, width=40))
+    stream.flush()
+    output = buffer.getvalue().decode(encoding)
+    assert "q3  ????" in output
+    assert re.search(r"faithfulness[ |]+[-–][ |]+[-–][ |]+1[ |]+0[ |]+1[ |]+0", output)
+
+
+@settings(max_examples=60, deadline=None)
+@example("[red]x[/red][/]", 100)
+@example("[link=file:///etc/passwd]x[/link]", 40)
+@example(":smile:", 40)
+@example("\x1b[2J\x1b]0;title\x07", 100)
+@example("\u202egnp.exe", 40)
+@example("x" * 5000, 40)
+@given(st.text(st.characters(), min_size=1), st.sampled_from([20, 40, 100]))
+def test_any_text_is_shown_and_never_obeyed(
+    hostile_run: Callable[[str], Run], text: str, width: int
+) -> None:
+    run = hostile_run(text)
+    for show in (print_run, print_rows):
+        output = shown(show, run, width)
+        output.encode("utf-8")
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", output)
+
+
+@pytest.mark.parametrize("text", ["[red]x[/red]", "[/]", ":smile:", "[link=x]y[/link]"])
+def test_markup_is_shown_as_written(hostile_run: Callable[[str], Run], text: str) -> None:
+    assert shown(print_rows, hostile_run(text)).startswith(f"{text}  {text}\n")

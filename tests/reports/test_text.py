@@ -1,0 +1,69 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragstone.reports.text import CELL_UNITS, MARK, cell, clean, file_name, one_line, utf16_units
+
+ANY_TEXT = st.text(st.characters())  # lone surrogates too
+
+
+@pytest.mark.parametrize(
+    "unsafe", ["\x00", "\x1b", "\x07", "\x7f", "\x9b", "\u202e", "\u2066", "\ud800", "\uffff"]
+)
+def test_what_is_not_safe_becomes_a_mark(unsafe: str) -> None:
+    assert clean(f"a{unsafe}b") == f"a{MARK}b"
+
+
+@pytest.mark.parametrize(
+    "safe", ["a\tb\nc", "Ünïcödé", "日本語", "👩‍🔬", "עברית\u200f", "[bold]x[/bold]"]
+)
+def test_letters_of_every_script_stay(safe: str) -> None:
+    assert clean(safe) == safe
+
+
+def test_line_ends_are_one_kind() -> None:
+    assert clean("a\r\nb\rc") == "a\nb\nc"
+
+
+def test_one_line_collapses_white_space_and_cuts() -> None:
+    assert one_line(" a\n\n b\u2028c ") == "a b c"
+    assert one_line("abcdef", 4) == "abc…"
+    assert one_line("abcd", 4) == "abcd"
+
+
+def test_a_long_cell_is_cut_with_a_mark_that_says_so() -> None:
+    cut = cell("x" * 40_000)
+    assert len(cut) == CELL_UNITS
+    assert cut.endswith("x… (cut, 40,000 characters)")
+    assert cell("x" * CELL_UNITS) == "x" * CELL_UNITS
+
+
+def test_a_long_cell_is_measured_as_excel_does() -> None:
+    cut = cell("😀" * 20_000)
+    assert utf16_units(cut) <= CELL_UNITS
+    assert cut.endswith("😀… (cut, 20,000 characters)")
+
+
+def test_a_cell_is_never_xml_of_the_writers_own() -> None:
+    assert cell("<r>&</r>") == "<r>&</r> "
+    longest = "<r>" + "x" * (CELL_UNITS - 7) + "</r>"
+    assert not cell(longest).endswith("</r>")
+
+
+def test_file_names_lose_what_file_systems_refuse() -> None:
+    assert file_name("Hit@K") == "Hit@K"
+    assert file_name('a/b\\c:d*e?"f<g>h|i') == "a_b_c_d_e__f_g_h_i"
+    assert file_name("../../etc/passwd") == "_.._etc_passwd"
+    assert file_name(" .. ") == "_"
+    assert len(file_name("x" * 500)) == 50
+
+
+@given(ANY_TEXT)
+def test_any_text_is_safe_afterwards(text: str) -> None:
+    assert clean(clean(text)) == clean(text)
+    assert "\x1b" not in clean(text)
+    clean(text).encode("utf-8")
+    assert "\n" not in one_line(text)
+    assert len(one_line(text, 10)) <= 10
+    assert "/" not in file_name(text)
+    assert file_name(text).strip()

@@ -1,0 +1,178 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from ragstone.errors import InputError, TargetError
+from ragstone.targets.description import ROW_FIELDS, ApiDescription
+
+LEAST = """\
+calls:
+  ask:
+    url: http://h/ask
+    reply: {response: answer}
+"""
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY", "sk-{secret}-value")
+    monkeypatch.setenv("SHORT", "zq7")
+    monkeypatch.delenv("NO_SUCH", raising=False)
+    monkeypatch.delenv("NOR_THIS", raising=False)
+
+
+def refused(text: str) -> str:
+    with pytest.raises(InputError) as caught:
+        ApiDescription.parse(text, "rag.yaml")
+    message = str(caught.value)
+    assert message.startswith("rag.yaml: ")
+    assert "sk-" not in message
+    assert "zq7" not in message
+    return message
+
+
+def with_call(**lines: str) -> str:
+    given = {"url": "http://h/ask", "reply": "{response: answer}", **lines}
+    return "calls:\n  ask:\n" + "".join(f"    {name}: {text}\n" for name, text in given.items())
+
+
+def test_the_least_there_is() -> None:
+    description = ApiDescription.parse(LEAST, "rag.yaml")
+    call = description.calls["ask"]
+    assert (call.method, call.body, call.stream, call.headers) == ("POST", None, None, {})
+    assert description.verify_tls is True
+    assert description.health is description.proxy is description.base is None
+
+
+def test_everything_there_is() -> None:
+    description = ApiDescription.parse(
+        """\
+base: https://${SHORT}.example
+health: "{base}/up"
+headers: {Authorization: "Bearer ${KEY}"}
+verify_tls: false
+proxy: http://${SHORT}:3128
+calls:
+  find:
+    url: "{base}/find?q={query}"
+    method: GET
+    headers: {X-Row: "{id}"}
+    reply: {ranking: "hits[].id"}
+  ask:
+    url: "{base}/ask"
+    body: {a: ["{k}", "{tags.Some name}"], b: {c: 1.5, d: null, e: true}}
+    stream: sse
+    reply: {response: "a.b", contexts: "c[].{text: t}"}
+""",
+        "rag.yaml",
+    )
+    assert list(description.calls) == ["find", "ask"]
+    assert description.verify_tls is False
+    assert set(description.secrets) == {"sk-{secret}-value", "zq7"}
+    assert description.headers == {"Authorization": "Bearer ${KEY}"}  # the key is not in it
+    assert "sk-" not in repr(description)
+
+
+def test_the_default_api() -> None:
+    description = ApiDescription.standard("http://h:1/rag/?key=abc")
+    assert description.base == "http://h:1/rag/?key=abc"
+    assert description.health == "{base}/api/v1/health"
+    assert list(description.calls) == ["search", "chat"]
+    assert description.calls["chat"].body == {
+        "query": "{query}",
+        "session_id": "{session_id}",
+        "mode": "rag",
+        "top_k": "{k}",
+        "score_threshold": "{threshold}",
+    }
+    assert description.calls["search"].body == {
+        "query": "{query}",
+        "collection_type": "text",
+        "top_k": "{k}",
+        "score_threshold": "{threshold}",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "the file: Input should be a valid dictionary"),
+        ("just words", "the file: Input should be a valid dictionary"),
+        ("[1]", "the file: Input should be a valid dictionary"),
+        ("a: [", "this is no YAML: while parsing"),
+        ("a: \x00", "this is no YAML: "),
+        ("base: http://h", "calls: Field required"),
+        ("calls: {}", "calls: Dictionary should have at least 1 item"),
+        ("calls: []", "calls: Input should be a valid"),
+        ("calls: {ask: }", "calls.ask: Input should be a valid dictionary"),
+        ("calls: {ask: {url: http://h}}", "calls.ask.reply: Field required"),
+        (with_call(reply="{}"), "calls.ask.reply: Dictionary should have at least 1 item"),
+        (with_call(reply="{answer: a}"), "calls.ask.reply.answer: Input should be 'response', "),
+        (with_call(reply="{response: 'a[?'}"), "calls.ask.reply.response: 'a[?' is no JMESPath"),
+        (with_call(reply="{response: ''}"), "calls.ask.reply.response: '' is no JMESPath"),
+        (with_call(reply="{response: 'no_such(a)'}"), "'no_such(a)' is no JMESPath: Unknown func"),
+        (with_call(url="rag/ask"), "calls.ask.url: it has to begin with http:// or https://"),
+        (with_call(url="file:///etc"), "calls.ask.url: it has to begin with http:// or https://"),
+        (with_call(url="'{base}/x'"), "the file: a URL begins with {base}, and there is no base"),
+        (with_call(url="'http://h/{qery}'"), "calls.ask.url: {qery} is no field here; there are: "),
+        (with_call(body="{a: ['{sessionId}']}"), "calls.ask.body: {sessionId} is no field here"),
+        (with_call(body="{a: 2024-01-01}"), "calls.ask.body.a: input was not a valid JSON value"),
+        (with_call(body="{1: a}"), "calls.ask.body.1: Input should be a valid string"),
+        (with_call(body="'${NO_SUCH} ${NOR_THIS}'"), "variable NO_SUCH is not set; the environ"),
+        (with_call(body="'${KEY:-x}'"), "calls.ask.body: ${KEY:-x} is no variable; write ${NAME}"),
+        (with_call(headers="{X: 5}"), "calls.ask.headers.X: Input should be a valid string"),
+        (with_call(headers="{X: '{nay} ${NO_SUCH}'}"), "{nay} is no field here"),
+        (with_call(headers="{'X Y': a}"), "calls.ask.headers.X Y: String should match pattern"),
+        (with_call(headers='{"X\\nY": a}'), "String should match pattern"),
+        (with_call(method="DELETE"), "calls.ask.method: Input should be 'GET', 'POST' or 'PUT'"),
+        (with_call(stream="ws"), "calls.ask.stream: Input should be 'sse'"),
+        (with_call(retries="3"), "calls.ask.retries: Extra inputs are not permitted"),
+        (LEAST + "base: '{id}'", "base: {id} is no field here; there are: none"),
+        (LEAST + "base: ''", "base: it has to begin with http:// or https://"),
+        (LEAST + "base: '${KEY}'", "base: it has to begin with http:// or https://"),
+        (LEAST + "health: 'http://h/{query}'", "health: {query} is no field here; there are: base"),
+        (LEAST + "proxy: localhost:3128", "proxy: it has to begin with http:// or https://"),
+        (LEAST + "verify_tls: perhaps", "verify_tls: Input should be a valid boolean"),
+        (LEAST + "timeout: 5", "timeout: Extra inputs are not permitted"),
+        (
+            LEAST + "  more: {url: http://h, reply: {response: a}}",
+            "the file: response is given by 2 calls; name one",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told(text: str, told: str) -> None:
+    assert told in refused(text)
+
+
+def test_all_problems_are_told_at_once() -> None:
+    message = refused(
+        "base: rag\nverify: no\ncalls:\n  ask:\n    url: http://h/{who}\n"
+        "    headers: {A: '${NO_SUCH}'}\n    reply: {contexts: '[[', answer: a}\n"
+    )
+    assert message.startswith("rag.yaml: 6 problems\n")
+    for place in ("base", "verify", "calls.ask.url", "headers.A", "reply.contexts", "reply.answer"):
+        assert re.search(rf"{re.escape(place)}: ", message), place
+
+
+def test_every_field_is_accepted() -> None:
+    for name in ROW_FIELDS:
+        text = with_call(body=f"'{{{name}}}'") + "base: http://h\n"
+        assert ApiDescription.parse(text, "rag.yaml").calls["ask"].body == f"{{{name}}}"
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "rag.yaml"
+    path.write_text(f"\ufeff{LEAST}", encoding="utf-8")
+    assert list(ApiDescription.read(path).calls) == ["ask"]
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match=r"nowhere\.yaml cannot be read"):
+        ApiDescription.read(tmp_path / "nowhere.yaml")
+
+
+def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "rag.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(TargetError, match="cannot be read"):
+        ApiDescription.read(tmp_path / "rag.yaml")

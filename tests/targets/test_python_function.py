@@ -1,0 +1,352 @@
+# ruff: noqa: ARG005 - the parameters of these lambdas are what is tested
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+from functools import partial
+from types import MappingProxyType
+
+import pytest
+
+from ragstone.errors import CallError, Cause, TargetError, UsageError
+from ragstone.samples import Context, Sample
+from ragstone.targets.base import Answer
+from ragstone.targets.python_function import FunctionTarget, function_named
+
+ROW = Sample.model_validate({"id": "1", "query": "Who?", "contexts": [{"text": "old"}]})
+RESPONSE = frozenset(("response",))
+ALL = frozenset(("response", "contexts", "ranking"))
+
+
+def target(function, **settings: object) -> FunctionTarget:
+    return FunctionTarget("rag", function, **{"k": 5, "threshold": 0.5, "timeout": 5, **settings})
+
+
+async def answer(function, wanted: frozenset[str] = RESPONSE, **settings: object) -> Answer:
+    return await target(function, **settings).ask(ROW, wanted)
+
+
+def sync(query: str) -> str:
+    return f"sync {query}"
+
+
+async def coroutine(query: str) -> str:
+    await asyncio.sleep(0)
+    return f"async {query}"
+
+
+def any_name(question: str, k: int) -> str:
+    return f"{question} {k}"
+
+
+def only_keywords(*, query: str, threshold: float) -> str:
+    return f"{query} {threshold}"
+
+
+def only_positions(query: str, /) -> str:
+    return query
+
+
+def whole_row(sample: Sample, k: int = 1) -> str:
+    return f"{sample.id} {k}"
+
+
+def anything(*arguments: object, **more: object) -> str:
+    return f"{arguments} {more}"
+
+
+def with_default(query: str, language: str = "en") -> str:
+    return f"{query} {language}"
+
+
+class Rag:
+    made = 0
+
+    def __init__(self) -> None:
+        type(self).made += 1
+
+    def __call__(self, query: str) -> str:
+        return f"called {query}"
+
+    def method(self, query: str) -> str:
+        return f"method {query}"
+
+
+class AsyncRag:
+    async def __call__(self, query: str) -> str:
+        return f"async called {query}"
+
+
+@pytest.mark.parametrize(
+    ("function", "response"),
+    [
+        (sync, "sync Who?"),
+        (coroutine, "async Who?"),
+        (any_name, "Who? 5"),
+        (only_keywords, "Who? 0.5"),
+        (only_positions, "Who?"),
+        (whole_row, "1 5"),
+        (anything, "('Who?',) {}"),
+        (with_default, "Who? en"),
+        (lambda q: f"lambda {q}", "lambda Who?"),
+        (lambda q: coroutine(q), "async Who?"),
+        (partial(any_name, k=7), "Who? 5"),
+        (partial(coroutine), "async Who?"),
+        (str.upper, "WHO?"),
+        (Rag(), "called Who?"),
+        (Rag, "called Who?"),
+        (Rag().method, "method Who?"),
+        (AsyncRag(), "async called Who?"),
+        (AsyncRag, "async called Who?"),
+    ],
+)
+async def test_what_may_be_called(function, response: str) -> None:
+    given = await answer(function)
+    assert given.lacking == {}
+    assert given.fields == {"response": response}
+
+
+async def test_a_class_is_made_once() -> None:
+    before = Rag.made
+    asked = target(Rag)
+    for _ in range(3):
+        await asked.ask(ROW, RESPONSE)
+    assert Rag.made == before + 1
+
+
+@pytest.mark.parametrize(
+    ("result", "fields"),
+    [
+        ("text", {"response": "text"}),
+        ("", {"response": ""}),
+        ({"response": "a", "contexts": ["b"]}, {"response": "a", "contexts": (Context(text="b"),)}),
+        (
+            {"contexts": [{"text": "b", "id": 5, "page": 7}]},
+            {"contexts": (Context(text="b", id="5"),)},
+        ),
+        ({"contexts": ROW.contexts}, {"contexts": ROW.contexts}),
+        ({"contexts": (), "ranking": []}, {"contexts": (), "ranking": ()}),
+        ({"ranking": [5, "x"], "response": None}, {"ranking": (Context(id="5"), Context(id="x"))}),
+        (MappingProxyType({"response": "a"}), {"response": "a"}),
+    ],
+)
+async def test_what_may_be_returned(result: object, fields: dict[str, object]) -> None:
+    given = await answer(lambda q: result, frozenset(fields))
+    assert (given.fields, given.lacking) == (fields, {})
+
+
+@pytest.mark.parametrize(
+    ("result", "told"),
+    [
+        (None, "rag: returned NoneType, not text or a mapping"),
+        (("a", ["b"]), "rag: returned tuple, not text or a mapping"),
+        (b"bytes", "rag: returned bytes"),
+        ({"answer": "a", 5: "b"}, "rag: returned 'answer', 5; it may return response, contexts, "),
+        ({"response": 5}, "rag: the response is no text but 5"),
+        ({"contexts": "text"}, "rag: contexts is no list but text"),
+        ({"contexts": [object()]}, "rag: an item of contexts: text: Input should be a valid str"),
+        ({"contexts": [{"page_content": "a"}]}, "rag: an item of contexts has no text"),
+        ({"ranking": [{"id": None}]}, "rag: an item of ranking has no id"),
+    ],
+)
+async def test_what_may_not_be_returned(result: object, told: str) -> None:
+    given = await answer(lambda q: result, ALL)
+    assert given.fields == {}
+    assert given.lacking.keys() == ALL
+    for failure in given.lacking.values():
+        assert failure.cause is Cause.MALFORMED
+        assert failure.message.startswith(told)
+        assert "\n" not in failure.message
+
+
+async def test_what_is_wanted_and_left_out_has_failed() -> None:
+    given = await answer(sync, ALL)
+    assert given.fields == {"response": "sync Who?"}
+    assert given.lacking.keys() == {"contexts", "ranking"}
+    assert given.lacking["ranking"].message == (
+        "rag returned no ranking; return a mapping of response, contexts, ranking"
+    )
+
+
+async def test_contexts_stand_in_for_a_ranking() -> None:
+    given = await answer(lambda q: {"contexts": ["a"]}, frozenset(("ranking",)))
+    assert given.lacking == {}
+
+
+def fail(error: BaseException):
+    def function(query: str) -> str:
+        raise error
+
+    async def later(query: str) -> str:
+        raise error
+
+    return function, later
+
+
+@pytest.mark.parametrize(
+    ("error", "cause", "told"),
+    [
+        (
+            ValueError("bad\nnews " + "x" * 500),
+            Cause.UNREACHABLE,
+            "rag raised ValueError: bad news",
+        ),
+        (KeyError("a"), Cause.UNREACHABLE, "rag raised KeyError: 'a'"),
+        (TimeoutError(), Cause.UNREACHABLE, "rag raised TimeoutError"),
+        (SystemExit(3), Cause.UNREACHABLE, "rag raised SystemExit: 3"),
+        (asyncio.CancelledError(), Cause.UNREACHABLE, "rag raised CancelledError"),
+        (CallError(Cause.RATE_LIMITED, "slow"), Cause.RATE_LIMITED, "rag: slow"),
+        (StopIteration("end"), Cause.UNREACHABLE, "rag raised RuntimeError: "),
+    ],
+)
+async def test_a_function_that_raises_fails_its_row(
+    error: BaseException, cause: Cause, told: str
+) -> None:
+    for function in fail(error):
+        given = await answer(function)
+        failure = given.lacking["response"]
+        assert failure.cause is cause
+        assert failure.message.startswith(told)
+        assert "\n" not in failure.message
+        assert len(failure.message) < 300
+        assert given.calls[0].failure == failure
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_a_function_that_hangs_frees_its_row(is_async: bool) -> None:
+    stop = threading.Event()
+
+    async def later(query: str) -> str:
+        await asyncio.sleep(30)
+        return ""
+
+    start = time.perf_counter()
+    given = await answer(later if is_async else lambda q: stop.wait(30), timeout=0.1)
+    stop.set()
+    assert time.perf_counter() - start < 2
+    assert given.lacking["response"].cause is Cause.TIMEOUT
+    assert "rag: no answer within 0.1 s" in given.lacking["response"].message
+
+
+async def test_functions_that_hang_hold_up_no_other_row() -> None:
+    stop = threading.Event()
+
+    def function(sample: Sample) -> str:
+        if sample.id != "last":
+            stop.wait(30)
+        return "fine"
+
+    asked = target(function, timeout=0.3)
+    hanging = [ROW.model_copy(update={"id": str(number)}) for number in range(100)]
+    given = await asyncio.gather(*(asked.ask(row, RESPONSE) for row in hanging))
+    assert all(one.lacking for one in given)
+    last = await asked.ask(ROW.model_copy(update={"id": "last"}), RESPONSE)
+    stop.set()
+    assert last.fields == {"response": "fine"}
+
+
+def test_a_function_that_hangs_does_not_hold_up_the_end_of_the_program() -> None:
+    code = (
+        "import time\n"
+        "from ragstone.evaluation import evaluate\n"
+        "run = evaluate([{'query': 'q', 'relevance': ['a']}], metrics='hit', timeout=0.2,\n"
+        "               target=lambda q: time.sleep(60))\n"
+        "print(run.rows[0].scores['hit@5'].cause)"
+    )
+    start = time.perf_counter()
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=50
+    )
+    assert said.stdout.strip() == "timeout"
+    assert time.perf_counter() - start < 30
+
+
+async def test_sync_functions_run_side_by_side() -> None:
+    barrier = threading.Barrier(40, timeout=10)
+
+    def together(query: str) -> str:
+        barrier.wait()
+        return query
+
+    asked = target(together)
+    given = await asyncio.gather(*(asked.ask(ROW, RESPONSE) for _ in range(40)))
+    assert not any(one.lacking for one in given)
+
+
+async def test_leaving_cancels_an_async_function() -> None:
+    async def later(query: str) -> str:
+        await asyncio.sleep(30)
+        return ""
+
+    task = asyncio.create_task(answer(later))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_delay_lies_between_two_calls() -> None:
+    starts: list[float] = []
+
+    def function(query: str) -> str:
+        starts.append(time.perf_counter())
+        return query
+
+    asked = target(function, delay=0.1)
+    given = await asyncio.gather(*(asked.ask(ROW, RESPONSE) for _ in range(3)))
+    assert min(starts[1] - starts[0], starts[2] - starts[1]) >= 0.09
+    assert all(one.calls[0].latency_ms < 90 for one in given)
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (lambda: "", "rag cannot be called: too many positional arguments"),
+        (lambda query, user: "", "rag cannot be called: missing a required argument: 'user'"),
+        (lambda a, b: "", "rag cannot be called: missing a required argument: 'b'"),
+        (lambda k, text: "", "rag cannot be called: multiple values for argument 'k'"),
+        (type("Needy", (), {"__init__": lambda self, key: None}), r"rag\(\) raised TypeError"),
+        (str, "rag is a class whose objects cannot be called; write __call__"),
+    ],
+)
+def test_a_function_that_needs_more_is_told_before_the_run(function, told: str) -> None:
+    with pytest.raises(TargetError, match=told):
+        target(function)
+
+
+def test_a_function_is_found_by_name(module_file) -> None:
+    module_file("my_rag_system.py", "def ask(query): return 'a'\nclass C:\n  def m(query): pass")
+    assert function_named("my_rag_system:ask")("q") == "a"
+    assert function_named("my_rag_system.py:ask")("q") == "a"
+    assert function_named("my_rag_system:C.m").__name__ == "m"
+
+
+def test_a_file_finds_what_lies_beside_it(module_file, tmp_path) -> None:
+    (tmp_path / "sub").mkdir()
+    module_file("beside_cwd_rag.py", "A = 'a'")
+    module_file("sub/beside_file_rag.py", "B = 'b'")
+    module_file(
+        "sub/rag_entry.py",
+        "from beside_cwd_rag import A\nfrom beside_file_rag import B\ndef ask(q): return A + B",
+    )
+    assert function_named("sub/rag_entry.py:ask")("q") == "ab"
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "told"),
+    [
+        ("no_such_rag:ask", UsageError, "no_such_rag cannot be imported: ModuleNotFoundError"),
+        ("no_such_rag.py:ask", UsageError, r"there is no file no_such_rag\.py"),
+        (":ask", UsageError, "cannot be imported"),
+        ("exits_rag.py:ask", UsageError, "cannot be imported: SystemExit: 2"),
+        ("json:no_such", TargetError, "json:no_such: json has no function 'no_such'"),
+        ("json:", TargetError, "json has no function ''"),
+        ("json:decoder.no_such", TargetError, "json has no function 'decoder.no_such'"),
+        ("json:__name__", TargetError, "json has no function '__name__'"),
+    ],
+)
+def test_a_name_that_stands_for_nothing(module_file, name: str, error: type, told: str) -> None:
+    module_file("exits_rag.py", "import sys\nsys.exit(2)")
+    with pytest.raises(error, match=told):
+        function_named(name)

@@ -1,0 +1,101 @@
+from pathlib import Path
+
+import pytest
+
+from ragstone.errors import InputError, TargetError, UsageError
+from ragstone.plan import Plan
+from ragstone.samples import Sample
+from ragstone.targets import get_target
+from ragstone.targets.http_api import HttpTarget
+from ragstone.targets.python_function import FunctionTarget
+
+ROW = Sample(id="1", query="Who?")
+CALL = "calls: {ask: {url: '{base}/ask', reply: {response: a}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("http://localhost:8000", "http://localhost:8000"),
+        ("HTTPS://h/rag/", "HTTPS://h/rag/"),
+        ("https://user:pw@h/rag?key=abc", "https://h/rag"),
+    ],
+)
+def test_a_url_is_the_default_api(name: str, shown: str) -> None:
+    target = get_target(name, Plan(), k=5)
+    assert isinstance(target, HttpTarget)
+    assert target.name == shown
+    assert target.gives == {"response", "contexts", "ranking"}
+
+
+def test_a_file_describes_an_api(tmp_path: Path) -> None:
+    path = tmp_path / "rag.YAML"
+    path.write_text(f"base: http://h\n{CALL}", encoding="utf-8")
+    target = get_target(str(path), Plan(), k=5)
+    assert isinstance(target, HttpTarget)
+    assert target.name == str(path)
+    assert target.gives == {"response"}
+
+
+def test_a_file_that_is_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "rag.yml"
+    path.write_text("calls: {}", encoding="utf-8")
+    with pytest.raises(InputError, match=r"rag\.yml: 1 problem"):
+        get_target(str(path), Plan(), k=5)
+
+
+def test_a_function_by_name_or_itself(module_file) -> None:
+    name = module_file("named_rag.py", "def ask(query): return 'a'") + ":ask"
+    target = get_target(name, Plan(), k=5)
+    assert isinstance(target, FunctionTarget)
+    assert target.name == name
+
+    def ask(query: str) -> str:
+        return query
+
+    assert get_target(ask, Plan(), k=5).name.endswith("ask")
+
+
+async def test_the_plan_s_settings_reach_a_function() -> None:
+    seen = {}
+
+    def ask(query: str, k: int, threshold: float) -> str:
+        seen.update(k=k, threshold=threshold)
+        return query
+
+    await get_target(ask, Plan(threshold=0.7), k=9).ask(ROW, frozenset(("response",)))
+    assert seen == {"k": 9, "threshold": 0.7}
+
+
+@pytest.mark.parametrize("name", ["rag", "", "data.xlsx", "localhost", "rag.py"])
+def test_a_name_that_is_no_target(name: str) -> None:
+    with pytest.raises(TargetError, match="is no target; name a URL"):
+        get_target(name, Plan(), k=5)
+
+
+def test_a_name_like_a_url_shows_no_password() -> None:
+    with pytest.raises(TargetError, match="'ftp://h/x' is no target") as caught:
+        get_target("ftp://user:pw@h/x?key=abc", Plan(), k=5)
+    assert "pw" not in str(caught.value)
+    assert "abc" not in str(caught.value)
+
+
+def test_a_host_and_port_alone_are_taken_for_a_function() -> None:
+    with pytest.raises(UsageError, match="localhost"):
+        get_target("localhost:8000", Plan(), k=5)
+
+
+async def test_tls_and_proxy_of_a_file(
+    tmp_path: Path, faulty, behave, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAG_PROXY", faulty.url)
+    path = tmp_path / "rag.yaml"
+    path.write_text(
+        f"base: http://rag.invalid\nverify_tls: false\nproxy: ${{RAG_PROXY}}\n{CALL}",
+        encoding="utf-8",
+    )
+    faulty.script("/ask", behave.reply({"a": "by proxy"}))
+    async with get_target(str(path), Plan(), k=5) as target:
+        answer = await target.ask(ROW, frozenset(("response",)))
+    assert answer.fields == {"response": "by proxy"}
+    assert faulty.calls[0].raw_path == "http://rag.invalid/ask"

@@ -1,0 +1,102 @@
+import pytest
+
+from ragstone.targets.templates import (
+    fields_in,
+    filled,
+    filled_header,
+    filled_url,
+    filled_variables,
+    no_variables_in,
+    variables_in,
+)
+
+VALUES = {"query": "a b", "k": 5, "threshold": 0.5, "reference": None, "tags.level": True}
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY", "sk-{query}-1")
+    monkeypatch.delenv("NO_SUCH", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("template", "value"),
+    [
+        ("{query}", "a b"),
+        ("{k}", 5),
+        ("{threshold}", 0.5),
+        ("{reference}", None),
+        ("{tags.level}", True),
+        ("{tags.absent}", None),
+        ("k={k}, {query}!", "k=5, a b!"),
+        ("[{reference}]", "[]"),
+        ("${KEY}", "sk-{query}-1"),
+        ("Bearer ${KEY} {k}", "Bearer sk-{query}-1 5"),
+        ("${NO_SUCH}", ""),
+        ('{"a": 1} { id } {}', '{"a": 1} { id } {}'),
+        ({"a": ["{k}", {"b": "{query}"}], "c": None}, {"a": [5, {"b": "a b"}], "c": None}),
+    ],
+)
+def test_filled(template: object, value: object) -> None:
+    made = filled(template, VALUES)
+    assert made == value
+    assert type(made) is type(value)
+
+
+def test_what_is_filled_in_is_not_filled_again() -> None:
+    assert filled("{query}", {"query": "{k} ${KEY}"}) == "{k} ${KEY}"
+    assert filled("<{query}>", {"query": "{k} ${KEY}", "k": 5}) == "<{k} ${KEY}>"
+
+
+def test_the_template_stays_as_it_is() -> None:
+    template = {"a": ["{k}"]}
+    filled(template, VALUES)
+    assert template == {"a": ["{k}"]}
+
+
+@pytest.mark.parametrize(
+    ("url", "base", "made"),
+    [
+        ("{base}/docs/{id}", "http://h", "http://h/docs/a%2Fb%3F%26%20%C3%A9"),
+        ("{base}/x?q={id}", "http://h/", "http://h/x?q=a%2Fb%3F%26%20%C3%A9"),
+        ("{base}/x", "http://h?key=abc", "http://h/x?key=abc"),
+        ("{base}/x?q=1", "http://h/?key=abc", "http://h/x?q=1&key=abc"),
+        ("{base}/x", "http://${KEY}", "http://sk-{query}-1/x"),
+        ("http://other/x", "", "http://other/x"),
+        ("{base}/{absent}", "http://h", "http://h/"),
+    ],
+)
+def test_filled_url(url: str, base: str, made: str) -> None:
+    assert filled_url(url, {"id": "a/b?& é"}, base=base) == made
+
+
+def test_half_a_character_can_be_sent() -> None:
+    assert filled_url("{base}/{id}", {"id": "\ud83d"}, base="http://h") == "http://h/%3F"
+    assert filled_header("{id}", {"id": "\ud83d"}) == "?"
+
+
+@pytest.mark.parametrize("name", ["query", "tags.note"])
+def test_a_header_is_one_line(name: str) -> None:
+    made = filled_header(f"a {{{name}}} ", {name: "x\r\nHost: evil\0\n"})
+    assert made == "a x Host: evil"
+
+
+def test_a_newline_after_a_key_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY", "sk-1\n")
+    assert filled_header("Bearer ${KEY}", {}) == "Bearer sk-1"
+
+
+def test_names_that_a_template_holds() -> None:
+    template = {"a": "{query} ${KEY}", "b": ["{tags.Some name}", "${query}", 5, "{Typo}"]}
+    assert fields_in(template) == ["query", "tags.Some name", "Typo"]
+    assert variables_in(template) == ["KEY", "query"]
+
+
+@pytest.mark.parametrize("text", ["${KEY:-x}", "${}", "${1A}", "${tags.x}", "${KEY"])
+def test_what_only_looks_like_a_variable(text: str) -> None:
+    assert no_variables_in([f"a {text}"]) == [text]
+    assert no_variables_in("${KEY} {query}") == []
+
+
+def test_only_variables_are_filled_where_there_are_no_fields() -> None:
+    assert filled_variables("${KEY}/{query}") == "sk-{query}-1/{query}"

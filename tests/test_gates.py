@@ -1,0 +1,103 @@
+import math
+
+import pytest
+from pydantic import ValidationError
+
+from ragstone.errors import Cause, UsageError
+from ragstone.gates import EPSILON, Gate, Op, gate, share
+from ragstone.scores import Score, Summary
+
+
+def summary(*values: float) -> dict[str, Summary]:
+    return {"hit@5": Summary.of([Score.scored(value) for value in values])}
+
+
+@pytest.mark.parametrize(
+    ("op", "mark", "value", "passed"),
+    [
+        (">=", 0.8, 0.8, True),
+        (">=", 0.8, 0.9, True),
+        (">=", 0.8, 0.7999, False),
+        (">=", 0.8, 0.8 - EPSILON / 2, True),
+        (">=", 0.8, 0.8 - EPSILON * 2, False),
+        ("<=", 0.1, 0.1, True),
+        ("<=", 0.1, 0.0, True),
+        ("<=", 0.1, 0.11, False),
+        ("<=", 0.1, 0.1 + EPSILON / 2, True),
+        ("<=", 0.1, 0.1 + EPSILON * 2, False),
+    ],
+)
+def test_a_mean_is_held_against_the_mark(op: Op, mark: float, value: float, passed: bool) -> None:
+    result = Gate(metric="hit@5", op=op, mark=mark).check(summary(value))
+    assert (result.passed, result.value) == (passed, value)
+    assert (result.metric, result.op, result.mark) == ("hit@5", op, mark)
+
+
+def test_eight_tenths_pass_a_mark_of_0_8_whatever_the_order_of_the_sum() -> None:
+    value = sum([0.1] * 8)
+    assert value < 0.8
+    assert Gate(metric="hit@5", op=">=", mark=0.8).check(summary(value)).passed
+
+
+@pytest.mark.parametrize("op", [">=", "<="])
+def test_a_mean_over_nothing_neither_passes_nor_fails(op: Op) -> None:
+    one = Gate(metric="hit@5", op=op, mark=0)
+    failed = {"hit@5": Summary.of([Score.failed(Cause.TIMEOUT, "late")])}
+    for summaries in ({}, summary(), failed):
+        result = one.check(summaries)
+        assert (result.passed, result.value) == (None, None)
+        assert str(result) == f"hit@5: nothing was scored, so {op} 0 cannot be told"
+
+
+def test_a_result_says_what_was_held_against_what() -> None:
+    one = Gate(metric="hit@5", op=">=", mark=0.8)
+    assert str(one.check(summary(0.75))) == "hit@5 0.7500 is not >= 0.8"
+    assert str(one.check(summary(0.85))) == "hit@5 0.8500 is >= 0.8"
+
+
+@pytest.mark.parametrize("mark", [math.nan, math.inf, -math.inf])
+def test_a_mark_is_a_number(mark: float) -> None:
+    with pytest.raises(ValidationError):
+        Gate(metric="hit@5", op=">=", mark=mark)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0.1", 0.1), ("10%", 0.1), (" 10 % ", 0.1), ("1", 1.0), ("100%", 1.0), (".5", 0.5),
+        ("5.", 5.0), ("-1", -1.0), ("+0.5", 0.5), ("1e-2", 0.01), ("0", 0.0),
+    ],
+)  # fmt: skip
+def test_a_share_is_a_number_or_per_cent(text: str, number: float) -> None:
+    assert share(text) == pytest.approx(number, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "%", "nan", "inf", "1e999", "ten", "0,8", "1 2", "0x1", "1%%"]
+)
+def test_a_share_that_is_no_number_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"is no number; write 0\.8 or 80%"):
+        share(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "metric", "mark"),
+    [
+        ("hit=0.8", "hit", 0.8),
+        (" hit@5 = 80% ", "hit@5", 0.8),
+        ("precision@5,denominator=retrieved=0.5", "precision@5,denominator=retrieved", 0.5),
+    ],
+)
+def test_a_gate_is_read(text: str, metric: str, mark: float) -> None:
+    assert gate(text, ">=") == Gate(metric=metric, op=">=", mark=mark)
+
+
+@pytest.mark.parametrize("text", ["", "hit", "0.8", "=0.8", " =0.8"])
+def test_what_is_no_gate_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is no gate; write METRIC=VALUE"):
+        gate(text, ">=")
+
+
+def test_a_gate_on_no_number_is_refused() -> None:
+    with pytest.raises(UsageError, match="'high' is no number"):
+        gate("hit=high", "<=")

@@ -1,0 +1,110 @@
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ragstone.errors import UsageError
+from ragstone.modules import user_module
+
+
+@pytest.fixture(autouse=True)
+def imports_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    before = set(sys.modules)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    yield
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "my_plugin_here.py"
+    path.write_text("ANSWER = 42\n", encoding="utf-8")
+    return path
+
+
+def test_a_file_is_imported(plugin: Path) -> None:
+    module = user_module(str(plugin))
+    assert module.ANSWER == 42
+    assert sys.modules[module.__name__] is module
+
+
+def test_a_file_by_a_relative_path(plugin: Path) -> None:
+    assert user_module(plugin.name).ANSWER == 42
+
+
+def test_two_files_of_one_name_are_two(plugin: Path) -> None:
+    other = plugin.parent / "other" / plugin.name
+    other.parent.mkdir()
+    other.write_text("ANSWER = 43", encoding="utf-8")
+    assert (user_module(str(plugin)).ANSWER, user_module(str(other)).ANSWER) == (42, 43)
+
+
+def test_a_file_finds_its_neighbours_and_the_working_folder(plugin: Path) -> None:
+    away = plugin.parent / "away"
+    away.mkdir()
+    (away / "my_neighbour_here.py").write_text("ANSWER = 1", encoding="utf-8")
+    text = "import my_neighbour_here, my_plugin_here\n"
+    text += "ANSWER = my_neighbour_here.ANSWER + my_plugin_here.ANSWER"
+    (away / "my_other_plugin.py").write_text(text, encoding="utf-8")
+    assert user_module("away/my_other_plugin.py").ANSWER == 43
+
+
+def test_a_module_is_found_in_the_working_folder(plugin: Path) -> None:
+    assert user_module("my_plugin_here").ANSWER == 42
+
+
+def test_a_module_of_a_package_is_found(plugin: Path) -> None:
+    folder = plugin.parent / "my_package_here"
+    folder.mkdir()
+    (folder / "inner.py").write_text("ANSWER = 7\n", encoding="utf-8")
+    assert user_module("my_package_here.inner").ANSWER == 7
+
+
+def test_what_is_installed_is_found() -> None:
+    assert user_module("json").loads("1") == 1
+
+
+@pytest.mark.parametrize("name", ["nowhere.py", "no/such/file.py", ".py"])
+def test_a_file_that_is_not_there(plugin: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="there is no file"):
+        user_module(name)
+
+
+def test_a_folder_is_no_file(plugin: Path) -> None:
+    (plugin.parent / "folder.py").mkdir()
+    with pytest.raises(UsageError, match="there is no file"):
+        user_module("folder.py")
+
+
+@pytest.mark.parametrize("name", ["no_such_module_here", "json.no_such_module", "", "..", ".x"])
+def test_a_module_that_is_not_there(name: str) -> None:
+    with pytest.raises(UsageError, match="cannot be imported"):
+        user_module(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("import no_such_module_here", "ModuleNotFoundError: No module named"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("def f(:", "SyntaxError: "),
+        ("import sys; sys.exit('no key')", "SystemExit: no key"),
+    ],
+)
+@pytest.mark.parametrize("name", ["my_plugin_here.py", "my_plugin_here"])
+def test_a_module_that_raises_says_what(plugin: Path, text: str, told: str, name: str) -> None:
+    plugin.write_text(text, encoding="utf-8")
+    before = set(sys.modules)
+    with pytest.raises(UsageError, match=f"{name}'? cannot be imported: {told}"):
+        user_module(name)
+    assert set(sys.modules) == before
+
+
+def test_a_usage_error_of_the_module_comes_through_as_it_is(plugin: Path) -> None:
+    text = "from ragstone.metrics import register\nregister('Not A Name')"
+    plugin.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=r"^'Not A Name' is no metric name"):
+        user_module(str(plugin))

@@ -1,0 +1,73 @@
+import json
+import math
+from datetime import UTC, datetime
+
+import pytest
+from pydantic import ValidationError
+
+from ragstone.gates import Gate
+from ragstone.plan import Manifest, Plan, Source
+
+MANIFEST = Manifest(
+    run_id="20260301-123005-abcdef",
+    version="0.1.0",
+    started_at=datetime(2026, 3, 1, 12, 30, 5, tzinfo=UTC),
+    plan=Plan(metrics=("hit",), k=3, columns={"query": "Frage"}),
+    source=Source(name="data.xlsx", rows=2),
+    judge=None,
+    judge_note=None,
+    target=None,
+    not_run={"faithfulness": "no row has contexts"},
+)
+
+
+def test_all_of_a_plan_has_a_default() -> None:
+    plan = Plan()
+    assert (plan.metrics, plan.k, plan.policy, plan.judge) == (("all",), 5, "strict", "offline")
+    assert (plan.threshold, plan.target, plan.gates, plan.max_failed) == (0.0, None, (), None)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("k", 0),
+        ("limit", 0),
+        ("concurrency", 0),
+        ("concurrency", 1001),
+        ("timeout", 0),
+        ("retries", -1),
+        ("retries", 21),
+        ("delay", -0.1),
+        ("max_failed", 1.1),
+        ("max_failed", -0.1),
+        *(("threshold", value) for value in (math.nan, math.inf)),
+        *(("timeout", value) for value in (math.nan, math.inf)),
+        *(("delay", value) for value in (math.nan, math.inf)),
+        ("thresold", 0.5),
+    ],
+)
+def test_what_is_out_of_range_or_unknown_is_refused(field: str, value: object) -> None:
+    with pytest.raises(ValidationError) as raised:
+        Plan.model_validate({field: value})
+    assert raised.value.errors()[0]["loc"] == (field,)
+
+
+def test_options_are_what_was_said() -> None:
+    assert MANIFEST.options == {"metrics": ["hit"], "k": 3, "columns": {"query": "Frage"}}
+    same = Plan(k=5, columns={}, gates=(), threshold=0)
+    assert MANIFEST.model_copy(update={"plan": same}).options == {}
+
+
+def test_a_plan_is_frozen() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        MANIFEST.plan.k = 3  # type: ignore[misc]
+    for columns in (MANIFEST.plan.columns, Plan().columns):
+        with pytest.raises(TypeError):
+            columns["id"] = "Nr"  # type: ignore[index]
+
+
+def test_a_manifest_is_json_and_back() -> None:
+    plan = Plan(gates=(Gate(metric="hit", op=">=", mark=0.8),), limit=3)
+    manifest = MANIFEST.model_copy(update={"plan": plan})
+    text = json.dumps(manifest.model_dump(mode="json"), allow_nan=False)
+    assert Manifest.model_validate(json.loads(text)) == manifest

@@ -1,0 +1,234 @@
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pysbd  # pyright: ignore[reportMissingTypeStubs]
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pysbd.languages import LANGUAGE_CODES  # pyright: ignore[reportMissingTypeStubs]
+
+from ragstone.sentences import Sentence, split_sentences
+
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "sentences.json").read_text("utf-8"))
+PROSE: dict[str, list[list[str]]] = GOLDEN["prose"]
+LAYOUT: list[dict[str, str]] = GOLDEN["layout"]
+UNSEEN: list[dict[str, str]] = GOLDEN["unseen"]
+NO_SPACE = {"zh", "ja"}
+# What a reader sees and no rule here does: a quotation carried on by its speaker's tag, a unit
+# before another number, a year or country before a name, an abbreviation that is not listed.
+KNOWN_MISSES = {
+    '"Stop. Wait here," he said. She stopped.',
+    '"Why not?" Peter asked. Nobody knew.',
+    "He is 6 ft. tall. She is 5 ft. 4 in. tall.",
+    "Gem. § 5 Abs. 2 S. 1 BGB gilt das. Das ist so.",
+    "В 1812 г. Наполеон вошёл в Москву. Город сгорел.",
+    "It happened in the U.S. President Lee spoke.",
+}
+JUDGED_BY_PYSBD = sorted(PROSE.keys() & LANGUAGE_CODES.keys())
+
+
+def joined(language: str, sentences: list[str]) -> str:
+    return ("" if language in NO_SPACE else " ").join(sentences)
+
+
+def texts(sentences: tuple[Sentence, ...]) -> list[str]:
+    return [sentence.text for sentence in sentences]
+
+
+def ends(sentences: list[str]) -> set[int]:
+    """Return how many letters, white space left out, lie before each inner boundary."""
+    passed, found = 0, set[int]()
+    for sentence in sentences[:-1]:
+        passed += len("".join(sentence.split()))
+        found.add(passed)
+    return found
+
+
+def exact(language: str, split: Callable[[str], list[str]]) -> int:
+    return sum(split(joined(language, case)) == case for case in PROSE[language])
+
+
+def f1(language: str, split: Callable[[str], list[str]]) -> float:
+    """Return the F1 of the boundaries in all of a language's cases joined into one paragraph."""
+    truth = [sentence for case in PROSE[language] for sentence in case]
+    wanted, got = ends(truth), ends(split(joined(language, truth)))
+    return 2 * len(wanted & got) / (len(wanted) + len(got))
+
+
+def by_pysbd(language: str) -> Callable[[str], list[str]]:
+    segmenter = pysbd.Segmenter(language=language, clean=False)
+
+    def split(text: str) -> list[str]:
+        pieces: list[str] = segmenter.segment(text)
+        return [piece.strip() for piece in pieces if piece.strip()]
+
+    return split
+
+
+def ours(text: str) -> list[str]:
+    return texts(split_sentences(text))
+
+
+@pytest.mark.parametrize(
+    ("language", "case"),
+    [(language, case) for language, cases in PROSE.items() for case in cases],
+)
+def test_prose_is_split_as_a_reader_would(language: str, case: list[str]) -> None:
+    text = joined(language, case)
+    assert (ours(text) == case) is (text not in KNOWN_MISSES)
+
+
+@pytest.mark.parametrize("case", LAYOUT + UNSEEN)
+def test_texts_are_split_as_a_reader_would(case: dict[str, str]) -> None:
+    assert (ours(case["text"]) == case["sentences"]) is (case["text"] not in KNOWN_MISSES)
+
+
+def test_golden_truth_is_broad() -> None:
+    assert sum(map(len, PROSE.values())) >= 120
+    assert len(PROSE) >= 15
+
+
+@pytest.mark.filterwarnings("ignore")  # pysbd's own patterns warn
+@pytest.mark.parametrize("language", JUDGED_BY_PYSBD)
+def test_at_least_as_good_as_pysbd(language: str) -> None:
+    theirs = by_pysbd(language)
+    assert exact(language, ours) >= exact(language, theirs)
+    assert f1(language, ours) >= f1(language, theirs)
+
+
+def check_spans(text: str) -> None:
+    covered, last = 0, 0
+    for sentence in split_sentences(text):
+        assert last <= sentence.start < sentence.end
+        assert text[sentence.start : sentence.end] == sentence.text == sentence.text.strip()
+        assert not text[last : sentence.start].strip()
+        covered, last = covered + 1, sentence.end
+    assert not text[last:].strip()
+    assert bool(covered) is bool(text.strip())
+
+
+PIECES = [
+    *".!?…。！？।॥؟۔։;:；「」『』“”«»\"'()（）[]【】*_-—#|>`~\n\r\t \u00a0\u2029\f\u200f\x00😀·،",
+    *("Dr", "e.g", "z", "B", "U.S", "a.m", "1", "3.5", "12", "etc", "No", "Mai", "am", "word"),
+    *(
+        "Word",
+        "iPhone",
+        "[1]",
+        "```",
+        "\n\n",
+        "\r\n",
+        "---",
+        "ไทย",
+        "中",
+        "ა",
+        "\ud800",
+        " " * 50,
+        "x" * 70,
+    ),
+]
+
+
+@given(st.text(st.characters()))
+def test_any_text_is_covered_by_its_spans(text: str) -> None:
+    check_spans(text)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
+def test_texts_of_awkward_pieces_are_covered_by_their_spans(text: str) -> None:
+    check_spans(text)
+
+
+@given(st.lists(st.sampled_from([s for c in PROSE["en"] for s in c]), min_size=1, max_size=8))
+def test_paragraphs_are_split_independently(paragraphs: list[str]) -> None:
+    apart = [text for paragraph in paragraphs for text in ours(paragraph)]
+    assert ours("\n\n".join(paragraphs)) == apart
+
+
+def test_a_sentence_is_one_sentence() -> None:
+    alone = [s for c in PROSE.values() for case in c for s in case]
+    split_again = [s for s in alone if ours(s) != [s]]
+    assert len(split_again) <= len(KNOWN_MISSES)
+
+
+def test_a_sentence_is_a_plain_value() -> None:
+    assert split_sentences(" One. Two") == (Sentence("One.", 1, 5), Sentence("Two", 6, 9))
+
+
+HOSTILE = [
+    *(
+        ".",
+        '"',
+        "(",
+        "[",
+        "[1,",
+        "«",
+        " ",
+        "\n",
+        "`",
+        "*",
+        "-",
+        "|",
+        "#",
+        "\x00",
+        "\ud800",
+        "\u200f",
+    ),
+    *(
+        ". ",
+        '." ',
+        "? $ ",
+        ". ( ",
+        " » ",
+        "a. ",
+        "1. ",
+        "A.",
+        "U.S. ",
+        "etc. A ",
+        "「",
+        "「。",
+        "（。）",
+    ),
+    *(
+        "“a。",
+        ".【",
+        ".😀",
+        "॥१",
+        " །",
+        "```\n",
+        "~~~\n```\n",
+        "1\n",
+        "* * * ",
+        "x（。）",
+        "_ ",
+        ".[1]",
+    ),
+]
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_hostile_text_takes_linear_time(piece: str) -> None:
+    def seconds(size: int) -> float:
+        text = piece * (size // len(piece))
+        begun = time.process_time()
+        split_sentences(text)
+        return time.process_time() - begun
+
+    small, large = min(seconds(8_000) for _ in range(3)), seconds(128_000)
+    assert large < 0.05 + 16 * 4 * small  # quadratic work would be 256 times as much
+
+
+def report() -> None:
+    """Print a row a language: cases exactly right and boundary F1, ours and pysbd's."""
+    for language, cases in PROSE.items():
+        row = f"{language} {exact(language, ours)}/{len(cases)} F1 {f1(language, ours):.3f}"
+        if language in LANGUAGE_CODES:
+            theirs = by_pysbd(language)
+            row += f" | pysbd {exact(language, theirs)}/{len(cases)} F1 {f1(language, theirs):.3f}"
+        sys.stdout.write(row + "\n")
+
+
+if __name__ == "__main__":
+    report()
