@@ -3,7 +3,6 @@ import subprocess
 import sys
 
 import pytest
-from pydantic import BaseModel, ValidationError
 
 from ragstone import errors
 from ragstone.errors import (
@@ -17,7 +16,6 @@ from ragstone.errors import (
     TargetError,
     UnknownName,
     UsageError,
-    faults,
 )
 
 
@@ -96,25 +94,6 @@ def test_an_unknown_name_offers_the_nearest() -> None:
 def test_an_unknown_name_near_to_none_lists_all() -> None:
     error = UnknownName("judge", "xyz", ["offline", "openai"])
     assert str(error) == "there is no judge named 'xyz'; known: offline, openai"
-
-
-class Point(BaseModel):
-    x: int
-    y: tuple[int, ...] = ()
-
-
-def test_faults_are_one_line_with_place_reason_and_what_was_seen() -> None:
-    with pytest.raises(ValidationError) as raised:
-        Point.model_validate({"x": "a", "y": [1, "b" * 500]})
-    told = faults(raised.value)
-    first, second = told.split("; ")
-    assert first == (
-        "x: Input should be a valid integer, unable to parse string as an integer, got 'a'"
-    )
-    assert second.startswith("y.1: ")
-    assert len(second) < 200
-    assert "\n" not in told
-    assert "http" not in told
 
 
 def test_errors_load_nothing_heavy() -> None:

@@ -17,9 +17,6 @@ from ragstone.http import (
     Connection,
     HttpReply,
     _retry_after,
-    hidden,
-    one_line,
-    public_url,
 )
 
 PATH = "/x"
@@ -354,32 +351,3 @@ async def test_a_certificate_of_its_own_making(
 async def test_https_asked_of_an_http_server(faulty) -> None:
     error = await failed(faulty.url.replace("http:", "https:"))
     assert "it does not speak TLS (https) there" in str(error)
-
-
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("http://h:8000/a/b?key=abc", "http://h:8000/a/b"),
-        ("http://h/a#key=abc", "http://h/a"),
-        ("https://user:pw@h/a", "https://h/a"),
-        ("https://user:p@ss@h/a", "https://h/a"),
-        ("http://user:pa/ss@h/a", "http://..."),
-        ("http://user:pa?ss@h/a", "http://..."),
-        ("http://user:pa#ss@h/a", "http://..."),
-        ("http://[::1]:80/a", "http://[::1]:80/a"),
-        ("http://h/@me/a", "http://h/@me/a"),
-        ("rag.yaml", "rag.yaml"),
-        ("", ""),
-    ],
-)
-def test_public_url(url: str, shown: str) -> None:
-    assert public_url(url) == shown
-
-
-def test_the_longest_secret_is_hidden_first() -> None:
-    assert hidden("key abcdef", ["abc", "abcdef"]) == "key [hidden]"
-
-
-def test_one_line() -> None:
-    assert one_line(" a\r\n\tb ") == "a b"
-    assert len(one_line("x" * 5000)) == 200

@@ -107,6 +107,13 @@ def test_a_target_is_asked_for_what_no_row_holds_or_for_all(
     assert found.refused == {}
 
 
+def test_a_target_without_a_ranking_is_asked_for_contexts_in_its_place() -> None:
+    sample = Sample(id="1", query="q", relevance={"1": 1})
+    target = Gives("response", "contexts")
+    found = Readiness.of([HIT], [sample], judge=JUDGE, target=target, every=False)
+    assert found == Readiness((HIT,), {}, frozenset({"contexts"}))
+
+
 def test_a_target_is_not_asked_for_metrics_that_cannot_run() -> None:
     found = ready({"response": "r"}, target=Gives("ranking"), every=True)
     assert found.metrics == ()

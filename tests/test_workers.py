@@ -1,14 +1,12 @@
 import asyncio
 import gc
 import threading
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextvars import ContextVar
-from itertools import pairwise
 
 import pytest
 
-from ragstone.workers import Pace, in_thread, working
+from ragstone.workers import in_thread, working
 
 
 @pytest.fixture(autouse=True)
@@ -257,41 +255,6 @@ async def test_one_pool_feeds_another() -> None:
     ):
         assert sorted([item async for item in results]) == [2 * n for n in range(30)]
     assert gauge.most <= 5
-
-
-async def starts_of(pace: Pace, count: int) -> list[float]:
-    started = list[float]()
-
-    async def start() -> None:
-        await pace.turn()
-        started.append(time.monotonic())
-
-    await asyncio.gather(*(start() for _ in range(count)))
-    return started
-
-
-async def test_starts_are_spaced_from_one_to_the_next() -> None:
-    started = await starts_of(Pace(0.03), 4)
-    assert all(later - earlier >= 0.029 for earlier, later in pairwise(started))
-    assert started[-1] - started[0] < 1
-
-
-async def test_the_first_start_and_starts_without_a_delay_do_not_wait() -> None:
-    before = time.monotonic()
-    assert (await starts_of(Pace(60), 1))[0] - before < 1
-    assert (await starts_of(Pace(0), 50))[-1] - before < 1
-
-
-async def test_nothing_starts_while_it_is_held_not_even_what_waits_already() -> None:
-    pace = Pace(0.02)
-    before = time.monotonic()
-    waiting = asyncio.create_task(starts_of(pace, 2))
-    await asyncio.sleep(0.005)
-    pace.hold(0.1)
-    pace.hold(0.01)  # a shorter hold does not shorten the longer one
-    first, second = await waiting
-    assert first - before < 0.05
-    assert second - before >= 0.1
 
 
 async def test_a_function_runs_in_a_thread_of_its_own_and_in_our_context() -> None:

@@ -16,10 +16,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:  # the cheapest module of the house: it does not load pydantic
-    from pydantic import ValidationError
 
 
 class Cause(StrEnum):
@@ -113,13 +109,3 @@ class CallError(RagstoneError):
 
 class JudgeError(CallError):
     """The judge did not answer one question."""
-
-
-def faults(error: "ValidationError") -> str:
-    """Return what a value was refused for, in one line: where, why, and what was seen."""
-    told: list[str] = []
-    for fault in error.errors(include_url=False):
-        place = ".".join(map(str, fault["loc"]))
-        why = f"{fault['msg']}, got {fault['input']!r:.80}"
-        told.append(f"{place}: {why}" if place else why)
-    return "; ".join(told)

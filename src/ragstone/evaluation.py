@@ -14,8 +14,8 @@ from ragstone.collection import collecting
 from ragstone.datasets import Dataset
 from ragstone.errors import UsageError
 from ragstone.gates import Gate
-from ragstone.http import public_url
 from ragstone.judges.base import Judge
+from ragstone.messages import public_url
 from ragstone.metrics import GROUPS, Metric, RankingMetric, get, select
 from ragstone.options import Data, Options, dataset_of, judge_of, plan_of, target_of
 from ragstone.plan import Manifest, Plan

@@ -1,6 +1,6 @@
 """The only HTTP client: one session, retries, Retry-After, spacing, one table of foreign errors."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -8,13 +8,13 @@ from random import uniform
 from time import perf_counter
 from types import TracebackType
 from typing import Self
-from urllib.parse import urlsplit
 
 import aiohttp
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 
 from ragstone.errors import CallError, Cause, UsageError
-from ragstone.workers import Pace
+from ragstone.messages import hidden, public_url, quoted
+from ragstone.pace import Pace
 
 LONGEST_REPLY = 32 * 1024 * 1024
 """Bytes of a reply that are read at most, so that a broken server cannot fill the memory."""
@@ -165,7 +165,7 @@ class Client:
             return
         said = hidden(content[:1000].decode("utf-8", "replace"), self._connection.secrets)
         message = f"{place} answered {status} {response.reason or ''}".rstrip()
-        message += f": {one_line(said)}" if said.strip() else ""
+        message += f": {quoted(said)}" if said.strip() else ""
         wait = _retry_after(response.headers.get("Retry-After"))
         if status == 429 and wait is not None and wait > LONGEST_WAIT:
             raise CallError(Cause.RATE_LIMITED, f"{message} (it asks to wait {wait:.0f} s)")
@@ -198,7 +198,7 @@ def _translated(error: Exception, place: str, timeout: float) -> CallError:
     said = f"{error.status} {error.message}" if is_reply else str(error)
     for kind, cause, again, words in _FOREIGN:
         if isinstance(error, kind):
-            message = f"{place}: {words.format(error=one_line(said), timeout=timeout)}"
+            message = f"{place}: {words.format(error=quoted(said), timeout=timeout)}"
             return _Transient(cause, message) if again else CallError(cause, message)
     raise error
 
@@ -221,30 +221,3 @@ def _wait(state: RetryCallState) -> float:
         return error.wait
     backoff = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (state.attempt_number - 1))
     return uniform(backoff / 2, backoff)  # noqa: S311 - spreads retries, guards nothing
-
-
-def public_url(url: str) -> str:
-    """Return the URL without its query, its user and password: what a message may show."""
-    head = url.partition("?")[0].partition("#")[0]
-    scheme, slashes, rest = head.partition("://")
-    if not slashes:
-        return head
-    try:
-        _ = urlsplit(head).port
-    except ValueError:  # what stands before the port may be a password: nothing is shown
-        return f"{scheme}://..."
-    host, slash, path = rest.partition("/")
-    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
-
-
-def hidden(text: str, secrets: Iterable[str]) -> str:
-    """Return the text with every secret in it blotted out, the longest first."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, "[hidden]")
-    return text
-
-
-def one_line(text: str) -> str:
-    """Return a text as one line of at most 200 characters: what a message may quote."""
-    line = " ".join(text[:1000].split())
-    return line if len(line) <= 200 else f"{line[:199]}…"

@@ -9,7 +9,8 @@ from typing import ClassVar, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from ragstone.claims import Claim, Verdict
-from ragstone.errors import Cause, JudgeError, faults
+from ragstone.errors import Cause, JudgeError
+from ragstone.messages import faults
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

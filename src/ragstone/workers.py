@@ -1,4 +1,4 @@
-"""Workers: a function over many items, so many at a time, so far apart, results as they finish."""
+"""Workers: a function over many items, so many at a time, results as they finish."""
 
 import asyncio
 from collections.abc import (
@@ -105,27 +105,6 @@ async def _stream(items: Iterable[A] | AsyncIterable[A]) -> AsyncGenerator[A, No
     else:
         for item in items:
             yield item
-
-
-class Pace:
-    """Spaces starts: at least `delay` seconds from one turn to the next, and none while held."""
-
-    def __init__(self, delay: float) -> None:
-        self._delay = delay
-        self._line = asyncio.Lock()
-        self._next = 0.0
-
-    async def turn(self) -> None:
-        """Wait in line until the next one may start."""
-        loop = asyncio.get_running_loop()
-        async with self._line:
-            while (wait := self._next - loop.time()) > 0:  # noqa: ASYNC110 - a hold may come meanwhile
-                await asyncio.sleep(wait)
-            self._next = loop.time() + self._delay
-
-    def hold(self, seconds: float) -> None:
-        """Let nothing start for so many seconds."""
-        self._next = max(self._next, asyncio.get_running_loop().time() + seconds)
 
 
 async def in_thread(function: Callable[[], A]) -> A:

@@ -5,11 +5,11 @@ import pytest
 
 import ragstone.metrics
 from ragstone.errors import UnknownName, UsageError
-from ragstone.metrics import GROUPS, RankingMetric, catalogue, select
+from ragstone.metrics import GROUPS, RankingMetric, catalogue, get, select
 from ragstone.metrics.planned import NEEDS_LLM, PLANNED
 from ragstone.metrics.registry import register, registered
 
-RETRIEVAL = ["f1@5", "hit@5", "mrr@5", "precision@5", "recall@5"]
+RETRIEVAL = ["hit@5", "recall@5", "precision@5", "f1@5", "mrr@5"]
 
 
 def chosen(*names: str, k: int = 5) -> list[str]:
@@ -60,6 +60,10 @@ def test_a_group_is_its_families(group: str, metrics: list[str], not_run: list[s
     selection = select([group], k=5, policy="strict")
     assert [str(metric) for metric in selection.metrics] == metrics
     assert selection.not_run == dict.fromkeys(not_run, NEEDS_LLM)
+
+
+def test_k_is_5_unless_said() -> None:
+    assert [str(get(name)) for name in ("f1", "hit", "mrr", "precision", "recall")] == RETRIEVAL
 
 
 def test_k_fills_what_a_name_does_not_say() -> None:

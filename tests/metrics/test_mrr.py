@@ -34,7 +34,7 @@ def test_details_say_the_rank() -> None:
 
 
 def test_the_summary_counts_where_the_first_was_found() -> None:
-    scores = [*MRR(k=3).scores(RANKINGS), Score.undefined("the row has no relevance")]
+    scores = [*MRR(k=3).scores(RANKINGS), *[Score.undefined("the row has no relevance")] * 2]
     assert MRR(k=3).summarise(scores) == {
         "Found in Top-K": 2,
         "Not Found": 3,

@@ -43,6 +43,9 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 """Group name -> the families it stands for."""
 
+BUILT_IN: tuple[type[Metric], ...] = (Hit, Recall, Precision, F1, MRR, Faithfulness)
+"""The metrics of this package, in the order in which people name them."""
+
 
 @dataclass(frozen=True)
 class Selection:
@@ -53,8 +56,10 @@ class Selection:
 
 
 def catalogue() -> Mapping[str, MetricInfo]:
-    """Describe every metric, built and planned, by name: ranking metrics first."""
-    infos = {name: cls.info() for name, cls in registered().items()} | _planned()
+    """Describe every metric, built and planned, by name: ranking metrics first, ours first."""
+    found = registered()
+    ours = {cls.name: found[cls.name] for cls in BUILT_IN}
+    infos = {name: cls.info() for name, cls in (ours | found).items()} | _planned()
     return dict(sorted(infos.items(), key=lambda item: FAMILIES.index(item[1].family)))
 
 
@@ -72,26 +77,27 @@ def select(names: Sequence[str], *, k: int, policy: str) -> Selection:
         UnknownName: a name is no metric and no group.
         UsageError: a metric that is not built yet is asked for by name.
     """
-    known, planned = catalogue(), _planned()
+    planned = _planned()
     get_policy(policy)
-    asked: list[str] = []
+    found: dict[str, Metric] = {}
     not_run: dict[str, str] = {}
     for name in names:
-        if name not in GROUPS:
-            asked.append(name)
-            continue
-        for info in known.values():
-            if info.family in GROUPS[name]:
-                (
-                    not_run.setdefault(info.name, NEEDS_LLM)
-                    if info.name in planned
-                    else asked.append(info.name)
-                )
-    for name in asked:
-        bare = re.split("[@:,]", name, maxsplit=1)[0]
-        if bare in planned:
-            raise UsageError(f"{name} {NEEDS_LLM}, and this version has none; leave it out")
-        if bare not in known:
-            raise UnknownName("metric", bare, [*known, *GROUPS])
-    found = {str(metric): metric for metric in (get(name, k=k, policy=policy) for name in asked)}
+        if name in GROUPS:
+            members = [info.name for info in catalogue().values() if info.family in GROUPS[name]]
+            not_run |= {member: NEEDS_LLM for member in members if member in planned}
+            asked = [member for member in members if member not in planned]
+        else:
+            _check_built(name)
+            asked = [name]
+        for each in asked:
+            metric = get(each, k=k, policy=policy)
+            found.setdefault(str(metric), metric)
     return Selection(tuple(found.values()), not_run)
+
+
+def _check_built(name: str) -> None:
+    bare = re.split("[@:,]", name, maxsplit=1)[0]
+    if bare in _planned():
+        raise UsageError(f"{name} {NEEDS_LLM}, and this version has none; leave it out")
+    if bare not in catalogue():
+        raise UnknownName("metric", bare, [*catalogue(), *GROUPS])

@@ -9,7 +9,8 @@ from typing import TypeVar, cast, dataclass_transform
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
-from ragstone.errors import UnknownName, UsageError, faults
+from ragstone.errors import UnknownName, UsageError
+from ragstone.messages import faults
 from ragstone.metrics.base import FAMILIES, Metric
 
 M = TypeVar("M", bound=Metric)

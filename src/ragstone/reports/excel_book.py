@@ -15,7 +15,8 @@ from xlsxwriter.exceptions import FileCreateError
 from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
-from ragstone.reports.text import cell, clean, utf16_cut
+from ragstone.messages import clean
+from ragstone.reports.text import cell, utf16_cut
 
 Value = str | int | float | bool | None
 

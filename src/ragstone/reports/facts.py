@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 from ragstone.claims import Label
 from ragstone.errors import Cause
+from ragstone.messages import one_line
 from ragstone.reports.figures import count, milliseconds, percent
-from ragstone.reports.text import one_line
 from ragstone.run import Run, TargetHealth
 from ragstone.scores import State, Summary
 

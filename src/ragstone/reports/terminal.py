@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ragstone.claims import Label
+from ragstone.messages import one_line
 from ragstone.reports.facts import (
     CAUSES,
     LABELS,
@@ -21,7 +22,6 @@ from ragstone.reports.facts import (
     why_undefined,
 )
 from ragstone.reports.figures import NOTHING, decimal, interval
-from ragstone.reports.text import one_line
 from ragstone.run import Row, Run
 from ragstone.scores import Score, State, Summary
 

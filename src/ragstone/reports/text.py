@@ -6,27 +6,12 @@ there. Letters of every script, emoji and their joiners stay as they are.
 
 import re
 
-MARK = "\N{REPLACEMENT CHARACTER}"
+from ragstone.messages import clean, one_line
+
 CELL_UNITS = 32_767
 """What an Excel cell holds, in UTF-16 code units."""
 
-_UNSAFE = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and newline; ESC among them
-    r"\u202a-\u202e\u2066-\u2069"  # show text in another order than it is written in
-    r"\ud800-\udfff\ufffe\uffff]"  # halves of characters, and what XML forbids
-)
 _NOT_IN_FILE_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
-
-
-def clean(text: str) -> str:
-    """Return the text without control characters, bidi overrides and lone surrogates."""
-    return _UNSAFE.sub(MARK, text.replace("\r\n", "\n").replace("\r", "\n"))
-
-
-def one_line(text: str, limit: int | None = None) -> str:
-    """Return the clean text with its white space collapsed, cut to `limit` characters."""
-    line = clean(" ".join(text.split()))
-    return line if limit is None or len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
 def cell(text: str) -> str:

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from ragstone.errors import TargetError
-from ragstone.http import Connection, public_url
+from ragstone.http import Connection
+from ragstone.messages import public_url
 from ragstone.plan import Plan
 from ragstone.targets.base import Target
 from ragstone.targets.description import ApiDescription

@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from ragstone.errors import InputError, Problem, TargetError
-from ragstone.http import one_line
+from ragstone.messages import quoted
 from ragstone.targets.templates import (
     fields_in,
     filled_variables,
@@ -164,7 +164,7 @@ class ApiDescription(BaseModel):
                 said = {**cast("dict[str, object]", said), "base": base}
             return cls.model_validate(said)
         except yaml.YAMLError as error:
-            raise InputError(name, [Problem(f"this is no YAML: {one_line(str(error))}")]) from error
+            raise InputError(name, [Problem(f"this is no YAML: {quoted(str(error))}")]) from error
         except ValidationError as error:
             raise InputError(name, [_problem(fault) for fault in error.errors()]) from None
 

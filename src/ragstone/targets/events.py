@@ -3,7 +3,7 @@
 import re
 
 from ragstone.errors import CallError, Cause
-from ragstone.http import one_line
+from ragstone.messages import quoted
 
 _DONE = "[DONE]"
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -28,12 +28,12 @@ def events_of(content: bytes) -> list[str]:
             name = value
         elif not line:
             if name == "error":
-                said = one_line(" ".join(data))
+                said = quoted(" ".join(data))
                 raise CallError(Cause.UNREACHABLE, f"the reply broke off with an error: {said}")
             if data and data != [_DONE]:
                 events.append("\n".join(data))
             data, name = [], ""
     if not events:
-        said = one_line(content[:200].decode("utf-8", "replace"))
+        said = quoted(content[:200].decode("utf-8", "replace"))
         raise CallError(Cause.MALFORMED, f"the reply has no events: {said}")
     return events

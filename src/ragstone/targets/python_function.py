@@ -9,14 +9,15 @@ from time import perf_counter
 from typing import cast
 
 from ragstone.errors import CallError, Cause, TargetError
-from ragstone.http import one_line
+from ragstone.messages import quoted
 from ragstone.modules import user_module
+from ragstone.pace import Pace
 from ragstone.questions import Failure
 from ragstone.run import TargetCall
 from ragstone.samples import Sample
 from ragstone.targets.base import FIELDS, Answer, Target
 from ragstone.targets.replies import shaped
-from ragstone.workers import Pace, in_thread
+from ragstone.workers import in_thread
 
 Function = Callable[..., object]
 """Takes any of `query`, `sample`, `k` and `threshold` by name, or the query as its first argument;
@@ -69,7 +70,7 @@ class FunctionTarget(Target):
             async with limit:
                 return _fields(await self._call(sample)), None
         except CallError as error:
-            return {}, Failure(error.cause, f"{self.name}: {one_line(str(error))}")
+            return {}, Failure(error.cause, f"{self.name}: {quoted(str(error))}")
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             if limit.expired():
                 said = f"{self.name}: no answer within {self._timeout:g} s; --timeout gives it more"
@@ -77,7 +78,7 @@ class FunctionTarget(Target):
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
                 raise
-            said = f"{self.name} raised {type(error).__name__}: {one_line(str(error))}"
+            said = f"{self.name} raised {type(error).__name__}: {quoted(str(error))}"
             return {}, Failure(Cause.UNREACHABLE, said.removesuffix(": "))
 
     def _left_out(self, name: str) -> Failure:

@@ -9,7 +9,7 @@ from jmespath.exceptions import JMESPathError
 from pydantic import ValidationError
 
 from ragstone.errors import CallError, Cause
-from ragstone.http import one_line
+from ragstone.messages import quoted
 from ragstone.samples import Context
 from ragstone.targets.events import events_of
 
@@ -122,7 +122,7 @@ def _found(data: object, path: str) -> object:
     try:
         return cast("object", jmespath.search(path, data))
     except (JMESPathError, RecursionError) as error:
-        said = one_line(str(error))
+        said = quoted(str(error))
         raise CallError(Cause.MALFORMED, f"{path!r} does not fit the reply: {said}") from error
 
 
@@ -136,7 +136,7 @@ def _whole(text: str) -> str:
 def _keys(data: object) -> str:
     if isinstance(data, dict):
         keys = sorted(cast("dict[str, object]", data))
-        return f"the keys {one_line(', '.join(keys[:12]))}" if keys else "no keys"
+        return f"the keys {quoted(', '.join(keys[:12]))}" if keys else "no keys"
     return _said(data)
 
 
@@ -146,4 +146,4 @@ def _said(value: object) -> str:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
         text = repr(value)
-    return one_line(text) if len(text) <= 80 else f"{one_line(text[:79])}…"
+    return quoted(text) if len(text) <= 80 else f"{quoted(text[:79])}…"

@@ -1,0 +1,66 @@
+"""What a message may say of texts from outside: no control characters, no secrets, one line.
+
+What is not safe is replaced by a visible mark, never dropped: a reader sees that something stood
+there. Letters of every script, emoji and their joiners stay as they are.
+"""
+
+import re
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from pydantic import ValidationError
+
+MARK = "\N{REPLACEMENT CHARACTER}"
+
+_UNSAFE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and newline; ESC among them
+    r"\u202a-\u202e\u2066-\u2069"  # show text in another order than it is written in
+    r"\ud800-\udfff\ufffe\uffff]"  # halves of characters, and what XML forbids
+)
+
+
+def clean(text: str) -> str:
+    """Return the text without control characters, bidi overrides and lone surrogates."""
+    return _UNSAFE.sub(MARK, text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def one_line(text: str, limit: int | None = None) -> str:
+    """Return the clean text with its white space collapsed, cut to `limit` characters."""
+    line = clean(" ".join(text.split()))
+    return line if limit is None or len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def quoted(text: str) -> str:
+    """Return the beginning of a text as one line of at most 200 characters."""
+    return one_line(text[:1000], 200)
+
+
+def hidden(text: str, secrets: Iterable[str]) -> str:
+    """Return the text with every secret in it blotted out, the longest first."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, "[hidden]")
+    return text
+
+
+def public_url(url: str) -> str:
+    """Return the URL without its query, its user and password: what a message may show."""
+    head = url.partition("?")[0].partition("#")[0]
+    scheme, slashes, rest = head.partition("://")
+    if not slashes:
+        return head
+    try:
+        _ = urlsplit(head).port
+    except ValueError:  # what stands before the port may be a password: nothing is shown
+        return f"{scheme}://..."
+    host, slash, path = rest.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+
+
+def faults(error: ValidationError) -> str:
+    """Return what a value was refused for, in one line: where, why, and what was seen."""
+    told: list[str] = []
+    for fault in error.errors(include_url=False):
+        place = ".".join(map(str, fault["loc"]))
+        why = f"{fault['msg']}, got {fault['input']!r:.80}"
+        told.append(f"{place}: {why}" if place else why)
+    return "; ".join(told)
