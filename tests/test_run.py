@@ -21,7 +21,8 @@ def row(index: int, hit: Score, *calls: TargetCall) -> Row:
     sample = Sample(id=f"q{index}", query="How long?", contexts=(Context(id="1", text="20 h"),))
     faithful = Score.scored(1, claims=[JUDGED]) if hit.value else Score.undefined("no claims")
     scores = {"hit@5": hit, "faithfulness": faithful}
-    return Row(index, sample, calls=calls).with_scores(scores, Usage(calls=2, prompt_tokens=10))
+    usage = Usage(calls=2, prompt_tokens=10)
+    return Row(index, sample, calls=calls, scores=scores, usage=usage)
 
 
 def run_of(*rows: Row, gates: tuple[Gate, ...] = ()) -> Run:
@@ -70,15 +71,6 @@ def test_usage_adds_up_over_rows() -> None:
 def test_the_targets_time_for_a_row_is_that_of_all_its_calls() -> None:
     assert HIT.latency_ms == 40
     assert FAILED.latency_ms is None
-
-
-def test_scores_of_a_row_cannot_be_changed() -> None:
-    given = {"hit@5": Score.scored(1)}
-    scored = Row(0, HIT.sample).with_scores(given, Usage())
-    given.clear()
-    assert list(scored.scores) == ["hit@5"]
-    with pytest.raises(TypeError):
-        scored.scores["x"] = Score.scored(1)  # type: ignore[index]
 
 
 def test_health_counts_calls_by_name_and_times_those_that_worked() -> None:

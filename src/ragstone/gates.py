@@ -48,7 +48,9 @@ class GateResult(Gate):
         if self.value is None:
             return f"{self.metric}: nothing was scored, so {self.op} {self.mark:g} cannot be told"
         word = "is" if self.passed else "is not"
-        return f"{self.metric} {self.value:.4f} {word} {self.op} {self.mark:g}"
+        near = round(self.value, 4) == round(self.mark, 4)  # then four digits would say it passed
+        value = f"{self.value:.4f}" if self.passed or not near else f"{self.value!r}"
+        return f"{self.metric} {value} {word} {self.op} {self.mark:g}"
 
 
 def share(text: str) -> float:

@@ -1,10 +1,12 @@
 """A user's Python module, by name or by file: where plugins and target functions come from."""
 
+import os
 import sys
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+from zlib import crc32
 
 from ragstone.errors import UsageError
 
@@ -36,11 +38,11 @@ def _from_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise UsageError(f"there is no file {path}")
     path = path.resolve()
-    name = f"ragstone_user_{path.stem}"
+    name = f"ragstone_user_{path.stem}_{crc32(os.fsencode(path)):08x}"
     _find_in(path.parent)
     spec = spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{path} is no Python file")
+    assert spec, "a path that ends in .py is a Python file"
+    assert spec.loader
     module = module_from_spec(spec)
     sys.modules[name] = module
     try:

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from ragstone.datasets import Dataset, load, samples_of
 from ragstone.errors import UnknownName, UsageError
-from ragstone.gates import Gate
 from ragstone.judges import Judge, get_judge
+from ragstone.messages import faults
 from ragstone.metrics import Metric
 from ragstone.plan import Plan
 from ragstone.run import Row
@@ -67,16 +67,16 @@ def plan_of(options: Options) -> Plan:
     metrics = options.get("metrics", base.metrics)
     several = [metrics] if isinstance(metrics, str | Metric) else metrics
     said["metrics"] = tuple(str(metric) for metric in several)
+    under, over = options.get("fail_under", {}), options.get("fail_over", {})
     said["gates"] = (
         *base.gates,
-        *(Gate(metric=m, op=">=", mark=v) for m, v in options.get("fail_under", {}).items()),
-        *(Gate(metric=m, op="<=", mark=v) for m, v in options.get("fail_over", {}).items()),
+        *({"metric": name, "op": ">=", "mark": mark} for name, mark in under.items()),
+        *({"metric": name, "op": "<=", "mark": mark} for name, mark in over.items()),
     )
     try:
         return Plan.model_validate({**dict(base), **said})
     except ValidationError as error:
-        faults = [f"{f['loc'][0]}: {f['msg']}, got {f['input']!r}" for f in error.errors()]
-        raise UsageError("; ".join(faults)) from error
+        raise UsageError(faults(error)) from error
 
 
 def dataset_of(data: Data, plan: Plan) -> Dataset:

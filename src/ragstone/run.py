@@ -2,8 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from dataclasses import dataclass, field
 
 from ragstone.gates import GateResult
 from ragstone.plan import Manifest
@@ -45,10 +44,6 @@ class Row:
     def latency_ms(self) -> float | None:
         """How long the target took for this row, all calls together."""
         return sum(call.latency_ms for call in self.calls) if self.calls else None
-
-    def with_scores(self, scores: Mapping[str, Score], usage: Usage) -> "Row":
-        """Return the row with its scores."""
-        return replace(self, scores=MappingProxyType(dict(scores)), usage=usage)
 
     def to_dict(self) -> dict[str, object]:
         """Return the row as plain data, in the stable shape of `--rows`."""

@@ -1,9 +1,10 @@
 """Sample: one row to evaluate, and the Context texts it holds."""
 
 import math
+import operator
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, TypeVar
+from typing import Annotated, SupportsIndex, TypeVar, cast
 
 from pydantic import (
     AfterValidator,
@@ -18,12 +19,22 @@ from pydantic import (
 K = TypeVar("K")
 V = TypeVar("V")
 
-FrozenMap = Annotated[
-    Mapping[K, V],
-    AfterValidator(lambda given: MappingProxyType(dict(given))),
-    PlainSerializer(dict),
-]
-"""A mapping that is copied and wrapped read-only as it is validated."""
+
+def _frozen(given: Mapping[K, V]) -> Mapping[K, V]:
+    return MappingProxyType({_whole(name): value for name, value in given.items()})
+
+
+def _whole(name: K) -> K:
+    if not isinstance(name, str) or name.isascii():
+        return name
+    return type(name)(name.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+FrozenMap = Annotated[Mapping[K, V], AfterValidator(_frozen), PlainSerializer(dict)]
+"""A mapping that is copied and wrapped read-only as it is validated.
+
+Half a character in a name becomes U+FFFD: JSON has no names with halves in them.
+"""
 
 
 def _known(value: V) -> V | None:
@@ -40,6 +51,8 @@ def document_id(value: object) -> str:
     Raises:
         ValueError: the value is blank, or is neither text nor a finite number.
     """
+    if hasattr(value, "__index__") and not isinstance(value, bool):
+        value = operator.index(cast("SupportsIndex", value))  # NumPy's whole numbers too
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"{value!r} is not a document id (text or a number)")
     if isinstance(value, float):
@@ -52,6 +65,15 @@ def document_id(value: object) -> str:
 
 
 DocumentId = Annotated[str, BeforeValidator(document_id)]
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("this is blank")
+    return text
+
+
+NotBlank = Annotated[str, AfterValidator(_not_blank)]
 
 Tags = FrozenMap[str, Figure]
 NO_TAGS: Tags = MappingProxyType({})
@@ -89,8 +111,8 @@ class Sample(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    id: str
-    query: str
+    id: NotBlank
+    query: NotBlank
     response: str | None = None
     contexts: tuple[Context, ...] | None = None
     ranking: tuple[Context, ...] | None = None

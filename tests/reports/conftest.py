@@ -123,15 +123,14 @@ def hostile_run() -> Callable[[str], Run]:
     """Build a run that holds one text wherever text can come from outside."""
 
     def build(text: str) -> Run:
-        given = Sample.model_construct(
-            id=text,
-            query=text,
+        word = text if text.strip() else f"{text}x"  # ids and queries are never blank
+        given = Sample(
+            id=word,
+            query=word,
             response=text,
-            contexts=(Context.model_construct(text=text, id=text, score=None),),
-            ranking=None,
+            contexts=(Context(text=text, id=word),),
             reference=text,
-            reference_claims=None,
-            relevance={text: 1.0},
+            relevance={word: 1.0},
             tags={text: text, "score": text},
         )
         failed = Score.failed(Cause.MALFORMED, text)

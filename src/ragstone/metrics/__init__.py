@@ -59,7 +59,7 @@ def catalogue() -> Mapping[str, MetricInfo]:
     """Describe every metric, built and planned, by name: ranking metrics first, ours first."""
     found = registered()
     ours = {cls.name: found[cls.name] for cls in BUILT_IN}
-    infos = {name: cls.info() for name, cls in (ours | found).items()} | _planned()
+    infos = {name: cls.info() for name, cls in {**ours, **found}.items()} | _planned()
     return dict(sorted(infos.items(), key=lambda item: FAMILIES.index(item[1].family)))
 
 

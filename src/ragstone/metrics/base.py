@@ -119,10 +119,17 @@ class RankingMetric(Metric):
         """
         raise NotImplementedError(f"{type(self).__name__} writes neither values nor value")
 
-    def details(self, rankings: Rankings) -> list[Detail]:
-        """Return what a report shows beside each query's value."""
+    def scores(self, rankings: Rankings) -> list[Score]:
+        """Score many queries at once."""
         if type(self).value is not RankingMetric.value:
-            return [detail for _, detail in self._one_by_one(rankings)]
+            pairs = self._one_by_one(rankings)
+        else:
+            details = self._details(rankings)
+            pairs = zip(self.values(rankings).tolist(), details, strict=True)
+        return [Score.scored(value, detail=detail) for value, detail in pairs]
+
+    def _details(self, rankings: Rankings) -> Iterator[Detail]:
+        """Yield what a report shows beside each query's value."""
         k = self._cut(rankings)
         columns = zip(
             rankings.first_hit_rank(k).tolist(),
@@ -131,20 +138,13 @@ class RankingMetric(Metric):
             rankings.n_relevant.tolist(),
             strict=True,
         )
-        return [
-            {
+        for first, hits, retrieved, relevant in columns:
+            yield {
                 "first_hit_rank": int(first) if np.isfinite(first) else None,
                 "hits": int(hits),
                 "retrieved": int(retrieved),
                 "relevant": relevant,
             }
-            for first, hits, retrieved, relevant in columns
-        ]
-
-    def scores(self, rankings: Rankings) -> list[Score]:
-        """Score many queries at once."""
-        pairs = zip(self.values(rankings).tolist(), self.details(rankings), strict=True)
-        return [Score.scored(value, detail=detail) for value, detail in pairs]
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
         """Score one sample; the same as `scores` of a ranking of one query."""
