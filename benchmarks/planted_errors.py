@@ -8,6 +8,7 @@ same run, what a judge finds that calls every claim, or none, unsupported.
 """
 
 from collections import Counter
+from dataclasses import dataclass
 
 from ragstone import evaluate
 from ragstone.demo.dataset import DATASET
@@ -24,34 +25,62 @@ def answer(query: str) -> dict[str, object]:
     return {"response": said.response, "contexts": contexts}
 
 
-def main() -> None:
-    """Print the counts and the rates."""
+@dataclass(frozen=True)
+class Count:
+    """Claims by whether they are wrong and whether they were found; and those that went wrong."""
+
+    counts: Counter[tuple[bool, bool]]
+    by_kind: Counter[tuple[str, bool]]
+    missed: set[str]
+    alarms: set[str]
+
+    @property
+    def precision(self) -> float:
+        """Wrong ones among those found."""
+        return self.counts[True, True] / (self.counts[True, True] + self.counts[False, True])
+
+    @property
+    def recall(self) -> float:
+        """Found ones among those that are wrong."""
+        return self.counts[True, True] / self.wrong
+
+    @property
+    def wrong(self) -> int:
+        """All that are wrong."""
+        return self.counts[True, True] + self.counts[True, False]
+
+
+def count() -> Count:
+    """Ask all questions, judge all claims, and count."""
     run = evaluate(DATASET, metrics="faithfulness", target=answer)
     assert run.summary()["faithfulness"].failed == 0
-    counts: Counter[tuple[bool, bool]] = Counter()
-    missed: list[str] = []
-    alarms: list[str] = []
-    by_kind: Counter[tuple[str, bool]] = Counter()
+    result = Count(Counter(), Counter(), set(), set())
     for row in run.rows:
         kinds = {error.sentence: error.kind for error in planted_in(row.sample.response or "")}
         for claim in row.scores["faithfulness"].claims:
             said = [sentence for sentence in kinds if sentence in claim.text]
             wrong, found = bool(said), claim.label != "SUPPORTED"
-            counts[wrong, found] += 1
+            result.counts[wrong, found] += 1
             if wrong:
-                by_kind[kinds[said[0]], found] += 1
+                result.by_kind[kinds[said[0]], found] += 1
             if wrong and not found:
-                missed.append(claim.text)
+                result.missed.add(claim.text)
             if found and not wrong:
-                alarms.append(f"{claim.label}: {claim.text} ({claim.reason})")
-    hits, false_alarms, misses = counts[True, True], counts[False, True], counts[True, False]
-    print(f"claims: {counts.total()}, planted errors: {hits + misses}")
-    print(f"precision {hits / (hits + false_alarms):.3f}, recall {hits / (hits + misses):.3f}")
-    print(f"calling every claim unsupported: precision {(hits + misses) / counts.total():.3f}")
-    for (kind, found), n in sorted(by_kind.items()):
+                result.alarms.add(f"{claim.label}: {claim.text} ({claim.reason})")
+    return result
+
+
+def main() -> None:
+    """Print the counts and the rates."""
+    result = count()
+    total = result.counts.total()
+    print(f"claims: {total}, planted errors: {result.wrong}")
+    print(f"precision {result.precision:.3f}, recall {result.recall:.3f}")
+    print(f"calling every claim unsupported: precision {result.wrong / total:.3f}, recall 1.000")
+    for (kind, found), n in sorted(result.by_kind.items()):
         print(f"  {kind}: {'found' if found else 'missed'} {n}")
-    print("missed:", *sorted(set(missed)), sep="\n  ")
-    print("false alarms:", *sorted(set(alarms)), sep="\n  ")
+    print("missed:", *sorted(result.missed), sep="\n  ")
+    print("false alarms:", *sorted(result.alarms), sep="\n  ")
 
 
 if __name__ == "__main__":

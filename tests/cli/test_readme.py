@@ -9,7 +9,7 @@ from ragstone.demo.dataset import DATASET
 from ragstone.metrics import registry
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "docs/metrics.md", "docs/coming-from.md")
+PAGES = ("README.md", "docs/metrics.md", "docs/judge.md", "docs/coming-from.md")
 BLOCKS = [
     pytest.param(block, id=f"{page}-{number}")
     for page in PAGES

@@ -1,0 +1,78 @@
+"""How good the offline judge is on claims that people labelled.
+
+python benchmarks/offline_judge.py DIR
+
+DIR holds *.jsonl.gz, one row a line: `contexts` (texts), `response` (one claim or more), `label`
+(SUPPORTED, CONTRADICTED, NOT_ENOUGH_INFO or NOT_SUPPORTED) and `split`. A row is supported if all
+its claims are; its confidence is that of its least supported claim. Prints, a source a line:
+balanced accuracy of supported or not, and AUC; a coin has 0.50 in both.
+"""
+
+import asyncio
+import gzip
+import json
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from ragstone.claims import Label, Verdict
+from ragstone.judges.offline import OfflineJudge
+from ragstone.questions import ExtractClaims, VerifyClaims
+
+ROWS = 1000
+FEWEST = 50
+"""Sources with fewer dev rows are measured on all their rows."""
+
+
+def rows(path: Path) -> list[dict[str, object]]:
+    """Return at most ROWS rows of a source, of its dev split where that is large enough."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        found = [json.loads(line) for line in file]
+    dev = [row for row in found if row["split"] == "dev"]
+    chosen = dev if len(dev) >= FEWEST else found
+    return random.Random(7).sample(chosen, min(ROWS, len(chosen)))
+
+
+def support(verdict: Verdict) -> float:
+    """Return how supported a claim is, in [0, 1]: the confidence, turned round if it is not."""
+    confidence = verdict.confidence or 0.0
+    return confidence if verdict.label is Label.SUPPORTED else 1 - confidence
+
+
+async def judged(judge: OfflineJudge, row: dict[str, object]) -> tuple[bool, float]:
+    """Return whether a row is held to be supported, and how much."""
+    response = str(row["response"])
+    claims = (await judge.answer(ExtractClaims(query="", response=response))).value
+    texts = tuple(claim.text for claim in claims) or (response,)
+    contexts = tuple(row["contexts"])
+    verdicts = (await judge.answer(VerifyClaims(claims=texts, contexts=contexts))).value
+    supported = all(verdict.label is Label.SUPPORTED for verdict in verdicts)
+    return supported, min(support(verdict) for verdict in verdicts)
+
+
+def auc(positive: list[float], negative: list[float]) -> float:
+    """Return the share of pairs in which the positive one has the higher number."""
+    pairs = ((p > n) + 0.5 * (p == n) for p in positive for n in negative)
+    return sum(pairs) / (len(positive) * len(negative))
+
+
+def figures(path: Path) -> Iterator[float]:
+    """Yield balanced accuracy and AUC of a source."""
+    judge = OfflineJudge()
+    answers = [(row["label"] == "SUPPORTED", asyncio.run(judged(judge, row))) for row in rows(path)]
+    yes = [answer for truth, answer in answers if truth]
+    no = [answer for truth, answer in answers if not truth]
+    yield (sum(said for said, _ in yes) / len(yes) + sum(not said for said, _ in no) / len(no)) / 2
+    yield auc([how for _, how in yes], [how for _, how in no])
+
+
+def main() -> None:
+    """Print a line a source."""
+    for path in sorted(Path(sys.argv[1]).glob("*.jsonl.gz")):
+        accuracy, area = figures(path)
+        print(f"{path.name.partition('.')[0]:16} {accuracy:.2f} {area:.2f}")
+
+
+if __name__ == "__main__":
+    main()
