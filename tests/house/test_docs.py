@@ -45,6 +45,12 @@ def test_the_page_of_the_command_line_is_what_the_commands_say(
     )
 
 
+def test_examples_of_the_commands_keep_their_lines() -> None:
+    page = (ROOT / "docs/cli.md").read_text(encoding="utf-8")
+    assert "\n  ragstone data.xlsx --api-url http://localhost:8000\n" in page
+    assert "\\b" not in page
+
+
 def everything() -> str:
     return "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 

@@ -50,7 +50,7 @@ class _Commands(click.Group):
 )
 @click.version_option(package_name="ragstone", message="%(package)s %(version)s")
 def ragstone() -> None:
-    r"""Evaluate RAG systems, and say how far the numbers can be trusted.
+    """Evaluate RAG systems, and say how far the numbers can be trusted.
 
     \b
     ragstone demo                                    see it work, in a minute

@@ -32,7 +32,7 @@ from ragstone.demo.service import make_service
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of that randomness.")
 def command(host: str, port: int, retriever: str, noise: float, seed: int) -> None:
-    r"""Serve the demo RAG system over HTTP.
+    """Serve the demo RAG system over HTTP.
 
     A small RAG service over the manuals of a made-up phone, with some wrong answers planted.
 

@@ -139,7 +139,7 @@ INTERRUPTED = 130
     help="Write each row as a line of JSON.",
 )
 def command(**given: Unpack[Given]) -> None:
-    r"""Evaluate a RAG system, or answers it gave before.
+    """Evaluate a RAG system, or answers it gave before.
 
     DATA is .xlsx, .csv, .json, .jsonl or .yaml with a column `query`, and what is known of
     each query: point_ids, reference, response, contexts ... Whatever the metrics need and no
