@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
 
 from ragstone.gates import GateResult
 from ragstone.plan import Manifest
@@ -102,14 +104,20 @@ class Run:
     extras: Mapping[str, Detail] = field(default_factory=dict[str, Detail])
     partial: bool = False
 
-    def summary(self) -> dict[str, Summary]:
+    def summary(self) -> Mapping[str, Summary]:
         """Return what each metric's scores come to, by metric name."""
-        return {
+        return self._summary
+
+    @cached_property
+    def _summary(self) -> Mapping[str, Summary]:
+        """Reckoned once: the intervals of a long run take seconds."""
+        summaries = {
             name: Summary.of(
                 [row.scores[name] for row in self.rows], self.extras.get(name, NOTHING)
             )
             for name in self.metrics
         }
+        return MappingProxyType(summaries)
 
     def gates(self) -> tuple[GateResult, ...]:
         """Hold the summary against the plan's gates."""

@@ -51,17 +51,17 @@ def document_id(value: object) -> str:
     Raises:
         ValueError: the value is blank, or is neither text nor a finite number.
     """
+    if isinstance(value, str):
+        if not (text := value.strip()):
+            raise ValueError("a document id is blank")
+        return text
     if hasattr(value, "__index__") and not isinstance(value, bool):
-        value = operator.index(cast("SupportsIndex", value))  # NumPy's whole numbers too
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return str(operator.index(cast("SupportsIndex", value)))  # NumPy's whole numbers too
+    if not isinstance(value, float):
         raise ValueError(f"{value!r} is not a document id (text or a number)")
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ValueError(f"{value!r} is not a document id")
-        value = int(value) if value.is_integer() else value
-    if not (text := str(value).strip()):
-        raise ValueError("a document id is blank")
-    return text
+    if not math.isfinite(value):
+        raise ValueError(f"{value!r} is not a document id")
+    return str(int(value) if value.is_integer() else value)
 
 
 DocumentId = Annotated[str, BeforeValidator(document_id)]
