@@ -9,5 +9,7 @@ site=$("$work/venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("p
 python3 -m pip --python "$work/venv/bin/python" install --quiet "$repo"
 as_left=$(du -sm "$site" | cut -f1)
 find "$site" -name '*.pyc' -delete
-echo "core install: $(du -sm "$site" | cut -f1) MB without .pyc (120 at most), $as_left MB as pip leaves it (160 at most)"
+bare=$(du -sm "$site" | cut -f1)
+echo "core install: $bare MB without .pyc (120 at most), $as_left MB as pip leaves it (160 at most)"
 du -sm "$site"/* | sort -rn | head -8
+[ "$bare" -le 120 ] && [ "$as_left" -le 160 ]

@@ -264,10 +264,18 @@ async def test_a_rate_limit_is_waited_out(faulty, behave) -> None:
 
 
 async def test_a_rejected_key_stops_the_run(faulty, behave) -> None:
-    faulty.script(CHAT, behave.good(), behave.reply(status=401))
+    faulty.script(CHAT, behave.reply(status=401))
+    faulty.script(SEARCH, behave.reply(status=401))
     with pytest.raises(UsageError, match="answered 401 Unauthorized"):
         await evaluated(faulty.url, 50, concurrency=2)
-    assert len(faulty.called(CHAT)) <= 4
+
+
+async def test_a_request_refused_later_fails_its_row_and_loses_no_other(faulty, behave) -> None:
+    faulty.script(CHAT, behave.good(), behave.reply(status=403), behave.good())
+    run = await evaluated(faulty.url, 6, concurrency=1)
+    states = [row.scores["faithfulness"].state for row in run.rows]
+    assert states.count("failed") == 1
+    assert len(states) == 6
 
 
 async def test_contexts_that_fail_fail_the_ranking_they_stand_in_for(

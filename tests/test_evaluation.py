@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Mapping
 
+import numpy as np
 import pytest
 
 from ragstone.errors import Cause, UnknownName, UsageError
@@ -143,16 +144,37 @@ def test_an_unknown_metric_names_the_nearest() -> None:
 
 
 def test_gates_are_named_in_full() -> None:
-    run = evaluate([ANSWERED], metrics="hit", fail_under={"hit": 0.5}, fail_over={"hit@5": 0.9})
+    run = evaluate([ANSWERED], metrics="hit", fail_under={"hit": 0.5, "hit@5": 1})
     assert [(gate.metric, gate.op, gate.passed) for gate in run.gates()] == [
         ("hit@5", ">=", True),
-        ("hit@5", "<=", False),
+        ("hit@5", ">=", True),
     ]
 
 
 def test_a_gate_on_what_is_not_run_is_refused() -> None:
     with pytest.raises(UsageError, match="is on a metric that is not run"):
         evaluate([ANSWERED], metrics="hit", fail_under={"mrr": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("gates", "message"),
+    [
+        ({"fail_under": {"hit": 80}}, "lies between 0 and 1; 80 per cent is written"),
+        ({"fail_over": {"hit": 0.5}}, "higher is better for hit@5; use --fail-under"),
+        ({"fail_under": {"hit": float("nan")}}, "finite number"),
+    ],
+)
+def test_a_gate_that_cannot_tell_is_refused(
+    gates: dict[str, dict[str, float]], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        evaluate([ANSWERED], metrics="hit", **gates)  # type: ignore[arg-type]
+
+
+def test_options_may_be_of_numpys_types() -> None:
+    run = evaluate([ANSWERED] * 3, metrics="hit", k=np.int64(2), limit=np.int64(2))
+    assert list(run.metrics) == ["hit@2"]
+    assert len(run.rows) == 2
 
 
 def test_options_go_before_the_plan() -> None:
@@ -200,6 +222,7 @@ def test_ctrl_c_keeps_what_is_done() -> None:
     with pytest.raises(Interrupted) as stop:
         evaluate(rows, metrics="faithfulness", target=answer, concurrency=1, judge=scripted())
     thread.join()
+    assert "ragstone" not in [thread.name for thread in threading.enumerate()]
     run = stop.value.run
     assert run.partial
     assert [row.sample.query for row in run.rows] == ["quick"] * 3

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import ValidationError
 
+from ragstone.errors import UsageError
 from ragstone.gates import Gate
 from ragstone.plan import Manifest, Plan, Source
 
@@ -24,7 +25,7 @@ MANIFEST = Manifest(
 def test_all_of_a_plan_has_a_default() -> None:
     plan = Plan()
     assert (plan.metrics, plan.k, plan.policy, plan.judge) == (("all",), 5, "strict", "offline")
-    assert (plan.threshold, plan.target, plan.gates, plan.max_failed) == (0.0, None, (), None)
+    assert (plan.threshold, plan.target, plan.gates, plan.max_failed) == (0.0, None, (), 0.1)
 
 
 @pytest.mark.parametrize(
@@ -52,10 +53,18 @@ def test_what_is_out_of_range_or_unknown_is_refused(field: str, value: object) -
     assert raised.value.errors()[0]["loc"] == (field,)
 
 
-def test_options_are_what_was_said() -> None:
-    assert MANIFEST.options == {"metrics": ["hit"], "k": 3, "columns": {"query": "Frage"}}
-    same = Plan(k=5, columns={}, gates=(), threshold=0)
-    assert MANIFEST.model_copy(update={"plan": same}).options == {}
+def test_options_are_the_settings_in_force() -> None:
+    options = MANIFEST.options
+    assert options["metrics"] == ["hit"]
+    assert (options["k"], options["columns"]) == (3, {"query": "Frage"})
+    assert (options["timeout"], options["threshold"]) == (30.0, 0.0)
+    assert "target" not in options
+
+
+@pytest.mark.parametrize("fields", [{"max_failed": 2}, {"timeout": float("inf")}, {"kk": 1}])
+def test_what_a_person_said_wrong_is_a_usage_error(fields: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match=next(iter(fields))):
+        Plan.of(fields)
 
 
 def test_a_plan_is_frozen() -> None:

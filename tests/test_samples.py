@@ -17,7 +17,8 @@ def sample(**fields: Any) -> Sample:
     [
         (5, "5"), (5.0, "5"), ("5", "5"), (" 5 ", "5"), (-0.0, "0"), (5.5, "5.5"),
         (10**20, "100000000000000000000"), ("Straße-7", "Straße-7"), ("文書１", "文書１"),
-        ("5.0", "5.0"),
+        ("5.0", "5"), (" -12.00 ", "-12"), ("007.0", "007"), ("50", "50"), ("5.10", "5.10"),
+        ("v5.0", "v5.0"), ("1.0.0", "1.0.0"), (".0", ".0"), ("５.0", "５.0"),
     ],
 )  # fmt: skip
 def test_a_number_and_its_text_are_the_same_id(value: object, text: str) -> None:
@@ -51,11 +52,9 @@ def test_the_ranking_goes_before_the_contexts() -> None:
     assert sample(contexts=contexts, ranking=()).ranked_ids == ()
 
 
-def test_a_context_without_an_id_has_one_that_is_nobodys() -> None:
-    ranked = sample(ranking=(Context(text="a"), Context(id="0"), Context(text="a"))).ranked_ids
-    assert ranked[1] == "0"
-    assert len(set(ranked)) == 3
-    assert not {"0", "1", "2"} & {ranked[0], ranked[2]}
+def test_an_id_is_there_once_however_it_is_written() -> None:
+    with pytest.raises(ValidationError, match="two of these ids are the same"):
+        sample(relevance={5: 1, "5": 0})
 
 
 def test_ids_are_read_alike_in_contexts_and_relevance() -> None:

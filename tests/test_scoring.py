@@ -157,7 +157,7 @@ async def test_verdicts_that_do_not_fit_are_no_number(verdicts: object, cause: s
         (
             {"contexts": (Context(text="a"), Context(text="b"))},
             "hit@2",
-            "what was retrieved has no document ids",
+            "what was retrieved has not all document ids",
         ),
     ],
 )
@@ -175,10 +175,10 @@ async def test_what_is_empty_is_scored() -> None:
     assert result.scores["hit@2"].value == 0
 
 
-async def test_some_documents_without_ids_are_ranks_that_are_not_relevant() -> None:
+async def test_some_documents_without_ids_are_not_taken_for_wrong_ones() -> None:
     contexts = (Context(text="a"), Context(id="1", text="b"))
     (result,) = await scored([row(contexts=contexts)], [get("mrr@5")])
-    assert result.scores["mrr@5"].value == 0.5
+    assert result.scores["mrr@5"].state == "undefined"
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,16 @@ def test_the_same_values_give_the_same_interval() -> None:
     assert mean_interval(values) == mean_interval(list(values))
 
 
-def test_the_interval_of_equal_values_is_the_value() -> None:
-    assert mean_interval([0.25] * 10) == (0.25, 0.25)
+def test_equal_values_have_no_interval_that_would_look_certain() -> None:
+    assert mean_interval([0.25] * 10) is None
+    assert mean_interval([1.0] * 3) is None
+
+
+def test_the_interval_holds_the_mean_to_the_last_digit() -> None:
+    values = [0.1] * 9 + [0.1 + 1e-17 * 2]
+    mean = math.fsum(values) / len(values)
+    low, high = mean_interval([*values, 0.3]) or (mean, mean)
+    assert low <= math.fsum([*values, 0.3]) / 11 <= high
 
 
 @pytest.mark.parametrize(("n", "share"), [(100, 0.5), (400, 0.5), (1000, 0.1), (1000, 0.9)])

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from ragstone.run import Row, Run
     from ragstone.samples import Context, Sample
     from ragstone.scores import Score
-    from ragstone.targets.base import Target
+    from ragstone.targets.base import Answer, Target
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answer",
     "Claim",
     "ClaimMetric",
     "Context",
@@ -56,7 +57,7 @@ _HOMES = {
     "run": ("Row", "Run"),
     "samples": ("Context", "Sample"),
     "scores": ("Score",),
-    "targets.base": ("Target",),
+    "targets.base": ("Answer", "Target"),
 }
 
 

@@ -18,6 +18,13 @@ from difflib import get_close_matches
 from enum import StrEnum
 
 
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is most like a name, whatever its case; None if none is."""
+    names = {other.casefold(): other for other in known}
+    near = get_close_matches(name.casefold(), names, n=1)
+    return names[near[0]] if near else None
+
+
 class Cause(StrEnum):
     """Why a question that arose was not answered."""
 
@@ -82,8 +89,8 @@ class UnknownName(UsageError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
-        near = get_close_matches(name, names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
+        near = nearest(name, names)
+        hint = f"did you mean {near!r}?" if near else f"known: {', '.join(names)}"
         super().__init__(f"there is no {kind} named {name!r}; {hint}")
 
 

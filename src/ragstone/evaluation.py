@@ -1,25 +1,23 @@
 """Evaluation: the one verb, all joined: load, collect, score, record."""
 
 import asyncio
-from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from threading import Thread
-from typing import Unpack
+from threading import Event, Thread
+from typing import Unpack, cast
 from uuid import uuid4
 
 from ragstone.collection import collecting
 from ragstone.datasets import Dataset
-from ragstone.errors import UsageError
-from ragstone.gates import Gate
 from ragstone.judges.base import Judge
 from ragstone.messages import public_url
-from ragstone.metrics import GROUPS, Metric, RankingMetric, get, select
+from ragstone.metrics import Metric, RankingMetric, select
 from ragstone.options import Data, Options, dataset_of, judge_of, plan_of, target_of
 from ragstone.plan import Manifest, Plan
-from ragstone.readiness import Readiness
+from ragstone.readiness import Readiness, check_asked, gates_of
 from ragstone.run import Interrupted, Row, Run
 from ragstone.scoring import rank, scoring
 from ragstone.targets.base import Target
@@ -35,32 +33,41 @@ def evaluate(data: Data, **options: Unpack[Options]) -> Run:
         Interrupted: Ctrl-C; its `run` holds the rows that were finished.
     """
     evaluation = Evaluation.of(data, **options)
-    loop = asyncio.new_event_loop()
-    task = loop.create_task(evaluation.finish())
+    begun: list[asyncio.Task[None]] = []
     outcome: list[BaseException] = []
+    ended = Event()
+
+    async def finish() -> None:
+        begun.append(cast("asyncio.Task[None]", asyncio.current_task()))
+        await evaluation.finish()
 
     def work() -> None:
         try:
-            loop.run_until_complete(task)
+            with asyncio.Runner() as runner:
+                runner.run(finish())
         except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
             outcome.append(error)
         finally:
-            loop.run_until_complete(loop.shutdown_asyncgens())
-            loop.close()
+            ended.set()
 
-    thread = Thread(target=work, name="ragstone", daemon=True)
-    thread.start()
+    Thread(target=work, name="ragstone", daemon=True).start()
     try:
-        while thread.is_alive():
-            thread.join(0.2)  # in slices: a join without end cannot be interrupted everywhere
+        _wait(ended)
     except KeyboardInterrupt:
-        with suppress(RuntimeError):  # the loop has ended by itself just now
-            loop.call_soon_threadsafe(task.cancel)
-        thread.join()
+        # a second one does not wait for what hangs; and the loop may have ended just now
+        with suppress(KeyboardInterrupt, RuntimeError):
+            for task in begun:
+                task.get_loop().call_soon_threadsafe(task.cancel)
+            _wait(ended)
         raise Interrupted(evaluation.record()) from None
     if outcome:
         raise outcome[0]
     return evaluation.record()
+
+
+def _wait(ended: Event) -> None:
+    while not ended.wait(0.2):  # in slices: a wait without end cannot be interrupted everywhere
+        pass
 
 
 async def evaluate_async(data: Data, **options: Unpack[Options]) -> Run:
@@ -68,6 +75,9 @@ async def evaluate_async(data: Data, **options: Unpack[Options]) -> Run:
     evaluation = Evaluation.of(data, **options)
     await evaluation.finish()
     return evaluation.record()
+
+
+VERSION = version("ragstone")
 
 
 @dataclass(frozen=True)
@@ -104,7 +114,9 @@ class Evaluation:
         judge = judge_of(options.get("judge", plan.judge))
         selection = select(plan.metrics, k=plan.k, policy=plan.policy)
         named = options.get("target", plan.target)
-        target = target_of(named or plan.fallback_target, plan, selection.metrics)
+        target = target_of(
+            plan.fallback_target if named is None else named, plan, selection.metrics
+        )
         ready = Readiness.of(
             selection.metrics,
             dataset.samples,
@@ -113,9 +125,9 @@ class Evaluation:
             every=named is not None,
         )
         not_run = {**ready.refused, **selection.not_run}
-        _check_asked(plan, ready.metrics, not_run)
+        check_asked(plan, ready.metrics, not_run)
         return cls(
-            plan=_shown(plan).model_copy(update={"gates": _gates(plan, ready.metrics)}),
+            plan=_shown(plan).model_copy(update={"gates": gates_of(plan, ready.metrics)}),
             dataset=dataset,
             metrics=ready.metrics,
             not_run=not_run,
@@ -162,7 +174,7 @@ class Evaluation:
         asking = any(metric.asks for metric in self.metrics)
         manifest = Manifest(
             run_id=f"{self.started_at:%Y%m%d-%H%M%S}-{uuid4().hex[:6]}",
-            version=version("ragstone"),
+            version=VERSION,
             started_at=self.started_at,
             plan=self.plan,
             source=self.dataset.source,
@@ -183,33 +195,7 @@ class Evaluation:
         )
 
 
-def _check_asked(plan: Plan, metrics: Sequence[Metric], not_run: Mapping[str, str]) -> None:
-    """Refuse a run of nothing, or one that leaves out what was asked for by name."""
-    by_name = {
-        str(get(name, k=plan.k, policy=plan.policy)) for name in plan.metrics if name not in GROUPS
-    }
-    refused = {name: why for name, why in not_run.items() if name in by_name or not metrics}
-    if refused or not metrics:
-        reasons = "; ".join(f"{name}: {why}" for name, why in refused.items())
-        raise UsageError(f"cannot run {reasons or 'nothing: no metric was named'}")
-
-
 def _shown(plan: Plan) -> Plan:
     """Return the plan as a record may hold it: without the keys in its URLs."""
     named = {"target": plan.target, "fallback_target": plan.fallback_target}
     return plan.model_copy(update={key: url and public_url(url) for key, url in named.items()})
-
-
-def _gates(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:
-    """Name each gate's metric in full, and refuse one on a metric that is not run."""
-    gates: list[Gate] = []
-    known = [str(metric) for metric in metrics]
-    for gate in plan.gates:
-        name = str(get(gate.metric, k=plan.k, policy=plan.policy))
-        if name not in known:
-            raise UsageError(
-                f"the gate {gate.metric}{gate.op}{gate.mark:g} is on a metric that is not run; "
-                f"these are: {', '.join(known)}"
-            )
-        gates.append(gate.model_copy(update={"metric": name}))
-    return tuple(gates)

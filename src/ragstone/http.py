@@ -79,6 +79,7 @@ class Client:
         self._connection = connection
         self._session: aiohttp.ClientSession | None = None
         self._pace = Pace(connection.delay)
+        self._accepted: set[str] = set()
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
@@ -114,7 +115,8 @@ class Client:
 
         Raises:
             CallError: there was no such reply.
-            UsageError: the URL is none, or the server does not accept our key (401, 403).
+            UsageError: the URL is none, or the server does not accept our key (401, 403) before it
+                ever did at that URL.
         """
         tries = 1 + (self._connection.retries if retries is None else retries)
         try:
@@ -136,7 +138,7 @@ class Client:
         self, method: str, url: str, *, headers: Mapping[str, str] | None, body: object
     ) -> HttpReply:
         assert self._session, "use `async with` before sending"
-        place = f"{method} {public_url(url)}"
+        place = hidden(f"{method} {public_url(url)}", self._connection.secrets)
         start = perf_counter()
         try:
             async with self._session.request(
@@ -150,11 +152,13 @@ class Client:
                 content = await _read(response, place)
                 latency = (perf_counter() - start) * 1000
                 self._check(response, content, place)
+                self._accepted.add(place)
                 return HttpReply(content, latency)
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError, UnicodeError) as error:
             raise UsageError(f"{public_url(url)!r} is no http or https URL") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise _translated(error, place, self._connection.timeout) from error
+            said = hidden(_said(error), self._connection.secrets)
+            raise _translated(error, f"{place}: ", said, self._connection.timeout) from error
         except ValueError as error:  # headers that HTTP forbids, or that contradict the URL
             raise UsageError(f"{place} cannot be sent: {error}") from error
 
@@ -167,14 +171,13 @@ class Client:
         message = f"{place} answered {status} {response.reason or ''}".rstrip()
         message += f": {quoted(said)}" if said.strip() else ""
         wait = _retry_after(response.headers.get("Retry-After"))
-        if status == 429 and wait is not None and wait > LONGEST_WAIT:
-            raise CallError(Cause.RATE_LIMITED, f"{message} (it asks to wait {wait:.0f} s)")
         if status == 429 or status >= 500:
-            wait = None if wait is None else min(wait, LONGEST_WAIT)
-            self._pace.hold(wait or 0.0)
             cause = Cause.RATE_LIMITED if status == 429 else Cause.UNREACHABLE
+            if wait is not None and wait > LONGEST_WAIT:
+                raise CallError(cause, f"{message} (it asks to wait {wait:.0f} s)")
+            self._pace.hold(wait or 0.0)
             raise _Transient(cause, message, wait=wait)
-        if status in (401, 403):
+        if status in (401, 403) and place not in self._accepted:  # else it is about one request
             raise UsageError(f"{message}\nThe key or its rights were not accepted; the run stops.")
         if 300 <= status < 400:
             to = public_url(response.headers.get("Location", "nowhere"))
@@ -192,13 +195,16 @@ async def _read(response: aiohttp.ClientResponse, place: str) -> bytes:
     return bytes(content)
 
 
-def _translated(error: Exception, place: str, timeout: float) -> CallError:
+def _said(error: Exception) -> str:
     # the text of a ClientResponseError holds the whole URL, with its key
     is_reply = isinstance(error, aiohttp.ClientResponseError)
-    said = f"{error.status} {error.message}" if is_reply else str(error)
+    return f"{error.status} {error.message}" if is_reply else str(error)
+
+
+def _translated(error: Exception, place: str, said: str, timeout: float) -> CallError:
     for kind, cause, again, words in _FOREIGN:
         if isinstance(error, kind):
-            message = f"{place}: {words.format(error=quoted(said), timeout=timeout)}"
+            message = place + words.format(error=quoted(said), timeout=timeout)
             return _Transient(cause, message) if again else CallError(cause, message)
     raise error
 

@@ -3,14 +3,11 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TypedDict
-
-from pydantic import ValidationError
+from typing import TypedDict, cast
 
 from ragstone.datasets import Dataset, load, samples_of
-from ragstone.errors import UnknownName, UsageError
+from ragstone.errors import UnknownName
 from ragstone.judges import Judge, get_judge
-from ragstone.messages import faults
 from ragstone.metrics import Metric
 from ragstone.plan import Plan
 from ragstone.run import Row
@@ -22,7 +19,7 @@ Data = str | Path | Iterable[Sample | Mapping[str, object]]
 
 
 class Options(TypedDict, total=False):
-    """What `evaluate` can be told; every field of `Plan` by its name, and what has no name.
+    """What `evaluate` can be told: most fields of `Plan` by their names, and what has no name.
 
     `metrics` may be one name, several, or Metric objects; `target` and `judge` names or objects
     (a target may be a Python function); `fail_under` and `fail_over` are metric -> mark;
@@ -59,11 +56,9 @@ def plan_of(options: Options) -> Plan:
     if strange := sorted(options.keys() - Options.__annotations__.keys()):
         raise UnknownName("option of evaluate", strange[0], Options.__annotations__)
     base = options.get("plan", Plan())
-    said: dict[str, object] = {
-        name: value
-        for name, value in options.items()
-        if name in Plan.model_fields and isinstance(value, str | int | float | Mapping)
-    }
+    objects = {name for name in ("judge", "target") if not isinstance(options.get(name), str)}
+    given = cast("dict[str, object]", options)
+    said = {name: given[name] for name in given.keys() & Plan.model_fields.keys() - objects}
     metrics = options.get("metrics", base.metrics)
     several = [metrics] if isinstance(metrics, str | Metric) else metrics
     said["metrics"] = tuple(str(metric) for metric in several)
@@ -73,10 +68,7 @@ def plan_of(options: Options) -> Plan:
         *({"metric": name, "op": ">=", "mark": mark} for name, mark in under.items()),
         *({"metric": name, "op": "<=", "mark": mark} for name, mark in over.items()),
     )
-    try:
-        return Plan.model_validate({**dict(base), **said})
-    except ValidationError as error:
-        raise UsageError(faults(error)) from error
+    return Plan.of({**dict(base), **said})
 
 
 def dataset_of(data: Data, plan: Plan) -> Dataset:

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ragstone.errors import UsageError
 from ragstone.gates import Gate
+from ragstone.messages import faults
 from ragstone.policies import STRICT
-from ragstone.samples import FrozenMap
+from ragstone.values import FrozenMap
 
 DEFAULT_API = "http://localhost:8000"
 
@@ -32,8 +34,7 @@ class Plan(BaseModel):
         retries: further tries after a failed connection, a 429 or a 5xx.
         delay: seconds between the starts of two calls to the target.
         gates: pass marks.
-        max_failed: the share of scores that may fail, a metric at a time, before the run counts
-            as failed; None means all but one.
+        max_failed: the share of a metric's scores that may fail before the run counts as failed.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -53,7 +54,19 @@ class Plan(BaseModel):
     retries: Annotated[int, Field(ge=0, le=20)] = 3
     delay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     gates: tuple[Gate, ...] = ()
-    max_failed: Annotated[float, Field(ge=0, le=1)] | None = None
+    max_failed: Annotated[float, Field(ge=0, le=1)] = 0.1
+
+    @classmethod
+    def of(cls, fields: Mapping[str, object]) -> "Plan":
+        """Make a plan of what a person said.
+
+        Raises:
+            UsageError: a field does not exist, or is out of its range.
+        """
+        try:
+            return cls.model_validate(fields)
+        except ValidationError as error:
+            raise UsageError(faults(error)) from error
 
 
 class Source(BaseModel):
@@ -90,5 +103,5 @@ class Manifest(BaseModel):
 
     @property
     def options(self) -> Mapping[str, object]:
-        """The plan's settings that are not at their default."""
-        return self.plan.model_dump(mode="json", exclude_defaults=True)
+        """The plan's settings, but for what was not asked for."""
+        return self.plan.model_dump(mode="json", exclude_none=True)

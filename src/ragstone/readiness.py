@@ -3,8 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ragstone.errors import UsageError
+from ragstone.gates import Gate
 from ragstone.judges.base import Judge
+from ragstone.metrics import GROUPS, get
 from ragstone.metrics.base import Metric
+from ragstone.plan import Plan
 from ragstone.samples import Sample
 from ragstone.targets.base import FIELDS, Target
 
@@ -75,3 +79,47 @@ def _obstacle(metric: Metric, judge: Judge, met: frozenset[str]) -> str | None:
         ask = ", and no target gives it" if set(missing) <= set(FIELDS) else ""
         return f"no row has {' or '.join(missing)}{ask}"
     return None
+
+
+def check_asked(plan: Plan, metrics: Sequence[Metric], not_run: Mapping[str, str]) -> None:
+    """Refuse a run of nothing, or one that leaves out what was asked for by name.
+
+    Raises:
+        UsageError: it is one.
+    """
+    by_name = {
+        str(get(name, k=plan.k, policy=plan.policy)) for name in plan.metrics if name not in GROUPS
+    }
+    refused = {name: why for name, why in not_run.items() if name in by_name or not metrics}
+    if refused or not metrics:
+        reasons = "; ".join(f"{name}: {why}" for name, why in refused.items())
+        raise UsageError(f"cannot run {reasons or 'nothing: no metric was named'}")
+
+
+def gates_of(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:
+    """Return the plan's gates with each metric's name in full.
+
+    Raises:
+        UsageError: a gate is on a metric that is not run, can never fail or never pass, or looks
+            the wrong way.
+    """
+    known = {str(metric): metric for metric in metrics}
+    gates: list[Gate] = []
+    for gate in plan.gates:
+        name = str(get(gate.metric, k=plan.k, policy=plan.policy))
+        said = f"the gate {gate.metric} {gate.op} {gate.mark:g}"
+        if name not in known:
+            raise UsageError(
+                f"{said} is on a metric that is not run; these are: {', '.join(known)}"
+            )
+        metric = known[name]
+        if not metric.low <= gate.mark <= metric.high:
+            raise UsageError(
+                f"{said}: {name} lies between {metric.low:g} and {metric.high:g}; "
+                f"80 per cent is written 0.8 or 80%"
+            )
+        if metric.higher_is_better != (gate.op == ">="):
+            better, flag = ("higher", "under") if metric.higher_is_better else ("lower", "over")
+            raise UsageError(f"{said}: {better} is better for {name}; use --fail-{flag}")
+        gates.append(gate.model_copy(update={"metric": name}))
+    return tuple(gates)

@@ -44,8 +44,10 @@ class Row:
 
     @property
     def latency_ms(self) -> float | None:
-        """How long the target took for this row, all calls together."""
-        return sum(call.latency_ms for call in self.calls) if self.calls else None
+        """How long the target took for this row, all calls together; None if one failed."""
+        if not self.calls or any(call.failure for call in self.calls):
+            return None
+        return sum(call.latency_ms for call in self.calls)
 
     def to_dict(self) -> dict[str, object]:
         """Return the row as plain data, in the stable shape of `--rows`."""

@@ -1,79 +1,19 @@
 """Sample: one row to evaluate, and the Context texts it holds."""
 
-import math
-import operator
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, SupportsIndex, TypeVar, cast
+from typing import Annotated, cast
 
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     FiniteFloat,
-    PlainSerializer,
+    field_validator,
 )
 
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-def _frozen(given: Mapping[K, V]) -> Mapping[K, V]:
-    return MappingProxyType({_whole(name): value for name, value in given.items()})
-
-
-def _whole(name: K) -> K:
-    if not isinstance(name, str) or name.isascii():
-        return name
-    return type(name)(name.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
-
-
-FrozenMap = Annotated[Mapping[K, V], AfterValidator(_frozen), PlainSerializer(dict)]
-"""A mapping that is copied and wrapped read-only as it is validated.
-
-Half a character in a name becomes U+FFFD: JSON has no names with halves in them.
-"""
-
-
-def _known(value: V) -> V | None:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-Figure = Annotated[str | int | float | bool | None, AfterValidator(_known)]
-"""A plain value to show beside a number; NaN and the infinities say nothing and become None."""
-
-
-def document_id(value: object) -> str:
-    """Return a document's id as text: `5`, `5.0` and `"5"` are the same id.
-
-    Raises:
-        ValueError: the value is blank, or is neither text nor a finite number.
-    """
-    if isinstance(value, str):
-        if not (text := value.strip()):
-            raise ValueError("a document id is blank")
-        return text
-    if hasattr(value, "__index__") and not isinstance(value, bool):
-        return str(operator.index(cast("SupportsIndex", value)))  # NumPy's whole numbers too
-    if not isinstance(value, float):
-        raise ValueError(f"{value!r} is not a document id (text or a number)")
-    if not math.isfinite(value):
-        raise ValueError(f"{value!r} is not a document id")
-    return str(int(value) if value.is_integer() else value)
-
-
-DocumentId = Annotated[str, BeforeValidator(document_id)]
-
-
-def _not_blank(text: str) -> str:
-    if not text.strip():
-        raise ValueError("this is blank")
-    return text
-
-
-NotBlank = Annotated[str, AfterValidator(_not_blank)]
+from ragstone.values import DocumentId, Figure, FrozenMap, NotBlank, document_id, known
 
 Tags = FrozenMap[str, Figure]
 NO_TAGS: Tags = MappingProxyType({})
@@ -89,7 +29,7 @@ class Context(BaseModel):
 
     text: str = ""
     id: DocumentId | None = None
-    score: Annotated[float | None, AfterValidator(_known)] = None
+    score: Annotated[float | None, AfterValidator(known)] = None
 
 
 class Sample(BaseModel):
@@ -128,8 +68,14 @@ class Sample(BaseModel):
 
     @property
     def ranked_ids(self) -> tuple[str, ...]:
-        """The ids of what was ranked, best first; one without an id gets one that is nobody's."""
-        return tuple(
-            f"\0{rank}" if context.id is None else context.id
-            for rank, context in enumerate(self.ranked or ())
-        )
+        """The ids of what was ranked, best first; places without an id are left out."""
+        return tuple(place.id for place in self.ranked or () if place.id is not None)
+
+    @field_validator("relevance", mode="before")
+    @classmethod
+    def _each_id_once(cls, given: object) -> object:
+        if isinstance(given, Mapping):
+            names = [document_id(name) for name in cast("Mapping[object, object]", given)]
+            if len(set(names)) < len(names):
+                raise ValueError("two of these ids are the same, such as 5 and '5'")
+        return cast("object", given)

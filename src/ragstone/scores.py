@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 from ragstone.claims import JudgedClaim
 from ragstone.errors import Cause
-from ragstone.samples import Figure, FrozenMap
 from ragstone.stats import mean_interval
+from ragstone.values import Figure, FrozenMap
 
 Detail = Mapping[str, str | int | float | bool | None]
 NOTHING: Detail = MappingProxyType({})
@@ -72,6 +72,13 @@ class Score(BaseModel):
         return cls(state=State.FAILED, cause=cause, reason=reason)
 
 
+def mean_detail(scores: Sequence[Score], name: str) -> float | None:
+    """Return the mean of a detail over the scores that have it as a number; None over nothing."""
+    found = [score.detail.get(name) for score in scores]
+    numbers = [number for number in found if isinstance(number, int | float)]
+    return math.fsum(numbers) / len(numbers) if numbers else None
+
+
 class MetricInfo(BaseModel):
     """What a metric is, for people: its names, family, definition, range and needs."""
 
@@ -92,7 +99,8 @@ class Summary(BaseModel):
 
     Attributes:
         mean: over the scored ones; None over nothing.
-        interval: 95 % interval of the mean, percentile bootstrap; None for fewer than two.
+        interval: 95 % interval of the mean, percentile bootstrap; None for fewer than two, and
+            where all are the same.
         n: rows of the run; scored + undefined + failed.
         flagged: scored ones whose number a policy made up.
         causes: failed ones by cause.

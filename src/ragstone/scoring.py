@@ -5,7 +5,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
-from ragstone.errors import JudgeError
+from ragstone.errors import CallError
 from ragstone.judges.base import Judge
 from ragstone.metrics.base import Metric, RankingMetric
 from ragstone.questions import Failure
@@ -95,7 +95,7 @@ async def _score(metric: Metric, row: Row, transcript: Transcript) -> Score:
         return score
     try:
         return await metric.score(row.sample, transcript.ask)
-    except JudgeError as error:
+    except CallError as error:
         return Score.failed(error.cause, str(error))
     except Exception as error:
         error.add_note(f"while scoring sample {row.sample.id} with {metric}")
@@ -105,14 +105,18 @@ async def _score(metric: Metric, row: Row, transcript: Transcript) -> Score:
 def _unready(metric: Metric, row: Row) -> Score | None:
     """Return the score of a row that lacks what the metric needs; None if it lacks nothing."""
     for need in metric.needs:
+        if _held(need, row) is None and _lacking(need, row) is None:
+            return Score.undefined(f"the row has no {need}")
+    for need in metric.needs:
         if failure := _lacking(need, row):
             return Score.failed(failure.cause, failure.message)
-        held = row.sample.ranked if need == "ranking" else getattr(row.sample, need)
-        if held is None:
-            return Score.undefined(f"the row has no {need}")
-        if need == "ranking" and held and all(context.id is None for context in held):
-            return Score.undefined("what was retrieved has no document ids")
+    if "ranking" in metric.needs and any(place.id is None for place in row.sample.ranked or ()):
+        return Score.undefined("what was retrieved has not all document ids")
     return None
+
+
+def _held(need: str, row: Row) -> object:
+    return row.sample.ranked if need == "ranking" else getattr(row.sample, need)
 
 
 def _lacking(need: str, row: Row) -> Failure | None:

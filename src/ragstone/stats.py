@@ -1,5 +1,6 @@
 """Statistics on plain numbers: means with intervals, and quantiles."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,17 +13,20 @@ BLOCK = 4_000_000
 
 
 def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float] | None:
-    """Return the percentile-bootstrap interval of the mean, or None for fewer than two values.
+    """Return the percentile-bootstrap interval of the mean, or None where it cannot tell one.
 
+    That is for fewer than two values, and for values that are all the same: drawn again they
+    would be the same again, however few they are, and the interval would look certain.
     Deterministic: the same values in the same order give the same interval. Source: Efron and
     Tibshirani, An Introduction to the Bootstrap (1993), chapter 13.
     """
     data = np.asarray(values, dtype=np.float64)
-    if data.size < 2:
+    if data.size < 2 or data.min() == data.max():
         return None
     tail = (1 - level) / 2
     low, high = np.quantile(_bootstrap_means(data), [tail, 1 - tail])
-    return float(low), float(high)
+    mean = math.fsum(values) / len(values)  # as scores are averaged, to the last digit
+    return min(float(low), mean), max(float(high), mean)
 
 
 def _bootstrap_means(data: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -4,7 +4,7 @@ import asyncio
 from time import perf_counter
 from typing import TypeVar, cast
 
-from ragstone.errors import JudgeError
+from ragstone.errors import CallError, JudgeError
 from ragstone.judges.base import Judge
 from ragstone.questions import Exchange, Failure, Question, Reply, Usage
 
@@ -40,7 +40,7 @@ class Transcript:
         failure: Failure | None = None
         try:
             reply = await self._judge.answer(question)
-        except JudgeError as error:
+        except CallError as error:
             failure = Failure(error.cause, str(error))
         return Exchange(
             key=key,

@@ -9,7 +9,8 @@ from ragstone.cli.arguments import completed
 @pytest.mark.parametrize(
     ("typed", "read"),
     [
-        ("", "--help"),
+        ("", "run"),
+        ("--metric=hit recall -v", "run --metric=hit --metric recall -v"),
         ("--help", "--help"),
         ("--version", "--version"),
         ("demo --limit 3", "demo --limit 3"),

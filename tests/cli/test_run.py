@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -100,7 +102,7 @@ def test_rows_are_lines_of_json(ragstone: Command, answers: str) -> None:
     [
         (["--fail-under", "faithfulness=0.5"], 0),
         (["--fail-under", "faithfulness=51%"], 1),
-        (["--fail-over", "faithfulness=0.4"], 1),
+        (["--fail-over", "faithfulness=0.4"], 2),
         (["--fail-under", "hit=0.5", "--fail-under", "hit@5=0.6"], 1),
         (["--fail-under", "mrr=0.1"], 2),
         (["--fail-under", "faithfulness"], 2),
@@ -139,6 +141,13 @@ def test_a_gate_with_nothing_scored_is_3(ragstone: Command, tmp_path: Path) -> N
         (["--target", "a.yaml", "--api-url", "http://x"], "say two things"),
         (["--plugin", "nowhere.py"], "there is no file nowhere.py"),
         (["--limit", "0"], "0 is not in the range"),
+        (["--max-failed", "2"], "max_failed"),
+        (["--threshold", "nan"], "threshold"),
+        (["--timeout", "inf"], "timeout"),
+        (["--fail-under", "faithfulness=80"], "80 per cent is written 0.8 or 80%"),
+        (["--target", "localhost:8000"], "did you mean http://localhost:8000?"),
+        (["--json", "-", "--rows", "-"], "written already"),
+        (["-o", "x.csv"], "does not end in .xlsx"),
     ],
 )
 def test_what_cannot_be_done_is_2(
@@ -149,6 +158,69 @@ def test_what_cannot_be_done_is_2(
     assert message in said.err
     assert "Traceback" not in said.err
     assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize("option", ["--json", "--rows"])
+def test_the_data_set_is_never_written_over(ragstone: Command, answers: str, option: str) -> None:
+    before = Path(answers).read_text(encoding="utf-8")
+    said = ragstone("run", answers, option, answers)
+    assert said.code == 2
+    assert "is read and cannot be written" in said.err
+    assert Path(answers).read_text(encoding="utf-8") == before
+
+
+def test_a_folder_that_cannot_be_is_told_before_the_run(
+    ragstone: Command, answers: str, tmp_path: Path
+) -> None:
+    (tmp_path / "results").write_text("a file", encoding="utf-8")
+    assert ragstone("run", answers).code == 2
+
+
+def test_several_metrics_may_be_joined_by_commas(ragstone: Command, answers: str) -> None:
+    said = ragstone("run", answers, "-m", "hit,precision@2,denominator=retrieved", "--json", "-")
+    assert list(json.loads(said.out)["metrics"]) == ["hit@5", "precision@2,denominator=retrieved"]
+
+
+def test_what_a_target_prints_does_not_stand_among_the_data(
+    ragstone: Command, answers: str, tmp_path: Path
+) -> None:
+    (tmp_path / "loud.py").write_text(
+        "print('imported')\n"
+        "def answer(query):\n"
+        "    print('asked')\n"
+        "    return {'response': 'Fine words.', 'contexts': ['Fine words.']}\n",
+        encoding="utf-8",
+    )
+    said = ragstone(
+        "run", answers, "--target", "loud.py:answer", "-m", "faithfulness", "--json", "-"
+    )
+    assert said.code == 0, said.err
+    assert json.loads(said.out)["metrics"]
+
+
+def test_a_reader_that_leaves_early_loses_nothing(answers: str, tmp_path: Path) -> None:
+    command = f"{sys.executable} -m ragstone {answers} -v --json s.json | head -1"
+    said = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == 0, said.stderr
+    assert said.stderr == ""
+    assert (tmp_path / "s.json").exists()
+    assert len(list((tmp_path / "results").iterdir())) == 2
+
+
+def test_too_many_failures_are_3(ragstone: Command, answers: str, tmp_path: Path) -> None:
+    (tmp_path / "half.py").write_text(
+        "def answer(query):\n    return 1 / ('heavy' in query) and 'Fine words.'\n",
+        encoding="utf-8",
+    )
+    arguments = ("run", answers, "--target", "half.py:answer", "-m", "faithfulness", "--no-export")
+    assert ragstone(*arguments).code == 3
+    assert ragstone(*arguments, "--max-failed", "100%").code == 0
 
 
 def test_no_api_says_what_to_do(ragstone: Command, unused_tcp_port: int, tmp_path: Path) -> None:

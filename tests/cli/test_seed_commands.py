@@ -1,5 +1,6 @@
 """Every example command of the RAG evaluation framework's document, `rag_evaluation` -> ours."""
 
+import os
 import socket
 import subprocess
 import sys
@@ -43,6 +44,7 @@ def listening() -> bool:
 @pytest.fixture
 def demo_server() -> Iterator[None]:
     if listening():
+        assert "CI" not in os.environ, f"port {PORT} is taken"
         pytest.skip(f"port {PORT} is taken, and the document's commands name no other")
     command = [sys.executable, "-m", "ragstone", "demo-server", "--port", str(PORT)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:

@@ -1,6 +1,8 @@
 import re
 from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from types import SimpleNamespace
+from uuid import UUID
 
 import pytest
 
@@ -18,6 +20,10 @@ from ragstone.samples import Context
         (datetime(2024, 5, 1, 12, 3, tzinfo=UTC), "2024-05-01T12:03:00+00:00"),
         (time(12, 3), "12:03:00"),
         (timedelta(hours=50), "2 days, 2:00:00"),
+        (UUID(int=5), "00000000-0000-0000-0000-000000000005"),
+        (Decimal("5.0"), 5),
+        (Decimal(10**20), 10**20),
+        (Decimal("0.1"), 0.1),
         (("a", 1), ["a", 1]),
         ({5: {"a": None}}, {5: {"a": None}}),
         ([Context(text="a")], [{"text": "a", "id": None, "score": None}]),
@@ -38,6 +44,10 @@ def test_plain_values(value: object, expected: object):
         ({"a\0": 1}, "the text holds a NUL"),
         ({True: 1}, "the name True is no text; put it in quotes"),
         (Unreadable("the error #REF!"), "the error #REF!"),
+        (Decimal("Infinity"), "inf is no finite number"),
+        (Decimal("1e999999"), "inf is no finite number"),
+        (Decimal("1e1000"), "is too large"),
+        ([Decimal("sNaN")], "NaN"),
         (SimpleNamespace(), "a value of type SimpleNamespace is no plain data"),
         (2**2000, "a number of 2001 bits is too large"),
         (b"a", "a value of type bytes is no plain data"),

@@ -1,6 +1,8 @@
+import re
+
 import pytest
 
-from ragstone.datasets.columns import ALIASES, Layout, doubts
+from ragstone.datasets.columns import ALIASES, Layout, argument, chosen, doubt, flag, no_query
 from ragstone.errors import UsageError
 from ragstone.samples import Sample
 
@@ -40,45 +42,64 @@ def test_a_mapping_goes_before_the_names():
     assert layout.tags == ("question",)
 
 
-def test_two_columns_for_one_field_are_a_problem():
-    columns = ["question", "user_input"]
-    (problem,) = doubts(Layout.of(columns, {}), columns)
-    assert str(problem) == (
-        "the columns 'question' and 'user_input' both mean query; choose: --map query=COLUMN"
+def test_two_columns_for_one_field_are_in_doubt():
+    layout = Layout.of(["question", "a", "user_input"], {})
+    assert layout.doubts == {"query": ("question", "user_input")}
+    assert (dict(layout.fields), layout.tags) == ({}, ("a",))
+    assert str(doubt("query", layout.doubts["query"], say=flag, row=3)) == (
+        "row 3: the columns 'question' and 'user_input' each mean query; choose: --map query=COLUMN"
     )
 
 
-def test_two_columns_for_one_field_are_none_if_one_is_mapped():
+def test_two_columns_for_one_field_are_in_no_doubt_if_one_is_chosen():
     columns = ["question", "user_input"]
-    layout = Layout.of(columns, {"query": "User Input"})
-    assert doubts(layout, columns) == []
+    layout = Layout.of(columns, chosen({"query": "User Input"}, columns, say=flag))
+    assert layout.doubts == {}
     assert layout.fields == {"query": "user_input"}
     assert layout.tags == ("question",)
 
 
-def test_no_query_tells_the_columns_and_the_nearest():
-    columns = ["Querry", "answer"]
-    (problem,) = doubts(Layout.of(columns, {}), columns)
-    assert str(problem) == (
-        "no column is the query; the columns are 'Querry', 'answer'; "
-        "did you mean --map query=Querry?"
-    )
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (
+            ["Querry", "answer"],
+            (
+                "no column is the query; the columns are 'Querry', 'answer'; "
+                "did you mean --map query=Querry?"
+            ),
+        ),
+        (
+            ["xyz"],
+            "no column is the query; the columns are 'xyz'; say which: --map query=COLUMN",
+        ),
+        ([], "no column is the query; the columns are none; say which: --map query=COLUMN"),
+    ],
+)
+def test_no_query_tells_the_columns_and_the_nearest(columns: list[str], said: str):
+    assert str(no_query(columns, say=flag)) == said
 
 
-def test_no_query_and_nothing_like_it():
-    (problem,) = doubts(Layout.of(["xyz"], {}), ["xyz"])
-    assert str(problem) == (
-        "no column is the query; the columns are 'xyz'; say which: --map query=COLUMN"
-    )
+@pytest.mark.parametrize(("field", "alias"), PAIRS)
+def test_a_mapping_understands_other_names_of_a_field(field: str, alias: str):
+    assert chosen({alias: "x"}, ["x"], say=flag) == {field: "x"}
+
+
+def test_a_mapping_in_python_is_told_as_an_argument():
+    with pytest.raises(UsageError, match=re.escape("columns={'query': 'Frage'}: there is no")):
+        chosen({"query": "Frage"}, ["Antwort"], say=argument)
 
 
 @pytest.mark.parametrize(
     ("mapped", "said"),
     [
         ({"qurey": "a"}, "there is no field named 'qurey'; did you mean 'query'?"),
-        ({"question": "a"}, "'question' is called 'query' here: --map query=a"),
         (
-            {"query": "Fragen"},
+            {"relevance": "Frage", "point_ids": "Antwort"},
+            "--map point_ids=Antwort: relevance has been given a column already",
+        ),
+        (
+            {"question": "Fragen"},
             (
                 "--map query=Fragen: there is no column 'Fragen'; did you mean --map query=Frage? "
                 "(the columns are 'Frage', 'Antwort')"
@@ -92,5 +113,5 @@ def test_no_query_and_nothing_like_it():
 )
 def test_a_mapping_of_what_is_not_there(mapped: dict[str, str], said: str):
     with pytest.raises(UsageError) as caught:
-        Layout.of(["Frage", "Antwort"], mapped)
+        chosen(mapped, ["Frage", "Antwort"], say=flag)
     assert str(caught.value) == said

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from ragstone.datasets.columns import CONTEXT_ALIASES
-from ragstone.datasets.contexts import contexts, ranking
+from ragstone.datasets.documents import contexts, ranking
 from ragstone.samples import Context
 
 

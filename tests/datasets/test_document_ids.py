@@ -3,7 +3,8 @@ import re
 
 import pytest
 
-from ragstone.datasets.document_ids import ids, relevance
+from ragstone.datasets.documents import ranking, relevance
+from ragstone.samples import Context
 
 UUID = "0d6f3c5e-3f0a-4c43-9f6e-2a3f6f0f7d11"
 
@@ -19,7 +20,7 @@ UUID = "0d6f3c5e-3f0a-4c43-9f6e-2a3f6f0f7d11"
         ("1.0, 2.0", ["1", "2"]),
         ("-1.00", ["-1"]),
         ('"5"', ["5"]),
-        ('"5.0"', ["5.0"]),
+        ('"5.0"', ["5"]),
         ("'a', 'b'", ["a", "b"]),
         ("1, 2", ["1", "2"]),
         ("1,2,", ["1", "2"]),
@@ -28,9 +29,10 @@ UUID = "0d6f3c5e-3f0a-4c43-9f6e-2a3f6f0f7d11"
         ('["doc-a", "doc-b"]', ["doc-a", "doc-b"]),
         ("['doc-a', 'doc-b']", ["doc-a", "doc-b"]),
         ("('doc-a', 'doc-b')", ["doc-a", "doc-b"]),
-        ('["5.0"]', ["5.0"]),
+        ('["5.0"]', ["5"]),
         ("a;b", ["a", "b"]),
         ("a|b", ["a", "b"]),
+        ("１，２、３；文書１", ["1", "2", "3", "文書１"]),
         ("a\tb", ["a", "b"]),
         ("a\nb\r\nc", ["a", "b", "c"]),
         ("my file.pdf, other.pdf", ["my file.pdf", "other.pdf"]),
@@ -43,7 +45,7 @@ UUID = "0d6f3c5e-3f0a-4c43-9f6e-2a3f6f0f7d11"
     ],
 )
 def test_ids_in_every_form(value: object, expected: list[str]):
-    assert ids(value) == expected
+    assert ranking(value) == tuple(Context(id=name) for name in expected)
     assert relevance(value) == dict.fromkeys(expected, 1.0)
 
 
@@ -90,11 +92,45 @@ def test_what_is_no_id_or_grade_is_told(value: object, said: str):
         relevance(value)
 
 
-def test_an_object_is_no_order():
-    with pytest.raises(ValueError, match="this is an object, not a list of ids"):
-        ids({"a": 1})
+@pytest.mark.parametrize(
+    "value", ["nan", "NaN", "None", "NULL", "null", "N/A", "n/a", "na", " NA "]
+)
+def test_a_word_for_missing_is_missing(value: str):
+    assert relevance(value) is None
+    assert ranking(value) is None
+
+
+def test_a_word_for_missing_is_an_id_in_quotes():
+    assert relevance('["NA"]') == relevance("'NA'") == relevance(["NA"]) == {"NA": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("1, nan", "'nan' is no id; leave it out, or put it in quotes if it is one"),
+        ("1, -", "'-' is no id"),
+        ("1; N/A; 2", "'N/A' is no id"),
+        ("[1.0, nan]", "'nan' is no id"),
+        ("[None, x]", "'None' is no id"),
+        ("[1, None]", "null"),
+        ("[1.0, NaN]", "nan is no finite number"),
+        ("-", "'-' may say none or not known; write [] for none, leave it blank for not known"),
+        (" — ", "'—' may say none"),
+        (1.2345678901234568e16, "12345678901234568 may not be the number that was typed"),
+        ([1e15], "1000000000000000 may not be the number that was typed"),
+        ("[-2e15]", "-2000000000000000 may not be the number that was typed"),
+    ],
+)
+def test_what_may_be_another_id_is_told_in_both(value: object, said: str):
+    for read in (relevance, ranking):
+        with pytest.raises(ValueError, match=re.escape(said)):
+            read(value)
+
+
+def test_a_long_whole_number_is_exact():
+    assert relevance(12345678901234567) == {"12345678901234567": 1.0}
 
 
 def test_what_is_not_finite_is_no_id():
-    with pytest.raises(ValueError, match="not a document id"):
-        ids(math.inf)
+    with pytest.raises(ValueError, match="may not be the number"):
+        relevance(math.inf)

@@ -56,6 +56,31 @@ def test_a_sheet_as_people_write_it(workbook: Workbook):
     assert (third.query, third.relevance) == ("true", None)
 
 
+def test_what_excel_made_of_an_id_is_told(workbook: Workbook):
+    path = workbook(
+        Data=[
+            ["id", "Query", "Point_ids", "results", "n"],
+            ["a", "q", 12345678901234567, 999999999999999, 12345678901234567],
+            ["b", "q", date(2024, 5, 1), "2024-05-01", None],
+            [date(2024, 5, 1), "q", "12345678901234567", 1e15, date(2024, 5, 1)],
+        ]
+    )
+    mend = "format the column as text, and enter the id again"
+    date_seen = f"this is a date or time (2024-05-01), not an id; {mend}"
+    number_seen = f"may not be the number that was typed: only 15 digits are kept; {mend}"
+    assert problems(path) == [
+        f"sheet Data, row 2, column Point_ids, sample a: 12345678901234570 {number_seen}",
+        f"sheet Data, row 3, column Point_ids, sample b: {date_seen}",
+        f"sheet Data, row 4, column id: {date_seen}",
+        f"sheet Data, row 4, column results: 1000000000000000 {number_seen}",
+    ]
+
+
+def test_words_for_missing_are_missing_ids(workbook: Workbook):
+    path = workbook(Data=[["Query", "Point_ids"], ["q", "None"], ["q", "nan"], ["q", "n/a"]])
+    assert [sample.relevance for sample in load(path).samples] == [None] * 3
+
+
 def test_the_place_of_a_problem_is_what_excel_shows(workbook: Workbook):
     path = workbook(Data=[[], ["id", "Query", "Point_ids"], [], ["a", "q", "[1"], ["b", None, 1]])
     with pytest.raises(InputError) as caught:

@@ -163,3 +163,28 @@ def test_an_empty_file_of_lines(write: Write):
     assert problems(write("a.jsonl", "\n\n")) == [
         "the file is empty; it needs at least one row with a query"
     ]
+
+
+def test_each_row_may_use_a_name_of_its_own(write: Write):
+    rows = [{"query": "a"}, {"question": "b", "query": None}, {"user_input": "c", "level": 1}]
+    samples = load(write("a.json", json.dumps(rows))).samples
+    assert [sample.query for sample in samples] == ["a", "b", "c"]
+    assert [dict(sample.tags) for sample in samples] == [{}, {}, {"level": 1}]
+
+
+def test_doubts_are_told_once_with_the_first_row(write: Write):
+    lines = [
+        {"query": "a"},
+        {"query": "b", "question": "c", "response": 5},
+        {"query": "d", "question": "e"},
+        {"answer": "f", "output": "g"},
+    ]
+    path = write("a.jsonl", "\n".join(map(json.dumps, lines)))
+    assert problems(path) == [
+        "row 2: the columns 'query' and 'question' each mean query; choose: --map query=COLUMN",
+        (
+            "row 4: the columns 'answer' and 'output' each mean response; "
+            "choose: --map response=COLUMN"
+        ),
+        "row 4, column query: there is no query; fill it in, or delete the row",
+    ]

@@ -43,6 +43,22 @@ def test_columns_and_limit(write: Write):
     assert loaded.source.rows == 2
 
 
+def test_a_column_may_be_mapped_by_any_name_of_its_field(write: Write):
+    path = write("a.csv", "query,Seiten\na,7\n")
+    assert load(path, columns={"Point IDs": "seiten"}).samples[0].relevance == {"7": 1.0}
+
+
+@pytest.mark.parametrize("word", ["nan", "NaN", "None", "null", "NULL", "N/A", "NA"])
+def test_a_cell_with_a_word_for_missing_has_no_ids(write: Write, word: str):
+    (sample,) = load(write("a.csv", f"query,point_ids,results\na,{word},{word}\n")).samples
+    assert (sample.relevance, sample.ranking) == (None, None)
+
+
+def test_no_number_of_the_system_is_shown(tmp_path: Path):
+    for path in (tmp_path / "none.csv", tmp_path / "none" / "a.csv", tmp_path / f"{'a' * 999}.csv"):
+        assert "Errno" not in refusal(path)
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [

@@ -108,7 +108,7 @@ async def test_a_malformed_request_is_told(
 
 
 async def test_all_problems_are_told_at_once(client: aiohttp.ClientSession):
-    body = {"query": "", "mode": "telepathy", "top_k": 51}
+    body = {"query": "", "mode": "telepathy", "top_k": 1001}
     async with client.post(CHAT, json=body) as response:
         problems = (await response.json())["problems"]
     assert {problem["field"] for problem in problems} == {"query", "mode", "top_k"}

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from ragstone.cli import COMMANDS
+from ragstone.cli.arguments import METRIC
+from ragstone.cli.run import command as run_command
+from ragstone.gates import share
 from ragstone.metrics import GROUPS, catalogue
 from ragstone.plan import Plan
 from ragstone.policies import POLICIES
@@ -43,6 +46,27 @@ def test_the_page_of_the_command_line_is_what_the_commands_say(
     assert (ROOT / "docs/cli.md").read_text(encoding="utf-8") == script.page(), (
         "run: python scripts/make_cli_page.py"
     )
+
+
+def test_the_command_line_and_python_have_the_same_defaults() -> None:
+    spelled = {"max_retries": "retries", "json_": "json"}
+    plan = Plan()
+    options = {option.name: option for option in run_command.params}
+    for name, option in options.items():
+        field = spelled.get(name or "", name)
+        if field in ("k", "threshold", "policy", "concurrency", "timeout", "retries", "delay"):
+            assert option.default == getattr(plan, field), name
+    assert share(str(options["max_failed"].default)) == plan.max_failed
+
+
+def test_a_metrics_name_is_one_on_the_command_line_too() -> None:
+    for name in [
+        *catalogue(),
+        "hit@10",
+        "precision@5,denominator=retrieved",
+        "faithfulness:strict",
+    ]:
+        assert METRIC.fullmatch(name), name
 
 
 def test_examples_of_the_commands_keep_their_lines() -> None:

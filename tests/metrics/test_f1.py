@@ -44,4 +44,6 @@ def test_details_are_those_of_every_ranking_metric() -> None:
         "hits": 2,
         "retrieved": 3,
         "relevant": 3,
+        "precision": pytest.approx(2 / 3),
+        "recall": pytest.approx(2 / 3),
     }

@@ -30,7 +30,8 @@ def test_a_grade_counts_whatever_its_size() -> None:
 
 def test_details_say_where_the_first_hit_was() -> None:
     scores = Hit(k=2).scores(RANKINGS)
-    assert [dict(score.detail) for score in scores] == [
+    kept = ("first_hit_rank", "hits", "retrieved", "relevant")
+    assert [{name: score.detail[name] for name in kept} for score in scores] == [
         {"first_hit_rank": 2, "hits": 1, "retrieved": 2, "relevant": 2},
         {"first_hit_rank": 1, "hits": 2, "retrieved": 2, "relevant": 2},
         {"first_hit_rank": None, "hits": 0, "retrieved": 2, "relevant": 2},

@@ -39,4 +39,7 @@ def test_the_summary_counts_where_the_first_was_found() -> None:
         "Found in Top-K": 2,
         "Not Found": 3,
         "Rank 1 (Perfect)": 1,
+        "Perfect Queries": 1,
+        "Zero Queries": 3,
+        "Nothing Relevant": 0,
     }

@@ -42,4 +42,5 @@ def test_the_summary_counts_both_ends() -> None:
         "Zero Queries": 2,
         "Nothing Relevant": 1,
     }
-    assert scores[0].detail == {"first_hit_rank": 1, "hits": 2, "retrieved": 3, "relevant": 4}
+    counts = {"first_hit_rank": 1, "hits": 2, "retrieved": 3, "relevant": 4}
+    assert scores[0].detail == {**counts, "precision": 0.5, "recall": 0.5}

@@ -76,9 +76,6 @@ def test_a_single_retrieval_metric(make_run: MakeRun, tmp_path: Path) -> None:
         "Data set": "qr.xlsx (4 rows evaluated)",
         "Target": "http://localhost:8000: 4 calls, 1 failed (25.0%), "
         "latency p50 110 ms, p95 119 ms",
-        "Judge": "offline: word overlap; no language model",
-        "Policy": "strict",
-        "Not run": "response_relevancy: needs an LLM judge",
         "Note": "the ranking holds a document twice (2 rows)",
     }
     formats = {row[0].value: row[1].number_format for row in book["Summary"].iter_rows()}
@@ -105,7 +102,7 @@ def test_a_combined_summary(make_run: MakeRun, tmp_path: Path) -> None:
     ]
     assert rows[1] == ["Hit@K", *[pytest.approx(2 / 3)] * 2, 0, 1, 4, 3, 1, 0, 0]
     assert rows[2][0] == "F1@K"
-    assert ["Gate", "FAILED: faithfulness 0.2500 is not >= 0.8"] in rows
+    assert ["Gate", "FAILED: faithfulness 0.2500 is not >= 0.8 (2 of 4 scored)"] in rows
     blocks = [row[0] for row in rows if row and str(row[0]).startswith("---")]
     assert blocks == ["--- Hit@K ---", "--- F1@K ---"]
     assert [row[1] for row in rows if row and row[0] == "Metric Name"] == ["Hit@K", "F1@K"]
@@ -128,12 +125,14 @@ def test_retrieval_rows(make_run: MakeRun, tmp_path: Path) -> None:
         "hits": 1,
         "retrieved": 3,
         "relevant": 2,
+        "precision": 0.2,
+        "recall": 0.5,
         "difficulty": "easy",
         "source_files": "manual.pdf",
     }
     states = [(row["score"], row["state"], row["reason"]) for row in found]
     assert states[1:3] == [(0, "scored", None), (None, "undefined", "relevance is not known")]
-    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("C2", "A1:O5")
+    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("C2", "A1:Q5")
 
 
 def test_generation_rows(make_run: MakeRun, tmp_path: Path) -> None:
@@ -232,7 +231,7 @@ def test_columns_that_do_not_fit_are_counted(make_run: MakeRun, tmp_path: Path) 
     sheet = written(run, ["hit@5"], tmp_path, combined=False)["Per-Query Results"]
     assert sheet.max_column == 16_384
     notice = sheet.cell(1, 16_384).value
-    assert notice == "14 more columns do not fit in a sheet; --rows FILE has all"
+    assert notice == "16 more columns do not fit in a sheet; --rows FILE has all"
 
 
 def test_low_scores_are_coloured_and_blanks_are_not(make_run: MakeRun, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ MakeRun = Callable[..., Run]
 Print = Callable[[Run, Console], None]
 
 AT_100 = """\
-the run was stopped before every row was finished; these numbers are over the 4 rows that were
+the run was stopped before every row was finished; these numbers are over 4 of 4 rows
 
  metric          score     95 % interval   n   scored   undefined   failed
  ─────────────────────────────────────────────────────────────────────────
@@ -33,16 +33,16 @@ Target    http://localhost:8000: 4 calls, 1 failed (25.0%), latency p50 110 ms, 
 Judge     offline: word overlap; no language model
 Policy    strict
 Not run   response_relevancy: needs an LLM judge
-Gate      passed: hit@5 0.6667 is >= 0.5
-Gate      FAILED: faithfulness 0.2500 is not >= 0.8
+Gate      passed: hit@5 0.6667 is >= 0.5 (3 of 4 scored)
+Gate      FAILED: faithfulness 0.2500 is not >= 0.8 (2 of 4 scored)
 Note      2 blank rows were left out
 Note      the ranking holds a document twice (2 rows)
 """
 
 AT_40 = """\
 the run was stopped before every row was
-finished; these numbers are over the 4
-rows that were
+finished; these numbers are over 4 of 4
+rows
 hit@5 0.6667
   95 % interval 0.0000 – 1.0000
   3 of 4 scored
@@ -72,8 +72,9 @@ Policy    strict
 Not run   response_relevancy: needs an
           LLM judge
 Gate      passed: hit@5 0.6667 is >= 0.5
+          (3 of 4 scored)
 Gate      FAILED: faithfulness 0.2500 is
-          not >= 0.8
+          not >= 0.8 (2 of 4 scored)
 Note      2 blank rows were left out
 Note      the ranking holds a document
           twice (2 rows)

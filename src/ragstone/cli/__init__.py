@@ -1,6 +1,8 @@
 """The command line: it parses, calls and prints. One file a command, loaded when it is needed."""
 
+import signal
 import sys
+import traceback
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
@@ -8,6 +10,7 @@ from types import MappingProxyType
 import click
 
 from ragstone.cli.arguments import completed
+from ragstone.cli.codes import BROKEN, INTERRUPTED, UNUSABLE
 from ragstone.errors import RagstoneError
 
 COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
@@ -18,8 +21,6 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     }
 )
 """Command -> the module that holds it as `command`, and its help in a line."""
-
-INTERRUPTED = 130
 
 
 class _Commands(click.Group):
@@ -62,9 +63,10 @@ def ragstone() -> None:
 def main() -> None:
     """Run the command line and leave with its exit code.
 
-    0 fine; 1 a gate failed; 2 usage or input error; 3 too much failed, or a gate with nothing
-    scored; 130 interrupted.
+    0 is fine, and `cli.codes` has the others. SIGTERM ends a run as Ctrl-C does: what was finished
+    is kept.
     """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = ragstone.main(completed(sys.argv[1:], COMMANDS), standalone_mode=False)
     except click.exceptions.Exit as done:
@@ -74,8 +76,11 @@ def main() -> None:
         code = error.exit_code
     except RagstoneError as error:
         click.echo(f"Error: {error}", err=True)
-        code = 2
+        code = UNUSABLE
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted.", err=True)
         code = INTERRUPTED
+    except Exception:  # noqa: BLE001 - told whole, with a code that no gate has
+        traceback.print_exc()
+        code = BROKEN
     sys.exit(code)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 
-_METRIC = re.compile(r"[a-z][a-z0-9_]*(@\d+)?(:[a-z-]+)?(,[a-z_]+=[\w.-]+)*")
+METRIC = re.compile(r"[a-z][a-z0-9_]*(@\d+)?(:[a-z-]+)?(,[a-z_]+=[\w.-]+)*")
 _OF_THE_GROUP = ("-h", "--help", "--version")
 
 
@@ -14,9 +14,7 @@ def completed(given: Sequence[str], commands: Container[str]) -> list[str]:
     `-m hit recall` becomes `-m hit -m recall`: words after `-m` that look like metric names and
     are no existing file.
     """
-    if not given:
-        return ["--help"]
-    named = given[0] in commands or given[0] in _OF_THE_GROUP
+    named = bool(given) and (given[0] in commands or given[0] in _OF_THE_GROUP)
     return list(_one_each(given if named else ["run", *given]))
 
 
@@ -24,9 +22,9 @@ def _one_each(words: Sequence[str]) -> Iterator[str]:
     flag = ""
     before = ""
     for word in words:
-        if before in ("-m", "--metric"):
-            flag = before
-        elif flag and _METRIC.fullmatch(word) and not Path(word).exists():
+        if before in ("-m", "--metric") or word.startswith("--metric="):
+            flag = before if before in ("-m", "--metric") else "--metric"
+        elif flag and METRIC.fullmatch(word) and not Path(word).exists():
             yield flag
         else:
             flag = ""

@@ -1,5 +1,6 @@
 """Given: what the command line of `run` said, and the plan, data and outputs that it means."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict
@@ -42,7 +43,7 @@ class Given(TypedDict):
     delay: float
     fail_under: tuple[str, ...]
     fail_over: tuple[str, ...]
-    max_failed: str | None
+    max_failed: str
     json: Path | None
     rows: Path | None
 
@@ -65,27 +66,29 @@ def plan_of(given: Given) -> Plan:
         UsageError: options contradict each other, or cannot be read.
     """
     target = _one("--target", given["target"], "--api-url", given["api_url"])
-    return Plan(
-        metrics=given["metric"] or ("all",),
-        k=given["k"],
-        threshold=given["threshold"],
-        policy=given["policy"],
-        judge=_judge(given),
-        target=target,
-        fallback_target=DEFAULT_API,
-        limit=given["limit"],
-        columns=_columns(given["columns"]),
-        sheet=given["sheet"],
-        concurrency=given["concurrency"],
-        timeout=given["timeout"],
-        retries=given["max_retries"],
-        delay=given["delay"],
-        gates=(
-            *(gate(text, ">=") for text in given["fail_under"]),
-            *(gate(text, "<=") for text in given["fail_over"]),
-        ),
-        max_failed=None if given["max_failed"] is None else share(given["max_failed"]),
+    as_said = ("k", "threshold", "policy", "limit", "sheet", "concurrency", "timeout", "delay")
+    return Plan.of(
+        {
+            **{name: given[name] for name in as_said},
+            "metrics": _metrics(given["metric"]) or ("all",),
+            "judge": _judge(given),
+            "target": target,
+            "fallback_target": DEFAULT_API if target is None else None,
+            "columns": _columns(given["columns"]),
+            "retries": given["max_retries"],
+            "gates": (
+                *(gate(text, ">=") for text in given["fail_under"]),
+                *(gate(text, "<=") for text in given["fail_over"]),
+            ),
+            "max_failed": share(given["max_failed"]),
+        }
     )
+
+
+def _metrics(said: Sequence[str]) -> tuple[str, ...]:
+    """Return the metrics one by one: `hit,recall` is two, `precision,denominator=retrieved` one."""
+    parts = [part for text in said for part in re.split(r",(?!\s*\w+=)|\s+", text)]
+    return tuple(part for part in parts if part)
 
 
 def _judge(given: Given) -> str:

@@ -1,18 +1,22 @@
 """What becomes of a finished run: printed, written where it was asked for, and an exit code."""
 
+import os
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
+from ragstone.cli.codes import GATE_FAILED, TOO_MUCH_FAILED
+from ragstone.errors import UsageError
 from ragstone.reports.files import check_writable
 from ragstone.reports.rows import write_json, write_rows
 from ragstone.reports.terminal import print_rows, print_run
 from ragstone.reports.workbooks import check_output, write_workbooks
 from ragstone.run import Run
 
-GATE_FAILED, TOO_MUCH_FAILED = 1, 3
 STDOUT = Path("-")
 
 
@@ -27,17 +31,38 @@ class Outputs:
     rows: Path | None = None
     verbose: bool = False
 
-    def check(self) -> None:
+    def check(self, *inputs: str | Path) -> None:
         """Refuse, before anything is asked, what could not be written in the end.
 
         Raises:
-            UsageError: a path cannot be written.
+            UsageError: a path cannot be written, is an input, or is named twice.
         """
-        if self.export and self.workbook is not None:
-            check_output(self.workbook)
-        for path in (self.json, self.rows):
-            if path is not None and path != STDOUT:
+        if self.export:
+            check_output(self.workbook or self.folder / "workbook.xlsx")
+        files = [path for path in (self.json, self.rows) if path is not None]
+        for path in files:
+            if path != STDOUT:
                 check_writable(path)
+        files += self._workbooks()
+        taken = {Path(name).resolve(): f"{name} is read" for name in inputs}
+        for path in files:
+            if path.resolve() in taken:
+                raise UsageError(f"{taken[path.resolve()]} and cannot be written; name another")
+            taken[path.resolve()] = f"{path} is written already"
+
+    def _workbooks(self) -> list[Path]:
+        """Return the files that a named workbook may become."""
+        if not self.export or self.workbook is None:
+            return []
+        parts = ("", "_retrieval", "_generation")
+        return [self.workbook.with_stem(self.workbook.stem + part) for part in parts]
+
+    @contextmanager
+    def quiet(self) -> Generator[None, None, None]:
+        """Send what a target or a plugin prints to standard error where data goes to output."""
+        taken = STDOUT in (self.json, self.rows)
+        with redirect_stdout(sys.stderr) if taken else nullcontext():
+            yield
 
     @property
     def console(self) -> Console:
@@ -47,19 +72,36 @@ class Outputs:
 
 
 def conclude(run: Run, outputs: Outputs) -> int:
-    """Print a run, write what was asked for, and return the exit code."""
-    console = outputs.console
-    if outputs.verbose:
-        print_rows(run, console)
-    print_run(run, console)
-    if outputs.json:
-        write_json(run, outputs.json)
-    if outputs.rows:
-        write_rows(run, outputs.rows)
+    """Write what was asked for, print the run, and return the exit code.
+
+    Files come first: whoever reads what is printed may stop reading.
+    """
+    files: list[Path] = []
+    for path, write in ((outputs.json, write_json), (outputs.rows, write_rows)):
+        if path is not None and path != STDOUT:
+            write(run, path)
+            files.append(path)
     if outputs.export and run.rows:
-        for path in write_workbooks(run, output=outputs.workbook, folder=outputs.folder):
-            console.print(f"wrote {path}", markup=False, soft_wrap=True)
+        files += write_workbooks(run, output=outputs.workbook, folder=outputs.folder)
+    with silent_pipes():
+        if outputs.verbose:
+            print_rows(run, outputs.console)
+        print_run(run, outputs.console)
+        for path in files:
+            outputs.console.print(f"wrote {path}", markup=False, soft_wrap=True)
+        if STDOUT in (outputs.json, outputs.rows):
+            (write_json if outputs.json == STDOUT else write_rows)(run, STDOUT)
     return exit_code(run)
+
+
+@contextmanager
+def silent_pipes() -> Generator[None, None, None]:
+    """Let a reader of standard output leave early, as `head` does, without a word."""
+    try:
+        yield
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit):  # rich makes the one the other
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def exit_code(run: Run) -> int:
@@ -71,9 +113,7 @@ def exit_code(run: Run) -> int:
 
 def _too_much_failed(run: Run) -> bool:
     limit = run.manifest.plan.max_failed
-    for summary in run.summary().values():
-        arose = summary.scored + summary.failed
-        share = summary.failed / arose if arose else 0.0
-        if share == 1.0 or (limit is not None and share > limit):
-            return True
-    return False
+    return any(
+        summary.failed > limit * (summary.scored + summary.failed)
+        for summary in run.summary().values()
+    )

@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 
 from ragstone.cli.catalogue import print_catalogue
+from ragstone.cli.codes import INTERRUPTED
 from ragstone.cli.given import Given, data_of, outputs_of, plan_of
 from ragstone.cli.outcome import Outputs, conclude
 from ragstone.cli.progress import progress
@@ -15,8 +16,6 @@ from ragstone.evaluation import evaluate
 from ragstone.modules import user_module
 from ragstone.plan import DEFAULT_API, Plan
 from ragstone.run import Interrupted
-
-INTERRUPTED = 130
 
 
 @click.command(
@@ -124,7 +123,11 @@ INTERRUPTED = 130
     help="Exit 1 if the metric's mean is over the value.",
 )
 @click.option(
-    "--max-failed", metavar="SHARE", help="Exit 3 if more of a metric's scores failed: 0.1 or 10%."
+    "--max-failed",
+    metavar="SHARE",
+    default="10%",
+    show_default=True,
+    help="Exit 3 if more of a metric's scores failed: 0.1 or 10%.",
 )
 @click.option(
     "--json",
@@ -151,21 +154,23 @@ def command(**given: Unpack[Given]) -> None:
     ragstone run data.xlsx -m all --api-url http://localhost:8000 --fail-under hit=80%
     ragstone run answers.jsonl -m faithfulness --rows rows.jsonl
     """
-    for name in given["plugin"]:
-        user_module(name)
+    outputs = outputs_of(given)
+    with outputs.quiet():
+        for name in given["plugin"]:
+            user_module(name)
     if given["list_metrics"]:
         print_catalogue(Console())
         return
-    outputs = outputs_of(given)
-    outputs.check()
     plan = plan_of(given)
     data = data_of(given)
+    read = [name for name in (given["target"], *given["plugin"]) if name and Path(name).is_file()]
+    outputs.check(data, *read)
     sys.exit(evaluated(data, plan, outputs))
 
 
 def evaluated(data: str | Path, plan: Plan, outputs: Outputs) -> int:
     """Evaluate with progress shown, conclude, and return the exit code, also when interrupted."""
-    with progress(Console(stderr=True)) as on_row:
+    with outputs.quiet(), progress(Console(stderr=True)) as on_row:
         try:
             run = evaluate(data, plan=plan, on_row=on_row)
             interrupted = False

@@ -1,14 +1,14 @@
 """Data sets: rows of a file, or of Python, as Samples, with every problem told at once."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 
 from ragstone.datasets import delimited, excel, jsons, yaml_file
-from ragstone.datasets.dataset import Dataset
+from ragstone.datasets.columns import argument, flag
 from ragstone.datasets.file import File
-from ragstone.datasets.python_data import records_of
 from ragstone.datasets.rows import samples_in
 from ragstone.datasets.table import Table
 from ragstone.errors import UsageError
@@ -32,6 +32,14 @@ LOADERS: Mapping[str, Callable[[File], Table]] = MappingProxyType(
 """Suffix -> what reads such a file; workbooks are read apart, having sheets."""
 
 
+@dataclass(frozen=True)
+class Dataset:
+    """Samples in the order of the file's rows, each id once, and the file they came from."""
+
+    samples: tuple[Sample, ...]
+    source: Source
+
+
 def load(
     path: str | PathLike[str],
     *,
@@ -50,7 +58,7 @@ def load(
     """
     file = File.read(Path(path))
     table = _table(file, sheet)
-    samples = samples_in(table, file.name, columns=columns or {}, limit=_checked(limit))
+    samples = samples_in(table, file.name, columns=columns or {}, limit=_checked(limit), say=flag)
     return Dataset(
         samples,
         Source(name=file.name, fingerprint=file.fingerprint, rows=len(samples), notes=table.notes),
@@ -58,17 +66,22 @@ def load(
 
 
 def samples_of(
-    records: Iterable[Sample | Mapping[str, object]], *, name: str = "samples"
+    records: Iterable[Sample | Mapping[str, object]],
+    *,
+    name: str = "samples",
+    columns: Mapping[str, str] | None = None,
 ) -> Dataset:
     """Take rows that are in Python already; a mapping is read as an object of a JSON file is.
 
     Values may be NumPy's, and a value that is NaN is missing, as in the rows of a pandas frame.
+    `columns` is as `load` has it; it does not concern what is a Sample already.
 
     Raises:
+        UsageError: `columns` names what is not there.
         InputError: the rows are wrong; it holds every problem, rows being counted from 1.
     """
-    table = Table(list(records_of(records)))
-    samples = samples_in(table, name, columns={}, limit=None)
+    table = Table.of(records)
+    samples = samples_in(table, name, columns=columns or {}, limit=None, say=argument)
     return Dataset(samples, Source(name=name, rows=len(samples)))
 
 

@@ -4,7 +4,9 @@ import json
 import math
 from collections.abc import Mapping
 from datetime import date, time, timedelta
+from decimal import Decimal
 from typing import TypeAlias, cast
+from uuid import UUID
 
 from pydantic import BaseModel
 
@@ -19,12 +21,16 @@ Plain: TypeAlias = Scalar | list["Plain | None"] | dict[str | int | float, "Plai
 SEVERAL_TURNS = "this is a conversation, but one sample is one turn; write one row a turn"
 _DEEPEST = 50
 """How many lists and objects may lie in one another; no data set of people's has ten."""
+EXACT = 10**15
+"""From here on, a float (as all of Excel's numbers are) may stand for another id."""
 _BITS = 1023
 """How many bits a whole number may have: beyond, it is no float any more, as grades are."""
 
 
 def plain(value: object, depth: int = 0) -> Plain | None:
     """Return a value as plain data: dates become ISO 8601 text, tuples lists, models objects.
+
+    A UUID becomes text, a Decimal a number.
 
     Raises:
         ValueError: it holds something that no report and no store could hold: NaN, infinity, a NUL,
@@ -43,8 +49,10 @@ def plain(value: object, depth: int = 0) -> Plain | None:
             raise ValueError(value.seen)
         case date() | time():
             return value.isoformat()
-        case timedelta():
+        case timedelta() | UUID():
             return str(value)
+        case Decimal():
+            return _number(_from_decimal(value))
         case BaseModel():
             return plain(value.model_dump(), depth)
         case list() | tuple():
@@ -95,9 +103,36 @@ def sample_id(value: Plain) -> str:
     Raises:
         ValueError: it is blank, or is a list or an object.
     """
-    if not (name := text(value).strip()):
+    if not (name := text(exact(value)).strip()):
         raise ValueError("the id is blank; fill it in, or leave it out in every row")
     return name
+
+
+def exact(value: Plain) -> Plain:
+    """Return a value that is to be an id.
+
+    Raises:
+        ValueError: it is a float of 16 digits or more, so it may have been another number.
+    """
+    if isinstance(value, float) and abs(value) >= EXACT:
+        raise ValueError(
+            f"{f'{value:.0f}'[:40]} may not be the number that was typed: only 15 digits are kept; "
+            "format the column as text, and enter the id again"
+        )
+    return value
+
+
+def refuse_date(value: object) -> None:
+    """Stop at an id that is a date.
+
+    Raises:
+        ValueError: it is a date, a time or a duration.
+    """
+    if isinstance(value, date | time | timedelta):
+        raise ValueError(
+            f"this is a date or time ({plain(value)}), not an id; "
+            "format the column as text, and enter the id again"
+        )
 
 
 def claims(value: Plain) -> tuple[str, ...]:
@@ -159,6 +194,13 @@ def _name(key: object) -> str | int | float:
     if isinstance(key, bool) or not isinstance(key, str | int | float):
         raise ValueError(f"the name {key!r} is no text; put it in quotes")
     return cast("str | int | float", plain(key))
+
+
+def _from_decimal(value: Decimal) -> int | float:
+    """Return a Decimal as the whole number that it is, else as the nearest float."""
+    if not value.is_finite() or value.adjusted() > _BITS or value != value.to_integral_value():
+        return float(value)
+    return int(value)
 
 
 def _number(value: int | float) -> int | float:

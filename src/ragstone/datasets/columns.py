@@ -1,13 +1,12 @@
 """Layout: which column of a file is which field of a Sample; the one table of other names."""
 
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+from itertools import chain
 from types import MappingProxyType
 
-from ragstone.errors import Problem, UnknownName, UsageError
+from ragstone.errors import Problem, UnknownName, UsageError, nearest
 
 ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -36,9 +35,6 @@ CONTEXT_ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 CONVERSATIONS = ("messages", "conversation", "turns")
 """Columns that hold more than one turn, which a Sample does not."""
 
-_LIKE = 0.6
-"""The least likeness (0 to 1) of a name that is offered in place of another; difflib's own."""
-
 
 def plain_name(name: str) -> str:
     """Return a name without case, blanks, underscores and hyphens: names match by this."""
@@ -54,94 +50,98 @@ _FIELDS = by_name(ALIASES)
 _TURNS = frozenset(map(plain_name, CONVERSATIONS))
 
 
+Spelling = Callable[[str, str], str]
+"""What to write so that a field has a column, for messages."""
+
+
+def flag(field: str, column: str) -> str:
+    """Return how the command line says that a field has a column."""
+    return f"--map {field}={column}"
+
+
+def argument(field: str, column: str) -> str:
+    """Return how a call in Python says that a field has a column."""
+    return f"columns={{{field!r}: {column!r}}}"
+
+
 @dataclass(frozen=True)
 class Layout:
-    """What each column of a file is.
+    """What each column of a file, or each name of one row, is.
 
     Attributes:
         fields: field of a Sample -> the file's column.
+        doubts: field -> the columns that could all be it, so that none is.
         tags: the columns that become tags, under the file's own names.
         conversations: the columns that have to be blank, because they hold several turns.
     """
 
     fields: Mapping[str, str]
+    doubts: Mapping[str, tuple[str, ...]]
     tags: tuple[str, ...]
     conversations: tuple[str, ...]
 
     @classmethod
-    def of(cls, columns: Sequence[str], mapped: Mapping[str, str]) -> "Layout":
-        """Give each column its place; `mapped` (field -> column) goes before the names' sense.
-
-        Where several columns could be one field, none is: `doubts` tells of them.
-
-        Raises:
-            UsageError: `mapped` names a field or a column that does not exist.
-        """
-        chosen = {field: _column(field, name, columns) for field, name in mapped.items()}
-        meant = {
-            column: field
-            for column in columns
-            if (field := _FIELDS.get(plain_name(column))) and field not in chosen
-        }
-        times = Counter(meant.values())
-        clear = {field: column for column, field in meant.items() if times[field] == 1}
-        fields = {**chosen, **clear}
-        free = [name for name in columns if name not in meant and name not in fields.values()]
+    def of(cls, columns: Sequence[str], chosen: Mapping[str, str]) -> "Layout":
+        """Give each column its place; `chosen` (field -> column) goes before the names' sense."""
+        meant: dict[str, list[str]] = {}
+        for column in columns:
+            if (field := _FIELDS.get(plain_name(column))) and field not in chosen:
+                meant.setdefault(field, []).append(column)
+        fields = {field: column for field, column in chosen.items() if column in columns}
+        fields |= {field: names[0] for field, names in meant.items() if len(names) == 1}
+        placed = {*fields.values(), *chain.from_iterable(meant.values())}
+        free = [name for name in columns if name not in placed]
         return cls(
-            # In the order of the file, so that problems are told in that order too.
-            fields=dict(sorted(fields.items(), key=lambda item: columns.index(item[1]))),
+            fields=fields,
+            doubts={field: tuple(names) for field, names in meant.items() if len(names) > 1},
             tags=tuple(name for name in free if plain_name(name) not in _TURNS),
             conversations=tuple(name for name in free if plain_name(name) in _TURNS),
         )
 
 
-def doubts(layout: Layout, columns: Sequence[str]) -> list[Problem]:
-    """Return what is wrong with a file's columns: a field that has several, or no query."""
-    problems: list[Problem] = []
-    for field in ALIASES:
-        meant = [name for name in columns if _FIELDS.get(plain_name(name)) == field]
-        if len(meant) > 1 and field not in layout.fields:
-            names = " and ".join(map(repr, meant))
-            problems.append(
-                Problem(f"the columns {names} both mean {field}", f"choose: --map {field}=COLUMN")
-            )
-        elif field == "query" and not meant and field not in layout.fields:
-            problems.append(_no_query(columns))
-    return problems
+def chosen(mapped: Mapping[str, str], columns: Sequence[str], *, say: Spelling) -> dict[str, str]:
+    """Return our field -> the file's column, for what the user said; other names are understood.
+
+    Raises:
+        UsageError: a field or a column does not exist, or one field was given two columns.
+    """
+    found: dict[str, str] = {}
+    for name, column in mapped.items():
+        if (field := _FIELDS.get(plain_name(name))) is None:
+            raise UnknownName("field", name, ALIASES)
+        if field in found:
+            raise UsageError(f"{say(name, column)}: {field} has been given a column already")
+        found[field] = _column(field, column, columns, say)
+    return found
 
 
-def _no_query(columns: Sequence[str]) -> Problem:
+def doubt(field: str, names: Sequence[str], *, say: Spelling, row: int | None = None) -> Problem:
+    """Return the problem that several names could be one field."""
+    seen = f"the columns {' and '.join(map(repr, names))} each mean {field}"
+    return Problem(seen, f"choose: {say(field, 'COLUMN')}", row=row)
+
+
+def no_query(columns: Sequence[str], *, say: Spelling) -> Problem:
+    """Return the problem that no column is the query."""
     seen = ", ".join(map(repr, columns)) or "none"
-    near = _nearest([name for name, field in _FIELDS.items() if field == "query"], columns)
-    offer = f"did you mean --map query={near}?" if near else "say which: --map query=COLUMN"
+    names = ("query", *ALIASES["query"])
+    near = next((found for name in names if (found := nearest(name, columns))), None)
+    offer = (
+        f"did you mean {say('query', near)}?" if near else f"say which: {say('query', 'COLUMN')}"
+    )
     return Problem(f"no column is the query; the columns are {seen}", offer)
 
 
-def _column(field: str, name: str, columns: Sequence[str]) -> str:
+def _column(field: str, name: str, columns: Sequence[str], say: Spelling) -> str:
     """Return the file's column of a name that the user gave for a field."""
-    if field not in ALIASES:
-        if ours := _FIELDS.get(plain_name(field)):
-            raise UsageError(f"{field!r} is called {ours!r} here: --map {ours}={name}")
-        raise UnknownName("field", field, ALIASES)
     if name in columns:
         return name
     alike = [column for column in columns if plain_name(column) == plain_name(name)]
     if len(alike) == 1:
         return alike[0]
-    near = _nearest([name], columns)
-    offer = f"; did you mean --map {field}={near}?" if near else ""
+    near = nearest(name, columns)
+    offer = f"; did you mean {say(field, near)}?" if near else ""
     seen = ", ".join(map(repr, columns))
     raise UsageError(
-        f"--map {field}={name}: there is no column {name!r}{offer} (the columns are {seen})"
+        f"{say(field, name)}: there is no column {name!r}{offer} (the columns are {seen})"
     )
-
-
-def _nearest(names: Sequence[str], columns: Sequence[str]) -> str | None:
-    """Return the column whose name is most like one of the names, if any is like enough."""
-    scored = [
-        (SequenceMatcher(None, plain_name(name), plain_name(column)).ratio(), column)
-        for column in columns
-        for name in names
-    ]
-    likeness, column = max(scored, default=(0.0, ""))
-    return column if likeness >= _LIKE else None

@@ -1,6 +1,5 @@
 """Excel workbooks: .xlsx and .xlsm, read by calamine."""
 
-from difflib import get_close_matches
 from io import BytesIO
 
 from python_calamine import (
@@ -12,21 +11,21 @@ from python_calamine import (
 )
 
 from ragstone.datasets.archive import BROKEN, LARGEST, Archive
+from ragstone.datasets.cells import EXACT
 from ragstone.datasets.file import OLE, ZIP, File
 from ragstone.datasets.sheet_scan import SheetScan, text_lengths
 from ragstone.datasets.table import Cells, Table, Unreadable
-from ragstone.errors import UsageError
+from ragstone.errors import UsageError, nearest
 
 _AREA = 20_000_000
 """How many cells the area around a sheet's values may have; calamine makes all of them at once."""
-_EXACT = 2**53
-"""From here on, a number of Excel's is no longer exact, so it is no id either."""
 
 
 def read(file: File, *, sheet: str | None = None) -> Table:
     """Return the rows of a sheet, the first visible one by default, numbered as Excel does.
 
-    A blank cell is missing; a whole number is an int; an error such as `#REF!` is Unreadable.
+    A blank cell is missing; a whole number of at most 15 digits is an int; an error such as
+    `#REF!` is Unreadable.
 
     Raises:
         InputError: the file is no workbook that can be read, or its header cannot be used.
@@ -42,7 +41,8 @@ def read(file: File, *, sheet: str | None = None) -> Table:
             rows = _rows(workbook.get_sheet_by_name(name), scan)
     except (CalamineError, *BROKEN) as error:
         mend = "open it in Excel and save it again as .xlsx"
-        raise file.refused(f"the workbook cannot be read: {error}", mend) from error
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise file.refused(f"the workbook cannot be read: {why}", mend) from error
     try:
         table = Table.headed(rows, sheet=name)
     except ValueError as error:
@@ -93,8 +93,8 @@ def _chosen(
     else:
         alike = [name for name in names if name.strip().casefold() == sheet.strip().casefold()]
         if sheet not in names and len(alike) != 1:
-            near = get_close_matches(sheet, names, n=1)
-            offer = f"; did you mean {near[0]!r}?" if near else ""
+            near = nearest(sheet, names)
+            offer = f"; did you mean {near!r}?" if near else ""
             there = ", ".join(map(repr, names))
             raise UsageError(f"{file.name} has no sheet {sheet!r}{offer} (the sheets are {there})")
         chosen = sheet if sheet in names else alike[0]
@@ -115,6 +115,6 @@ def _rows(sheet: CalamineSheet, scan: SheetScan) -> list[Cells]:
 def _value(cell: object) -> object:
     if isinstance(cell, str):
         return cell if cell.strip() else None
-    if isinstance(cell, float) and cell.is_integer() and abs(cell) < _EXACT:
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < EXACT:
         return int(cell)
     return cell

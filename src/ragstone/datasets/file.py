@@ -1,11 +1,10 @@
 """File: a data file's name and bytes, read once; everything else is made from these."""
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from hashlib import sha256
 from pathlib import Path
 
-from ragstone.errors import InputError, Problem, UsageError
+from ragstone.errors import InputError, Problem, UsageError, nearest
 
 ZIP = b"PK\x03\x04"
 """How a zip archive begins, and so every .xlsx."""
@@ -28,11 +27,11 @@ class File:
         Raises:
             UsageError: there is none, or it cannot be read.
         """
-        if path.is_dir():
-            raise UsageError(f"{path} is a folder; name a file in it")
-        if not path.is_file():
-            raise UsageError(f"there is no file {path}{_nearest(path)}")
         try:
+            if path.is_dir():
+                raise UsageError(f"{path} is a folder; name a file in it")
+            if not path.is_file():
+                raise UsageError(f"there is no file {path}{_offer(path)}")
             return cls(path.name, path.read_bytes())
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror}") from error
@@ -92,11 +91,10 @@ def not_utf8(byte: int, place: int) -> tuple[str, str]:
     )
 
 
-def _nearest(path: Path) -> str:
-    """Offer the files of the same folder whose names are like the one that is not there."""
+def _offer(path: Path) -> str:
+    """Offer the file of the same folder whose name is most like the one that is not there."""
     try:
-        names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
+        near = nearest(path.name, [entry.name for entry in path.parent.iterdir()])
     except (OSError, ValueError):
         return ""
-    near = get_close_matches(path.name, names, n=3)
-    return f"; did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
+    return f"; did you mean {near!r}?" if near else ""

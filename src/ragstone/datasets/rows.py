@@ -7,9 +7,8 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from ragstone.datasets import cells
-from ragstone.datasets.columns import Layout, doubts
-from ragstone.datasets.contexts import contexts, ranking
-from ragstone.datasets.document_ids import relevance
+from ragstone.datasets.columns import Layout, Spelling, chosen, doubt, no_query
+from ragstone.datasets.documents import contexts, ranking, relevance
 from ragstone.datasets.table import Record, Table
 from ragstone.errors import InputError, Problem
 from ragstone.samples import Sample
@@ -30,11 +29,16 @@ READERS: Mapping[str, Callable[[cells.Plain], object]] = MappingProxyType(
 )
 """Field of a Sample -> what reads its value; `tags` are read apart, being many columns."""
 
+IDS = frozenset(("id", "ranking", "relevance"))
+"""Fields whose values are ids."""
+
 
 def samples_in(
-    table: Table, file: str, *, columns: Mapping[str, str], limit: int | None
+    table: Table, file: str, *, columns: Mapping[str, str], limit: int | None, say: Spelling
 ) -> tuple[Sample, ...]:
     """Return the first `limit` rows of a table as Samples; `columns` is our field -> its column.
+
+    `say` is how messages tell the user to choose a field's column.
 
     Raises:
         InputError: all that is wrong with these rows; `file` is what the message calls the table.
@@ -49,10 +53,11 @@ def samples_in(
         problems.append(Problem("there are no rows", "it needs at least one with a query"))
     elif rows:
         names, unsound = _columns(table, records)
-        layout = Layout.of(names, columns)
-        problems += unsound or (doubts(layout, names) if records else [])
-        samples, faults = _samples(rows, layout)
-        problems += faults
+        picked = chosen(columns, names, say=say) if records else {}
+        layouts = _Layouts(names, picked, own=table.columns is None)
+        samples, faults = _samples(rows, layouts)
+        told = layouts.problems(say) if records else []
+        problems += (unsound or told) + faults
     if problems:
         placed = [replace(problem, sheet=table.sheet) for problem in problems]
         raise InputError(file, sorted(placed, key=lambda problem: problem.row or 0))
@@ -89,7 +94,47 @@ def _columns(table: Table, records: Iterable[Record]) -> tuple[tuple[str, ...], 
     return tuple(names), problems
 
 
-def _samples(rows: Iterable[Record | Sample], layout: Layout) -> tuple[list[Sample], list[Problem]]:
+class _Layouts:
+    """The layout of each row: of the header, or of the names that the row itself gives values.
+
+    Attributes:
+        query: the column that is the query, where a row does not say.
+    """
+
+    def __init__(self, columns: tuple[str, ...], chosen: Mapping[str, str], *, own: bool) -> None:
+        self._columns = columns
+        self._sound = frozenset(columns)
+        self._chosen = chosen
+        self._own = own
+        self._made: dict[tuple[str, ...], Layout] = {}
+        self._doubts: dict[tuple[str, tuple[str, ...]], int] = {}
+        whole = Layout.of(columns, chosen)
+        self.query = whole.fields.get("query", next(iter(whole.doubts.get("query", ())), None))
+
+    def of(self, record: Record) -> Layout:
+        """Return a row's layout, and remember what is in doubt there."""
+        names = self._columns
+        if self._own:
+            given = record.values.items()
+            names = tuple(n for n, value in given if value is not None and n in self._sound)
+        if (layout := self._made.get(names)) is None:
+            layout = self._made[names] = Layout.of(names, self._chosen)
+        for doubtful in layout.doubts.items():
+            self._doubts.setdefault(doubtful, record.row)
+        return layout
+
+    def problems(self, say: Spelling) -> list[Problem]:
+        """Return what is in doubt, each once, with the first row if rows name their own values."""
+        doubts = [
+            doubt(field, names, say=say, row=row if self._own else None)
+            for (field, names), row in self._doubts.items()
+        ]
+        return doubts if self.query else [no_query(self._columns, say=say), *doubts]
+
+
+def _samples(
+    rows: Iterable[Record | Sample], layouts: _Layouts
+) -> tuple[list[Sample], list[Problem]]:
     samples: list[Sample] = []
     problems: list[Problem] = []
     ids: list[tuple[int, str]] = []
@@ -98,7 +143,7 @@ def _samples(rows: Iterable[Record | Sample], layout: Layout) -> tuple[list[Samp
             samples.append(record)
             ids.append((number, record.id))
             continue
-        row = _Row(record, layout)
+        row = _Row(record, layouts)
         if (sample := row.sample(str(number))) is not None:
             samples.append(sample)
         problems += row.problems
@@ -114,10 +159,11 @@ class _Row:
         id: the one it has in the file, once that was read.
     """
 
-    def __init__(self, record: Record, layout: Layout) -> None:
+    def __init__(self, record: Record, layouts: _Layouts) -> None:
         self.problems: list[Problem] = []
         self._record = record
-        self._layout = layout
+        self._layout = layouts.of(record)
+        self._query = layouts.query
         self.id: str | None = None
 
     def sample(self, number: str) -> Sample | None:
@@ -125,24 +171,30 @@ class _Row:
         fields: dict[str, object] = {}
         for field, reader in READERS.items():
             column = self._layout.fields.get(field)
-            if column is None or (value := self._read(column, reader)) is None:
+            if column is None or (value := self._read(column, reader, field in IDS)) is None:
                 continue
             fields[field] = value
             if field == "id":
                 self.id = str(value)
         self._refuse_conversations()
         tags = self._tags()
-        query = self._layout.fields.get("query")
-        if query is not None and self._record.values.get(query) is None:
+        doubts = self._layout.doubts  # which are told for all rows together
+        query = self._layout.fields.get("query", self._query)
+        if query and "query" not in doubts and self._record.values.get(query) is None:
             self._wrong(query, "there is no query; fill it in, or delete the row")
-        if self.problems or query is None:
+        if self.problems or doubts or not query:
             return None
         return Sample.model_validate({"id": number, **fields, "tags": tags})
 
-    def _read(self, column: str, reader: Callable[[cells.Plain], T]) -> T | None:
+    def _read(
+        self, column: str, reader: Callable[[cells.Plain], T | None], ids: bool = False
+    ) -> T | None:
         """Return what a reader makes of a value; None if it is missing or cannot be read."""
+        given = self._record.values.get(column)
         try:
-            value = cells.plain(self._record.values.get(column))
+            if ids:
+                cells.refuse_date(given)
+            value = cells.plain(given)
             return None if value is None else reader(value)
         except ValueError as error:
             self._wrong(column, str(error))

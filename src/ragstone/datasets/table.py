@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from math import isnan
 from typing import cast
 
 from ragstone.errors import Problem
@@ -58,6 +60,14 @@ class Table:
     notes: tuple[str, ...] = ()
 
     @classmethod
+    def of(cls, rows: Iterable[Sample | Mapping[str, object]]) -> "Table":
+        """Make a table of rows in Python, numbered from 1; a Sample stands for itself.
+
+        NumPy's values become Python's own; a NaN, which pandas writes for missing, becomes None.
+        """
+        return cls([_in_python(number, row) for number, row in enumerate(rows, 1)])
+
+    @classmethod
     def headed(cls, rows: Sequence[Cells | Problem], *, sheet: str | None = None) -> "Table":
         """Make a table of cells; the first row that is not blank is the header.
 
@@ -76,6 +86,23 @@ class Table:
         quotes = ", or put a cell that holds the delimiter in quotes"
         mend = "name the column" + (quotes if sheet is None else ", or clear the cell")
         return cls(_records(remaining, names, mend), columns, sheet=sheet, notes=notes)
+
+
+def _in_python(number: int, row: Sample | Mapping[str, object]) -> Sample | Record | Problem:
+    if isinstance(row, Sample):
+        return row
+    record = Record.of(number, row)
+    if isinstance(record, Problem):
+        return record
+    return Record(number, {name: _native(value) for name, value in record.values.items()})
+
+
+def _native(value: object) -> object:
+    native = getattr(value, "tolist", None)
+    value = native() if callable(native) else value
+    if isinstance(value, Decimal):
+        return None if value.is_nan() else value
+    return None if isinstance(value, float) and isnan(value) else value
 
 
 def _is_blank(cells: Sequence[object]) -> bool:

@@ -1,4 +1,7 @@
-"""YAML files (1.1, as PyYAML reads it): a list of objects, or an object with one."""
+"""YAML files: a list of objects, or an object with one."""
+
+import re
+from typing import TYPE_CHECKING
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -7,8 +10,39 @@ from ragstone.datasets.file import File
 from ragstone.datasets.jsons import ENVELOPES, rows_in
 from ragstone.datasets.table import Record, Table
 
-Loader: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""Makes plain data only, never Python objects; in C where PyYAML was built with it."""
+if TYPE_CHECKING:
+    from yaml import SafeLoader as _SafeLoader
+else:
+    _SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where libyaml is there
+
+_RESOLVED = (
+    ("null", r"(?:~|null|Null|NULL|)\Z", ("~", "n", "N", "")),
+    ("bool", r"(?:true|True|TRUE|false|False|FALSE)\Z", "tTfF"),
+    ("int", r"-?(?:0|[1-9][0-9]*)\Z", "-0123456789"),
+    ("float", r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:[eE][-+]?[0-9]+)?\Z", "-0123456789"),
+    ("float", r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z", "-+."),
+    ("merge", r"<<\Z", "<"),
+)
+"""Kind of value -> how it is written without quotes, and the characters it may begin with."""
+
+
+class Loader(_SafeLoader):
+    """Makes plain data only, never Python objects, and takes what may be an id or a word as text.
+
+    YAML 1.1 would make 8 of `010`, 90 of `1:30`, 10 of `1_0`, False of `no`, a date of 2024-05-01.
+    """
+
+
+def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
+    """Return first character (`""` of an empty value) -> the tags it may have, as PyYAML wants."""
+    found: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+    for kind, written, begins in _RESOLVED:
+        for first in begins:
+            found.setdefault(first, []).append((f"tag:yaml.org,2002:{kind}", re.compile(written)))
+    return found
+
+
+Loader.yaml_implicit_resolvers = _resolvers()
 
 _DEEPEST = 60
 """How deep lists and objects may nest. Far deeper ones take libyaml hours, or end the process."""

@@ -11,6 +11,8 @@ from importlib.resources import files
 import yaml
 from pydantic import BaseModel, ConfigDict
 
+from ragstone.datasets.yaml_file import Loader
+
 
 class Flaw(StrEnum):
     """In what way a planted sentence is wrong."""
@@ -62,7 +64,7 @@ def corpus() -> tuple[Passage, ...]:
     """Return every passage, by id."""
     folder = files("ragstone.demo").joinpath("corpus")
     manuals = [
-        yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+        yaml.load(file.read_text(encoding="utf-8"), Loader=Loader)  # noqa: S506 - ours is a SafeLoader
         for file in folder.iterdir()
         if file.name.endswith(".yaml")
     ]

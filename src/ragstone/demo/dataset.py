@@ -7,6 +7,8 @@ from pathlib import Path
 import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
+from ragstone.datasets.yaml_file import Loader
+
 DATASET = Path(__file__).with_name("qr_smartphone_dataset.xlsx")
 """The workbook, made from `questions.yaml` by `scripts/make_demo_dataset.py`."""
 
@@ -34,5 +36,5 @@ class Entry(BaseModel):
 def entries() -> tuple[Entry, ...]:
     """Return every question, in the order of the workbook's rows."""
     text = files("ragstone.demo").joinpath("questions.yaml").read_text(encoding="utf-8")
-    rows = yaml.load(text, Loader=yaml.CSafeLoader)
+    rows = yaml.load(text, Loader=Loader)  # noqa: S506 - ours is a SafeLoader
     return TypeAdapter(tuple[Entry, ...]).validate_python(rows)

@@ -26,7 +26,7 @@ class _Asked(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True)
 
     query: str = Field(max_length=2000)
-    top_k: int = Field(default=5, ge=1, le=50)
+    top_k: int = Field(default=5, ge=1, le=1000)
     score_threshold: float = Field(default=0.0, ge=0.0, le=1.0, allow_inf_nan=False)
 
     @field_validator("query")

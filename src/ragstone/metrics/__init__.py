@@ -32,6 +32,7 @@ __all__ = [
     "Selection",
     "catalogue",
     "get",
+    "planned",
     "register",
     "select",
 ]
@@ -59,11 +60,11 @@ def catalogue() -> Mapping[str, MetricInfo]:
     """Describe every metric, built and planned, by name: ranking metrics first, ours first."""
     found = registered()
     ours = {cls.name: found[cls.name] for cls in BUILT_IN}
-    infos = {name: cls.info() for name, cls in {**ours, **found}.items()} | _planned()
+    infos = {name: cls.info() for name, cls in {**ours, **found}.items()} | planned()
     return dict(sorted(infos.items(), key=lambda item: FAMILIES.index(item[1].family)))
 
 
-def _planned() -> dict[str, MetricInfo]:
+def planned() -> dict[str, MetricInfo]:
     """Return the planned metrics; one that somebody has built is planned no more."""
     return {name: info for name, info in PLANNED.items() if name not in registered()}
 
@@ -77,15 +78,15 @@ def select(names: Sequence[str], *, k: int, policy: str) -> Selection:
         UnknownName: a name is no metric and no group.
         UsageError: a metric that is not built yet is asked for by name.
     """
-    planned = _planned()
+    waiting = planned()
     get_policy(policy)
     found: dict[str, Metric] = {}
     not_run: dict[str, str] = {}
     for name in names:
         if name in GROUPS:
             members = [info.name for info in catalogue().values() if info.family in GROUPS[name]]
-            not_run |= {member: NEEDS_LLM for member in members if member in planned}
-            asked = [member for member in members if member not in planned]
+            not_run |= {member: NEEDS_LLM for member in members if member in waiting}
+            asked = [member for member in members if member not in waiting]
         else:
             _check_built(name)
             asked = [name]
@@ -97,7 +98,7 @@ def select(names: Sequence[str], *, k: int, policy: str) -> Selection:
 
 def _check_built(name: str) -> None:
     bare = re.split("[@:,]", name, maxsplit=1)[0]
-    if bare in _planned():
+    if bare in planned():
         raise UsageError(f"{name} {NEEDS_LLM}, and this version has none; leave it out")
     if bare not in catalogue():
         raise UnknownName("metric", bare, [*catalogue(), *GROUPS])

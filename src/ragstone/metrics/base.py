@@ -122,29 +122,28 @@ class RankingMetric(Metric):
     def scores(self, rankings: Rankings) -> list[Score]:
         """Score many queries at once."""
         if type(self).value is not RankingMetric.value:
-            pairs = self._one_by_one(rankings)
+            own = self._one_by_one(rankings)
         else:
-            details = self._details(rankings)
-            pairs = zip(self.values(rankings).tolist(), details, strict=True)
-        return [Score.scored(value, detail=detail) for value, detail in pairs]
+            own = ((value, NOTHING) for value in self.values(rankings).tolist())
+        return [
+            Score.scored(value, detail={**detail, **more})
+            for (value, more), detail in zip(own, self.details(rankings), strict=True)
+        ]
 
-    def _details(self, rankings: Rankings) -> Iterator[Detail]:
+    def details(self, rankings: Rankings) -> Iterator[Detail]:
         """Yield what a report shows beside each query's value."""
         k = self._cut(rankings)
-        columns = zip(
-            rankings.first_hit_rank(k).tolist(),
-            rankings.hits(k).tolist(),
-            rankings.retrieved(k).tolist(),
-            rankings.n_relevant.tolist(),
-            strict=True,
-        )
-        for first, hits, retrieved, relevant in columns:
-            yield {
-                "first_hit_rank": int(first) if np.isfinite(first) else None,
-                "hits": int(hits),
-                "retrieved": int(retrieved),
-                "relevant": relevant,
-            }
+        columns = {
+            "hits": rankings.hits(k).astype(int),
+            "retrieved": rankings.retrieved(k).astype(int),
+            "relevant": rankings.n_relevant,
+            "precision": rankings.precision(k, getattr(self, "denominator", "k")),
+            "recall": rankings.recall(k),
+        }
+        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        for first, row in zip(rankings.first_hit_rank(k).tolist(), rows, strict=True):
+            rank = int(first) if np.isfinite(first) else None
+            yield {"first_hit_rank": rank, **dict(zip(columns, row, strict=True))}
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
         """Score one sample; the same as `scores` of a ranking of one query."""
@@ -154,9 +153,10 @@ class RankingMetric(Metric):
     def summarise(self, scores: Sequence[Score]) -> Detail:
         """Count the queries at both ends, and those judged with nothing relevant."""
         scored = [score for score in scores if score.state is State.SCORED]
+        best = self.high if self.higher_is_better else self.low
         return {
-            "Perfect Queries": sum(score.value == self.high for score in scored),
-            "Zero Queries": sum(score.value == self.low for score in scored),
+            "Perfect Queries": sum(score.value == best for score in scored),
+            "Zero Queries": sum(score.value == 0 for score in scored),
             "Nothing Relevant": sum(score.detail.get("relevant") == 0 for score in scored),
         }
 
@@ -194,6 +194,8 @@ class ClaimMetric(Metric):
         text, sources = self.text(sample), self.sources(sample)
         if not text:
             return Score.undefined("the response is empty")
+        if sources and not any(source.strip() for source in sources):
+            return Score.undefined("the contexts have no texts")
         claims = await ask(ExtractClaims(query=sample.query, response=text))
         if not claims:
             return Score.undefined("the response makes no claims")
@@ -202,7 +204,9 @@ class ClaimMetric(Metric):
         labels = [claim.label for claim in judged]
         number = get_policy(self.policy).number(labels)
         detail: Detail = {"claims": len(labels)} | {
-            label.value.lower(): labels.count(label) for label in Label if label in labels
+            label.value.lower(): labels.count(label)
+            for label in Label
+            if label is not Label.PARTIALLY_SUPPORTED or label in labels  # few judges use it
         }
         return Score.scored(number, detail=detail, claims=judged)
 

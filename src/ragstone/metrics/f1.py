@@ -1,5 +1,6 @@
 """F1@K."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -8,6 +9,9 @@ from numpy.typing import NDArray
 from ragstone.metrics.base import Cutoff, RankingMetric
 from ragstone.metrics.registry import register
 from ragstone.rankings import Denominator, Rankings, ratio
+from ragstone.scores import Detail, Score, mean_detail
+
+_PARTS = ("precision", "recall")
 
 
 @register("f1")
@@ -20,7 +24,6 @@ class F1(RankingMetric):
     """
 
     label: ClassVar[str] = "F1@K"
-
     k: Cutoff = 5
     denominator: Denominator = "k"
 
@@ -28,3 +31,8 @@ class F1(RankingMetric):
         """Return the harmonic mean, 0 where both are 0."""
         p, r = rankings.precision(self.k, self.denominator), rankings.recall(self.k)
         return ratio(2 * p * r, p + r)
+
+    def summarise(self, scores: Sequence[Score]) -> Detail:
+        """Add the means of the two."""
+        own = {f"Avg {name.title()}": mean_detail(scores, name) for name in _PARTS}
+        return {**own, **super().summarise(scores)}

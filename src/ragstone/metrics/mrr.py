@@ -34,4 +34,5 @@ class MRR(RankingMetric):
         found = sum(bool(score.value) for score in scores)
         missed = sum(score.value == 0 for score in scores)
         first = sum(score.value == 1 for score in scores)
-        return {"Found in Top-K": found, "Not Found": missed, "Rank 1 (Perfect)": first}
+        own = {"Found in Top-K": found, "Not Found": missed, "Rank 1 (Perfect)": first}
+        return {**own, **super().summarise(scores)}

@@ -16,13 +16,12 @@ def write_workbook(path: Path, run: Run, names: Sequence[str], *, combined: bool
     Raises:
         OSError: the file cannot be written.
     """
-    summaries = run.summary()
     with Book(path, run.manifest.started_at) as book:
         if not combined:
-            add_single(book, run, summaries, names[0])
+            add_single(book, run, name=names[0])
             add_queries(book, run, names[0], SINGLE)
             return
-        add_combined(book, run, summaries, names)
+        add_combined(book, run, names=names)
         labels = titles(run)
         sheets = sheet_names(SEVERAL, [labels[name] for name in names])
         for name, sheet in zip(names, sheets, strict=True):

@@ -1,6 +1,6 @@
 """The `Summary` sheet of a workbook: what each metric came to, and what a reader must know."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ragstone.reports.excel_book import Book, Page, Value, lines
@@ -46,22 +46,17 @@ class Line:
     look: str = "text"
 
 
-def add_single(book: Book, run: Run, summaries: Mapping[str, Summary], name: str) -> None:
-    """Add the summary of one metric: two columns, a line a figure; `summaries` are of all."""
+def add_single(book: Book, run: Run, *, name: str) -> None:
+    """Add the summary of one metric: two columns, a line a figure."""
     page = book.page(SHEET, list(_PAIR.values()))
     page.head(0, list(_PAIR))
-    row = _write(page, 1, [*_partial(run), *_figures(run, name, summaries[name])])
-    _write(page, row + 1, [_line(fact) for fact in facts(run, summaries)])
+    row = _write(page, 1, [*_partial(run), *_figures(run, name, run.summary()[name])])
+    _write(page, row + 1, [_line(fact) for fact in facts(run, [name])])
 
 
-def add_combined(
-    book: Book, run: Run, summaries: Mapping[str, Summary], names: Sequence[str]
-) -> None:
-    """Add the summary of those metrics: a table of them, the facts, and a block a metric.
-
-    `summaries` are of all metrics of the run, because its gates may be on any.
-    """
-    shown = {name: summaries[name] for name in names}
+def add_combined(book: Book, run: Run, *, names: Sequence[str]) -> None:
+    """Add the summary of those metrics: a table of them, the facts, and a block a metric."""
+    shown = {name: run.summary()[name] for name in names}
     page = book.page(SHEET, list(_TABLE.values()))
     page.head(0, list(_TABLE))
     labels = titles(run)
@@ -69,7 +64,7 @@ def add_combined(
         _write_table_row(page, row, labels[name], summary)
     row = len(shown) + 2
     page.head(row, [*_PAIR, *[""] * (len(_TABLE) - len(_PAIR))])
-    known = [_line(fact) for fact in facts(run, summaries)]
+    known = [_line(fact) for fact in facts(run, names)]
     row = _write(page, row + 1, [*_partial(run), *known])
     for name, summary in shown.items():
         page.spread(row + 1, 0, f"--- {labels[name]} ---", "block")

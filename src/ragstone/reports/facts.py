@@ -2,13 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from ragstone.claims import Label
 from ragstone.errors import Cause
 from ragstone.messages import one_line
+from ragstone.metrics import catalogue
 from ragstone.reports.figures import count, milliseconds, percent
 from ragstone.run import Run, TargetHealth
 from ragstone.scores import State, Summary
@@ -49,17 +50,18 @@ class Fact:
     alarming: bool = False
 
 
-def facts(run: Run, summaries: Mapping[str, Summary]) -> tuple[Fact, ...]:
-    """Return what the numbers were made from and how, and how they did at the gates."""
+def facts(run: Run, names: Sequence[str]) -> tuple[Fact, ...]:
+    """Return what the numbers of those metrics were made from and how, and how the gates went."""
     manifest = run.manifest
     source = manifest.source
+    families = {run.metrics[name].family for name in names}
     return (
         Fact("Data set", f"{source.name} ({count(len(run.rows), 'row')} evaluated)"),
         Fact("Target", _target(run)),
-        Fact("Judge", _judge(run)),
-        *([Fact("Policy", manifest.plan.policy)] if manifest.judge else []),
-        *(Fact("Not run", f"{name}: {why}") for name, why in manifest.not_run.items()),
-        *_gates(run, summaries),
+        *_ranked(run, [name for name in names if run.metrics[name].family == "retrieval"]),
+        *(_judged(run) if "generation" in families else ()),
+        *(Fact("Not run", f"{name}: {why}") for name, why in _not_run(run, families)),
+        *_gates(run),
         *(Fact("Note", note) for note in (*source.notes, *_row_notes(run))),
     )
 
@@ -82,7 +84,7 @@ def partial_notice(run: Run) -> str:
     """Say that a run was stopped early and what its numbers are over."""
     return (
         "the run was stopped before every row was finished; "
-        f"these numbers are over the {count(len(run.rows), 'row')} that were"
+        f"these numbers are over {len(run.rows):,} of {count(run.manifest.source.rows, 'row')}"
     )
 
 
@@ -123,12 +125,40 @@ def _target(run: Run) -> str:
     health = TargetHealth.of(run.rows)
     name = run.manifest.target
     if health is None:
-        return f"{name}: not asked" if name else "none was asked; the data set held everything"
+        return f"{name}: not asked" if name else "none was asked"
     return (
         f"{name or 'unnamed'}: {count(sum(health.asked.values()), 'call')}, "
         f"{sum(health.failed.values()):,} failed ({percent(health.error_rate)}), "
         f"latency p50 {milliseconds(health.p50_ms)}, p95 {milliseconds(health.p95_ms)}"
     )
+
+
+def _ranked(run: Run, names: Sequence[str]) -> list[Fact]:
+    """Say in how many rows the contexts were taken for the ranking."""
+    scored = [
+        row
+        for row in run.rows
+        if row.sample.ranking is None
+        and any(row.scores[name].state is State.SCORED for name in names)
+    ]
+    said = f"the contexts, in {count(len(scored), 'row')} without a ranking of its own"
+    return [Fact("Ranked", said)] if scored else []
+
+
+def _not_run(run: Run, families: Container[str]) -> list[tuple[str, str]]:
+    """Return what was not run and why, of these families; all, where none was run."""
+    known = catalogue()
+    return [
+        (name, why)
+        for name, why in run.manifest.not_run.items()
+        if not families
+        or (bare := re.split("[@:,]", name)[0]) not in known
+        or known[bare].family in families
+    ]
+
+
+def _judged(run: Run) -> list[Fact]:
+    return [Fact("Judge", _judge(run)), Fact("Policy", run.manifest.plan.policy)]
 
 
 def _judge(run: Run) -> str:
@@ -141,12 +171,17 @@ def _judge(run: Run) -> str:
     return f"{manifest.judge}{note}" + (f" ({spent})" if usage.calls or usage.cached else "")
 
 
-def _gates(run: Run, summaries: Mapping[str, Summary]) -> list[Fact]:
+def _gates(run: Run) -> list[Fact]:
+    summaries = run.summary()
     words = {True: "passed", False: "FAILED", None: "NOT TOLD"}
-    results = [gate.check(summaries) for gate in run.manifest.plan.gates]
     return [
-        Fact("Gate", f"{words[result.passed]}: {result}", alarming=result.passed is not True)
-        for result in results
+        Fact(
+            "Gate",
+            f"{words[result.passed]}: {result} "
+            f"({summaries[result.metric].scored:,} of {summaries[result.metric].n:,} scored)",
+            alarming=result.passed is not True or run.partial,
+        )
+        for result in run.gates()
     ]
 
 

@@ -22,6 +22,10 @@ def write_file(path: Path, write: Callable[[Path], None], *, keep: bool = False)
         UsageError: the file system refuses.
     """
     try:
+        path = path.resolve() if path.is_symlink() else path
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            write(path)  # a device or a pipe takes what it is given, and stays
+            return path
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".ragstone-{secrets.token_hex(8)}.tmp")
         try:

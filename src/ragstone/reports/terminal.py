@@ -51,7 +51,7 @@ def print_run(run: Run, console: Console) -> None:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
-    for fact in facts(run, summaries):
+    for fact in facts(run, list(run.metrics)):
         words = _text(fact.words, console, "bold red" if fact.alarming else "")
         grid.add_row(_text(fact.about, console), words)
     console.print(grid)

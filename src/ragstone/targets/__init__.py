@@ -1,5 +1,6 @@
 """Targets by name: a URL, a YAML file that describes an API, or `module:function`."""
 
+import re
 from pathlib import Path
 
 from ragstone.errors import TargetError
@@ -30,6 +31,8 @@ def get_target(name: str | Function, plan: Plan, *, k: int) -> Target:
         return _http(public_url(name), ApiDescription.standard(name), plan, k)
     if name.lower().endswith((".yaml", ".yml")):
         return _http(name, ApiDescription.read(Path(name)), plan, k)
+    if re.fullmatch(r"[\w.-]*:\d+(/.*)?", name):
+        raise TargetError(f"{public_url(name)} is no URL; did you mean http://{public_url(name)}?")
     if ":" in name and "://" not in name:
         return _function(name, function_named(name), plan, k)
     raise TargetError(

@@ -72,12 +72,12 @@ class FunctionTarget(Target):
         except CallError as error:
             return {}, Failure(error.cause, f"{self.name}: {quoted(str(error))}")
         except (Exception, SystemExit, asyncio.CancelledError) as error:
+            task = asyncio.current_task()
+            if task and task.cancelling() > limit.expired():
+                raise
             if limit.expired():
                 said = f"{self.name}: no answer within {self._timeout:g} s; --timeout gives it more"
                 return {}, Failure(Cause.TIMEOUT, said)
-            task = asyncio.current_task()
-            if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
-                raise
             said = f"{self.name} raised {type(error).__name__}: {quoted(str(error))}"
             return {}, Failure(Cause.UNREACHABLE, said.removesuffix(": "))
 

@@ -93,12 +93,18 @@ def _streamed(field: str, events: list[str], path: str) -> object:
 
 def _plain(events: list[str]) -> list[str]:
     """Return events that are text: as JSON strings if all of them are, else as they came."""
-    try:
-        texts = [cast("object", json.loads(event)) for event in events]
-    except (ValueError, RecursionError):
-        return events
+    texts = [_loaded(event) for event in events]
+    for text in texts:
+        _check_fault(text)
     strings = [text for text in texts if isinstance(text, str)]
     return strings if len(strings) == len(events) else events
+
+
+def _loaded(event: str) -> object:
+    try:
+        return cast("object", json.loads(event))
+    except (ValueError, RecursionError):
+        return None
 
 
 def _event(text: str) -> object:
@@ -109,13 +115,14 @@ def _event(text: str) -> object:
         if text.lstrip()[:1] not in ("{", "["):
             return None
         raise CallError(Cause.MALFORMED, f"an event is no JSON: {_said(text)}") from error
-    if fault := _fault(data):
-        raise CallError(Cause.UNREACHABLE, f"the reply broke off with an error: {_said(fault)}")
+    _check_fault(data)
     return data
 
 
-def _fault(data: object) -> object:
-    return cast("dict[str, object]", data).get("error") if isinstance(data, dict) else None
+def _check_fault(data: object) -> None:
+    fault = cast("dict[str, object]", data).get("error") if isinstance(data, dict) else None
+    if fault:
+        raise CallError(Cause.UNREACHABLE, f"the reply broke off with an error: {_said(fault)}")
 
 
 def _found(data: object, path: str) -> object:

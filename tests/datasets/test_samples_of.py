@@ -1,8 +1,12 @@
+import re
+from decimal import Decimal
+from uuid import UUID
+
 import numpy as np
 import pytest
 
 from ragstone.datasets import samples_of
-from ragstone.errors import InputError
+from ragstone.errors import InputError, UsageError
 from ragstone.plan import Source
 from ragstone.samples import Context, Sample
 
@@ -26,6 +30,45 @@ def test_what_pandas_and_numpy_make():
     assert sample.response is None
     assert sample.relevance == {"1": 1.0, "2": 1.0}
     assert repr(sample.tags["n"]) == "3"
+
+
+def test_uuids_and_decimals():
+    name = UUID(int=5)
+    row = {"id": name, "query": "a", "point_ids": [name, Decimal("12345678901234567.0")]}
+    more = {"cost": Decimal("0.25"), "n": Decimal(3), "none": Decimal("NaN"), "s": Decimal("sNaN")}
+    (sample,) = samples_of([row | more]).samples
+    assert sample.id == str(name)
+    assert sample.relevance == {str(name): 1.0, "12345678901234567": 1.0}
+    assert sample.tags == {"cost": 0.25, "n": 3}
+
+
+def test_columns_say_which_field_a_name_is():
+    rows = [{"Frage": "a", "ids": 1}, {"Frage": "b"}, Sample(id="c", query="c")]
+    first, second, third = samples_of(rows, columns={"query": "frage", "point_ids": "ids"}).samples
+    assert (first.query, first.relevance, first.tags) == ("a", {"1": 1.0}, {})
+    assert (second.query, second.relevance, third.query) == ("b", None, "c")
+
+
+def test_columns_do_not_concern_samples():
+    sample = Sample(id="a", query="a")
+    assert samples_of([sample], columns={"query": "Frage"}).samples == (sample,)
+
+
+def test_messages_tell_of_columns_as_python_does():
+    with pytest.raises(
+        UsageError, match=re.escape("columns={'query': 'Frage'}: there is no column")
+    ):
+        samples_of([{"a": "b"}], columns={"query": "Frage"})
+    with pytest.raises(InputError, match=re.escape("say which: columns={'query': 'COLUMN'}")):
+        samples_of([{"a": "b"}])
+    with pytest.raises(InputError, match=re.escape("choose: columns={'query': 'COLUMN'}")):
+        samples_of([{"query": "b", "question": "a"}])
+
+
+def test_a_number_is_the_same_id_in_every_form():
+    for form in ("5", "5.0", 5, 5.0, "[5.0]", '["5.0"]', ["5.0"], [{"id": "5.00"}]):
+        (sample,) = samples_of([{"query": "q", "retrieved_ids": form}]).samples
+        assert sample.ranked_ids == ("5",)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,75 @@
+"""Values: the plain types that nouns are made of, each with its rule."""
+
+import math
+import operator
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, SupportsIndex, TypeVar, cast
+
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def _frozen(given: Mapping[K, V]) -> Mapping[K, V]:
+    return MappingProxyType({_whole(name): value for name, value in given.items()})
+
+
+def _whole(name: K) -> K:
+    if not isinstance(name, str) or name.isascii():
+        return name
+    return type(name)(name.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+FrozenMap = Annotated[Mapping[K, V], AfterValidator(_frozen), PlainSerializer(dict)]
+"""A mapping that is copied and wrapped read-only as it is validated.
+
+Half a character in a name becomes U+FFFD: JSON has no names with halves in them.
+"""
+
+
+def known(value: V) -> V | None:
+    """Return the value; None for NaN and the infinities, which say nothing."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+Figure = Annotated[str | int | float | bool | None, AfterValidator(known)]
+"""A plain value to show beside a number; NaN and the infinities say nothing and become None."""
+
+
+_WHOLE = re.compile(r"(-?[0-9]+)\.0+")
+
+
+def document_id(value: object) -> str:
+    """Return a document's id as text: `5`, `5.0`, `"5"` and `"5.0"` are the same id.
+
+    Raises:
+        ValueError: the value is blank, or is neither text nor a finite number.
+    """
+    if isinstance(value, str):
+        if not (text := value.strip()):
+            raise ValueError("a document id is blank")
+        if text[-1] == "0" and (whole := _WHOLE.fullmatch(text)):
+            return whole[1]  # what pandas writes for 5 in a column with blanks
+        return text
+    if hasattr(value, "__index__") and not isinstance(value, bool):
+        return str(operator.index(cast("SupportsIndex", value)))  # NumPy's whole numbers too
+    if not isinstance(value, float):
+        raise ValueError(f"{value!r} is not a document id (text or a number)")
+    if not math.isfinite(value):
+        raise ValueError(f"{value!r} is not a document id")
+    return str(int(value) if value.is_integer() else value)
+
+
+DocumentId = Annotated[str, BeforeValidator(document_id)]
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("this is blank")
+    return text
+
+
+NotBlank = Annotated[str, AfterValidator(_not_blank)]
