@@ -46,7 +46,7 @@ async def collect(
     given: list[Row], target: Target, wanted: set[str], *, every: bool, concurrency: int = 4
 ) -> list[Row]:
     async with collecting(
-        given, target, frozenset(wanted), every=every, concurrency=concurrency
+        given, target, wanted=frozenset(wanted), every=every, concurrency=concurrency
     ) as result:
         return sorted([row async for row in result], key=lambda row: row.index)
 
@@ -320,3 +320,25 @@ async def test_a_run_s_record_holds_no_key(faulty) -> None:
     assert "abc-def" not in record
     assert "pass-word" not in record
     assert run.manifest.plan.target == faulty.url
+
+
+async def test_a_users_target_is_read_at_the_door() -> None:
+    target = Scripted(Answer({"contexts": ["only text"], "response": 5}))
+    (row,) = await collect(rows({}), target, {"contexts", "response", "ranking"}, every=True)
+    assert row.sample.contexts is not None
+    assert row.sample.contexts[0].text == "only text"
+    assert row.lacking["response"].cause is Cause.MALFORMED
+    assert "ranking" not in row.lacking, "the contexts stand in for it"
+
+
+async def test_what_a_target_leaves_out_is_failed_not_undefined() -> None:
+    (row,) = await collect(rows({}), Scripted(Answer({})), {"response"}, every=True)
+    assert row.lacking["response"].message == "the target gave no response"
+
+
+async def test_a_stored_answer_that_gives_way_is_told() -> None:
+    fresh = Answer({"response": "new", "contexts": ("text",)})
+    given = rows({"response": "old"})
+    (row,) = await collect(given, Scripted(fresh), {"contexts"}, every=False)
+    assert row.sample.response == "new"
+    assert any("the stored response gave way" in note for note in row.notes)

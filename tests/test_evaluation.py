@@ -227,3 +227,17 @@ def test_ctrl_c_keeps_what_is_done() -> None:
     assert run.partial
     assert [row.sample.query for row in run.rows] == ["quick"] * 3
     assert run.to_dict()["partial"] is True
+
+
+def test_columns_of_samples_in_memory_may_have_names_of_their_own() -> None:
+    rows = [{"Frage": "q", "ranking": ["a"], "Treffer": ["a"]}]
+    columns = {"query": "Frage", "relevance": "Treffer"}
+    assert evaluate(rows, metrics="hit", columns=columns).summary()["hit@5"].mean == 1.0
+    with pytest.raises(UsageError, match="have no sheets"):
+        evaluate(rows, metrics="hit", columns=columns, sheet="One")
+
+
+def test_a_run_shows_itself_in_a_line() -> None:
+    said = repr(evaluate([ANSWERED], metrics="hit"))
+    assert said.endswith("1 rows, hit@5=1.0000>")
+    assert len(said) < 100

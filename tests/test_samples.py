@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ragstone.samples import Context, Sample, document_id
+from ragstone.samples import Context, Sample
+from ragstone.values import document_id
 
 
 def sample(**fields: Any) -> Sample:

@@ -16,7 +16,7 @@ REPLACED = "the stored {} gave way to the target's: the fields of one answer bel
 
 
 def collecting(
-    rows: Iterable[Row], target: Target, wanted: frozenset[str], *, every: bool, concurrency: int
+    rows: Iterable[Row], target: Target, *, wanted: frozenset[str], every: bool, concurrency: int
 ) -> AbstractAsyncContextManager[AsyncIterator[Row]]:
     """Ask the target for the wanted fields, `concurrency` rows at a time, rows as they finish.
 

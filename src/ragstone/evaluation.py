@@ -26,13 +26,23 @@ from ragstone.targets.base import Target
 def evaluate(data: Data, **options: Unpack[Options]) -> Run:
     """Evaluate samples, from a caller without an event loop of its own or with one.
 
-    Runs in a thread's own loop, so it also works in a notebook. Takes what `Options` names.
+    Runs in a thread's own loop, so it also works in a notebook. `data` is a file, or samples, or
+    mappings of their fields. The options (see `ragstone.options.Options`): `metrics` (names,
+    groups or Metric objects; all), `k` (5), `threshold` (0.0), `target` (URL, YAML file,
+    module:function, a function, or a Target), `judge` ("offline", or a Judge), `policy`, `limit`,
+    `columns`, `sheet`, `concurrency`, `timeout`, `retries`, `delay`, `fail_under`, `fail_over`,
+    `max_failed`, `plan`, `on_row`.
 
     Raises:
         UsageError: what was asked cannot be done; nothing was scored.
         Interrupted: Ctrl-C; its `run` holds the rows that were finished.
     """
     evaluation = Evaluation.of(data, **options)
+    _finish_in_thread(evaluation)
+    return evaluation.record()
+
+
+def _finish_in_thread(evaluation: "Evaluation") -> None:
     begun: list[asyncio.Task[None]] = []
     outcome: list[BaseException] = []
     ended = Event()
@@ -62,7 +72,6 @@ def evaluate(data: Data, **options: Unpack[Options]) -> Run:
         raise Interrupted(evaluation.record()) from None
     if outcome:
         raise outcome[0]
-    return evaluation.record()
 
 
 def _wait(ended: Event) -> None:
@@ -115,7 +124,7 @@ class Evaluation:
         selection = select(plan.metrics, k=plan.k, policy=plan.policy)
         named = options.get("target", plan.target)
         target = target_of(
-            plan.fallback_target if named is None else named, plan, selection.metrics
+            plan.fallback_target if named is None else named, plan, metrics=selection.metrics
         )
         ready = Readiness.of(
             selection.metrics,
@@ -154,7 +163,11 @@ class Evaluation:
             if self.target is not None:
                 await stack.enter_async_context(self.target)
                 answered = collecting(
-                    rows, self.target, self.wanted, every=self.every, concurrency=concurrency
+                    rows,
+                    self.target,
+                    wanted=self.wanted,
+                    every=self.every,
+                    concurrency=concurrency,
                 )
                 source = await stack.enter_async_context(answered)
             scored = await stack.enter_async_context(

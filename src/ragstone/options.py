@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypedDict, cast
 
 from ragstone.datasets import Dataset, load, samples_of
-from ragstone.errors import UnknownName
+from ragstone.errors import UnknownName, UsageError
 from ragstone.judges import Judge, get_judge
 from ragstone.metrics import Metric
 from ragstone.plan import Plan
@@ -75,11 +75,13 @@ def dataset_of(data: Data, plan: Plan) -> Dataset:
     """Load the file, or take the samples."""
     if isinstance(data, str | Path):
         return load(data, sheet=plan.sheet, columns=plan.columns, limit=plan.limit)
-    return samples_of(islice(data, plan.limit))
+    if plan.sheet is not None:
+        raise UsageError(f"samples in memory have no sheets; leave sheet={plan.sheet!r} out")
+    return samples_of(islice(data, plan.limit), columns=plan.columns)
 
 
 def target_of(
-    named: str | Target | Callable[..., object] | None, plan: Plan, metrics: Sequence[Metric]
+    named: str | Target | Callable[..., object] | None, plan: Plan, *, metrics: Sequence[Metric]
 ) -> Target | None:
     """Return the target that is named, asked for as many documents as the deepest metric reads."""
     if named is None or isinstance(named, Target):

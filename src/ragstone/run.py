@@ -89,7 +89,7 @@ class TargetHealth:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """The record of one evaluation.
 
@@ -105,6 +105,14 @@ class Run:
     rows: Sequence[Row]
     extras: Mapping[str, Detail] = field(default_factory=dict[str, Detail])
     partial: bool = False
+
+    def __repr__(self) -> str:
+        means = [
+            f"{name}={'none' if summary.mean is None else f'{summary.mean:.4f}'}"
+            for name, summary in self.summary().items()
+        ]
+        state = "partial, " if self.partial else ""
+        return f"<Run {self.manifest.run_id}: {state}{len(self.rows)} rows, {', '.join(means)}>"
 
     def summary(self) -> Mapping[str, Summary]:
         """Return what each metric's scores come to, by metric name."""

@@ -60,12 +60,8 @@ def test_the_command_line_and_python_have_the_same_defaults() -> None:
 
 
 def test_a_metrics_name_is_one_on_the_command_line_too() -> None:
-    for name in [
-        *catalogue(),
-        "hit@10",
-        "precision@5,denominator=retrieved",
-        "faithfulness:strict",
-    ]:
+    others = ("hit@10", "precision@5,denominator=retrieved", "faithfulness:strict")
+    for name in (*catalogue(), *others):
         assert METRIC.fullmatch(name), name
 
 

@@ -11,9 +11,10 @@ from ragstone.errors import Cause
 from ragstone.gates import EPSILON, Gate, share
 from ragstone.policies import POLICIES, Policy
 from ragstone.questions import ExtractClaims, VerifyClaims
-from ragstone.samples import Sample, document_id
+from ragstone.samples import Sample
 from ragstone.scores import Score, State, Summary
 from ragstone.stats import mean_interval
+from ragstone.values import document_id
 
 numbers = st.floats(-1e6, 1e6)
 anything = st.one_of(st.none(), st.floats())

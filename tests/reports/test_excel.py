@@ -28,7 +28,7 @@ RETRIEVAL, GENERATION = ("hit@5", "f1@5"), ("faithfulness",)
 
 def written(run: Run, names: Sequence[str], folder: Path, *, combined: bool) -> Workbook:
     path = folder / "x.xlsx"
-    write_workbook(path, run, names, combined=combined)
+    write_workbook(path, run, names=names, combined=combined)
     with ZipFile(path) as archive:
         for name in archive.namelist():
             root = ElementTree.fromstring(archive.read(name))
@@ -216,7 +216,7 @@ def test_rows_that_do_not_fit_are_counted(make_run: MakeRun, tmp_path: Path) -> 
     run = make_run([make_run().rows[0]] * 10)
     for most, shown in ((11, 10), (10, 8)):
         with Book(tmp_path / "x.xlsx", run.manifest.started_at) as book:
-            add_queries(book, run, "hit@5", "One", most=most)
+            add_queries(book, run, name="hit@5", sheet="One", most=most)
         values = [row[0] for row in openpyxl.load_workbook(tmp_path / "x.xlsx")["One"].values]
         assert len(values) == most
         assert values.count(0) == shown

@@ -165,10 +165,10 @@ def command(**given: Unpack[Given]) -> None:
     data = data_of(given)
     read = [name for name in (given["target"], *given["plugin"]) if name and Path(name).is_file()]
     outputs.check(data, *read)
-    sys.exit(evaluated(data, plan, outputs))
+    sys.exit(evaluated(data, plan, outputs=outputs))
 
 
-def evaluated(data: str | Path, plan: Plan, outputs: Outputs) -> int:
+def evaluated(data: str | Path, plan: Plan, *, outputs: Outputs) -> int:
     """Evaluate with progress shown, conclude, and return the exit code, also when interrupted."""
     with outputs.quiet(), progress(Console(stderr=True)) as on_row:
         try:

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from ragstone.datasets.literals import spelled
 from ragstone.datasets.table import Unreadable
-from ragstone.samples import document_id
+from ragstone.values import document_id
 
 Scalar = str | int | float | bool
 Plain: TypeAlias = Scalar | list["Plain | None"] | dict[str | int | float, "Plain | None"]
@@ -115,8 +115,9 @@ def exact(value: Plain) -> Plain:
         ValueError: it is a float of 16 digits or more, so it may have been another number.
     """
     if isinstance(value, float) and abs(value) >= EXACT:
+        shown = f"{value:.0f}"[:40]
         raise ValueError(
-            f"{f'{value:.0f}'[:40]} may not be the number that was typed: only 15 digits are kept; "
+            f"{shown} may not be the number that was typed: only 15 digits are kept; "
             "format the column as text, and enter the id again"
         )
     return value

@@ -6,7 +6,8 @@ from unicodedata import normalize
 from ragstone.datasets.cells import Plain, exact, kind, plain, text
 from ragstone.datasets.columns import CONTEXT_ALIASES, by_name, plain_name
 from ragstone.datasets.literals import spelled
-from ragstone.samples import Context, document_id
+from ragstone.samples import Context
+from ragstone.values import document_id
 
 _PARTS = by_name(CONTEXT_ALIASES)
 _BETWEEN = re.compile(r"[,;|\t\r\n，、；]+")

@@ -171,7 +171,7 @@ class _Row:
         fields: dict[str, object] = {}
         for field, reader in READERS.items():
             column = self._layout.fields.get(field)
-            if column is None or (value := self._read(column, reader, field in IDS)) is None:
+            if column is None or (value := self._read(column, reader, ids=field in IDS)) is None:
                 continue
             fields[field] = value
             if field == "id":
@@ -187,7 +187,7 @@ class _Row:
         return Sample.model_validate({"id": number, **fields, "tags": tags})
 
     def _read(
-        self, column: str, reader: Callable[[cells.Plain], T | None], ids: bool = False
+        self, column: str, reader: Callable[[cells.Plain], T | None], *, ids: bool = False
     ) -> T | None:
         """Return what a reader makes of a value; None if it is missing or cannot be read."""
         given = self._record.values.get(column)

@@ -10,7 +10,7 @@ from ragstone.reports.facts import titles
 from ragstone.run import Run
 
 
-def write_workbook(path: Path, run: Run, names: Sequence[str], *, combined: bool) -> None:
+def write_workbook(path: Path, run: Run, *, names: Sequence[str], combined: bool) -> None:
     """Write the workbook of those metrics of a run; without `combined` it is of one metric.
 
     Raises:
@@ -19,10 +19,10 @@ def write_workbook(path: Path, run: Run, names: Sequence[str], *, combined: bool
     with Book(path, run.manifest.started_at) as book:
         if not combined:
             add_single(book, run, name=names[0])
-            add_queries(book, run, names[0], SINGLE)
+            add_queries(book, run, name=names[0], sheet=SINGLE)
             return
         add_combined(book, run, names=names)
         labels = titles(run)
         sheets = sheet_names(SEVERAL, [labels[name] for name in names])
         for name, sheet in zip(names, sheets, strict=True):
-            add_queries(book, run, name, sheet)
+            add_queries(book, run, name=name, sheet=sheet)

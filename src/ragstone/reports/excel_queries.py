@@ -27,7 +27,7 @@ class Column:
     look: str = "text"
 
 
-def add_queries(book: Book, run: Run, name: str, sheet: str, *, most: int = MAX_ROWS) -> None:
+def add_queries(book: Book, run: Run, *, name: str, sheet: str, most: int = MAX_ROWS) -> None:
     """Add the sheet of one metric; what does not fit in `most` lines is counted in the last."""
     columns = columns_of(run, name)
     page = book.page(sheet, [column.width for column in columns])
