@@ -2,6 +2,7 @@ import pytest
 
 from ragstone.metrics import F1
 from ragstone.rankings import Denominator, Rankings
+from ragstone.scores import Score
 
 # Relevant are a, b and c.           F1 = 2PR / (P + R)
 #   q1  a x b y   k=2: P 1/2, R 1/3: 2/6 / 5/6   = 2/5
@@ -47,3 +48,14 @@ def test_details_are_those_of_every_ranking_metric() -> None:
         "precision": pytest.approx(2 / 3),
         "recall": pytest.approx(2 / 3),
     }
+
+
+def test_the_summary_has_the_means_it_is_made_of() -> None:
+    scores = [*F1(k=3).scores(RANKINGS), Score.undefined("the row has no relevance")]
+    details = [score.detail for score in scores if score.value is not None]
+    extra = F1(k=3).summarise(scores)
+    for name in ("precision", "recall"):
+        assert extra[f"Avg {name.title()}"] == pytest.approx(
+            sum(float(detail[name] or 0) for detail in details) / len(details)
+        )
+    assert F1().summarise([])["Avg Recall"] is None
