@@ -3,8 +3,9 @@
 python benchmarks/planted_errors.py
 
 Asks the demo all its questions, judges every claim of every answer, and counts: a claim is wrong
-if and only if it is a planted error; it is found if its verdict is not SUPPORTED. Beside it, in the
-same run, what a judge finds that calls every claim, or none, unsupported.
+if and only if it is a planted error; it is found if its verdict is not SUPPORTED, and missed where
+the judge does not even take it for a claim. Beside it, in the same run, what a judge finds that
+calls every claim, or none, unsupported.
 """
 
 from collections import Counter
@@ -57,7 +58,13 @@ def count() -> Count:
     result = Count(Counter(), Counter(), set(), set())
     for row in run.rows:
         kinds = {error.sentence: error.kind for error in planted_in(row.sample.response or "")}
-        for claim in row.scores["faithfulness"].claims:
+        claims = row.scores["faithfulness"].claims
+        for sentence, kind in kinds.items():
+            if not any(sentence in claim.text for claim in claims):
+                result.counts[True, False] += 1
+                result.by_kind[kind, False] += 1
+                result.missed.add(f"{sentence} (no claim)")
+        for claim in claims:
             said = [sentence for sentence in kinds if sentence in claim.text]
             wrong, found = bool(said), claim.label != "SUPPORTED"
             result.counts[wrong, found] += 1

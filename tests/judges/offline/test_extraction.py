@@ -77,6 +77,58 @@ def test_a_statement_is_a_claim(response):
     assert texts(response) == [response]
 
 
+@pytest.mark.parametrize(
+    "response",
+    [
+        "It is not possible to charge it wirelessly.",
+        "We do not ship to Canada.",
+        "Wir haben sonntags nicht geöffnet.",
+        "本产品没有提供保修。",
+        "I don't recommend removing the battery.",
+        "We do not charge for returns.",
+        "There is nothing in the box.",
+        "The manual is not available in French.",
+        "We will help you replace the battery within 14 days.",
+        "If you need more storage, insert a card of up to 512 GB.",
+        "We are happy to announce 5G support.",
+        "Thanks for asking; the phone weighs 180 g.",
+        "Der Text der Nachricht wird nicht gespeichert.",
+        "Wenn Sie Hilfe brauchen, rufen Sie 112.",
+        "Nous ne livrons pas en Suisse.",
+        "Si tienes más de 18 años, puedes entrar.",
+        "No tengo coche.",
+        "如果还有电,手机可以使用两小时。",
+        "No se puede quitar la batería.",
+        "I don't know the weight, but the phone is light.",
+        "We are happy to announce a new model.",
+        "We hope to open a shop in May.",
+        "The guide does not include a map of the town.",
+    ],
+)
+def test_what_begins_like_chatter_can_be_a_claim(response):
+    assert texts(response) == [response]
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "I could not find that in the guide [1].",
+        "The documents do not mention it.",
+        "There is no information about the price.",
+        "It is not mentioned in the text.",
+        "If you need more help, let me know.",
+        "Wenn Sie weitere Fragen haben, lassen Sie es mich wissen.",
+        "上下文中没有提到价格。",
+        "Je n'ai pas trouvé d'information.",
+        "Leider konnte ich das nicht finden.",
+        "Thank you for your question!",
+        "Here are the 3 steps:",
+    ],
+)
+def test_refusals_and_offers_are_chatter(response):
+    assert texts(response) == []
+
+
 def test_markers_are_left_out_and_the_span_still_fits():
     response = "Sure! Steps:\n1. Fill the kettle with water.\n- **Close the lid firmly.**\n> Wait."
     claims = extract_claims(response)

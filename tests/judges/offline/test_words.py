@@ -61,6 +61,24 @@ def test_a_word_turned_round_is_not_alike(one, other):
     assert likeness(one, other) == 0
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("display", "play"),
+        ("import", "port"),
+        ("discount", "count"),
+        ("inside", "side"),
+        ("income", "come"),
+        ("regardless", "regard"),
+        ("online", "line"),
+        ("unless", "less"),
+        ("unit", "it"),
+    ],
+)
+def test_a_beginning_alone_turns_nothing(one, other):
+    assert not is_opposite_form(one, other)
+
+
 def test_opposites_by_their_making():
     assert is_opposite_form("possible", "impossible")
     assert is_opposite_form("disconnected", "connect")

@@ -1,7 +1,8 @@
 """Conflict: what a claim and a context say differently, in words that name both."""
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ragstone.judges.offline.dates import Date
 from ragstone.judges.offline.figures import covers, differs
@@ -16,6 +17,7 @@ from ragstone.judges.offline.words import Word, likeness, split_words
 NEAR = 4
 """How many words to each side of a word are its neighbours."""
 ALIKE = 0.8
+_AND = re.compile(r"\s?[,/&]\s?|\s(?:and|or|und|oder|et|ou|y|e|o|en|of|og|och|eller|i|и|или)\s")
 QUANTITY_NEEDS, DATE_NEEDS, NAME_NEEDS, NEGATION_NEEDS, OPPOSITE_NEEDS = 0.4, 0.6, 0.7, 0.6, 0.5
 """The share of a claim's other terms to be found, by kind of conflict; chosen on data."""
 TURNED = 0.5
@@ -27,12 +29,14 @@ class Conflict:
     """Two things that cannot both hold; `reason` names what each side says.
 
     `needs` is the share of the claim's other terms that the window has to cover for this to be
-    believed, and `weight` that of the term in conflict.
+    believed, and `weight` that of the term in conflict. `of_another` is whether the window may be
+    on something else than the claim: it is then no conflict, and no support either.
     """
 
     reason: str
     needs: float
     weight: float = 0.0
+    of_another: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,9 @@ class Stretch:
 def find_conflicts(claim: ClaimText, window: Window, index: ContextIndex) -> Iterator[Conflict]:
     """Yield what the window says differently from the claim, the surest kind first."""
     stretch = Stretch.of(window, index)
-    yield from _figures(claim, window, index)
+    is_other = _is_of_another(claim, window)
+    for conflict in _figures(claim, window, index):
+        yield replace(conflict, of_another=is_other)
     negated = tuple(find_negations(claim.text, claim.words, claim.language))
     denied = tuple(find_negations(stretch.text, stretch.words, stretch.language))
     turned = list(_opposites(claim, window, stretch))
@@ -63,7 +69,8 @@ def find_conflicts(claim: ClaimText, window: Window, index: ContextIndex) -> Ite
         one, other = turned[0]
         yield Conflict(f"the claim says {one!r}, the context {other!r}", OPPOSITE_NEEDS)
     if not turned and parity:
-        yield from _negations(claim, negated, stretch, denied)
+        for conflict in _negations(claim, negated, stretch, denied):
+            yield replace(conflict, of_another=is_other)
     yield from _names(claim, window, stretch)
 
 
@@ -83,6 +90,17 @@ def _figures(claim: ClaimText, window: Window, index: ContextIndex) -> Iterator[
                         DATE_NEEDS if isinstance(claimed, Date) else QUANTITY_NEEDS,
                         term.weight,
                     )
+
+
+def _is_of_another(claim: ClaimText, window: Window) -> bool:
+    """Tell whether the window lacks a name of the claim, or its subject: its first word."""
+    words = [number for number, term in enumerate(claim.terms) if term.word is not None]
+    absent = [claim.terms[number] for number in words if number not in window.found]
+    if not absent:
+        return False
+    first = claim.terms[words[0]]
+    is_subject = absent[0] is first and not claim.words[first.word or 0].gram
+    return is_subject or any(term.is_name for term in absent)
 
 
 def _opposites(claim: ClaimText, window: Window, stretch: Stretch) -> Iterator[tuple[str, str]]:
@@ -165,9 +183,23 @@ def _names(claim: ClaimText, window: Window, stretch: Stretch) -> Iterator[Confl
             continue
         for there in theirs:
             other = stretch.words[there]
+            if _is_listed(stretch, theirs, there):
+                continue
             if other.form not in mine and _same_place(claim.words, here, stretch.words, there):
                 said = f"the claim names {term.shown}, the context {other.shown}"
                 yield Conflict(said, NAME_NEEDS, term.weight)
+
+
+def _is_listed(stretch: Stretch, names: Sequence[int], there: int) -> bool:
+    """Tell whether a name is one of several: Paris and London."""
+    words = stretch.words
+    for other in names:
+        if other == there or abs(other - there) > 2:
+            continue
+        left, right = words[min(other, there)], words[max(other, there)]
+        if _AND.fullmatch(stretch.text, left.end, right.start):
+            return True
+    return False
 
 
 def _same_place(mine: Sequence[Word], here: int, theirs: Sequence[Word], there: int) -> bool:

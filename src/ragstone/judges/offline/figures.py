@@ -6,10 +6,13 @@ from ragstone.judges.offline.numbers import Quantity, find_quantities
 Figure = Date | Quantity
 
 
-def find_figures(text: str) -> tuple[Figure, ...]:
-    """Return the dates and quantities of a text in order; what is a date is no quantity."""
+def find_figures(text: str, name: str = "") -> tuple[Figure, ...]:
+    """Return the dates and quantities of a text in order; what is a date is no quantity.
+
+    `name` is the two-letter code of the text's language, in which its number words are read.
+    """
     dates = find_dates(text)
-    found = (*dates, *find_quantities(text, [(date.start, date.end) for date in dates]))
+    found = (*dates, *find_quantities(text, name, [(date.start, date.end) for date in dates]))
     return tuple(sorted(found, key=lambda figure: figure.start))
 
 

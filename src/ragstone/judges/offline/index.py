@@ -64,7 +64,7 @@ class ContextIndex:
         found: defaultdict[int, list[Figure]] = defaultdict(list)
         starts = [(place.context, place.start) for place in self.places]
         for number, text in enumerate(self.texts):
-            for figure in find_figures(text):
+            for figure in find_figures(text, self.languages[number].name):
                 found[bisect_right(starts, (number, figure.start)) - 1].append(figure)
         return found
 

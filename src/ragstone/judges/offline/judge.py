@@ -16,8 +16,9 @@ class OfflineJudge(Judge):
 
     A claim is SUPPORTED where enough of its words stand together in a context, CONTRADICTED where
     a number, date, negation, opposite or name differs there, else NOT_ENOUGH_INFO. The confidence
-    orders verdicts; it is not calibrated: 0.9 does not mean right nine times in ten. What has the
-    same meaning in other words is missed, and what has another meaning in the same words passes.
+    orders verdicts; it is not calibrated: 0.9 does not mean right nine times in ten. A
+    conflict that it names may be none (said of another subject, or the same in other words). What
+    has the same meaning in other words is missed, and another meaning in the same words passes.
     """
 
     name = "offline"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ragstone.judges.offline.function_words import FUNCTION_WORDS
+from ragstone.judges.offline.spelled_numbers import NUMBER_WORDS
 from ragstone.judges.offline.words import fold
 
 
@@ -178,5 +179,11 @@ def guess_language(text: str, forms: tuple[str, ...]) -> Language:
     counts = Counter(place for form in few for place in _SPOKEN_IN.get(form, ()))
     if not counts:
         return UNKNOWN
-    best = max(counts, key=lambda place: (counts[place], -place))
+    numbers = Counter(
+        place
+        for place in counts
+        for form in few
+        if form in NUMBER_WORDS.get(_SCORED[place].name, ())
+    )
+    best = max(counts, key=lambda place: (counts[place], numbers[place], -place))
     return _SCORED[best] if counts[best] >= max(1, LEAST_SHARE * len(few)) else UNKNOWN

@@ -4,12 +4,16 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ragstone.judges.offline.frames import is_framed
 from ragstone.judges.offline.languages import Language
 from ragstone.judges.offline.words import Word
 
 SCOPE = 3
 """How many words with content a negation is taken to turn."""
-_CLAUSE = re.compile(r"[,;:()，、；：。！？.!?—–،؛|]")
+_CLAUSE = re.compile(
+    r"[,;:()，、；：。！？.!?—–،؛|]|\b(?:but|sondern|mais|sino|mas|bensì|maar)\b", re.IGNORECASE
+)
+"""Where a clause ends; what follows `but` is no longer denied."""
 _EXEMPT = frozenset(
     """only just merely nur bloss seulement uniquement solo solamente apenas somente soltanto alleen
     bara kun tylko jen только тільки sadece hanya chi doar μονο رق فقط רק सिर्फ केवल""".split()
@@ -18,7 +22,10 @@ _EXEMPT = frozenset(
 
 
 class Negation(NamedTuple):
-    """One negation as written, and the words it turns, as numbers into the sentence's words."""
+    """One negation as written, and the words it turns, as numbers into the sentence's words.
+
+    It turns none where it only bounds, reminds or corrects.
+    """
 
     shown: str
     turned: tuple[int, ...]
@@ -48,6 +55,8 @@ def find_negations(text: str, words: Sequence[Word], language: Language) -> tupl
         after = tuple(number for number in clause if words[number].start >= end)[:SCOPE]
         before = tuple(number for number in clause if words[number].end <= start)[-SCOPE:]
         turned = clause if language.without_spaces else after or before
+        if is_framed(text, start, end, language.name):
+            turned = ()
         found.append(Negation(shown, turned))
     return tuple(found)
 

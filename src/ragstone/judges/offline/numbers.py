@@ -1,15 +1,18 @@
-"""Quantity: a number that a text states, with what it counts, however the two are written."""
+"""Number: the quantities of a text, however they are written."""
 
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import TypeVar
 
-from ragstone.judges.offline.spelled_numbers import SPELLED
-from ragstone.judges.offline.units import TIMES, UNITS, Unit
-from ragstone.judges.offline.words import MARKS, fold, likeness
+from ragstone.judges.offline.amounts import join
+from ragstone.judges.offline.bounds import is_denied, read_bound, read_per
+from ragstone.judges.offline.quantity import Quantity
+from ragstone.judges.offline.spelled_numbers import find_spelled
+from ragstone.judges.offline.units import IMPERIAL, TIMES, UNITS, Unit
+from ragstone.judges.offline.words import MARKS, fold
 
 V = TypeVar("V")
 
@@ -39,63 +42,38 @@ _LETTERS = frozenset("GMST")
 """Single capitals that make a name of a number, as in 5G, and no amount."""
 _GLUED = re.compile(r"[A-Za-z]")
 _DECADE = re.compile(r"[12]\d\d0['’]?s\b")
-_TENS_AND = re.compile(r"\s?-?\s?(?P<one>[^\W\d_]{2,12})\b")
+_FRACTION = re.compile(
+    r"(?<![\w.,/-])(?:(?P<whole>\d{1,3})[ \u00a0-])?(?P<above>[1-9])[/⁄](?P<below>[2-9]|1\d)"
+    r"(?![\w/⁄])"
+)
+_MONEY_TIMES = re.compile(r"(?P<by>[kmb]|mn|bn)\b", re.IGNORECASE)
+_BY = {"k": 1e3, "m": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9}
+_SCALE = re.compile(
+    r"\s?(?:(?P<celsius>celsius|c\b)|(?P<fahrenheit>fahrenheit|f\b))", re.IGNORECASE
+)
 _PER_CENT = re.compile(r"\s(?:por|per|pour|за)\s(?:cent\w*|ciento)\b|\sphần trăm\b|\sper cent\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """A number and what it counts.
+def find_quantities(
+    text: str, name: str = "", taken: Sequence[tuple[int, int]] = ()
+) -> tuple[Quantity, ...]:
+    """Return the quantities of a text in order, outside the places that are already taken.
 
-    Attributes:
-        readings: the values it can stand for; 1,234 may be 1234 or 1.234.
-        dimension: what is measured, "" for a bare number.
-        noun: the folded word after a bare number, "" where none follows.
-        before: the folded word before it.
-        start: where it begins in its text, in characters.
-        end: where it and its unit end; exclusive.
-        shown: as the text writes it.
+    Number words are those of the language named; where it is not known, there are none.
     """
-
-    readings: frozenset[float]
-    dimension: str
-    noun: str
-    before: str
-    start: int
-    end: int
-    shown: str
-
-    def is_covered_by(self, other: "Quantity") -> bool:
-        """Tell whether the other may state the same amount (half a percent apart at most)."""
-        same = self.dimension == other.dimension or "" in (self.dimension, other.dimension)
-        return same and any(
-            abs(mine - theirs) <= 0.005 * max(abs(mine), abs(theirs))
-            for mine in self.readings
-            for theirs in other.readings
-        )
-
-    def differs_from(self, other: "Quantity") -> bool:
-        """Tell whether both count the same thing and the amounts are not equal."""
-        if self.dimension != other.dimension or self.is_covered_by(other):
-            return False
-        if self.dimension:
-            return True
-        if self.noun and other.noun:
-            return likeness(self.noun, other.noun) > 0
-        return bool(self.before) and self.before == other.before
-
-
-def find_quantities(text: str, taken: Sequence[tuple[int, int]] = ()) -> tuple[Quantity, ...]:
-    """Return the quantities of a text in order, outside the places that are already taken."""
     busy = sorted([*taken, *(match.span() for match in islice(_CITATION.finditer(text), MOST))])
     ends = [end for _, end in busy]
     found: list[Quantity] = []
-    for quantity in sorted((*_clocks(text), *_ranged(text), *_spelled(text)), key=_place):
+    for quantity in sorted(
+        (*_clocks(text), *_fractions(text), *_ranged(text), *_spelled(text, name)), key=_place
+    ):
         after = bisect_right(ends, quantity.start)  # the first place that ends beyond our start
+        if is_denied(text, quantity.start):
+            continue
         is_free = after == len(busy) or busy[after][0] >= quantity.end
         if is_free and (not found or quantity.start >= found[-1].end):
             found.append(quantity)
-    return tuple(found)
+    return join(text, found)
 
 
 def _place(quantity: Quantity) -> tuple[int, int]:
@@ -111,7 +89,16 @@ def _clocks(text: str) -> Iterator[Quantity]:
             hour = hour % 12 + 12 * (half[1].lower() == "p")
         if hour <= 24 and minute < 60:
             value = frozenset({60.0 * hour + minute})
-            yield Quantity(value, "clock", "", "", match.start(), end, text[match.start() : end])
+            shown = text[match.start() : end]
+            yield Quantity(value, value, "clock", "", "", match.start(), end, shown)
+
+
+def _fractions(text: str) -> Iterator[Quantity]:
+    for match in islice(_FRACTION.finditer(text), MOST):
+        above, below = int(match["above"]), int(match["below"])
+        if above < below:
+            value = frozenset({int(match["whole"] or 0) + above / below})
+            yield _counted(text, value, match.span(), match.end())
 
 
 def _ranged(text: str) -> Iterator[Quantity]:
@@ -136,6 +123,8 @@ def _is_name(text: str, match: re.Match[str]) -> bool:
     at = match.end("digits")
     if _DECADE.match(text, match.start("digits")):
         return True
+    if match["money"]:
+        return False
     is_counted = _lookup(UNITS, text, at) or _lookup(TIMES, text, at)
     return _GLUED.match(text, at) is not None and is_counted is None
 
@@ -153,27 +142,45 @@ def _counted(
 ) -> Quantity:
     start, end = span
     by, end = _lookup(TIMES, text, at) or (1.0, max(at, end))
+    if money and (short := _MONEY_TIMES.match(text, at)):
+        by, end = _BY[short["by"].lower()], short.end()
     if by != 1.0 and text.startswith(". ", end):  # an abbreviation: 3 Mio. Euro
         end += 1
-    unit, noun = Unit("", 1.0), ""
-    if money:
-        unit = UNITS[fold(money.strip())]
-    elif found := _lookup(UNITS, text, end):
-        unit, end = found
-    elif share := _PER_CENT.match(text, end):
-        unit, end = UNITS["%"], share.end()
-    elif after := _SPELLED_WORD.match(text, end + 1):
-        noun = fold(after[0])
+    unit, noun, end = _measure(text, end, money)
     before = text[max(0, start - 40) : start].split()
+    bound, is_about = read_bound(text, start)
+    per = read_per(text, end)
+    counted_in = UNITS.get(fold(per)) if per else None
     return Quantity(
         frozenset(round(value * by * unit.factor, 9) for value in values),
+        frozenset(round(value * by, 9) for value in values),
         unit.dimension,
         noun,
         fold(before[-1]) if before else "",
         start,
         end,
         text[start - len(money or "") : end].strip(),
+        factor=unit.factor,
+        per=f"{counted_in.dimension} {counted_in.factor}" if counted_in else "",
+        bound=bound,
+        is_about=is_about,
+        is_imperial=unit in IMPERIAL,
     )
+
+
+def _measure(text: str, at: int, money: str | None) -> tuple[Unit, str, int]:
+    """Return the unit that stands at a place, else the noun, and where the unit ends."""
+    if money:
+        return UNITS[fold(money.strip())], "", at
+    if found := _lookup(UNITS, text, at):
+        unit, end = found
+        if unit.dimension == "degrees" and (scale := _SCALE.match(text, end)):
+            return UNITS["celsius" if scale["celsius"] else "°f"], "", scale.end()
+        return unit, "", end
+    if share := _PER_CENT.match(text, at):
+        return UNITS["%"], "", share.end()
+    after = _SPELLED_WORD.match(text, at + 1)
+    return Unit("", 1.0), fold(after[0]) if after else "", at
 
 
 def _lookup(table: Mapping[str, V], text: str, at: int) -> tuple[V, int] | None:
@@ -196,18 +203,9 @@ def _lookup(table: Mapping[str, V], text: str, at: int) -> tuple[V, int] | None:
     return None
 
 
-def _spelled(text: str) -> Iterator[Quantity]:
-    spelled = (match for match in _SPELLED_WORD.finditer(text) if fold(match[0]) in SPELLED)
-    after = 0
-    for match in islice(spelled, MOST):
-        if match.start() < after:
-            continue
-        value, after = SPELLED[fold(match[0])], match.end()
-        follower = _TENS_AND.match(text, after)
-        one = SPELLED.get(fold(follower["one"]), 10) if follower else 10
-        if follower and value >= 20 and one < 10:
-            value, after = value + one, follower.end()
-        yield _counted(text, frozenset({value}), (match.start(), after), after)
+def _spelled(text: str, name: str) -> Iterator[Quantity]:
+    for value, start, end in find_spelled(text, name):
+        yield _counted(text, frozenset({float(value)}), (start, end), end)
 
 
 def read_number(digits: str) -> frozenset[float]:

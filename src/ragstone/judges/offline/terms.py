@@ -58,7 +58,7 @@ def read_claim(text: str, language: Language, index: ContextIndex) -> ClaimText:
     """Take a claim apart and weigh its terms by how rare they are in the contexts."""
     text = text[:LONGEST_CLAIM]
     words = split_words(text)
-    figures = find_figures(text)
+    figures = find_figures(text, language.name)
     names = frozenset(find_names(words, language))
     terms = [Term(figure.shown, FIGURE_WEIGHT, {}, frozenset(), figure) for figure in figures]
     turning = [match.span() for match in language.find_inside(text)] if words else []

@@ -135,7 +135,8 @@ _NAMES: tuple[tuple[str, float, str], ...] = (
     ("dollars", 0.01, "cent cents"),
     ("euros", 1, "€ eur euro euros"),
     ("pounds", 1, "£ gbp pound pounds"),
-    ("yen", 1, "¥ ￥ jpy yen 円 yuan rmb 元"),
+    ("yen", 1, "¥ ￥ jpy yen 円"),
+    ("yuan", 1, "yuan rmb cny 元"),
     ("rupees", 1, "₹ inr rs rupee rupees रुपये"),
     ("rubles", 1, "₽ rub руб рублей рубля"),
     ("dong", 1, "₫ vnd đồng"),
@@ -146,6 +147,8 @@ _NAMES: tuple[tuple[str, float, str], ...] = (
 UNITS = MappingProxyType(
     {fold(name): Unit(kind, factor) for kind, factor, names in _NAMES for name in names.split()}
 )
+IMPERIAL = frozenset(UNITS[name] for name in "inch ft yard mile lb oz gallon mph °f".split())
+"""The units whose amounts in metric ones are rounded."""
 _TIMES: tuple[tuple[float, str], ...] = (
     (12, "dozen dutzend douzaine docena dúzia"),
     (1e2, "hundred hundert 百"),

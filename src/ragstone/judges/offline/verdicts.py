@@ -18,6 +18,8 @@ UNTOLD = 0.2
 """What a figure that no context states costs, and a name that none has."""
 NEARLY = 0.1
 """A window this much weaker than the best still counts, where it has no conflict."""
+MOST_SURE = 0.9
+"""The highest confidence in a conflict; what reads like one may be none."""
 MISSING_SHOWN = 5
 
 
@@ -41,8 +43,10 @@ def _verdict(text: str, language: Language, index: ContextIndex) -> Verdict:
     best, conflict = _choose(claim, windows, index)
     strength = _strength(claim, best, union(claim, index))
     evidence = (_evidence(best, index),)
+    if conflict and conflict.of_another:
+        return _unknown(f"{conflict.reason}, but perhaps of another subject", strength, evidence)
     if conflict:
-        sure = round(0.5 + 0.5 * best.coverage, 4)
+        sure = min(MOST_SURE, round(0.5 + 0.5 * best.coverage, 4))
         return Verdict(
             label=Label.CONTRADICTED, reason=conflict.reason, confidence=sure, evidence=evidence
         )

@@ -6,6 +6,7 @@ become overlapping pairs (Han, kana) or threes (Thai, Lao, Khmer, Burmese) of ch
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -70,35 +71,28 @@ def fold(text: str) -> str:
 
 def split_words(text: str) -> tuple[Word, ...]:
     """Return the words of a text in order; digits alone are words too."""
-    found: list[Word] = []
-    for match in _WORD.finditer(text):
-        start, end = match.span()
-        if match.lastgroup:
-            found.extend(_grams(text, start, end, 2 if match.lastgroup == "han" else 3))
-        else:
-            shown = match[0][:LONGEST]
-            if form := fold(shown).removesuffix("'s"):
-                found.append(Word(form, start, end, shown))
-    return tuple(found)
-
-
-def _grams(text: str, start: int, end: int, size: int) -> list[Word]:
-    ends = ((at, min(at + size, end)) for at in range(start, max(start + 1, end - size + 1)))
-    return [Word(fold(text[at:to]), at, to, text[at:to], gram=True) for at, to in ends]
+    return tuple(
+        Word(form, start, end, text[start : min(end, start + LONGEST)], gram)
+        for form, start, end, gram in _pieces(text)
+    )
 
 
 def split_forms(text: str) -> list[tuple[str, int]]:
-    """Return the folded form and the start of each word: `split_words` for large texts."""
-    found: list[tuple[str, int]] = []
+    """Return the folded form and the start of each word: enough for large texts, and quicker."""
+    return [(form, start) for form, start, _, _ in _pieces(text)]
+
+
+def _pieces(text: str) -> Iterator[tuple[str, int, int, bool]]:
+    """Yield the folded form, the start, the end of each word, and whether it is a gram."""
     for match in _WORD.finditer(text):
         start, end = match.span()
         if match.lastgroup:
             size = 2 if match.lastgroup == "han" else 3
-            last = max(start + 1, end - size + 1)
-            found.extend((fold(text[at : min(at + size, end)]), at) for at in range(start, last))
-        else:
-            found.append((fold(match[0][:LONGEST]).removesuffix("'s"), start))
-    return found
+            for at in range(start, max(start + 1, end - size + 1)):
+                to = min(at + size, end)
+                yield fold(text[at:to]), at, to, True
+        elif form := fold(match[0][:LONGEST]).removesuffix("'s"):
+            yield form, start, end, False
 
 
 def trigrams(form: str) -> set[str]:
@@ -107,21 +101,60 @@ def trigrams(form: str) -> set[str]:
     return {marked[at : at + 3] for at in range(len(marked) - 2)}
 
 
-_TURNING = tuple("un in im ir il dis des non not anti ent miss не без ni nie niet on".split())
-_LACKING = ("less", "los", "lose", "loos", "free", "frei")
+SHORTEST = 5
+"""Letters that a word needs for a prefix to turn it: `less` and `unless` are no opposites."""
+_SHORT = frozenset("like load lock pack paid plug read safe seal used wrap".split())
+_SAFE = ("un", "non", "не")
+_LISTED = ("dis", "des", "in", "im", "ir", "il")
+_PREFIXED = tuple(
+    fold(prefix + stem)
+    for prefix, stems in {
+        "dis": "able agree allow appear approv arm assembl connect continu courag honest honor "
+        "honour like loyal obey order organi please qualif respect satisf similar trust",
+        "des": "activ agrad aparec apareci aprob bloque carg conect cargad embal hacer habilit "
+        "inscri instal monta ocup obed organiz activad conectad",
+        "in": "access accura active adequate appropriate capable complete correct credible direct "
+        "effective eligible evitable expensive finite flexible formal frequent secure sensitive "
+        "sufficient tolerant valid valu variable visible voluntary",
+        "im": "balance matur measur mobile moral mortal patient perfect permeabl polite possib "
+        "practical precise probable proper pure",
+        "ir": "rational regular relevan replaceab responsib reversib",
+        "il": "legal legitim legib literate logical",
+    }.items()
+    for stem in stems.split()
+)
+_NO_ENDING = frozenset(("regardless", "nevertheless", "nonetheless"))
+_ENDINGS = ("less", "los", "lose", "loos", "free", "frei")
 
 
 def is_opposite_form(one: str, other: str) -> bool:
-    """Tell whether one word is the other turned round: `connect` and `disconnect`, `wireless`."""
+    """Tell whether one word is the other turned round: `connect` and `disconnect`, `wireless`.
+
+    Prefixes that mostly mean something else (`display`, `import`, `inside`) count only before the
+    stems listed.
+    """
     short, long = sorted((one, other), key=len)
     if len(short) < 4 or len(long) == len(short):
         return False
-    for prefix in _TURNING:
-        if long.startswith(prefix) and not short.startswith(prefix):
-            rest = long[len(prefix) :]
-            if rest == short or (len(short) > 5 and _common(rest, short) >= len(short) - 2):
-                return len(rest) >= 4
-    return any(long == short + ending for ending in _LACKING)
+    if long not in _NO_ENDING and any(long == short + ending for ending in _ENDINGS):
+        return True
+    if len(short) < SHORTEST and short not in _SHORT:
+        return False
+    for prefix in (*_SAFE, *_LISTED):
+        if not long.startswith(prefix) or short.startswith(prefix):
+            continue
+        if (prefix in _SAFE or long.startswith(_PREFIXED)) and _is_same_stem(
+            long[len(prefix) :], short
+        ):
+            return True
+    return False
+
+
+def _is_same_stem(rest: str, short: str) -> bool:
+    least = min(len(rest), len(short))
+    return rest == short or (
+        len(short) > 5 and least >= 4 and _common(rest, short) >= len(short) - 2
+    )
 
 
 def _common(one: str, other: str) -> int:
