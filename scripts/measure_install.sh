@@ -11,5 +11,5 @@ as_left=$(du -sm "$site" | cut -f1)
 find "$site" -name '*.pyc' -delete
 bare=$(du -sm "$site" | cut -f1)
 echo "core install: $bare MB without .pyc (120 at most), $as_left MB as pip leaves it (160 at most)"
-du -sm "$site"/* | sort -rn | head -8
+du -sm "$site"/* | sort -rn | sed -n 1,8p
 [ "$bare" -le 120 ] && [ "$as_left" -le 160 ]

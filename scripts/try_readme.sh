@@ -9,7 +9,7 @@ git clone --quiet "$repo" "$work/clone"
 cd "$work/clone"
 
 # the first two blocks of shell in the README: the demo, and the tests
-mapfile -t commands < <(awk '/^```sh$/ {inside = 1; next} /^```$/ {inside = 0} inside' README.md | head -n 2)
+mapfile -t commands < <(awk '/^```sh$/ {inside = 1; next} /^```$/ {inside = 0} inside' README.md | sed -n 1,2p)
 for command in "${commands[@]}"; do
   echo "== $command"
   start=$SECONDS
