@@ -35,6 +35,13 @@ async def failed(url: str, **settings: object) -> CallError:
     return caught.value
 
 
+async def test_a_key_in_the_path_is_hidden(faulty, behave) -> None:
+    faulty.script("/sk-12345/ask", behave.reply(status=404))
+    error = await failed(f"{faulty.url}/sk-12345/ask", secrets=("sk-12345",))
+    assert "/[hidden]/ask answered 404" in str(error)
+    assert "sk-12345" not in str(error)
+
+
 async def test_a_reply(faulty, behave) -> None:
     faulty.script(PATH, behave.reply(b"fine"))
     assert (await sent(faulty.url + PATH)).content == b"fine"

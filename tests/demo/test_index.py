@@ -1,4 +1,5 @@
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -56,3 +57,10 @@ def test_stemming_finds_other_forms_and_can_be_switched_off():
 def test_titles_can_be_left_out():
     assert set(Index(ENTRIES).similarities(["camera"])) == {3}
     assert Index(ENTRIES, title_weight=0).similarities(["camera"]) == {}
+
+
+def test_many_threads_may_search_at_once() -> None:
+    index = Index([(number, "", f"word{number % 7} other") for number in range(1, 50)])
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda n: index.similarities([f"word{n % 7}"]), range(400)))
+    assert all(len(entries) == 7 for entries in found)

@@ -5,6 +5,7 @@ import re
 import sqlite3
 import weakref
 from collections.abc import Iterable, Sequence
+from threading import Lock
 
 from ragstone.errors import UsageError
 
@@ -49,6 +50,7 @@ class Index:
         self._title_weight = title_weight
         self._columns = "{title body}" if title_weight > 0 else "{body}"
         self._database = sqlite3.connect(":memory:", check_same_thread=False)
+        self._lock = Lock()
         weakref.finalize(self, self._database.close)
         tokenizer = "porter unicode61" if stem else "unicode61"
         try:
@@ -67,9 +69,10 @@ class Index:
 
     def rarity(self, word: str) -> float:
         """Return how much a word tells: the inverse document frequency that bm25 weighs it with."""
-        count = self._database.execute(
+        (found,) = self._found(
             "SELECT count(*) FROM entries WHERE entries MATCH ?", (self._any_of([word]),)
-        ).fetchone()[0]
+        )
+        count = found[0]
         return max(math.log((self._size - count + 0.5) / (count + 0.5)), 1e-6)
 
     def similarities(self, words: Sequence[str]) -> dict[int, float]:
@@ -84,11 +87,15 @@ class Index:
         if not words:
             return {}
         whole = sum(self.rarity(word) for word in words)
-        scored = self._database.execute(
+        scored = self._found(
             "SELECT rowid, -bm25(entries, ?, 1.0) FROM entries WHERE entries MATCH ?",
             (self._title_weight, self._any_of(words)),
         )
         return {entry: 1 - math.exp(-STEEPNESS * bm25 / whole) for entry, bm25 in scored}
+
+    def _found(self, query: str, values: tuple[str | float, ...]) -> list[tuple[int, float]]:
+        with self._lock:  # one connection, asked from many threads
+            return self._database.execute(query, values).fetchall()
 
     def _any_of(self, words: Sequence[str]) -> str:
         """Return an FTS5 expression: entries that hold at least one of the words."""
