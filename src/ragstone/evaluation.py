@@ -22,6 +22,8 @@ from ragstone.run import Interrupted, Row, Run
 from ragstone.scoring import rank, scoring
 from ragstone.targets.base import Target
 
+VERSION = version("ragstone")
+
 
 def evaluate(data: Data, **options: Unpack[Options]) -> Run:
     """Evaluate samples, from a caller without an event loop of its own or with one.
@@ -84,9 +86,6 @@ async def evaluate_async(data: Data, **options: Unpack[Options]) -> Run:
     evaluation = Evaluation.of(data, **options)
     await evaluation.finish()
     return evaluation.record()
-
-
-VERSION = version("ragstone")
 
 
 @dataclass(frozen=True)

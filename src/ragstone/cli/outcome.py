@@ -12,12 +12,10 @@ from rich.console import Console
 from ragstone.cli.codes import GATE_FAILED, TOO_MUCH_FAILED
 from ragstone.errors import UsageError
 from ragstone.reports.files import check_writable
-from ragstone.reports.rows import write_json, write_rows
+from ragstone.reports.rows import STDOUT, write_json, write_rows
 from ragstone.reports.terminal import print_rows, print_run
 from ragstone.reports.workbooks import check_output, write_workbooks
 from ragstone.run import Run
-
-STDOUT = Path("-")
 
 
 @dataclass(frozen=True)
@@ -60,15 +58,18 @@ class Outputs:
     @contextmanager
     def quiet(self) -> Generator[None, None, None]:
         """Send what a target or a plugin prints to standard error where data goes to output."""
-        taken = STDOUT in (self.json, self.rows)
-        with redirect_stdout(sys.stderr) if taken else nullcontext():
+        with redirect_stdout(sys.stderr) if self.data_on_stdout else nullcontext():
             yield
+
+    @property
+    def data_on_stdout(self) -> bool:
+        """Whether standard output is for machines."""
+        return STDOUT in (self.json, self.rows)
 
     @property
     def console(self) -> Console:
         """Where people read: standard output, unless data goes there."""
-        taken = STDOUT in (self.json, self.rows)
-        return Console(file=sys.stderr if taken else sys.stdout, highlight=False)
+        return Console(file=sys.stderr if self.data_on_stdout else sys.stdout, highlight=False)
 
 
 def conclude(run: Run, outputs: Outputs) -> int:
@@ -89,7 +90,7 @@ def conclude(run: Run, outputs: Outputs) -> int:
         print_run(run, outputs.console)
         for path in files:
             outputs.console.print(f"wrote {path}", markup=False, soft_wrap=True)
-        if STDOUT in (outputs.json, outputs.rows):
+        if outputs.data_on_stdout:
             (write_json if outputs.json == STDOUT else write_rows)(run, STDOUT)
     return exit_code(run)
 
