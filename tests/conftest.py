@@ -1,6 +1,7 @@
 """A RAG server that fails on demand: real sockets, on a free port of loopback."""
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
@@ -10,6 +11,16 @@ from time import perf_counter
 
 import pytest
 from aiohttp import web
+from hypothesis import HealthCheck, settings
+
+# a busy machine is no failed test; and CI looks at the same examples every time
+settings.register_profile(
+    "ragstone",
+    deadline=None,
+    derandomize="CI" in os.environ,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("ragstone")
 
 HEALTH, SEARCH, CHAT = "/api/v1/health", "/api/v1/rag/search", "/api/v1/chat/query"
 GOOD = {
