@@ -13,6 +13,8 @@ import pytest
 from aiohttp import web
 from hypothesis import HealthCheck, settings
 
+from ragstone.metrics import registry
+
 # a busy machine is no failed test; and CI looks at the same examples every time
 settings.register_profile(
     "ragstone",
@@ -176,7 +178,7 @@ async def make_faulty() -> AsyncIterator[Callable[..., Awaitable[Faulty]]]:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retry at once."""
-    monkeypatch.setattr("ragstone.http.FIRST_BACKOFF", 0.001)
+    monkeypatch.setattr("ragstone.caller.FIRST_BACKOFF", 0.001)
 
 
 @pytest.fixture
@@ -190,3 +192,9 @@ def module_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...
         return name
 
     return write
+
+
+@pytest.fixture(autouse=True)
+def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take away after each test what it registered."""
+    monkeypatch.setattr(registry, "_metrics", dict(registry._metrics))

@@ -11,6 +11,8 @@ from time import perf_counter
 import pytest
 from aiohttp import web
 
+from ragstone.caller import Limits
+from ragstone.budget import Budget
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.http import (
     Client,
@@ -23,8 +25,13 @@ PATH = "/x"
 pytestmark = pytest.mark.usefixtures("quick")
 
 
+def connection(**settings: object) -> Connection:
+    limits = {name: settings.pop(name) for name in ("retries", "delay") if name in settings}
+    return Connection(**settings, limits=Limits(**limits))
+
+
 async def sent(url: str, **settings: object) -> HttpReply:
-    async with Client(Connection(**settings)) as client:
+    async with Client(connection(**settings)) as client:
         return await client.send("POST", url, body={"a": 1})
 
 
@@ -127,7 +134,7 @@ def test_a_date_in_the_past_asks_for_no_wait() -> None:
 
 
 async def test_backoff_grows(faulty, behave, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragstone.http.FIRST_BACKOFF", 0.1)
+    monkeypatch.setattr("ragstone.caller.FIRST_BACKOFF", 0.1)
     faulty.script(PATH, behave.reply(status=500))
     await failed(faulty.url + PATH, retries=3)
     times = [call.at for call in faulty.calls]
@@ -286,7 +293,7 @@ async def test_a_cookie_is_not_sent_back(faulty, behave) -> None:
 
 async def test_delay_spaces_calls_and_retries(faulty, behave) -> None:
     faulty.script(PATH, behave.reply(status=500), behave.reply())
-    async with Client(Connection(delay=0.2)) as client:
+    async with Client(connection(delay=0.2)) as client:
         async with asyncio.timeout(5):
             replies = await asyncio.gather(
                 *(client.send("GET", faulty.url + PATH) for _ in range(3))
@@ -358,3 +365,75 @@ async def test_a_certificate_of_its_own_making(
 async def test_https_asked_of_an_http_server(faulty) -> None:
     error = await failed(faulty.url.replace("http:", "https:"))
     assert "it does not speak TLS (https) there" in str(error)
+
+
+@pytest.mark.parametrize(("concurrency", "most"), [(1, 1), (4, 4), (50, 20)])
+async def test_so_many_requests_are_under_way_at_once(
+    faulty, behave, concurrency: int, most: int
+) -> None:
+    faulty.script(PATH, behave.reply(after=0.05))
+    async with Client(Connection(limits=Limits(concurrency=concurrency))) as client:
+        await asyncio.gather(*(client.send("GET", faulty.url + PATH) for _ in range(20)))
+    assert faulty.most == most
+
+
+async def test_after_429_fewer_requests_are_under_way(faulty, behave) -> None:
+    async with Client(Connection(limits=Limits(concurrency=16))) as client:
+        faulty.script(PATH, behave.reply(after=0.02))
+        await asyncio.gather(*(client.send("GET", faulty.url + PATH) for _ in range(16)))
+        assert faulty.most == 16
+        faulty.script(PATH, behave.reply(status=429), behave.reply())
+        await client.send("GET", faulty.url + PATH)
+        faulty.most = 0
+        faulty.script(PATH, behave.reply(after=0.02))
+        await asyncio.gather(*(client.send("GET", faulty.url + PATH) for _ in range(16)))
+    assert 8 <= faulty.most < 13  # half, and one more after as many answers
+
+
+async def test_a_late_try_is_made_again_where_that_is_wanted(faulty, behave) -> None:
+    faulty.script(PATH, behave.hang(), behave.reply(b"fine"))
+    reply = await sent(faulty.url + PATH, timeout=0.2, again_if_late=True)
+    assert (reply.content, reply.tries) == (b"fine", 2)
+    assert reply.latency_ms < 200
+
+
+async def test_a_request_that_hangs_keeps_its_own_slot_alone(faulty, behave) -> None:
+    faulty.script("/hangs", behave.hang(), behave.reply(b"late"))
+    faulty.script(PATH, behave.reply())
+    limits = Limits(concurrency=2)
+    async with Client(Connection(timeout=0.5, limits=limits, again_if_late=True)) as client:
+        hanging = asyncio.create_task(client.send("GET", f"{faulty.url}/hangs"))
+        await asyncio.sleep(0.05)
+        start = perf_counter()
+        for _ in range(10):
+            await client.send("GET", faulty.url + PATH)
+        assert perf_counter() - start < 0.4
+        assert (await hanging).tries == 2
+
+
+async def test_no_more_requests_arrive_than_the_budget_has(faulty, behave) -> None:
+    faulty.script(PATH, *[behave.reply(status=500), behave.reply(), behave.drop()] * 9)
+    limits = Limits(concurrency=4, budget=Budget(max_calls=9))
+    async with Client(Connection(limits=limits)) as client:
+        told = await asyncio.gather(
+            *(client.send("POST", faulty.url + PATH) for _ in range(20)), return_exceptions=True
+        )
+    assert len(faulty.calls) == 9
+    assert {error.cause for error in told if isinstance(error, CallError)} == {Cause.BUDGET}
+
+
+def test_a_secret_is_in_no_repr() -> None:
+    connection = Connection(secrets=("sk-12345",))
+    assert "sk-12345" not in repr(connection)
+    assert "sk-12345" not in repr(Client(connection))
+
+
+async def test_a_run_that_is_cancelled_leaves_nothing_open(faulty, behave) -> None:
+    faulty.script(PATH, behave.hang())
+    async with Client(Connection(limits=Limits(concurrency=3))) as client:
+        calls = [asyncio.create_task(client.send("GET", faulty.url + PATH)) for _ in range(9)]
+        await asyncio.sleep(0.1)
+        for call in calls:
+            call.cancel()
+        told = await asyncio.gather(*calls, return_exceptions=True)
+    assert {type(each) for each in told} == {asyncio.CancelledError}

@@ -38,3 +38,36 @@ async def test_nothing_starts_while_it_is_held_not_even_what_waits_already() -> 
     first, second = await waiting
     assert first - before < 0.05
     assert second - before >= 0.1
+
+
+async def test_one_start_may_keep_the_next_away_for_longer() -> None:
+    pace = Pace(0.01)
+    before = time.monotonic()
+    await pace.turn(0.05)
+    await pace.turn(0.001)  # the delay is the least
+    second = time.monotonic()
+    await pace.turn()
+    third = time.monotonic()
+    assert second - before >= 0.049
+    assert 0.009 <= third - second < 0.045
+
+
+async def test_a_hold_without_a_delay_lets_all_go_at_once_when_it_ends() -> None:
+    pace = Pace()
+    pace.hold(0.05)
+    before = time.monotonic()
+    started = await starts_of(pace, 100)
+    assert started[0] - before >= 0.049
+    assert started[-1] - started[0] < 0.05
+
+
+async def test_who_gives_up_waiting_keeps_nobody_waiting() -> None:
+    pace = Pace(0.05)
+    await pace.turn()
+    before = time.monotonic()
+    waiting = [asyncio.create_task(pace.turn()) for _ in range(10)]
+    await asyncio.sleep(0.01)
+    for task in waiting[:9]:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert 0.04 <= time.monotonic() - before < 0.1

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from ragstone.errors import UsageError
 from ragstone.gates import Gate
-from ragstone.plan import Manifest, Plan, Source
+from ragstone.plan import NUMBERS_OR_NONE, Manifest, Plan, Source
 
 MANIFEST = Manifest(
     run_id="20260301-123005-abcdef",
@@ -39,6 +39,20 @@ def test_all_of_a_plan_has_a_default() -> None:
         ("retries", -1),
         ("retries", 21),
         ("delay", -0.1),
+        ("votes", 0),
+        ("temperature", -0.1),
+        ("temperature", 2.1),
+        ("max_tokens", 15),
+        ("context_window", 999),
+        ("rpm", 0),
+        ("tpm", math.inf),
+        ("max_calls", -1),
+        ("max_cost", -0.01),
+        ("max_cost", math.nan),
+        ("verify", "some"),
+        ("claims", "none"),
+        ("batch_size", 0),
+        ("truths_limit", 0),
         ("max_failed", 1.1),
         ("max_failed", -0.1),
         *(("threshold", value) for value in (math.nan, math.inf)),
@@ -57,8 +71,16 @@ def test_options_are_the_settings_in_force() -> None:
     options = MANIFEST.options
     assert options["metrics"] == ["hit"]
     assert (options["k"], options["columns"]) == (3, {"query": "Frage"})
-    assert (options["timeout"], options["threshold"]) == (30.0, 0.0)
+    assert (options["timeout"], options["threshold"]) == (60.0, 0.0)
     assert "target" not in options
+
+
+def test_numbers_that_may_be_left_out_are_known() -> None:
+    assert {
+        "limit", "temperature", "truths_limit", "rpm", "tpm", "max_calls", "max_cost"
+    } == NUMBERS_OR_NONE  # fmt: skip
+    plan = Plan.of(dict.fromkeys(NUMBERS_OR_NONE))
+    assert {getattr(plan, name) for name in NUMBERS_OR_NONE} == {None}
 
 
 @pytest.mark.parametrize("fields", [{"max_failed": 2}, {"timeout": float("inf")}, {"kk": 1}])

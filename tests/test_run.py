@@ -8,7 +8,7 @@ from ragstone.errors import Cause
 from ragstone.gates import Gate
 from ragstone.metrics import get
 from ragstone.plan import Manifest, Plan, Source
-from ragstone.questions import Failure, Usage
+from ragstone.questions import Exchange, Failure, Reply, Usage
 from ragstone.run import Interrupted, Row, Run, TargetCall, TargetHealth
 from ragstone.samples import Context, Sample
 from ragstone.scores import Score
@@ -22,7 +22,8 @@ def row(index: int, hit: Score, *calls: TargetCall) -> Row:
     faithful = Score.scored(1, claims=[JUDGED]) if hit.value else Score.undefined("no claims")
     scores = {"hit@5": hit, "faithfulness": faithful}
     usage = Usage(calls=2, prompt_tokens=10)
-    return Row(index, sample, calls=calls, scores=scores, usage=usage)
+    asked = Exchange("key", "extract_claims", Reply((), usage), None, latency_ms=40.0)
+    return Row(index, sample, calls=calls, scores=scores, exchanges=(asked,))
 
 
 def run_of(*rows: Row, gates: tuple[Gate, ...] = ()) -> Run:
@@ -111,7 +112,7 @@ def test_the_summary_for_machines_has_the_stable_shape() -> None:
     ]
     assert said["usage"] == {
         "calls": 4, "cached": 0, "retries": 0, "prompt_tokens": 20, "completion_tokens": 0,
-        "cost_usd": None,
+        "cached_tokens": 0, "reasoning_tokens": 0, "cost_usd": 0.0, "p50_ms": 40.0, "p95_ms": 40.0,
     }  # fmt: skip
     assert said["target_health"] == {
         "asked": {"search": 2, "chat": 2}, "failed": {"chat": 1}, "error_rate": 0.25,

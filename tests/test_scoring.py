@@ -12,7 +12,8 @@ from ragstone.errors import Cause
 from ragstone.judges.base import Judge
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
-from ragstone.metrics.base import Ask, Metric, RankingMetric
+from ragstone.metrics.base import Ask, Metric
+from ragstone.metrics.ranking_metric import RankingMetric
 from ragstone.questions import ExtractClaims, Failure, Question, Reply, T, Usage
 from ragstone.rankings import Rankings
 from ragstone.run import Row

@@ -12,6 +12,7 @@ from ragstone.questions import (
     Question,
     Reply,
     T,
+    Unanswered,
     Usage,
     VerifyClaims,
 )
@@ -66,7 +67,7 @@ async def test_a_failure_is_shared_and_not_tried_again() -> None:
     transcript = Transcript(SlowJudge(judge))
     told = await asyncio.gather(*(transcript.ask(ONE) for _ in range(3)), return_exceptions=True)
     assert [(type(e), e.cause, str(e)) for e in told if isinstance(e, JudgeError)] == [
-        (JudgeError, Cause.TIMEOUT, "too late")
+        (Unanswered, Cause.TIMEOUT, "too late")
     ] * 3
     with pytest.raises(JudgeError, match="too late"):
         await transcript.ask(SAME)

@@ -4,8 +4,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Span = tuple[int, int]
-"""Character offsets (start, end) in a text; the end is exclusive."""
+from ragstone.values import Span
 
 
 class Label(StrEnum):

@@ -9,7 +9,8 @@
     └── CallError                 one call was not answered: becomes a failed score, never a number
         └── JudgeError            by the judge
 
-One more stands beside the noun it carries: `run.Interrupted`, a KeyboardInterrupt.
+Two more stand beside the nouns they carry: `questions.Unanswered`, a JudgeError with all that came
+back, and `run.Interrupted`, a KeyboardInterrupt.
 """
 
 from collections.abc import Iterable, Sequence
@@ -105,12 +106,15 @@ class QuestionNotSupported(RagstoneError):
 class CallError(RagstoneError):
     """One call was not answered; `cause` is the class of reason, the message the details.
 
-    `status` is the HTTP status of the reply, where one came.
+    `status` is the HTTP status of the reply, where one came; `tries` the calls that were made.
     """
 
-    def __init__(self, cause: Cause, message: str, *, status: int | None = None) -> None:
+    def __init__(
+        self, cause: Cause, message: str, *, status: int | None = None, tries: int = 1
+    ) -> None:
         self.cause = cause
         self.status = status
+        self.tries = tries
         super().__init__(message)
 
 

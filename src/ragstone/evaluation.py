@@ -1,7 +1,7 @@
 """Evaluation: the one verb, all joined: load, collect, score, record."""
 
 import asyncio
-from collections.abc import AsyncIterable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,8 +10,10 @@ from threading import Event, Thread
 from typing import Unpack, cast
 from uuid import uuid4
 
+from ragstone.budget import Budget
 from ragstone.collection import collecting
 from ragstone.datasets import Dataset
+from ragstone.errors import Cause
 from ragstone.judges.base import Judge
 from ragstone.messages import public_url
 from ragstone.metrics import Metric, RankingMetric, select
@@ -31,9 +33,9 @@ def evaluate(data: Data, **options: Unpack[Options]) -> Run:
     Runs in a thread's own loop, so it also works in a notebook. `data` is a file, or samples, or
     mappings of their fields. The options (see `ragstone.options.Options`): `metrics` (names,
     groups or Metric objects; all), `k` (5), `threshold` (0.0), `target` (URL, YAML file,
-    module:function, a function, or a Target), `judge` ("offline", or a Judge), `policy`, `limit`,
-    `columns`, `sheet`, `concurrency`, `timeout`, `retries`, `delay`, `fail_under`, `fail_over`,
-    `max_failed`, `plan`, `on_row`.
+    module:function, a function, or a Target), `judge` ("offline", "openai:gpt-4o-mini", or a
+    Judge), `policy`, `preset`, `limit`, `concurrency`, `timeout`, `cache`, `max_calls`,
+    `fail_under`, `config`, `plan`, `on_row` and more.
 
     Raises:
         UsageError: what was asked cannot be done; nothing was scored.
@@ -103,6 +105,7 @@ class Evaluation:
     metrics: tuple[Metric, ...]
     not_run: Mapping[str, str]
     judge: Judge
+    budget: Budget
     target: Target | None
     every: bool
     wanted: frozenset[str]
@@ -119,8 +122,9 @@ class Evaluation:
         """
         plan = plan_of(options)
         dataset = dataset_of(data, plan)
-        judge = judge_of(options.get("judge", plan.judge))
-        selection = select(plan.metrics, k=plan.k, policy=plan.policy)
+        selection = select(plan.metrics, **plan.parameters)
+        budget = Budget(plan.max_calls, plan.max_cost)
+        judge = judge_of(options.get("judge", plan.judge), plan, budget)
         named = options.get("target", plan.target)
         target = target_of(
             plan.fallback_target if named is None else named, plan, metrics=selection.metrics
@@ -140,6 +144,7 @@ class Evaluation:
             metrics=ready.metrics,
             not_run=not_run,
             judge=judge,
+            budget=budget,
             target=target if ready.wanted else None,
             every=named is not None,
             wanted=ready.wanted,
@@ -150,19 +155,20 @@ class Evaluation:
 
     async def finish(self) -> None:
         """Ask and score every row; `record` tells what came of it, also after a cancellation."""
-        rows = [Row(index, sample) for index, sample in enumerate(self.dataset.samples)]
         ranking = [metric for metric in self.metrics if isinstance(metric, RankingMetric)]
         if self.target is None and len(ranking) == len(self.metrics):
-            for row in rank(rows, ranking):
+            for row in rank(list(self._rows()), ranking):
                 self._keep(row)
             return
         async with AsyncExitStack() as stack:
-            source: Iterable[Row] | AsyncIterable[Row] = rows
+            source: Iterable[Row] | AsyncIterable[Row] = self._rows()
             concurrency = self.plan.concurrency
+            if self._asks:
+                await stack.enter_async_context(self.judge)
             if self.target is not None:
                 await stack.enter_async_context(self.target)
                 answered = collecting(
-                    rows,
+                    source,
                     self.target,
                     wanted=self.wanted,
                     every=self.every,
@@ -175,6 +181,17 @@ class Evaluation:
             async for row in scored:
                 self._keep(row)
 
+    def _rows(self) -> Iterator[Row]:
+        """Yield the rows to work on, until the budget is spent."""
+        for index, sample in enumerate(self.dataset.samples):
+            if self.budget.spent:
+                return
+            yield Row(index, sample)
+
+    @property
+    def _asks(self) -> bool:
+        return any(metric.question_kinds for metric in self.metrics)
+
     def _keep(self, row: Row) -> None:
         self.finished.append(row)
         if self.on_row:
@@ -183,31 +200,37 @@ class Evaluation:
     def record(self) -> Run:
         """Return the run of what is finished; partial, if that is not every row."""
         rows = sorted(self.finished, key=lambda row: row.index)
-        asking = any(metric.asks for metric in self.metrics)
+        unfinished = len(rows) < len(self.dataset.samples)
         manifest = Manifest(
             run_id=f"{self.started_at:%Y%m%d-%H%M%S}-{uuid4().hex[:6]}",
             version=VERSION,
             started_at=self.started_at,
             plan=self.plan,
             source=self.dataset.source,
-            judge=self.judge.name if asking else None,
-            judge_note=self.judge.description if asking else None,
+            judge=self.judge.name if self._asks else None,
+            judge_note=self.judge.description if self._asks else None,
             target=self.target.name if self.target else None,
             not_run=self.not_run,
         )
         return Run(
             manifest=manifest,
-            metrics={str(metric): metric.info() for metric in self.metrics},
+            metrics={str(metric): metric.described for metric in self.metrics},
             rows=rows,
             extras={
                 str(metric): metric.summarise([row.scores[str(metric)] for row in rows])
                 for metric in self.metrics
             },
-            partial=len(rows) < len(self.dataset.samples),
+            partial=unfinished,
+            stopped=self.budget.spent if any(map(_over_budget, rows)) or unfinished else None,
         )
+
+
+def _over_budget(row: Row) -> bool:
+    failures = (exchange.failure for exchange in row.exchanges)
+    return any(failure.cause is Cause.BUDGET for failure in failures if failure)
 
 
 def _shown(plan: Plan) -> Plan:
     """Return the plan as a record may hold it: without the keys in its URLs."""
-    named = {"target": plan.target, "fallback_target": plan.fallback_target}
-    return plan.model_copy(update={key: url and public_url(url) for key, url in named.items()})
+    urls = {name: getattr(plan, name) for name in ("target", "fallback_target", "base_url")}
+    return plan.model_copy(update={name: url and public_url(url) for name, url in urls.items()})

@@ -1,31 +1,29 @@
-"""The only HTTP client: one session, retries, Retry-After, spacing, one table of foreign errors."""
+"""The only HTTP client: one session, what each status means, one table of foreign errors."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from random import uniform
 from time import perf_counter
 from types import TracebackType
 from typing import Self
 
 import aiohttp
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 
+from ragstone.caller import Caller, Limits, Transient
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.messages import hidden, public_url, quoted
-from ragstone.pace import Pace
 
 LONGEST_REPLY = 32 * 1024 * 1024
 """Bytes of a reply that are read at most, so that a broken server cannot fill the memory."""
 LONGEST_WAIT = 120.0
 """Seconds that Retry-After is obeyed for at most."""
-FIRST_BACKOFF, LONGEST_BACKOFF = 0.5, 30.0
 
 _CERTIFICATE = "its TLS certificate was not accepted; a target's file may say `verify_tls: false`"
+_LATE = "no reply within {timeout:g} s; --timeout gives it more"
 
 _FOREIGN: tuple[tuple[type[Exception], Cause, bool, str], ...] = (
-    (TimeoutError, Cause.TIMEOUT, False, "no reply within {timeout:g} s; --timeout gives it more"),
+    (TimeoutError, Cause.TIMEOUT, False, _LATE),
     (aiohttp.ClientConnectorCertificateError, Cause.UNREACHABLE, False, _CERTIFICATE),
     (aiohttp.ClientSSLError, Cause.UNREACHABLE, False, "it does not speak TLS (https) there"),
     (aiohttp.ClientProxyConnectionError, Cause.UNREACHABLE, True, "the proxy is not reachable"),
@@ -41,35 +39,35 @@ _FOREIGN: tuple[tuple[type[Exception], Cause, bool, str], ...] = (
 """Foreign error -> our cause, whether another try may mend it, and words; the first applies."""
 
 
-class _Transient(CallError):
-    """A failure that another try may mend; `wait` is what the server asked for, in seconds."""
-
-    def __init__(self, cause: Cause, message: str, *, wait: float | None = None) -> None:
-        super().__init__(cause, message)
-        self.wait = wait
-
-
 @dataclass(frozen=True)
 class Connection:
-    """How to reach a server: seconds a call may take, further tries, spacing, TLS and proxy.
+    """How to reach a server.
 
-    `secrets` are texts that no message may quote from a reply.
+    Attributes:
+        timeout: seconds that one try may take.
+        again_if_late: whether a try that took longer is made again.
+        secrets: texts that no message may quote from a reply.
     """
 
-    timeout: float = 30.0
-    retries: int = 3
-    delay: float = 0.0
+    timeout: float = 60.0
+    limits: Limits = field(default_factory=Limits)
+    again_if_late: bool = False
     verify_tls: bool = True
     proxy: str | None = None
-    secrets: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
 class HttpReply:
-    """The body of a 2xx reply, and the ms from its request to its last byte, waits not counted."""
+    """The body of a 2xx reply.
+
+    `latency_ms` runs from its request to its last byte, waits not counted; `tries` says how many
+    requests it took.
+    """
 
     content: bytes
     latency_ms: float
+    tries: int = 1
 
 
 class Client:
@@ -78,7 +76,7 @@ class Client:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._session: aiohttp.ClientSession | None = None
-        self._pace = Pace(connection.delay)
+        self._caller = Caller(connection.limits)
         self._accepted: set[str] = set()
 
     async def __aenter__(self) -> Self:
@@ -106,33 +104,25 @@ class Client:
         headers: Mapping[str, str] | None = None,
         body: object = None,
         retries: int | None = None,
+        tokens: int = 0,
     ) -> HttpReply:
         """Send one request, with `body` as JSON, and return its 2xx reply.
 
         Failed connections, 429 and 5xx are tried again with growing waits, as long as
         Retry-After says where it is given; meanwhile no other request starts. Redirects are not
-        followed: a key in the headers would travel along.
+        followed: a key in the headers would travel along. `tokens` is what a model may need for it.
 
         Raises:
             CallError: there was no such reply.
             UsageError: the URL is none, or the server does not accept our key (401, 403) before it
                 ever did at that URL.
         """
-        tries = 1 + (self._connection.retries if retries is None else retries)
-        try:
-            async for attempt in AsyncRetrying(
-                stop=stop_after_attempt(tries),
-                retry=retry_if_exception_type(_Transient),
-                wait=_wait,
-                reraise=True,
-            ):
-                with attempt:
-                    await self._pace.turn()
-                    return await self._once(method, url, headers=headers, body=body)
-        except _Transient as error:
-            after = f" (tried {tries} times)" if tries > 1 else ""
-            raise CallError(error.cause, f"{error}{after}") from None
-        raise AssertionError("a retried call returns or raises")
+
+        async def once() -> HttpReply:
+            return await self._once(method, url, headers=headers, body=body)
+
+        made = await self._caller.make(once, retries=retries, tokens=tokens)
+        return replace(made.value, tries=made.tries) if made.tries > 1 else made.value
 
     async def _once(
         self, method: str, url: str, *, headers: Mapping[str, str] | None, body: object
@@ -158,7 +148,7 @@ class Client:
             raise UsageError(f"{public_url(url)!r} is no http or https URL") from error
         except (aiohttp.ClientError, OSError) as error:
             said = hidden(_said(error), self._connection.secrets)
-            raise _translated(error, f"{place}: ", said, self._connection.timeout) from error
+            raise self._translated(error, f"{place}: ", said) from error
         except ValueError as error:  # headers that HTTP forbids, or that contradict the URL
             raise UsageError(f"{place} cannot be sent: {error}") from error
 
@@ -175,14 +165,22 @@ class Client:
             cause = Cause.RATE_LIMITED if status == 429 else Cause.UNREACHABLE
             if wait is not None and wait > LONGEST_WAIT:
                 raise CallError(cause, f"{message} (it asks to wait {wait:.0f} s)")
-            self._pace.hold(wait or 0.0)
-            raise _Transient(cause, message, wait=wait)
+            raise Transient(cause, message, wait=wait)
         if status in (401, 403) and place not in self._accepted:  # else it is about one request
             raise UsageError(f"{message}\nThe key or its rights were not accepted; the run stops.")
         if 300 <= status < 400:
             to = public_url(response.headers.get("Location", "nowhere"))
             message += f" (to {hidden(to, self._connection.secrets)}; name that URL instead)"
         raise CallError(Cause.UNREACHABLE, message, status=status)
+
+    def _translated(self, error: Exception, place: str, said: str) -> CallError:
+        timeout = self._connection.timeout
+        for kind, cause, again, words in _FOREIGN:
+            if isinstance(error, kind):
+                message = place + words.format(error=quoted(said), timeout=timeout)
+                may_pass = again or (cause is Cause.TIMEOUT and self._connection.again_if_late)
+                return Transient(cause, message) if may_pass else CallError(cause, message)
+        raise error
 
 
 async def _read(response: aiohttp.ClientResponse, place: str) -> bytes:
@@ -201,14 +199,6 @@ def _said(error: Exception) -> str:
     return f"{error.status} {error.message}" if is_reply else str(error)
 
 
-def _translated(error: Exception, place: str, said: str, timeout: float) -> CallError:
-    for kind, cause, again, words in _FOREIGN:
-        if isinstance(error, kind):
-            message = place + words.format(error=quoted(said), timeout=timeout)
-            return _Transient(cause, message) if again else CallError(cause, message)
-    raise error
-
-
 def _retry_after(header: str | None) -> float | None:
     """Read Retry-After, in seconds or as a date (RFC 9110, section 10.2.3)."""
     if header is None:
@@ -219,11 +209,3 @@ def _retry_after(header: str | None) -> float | None:
         return max(0.0, (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds())
     except (ValueError, TypeError, OverflowError):
         return None
-
-
-def _wait(state: RetryCallState) -> float:
-    error = state.outcome.exception() if state.outcome else None
-    if isinstance(error, _Transient) and error.wait is not None:
-        return error.wait
-    backoff = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (state.attempt_number - 1))
-    return uniform(backoff / 2, backoff)  # noqa: S311 - spreads retries, guards nothing

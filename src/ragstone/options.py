@@ -5,10 +5,14 @@ from itertools import islice
 from pathlib import Path
 from typing import TypedDict, cast
 
+from ragstone.budget import Budget
+from ragstone.config import Config, read_config
 from ragstone.datasets import Dataset, load, samples_of
 from ragstone.errors import UnknownName, UsageError
-from ragstone.judges import Judge, get_judge
+from ragstone.judges.base import Judge
+from ragstone.judges.making import make_judge
 from ragstone.metrics import Metric
+from ragstone.modules import user_module
 from ragstone.plan import Plan
 from ragstone.run import Row
 from ragstone.samples import Sample
@@ -23,15 +27,36 @@ class Options(TypedDict, total=False):
 
     `metrics` may be one name, several, or Metric objects; `target` and `judge` names or objects
     (a target may be a Python function); `fail_under` and `fail_over` are metric -> mark;
-    `plan` is where all other settings come from; `on_row` is called with each finished row and
-    the number of rows there will be.
+    all other settings come from `preset` and the file `config`, or from `plan`; `on_row` is called
+    with each finished row and the number of rows there will be.
     """
 
     metrics: str | Metric | Sequence[str | Metric]
     k: int
     threshold: float
+    config: str | Path
+    preset: str
     policy: str
+    verify: str
+    claims: str
+    batch_size: int
+    truths_limit: int | None
+    include_reason: bool
+    partial: bool
     judge: str | Judge
+    votes: int
+    base_url: str
+    embedding_model: str
+    temperature: float | None
+    max_tokens: int
+    context_window: int
+    strict_json: bool
+    prompts: Mapping[str, str]
+    cache: bool
+    rpm: float
+    tpm: float
+    max_calls: int
+    max_cost: float
     target: str | Target | Callable[..., object]
     limit: int
     columns: Mapping[str, str]
@@ -55,7 +80,10 @@ def plan_of(options: Options) -> Plan:
     """
     if strange := sorted(options.keys() - Options.__annotations__.keys()):
         raise UnknownName("option of evaluate", strange[0], Options.__annotations__)
-    base = options.get("plan", Plan())
+    config = read_config(options["config"]) if "config" in options else Config()
+    for module in config.plugins:
+        user_module(module)
+    base = options.get("plan") or config.plan(preset_said=options.get("preset"))
     objects = {name for name in ("judge", "target") if not isinstance(options.get(name), str)}
     given = cast("dict[str, object]", options)
     said = {name: given[name] for name in given.keys() & Plan.model_fields.keys() - objects}
@@ -90,6 +118,6 @@ def target_of(
     return get_target(named, plan, k=depth)
 
 
-def judge_of(named: str | Judge) -> Judge:
-    """Return the judge that is named, or given as an object."""
-    return get_judge(named) if isinstance(named, str) else named
+def judge_of(named: str | Judge, plan: Plan, budget: Budget) -> Judge:
+    """Return the judge that the plan names, or one that is given as an object."""
+    return make_judge(plan, budget=budget) if isinstance(named, str) else named

@@ -2,35 +2,96 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ragstone.errors import UsageError
 from ragstone.gates import Gate
 from ragstone.messages import faults
-from ragstone.policies import STRICT
+from ragstone.policies import STRICT, PolicyName
+from ragstone.questions import BATCH
 from ragstone.values import FrozenMap
 
 DEFAULT_API = "http://localhost:8000"
 
 
-class Plan(BaseModel):
+class JudgePlan(BaseModel):
+    """Who judges, and how it is asked.
+
+    Attributes:
+        judge: `offline`, or `provider:model`; several with commas are a panel.
+        votes: how often each judge is asked; the majority decides.
+        base_url: where the model is served, if not at its provider's usual place.
+        embedding_model: `provider:model` for questions of likeness.
+        temperature: None leaves it to the provider.
+        max_tokens: the most that one reply may take.
+        context_window: tokens that one prompt may have; longer contexts are read in windows.
+        strict_json: read nothing but JSON.
+        prompts: kind of question -> a file with a prompt of one's own.
+        cache: whether replies are kept in, and read from, the reply cache.
+        rpm, tpm: calls and tokens a minute.
+        max_calls, max_cost: calls and US dollars after which the run ends.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    judge: str = "offline"
+    votes: Annotated[int, Field(ge=1, le=99)] = 1
+    base_url: str | None = None
+    embedding_model: str | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0
+    max_tokens: Annotated[int, Field(ge=16)] = 4096
+    context_window: Annotated[int, Field(ge=1000)] = 100_000
+    strict_json: bool = False
+    prompts: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
+    cache: bool = True
+    rpm: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    tpm: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    max_calls: Annotated[int, Field(ge=0)] | None = None
+    max_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+
+
+class ClaimPlan(BaseModel):
+    """What fills the parameters of claim metrics that a metric's name does not say.
+
+    Attributes:
+        policy: how verdicts become a number.
+        verify: all claims in one call (`batch`), one a call (`each`), or all against the facts
+            that were extracted from the contexts first (`truths`).
+        claims: from the judge (`llm`), the response's sentences, or those where the judge fails
+            (`hybrid`).
+        batch_size: claims in one call.
+        truths_limit: facts extracted from one context; None is all.
+        include_reason: have the verdicts summed up in words; one call more.
+        partial: let the judge say PARTIALLY_SUPPORTED.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    policy: PolicyName = STRICT.name
+    verify: Literal["batch", "each", "truths"] = "batch"
+    claims: Literal["llm", "sentences", "hybrid"] = "llm"
+    batch_size: Annotated[int, Field(ge=1)] = BATCH
+    truths_limit: Annotated[int, Field(ge=1)] | None = None
+    include_reason: bool = False
+    partial: bool = False
+
+
+class Plan(JudgePlan, ClaimPlan):
     """Everything a run was asked to do; all of it has a default.
 
     Attributes:
         metrics: metric and group names, as `metrics.select` reads them.
         k: what fills a metric's `@k` that is not said; also the least a target is asked for.
         threshold: minimum retrieval similarity, sent to the target; not a pass mark.
-        policy: the policy of claim metrics that name none.
-        judge: the judge's name.
         target: URL, YAML file or `module:function`; asked for every row.
         fallback_target: asked only where no row holds what a metric needs.
         limit: only the first rows.
         columns: our field -> the file's column name, where the names differ.
         sheet: the workbook's sheet; the first by default.
-        concurrency: rows in work at once.
-        timeout: seconds that one call may take.
+        concurrency: rows in work, and calls under way, at once.
+        timeout: seconds that one try of a call may take.
         retries: further tries after a failed connection, a 429 or a 5xx.
         delay: seconds between the starts of two calls to the target.
         gates: pass marks.
@@ -42,19 +103,22 @@ class Plan(BaseModel):
     metrics: tuple[str, ...] = ("all",)
     k: Annotated[int, Field(ge=1)] = 5
     threshold: Annotated[float, Field(allow_inf_nan=False)] = 0.0
-    policy: str = STRICT.name
-    judge: str = "offline"
     target: str | None = None
     fallback_target: str | None = None
     limit: Annotated[int, Field(ge=1)] | None = None
     columns: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
     sheet: str | None = None
     concurrency: Annotated[int, Field(ge=1, le=1000)] = 8
-    timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 30.0
-    retries: Annotated[int, Field(ge=0, le=20)] = 3
+    timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0
+    retries: Annotated[int, Field(ge=0, le=20)] = 5
     delay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     gates: tuple[Gate, ...] = ()
     max_failed: Annotated[float, Field(ge=0, le=1)] = 0.1
+
+    @property
+    def parameters(self) -> Mapping[str, str | int | float | None]:
+        """What fills those parameters of a metric that its name does not say."""
+        return {"k": self.k} | {name: getattr(self, name) for name in ClaimPlan.model_fields}
 
     @classmethod
     def of(cls, fields: Mapping[str, object]) -> "Plan":
@@ -67,6 +131,14 @@ class Plan(BaseModel):
             return cls.model_validate(fields)
         except ValidationError as error:
             raise UsageError(faults(error)) from error
+
+
+NUMBERS_OR_NONE = frozenset(
+    name
+    for name, field in Plan.model_fields.items()
+    if type(None) in get_args(field.annotation) and str not in get_args(field.annotation)
+)
+"""Fields with a number that may be left out, which text says as `none`."""
 
 
 class Source(BaseModel):

@@ -1,40 +1,182 @@
-"""Policy: the rule that turns verdicts into a number. Applied to the ledger, asked of nobody."""
+"""Policy: the rule that turns verdicts into a number. Applied to the ledger, asked of nobody.
+
+Each document that rules on faithfulness is one policy, as data; a preset joins a policy with the
+way of asking that its document describes.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from ragstone.claims import Label
-from ragstone.errors import UnknownName
+from ragstone.errors import Cause, UnknownName
+from ragstone.scores import State
+
+CLOSE = 1e-9
+"""A score that misses its mark by less has reached it: sums of fractions are not exact."""
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What a score is in one situation; `passes` is False where it never reaches a mark."""
+
+    state: State
+    value: float | None = None
+    flagged: bool = False
+    passes: bool = True
+
+    def __str__(self) -> str:
+        said = self.state.value if self.value is None else f"{self.value:.1f}"
+        return said + (", flagged" if self.flagged else "")
+
+
+UNDEFINED = Ruling(State.UNDEFINED)
+FAILED = Ruling(State.FAILED)
+ONE = Ruling(State.SCORED, 1.0)
+NEVER = Ruling(State.SCORED, 0.0, passes=False)
+"""0.0 that passes no mark, not even one of 0."""
+ZERO_FLAGGED = Ruling(State.SCORED, 0.0, flagged=True)
+HALF_FLAGGED = Ruling(State.SCORED, 0.5, flagged=True)
+
+
+@dataclass(frozen=True)
+class Miscount:
+    """What fewer or more verdicts than claims come to: their mean weight, flagged.
+
+    `cut` leaves out those past the number of claims; `nothing` is for no verdict at all.
+    """
+
+    nothing: Ruling
+    cut: bool = False
 
 
 @dataclass(frozen=True)
 class Policy:
-    """How much each label weighs; the score is the mean weight of a response's verdicts."""
+    """How verdicts become a number, and what happens where there are none.
+
+    Attributes:
+        source: whose rule it is.
+        weights: what each label counts; the score is the mean weight of a response's verdicts.
+        mark: what a score has to reach to pass; None is no mark.
+        empty_response: the response is "".
+        no_claims: the response is not empty and claims nothing.
+        no_contexts: there are claims and the contexts are an empty list; None verifies nothing
+            and calls every claim NOT_ENOUGH_INFO.
+        refused: the judge refused.
+        unanswered: unreachable, timed out, rate limited, truncated or over budget.
+        unreadable: nothing could be read, after the re-ask.
+        miscounted: fewer or more verdicts than claims, after the re-ask; None fails.
+        misread: the label that an unreadable one stands for, flagged; None fails.
+    """
 
     name: str
+    source: str
     weights: Mapping[Label, float]
+    mark: float | None = None
+    empty_response: Ruling = UNDEFINED
+    no_claims: Ruling = UNDEFINED
+    no_contexts: Ruling | None = None
+    refused: Ruling = FAILED
+    unanswered: Ruling = FAILED
+    unreadable: Ruling = FAILED
+    miscounted: Miscount | None = None
+    misread: Label | None = None
+
+    @property
+    def low(self) -> float:
+        """The least that a score can be."""
+        return min(0.0, *self.weights.values())
 
     def number(self, labels: Sequence[Label]) -> float:
         """Return the mean weight; `labels` holds at least one."""
         return math.fsum(self.weights[label] for label in labels) / len(labels)
 
+    def without_reply(self, cause: Cause) -> Ruling:
+        """Return what a sample comes to whose question was not answered."""
+        rulings = {Cause.REFUSAL: self.refused, Cause.MALFORMED: self.unreadable}
+        return rulings.get(cause, self.unanswered)
 
-STRICT = Policy(
-    "strict",
-    MappingProxyType(
+
+def _weights(
+    supported: float, partly: float, contradicted: float, unknown: float
+) -> Mapping[Label, float]:
+    return MappingProxyType(
         {
-            Label.SUPPORTED: 1.0,
-            Label.PARTIALLY_SUPPORTED: 0.0,
-            Label.CONTRADICTED: 0.0,
-            Label.NOT_ENOUGH_INFO: 0.0,
+            Label.SUPPORTED: supported,
+            Label.PARTIALLY_SUPPORTED: partly,
+            Label.CONTRADICTED: contradicted,
+            Label.NOT_ENOUGH_INFO: unknown,
         }
-    ),
-)
+    )
+
+
+STRICT = Policy("strict", "ragstone's own rule", _weights(1, 0, 0, 0))
 """Only what the contexts support counts; what cannot be said is not a number. The default."""
 
-POLICIES: Mapping[str, Policy] = MappingProxyType({STRICT.name: STRICT})
+_ALL = (
+    STRICT,
+    replace(
+        STRICT,
+        name="weighted",
+        source="RagaliQ's plan for weighted scores; the range is -1 to 1",
+        weights=_weights(1, 0.5, -1, 0),
+    ),
+    replace(
+        STRICT,
+        name="ragas",
+        source="RAGAS: supported / returned, NaN where nothing came",
+        miscounted=Miscount(nothing=UNDEFINED),
+    ),
+    Policy(
+        "deepeval",
+        "DeepEval and DeepEvalEx: what is not contradicted is faithful",
+        _weights(1, 1, 0, 1),
+        mark=0.5,
+        no_claims=ONE,
+        no_contexts=UNDEFINED,
+        miscounted=Miscount(nothing=FAILED),
+        misread=Label.NOT_ENOUGH_INFO,
+    ),
+    Policy(
+        "ragaliq",
+        "RagaliQ's FaithfulnessEvaluator: no claims are vacuously faithful",
+        _weights(1, 0, 0, 0),
+        mark=0.7,
+        empty_response=ONE,
+        no_claims=ONE,
+    ),
+    Policy(
+        "promptfoo-plan",
+        "the plans for RAGAS in promptfoo: every failure is a number",
+        _weights(1, 0, 0, 0),
+        mark=0.5,
+        empty_response=NEVER,
+        no_claims=NEVER,
+        refused=ZERO_FLAGGED,
+        unanswered=HALF_FLAGGED,
+        unreadable=HALF_FLAGGED,
+        miscounted=Miscount(nothing=HALF_FLAGGED, cut=True),
+        misread=Label.NOT_ENOUGH_INFO,
+    ),
+)
+
+POLICIES: Mapping[str, Policy] = MappingProxyType({policy.name: policy for policy in _ALL})
+
+PRESETS: Mapping[str, Mapping[str, str | int | bool]] = MappingProxyType(
+    {
+        "ragas": MappingProxyType({"policy": "ragas"}),
+        "deepeval": MappingProxyType(
+            {"policy": "deepeval", "verify": "truths", "include_reason": True}
+        ),
+        "ragaliq": MappingProxyType({"policy": "ragaliq", "verify": "each"}),
+        "promptfoo-plan": MappingProxyType({"policy": "promptfoo-plan", "batch_size": 5}),
+    }
+)
+"""Preset -> the settings it stands for: a policy, and the way of asking of its document."""
 
 
 def get_policy(name: str) -> Policy:
@@ -47,3 +189,19 @@ def get_policy(name: str) -> Policy:
         return POLICIES[name]
     except KeyError:
         raise UnknownName("policy", name, POLICIES) from None
+
+
+def preset(name: str) -> Mapping[str, str | int | bool]:
+    """Return the settings that a preset stands for.
+
+    Raises:
+        UnknownName: there is none of that name.
+    """
+    try:
+        return PRESETS[name]
+    except KeyError:
+        raise UnknownName("preset", name, PRESETS) from None
+
+
+PolicyName = Annotated[str, AfterValidator(lambda name: get_policy(name).name)]
+"""The name of a policy that there is."""

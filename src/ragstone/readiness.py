@@ -73,7 +73,7 @@ def _source(need: str, gives: frozenset[str]) -> str:
 
 
 def _obstacle(metric: Metric, judge: Judge, met: frozenset[str]) -> str | None:
-    if strange := [kind for kind in metric.asks if not judge.takes(kind)]:
+    if strange := [kind for kind in metric.question_kinds if not judge.takes(kind)]:
         return f"the judge {judge.name} does not answer {', '.join(strange)}"
     if missing := [need for need in metric.needs if need not in met]:
         ask = ", and no target gives it" if set(missing) <= set(FIELDS) else ""
@@ -87,9 +87,7 @@ def check_asked(plan: Plan, metrics: Sequence[Metric], not_run: Mapping[str, str
     Raises:
         UsageError: it is one.
     """
-    by_name = {
-        str(get(name, k=plan.k, policy=plan.policy)) for name in plan.metrics if name not in GROUPS
-    }
+    by_name = {str(get(name, **plan.parameters)) for name in plan.metrics if name not in GROUPS}
     refused = {name: why for name, why in not_run.items() if name in by_name or not metrics}
     if refused or not metrics:
         reasons = "; ".join(f"{name}: {why}" for name, why in refused.items())
@@ -106,16 +104,17 @@ def gates_of(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:
     known = {str(metric): metric for metric in metrics}
     gates: list[Gate] = []
     for gate in plan.gates:
-        name = str(get(gate.metric, k=plan.k, policy=plan.policy))
+        name = str(get(gate.metric, **plan.parameters))
         said = f"the gate {gate.metric} {gate.op} {gate.mark:g}"
         if name not in known:
             raise UsageError(
                 f"{said} is on a metric that is not run; these are: {', '.join(known)}"
             )
         metric = known[name]
-        if not metric.low <= gate.mark <= metric.high:
+        low, high = metric.range
+        if not low <= gate.mark <= high:
             raise UsageError(
-                f"{said}: {name} lies between {metric.low:g} and {metric.high:g}; "
+                f"{said}: {name} lies between {low:g} and {high:g}; "
                 f"80 per cent is written 0.8 or 80%"
             )
         if metric.higher_is_better != (gate.op == ">="):

@@ -3,15 +3,17 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from types import MappingProxyType
 
 from ragstone.gates import GateResult
 from ragstone.plan import Manifest
-from ragstone.questions import Failure, Usage
+from ragstone.questions import Exchange, Failure
 from ragstone.samples import Sample
 from ragstone.scores import NOTHING, Detail, MetricInfo, Score, Summary
 from ragstone.stats import quantile
+from ragstone.usage import Usage
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Row:
         index: its place in the data set, from 0.
         lacking: Sample field -> why the target did not give it; metrics that need it fail.
         calls: what the target was asked for this row.
+        exchanges: what the judge was asked about it, and what came back: the ledger.
         notes: what a reader of the numbers should know, such as duplicates in the ranking.
     """
 
@@ -39,8 +42,13 @@ class Row:
     lacking: Mapping[str, Failure] = field(default_factory=dict[str, Failure])
     calls: tuple[TargetCall, ...] = ()
     scores: Mapping[str, Score] = field(default_factory=dict[str, Score])
-    usage: Usage = field(default_factory=Usage)
+    exchanges: tuple[Exchange, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def usage(self) -> Usage:
+        """What the judge cost for this row."""
+        return reduce(add, (exchange.usage for exchange in self.exchanges), Usage())
 
     @property
     def latency_ms(self) -> float | None:
@@ -98,6 +106,7 @@ class Run:
         rows: in the data set's order.
         extras: metric name -> its own figures (see `Summary.extra`).
         partial: True if the run was stopped before every row was finished.
+        stopped: the budget that was spent, so that answers are missing; None if none was.
     """
 
     manifest: Manifest
@@ -105,6 +114,7 @@ class Run:
     rows: Sequence[Row]
     extras: Mapping[str, Detail] = field(default_factory=dict[str, Detail])
     partial: bool = False
+    stopped: str | None = None
 
     def __repr__(self) -> str:
         means = [
@@ -136,7 +146,13 @@ class Run:
 
     def usage(self) -> Usage:
         """Return what the judge's replies cost together."""
-        return sum((row.usage for row in self.rows), Usage())
+        return reduce(add, (row.usage for row in self.rows), Usage())
+
+    def judge_latency(self) -> dict[str, float | None]:
+        """Return how long the judge took to answer, in ms; what was cached is not counted."""
+        asked = (exchange for row in self.rows for exchange in row.exchanges)
+        times = [exchange.latency_ms for exchange in asked if exchange.usage.calls]
+        return {"p50_ms": quantile(times, 0.5), "p95_ms": quantile(times, 0.95)}
 
     def to_dict(self) -> dict[str, object]:
         """Return the summary as plain data, in the stable shape of `--json`."""
@@ -152,6 +168,7 @@ class Run:
             "policy": manifest.plan.policy,
             "options": manifest.options,
             "partial": self.partial,
+            "stopped": self.stopped,
             "metrics": {
                 name: summary.model_dump(mode="json") for name, summary in self.summary().items()
             },
@@ -159,7 +176,7 @@ class Run:
             "gates": [gate.model_dump(mode="json") for gate in self.gates()],
             "target_health": health
             and vars(health) | {"asked": dict(health.asked), "failed": dict(health.failed)},
-            "usage": vars(self.usage()) | {"cost_usd": None},
+            "usage": vars(self.usage()) | self.judge_latency(),
         }
 
 

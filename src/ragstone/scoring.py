@@ -1,19 +1,20 @@
 """Scoring: rows, metrics and a judge -> rows with scores."""
 
-import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
 from ragstone.errors import CallError
 from ragstone.judges.base import Judge
-from ragstone.metrics.base import Metric, RankingMetric
+from ragstone.judges.replay import ReplayJudge
+from ragstone.metrics.base import Metric
+from ragstone.metrics.ranking_metric import RankingMetric
 from ragstone.questions import Failure
 from ragstone.rankings import Rankings
 from ragstone.run import Row
 from ragstone.scores import Score
-from ragstone.transcript import Transcript
-from ragstone.workers import working
+from ragstone.transcript import Asking, Transcript
+from ragstone.workers import together, working
 
 
 def scoring(
@@ -76,30 +77,43 @@ def _column(metric: RankingMetric, rows: Sequence[Row], rankings: Rankings) -> l
         raise
 
 
+async def rescored(row: Row, metrics: Sequence[Metric]) -> Row:
+    """Score a row again from its exchanges, which stay; nobody is asked anything.
+
+    Raises:
+        QuestionNotSupported: a metric asks what was not asked then.
+    """
+    again = await _judged(row, metrics, ReplayJudge(row.exchanges))
+    return replace(again, exchanges=row.exchanges)
+
+
 async def _judged(row: Row, metrics: Sequence[Metric], judge: Judge) -> Row:
-    transcript = Transcript(judge)
-    tasks = [asyncio.create_task(_score(metric, row, transcript)) for metric in metrics]
+    transcript = Transcript(judge, row.sample.tags)
     try:
-        scores = await asyncio.gather(*tasks)
+        scores = await together(_score(metric, row, transcript) for metric in metrics)
     finally:
-        for task in tasks:  # after one has crashed, the others must not go on asking
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
         await transcript.close()
     named = zip(map(str, metrics), scores, strict=True)
-    return replace(row, scores={**row.scores, **dict(named)}, usage=transcript.usage)
+    scored = {**row.scores, **dict(named)}
+    return replace(row, scores=scored, exchanges=transcript.exchanges)
 
 
 async def _score(metric: Metric, row: Row, transcript: Transcript) -> Score:
     if score := _unready(metric, row):
         return score
+    asking = Asking(transcript)
     try:
-        return await metric.score(row.sample, transcript.ask)
+        score = await metric.score(row.sample, asking)
     except CallError as error:
         return Score.failed(error.cause, str(error))
     except Exception as error:
         error.add_note(f"while scoring sample {row.sample.id} with {metric}")
         raise
+    if not asking.notes:
+        return score
+    own = score.detail.get("note")
+    note = "; ".join([*([str(own)] if own else []), *asking.notes])
+    return score.model_copy(update={"detail": {**score.detail, "note": note}})
 
 
 def _unready(metric: Metric, row: Row) -> Score | None:

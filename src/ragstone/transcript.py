@@ -1,53 +1,69 @@
 """Transcript: the exchanges about one sample. Each question is asked once, however many ask it."""
 
 import asyncio
-from time import perf_counter
+from collections.abc import Mapping
+from functools import reduce
+from operator import add
+from time import perf_counter, time
+from types import MappingProxyType
 from typing import TypeVar, cast
 
-from ragstone.errors import CallError, JudgeError
+from ragstone.errors import CallError
 from ragstone.judges.base import Judge
-from ragstone.questions import Exchange, Failure, Question, Reply, Usage
+from ragstone.questions import Exchange, Failure, Question, Reply, Unanswered
+from ragstone.usage import Usage
 
 T = TypeVar("T")
+NO_TAGS: Mapping[str, object] = MappingProxyType({})
 
 
 class Transcript:
-    """Asks one judge about one sample, and keeps what came back in the order it was asked."""
+    """Asks one judge about one sample, and keeps what came back in the order it was asked.
 
-    def __init__(self, judge: Judge) -> None:
+    `tags` are the sample's; the judge sees those that its prompts name.
+    """
+
+    def __init__(self, judge: Judge, tags: Mapping[str, object] = NO_TAGS) -> None:
         self._judge = judge
+        self._tags = tuple((name, _said(tags.get(name))) for name in sorted(judge.tags))
         self._asked: dict[str, asyncio.Task[Exchange]] = {}
 
     async def ask(self, question: Question[T]) -> T:
         """Return the answer; an equal question, asked or under way, is not asked again.
 
         Raises:
-            JudgeError: the judge did not answer.
+            Unanswered: the judge did not answer.
             QuestionNotSupported: the judge does not take that kind of question.
         """
+        exchange = await self.exchange(question)
+        if exchange.reply is None:
+            assert exchange.failure is not None
+            raise Unanswered(exchange.failure)
+        return cast("T", exchange.reply.value)
+
+    async def exchange(self, question: Question[T]) -> Exchange:
+        """Return what asking it gave, a failure included."""
         key = question.key
         if key not in self._asked:
             self._asked[key] = asyncio.create_task(self._exchange(key, question))
-        exchange = await asyncio.shield(self._asked[key])
-        if exchange.reply is None:
-            assert exchange.failure is not None
-            raise JudgeError(exchange.failure.cause, exchange.failure.message)
-        return cast("T", exchange.reply.value)
+        return await asyncio.shield(self._asked[key])
 
     async def _exchange(self, key: str, question: Question[T]) -> Exchange:
-        start = perf_counter()
+        started_at, start = time(), perf_counter()
         reply: Reply[T] | None = None
         failure: Failure | None = None
+        asked = question.varied(tags=self._tags) if self._tags else question
         try:
-            reply = await self._judge.answer(question)
+            reply = await self._judge.answer(asked)
         except CallError as error:
-            failure = Failure(error.cause, str(error))
+            failure = Failure.of(error)
         return Exchange(
             key=key,
             kind=question.kind,
             reply=reply,
             failure=failure,
             latency_ms=(perf_counter() - start) * 1000,
+            started_at=started_at,
         )
 
     async def close(self) -> None:
@@ -64,6 +80,24 @@ class Transcript:
 
     @property
     def usage(self) -> Usage:
-        """What the replies cost together."""
-        replies = [exchange.reply for exchange in self.exchanges if exchange.reply]
-        return sum((reply.usage for reply in replies), Usage())
+        """What it all cost together, answered or not."""
+        return reduce(add, (exchange.usage for exchange in self.exchanges), Usage())
+
+
+class Asking:
+    """One metric's way to ask a transcript; remembers what is to be noted about the answers."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        self._transcript = transcript
+        self.notes: dict[str, None] = {}
+
+    async def __call__(self, question: Question[T]) -> T:
+        """Return the answer, as Transcript.ask does."""
+        answer = await self._transcript.ask(question)
+        reply = (await self._transcript.exchange(question)).reply
+        self.notes |= dict.fromkeys(reply.notes if reply else ())
+        return answer
+
+
+def _said(value: object) -> str:
+    return "" if value is None else str(value)

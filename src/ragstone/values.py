@@ -23,6 +23,9 @@ def _whole(name: K) -> K:
     return type(name)(name.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
+Span = tuple[int, int]
+"""Character offsets (start, end) in a text; the end is exclusive."""
+
 FrozenMap = Annotated[Mapping[K, V], AfterValidator(_frozen), PlainSerializer(dict)]
 """A mapping that is copied and wrapped read-only as it is validated.
 

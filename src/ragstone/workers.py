@@ -7,6 +7,7 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
+    Coroutine,
     Iterable,
 )
 from concurrent.futures import Future
@@ -85,6 +86,17 @@ async def working(
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         await source.aclose()
+
+
+async def together(calls: Iterable[Coroutine[object, object, A]]) -> list[A]:
+    """Await all at once, results in order; when one raises, the others are cancelled and ended."""
+    tasks = [asyncio.create_task(call) for call in calls]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _finished(under_way: Awaitable[B]) -> B:

@@ -29,9 +29,11 @@ Command = Callable[..., Said]
 def ragstone(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> Command:
-    """Run `ragstone ARGS` in an empty folder."""
+    """Run `ragstone ARGS` in an empty folder, with no key or setting of this machine."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
+    for name in ("RAGSTONE_JUDGE", "LOG_LEVEL", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
 
     def run(*arguments: str) -> Said:
         monkeypatch.setattr("sys.argv", ["ragstone", *arguments])

@@ -1,27 +1,52 @@
 """The code in the README and the docs runs, against the demo where it names an API."""
 
+import json
 import re
+import runpy
+import shlex
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
 
+from ragstone.cli import COMMANDS
+from ragstone.cli import ragstone as group
+from ragstone.cli.arguments import completed
+from ragstone.cli.policies import SITUATIONS
 from ragstone.demo.dataset import DATASET
 from ragstone.metrics import registry
+from ragstone.policies import POLICIES
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "docs/metrics.md", "docs/judge.md", "docs/coming-from.md")
-BLOCKS = [
-    pytest.param(block, id=f"{page}-{number}")
-    for page in PAGES
-    for number, block in enumerate(
-        re.findall(
-            r"^```python\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.DOTALL | re.MULTILINE
-        )
-    )
+PAGES = {page.name: page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
+TEXTS = {name: page.read_text(encoding="utf-8") for name, page in PAGES.items()}
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    """Return the blocks of a language with the names of their pages."""
+    pattern = re.compile(rf"^```{language}\n(.*?)^```", re.DOTALL | re.MULTILINE)
+    return [(name, block) for name, text in TEXTS.items() for block in pattern.findall(text)]
+
+
+CODE = [pytest.param(block, id=f"{page}-{n}") for n, (page, block) in enumerate(blocks("python"))]
+LINES = [
+    pytest.param(shlex.split(line, comments=True)[1:], id=f"{page}: {line[:60]}")
+    for page, block in blocks("sh")
+    for line in block.splitlines()
+    if line.startswith("ragstone ")
 ]
+JUDGED = [line for line in LINES if {"--model", "--judge"} & set(line.values[0])]
+ANSWERS = {
+    "query": "How fast does it charge?",
+    "response": "It charges to 50 percent in 22 minutes. The battery has 5000 mAh.",
+    "contexts": ["The phone charges to 50 percent in 22 minutes."],
+    "department": "sales",
+}
 
 
-@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("block", CODE)
 def test_code_runs(
     block: str, demo_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -30,3 +55,40 @@ def test_code_runs(
     code = block.replace("http://localhost:8000", demo_url)
     code = code.replace("path/to/test_data.xlsx", str(DATASET))
     exec(compile(code, "page", "exec"), {"__name__": "page"})
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem
+)
+def test_examples_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_metrics", dict(registry._metrics))
+    runpy.run_path(str(path), run_name="__main__")
+
+
+@pytest.mark.parametrize("words", LINES)
+def test_every_command_of_a_page_is_one(words: list[str]) -> None:
+    arguments = completed(words, COMMANDS)
+    command = group.get_command(click.Context(group), arguments[0])
+    assert command is not None
+    command.make_context(arguments[0], arguments[1:])
+
+
+@pytest.mark.parametrize("words", JUDGED)
+def test_every_command_with_a_judge_can_be_told_what_it_takes(
+    words: list[str], ragstone: Callable[..., Any]
+) -> None:
+    Path("answers.jsonl").write_text(json.dumps(ANSWERS), encoding="utf-8")
+    [prompt] = [block for _, block in blocks("markdown")]
+    Path("my_verify.md").write_text(prompt, encoding="utf-8")
+    said = ragstone(*words, "--dry-run")
+    assert said.code == 0, said.err
+    assert "Nobody was asked" in said.out
+
+
+def test_the_table_of_policies_on_its_page_is_the_one_that_is_printed() -> None:
+    rows = [
+        ["situation", *(f"`{name}`" for name in POLICIES)],
+        *([said, *map(ruling, POLICIES.values())] for said, ruling in SITUATIONS.items()),
+    ]
+    for row in rows:
+        assert f"| {' | '.join(row)} |\n" in TEXTS["policies.md"]

@@ -126,11 +126,15 @@ def test_a_gate_with_nothing_scored_is_3(ragstone: Command, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-m", "faithfulness", "--model", "gpt-4o"], "this version has no LLM judge yet"),
-        (["-m", "faithfulness", "--judge", "openai:gpt-4o"], "this version has no LLM judge yet"),
+        (["-m", "faithfulness", "--model", "gpt-4o"], "openai:gpt-4o needs a key"),
+        (["-m", "faithfulness", "--judge", "openai:gpt-4o"], "OPENAI_API_KEY"),
+        (["--judge", "openai:gpt-4o", "--model", "gpt-4o-mini"], "say two things"),
+        (["--preset", "deepval"], "did you mean 'deepeval'?"),
+        (["--verify", "some"], "is not one of 'batch', 'each', 'truths'"),
+        (["--prompt", "my.md"], "write KIND=FILE"),
+        (["--config", "mine.yaml"], "mine.yaml cannot be read"),
         (["-m", "response_relevancy"], "needs an LLM judge"),
         (["-m", "context_precision"], "needs an LLM judge"),
-        (["-m", "faithfulness", "--embedding-model", "e"], "embeddings"),
         (["-m", "recal"], "did you mean 'recall'?"),
         (["-m", "hit", "--policy", "strickt"], "did you mean 'strict'?"),
         (["-m", "hit@0"], "greater than or equal to 1"),
@@ -221,6 +225,18 @@ def test_too_many_failures_are_3(ragstone: Command, answers: str, tmp_path: Path
     arguments = ("run", answers, "--target", "half.py:answer", "-m", "faithfulness", "--no-export")
     assert ragstone(*arguments).code == 3
     assert ragstone(*arguments, "--max-failed", "100%").code == 0
+
+
+@pytest.mark.parametrize("policy", ["strict", "promptfoo-plan"])
+def test_a_spent_budget_is_3_whatever_the_policy(
+    ragstone: Command, answers: str, unused_tcp_port: int, policy: str
+) -> None:
+    said = ragstone(
+        "run", answers, "-m", "faithfulness", "--policy", policy, "--max-failed", "100%",
+        "--model", "m", "--base-url", f"http://127.0.0.1:{unused_tcp_port}/v1", "--max-calls", "0",
+        "--no-export",
+    )  # fmt: skip
+    assert said.code == 3, said.err
 
 
 def test_no_api_says_what_to_do(ragstone: Command, unused_tcp_port: int, tmp_path: Path) -> None:

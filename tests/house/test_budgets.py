@@ -5,15 +5,11 @@ from pathlib import Path
 
 import pytest
 
-FILE, FUNCTION, METRIC, CORE = 250, 40, 40, 1000
+FILE, FUNCTION, METRIC, CORE = 250, 40, 40, 1600
 CORE_FILES = (
-    "samples", "claims", "questions", "scores", "policies",
-    "metrics/base", "judges/base", "transcript", "scoring",
+    "samples", "claims", "usage", "questions", "scores", "policies", "metrics/base",
+    "metrics/claim_metric", "metrics/rulings", "judges/base", "transcript", "scoring",
 )  # fmt: skip
-LONG_FUNCTIONS = {
-    "cli/run.py:command": "the options are its decorators: a line of help each",
-}
-"""What is longer than its budget, and why that is right."""
 
 
 def test_no_file_is_long(source_files: list[Path]) -> None:
@@ -30,13 +26,13 @@ def test_no_function_is_long(source_files: list[Path], root: Path) -> None:
                 name = f"{path.relative_to(root / 'src/ragstone').as_posix()}:{node.name}"
                 if (node.end_lineno or start) - start + 1 > FUNCTION:
                     long[name] = (node.end_lineno or start) - start + 1
-    assert long.keys() == LONG_FUNCTIONS.keys(), long
+    assert not long
 
 
 def test_a_metric_is_a_small_file(root: Path) -> None:
-    families = {"__init__.py", "base.py", "registry.py"}
+    families = {"__init__", "base", "registry", "ranking_metric", "claim_metric", "rulings"}
     for path in (root / "src/ragstone/metrics").glob("*.py"):
-        if path.name not in families:
+        if path.stem not in families:
             assert lines(path) <= METRIC, path
 
 

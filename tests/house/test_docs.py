@@ -4,12 +4,13 @@ import importlib.util
 import re
 from pathlib import Path
 
+import click
 import pytest
 
 from ragstone.cli import COMMANDS
 from ragstone.cli.arguments import METRIC
 from ragstone.cli.run import command as run_command
-from ragstone.gates import share
+from ragstone.config import KEYS, read_config
 from ragstone.metrics import GROUPS, catalogue
 from ragstone.plan import Plan
 from ragstone.policies import POLICIES
@@ -48,17 +49,6 @@ def test_the_page_of_the_command_line_is_what_the_commands_say(
     )
 
 
-def test_the_command_line_and_python_have_the_same_defaults() -> None:
-    spelled = {"max_retries": "retries", "json_": "json"}
-    plan = Plan()
-    options = {option.name: option for option in run_command.params}
-    for name, option in options.items():
-        field = spelled.get(name or "", name)
-        if field in ("k", "threshold", "policy", "concurrency", "timeout", "retries", "delay"):
-            assert option.default == getattr(plan, field), name
-    assert share(str(options["max_failed"].default)) == plan.max_failed
-
-
 def test_a_metrics_name_is_one_on_the_command_line_too() -> None:
     others = ("hit@10", "precision@5,denominator=retrieved", "faithfulness:strict")
     for name in (*catalogue(), *others):
@@ -80,11 +70,26 @@ def test_every_name_is_in_the_docs(name: str) -> None:
     assert f"`{name}" in everything() or f"ragstone {name}" in everything()
 
 
-def test_every_setting_is_said_by_the_command_line() -> None:
-    spelled = {
-        "metrics": "metric", "target": "target", "fallback_target": "api-url", "columns": "map",
-        "retries": "max-retries", "gates": "fail-under",
-    }  # fmt: skip
+def test_every_option_is_on_the_page_of_the_command_line() -> None:
     page = (ROOT / "docs/cli.md").read_text(encoding="utf-8")
-    for setting in Plan.model_fields:
-        assert f"--{spelled.get(setting, setting.replace('_', '-'))}" in page
+    for option in run_command.params:
+        if isinstance(option, click.Option):
+            assert all(flag in page for flag in (*option.opts, *option.secondary_opts))
+
+
+def test_every_key_of_the_config_is_on_its_page() -> None:
+    page = (ROOT / "docs/config.md").read_text(encoding="utf-8")
+    for key in KEYS:
+        assert f"`{key}`" in page, key
+
+
+def test_the_config_of_the_page_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs/config.md").read_text(encoding="utf-8")
+    examples = re.findall(r"^```yaml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    for name in re.findall(r"\$\{(\w+)\}", "".join(examples)):
+        monkeypatch.setenv(name, "localhost")
+    for number, example in enumerate(examples):
+        path = tmp_path / f"{number}.yaml"
+        path.write_text(example, encoding="utf-8")
+        assert read_config(path).plan() != Plan()
+    assert examples

@@ -31,7 +31,7 @@ def test_the_floors_are_exhaustive(contracts: list[dict[str, object]]) -> None:
 def test_every_metric_is_held_apart_from_the_others(
     contracts: list[dict[str, object]], root: Path
 ) -> None:
-    rooms = {"__init__", "base", "registry", "planned"}
+    rooms = {"__init__", "base", "ranking_metric", "claim_metric", "rulings", "registry", "planned"}
     files = {p.stem for p in (root / "src/ragstone/metrics").glob("*.py")} - rooms
     apart = next(c for c in contracts if c["name"] == "metrics never import one another")
     assert apart["modules"] == [f"ragstone.metrics.{name}" for name in apart_order(apart, files)]
@@ -58,7 +58,8 @@ def test_our_own_imports_are_deferred_only_where_the_design_says(
             )
             if ours or named:
                 late.add(path.relative_to(root / "src/ragstone").as_posix())
-    assert late == {*DEFERRED, "modules.py"}  # modules.py imports what the user names, not ours
+    named_by_users = {"modules.py", "judges/models/extras.py"}  # plug-ins and providers, not ours
+    assert late == {*DEFERRED, *named_by_users}
 
 
 def test_nothing_inside_imports_the_face(source_files: list[Path]) -> None:

@@ -3,12 +3,12 @@ from typing import Any
 import pytest
 
 from ragstone.claims import Claim, Label
-from ragstone.errors import Cause, JudgeError, UnknownName
+from ragstone.errors import Cause, UnknownName
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import Faithfulness
 from ragstone.questions import ExtractClaims, Failure, VerifyClaims
 from ragstone.samples import Context, Sample
-from ragstone.scores import Score
+from ragstone.scores import Score, State
 from ragstone.transcript import Transcript
 
 # "It lasts 20 hours, charges in 75 minutes, is blue and costs 9 EUR." makes four claims:
@@ -111,8 +111,9 @@ async def test_claims_are_held_against_the_contexts_not_the_ranking() -> None:
 async def test_a_judge_that_does_not_answer_is_no_number(kind: str) -> None:
     judge = judge_of(LABELS)
     answers = {**judge.answers, kind: Failure(Cause.REFUSAL, "no")}
-    with pytest.raises(JudgeError, match="no"):
-        await score(ScriptedJudge(answers))
+    said = await score(ScriptedJudge(answers))
+    assert (said.state, said.value, said.cause) == (State.FAILED, None, Cause.REFUSAL)
+    assert said.reason == "no"
 
 
 async def test_spans_and_reasons_are_kept() -> None:

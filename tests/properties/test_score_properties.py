@@ -87,7 +87,7 @@ def test_a_policys_number_lies_between_its_weights(labels: list[Label], name: st
 
 @given(st.lists(st.sampled_from(Label), min_size=1))
 def test_equal_weights_are_the_number(labels: list[Label]) -> None:
-    assert Policy("flat", dict.fromkeys(Label, 0.25)).number(labels) == 0.25
+    assert Policy("flat", "nobody", dict.fromkeys(Label, 0.25)).number(labels) == 0.25
 
 
 @given(numbers, numbers)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from ragstone.claims import Label
 from ragstone.errors import Cause
 from ragstone.gates import Gate
-from ragstone.questions import Usage
+from ragstone.questions import Exchange, Reply, Usage
 from ragstone.reports.facts import (
     CAUSES,
     LABELS,
@@ -16,7 +16,7 @@ from ragstone.reports.facts import (
     why_undefined,
 )
 from ragstone.run import Row, Run
-from ragstone.scores import Score
+from ragstone.scores import Score, State
 
 MakeRun = Callable[..., Run]
 
@@ -65,9 +65,35 @@ def test_without_target_and_judge(make_run: MakeRun) -> None:
 
 
 def test_the_judges_calls_are_told(make_run: MakeRun) -> None:
-    rows = [replace(row, usage=Usage(calls=2, cached=1)) for row in make_run().rows]
-    judge = "Judge: offline: word overlap; no language model (8 calls, 4 from the cache)"
-    assert judge in told(make_run(rows))
+    usage = Usage(2, 1, 1, 3000, 400, 100, 50, cost_usd=0.25)
+    asked = Exchange("key", "extract_claims", Reply((), usage), None, latency_ms=40.0)
+    rows = [replace(row, exchanges=(asked,)) for row in make_run().rows]
+    (fact,) = [line for line in told(make_run(rows)) if line.startswith("Usage")]
+    assert fact == (
+        "Usage: 8 calls (4 of them again after a failure), 4 replies from the cache; 12,000 prompt "
+        "tokens (400 cached), 1,600 completion tokens (200 of them reasoning); about $1.00, by "
+        "list prices; answers took p50 40 ms, p95 40 ms"
+    )
+
+
+def test_a_cost_that_is_not_known_is_said_to_be(make_run: MakeRun) -> None:
+    usage = Usage(calls=1, prompt_tokens=10, completion_tokens=1, cost_usd=None)
+    asked = Exchange("key", "extract_claims", Reply((), usage), None, latency_ms=40.0)
+    rows = [replace(row, exchanges=(asked,)) for row in make_run().rows]
+    (fact,) = [line for line in told(make_run(rows)) if line.startswith("Usage")]
+    assert "no price is known" in fact
+
+
+def test_who_reached_the_mark_is_told(make_run: MakeRun) -> None:
+    score = Score(state=State.SCORED, value=0.8, mark=0.5, passed=True)
+    missed = Score(state=State.SCORED, value=0.2, mark=0.5, passed=False)
+    scores = [score, score, missed, Score.undefined("no claims")]
+    rows = [
+        replace(row, scores={"faithfulness": each})
+        for row, each in zip(make_run().rows, scores, strict=True)
+    ]
+    run = make_run(rows, names=("faithfulness",))
+    assert "Pass mark: faithfulness >= 0.5: reached by 2 of 3 scored (66.7%)" in told(run)
 
 
 def test_why_scores_are_missing(make_run: MakeRun) -> None:

@@ -5,6 +5,7 @@ from urllib.parse import parse_qs
 import pytest
 from aiohttp import web
 
+from ragstone.caller import Limits
 from ragstone.errors import Cause, TargetError, UsageError
 from ragstone.http import Connection
 from ragstone.samples import Context, Sample
@@ -25,7 +26,8 @@ ALL = frozenset(("response", "contexts", "ranking"))
 
 
 def target(description: ApiDescription, **settings: object) -> HttpTarget:
-    connection = Connection(**{"timeout": 5, "retries": 0, **settings})
+    limits = Limits(retries=settings.pop("retries", 0), delay=settings.pop("delay", 0.0))
+    connection = Connection(**{"timeout": 5, **settings}, limits=limits)
     return HttpTarget("rag", description, connection=connection, k=5, threshold=0.5)
 
 

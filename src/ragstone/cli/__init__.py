@@ -11,11 +11,13 @@ import click
 
 from ragstone.cli.arguments import completed
 from ragstone.cli.codes import BROKEN, INTERRUPTED, UNUSABLE
+from ragstone.cli.logs import logs
 from ragstone.errors import RagstoneError
 
 COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "run": ("ragstone.cli.run", "Evaluate a RAG system, or answers it gave before."),
+        "policies": ("ragstone.cli.policies", "Print what each policy makes of each situation."),
         "demo": ("ragstone.cli.demo", "Evaluate the demo RAG system: no key, nothing to start."),
         "demo-server": ("ragstone.cli.demo_server", "Serve the demo RAG system over HTTP."),
     }
@@ -57,6 +59,7 @@ def ragstone() -> None:
     ragstone demo                                    see it work, in a minute
     ragstone data.xlsx --api-url http://localhost:8000
     ragstone answers.jsonl -m faithfulness --fail-under faithfulness=0.8
+    ragstone answers.jsonl -m faithfulness --model gpt-4o-mini
     """
 
 
@@ -64,11 +67,12 @@ def main() -> None:
     """Run the command line and leave with its exit code.
 
     0 is fine, and `cli.codes` has the others. SIGTERM ends a run as Ctrl-C does: what was finished
-    is kept.
+    is kept. LOG_LEVEL=debug shows the judge's prompts and replies.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        code = ragstone.main(completed(sys.argv[1:], COMMANDS), standalone_mode=False)
+        with logs():
+            code = ragstone.main(completed(sys.argv[1:], COMMANDS), standalone_mode=False)
     except click.exceptions.Exit as done:
         code = done.exit_code
     except click.ClickException as error:

@@ -1,49 +1,48 @@
 """Given: what the command line of `run` said, and the plan, data and outputs that it means."""
 
-import re
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypedDict
+from typing import TypedDict, cast
 
 import click
 
 from ragstone.cli.outcome import Outputs
+from ragstone.cli.setting import NONE
+from ragstone.config import FILE, Config, metric_names, model_names, read_config
 from ragstone.demo.dataset import DATASET
 from ragstone.errors import UsageError
 from ragstone.gates import gate, share
-from ragstone.judges import get_judge
-from ragstone.plan import DEFAULT_API, Plan
+from ragstone.plan import DEFAULT_API, NUMBERS_OR_NONE, Plan
 
 
 class Given(TypedDict):
-    """What the command line said, by the names of its options."""
+    """What the command line said, by the names of its options.
+
+    Beside these stand the fields of the plan that mean what is typed, None if nothing was.
+    """
 
     data: str | None
     test_data: str | None
-    metric: tuple[str, ...]
-    k: int
-    threshold: float
-    api_url: str | None
-    target: str | None
-    limit: int | None
-    columns: tuple[str, ...]
-    sheet: str | None
-    verbose: bool
-    output: Path | None
-    no_export: bool
-    list_metrics: bool
-    plugin: tuple[str, ...]
+    config: Path | None
+    metrics: tuple[str, ...]
     judge: str | None
     model: str | None
     embedding_model: str | None
-    policy: str
-    concurrency: int
-    timeout: float
-    max_retries: int
-    delay: float
+    preset: str | None
+    target: str | None
+    api_url: str | None
+    columns: tuple[str, ...]
+    prompts: tuple[str, ...]
     fail_under: tuple[str, ...]
     fail_over: tuple[str, ...]
-    max_failed: str
+    max_failed: str | None
+    plugin: tuple[str, ...]
+    dry_run: bool
+    list_metrics: bool
+    verbose: bool
+    output: Path | None
+    no_export: bool
     json: Path | None
     rows: Path | None
 
@@ -59,66 +58,75 @@ def outputs_of(given: Given) -> Outputs:
     )
 
 
-def plan_of(given: Given) -> Plan:
-    """Return the plan.
+def config_of(given: Given) -> Config:
+    """Return what the config file says: the one that is named, else the one in this folder.
+
+    Raises:
+        UsageError: it cannot be read, or says something wrong.
+    """
+    if given["config"] is not None:
+        return read_config(given["config"])
+    if not FILE.is_file():
+        return Config()
+    config = read_config(FILE)
+    click.echo(f"Settings from {FILE}.", err=True)
+    return config
+
+
+def plan_of(given: Given, config: Config) -> Plan:
+    """Return the plan: options before RAGSTONE_JUDGE, before the config file, before the preset.
 
     Raises:
         UsageError: options contradict each other, or cannot be read.
     """
-    target = _one("--target", given["target"], "--api-url", given["api_url"])
-    as_said = ("k", "threshold", "policy", "limit", "sheet", "concurrency", "timeout", "delay")
-    return Plan.of(
-        {
-            **{name: given[name] for name in as_said},
-            "metrics": _metrics(given["metric"]) or ("all",),
-            "judge": _judge(given),
-            "target": target,
-            "fallback_target": DEFAULT_API if target is None else None,
-            "columns": _columns(given["columns"]),
-            "retries": given["max_retries"],
-            "gates": (
-                *(gate(text, ">=") for text in given["fail_under"]),
-                *(gate(text, "<=") for text in given["fail_over"]),
-            ),
-            "max_failed": share(given["max_failed"]),
-        }
-    )
+    said = {name: value for name, value in _said(given).items() if value not in (None, (), {})}
+    typed = cast("Mapping[str, object]", given)
+    said |= {name: None for name in NUMBERS_OR_NONE if typed[name] == NONE}
+    if "target" not in {**config.settings, **said}:
+        said["fallback_target"] = DEFAULT_API
+    return config.plan(said, preset_said=given["preset"])
 
 
-def _metrics(said: Sequence[str]) -> tuple[str, ...]:
-    """Return the metrics one by one: `hit,recall` is two, `precision,denominator=retrieved` one."""
-    parts = [part for text in said for part in re.split(r",(?!\s*\w+=)|\s+", text)]
-    return tuple(part for part in parts if part)
+def _said(given: Given) -> Mapping[str, object]:
+    """Return field of the plan -> what was said of it; nothing, None or `none` among that."""
+    typed = cast("Mapping[str, object]", given)
+    embedding_model, max_failed = given["embedding_model"], given["max_failed"]
+    return {
+        **{name: typed[name] for name in Plan.model_fields.keys() & typed.keys()},
+        "metrics": metric_names(given["metrics"]),
+        "judge": _judge(given),
+        "embedding_model": embedding_model and model_names(embedding_model),
+        "target": _one("--target", given["target"], "--api-url", given["api_url"]),
+        "columns": _pairs(given["columns"], "--map", "FIELD=COLUMN", "query=Frage"),
+        "prompts": _pairs(given["prompts"], "--prompt", "KIND=FILE", "verify_claims=my.md"),
+        "gates": (
+            *(gate(text, ">=") for text in given["fail_under"]),
+            *(gate(text, "<=") for text in given["fail_over"]),
+        ),
+        "max_failed": None if max_failed is None else share(max_failed),
+    }
 
 
-def _judge(given: Given) -> str:
+def _judge(given: Given) -> str | None:
     """Return the judge's name; `--model NAME` means `openai:NAME`."""
-    model = given["model"]
-    if model is not None and ":" not in model:
-        model = f"openai:{model}"
-    judge = _one("--judge", given["judge"], "--model", model) or "offline"
-    get_judge(judge)
-    if given["embedding_model"] is not None:
-        raise UsageError(
-            f"--embedding-model {given['embedding_model']}: embeddings are for response_relevancy, "
-            "which needs an LLM judge, and this version has none; leave it out"
-        )
-    return judge
+    model = given["model"] and model_names(given["model"])
+    said = _one("--judge", given["judge"], "--model", model)
+    return said if said is not None else os.environ.get("RAGSTONE_JUDGE", "").strip() or None
 
 
-def _columns(said: Sequence[str]) -> dict[str, str]:
-    columns: dict[str, str] = {}
+def _pairs(said: Sequence[str], flag: str, form: str, example: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
     for text in said:
-        field, equals, column = text.partition("=")
-        if not equals or not field.strip() or not column.strip():
-            raise UsageError(f"--map {text}: write FIELD=COLUMN, such as query=Frage")
-        columns[field.strip()] = column.strip()
-    return columns
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            raise UsageError(f"{flag} {text}: write {form}, such as {example}")
+        pairs[name.strip()] = value.strip()
+    return pairs
 
 
-def data_of(given: Given) -> str | Path:
+def data_of(given: Given, config: Config) -> str | Path:
     """Return the data set's file; the sample data set where none is named."""
-    named = _one("DATA", given["data"], "--test-data", given["test_data"])
+    named = _one("DATA", given["data"], "--test-data", given["test_data"]) or config.data
     if named is not None:
         return named
     here = Path(DATASET.name)
@@ -126,6 +134,13 @@ def data_of(given: Given) -> str | Path:
         return here
     click.echo(f"No DATA named: using the sample data set of ragstone, {DATASET.name}.", err=True)
     return DATASET
+
+
+def files_read(given: Given, config: Config, plan: Plan) -> Sequence[str | Path]:
+    """Return the files beside the data set that a run reads, and must not write over."""
+    plugins = (*config.plugins, *given["plugin"])
+    named = (plan.target, *plan.prompts.values(), *plugins, given["config"] or FILE)
+    return [name for name in named if name is not None and Path(name).is_file()]
 
 
 def _one(first: str, one: str | None, second: str, other: str | None) -> str | None:

@@ -106,8 +106,13 @@ def silent_pipes() -> Generator[None, None, None]:
 
 
 def exit_code(run: Run) -> int:
-    """Return 3 if too much failed or a gate has nothing scored, else 1 if a gate failed, else 0."""
-    if _too_much_failed(run) or any(gate.passed is None for gate in run.gates()):
+    """Return 3, 1 or 0.
+
+    3: too much failed, the budget ended the run, or a gate has nothing scored; 1: a gate failed.
+    """
+    ended_early = run.partial or run.stopped is not None
+    unscored = any(gate.passed is None for gate in run.gates())
+    if ended_early or unscored or _too_much_failed(run):
         return TOO_MUCH_FAILED
     return GATE_FAILED if any(gate.passed is False for gate in run.gates()) else 0
 

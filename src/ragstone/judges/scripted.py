@@ -1,13 +1,15 @@
 """A judge whose answers are written down beforehand: for tests, and for trying a metric out."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from typing import TypeVar, cast
 
 from pydantic import BaseModel
 
-from ragstone.errors import Cause, JudgeError, QuestionNotSupported
+from ragstone.errors import Cause, QuestionNotSupported
 from ragstone.judges.base import Judge
-from ragstone.questions import Failure, Question, Reply, Usage
+from ragstone.questions import Failure, Question, Reply, Unanswered
+from ragstone.usage import Usage
 
 T = TypeVar("T")
 
@@ -15,27 +17,57 @@ T = TypeVar("T")
 class ScriptedJudge(Judge):
     """Answers each kind of question from a table.
 
-    `answers` maps a kind to its answer, or to a dict of question key to answer; an answer may
-    be a Failure, which is raised. `asked` holds the questions in the order they came.
+    `answers` maps a kind to its answer, to a dict of question key to answer, or to a function of
+    the question that returns its answer. An answer may be a Reply, which is given as it is, or a
+    Failure, which is raised. Each answer takes `seconds`. `asked` holds the questions in the
+    order they came, `under_way` counts those not answered yet.
     """
 
-    name = "scripted"
     description = "answers written down beforehand"
 
-    def __init__(self, answers: Mapping[str, object]) -> None:
+    def __init__(
+        self,
+        answers: Mapping[str, object],
+        *,
+        name: str = "scripted",
+        seconds: float = 0.0,
+        identity: str | None = None,
+    ) -> None:
+        self.name = name
         self.answers = answers
         self.kinds = frozenset(answers)
         self.asked: list[BaseModel] = []
+        self.under_way = 0
+        self._seconds = seconds
+        self._identity = identity
+
+    def identity(self, kind: str) -> str | None:
+        """Return the identity it was given, whatever the kind."""
+        del kind
+        return self._identity
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         """Look the answer up."""
         if question.kind not in self.answers:
             raise QuestionNotSupported(f"the script has nothing for {question.kind}")
         self.asked.append(question)
+        self.under_way += 1
+        try:
+            await asyncio.sleep(self._seconds)
+        finally:
+            self.under_way -= 1
+        answer = self._look_up(question)
+        if isinstance(answer, Failure):
+            raise Unanswered(answer)
+        if isinstance(answer, Reply):
+            return cast("Reply[T]", answer)
+        return question.reply(answer, Usage(calls=1))
+
+    def _look_up(self, question: Question[T]) -> object:
         answer = self.answers[question.kind]
+        if callable(answer):
+            return cast("Callable[[Question[T]], object]", answer)(question)
         if isinstance(answer, dict):
             by_key = cast("dict[str, object]", answer)
-            answer = by_key.get(question.key, Failure(Cause.REFUSAL, "not in the script"))
-        if isinstance(answer, Failure):
-            raise JudgeError(answer.cause, answer.message)
-        return question.reply(answer, Usage(calls=1))
+            return by_key.get(question.key, Failure(Cause.REFUSAL, "not in the script"))
+        return answer

@@ -5,16 +5,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ragstone.errors import UnknownName, UsageError
-from ragstone.metrics.base import FAMILIES, Ask, ClaimMetric, Metric, RankingMetric
+from ragstone.metrics.base import FAMILIES, Ask, Metric
+from ragstone.metrics.claim_metric import ClaimMetric
 from ragstone.metrics.f1 import F1
 from ragstone.metrics.faithfulness import Faithfulness
 from ragstone.metrics.hit import Hit
 from ragstone.metrics.mrr import MRR
 from ragstone.metrics.planned import NEEDS_LLM, PLANNED
 from ragstone.metrics.precision import Precision
+from ragstone.metrics.ranking_metric import RankingMetric
 from ragstone.metrics.recall import Recall
 from ragstone.metrics.registry import get, register, registered
-from ragstone.policies import get_policy
 from ragstone.scores import MetricInfo
 
 __all__ = [
@@ -69,8 +70,8 @@ def planned() -> dict[str, MetricInfo]:
     return {name: info for name, info in PLANNED.items() if name not in registered()}
 
 
-def select(names: Sequence[str], *, k: int, policy: str) -> Selection:
-    """Read metric and group names; `k` and `policy` fill what a name does not say.
+def select(names: Sequence[str], **defaults: str | int | float | None) -> Selection:
+    """Read metric and group names; `defaults` fill the parameters that a name does not say.
 
     A metric that is named twice is there once, at its first place.
 
@@ -79,7 +80,6 @@ def select(names: Sequence[str], *, k: int, policy: str) -> Selection:
         UsageError: a metric that is not built yet is asked for by name.
     """
     waiting = planned()
-    get_policy(policy)
     found: dict[str, Metric] = {}
     not_run: dict[str, str] = {}
     for name in names:
@@ -91,7 +91,7 @@ def select(names: Sequence[str], *, k: int, policy: str) -> Selection:
             _check_built(name)
             asked = [name]
         for each in asked:
-            metric = get(each, k=k, policy=policy)
+            metric = get(each, **defaults)
             found.setdefault(str(metric), metric)
     return Selection(tuple(found.values()), not_run)
 

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from ragstone.metrics.base import ClaimMetric
+from ragstone.metrics.claim_metric import ClaimMetric
 from ragstone.metrics.registry import register
 from ragstone.samples import Sample
 

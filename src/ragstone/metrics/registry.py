@@ -63,7 +63,7 @@ def registered() -> Mapping[str, type[Metric]]:
     return dict(_metrics)
 
 
-def get(spec: str, **defaults: str | int | float) -> Metric:
+def get(spec: str, **defaults: str | int | float | None) -> Metric:
     """Return the metric that a name with parameters stands for, such as `precision@5`.
 
     `NAME[@K][:POLICY][,PARAMETER=VALUE ...]`; `defaults` fill the parameters of those names that

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -10,7 +10,7 @@ from ragstone.claims import Label
 from ragstone.errors import Cause
 from ragstone.messages import one_line
 from ragstone.metrics import catalogue
-from ragstone.reports.figures import count, milliseconds, percent
+from ragstone.reports.figures import count, dollars, milliseconds, percent
 from ragstone.run import Run, TargetHealth
 from ragstone.scores import State, Summary
 
@@ -59,7 +59,7 @@ def facts(run: Run, names: Sequence[str]) -> tuple[Fact, ...]:
         Fact("Data set", f"{source.name} ({count(len(run.rows), 'row')} evaluated)"),
         Fact("Target", _target(run)),
         *_ranked(run, [name for name in names if run.metrics[name].family == "retrieval"]),
-        *(_judged(run) if "generation" in families else ()),
+        *(_judged(run, names) if "generation" in families else ()),
         *(Fact("Not run", f"{name}: {why}") for name, why in _not_run(run, families)),
         *_gates(run),
         *(Fact("Note", note) for note in (*source.notes, *_row_notes(run))),
@@ -83,9 +83,13 @@ def cutoff(run: Run, name: str) -> int:
 def partial_notice(run: Run) -> str:
     """Say that a run was stopped early and what its numbers are over."""
     return (
-        "the run was stopped before every row was finished; "
+        f"the run was stopped before every row was finished{_why_stopped(run)}; "
         f"these numbers are over {len(run.rows):,} of {count(run.manifest.source.rows, 'row')}"
     )
+
+
+def _why_stopped(run: Run) -> str:
+    return f": {run.stopped}" if run.stopped else ""
 
 
 def why_undefined(run: Run, name: str) -> str:
@@ -157,18 +161,43 @@ def _not_run(run: Run, families: Container[str]) -> list[tuple[str, str]]:
     ]
 
 
-def _judged(run: Run) -> list[Fact]:
-    return [Fact("Judge", _judge(run)), Fact("Policy", run.manifest.plan.policy)]
-
-
-def _judge(run: Run) -> str:
+def _judged(run: Run, names: Sequence[str]) -> list[Fact]:
     manifest = run.manifest
-    if not manifest.judge:
-        return "none was asked"
-    usage = run.usage()
-    spent = f"{count(usage.calls, 'call')}, {usage.cached:,} from the cache"
     note = f": {manifest.judge_note}" if manifest.judge_note else ""
-    return f"{manifest.judge}{note}" + (f" ({spent})" if usage.calls or usage.cached else "")
+    judge = f"{manifest.judge}{note}" if manifest.judge else "none was asked"
+    marks = [Fact("Pass mark", said) for name in names for said in _marks(run, name)]
+    usage = [Fact("Usage", said) for said in _usage(run)]
+    return [Fact("Judge", judge), *usage, Fact("Policy", manifest.plan.policy), *marks]
+
+
+def _usage(run: Run) -> Iterator[str]:
+    usage, latency = run.usage(), run.judge_latency()
+    if not usage.prompt_tokens and not usage.retries and not usage.cached:
+        return
+    again = f" ({usage.retries:,} of them again after a failure)" if usage.retries else ""
+    cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+    silent = f" ({usage.reasoning_tokens:,} of them reasoning)" if usage.reasoning_tokens else ""
+    cost = "no price is known"
+    if usage.cost_usd is not None:
+        cost = f"about {dollars(usage.cost_usd)}, by list prices"
+    yield (
+        f"{count(usage.calls, 'call')}{again}, {usage.cached:,} replies from the cache; "
+        f"{usage.prompt_tokens:,} prompt tokens{cached}, "
+        f"{usage.completion_tokens:,} completion tokens{silent}; {cost}; "
+        f"answers took p50 {milliseconds(latency['p50_ms'])}, "
+        f"p95 {milliseconds(latency['p95_ms'])}"
+    )
+
+
+def _marks(run: Run, name: str) -> Iterator[str]:
+    marked = [s for row in run.rows if (s := row.scores[name]).mark is not None]
+    if marked:
+        passed = sum(score.passed is True for score in marked)
+        sign = ">=" if run.metrics[name].higher_is_better else "<="
+        yield (
+            f"{name} {sign} {marked[0].mark:g}: reached by {passed:,} of {len(marked):,} scored "
+            f"({percent(passed / len(marked))})"
+        )
 
 
 def _gates(run: Run) -> list[Fact]:

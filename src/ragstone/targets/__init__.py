@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from ragstone.caller import Limits
 from ragstone.errors import TargetError
 from ragstone.http import Connection
 from ragstone.messages import public_url
@@ -55,8 +56,7 @@ def _function(name: str, function: Function, plan: Plan, k: int) -> FunctionTarg
 def _http(name: str, description: ApiDescription, plan: Plan, k: int) -> HttpTarget:
     connection = Connection(
         timeout=plan.timeout,
-        retries=plan.retries,
-        delay=plan.delay,
+        limits=Limits(concurrency=plan.concurrency, retries=plan.retries, delay=plan.delay),
         verify_tls=description.verify_tls,
         proxy=filled_variables(description.proxy) if description.proxy else None,
     )

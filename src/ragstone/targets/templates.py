@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import cast
 from urllib.parse import quote
 
+from ragstone.variables import NAME, NO_VARIABLE, VARIABLE
+
 Values = Mapping[str, object]
 
-_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-_ENV = re.compile(rf"\$\{{({_NAME})\}}")
-_FIELD = re.compile(rf"(?<!\$)\{{({_NAME}(?:\.[^{{}}]+)?)\}}")
-_EITHER = re.compile(rf"{_ENV.pattern}|{_FIELD.pattern}")
-_NO_ENV = re.compile(rf"\$\{{(?!{_NAME}\}})[^{{}}]*\}}?")
+_FIELD = re.compile(rf"(?<!\$)\{{({NAME}(?:\.[^{{}}]+)?)\}}")
+_EITHER = re.compile(rf"{VARIABLE.pattern}|{_FIELD.pattern}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
 
@@ -23,12 +22,12 @@ def fields_in(value: object) -> list[str]:
 
 def variables_in(value: object) -> list[str]:
     """Return the name of every `${ENV}` in the value's strings."""
-    return [name for text in _texts(value) for name in _ENV.findall(text)]
+    return [name for text in _texts(value) for name in VARIABLE.findall(text)]
 
 
 def no_variables_in(value: object) -> list[str]:
     """Return what begins as `${ENV}` does and is none, such as `${KEY:-default}`."""
-    return [found for text in _texts(value) for found in _NO_ENV.findall(text)]
+    return [found for text in _texts(value) for found in NO_VARIABLE.findall(text)]
 
 
 def filled(value: object, values: Values) -> object:

@@ -6,7 +6,8 @@ from ragstone.errors import QuestionNotSupported
 from ragstone.judges.base import Judge
 from ragstone.judges.offline.extraction import extract_claims
 from ragstone.judges.offline.verdicts import verify_claims
-from ragstone.questions import ExtractClaims, Question, Reply, Usage, VerifyClaims
+from ragstone.questions import ExtractClaims, Question, Reply, VerifyClaims
+from ragstone.usage import Usage
 
 T = TypeVar("T")
 

@@ -1,0 +1,150 @@
+"""Caller: makes calls so many at once, spaced, within a budget, and again where that may help."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from random import uniform
+from typing import Generic, TypeVar
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
+
+from ragstone.budget import Budget
+from ragstone.errors import CallError, Cause
+from ragstone.pace import Pace
+from ragstone.slots import Slots
+
+T = TypeVar("T")
+
+FIRST_BACKOFF, LONGEST_BACKOFF = 0.5, 30.0
+HOPELESS = 10
+"""Calls given up in a row after which the next ones are tried once, until one is answered."""
+
+
+class Transient(CallError):
+    """A failure that another try may mend; `wait` is what the server asked for, in seconds."""
+
+    def __init__(self, cause: Cause, message: str, *, wait: float | None = None) -> None:
+        super().__init__(cause, message)
+        self.wait = wait
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How calls are made.
+
+    Attributes:
+        concurrency: calls under way at once; fewer for a while after a 429.
+        retries: further tries after a failure that may pass.
+        delay: seconds between two starts.
+        rpm, tpm: starts and tokens a minute; None is no limit.
+        budget: what may be spent; None is no limit.
+    """
+
+    concurrency: int = 1000
+    retries: int = 5
+    delay: float = 0.0
+    rpm: float | None = None
+    tpm: float | None = None
+    budget: Budget | None = None
+
+
+@dataclass(frozen=True)
+class Made(Generic[T]):
+    """What a call gave, and how many tries it took."""
+
+    value: T
+    tries: int
+
+
+class Caller:
+    """Makes calls under limits that they share."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._slots = Slots(limits.concurrency)
+        self._given_up = 0
+        self._pace = Pace(max(limits.delay, 60 / limits.rpm if limits.rpm else 0.0))
+
+    async def make(
+        self, once: Callable[[], Awaitable[T]], *, retries: int | None = None, tokens: int = 0
+    ) -> Made[T]:
+        """Make one call; where it raises Transient, after a growing wait, again.
+
+        `tokens` is what it is thought to take. While Retry-After of one call lasts, no other
+        starts.
+
+        Raises:
+            CallError: the last try failed; `tries` says which that was.
+        """
+        if self._given_up >= HOPELESS:
+            retries = 0
+        elif retries is None:
+            retries = self._limits.retries
+        try:
+            made = Made(await self._try(once, tokens), 1)
+        except Transient as error:
+            made = await self._again(error, once, most=1 + retries, tokens=tokens)
+        except CallError as error:
+            raise self._ended(error, error.tries) from None  # 0 where the budget forbade it
+        self._given_up = 0
+        return made
+
+    async def _again(
+        self, first: Transient, once: Callable[[], Awaitable[T]], *, most: int, tokens: int
+    ) -> Made[T]:
+        """Go on from a first try that failed.
+
+        Tenacity is handed that failure, as building its machine for every call takes longer than
+        all else here.
+        """
+        tries = 0
+        again = AsyncRetrying(
+            stop=stop_after_attempt(most),
+            retry=retry_if_exception_type(Transient),
+            wait=_wait,
+            reraise=True,
+        )
+        try:
+            async for attempt in again:
+                with attempt:
+                    tries += 1
+                    if tries == 1:
+                        raise first
+                    return Made(await self._try(once, tokens), tries)
+        except CallError as error:
+            raise self._ended(error, tries - (error.tries == 0)) from None
+        raise AssertionError("a retried call returns or raises")
+
+    def _ended(self, error: CallError, tries: int) -> CallError:
+        """Count a call that failed, and return the error of its last try as that of the call."""
+        if isinstance(error, Transient):
+            self._given_up += 1
+        elif error.status is not None:  # the server does answer
+            self._given_up = 0
+        after = f" (tried {tries} times)" if tries > 1 else ""
+        return CallError(error.cause, f"{error}{after}", status=error.status, tries=tries)
+
+    async def _try(self, once: Callable[[], Awaitable[T]], tokens: int) -> T:
+        async with self._slots:
+            await self._pace.turn(60 * tokens / self._limits.tpm if self._limits.tpm else 0.0)
+            if self._limits.budget:
+                self._limits.budget.take()
+            begun = asyncio.get_running_loop().time()
+            try:
+                value = await once()
+            except Transient as error:
+                if error.cause is Cause.RATE_LIMITED:
+                    self._slots.narrow(begun)
+                if error.wait:
+                    self._pace.hold(error.wait)
+                raise
+            self._slots.widen()
+            return value
+
+
+def _wait(state: RetryCallState) -> float:
+    error = state.outcome.exception() if state.outcome else None
+    if isinstance(error, Transient) and error.wait is not None:
+        return error.wait
+    backoff = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (state.attempt_number - 1))
+    return uniform(backoff / 2, backoff)  # noqa: S311 - spreads retries, guards nothing

@@ -1,0 +1,190 @@
+"""The options of `ragstone run`, in the groups that its help shows."""
+
+from pathlib import Path
+from types import MappingProxyType
+
+import click
+
+from ragstone.cli.grouped import Groups
+from ragstone.cli.setting import Setting
+from ragstone.config import FILE
+from ragstone.plan import DEFAULT_API
+from ragstone.policies import POLICIES, PRESETS
+
+_DATA = (
+    click.Option(["--test-data"], help="The data set, as DATA."),
+    Setting("limit", help="Only the first rows."),
+    Setting("sheet", help="The workbook's sheet.  [default: the first]"),
+    Setting(
+        "columns",
+        "--map",
+        multiple=True,
+        metavar="FIELD=COLUMN",
+        help="Where a column has a name of its own: --map query=Frage.",
+    ),
+    click.Option(
+        ["--config"],
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help=f"Settings for all that no option says.  [default: {FILE} here, if there is one]",
+    ),
+)
+
+_TARGET = (
+    click.Option(
+        ["--api-url"],
+        help="URL of the RAG API, asked for every row.  [default: "
+        f"{DEFAULT_API}, asked if the data lack what the metrics need]",
+    ),
+    Setting("target", help="URL, YAML file that describes an API, or module:function."),
+    Setting(
+        "threshold",
+        "-t",
+        "--threshold",
+        help="Minimum retrieval similarity, sent to the target. No pass mark: that is "
+        "--fail-under.",
+    ),
+    Setting("delay", help="Seconds between two calls of the target, for fragile servers."),
+)
+
+_METRICS = (
+    Setting(
+        "metrics",
+        "-m",
+        "--metric",
+        multiple=True,
+        help="Metrics or groups: all, all_retrieval, all_generation; several words are several "
+        "metrics.",
+    ),
+    Setting("k", "-k", "--k", help="Top results to consider, and to ask the target for."),
+    click.Option(["--list-metrics"], is_flag=True, help="List the metrics and exit."),
+    click.Option(
+        ["--plugin"],
+        multiple=True,
+        metavar="MODULE|FILE.py",
+        help="Python that registers metrics of your own.",
+    ),
+)
+
+_JUDGE = (
+    Setting(
+        "judge",
+        help="Who judges: offline, or provider:model, such as openai:gpt-4o-mini; several with "
+        "commas are a panel. RAGSTONE_JUDGE says it for good.",
+    ),
+    click.Option(
+        ["--model"], help="An LLM as judge: --model gpt-4o-mini is --judge openai:gpt-4o-mini."
+    ),
+    Setting(
+        "base_url", help="Where the model is served: http://localhost:11434/v1 for a local one."
+    ),
+    Setting("embedding_model", help="The model that likeness is measured with."),
+    Setting("votes", help="How often each judge is asked; the majority decides."),
+    Setting("temperature", help="Of the model; `none` leaves it to the provider."),
+    Setting("max_tokens", help="The most that one reply may take."),
+    Setting(
+        "context_window",
+        help="Tokens that one prompt may have; longer contexts are read in windows.",
+    ),
+    Setting("strict_json", help="Read nothing but JSON in a reply."),
+    Setting(
+        "prompts",
+        "--prompt",
+        multiple=True,
+        metavar="KIND=FILE",
+        help="A prompt of your own: --prompt verify_claims=my.md.",
+    ),
+    Setting("cache", help="Keep replies, and use those kept before."),
+)
+
+_CLAIMS = (
+    Setting(
+        "policy",
+        help=f"How verdicts become a number: {', '.join(POLICIES)}. See ragstone policies.",
+    ),
+    click.Option(
+        ["--preset"],
+        metavar="NAME",
+        help=f"A policy and the way of asking of its document: {', '.join(PRESETS)}.",
+    ),
+    Setting(
+        "verify",
+        help="All claims in one call, one a call, or against facts taken from the contexts first.",
+    ),
+    Setting("claims", help="Who finds the claims: the judge, sentences, or those where it fails."),
+    Setting("batch_size", help="Claims in one call."),
+    Setting("truths_limit", help="Facts taken from one context.  [default: all]"),
+    Setting("include_reason", help="Have the verdicts summed up in words; one call more."),
+    Setting("partial", help="Let the judge say that a claim is supported in part."),
+)
+
+_LIMITS = (
+    Setting("concurrency", help="Rows in work, and calls under way, at once."),
+    Setting("timeout", help="Seconds that one try of a call may take."),
+    Setting(
+        "retries",
+        "--max-retries",
+        help="Further tries after a failed connection, a 429 or a 5xx.",
+    ),
+    Setting("rpm", help="The most calls of the judge a minute."),
+    Setting("tpm", help="The most tokens of the judge a minute."),
+    Setting("max_calls", help="End the run, with exit code 3, after so many calls."),
+    Setting("max_cost", help="End the run, with exit code 3, at this cost in US dollars."),
+    click.Option(["--dry-run"], is_flag=True, help="Print what the judge would take; ask nobody."),
+)
+
+_GATES = (
+    click.Option(
+        ["--fail-under"],
+        multiple=True,
+        metavar="METRIC=VALUE",
+        help="Exit 1 if the metric's mean is under the value: faithfulness=0.8 or 80%.",
+    ),
+    click.Option(
+        ["--fail-over"],
+        multiple=True,
+        metavar="METRIC=VALUE",
+        help="Exit 1 if the metric's mean is over the value.",
+    ),
+    Setting(
+        "max_failed",
+        metavar="SHARE",
+        help="Exit 3 if more of a metric's scores failed: 0.1 or 10%.",
+    ),
+)
+
+_RESULTS = (
+    click.Option(["-v", "--verbose"], is_flag=True, help="Print each query's results."),
+    click.Option(
+        ["-o", "--output"],
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="The workbook to write.  [default: named by metric and time, in ./results/]",
+    ),
+    click.Option(["--no-export"], is_flag=True, help="Write no workbooks."),
+    click.Option(
+        ["--json"],
+        type=click.Path(path_type=Path),
+        metavar="FILE|-",
+        help="Write the summary as JSON.",
+    ),
+    click.Option(
+        ["--rows"],
+        type=click.Path(path_type=Path),
+        metavar="FILE|-",
+        help="Write each row as a line of JSON.",
+    ),
+)
+
+GROUPS: Groups = MappingProxyType(
+    {
+        "Data": _DATA,
+        "RAG system": _TARGET,
+        "Metrics": _METRICS,
+        "Judge": _JUDGE,
+        "Claims and verdicts": _CLAIMS,
+        "Limits": _LIMITS,
+        "Pass marks": _GATES,
+        "Results": _RESULTS,
+    }
+)

@@ -1,0 +1,104 @@
+"""Entry: one `key: value` of a YAML file, as written, with the row it stands in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from ragstone.errors import InputError, Problem, UsageError
+from ragstone.variables import expanded
+
+Said = str | list[str] | dict[str, str] | None
+"""A value: text (a number, `yes` or a date too), several, or by name; None for nothing."""
+
+_PLAIN = {
+    f"tag:yaml.org,2002:{kind}"
+    for kind in ("bool", "float", "int", "merge", "null", "str", "timestamp", "value")
+}
+"""What PyYAML calls a value that says no type of its own, such as `!!python/name`."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One `key: value`; `str()` shows it as written, with no variable's value."""
+
+    key: str
+    row: int
+    written: Said
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.written!r:.80}" if isinstance(self.written, str) else self.key
+
+    @property
+    def said(self) -> Said:
+        """The value, with the variables of the environment filled in.
+
+        Raises:
+            ValueError: a variable is not set.
+        """
+        if isinstance(self.written, str):
+            return expanded(self.written)
+        if isinstance(self.written, list):
+            return [expanded(item) for item in self.written]
+        if isinstance(self.written, dict):
+            return {name: expanded(item) for name, item in self.written.items()}
+        return None
+
+
+def entries_in(path: Path) -> Sequence[Entry | Problem]:
+    """Read a YAML file of `key: value` lines; what cannot be an entry is a problem in its place.
+
+    A value may be text, a list of texts, or texts by name. A key that stands twice comes twice.
+
+    Raises:
+        UsageError: the file cannot be read.
+        InputError: it is no YAML, or has no keys; an empty one has no entries.
+    """
+    try:
+        root = yaml.compose(path.read_text(encoding="utf-8-sig"), Loader=yaml.SafeLoader)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from error
+    except yaml.MarkedYAMLError as error:
+        row = error.problem_mark.line + 1 if error.problem_mark else None
+        said = f"this is no YAML: {error.problem}"
+        raise InputError(str(path), [Problem(said, row=row)]) from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise InputError(str(path), [Problem(f"this is no YAML: {error}")]) from error
+    if root is None:
+        return []
+    if not isinstance(root, MappingNode):
+        raise InputError(str(path), [Problem("there are no `key: value` lines")])
+    return [_entry(name, value) for name, value in root.value]
+
+
+def _entry(name: Node, value: Node) -> Entry | Problem:
+    row = name.start_mark.line + 1
+    try:
+        return Entry(_text(name), row, _said(value))
+    except ValueError as error:
+        key = f"{name.value}: " if isinstance(name, ScalarNode) else ""
+        return Problem(f"{key}{error}", row=row)
+
+
+def _said(node: Node) -> Said:
+    if isinstance(node, SequenceNode):
+        return [_text(item) for item in node.value]
+    if not isinstance(node, MappingNode):
+        empty = isinstance(node, ScalarNode) and node.tag.endswith(":null") and not node.style
+        return None if empty else _text(node)
+    named: dict[str, str] = {}
+    for name, value in node.value:
+        if (key := _text(name)) in named:
+            raise ValueError(f"the name {key!r} stands twice")
+        named[key] = _text(value)
+    return named
+
+
+def _text(node: Node) -> str:
+    if not isinstance(node, ScalarNode):
+        raise ValueError("a list or names within one another have no meaning here")
+    if node.tag not in _PLAIN:
+        raise ValueError(f"{node.tag} has no meaning here; write a plain value")
+    return node.value

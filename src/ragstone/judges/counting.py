@@ -1,0 +1,89 @@
+"""CountingJudge: asks nobody, answers as one might, and counts what asking would have taken."""
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ragstone.claims import Claim, Label, Verdict
+from ragstone.judges.around import AroundJudge
+from ragstone.judges.coverage import sentences_asked_for
+from ragstone.judges.llm import LlmJudge
+from ragstone.judges.models.base import Completion, Model, ModelPrompt
+from ragstone.judges.offline.extraction import extract_claims
+from ragstone.judges.tokens import estimated_tokens
+from ragstone.questions import Explain, ExtractClaims, ExtractTruths, Question, Reply, VerifyClaims
+from ragstone.usage import Usage
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What is assumed of replies that nobody has given yet.
+
+    Attributes:
+        claims: claims that a sentence makes.
+        verdict_tokens: what a verdict takes, with its reason and quote.
+    """
+
+    claims: int
+    verdict_tokens: int
+
+
+LEAST = Guess(claims=1, verdict_tokens=30)
+MOST = Guess(claims=2, verdict_tokens=120)
+"""The two ends between which a run should lie."""
+
+
+class UnaskedModel(Model):
+    """Stands for a model that is never asked: it needs no key, no extra and no network."""
+
+    def __init__(self, name: str) -> None:
+        self.name = self.identity = name
+
+    async def complete(self, prompt: ModelPrompt) -> Completion:
+        """Complete nothing."""
+        raise AssertionError(f"{self.name} was asked {prompt.user!r:.80}, and nobody was to be")
+
+
+class CountingJudge(AroundJudge):
+    """Stands in for an LLM judge: the usage of its replies is what theirs might be."""
+
+    def __init__(self, judge: LlmJudge, guess: Guess) -> None:
+        super().__init__(judge)
+        self._llm, self._guess = judge, guess
+
+    async def answer(self, question: Question[T]) -> Reply[T]:
+        """Answer with a guess.
+
+        Raises:
+            QuestionNotSupported: the judge within has no prompt for that kind of question.
+        """
+        if (found := sentences_asked_for(question)) is not None:
+            return question.reply(found)
+        prompt = self._llm.prompt(question)
+        value, completion = self._answer(question)
+        usage = Usage(
+            calls=1,
+            prompt_tokens=estimated_tokens(prompt.system + prompt.user),
+            completion_tokens=completion,
+        )
+        return question.reply(value, self._llm.priced(usage))
+
+    def _answer(self, question: object) -> tuple[object, int]:
+        guess = self._guess
+        if isinstance(question, ExtractClaims):
+            found = extract_claims(question.response)
+            claims = tuple(
+                Claim(text=f"{claim.text} ({n})" if n else claim.text)
+                for claim in found
+                for n in range(guess.claims)
+            )
+            return claims, guess.claims * estimated_tokens(question.response) + 10
+        if isinstance(question, VerifyClaims):
+            verdict = Verdict(label=Label.NOT_ENOUGH_INFO)
+            return (verdict,) * len(question.claims), guess.verdict_tokens * len(question.claims)
+        if isinstance(question, ExtractTruths):
+            facts = [claim.text for claim in extract_claims(question.context)]
+            return facts[: question.limit], guess.claims * estimated_tokens(question.context) + 10
+        assert isinstance(question, Explain), f"{question} has a prompt, and no guess"
+        return "", guess.verdict_tokens

@@ -1,0 +1,1 @@
+"""The wire: how a prompt reaches a model, and what comes back."""

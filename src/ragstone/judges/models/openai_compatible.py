@@ -1,0 +1,187 @@
+"""OpenAICompatibleModel: OpenAI's chat completions and embeddings, wherever they are served."""
+
+import json
+import re
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from ragstone.caller import Limits
+from ragstone.errors import CallError, Cause, UsageError
+from ragstone.http import Client, Connection, HttpReply
+from ragstone.judges.models.base import Completion, Model, ModelPrompt
+from ragstone.judges.models.dialect import Dialect
+from ragstone.judges.models.openai_replies import Chat, Embeddings
+from ragstone.judges.models.providers import Provider
+from ragstone.judges.tokens import estimated_tokens
+from ragstone.messages import hidden, public_url, quoted
+from ragstone.usage import Usage
+
+_FILTERED = re.compile(r"content[ _](filter|management policy)", re.IGNORECASE)
+"""How a refused request says that it was the provider's filter that refused it."""
+_REAL_KEY = 12
+"""Characters from which a key is a secret; servers of one's own take any word, such as EMPTY."""
+
+R = TypeVar("R", bound=BaseModel)
+
+
+class OpenAICompatibleModel(Model):
+    """Asks a server that speaks OpenAI's protocol, over one session."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        model: str,
+        *,
+        limits: Limits,
+        timeout: float,
+        temperature: float | None,
+        base_url: str | None = None,
+    ) -> None:
+        base = provider.place(base_url)
+        key = provider.secret(model, elsewhere=base != provider.url)
+        self.name = f"{provider.name}:{model}"
+        self.identity = json.dumps([provider.name, model, public_url(base), temperature])
+        self._model = model
+        self._chat = provider.url_of(base, model, "chat/completions")
+        self._embeddings = provider.url_of(base, model, "embeddings")
+        self._headers = provider.headers(key)
+        self._temperature = temperature
+        self._dialect = Dialect.of(provider.name, model)
+        self._answered = False
+        self._secrets = (key,) if key else ()
+        self._with = f"with the key in {provider.key}" if key else "without a key"
+        self._client = Client(
+            Connection(timeout=timeout, limits=limits, again_if_late=True, secrets=self._secrets)
+        )
+
+    async def __aenter__(self) -> Self:
+        """Open the session."""
+        await self._client.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the session."""
+        await self._client.__aexit__(kind, error, trace)
+
+    async def complete(self, prompt: ModelPrompt) -> Completion:
+        """Complete one prompt; what the server does not take is left out from then on.
+
+        Raises:
+            CallError: there was no reply that can be read.
+            UsageError: the key was rejected, or there is no such model.
+        """
+        tokens = estimated_tokens(prompt.system + prompt.user) + prompt.max_tokens // 4
+        spent = 0
+        refused: set[Dialect] = set()
+        dialect = self._dialect
+        while True:
+            try:
+                reply = await self._send(self._chat, self._body(prompt, dialect), tokens)
+            except CallError as error:
+                spent += error.tries
+                if error.status == 400 and _FILTERED.search(str(error)):
+                    usage = Usage(calls=spent, retries=spent - 1)
+                    return Completion("", refusal=str(error), usage=usage)
+                refused.add(dialect)
+                simpler = dialect.simpler(str(error)) if error.status in (400, 422) else None
+                if simpler is None or simpler in refused:
+                    raise CallError(
+                        error.cause, str(error), status=error.status, tries=spent
+                    ) from None
+                # what another call has found meanwhile saves the steps there
+                dialect = simpler if self._dialect in refused else self._dialect
+            else:
+                if refused:
+                    self._dialect = dialect
+                return self._completion(reply, spent + reply.tries)
+
+    async def embed(self, texts: Sequence[str]) -> tuple[tuple[tuple[float, ...], ...], Usage]:
+        """Return the texts' vectors, in their order, and what they cost.
+
+        Raises:
+            CallError: there was no reply that can be read.
+            UsageError: the key was rejected, or there is no such model.
+        """
+        tokens = sum(map(estimated_tokens, texts))
+        body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
+        reply = await self._send(self._embeddings, body, tokens)
+        told = self._read(Embeddings, "embeddings", reply, reply.tries)
+        rows = sorted(told.data, key=lambda row: row.index)
+        if [row.index for row in rows] != list(range(len(texts))):
+            said = f"{len(rows)} embeddings came back for {len(texts)} texts"
+            raise CallError(Cause.COUNT_MISMATCH, said, tries=reply.tries)
+        return tuple(row.embedding for row in rows), told.usage.as_ours(reply.tries)
+
+    async def _send(self, url: str, body: object, tokens: int) -> HttpReply:
+        try:
+            reply = await self._client.send(
+                "POST", url, headers=self._headers, body=body, tokens=tokens
+            )
+        except CallError as error:
+            if error.status == 404 and not self._answered:
+                raise UsageError(
+                    f"{error}\nThere is no model {self._model!r} there, or no such interface; the "
+                    "run stops. Check --judge and --base-url."
+                ) from None
+            raise
+        except UsageError as error:
+            raise UsageError(f"the judge {self.name}, {self._with}: {error}") from None
+        self._answered = True
+        return reply
+
+    def _read(self, shape: type[R], noun: str, reply: HttpReply, tries: int) -> R:
+        try:
+            return shape.model_validate_json(reply.content)
+        except ValidationError as error:
+            fault = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(map(str, fault["loc"]))
+            begins = hidden(reply.content[:4000].decode("utf-8", "replace"), self._secrets)
+            said = f"the reply holds no {noun} ({place or 'all of it'}: {fault['msg']})"
+            said += f"; it begins {quoted(begins)!r}"
+            raise CallError(Cause.MALFORMED, said, tries=tries) from None
+
+    def _completion(self, reply: HttpReply, tries: int) -> Completion:
+        chat = self._read(Chat, "chat completion", reply, tries)
+        choice = chat.choices[0]
+        refusal = choice.message.refusal or None
+        if choice.finish_reason == "content_filter":
+            refusal = refusal or "the provider's content filter stopped the reply"
+        return Completion(
+            text=self._safe(choice.message.content or ""),
+            refusal=refusal and self._safe(refusal),
+            truncated=choice.finish_reason == "length",
+            usage=chat.usage.as_ours(tries),
+        )
+
+    def _safe(self, text: str) -> str:
+        """Return what a model wrote, without the key: logs and reports quote it."""
+        return hidden(text, [key for key in self._secrets if len(key) >= _REAL_KEY])
+
+    def _body(self, prompt: ModelPrompt, dialect: Dialect) -> dict[str, object]:
+        system = prompt.system
+        if dialect.schema != "json_schema":
+            system += "\nThe JSON has this schema: " + json.dumps(prompt.schema)
+        body: dict[str, object] = {
+            "model": self._model,
+            "messages": [
+                {"role": "system", "content": system},
+                {"role": "user", "content": prompt.user},
+            ],
+            dialect.limit: prompt.max_tokens,
+        }
+        if dialect.temperature and self._temperature is not None:
+            body["temperature"] = self._temperature
+        if dialect.schema == "json_schema":
+            named = {"name": prompt.schema["title"], "strict": True, "schema": prompt.schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": named}
+        elif dialect.schema == "json_object":
+            body["response_format"] = {"type": "json_object"}
+        return body

@@ -1,0 +1,92 @@
+"""Providers: services that speak OpenAI's protocol, and what each wants."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from ragstone.errors import UsageError
+
+AZURE_VERSION = "2024-10-21"
+"""The version of Azure's interface that is asked for unless AZURE_OPENAI_API_VERSION says."""
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A service that speaks OpenAI's protocol.
+
+    Attributes:
+        url: where it is; None where every user has a place of their own.
+        key: the environment variable that holds its key; None if it wants none.
+        url_variable: the environment variable that may say where it is.
+    """
+
+    name: str
+    url: str | None
+    key: str | None
+    url_variable: str | None = None
+
+    def place(self, base_url: str | None) -> str:
+        """Return the URL to ask, without a slash at its end.
+
+        Raises:
+            UsageError: nothing says where it is.
+        """
+        variable = os.environ.get(self.url_variable, "") if self.url_variable else ""
+        url = base_url or variable or self.url
+        if not url:
+            named = f" or {self.url_variable}" if self.url_variable else ""
+            raise UsageError(f"{self.name}: say where it is with --base-url{named}")
+        if not url.lower().startswith(("http://", "https://")):
+            raise UsageError(f"--base-url {url!r} is no URL; it begins with http:// or https://")
+        return url.rstrip("/")
+
+    def secret(self, model: str, *, elsewhere: bool) -> str | None:
+        """Return the key; None where none is needed, as `elsewhere` than at the usual place.
+
+        Raises:
+            UsageError: the key is not set.
+        """
+        if self.key is None:
+            return None
+        key = os.environ.get(self.key, "").strip()
+        if not key and not elsewhere:
+            raise UsageError(
+                f"the judge {self.name}:{model} needs a key in the environment variable "
+                f"{self.key}; set it, name your own server with --base-url, or use "
+                "--judge offline (no key)"
+            )
+        return key or None
+
+    def url_of(self, base: str, model: str, path: str) -> str:
+        """Return the URL of a call, such as `chat/completions`."""
+        if self.name != "azure":
+            return f"{base}/{path}"
+        version = os.environ.get("AZURE_OPENAI_API_VERSION", AZURE_VERSION)
+        return f"{base}/openai/deployments/{model}/{path}?api-version={version}"
+
+    def headers(self, key: str | None) -> dict[str, str]:
+        """Return the headers that carry the key."""
+        if key is None:
+            return {}
+        return {"api-key": key} if self.name == "azure" else {"Authorization": f"Bearer {key}"}
+
+
+_ALL = (
+    Provider("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
+    Provider("azure", None, "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"),
+    Provider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    Provider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    Provider("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+    Provider(
+        "gemini",
+        "https://generativelanguage.googleapis.com/v1beta/openai",
+        "GEMINI_API_KEY",
+    ),
+    Provider("ollama", "http://localhost:11434/v1", None),
+    Provider("lmstudio", "http://localhost:1234/v1", None),
+    Provider("vllm", "http://localhost:8000/v1", None),
+)
+
+PROVIDERS: Mapping[str, Provider] = MappingProxyType({each.name: each for each in _ALL})

@@ -1,0 +1,138 @@
+"""PanelJudge: several judges' word on each claim, the label that most of them give."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from operator import add
+from typing import TypeVar, cast
+
+from ragstone.claims import Label, Verdict
+from ragstone.errors import CallError, UsageError
+from ragstone.judges.base import Judge
+from ragstone.judges.several import AroundJudges
+from ragstone.questions import Failure, Question, Reply, Unanswered, VerifyClaims
+from ragstone.workers import together
+
+T = TypeVar("T")
+
+
+class PanelJudge(AroundJudges):
+    """Asks all its judges to verify claims and gives, claim by claim, what most of them say.
+
+    Where two labels have the most votes, the word is NOT_ENOUGH_INFO: the judges disagree. A
+    verdict's confidence is the share of the votes that its label has. Everything else is asked
+    of one judge, the next one if it does not answer, since all must judge the same claims.
+    """
+
+    def __init__(self, judges: Sequence[Judge]) -> None:
+        if not judges:
+            raise UsageError("a panel has no judges; name at least one")
+        super().__init__(judges)
+        self.name = _name(judges)
+        self.description = (
+            f"a panel of {len(judges)}; each claim gets the label that most of them give"
+        )
+        limited = [judge.kinds for judge in judges if judge.kinds is not None]
+        self.kinds = reduce(lambda some, more: some & more, limited) if limited else None
+
+    def takes(self, kind: str) -> bool:
+        """Tell whether all judges within take it."""
+        return all(judge.takes(kind) for judge in self.judges)
+
+    async def answer(self, question: Question[T]) -> Reply[T]:
+        """Ask all judges, or one of them, as the kind of question demands.
+
+        Raises:
+            Unanswered: no more than half of the judges verified the claims, or nobody answered
+                another question; with the first failure, and what all of it cost.
+        """
+        if isinstance(question, VerifyClaims):
+            return cast("Reply[T]", await self._voted(question))
+        outcomes: list[Reply[T] | Failure] = []
+        for judge in self.judges:
+            outcomes.append(await _outcome(judge, question))
+            if isinstance(reply := outcomes[-1], Reply):
+                return self._told(outcomes, reply)
+        raise self._unanswered(outcomes)
+
+    async def _voted(self, question: VerifyClaims) -> Reply[tuple[Verdict, ...]]:
+        outcomes = await together(_outcome(judge, question) for judge in self.judges)
+        replies = [outcome for outcome in outcomes if isinstance(outcome, Reply)]
+        if len(replies) * 2 <= len(outcomes):
+            raise self._unanswered(outcomes)
+        ballots = zip(*(reply.value for reply in replies), strict=True)
+        reply = question.reply(tuple(_majority(votes) for votes in ballots))
+        raws = [_headed(judge, outcome) for judge, outcome in self._numbered(outcomes)]
+        written = "\n\n".join(raw for raw in raws if raw)
+        return self._told(outcomes, replace(reply, raw=written or None))
+
+    def _told(self, outcomes: Sequence[Reply[T] | Failure], reply: Reply[T]) -> Reply[T]:
+        """Return the reply with what all outcomes cost, and what is to be known of them."""
+        notes: list[str] = []
+        for judge, outcome in self._numbered(outcomes):
+            if isinstance(outcome, Failure):
+                notes.append(f"{judge} did not answer: {outcome.cause}: {outcome.message}")
+            else:
+                notes += [f"{judge}: {note}" for note in outcome.notes]
+        return replace(
+            reply,
+            usage=reduce(add, (outcome.usage for outcome in outcomes)),
+            notes=tuple(notes),
+            attempts=sum(outcome.attempts for outcome in outcomes),
+        )
+
+    def _unanswered(self, outcomes: Sequence[Reply[T] | Failure]) -> Unanswered:
+        failures = [
+            (judge, outcome)
+            for judge, outcome in self._numbered(outcomes)
+            if isinstance(outcome, Failure)
+        ]
+        judge, first = failures[0]
+        of_how_many = f"{len(failures)} of the panel's {len(outcomes)} judges did not answer"
+        return Unanswered(
+            replace(
+                first,
+                message=f"{of_how_many}; {judge}: {first.message}",
+                usage=reduce(add, (outcome.usage for outcome in outcomes)),
+                attempts=sum(outcome.attempts for outcome in outcomes),
+            )
+        )
+
+    def _numbered(
+        self, outcomes: Sequence[Reply[T] | Failure]
+    ) -> list[tuple[str, Reply[T] | Failure]]:
+        """Return the outcomes with the judges they are of, in words."""
+        judges = [f"judge {n} ({judge.name})" for n, judge in enumerate(self.judges, 1)]
+        return list(zip(judges, outcomes, strict=False))  # the first may have sufficed
+
+
+def _name(judges: Sequence[Judge]) -> str:
+    counts = Counter(judge.name for judge in judges)
+    return ",".join(f"{n}*{name}" if n > 1 else name for name, n in counts.items())
+
+
+async def _outcome(judge: Judge, question: Question[T]) -> Reply[T] | Failure:
+    try:
+        return await judge.answer(question)
+    except CallError as error:
+        return Failure.of(error)
+
+
+def _majority(votes: Sequence[Verdict]) -> Verdict:
+    counts = Counter(vote.label for vote in votes)
+    most = max(counts.values())
+    winners = [label for label, count in counts.items() if count == most]
+    if len(winners) == 1:
+        first = next(vote for vote in votes if vote.label is winners[0])
+        return first.model_copy(update={"confidence": most / len(votes)})
+    split = ", ".join(f"{counts[label]} {label}" for label in Label if counts[label])
+    return Verdict(
+        label=Label.NOT_ENOUGH_INFO,
+        reason=f"the judges disagree: {split}",
+        confidence=counts[Label.NOT_ENOUGH_INFO] / len(votes),
+    )
+
+
+def _headed(judge: str, outcome: Reply[T] | Failure) -> str | None:
+    return None if outcome.raw is None else f"{judge}:\n{outcome.raw}"

@@ -1,0 +1,1 @@
+"""Prompts: one Markdown file a kind of question, and what makes them a model's prompt."""

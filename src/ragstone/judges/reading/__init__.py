@@ -1,0 +1,22 @@
+"""Reading what a model wrote: a value of the question's type, or why there is none, never a guess.
+
+JSON comes first, then, unless only JSON is wanted, the plain text of older prompts. JSON that is
+cut off is never closed, and nothing inside it is read.
+"""
+
+from ragstone.judges.reading.replies import (
+    read_claims,
+    read_explanation,
+    read_truths,
+    read_verdicts,
+)
+from ragstone.judges.reading.schemas import SCHEMAS, verdict_schema
+
+__all__ = [
+    "SCHEMAS",
+    "read_claims",
+    "read_explanation",
+    "read_truths",
+    "read_verdicts",
+    "verdict_schema",
+]

@@ -1,0 +1,64 @@
+"""Matching: which verdict is about which claim, or why that cannot be told."""
+
+import re
+from collections.abc import Sequence
+
+from ragstone.judges.reading.items import Item
+
+_NUMBER = re.compile(r"\s*(?:(?:claim|statement)\s*)?#?[0-9]{1,4}[.):]\s+", re.IGNORECASE)
+
+
+class Mismatch(Exception):
+    """The verdicts are not one a claim; the message says how."""
+
+
+def in_order(items: Sequence[Item], claims: Sequence[str]) -> Sequence[Item]:
+    """Return the verdicts in the claims' order, one a claim.
+
+    They are told apart by the numbers they give (from 1; from 0 if all are so), else by the
+    claims they repeat, else by their place.
+
+    Raises:
+        Mismatch: there are more or fewer than claims, or they contradict one another.
+    """
+    came, due = len(items), len(claims)
+    if came != due:
+        raise Mismatch(f"{came} verdicts came back for {due} claims")
+    numbers = [item.number for item in items]
+    told = [number for number in numbers if number is not None]
+    if not told:
+        return _by_statement(items, claims)
+    first = first_number(told, due)
+    if sorted(told) != list(range(first, first + due)):
+        said = ", ".join("none" if number is None else str(number)[:20] for number in numbers[:50])
+        raise Mismatch(f"{due} claims were asked about, the verdicts are about claims {said}")
+    placed = {item.number: item for item in items}
+    return [placed[number] for number in range(first, first + due)]
+
+
+def first_number(numbers: Sequence[int], due: int) -> int:
+    """Return where the verdicts begin to count: 0 if one is about claim 0 and none about `due`."""
+    return 0 if 0 in numbers and due not in numbers else 1
+
+
+def _by_statement(items: Sequence[Item], claims: Sequence[str]) -> Sequence[Item]:
+    """Order by the claims they repeat; a verdict that repeats none word for word keeps its place.
+
+    Raises:
+        Mismatch: a claim is repeated in another claim's place, and not all claims are repeated.
+    """
+    texts = [_line(claim) for claim in claims]
+    repeated = [_line(item.statement or "") for item in items]
+    if repeated == texts:
+        return items
+    if len(set(texts)) == len(texts) and set(repeated) == set(texts):
+        return [items[repeated.index(text)] for text in texts]
+    if strayed := [n for n, text in enumerate(repeated) if text != texts[n] and text in texts]:
+        raise Mismatch(
+            f"verdict {strayed[0] + 1} repeats another claim than claim {strayed[0] + 1}"
+        )
+    return items
+
+
+def _line(text: str) -> str:
+    return " ".join(_NUMBER.sub("", text, 1).split()).casefold().rstrip(".")

@@ -1,0 +1,56 @@
+"""ReplayJudge: gives again what a ledger holds, and asks nobody."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TypeVar
+
+from ragstone.errors import QuestionNotSupported
+from ragstone.judges.base import Judge
+from ragstone.questions import Exchange, Question, Reply, Unanswered
+from ragstone.usage import Usage
+
+T = TypeVar("T")
+
+
+class ReplayJudge(Judge):
+    """Answers from recorded exchanges, and fails as they did; nothing is spent.
+
+    Where one question was asked several times, its first answer counts, and a failure only if
+    there is no answer.
+    """
+
+    name = "replay"
+    description = "the recorded answers of an earlier run"
+
+    def __init__(self, exchanges: Iterable[Exchange]) -> None:
+        self._recorded: dict[str, Exchange] = {}
+        for exchange in exchanges:
+            known = self._recorded.get(exchange.key)
+            if known is None or (known.reply is None and exchange.reply is not None):
+                self._recorded[exchange.key] = exchange
+
+    async def answer(self, question: Question[T]) -> Reply[T]:
+        """Give the recorded answer; a row's tags make no other question of it.
+
+        Raises:
+            Unanswered: there was no answer then.
+            QuestionNotSupported: the question was not asked then.
+        """
+        exchange = self._recorded.get(_untagged(question).key)
+        if exchange is None:
+            raise QuestionNotSupported(
+                f"the ledger holds no answer to this {question.kind} question; "
+                "to score what rests on it takes a new run"
+            )
+        if exchange.reply is None:
+            assert exchange.failure is not None
+            raise Unanswered(replace(exchange.failure, usage=Usage()))
+        was = exchange.reply
+        reply = question.reply(was.value)
+        return replace(reply, notes=was.notes, raw=was.raw, attempts=was.attempts)
+
+
+def _untagged(question: Question[T]) -> Question[T]:
+    if not question.tags:
+        return question
+    return type(question).model_validate(question.model_dump(exclude={"tags"}))

@@ -1,0 +1,41 @@
+"""RouteJudge: each kind of question to the judge that is named for it."""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from ragstone.judges.base import Judge
+from ragstone.judges.several import AroundJudges
+from ragstone.questions import Question, Reply
+
+T = TypeVar("T")
+
+
+class RouteJudge(AroundJudges):
+    """Asks the judge that `routes` names for a kind of question, else `default`."""
+
+    def __init__(self, routes: Mapping[str, Judge], default: Judge) -> None:
+        super().__init__((default, *routes.values()))
+        self._routes = dict(routes)
+        self._default = default
+        named = [f"{kind}={judge.name}" for kind, judge in sorted(routes.items())]
+        self.name = ",".join([default.name, *named])
+        said = [f"{kind} by {judge.name}" for kind, judge in sorted(routes.items())]
+        self.description = "; ".join([*said, f"all else by {default.name}"])
+        if default.kinds is not None:
+            taken = {kind for kind in routes if self.takes(kind)}
+            self.kinds = frozenset(default.kinds - routes.keys() | taken)
+
+    def takes(self, kind: str) -> bool:
+        """Tell whether the judge for that kind takes it."""
+        return self._judge(kind).takes(kind)
+
+    def identity(self, kind: str) -> str | None:
+        """Return the identity of the judge for that kind."""
+        return self._judge(kind).identity(kind)
+
+    async def answer(self, question: Question[T]) -> Reply[T]:
+        """Ask the judge for that kind."""
+        return await self._judge(question.kind).answer(question)
+
+    def _judge(self, kind: str) -> Judge:
+        return self._routes.get(kind, self._default)

@@ -1,0 +1,118 @@
+"""Ruler: applies a policy to what the ledger holds of one sample."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ragstone.claims import Claim, JudgedClaim, Label, Verdict
+from ragstone.errors import Cause
+from ragstone.policies import CLOSE, Policy, Ruling
+from ragstone.questions import Failure, Returned
+from ragstone.scores import Detail, Score, State
+
+
+@dataclass(frozen=True)
+class Ruler:
+    """Makes the scores of one metric under one policy.
+
+    `label` is the metric's name in a reason; `mark` goes before the policy's own.
+    """
+
+    policy: Policy
+    label: str
+    mark: float | None = None
+
+    def weighed(
+        self, judged: Sequence[JudgedClaim], *, doubt: str | None = None, due: int | None = None
+    ) -> Score:
+        """Score by the verdicts; with a `doubt` the score is flagged, and that is the reason.
+
+        `due` is the number of claims, where not as many verdicts came.
+        """
+        labels = [claim.label for claim in judged]
+        detail: Detail = {"claims": len(labels) if due is None else due} | {
+            label.value.lower(): labels.count(label)
+            for label in Label
+            if label is not Label.PARTIALLY_SUPPORTED or label in labels  # few judges use it
+        }
+        quotes = [item.verified for claim in judged for item in claim.evidence]
+        if unfound := quotes.count(False):
+            detail = {**detail, "quotes_not_found": unfound}
+        return self._scored(self.policy.number(labels), detail, tuple(judged), doubt)
+
+    def ruled(self, ruling: Ruling, reason: str, cause: Cause | None = None) -> Score:
+        """Score a situation that is no matter of weights."""
+        if ruling.value is not None:
+            doubt = reason if ruling.flagged else None
+            return self._scored(ruling.value, {"why": reason}, (), doubt, passes=ruling.passes)
+        if ruling.state is State.FAILED:
+            return Score.failed(cause or Cause.MALFORMED, reason)
+        return Score.undefined(reason)
+
+    def unanswered(self, cause: Cause, reason: str) -> Score:
+        """Score a sample one of whose questions was not answered."""
+        return self.ruled(self.policy.without_reply(cause), reason, cause)
+
+    def broken(self, failure: Failure, claims: Sequence[Claim]) -> Score:
+        """Score verdicts that came back, but not one that can be read for each claim."""
+        returned, due = failure.returned, len(claims)
+        if failure.cause is Cause.COUNT_MISMATCH:
+            return self._miscounted(failure, claims)
+        if failure.cause is Cause.MALFORMED and len(returned) == due:
+            if self.policy.misread is None:
+                return Score.failed(failure.cause, failure.message)
+            return self._flagged(returned, claims, failure.message)
+        return self.unanswered(failure.cause, failure.message)
+
+    def _miscounted(self, failure: Failure, claims: Sequence[Claim]) -> Score:
+        rule = self.policy.miscounted
+        if rule is None:
+            return Score.failed(failure.cause, failure.message)
+        returned = failure.returned[: len(claims)] if rule.cut else failure.returned
+        if not returned:
+            return self.ruled(rule.nothing, failure.message, failure.cause)
+        return self._flagged(returned, claims, failure.message)
+
+    def _flagged(self, returned: Sequence[Returned], claims: Sequence[Claim], reason: str) -> Score:
+        judged: list[JudgedClaim] = []
+        for place, item in enumerate(returned, 1):
+            verdict = item.verdict
+            if verdict is None:
+                if self.policy.misread is None:
+                    return Score.failed(Cause.MALFORMED, reason)
+                said = f"the label {item.written!r} cannot be read"
+                verdict = Verdict(label=self.policy.misread, reason=said)
+            judged.append(JudgedClaim.of(_claim(claims, item.number or place), verdict))
+        return self.weighed(judged, doubt=reason, due=len(claims))
+
+    def _scored(
+        self,
+        value: float,
+        detail: Detail,
+        claims: tuple[JudgedClaim, ...],
+        doubt: str | None,
+        *,
+        passes: bool = True,
+    ) -> Score:
+        mark = self.policy.mark if self.mark is None else self.mark
+        reached = mark is not None and value >= mark - CLOSE
+        told = None
+        if mark is not None:
+            told = f"{self.label} {value:.2f} is {'>=' if reached else '<'} {mark:g}"
+        if doubt:
+            told = f"{told}; flagged: {doubt}" if told else f"flagged: {doubt}"
+        return Score(
+            state=State.SCORED,
+            value=value,
+            mark=mark,
+            passed=None if mark is None else reached and passes and not doubt,
+            reason=told,
+            fallback=doubt is not None,
+            detail=detail,
+            claims=claims,
+        )
+
+
+def _claim(claims: Sequence[Claim], number: int) -> Claim:
+    if 1 <= number <= len(claims):
+        return claims[number - 1]
+    return Claim(text=f"(no claim has the number {number})")

@@ -1,0 +1,41 @@
+"""Usage: what answering cost, in calls, tokens and dollars."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What answering cost.
+
+    Attributes:
+        calls: calls made, `retries` of them made again after one that failed.
+        cached: answers from the reply cache, which cost nothing.
+        prompt_tokens: as the provider counts them, `cached_tokens` of them at its cache's price.
+        completion_tokens: as the provider counts them, `reasoning_tokens` of them not shown.
+        cost_usd: an estimate in US dollars; None where no price is known.
+    """
+
+    calls: int = 0
+    cached: int = 0
+    retries: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost_usd: float | None = 0.0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        unknown = self.cost_usd is None or other.cost_usd is None
+        return Usage(
+            self.calls + other.calls,
+            self.cached + other.cached,
+            self.retries + other.retries,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
+        )
+
+
+NOTHING_SPENT = Usage()

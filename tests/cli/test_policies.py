@@ -1,0 +1,56 @@
+from collections.abc import Callable
+
+import pytest
+
+from ragstone.cli.policies import SITUATIONS, WIDE
+from ragstone.policies import POLICIES, PRESETS
+
+Command = Callable[..., object]
+
+CELLS = {
+    ("strict", "response is empty"): "undefined",
+    ("strict", "contexts are an empty list"): "0.0: each claim NOT_ENOUGH_INFO",
+    ("strict", "judge refused"): "failed: refusal",
+    ("strict", "not answered (1)"): "failed: its cause",
+    ("strict", "pass mark"): "none",
+    ("weighted", "else: mean of the weights (3)"): "1 / 0.5 / -1 / 0",
+    ("weighted", "range"): "-1 to 1",
+    ("ragas", "too few or many verdicts (2)"): (
+        "mean of those returned, flagged; of none: undefined"
+    ),
+    ("deepeval", "no claims in the response"): "1.0",
+    ("deepeval", "contexts are an empty list"): "undefined",
+    ("deepeval", "one label unreadable (2)"): "it is NOT_ENOUGH_INFO, flagged",
+    ("ragaliq", "pass mark"): "0.7",
+    ("promptfoo-plan", "no claims in the response"): "0.0, never passes",
+    ("promptfoo-plan", "judge refused"): "0.0, flagged",
+    ("promptfoo-plan", "not answered (1)"): "0.5, flagged",
+    ("promptfoo-plan", "too few or many verdicts (2)"): (
+        "mean of those kept, flagged; of none: 0.5, flagged"
+    ),
+}
+
+
+@pytest.mark.parametrize(("cell", "told"), CELLS.items(), ids=lambda value: str(value)[:60])
+def test_a_cell_is_made_of_the_policy(cell: tuple[str, str], told: str) -> None:
+    policy, situation = cell
+    assert SITUATIONS[situation](POLICIES[policy]) == told
+
+
+@pytest.mark.parametrize("width", [80, WIDE])
+def test_all_of_it_is_readable(
+    ragstone: Command, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    said = ragstone("policies")
+    assert said.code == 0
+    assert max(map(len, said.out.splitlines())) <= width
+    assert "…" not in said.out
+    told = " ".join(said.out.split())
+    for name in (*POLICIES, *PRESETS):
+        assert name in told
+    assert ("│" in told) is (width >= WIDE)
+    if width < WIDE:
+        for situation in SITUATIONS:
+            assert told.count(situation) >= len(POLICIES)
+    assert "--preset deepeval: policy=deepeval, verify=truths, include_reason=true" in told

@@ -1,0 +1,84 @@
+import asyncio
+from typing import ClassVar
+
+import pytest
+
+from ragstone.claims import Label
+from ragstone.errors import QuestionNotSupported
+from ragstone.judges.counting import LEAST, MOST, CountingJudge, Guess
+from ragstone.judges.llm import LlmJudge
+from ragstone.judges.models.base import Completion, Model, ModelPrompt
+from ragstone.judges.models.prices import Flat
+from ragstone.judges.tokens import estimated_tokens
+from ragstone.questions import Explain, ExtractClaims, ExtractTruths, Question, VerifyClaims
+from ragstone.usage import Usage
+
+RESPONSE = "The battery lasts twenty hours. The case is made of metal. Shall I tell you more?"
+CONTEXT = "The battery lasts up to twenty hours. It charges in one hour. The case is of metal."
+PRICE = Flat(prompt=0.001, cached=0, completion=0.01, reasoning=0)
+QUESTIONS: list[Question[object]] = [
+    ExtractClaims(query="q", response=RESPONSE),
+    VerifyClaims(claims=("a", "b", "c"), contexts=(CONTEXT,)),
+    ExtractTruths(context=CONTEXT, limit=2),
+    Explain(claims=("a",), labels=(Label.SUPPORTED,), reasons=("so",)),
+]
+
+
+class Unreachable(Model):
+    """Is not to be asked, nor opened."""
+
+    name = "closed:model"
+    identity = "closed"
+
+    async def complete(self, prompt: ModelPrompt) -> Completion:
+        raise AssertionError(prompt)
+
+
+LLM = LlmJudge(Unreachable(), price=PRICE)
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.kind)
+@pytest.mark.parametrize("guess", [LEAST, MOST])
+async def test_a_question_costs_one_call_of_the_prompts_tokens(
+    question: Question[object], guess: Guess
+) -> None:
+    usage = (await CountingJudge(LLM, guess).answer(question)).usage
+    prompt = LLM.prompt(question)
+    assert (usage.calls, usage.prompt_tokens) == (1, estimated_tokens(prompt.system + prompt.user))
+    assert usage.completion_tokens > 0
+    assert usage.cost_usd == pytest.approx(
+        0.001 * usage.prompt_tokens + 0.01 * usage.completion_tokens
+    )
+
+
+async def test_answers_are_such_as_a_model_may_give() -> None:
+    extract, verify, truths, explain = QUESTIONS
+    least, most = CountingJudge(LLM, LEAST), CountingJudge(LLM, MOST)
+    assert len((await least.answer(ExtractClaims.model_validate(dict(extract)))).value) == 2
+    twice = (await most.answer(ExtractClaims.model_validate(dict(extract)))).value
+    assert len({claim.text for claim in twice}) == 4
+    assert len((await least.answer(VerifyClaims.model_validate(dict(verify)))).value) == 3
+    assert len((await most.answer(ExtractTruths.model_validate(dict(truths)))).value) == 2
+    assert (await most.answer(explain)).value == ""
+
+
+async def test_nobody_is_opened_or_asked() -> None:
+    judge = CountingJudge(LLM, LEAST)
+    assert (judge.name, judge.kinds) == ("closed:model", LLM.kinds)
+    async with asyncio.timeout(1), judge:
+        await asyncio.gather(*map(judge.answer, QUESTIONS))
+
+
+async def test_sentences_for_claims_are_no_call() -> None:
+    reply = await CountingJudge(LLM, MOST).answer(
+        ExtractClaims(query="q", response=RESPONSE, by="sentences")
+    )
+    assert (len(reply.value), reply.usage) == (2, Usage())
+
+
+async def test_a_kind_without_a_prompt_is_not_supported() -> None:
+    class Strange(ExtractClaims):
+        kind: ClassVar[str] = "strange"
+
+    with pytest.raises(QuestionNotSupported):
+        await CountingJudge(LLM, LEAST).answer(Strange(query="q", response="r"))

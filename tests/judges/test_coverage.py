@@ -1,0 +1,36 @@
+import pytest
+
+from ragstone.judges.coverage import sentences_asked_for, uncovered
+from ragstone.questions import ExtractClaims, VerifyClaims
+from ragstone.sentences import split_sentences
+
+BATTERY, CASE = "The battery lasts twenty hours.", "The case is made of metal."
+
+
+@pytest.mark.parametrize(
+    ("response", "claims", "left"),
+    [
+        (f"{BATTERY} {CASE}", [BATTERY, CASE], []),
+        (f"{BATTERY} {CASE}", [BATTERY], [CASE]),
+        (f"{BATTERY} {CASE}", [], [BATTERY, CASE]),
+        (f"{BATTERY} {CASE}", ["A battery of 20 hours.", "Metal is what it is made of."], []),
+        (f"{BATTERY} It is blue.", [BATTERY], []),  # too short to be missed
+        (f"Sure! {BATTERY} Shall I tell you more about the metal case?", [BATTERY], []),
+        (f"{BATTERY} Let me know if you need anything further about it.", [BATTERY], []),
+        (f"# Battery and case of this telephone\n\n{BATTERY}", [BATTERY], []),
+        ("", [], []),
+    ],
+)
+def test_sentences_that_state_something_and_are_in_no_claim(
+    response: str, claims: list[str], left: list[str]
+) -> None:
+    assert list(uncovered(split_sentences(response), claims)) == left
+
+
+def test_sentences_are_claims_only_where_they_are_asked_for() -> None:
+    question = ExtractClaims(query="q", response=f"Sure! {BATTERY} {CASE}")
+    assert sentences_asked_for(question) is None
+    assert sentences_asked_for(VerifyClaims(claims=(), contexts=())) is None
+    found = sentences_asked_for(question.varied(by="sentences")) or ()
+    assert [claim.text for claim in found] == [BATTERY, CASE]
+    assert [claim.span for claim in found] == [(6, 37), (38, 64)]

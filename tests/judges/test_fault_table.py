@@ -1,0 +1,377 @@
+"""No fault of a judge's server makes a wrong number or loses a sample."""
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+import ragstone
+from ragstone.errors import Cause, UsageError
+from ragstone.run import Run
+from ragstone.scores import State
+
+ROWS = 20
+PICKED = range(0, ROWS, 4)
+KEY = "sk-a-key-that-nobody-may-see"
+
+pytestmark = pytest.mark.usefixtures("quick")
+
+
+@pytest.fixture(autouse=True)
+def _empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+def evaluated(server, kit, **options: object) -> Run:
+    plan = {"concurrency": 8, "cache": False, "retries": 2, "timeout": 30.0} | options
+    return ragstone.evaluate(
+        kit.samples(ROWS),
+        metrics="faithfulness",
+        judge="openai:mock",
+        base_url=server.url,
+        **plan,
+    )
+
+
+def outcome(run: Run, kit) -> dict[int, str]:
+    """Return what became of each sample; a number that is not the right one is an error."""
+    told = {}
+    for row in run.rows:
+        (score,) = row.scores.values()
+        if score.state is State.SCORED:
+            assert score.value == pytest.approx(kit.right_score(row.index), abs=1e-9)
+            assert not score.fallback
+            assert len(score.claims) == 5
+        else:
+            assert score.value is None
+        told[row.index] = "right" if score.state is State.SCORED else score.cause or score.state
+    return told
+
+
+def right_but(*rows: int, became: str = "") -> dict[int, str]:
+    return {row: became if row in rows else "right" for row in range(ROWS)}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A way to misbehave: with which questions, and what becomes of a sample if it never ends."""
+
+    serve: Callable[..., Awaitable[object]]
+    sticky: str
+    kinds: tuple[str, ...] = ("extract", "verify")
+    timeout: float = 30.0
+
+
+def saying(change: Callable[[dict, Callable], object]) -> Callable[..., Awaitable[object]]:
+    async def serve(asked, request: web.Request, kit) -> object:
+        return change(asked.answer(), kit.chat)
+
+    return serve
+
+
+def status(code: int, headers: dict[str, str] | None = None) -> Callable[..., Awaitable[object]]:
+    async def serve(asked, request: web.Request, kit) -> object:
+        return web.Response(status=code, headers=headers, text="not now")
+
+    return serve
+
+
+async def hang(asked, request: web.Request, kit) -> object:
+    await asyncio.sleep(20)
+    return web.Response()
+
+
+async def drop(asked, request: web.Request, kit) -> object:
+    request.transport.abort()
+    return web.Response()
+
+
+async def break_off(asked, request: web.Request, kit) -> object:
+    response = web.StreamResponse(headers={"Content-Length": "9999"})
+    await response.prepare(request)
+    await response.write(b'{"choices": [{"message": {"content": "')
+    request.transport.close()
+    return response
+
+
+def cut(answer: dict, chat: Callable, *, finish: str = "stop") -> object:
+    text = json.dumps(answer)
+    return chat(text[: len(text) * 2 // 3], finish=finish)
+
+
+VERIFY, EXTRACT = ("verify",), ("extract",)
+FAULTS = {
+    "truncated JSON": Fault(saying(cut), Cause.MALFORMED),
+    "cut by the token limit": Fault(
+        saying(lambda answer, chat: cut(answer, chat, finish="length")), Cause.TRUNCATED
+    ),
+    "whole, but at the token limit": Fault(
+        saying(lambda answer, chat: chat(answer, finish="length")), Cause.TRUNCATED
+    ),
+    "no JSON": Fault(saying(lambda _, chat: chat("Well, hm.")), Cause.MALFORMED),
+    "nothing": Fault(saying(lambda _, chat: chat(None)), Cause.MALFORMED),
+    "one verdict missing": Fault(
+        saying(lambda answer, chat: chat({"verdicts": answer["verdicts"][:-1]})),
+        Cause.COUNT_MISMATCH,
+        VERIFY,
+    ),
+    "one verdict more": Fault(
+        saying(lambda answer, chat: chat({"verdicts": answer["verdicts"] * 2})),
+        Cause.COUNT_MISMATCH,
+        VERIFY,
+    ),
+    "one verdict twice": Fault(
+        saying(lambda answer, chat: chat({"verdicts": [answer["verdicts"][0]] * 5})),
+        Cause.COUNT_MISMATCH,
+        VERIFY,
+    ),
+    "empty verdicts": Fault(
+        saying(lambda _, chat: chat({"verdicts": []})), Cause.COUNT_MISMATCH, VERIFY
+    ),
+    "empty claims": Fault(saying(lambda _, chat: chat({"claims": []})), "undefined", EXTRACT),
+    "a label that is none": Fault(
+        saying(
+            lambda answer, chat: chat(
+                {"verdicts": [entry | {"label": "MAYBE"} for entry in answer["verdicts"]]}
+            )
+        ),
+        Cause.MALFORMED,
+        VERIFY,
+    ),
+    "refusal in words": Fault(
+        saying(lambda _, chat: chat("I'm sorry, but I can't assist with that.")), Cause.REFUSAL
+    ),
+    "refusal in its field": Fault(
+        saying(lambda _, chat: chat(None, refusal="I must not.")), Cause.REFUSAL
+    ),
+    "content filter": Fault(
+        saying(lambda answer, chat: cut(answer, chat, finish="content_filter")), Cause.REFUSAL
+    ),
+    "429": Fault(status(429), Cause.RATE_LIMITED),
+    "429 with Retry-After": Fault(status(429, {"Retry-After": "1"}), Cause.RATE_LIMITED, EXTRACT),
+    "500": Fault(status(500), Cause.UNREACHABLE),
+    "hang": Fault(hang, Cause.TIMEOUT, VERIFY, timeout=1.0),
+    "drop": Fault(drop, Cause.UNREACHABLE),
+    "drop within the reply": Fault(break_off, Cause.TRUNCATED),
+}
+
+
+def first_time(kinds: tuple[str, ...]) -> Callable[..., bool]:
+    seen = set[tuple[str, int]]()
+
+    def on(asked) -> bool:
+        about = (asked.kind, asked.row)
+        new = about not in seen
+        seen.add(about)
+        return new and asked.kind in kinds and asked.row in PICKED
+
+    return on
+
+
+def told(server, kit, fault: Fault) -> None:
+    server.fault = lambda asked, request: fault.serve(asked, request, kit)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_that_passes_leaves_every_score_right(judge_server, kit, name: str) -> None:
+    fault = FAULTS[name]
+    told(judge_server, kit, fault)
+    judge_server.on = first_time(fault.kinds)
+    run = evaluated(judge_server, kit, timeout=fault.timeout)
+    assert outcome(run, kit) == right_but()
+    assert judge_server.served == len(PICKED) * len(fault.kinds)
+    assert len(judge_server.asked) == run.usage().calls == 2 * ROWS + judge_server.served
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_that_stays_fails_its_samples_alone(judge_server, kit, name: str) -> None:
+    fault = FAULTS[name]
+    told(judge_server, kit, fault)
+    judge_server.on = lambda asked: asked.kind in fault.kinds and asked.row in PICKED
+    run = evaluated(judge_server, kit, timeout=fault.timeout, retries=1)
+    assert outcome(run, kit) == right_but(*PICKED, became=fault.sticky)
+    assert judge_server.served == 2 * len(PICKED)  # once again each, by whichever rule
+    assert len(judge_server.asked) == run.usage().calls
+
+
+def test_every_reply_being_a_fault_makes_no_number(judge_server, kit) -> None:
+    told(judge_server, kit, FAULTS["500"])
+    run = evaluated(judge_server, kit, retries=1)
+    assert outcome(run, kit) == right_but(*range(ROWS), became=Cause.UNREACHABLE)
+    assert run.summary()["faithfulness"].mean is None
+    assert ROWS < judge_server.served < 2 * ROWS  # after ten hopeless calls, one try each
+
+
+@pytest.mark.parametrize("hang_first", [False, True])
+def test_a_rejected_key_ends_the_run(judge_server, kit, hang_first: bool) -> None:
+    async def reject(asked, request: web.Request) -> web.Response:
+        if hang_first and asked.number < 7:
+            await asyncio.sleep(20)
+        return web.Response(status=401, text=f"Incorrect API key provided: {KEY}")
+
+    judge_server.fault = reject
+    start = time.perf_counter()
+    with pytest.raises(UsageError, match="the judge openai:mock, .*OPENAI_API_KEY.* 401") as caught:
+        evaluated(judge_server, kit)
+    assert time.perf_counter() - start < 10  # and waits for nothing under way
+    assert KEY not in str(caught.value)
+    assert len(judge_server.asked) <= 8
+
+
+def test_an_unknown_model_ends_the_run(judge_server, kit) -> None:
+    told(judge_server, kit, Fault(status(404), ""))
+    with pytest.raises(UsageError, match="no model 'mock' there"):
+        evaluated(judge_server, kit)
+
+
+def test_a_key_that_is_rejected_half_way_fails_what_is_left(judge_server, kit) -> None:
+    told(judge_server, kit, Fault(status(401), ""))
+    judge_server.on = lambda asked: asked.number >= 16
+    became = Counter(outcome(evaluated(judge_server, kit), kit).values())
+    assert set(became) == {"right", Cause.UNREACHABLE}
+    assert became.total() == ROWS
+
+
+def test_a_server_that_dies_leaves_the_finished_rows_right(judge_server, kit) -> None:
+    async def die(asked, request: web.Request) -> web.Response:
+        await judge_server.close_socket()
+        return web.Response()
+
+    judge_server.fault = die
+    judge_server.on = lambda asked: asked.number >= 24
+    became = Counter(outcome(evaluated(judge_server, kit, retries=1), kit).values())
+    assert set(became) == {"right", Cause.UNREACHABLE}
+    assert became.total() == ROWS
+    assert judge_server.served > 0
+
+
+def test_the_budget_ends_the_run_and_holds_with_retries(judge_server, kit) -> None:
+    told(judge_server, kit, FAULTS["500"])
+    judge_server.on = first_time(("extract", "verify"))
+    run = evaluated(judge_server, kit, max_calls=25)
+    assert set(outcome(run, kit).values()) == {"right", Cause.BUDGET}
+    assert len(judge_server.asked) == run.usage().calls == 25
+    assert run.partial
+    assert "25 calls (--max-calls)" in run.stopped
+
+
+def test_the_key_is_nowhere(judge_server, kit, caplog: pytest.LogCaptureFixture) -> None:
+    async def echo(asked, request: web.Request) -> object:
+        said = f"You sent {asked.headers['authorization']}."
+        if asked.row % 2:
+            return web.Response(status=(400, 500, 418)[asked.row % 3], text=said)
+        shapes = (kit.chat(said), kit.chat(None, refusal=said), {"error": {"message": said}})
+        return shapes[asked.row % 3]
+
+    judge_server.fault = echo
+    with caplog.at_level(logging.DEBUG):
+        run = evaluated(judge_server, kit, retries=1)
+    assert {asked.headers["authorization"] for asked in judge_server.asked} == {f"Bearer {KEY}"}
+    assert "ragstone.judge" in {record.name for record in caplog.records}
+    failures = [exchange.failure for row in run.rows for exchange in row.exchanges]
+    everything = (caplog.text, repr(run), repr(run.rows), repr(failures), str(run.to_dict()))
+    assert sum("[hidden]" in failure.message for failure in failures) >= ROWS // 2
+    assert [KEY in text for text in everything] == [False] * len(everything)
+
+
+PROMPT = """# system
+Check the claims. Reply with JSON.{partial}
+# user
+{contexts}
+
+{claims}
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "calls"),
+    [
+        ({}, 0),
+        ({"policy": "deepeval"}, 0),
+        ({"concurrency": 3, "timeout": 9.0, "retries": 0}, 0),
+        ({"judge": "openai:mock2"}, 2 * ROWS),
+        ({"judge": "vllm:mock"}, 2 * ROWS),
+        ({"temperature": 0.5}, 2 * ROWS),
+        ({"temperature": None}, 2 * ROWS),
+        ({"strict_json": True}, 2 * ROWS),
+        ({"prompts": {"verify_claims": "own.md"}}, ROWS),
+        ({"batch_size": 2}, 3 * ROWS),
+        ({"partial": True}, ROWS),
+        ({"votes": 2}, ROWS),
+    ],
+    ids=str,
+)
+def test_a_kept_reply_is_used_only_where_nothing_that_shaped_it_changed(
+    judge_server, kit, change: dict[str, object], calls: int
+) -> None:
+    Path("own.md").write_text(PROMPT, encoding="utf-8")
+    options = {"judge": "openai:mock", "base_url": judge_server.url, "metrics": "faithfulness"}
+    first = ragstone.evaluate(kit.samples(ROWS), **options)
+    assert len(judge_server.asked) == first.usage().calls == 2 * ROWS
+    second = ragstone.evaluate(kit.samples(ROWS), **(options | change))
+    assert len(judge_server.asked) - 2 * ROWS == second.usage().calls == calls
+    if "policy" not in change:
+        assert outcome(second, kit) == right_but()
+
+
+def test_a_reply_from_another_place_is_not_used(judge_server, kit) -> None:
+    options = {"judge": "openai:mock", "metrics": "faithfulness"}
+    ragstone.evaluate(kit.samples(ROWS), base_url=judge_server.url, **options)
+    elsewhere = judge_server.url.replace("127.0.0.1", "localhost")
+    ragstone.evaluate(kit.samples(ROWS), base_url=elsewhere, **options)
+    assert len(judge_server.asked) == 4 * ROWS
+
+
+def summary(folder: Path) -> dict[str, object]:
+    """Return a run's JSON summary, but for what differs from run to run."""
+    told = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    return {name: told[name] for name in told.keys() - {"run_id", "started_at", "usage"}}
+
+
+def test_a_killed_run_goes_on_where_it_was(judge_server, kit, tmp_path: Path) -> None:
+    lines = "\n".join(json.dumps(sample) for sample in kit.samples(60))
+    (tmp_path / "data.jsonl").write_text(lines, encoding="utf-8")
+    ragged, clean = tmp_path / "ragged", tmp_path / "clean"
+    arguments = ["-m", "ragstone", "run", "../data.jsonl", "-m", "faithfulness", "--json"]
+    arguments += ["run.json", "--judge", "openai:mock", "--concurrency", "4", "--no-export"]
+    command = [sys.executable, *arguments, "--base-url", judge_server.url]
+
+    def start(folder: Path) -> subprocess.Popen[bytes]:
+        folder.mkdir(exist_ok=True)
+        return subprocess.Popen(
+            command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=os.environ
+        )
+
+    def finish(folder: Path) -> int:
+        before = len(judge_server.asked)
+        with start(folder) as process:
+            _, said = process.communicate(timeout=60)
+        assert process.returncode == 0, said.decode()
+        return len(judge_server.asked) - before
+
+    judge_server.delay = 0.03
+    with start(ragged) as process:
+        while len(judge_server.asked) < 50 and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    time.sleep(0.2)
+    before = len(judge_server.asked)
+    assert 50 <= before < 100
+    again = finish(ragged)
+    assert 120 <= before + again <= 124
+    assert finish(clean) == 120
+    assert summary(ragged) == summary(clean)
+    assert finish(ragged) == 0  # all of it is kept now

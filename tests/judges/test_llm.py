@@ -1,0 +1,369 @@
+import json
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from ragstone.budget import Budget
+from ragstone.claims import Label
+from ragstone.errors import CallError, Cause, QuestionNotSupported, UsageError
+from ragstone.judges.cached import CachedJudge
+from ragstone.judges.llm import MORE_ROOM, LlmJudge
+from ragstone.judges.models.base import Completion, Model, ModelPrompt
+from ragstone.judges.models.prices import Flat
+from ragstone.judges.prompts.prompt import PLACES, Prompt
+from ragstone.questions import (
+    Explain,
+    ExtractClaims,
+    ExtractTruths,
+    Failure,
+    Question,
+    Unanswered,
+    VerifyClaims,
+)
+from ragstone.transcript import Transcript
+from ragstone.usage import Usage
+
+TOKENS = Usage(calls=1, prompt_tokens=100, completion_tokens=10, cost_usd=None)
+VERIFY = VerifyClaims(claims=("It is blue.", "It costs 9 EUR."), contexts=("It is blue.",))
+EXTRACT = ExtractClaims(
+    query="What is it?", response="The battery lasts twenty hours. The case is made of metal."
+)
+BATTERY, CASE = "The battery lasts twenty hours.", "The case is made of metal."
+GARBLED = "Zxqv, as it were: nothing to see."
+
+
+class Strange(ExtractClaims):
+    kind: ClassVar[str] = "strange"
+
+
+class Listed(Model):
+    """Answers from a list, and keeps what it was asked."""
+
+    def __init__(self, *answers: str | Completion | Exception, identity: str = "model") -> None:
+        self.name = "listed:model"
+        self.identity = identity
+        self.asked: list[ModelPrompt] = []
+        self._answers = list(answers)
+
+    async def complete(self, prompt: ModelPrompt) -> Completion:
+        self.asked.append(prompt)
+        answer = self._answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return Completion(answer, usage=TOKENS) if isinstance(answer, str) else answer
+
+
+def claims(*texts: str) -> str:
+    return json.dumps({"claims": texts})
+
+
+def verdicts(*labels: str, first: int = 1) -> str:
+    said = [{"claim": n, "reason": "so", "label": each} for n, each in enumerate(labels, first)]
+    return json.dumps({"verdicts": said})
+
+
+GOOD = verdicts("SUPPORTED", "NOT_ENOUGH_INFO")
+UNUSABLE = {
+    "malformed": Completion(GARBLED, usage=TOKENS),
+    "refusal": Completion("I'm sorry, but I cannot help with that.", usage=TOKENS),
+    "refusal field": Completion("", refusal="content filter", usage=TOKENS),
+    "truncated": Completion(GOOD[:40], truncated=True, usage=TOKENS),
+    "too few": Completion(verdicts("SUPPORTED"), usage=TOKENS),
+    "too many": Completion(verdicts(*["SUPPORTED"] * 3), usage=TOKENS),
+    "wrong numbers": Completion(verdicts("SUPPORTED", "SUPPORTED", first=7), usage=TOKENS),
+    "no label": Completion(verdicts("SUPPORTED", "perhaps"), usage=TOKENS),
+}
+CAUSES = {
+    "malformed": Cause.MALFORMED,
+    "refusal": Cause.REFUSAL,
+    "refusal field": Cause.REFUSAL,
+    "truncated": Cause.TRUNCATED,
+    "too few": Cause.COUNT_MISMATCH,
+    "too many": Cause.COUNT_MISMATCH,
+    "wrong numbers": Cause.COUNT_MISMATCH,
+    "no label": Cause.MALFORMED,
+}
+
+
+async def failure_of(judge: LlmJudge, question: Question[object]) -> Failure:
+    with pytest.raises(Unanswered) as raised:
+        await judge.answer(question)
+    return raised.value.failure
+
+
+async def test_a_question_is_put_once_where_the_reply_can_be_used() -> None:
+    model = Listed(GOOD)
+    reply = await LlmJudge(model).answer(VERIFY)
+    assert [verdict.label for verdict in reply.value] == ["SUPPORTED", "NOT_ENOUGH_INFO"]
+    assert (reply.raw, reply.usage, reply.attempts, reply.notes) == (GOOD, TOKENS, 1, ())
+    assert len(model.asked) == 1
+
+
+@pytest.mark.parametrize("fault", UNUSABLE)
+async def test_a_reply_that_cannot_be_used_is_asked_for_once_more(fault: str) -> None:
+    model = Listed(UNUSABLE[fault], GOOD)
+    reply = await LlmJudge(model).answer(VERIFY)
+    assert [verdict.label for verdict in reply.value] == ["SUPPORTED", "NOT_ENOUGH_INFO"]
+    assert (reply.usage, reply.attempts) == (TOKENS + TOKENS, 2)
+    assert reply.raw == GOOD
+
+
+@pytest.mark.parametrize("fault", UNUSABLE)
+async def test_and_never_a_second_time(fault: str) -> None:
+    model = Listed(UNUSABLE[fault], UNUSABLE[fault], GOOD)
+    failure = await failure_of(LlmJudge(model), VERIFY)
+    assert failure.cause is CAUSES[fault]
+    assert (failure.usage, failure.attempts) == (TOKENS + TOKENS, 2)
+    assert failure.raw == UNUSABLE[fault].text
+    assert len(model.asked) == 2
+
+
+async def test_the_last_word_says_why_it_failed_and_what_came() -> None:
+    model = Listed(GARBLED, verdicts("SUPPORTED"))
+    failure = await failure_of(LlmJudge(model), VERIFY)
+    assert failure.cause is Cause.COUNT_MISMATCH
+    assert [item.written for item in failure.returned] == ["SUPPORTED"]
+
+
+@pytest.mark.parametrize("fault", UNUSABLE)
+async def test_the_re_ask_says_what_was_wrong_and_quotes_nothing_of_the_reply(fault: str) -> None:
+    model = Listed(UNUSABLE[fault], GOOD)
+    await LlmJudge(model).answer(VERIFY)
+    first, second = model.asked
+    assert second.system == first.system
+    assert second.schema == first.schema
+    added = second.user.removeprefix(first.user)
+    assert added.startswith("\n\nA first reply could not be used: ")
+    written = UNUSABLE[fault]
+    assert written.refusal is None or written.refusal not in added
+    assert not written.text or written.text[:12] not in added
+
+
+@pytest.mark.parametrize("fault", UNUSABLE)
+async def test_only_a_reply_that_was_cut_gets_more_room(fault: str) -> None:
+    model = Listed(UNUSABLE[fault], GOOD)
+    await LlmJudge(model, max_tokens=500).answer(VERIFY)
+    more = MORE_ROOM if fault == "truncated" else 1
+    assert [prompt.max_tokens for prompt in model.asked] == [500, 500 * more]
+
+
+@pytest.mark.parametrize(
+    "cause", [Cause.TIMEOUT, Cause.RATE_LIMITED, Cause.UNREACHABLE, Cause.BUDGET]
+)
+async def test_a_call_without_a_reply_is_not_made_again(cause: Cause) -> None:
+    model = Listed(CallError(cause, "nothing came", tries=3), GOOD)
+    failure = await failure_of(LlmJudge(model), VERIFY)
+    assert (failure.cause, failure.message) == (cause, "nothing came")
+    assert failure.usage == Usage(calls=3, retries=2)
+    assert len(model.asked) == 1
+
+
+async def test_a_re_ask_without_a_reply_fails_with_its_cause_and_the_cost_of_both() -> None:
+    model = Listed(GARBLED, CallError(Cause.TIMEOUT, "too late"))
+    failure = await failure_of(LlmJudge(model), VERIFY)
+    assert failure.cause is Cause.TIMEOUT
+    assert failure.usage == TOKENS + Usage(calls=1)
+
+
+async def test_a_rejected_key_stops_the_run() -> None:
+    with pytest.raises(UsageError, match="key"):
+        await LlmJudge(Listed(UsageError("the key was rejected"))).answer(VERIFY)
+
+
+async def test_a_doubtful_reply_is_kept_where_the_re_ask_fails() -> None:
+    model = Listed(claims(BATTERY), CallError(Cause.BUDGET, "spent", tries=0))
+    reply = await LlmJudge(model).answer(EXTRACT)
+    assert [claim.text for claim in reply.value] == [BATTERY]
+    assert reply.notes == (f"no claim was found in: {CASE} (asked twice)",)
+    assert reply.usage == TOKENS
+
+
+async def test_every_cost_is_told_and_paid() -> None:
+    price = Flat(prompt=0.01, cached=0, completion=0.1, reasoning=0)
+    budget = Budget(max_cost=4.0)
+    model = Listed(GARBLED, GARBLED)
+    failure = await failure_of(LlmJudge(model, price=price, budget=budget), VERIFY)
+    assert failure.usage.cost_usd == pytest.approx(4.0)
+    assert budget.spent
+    unknown = await failure_of(LlmJudge(Listed(GARBLED, GARBLED)), VERIFY)
+    assert unknown.usage.cost_usd is None
+
+
+async def test_no_claims_of_a_response_that_states_something_are_asked_for_again() -> None:
+    model = Listed(claims(), claims(BATTERY, CASE))
+    reply = await LlmJudge(model).answer(EXTRACT)
+    assert [claim.text for claim in reply.value] == [BATTERY, CASE]
+    assert (reply.notes, reply.attempts) == ((), 2)
+
+
+@pytest.mark.parametrize("response", [EXTRACT.response, "It is blue.", "電池は二十時間持ちます。"])
+async def test_and_noted_where_there_still_are_none(response: str) -> None:
+    model = Listed(claims(), claims())
+    reply = await LlmJudge(model).answer(ExtractClaims(query="q", response=response))
+    assert reply.value == ()
+    assert reply.notes == (
+        "no claim was found in a response that seems to state something (asked twice)",
+    )
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "Sure!",
+        "Hello! Happy to help.",
+        "What would you like to know about the battery of this telephone?",
+        "I don't know.",
+        "Let me know if you have any further questions about your telephone!",
+        "```\nbattery = charge(telephone, minutes=20)\n```",
+    ],
+)
+async def test_chatter_is_not_asked_about_again(response: str) -> None:
+    model = Listed(claims())
+    reply = await LlmJudge(model).answer(ExtractClaims(query="q", response=response))
+    assert (reply.value, reply.notes, reply.attempts) == ((), (), 1)
+
+
+async def test_chatter_around_statements_is_not_either() -> None:
+    response = f"Sure, happy to help! {BATTERY} Would you like to know more about the battery case?"
+    model = Listed(claims(BATTERY))
+    reply = await LlmJudge(model).answer(ExtractClaims(query="q", response=response))
+    assert reply.attempts == 1
+
+
+async def test_a_sentence_that_no_claim_covers_is_asked_for_and_the_fuller_answer_kept() -> None:
+    reply = await LlmJudge(Listed(claims(BATTERY), claims(BATTERY, CASE))).answer(EXTRACT)
+    assert [claim.text for claim in reply.value] == [BATTERY, CASE]
+    assert (reply.notes, reply.usage) == ((), TOKENS + TOKENS)
+
+
+async def test_of_two_answers_that_leave_something_out_the_one_with_more_claims_counts() -> None:
+    response = f"{BATTERY} {CASE} The screen measures seven inches across."
+    question = ExtractClaims(query="q", response=response)
+    fewer, more = claims(BATTERY), claims(BATTERY, CASE)
+    for answers in ((fewer, more), (more, fewer)):
+        reply = await LlmJudge(Listed(*answers)).answer(question)
+        assert [claim.text for claim in reply.value] == [BATTERY, CASE]
+        assert reply.notes == (
+            "no claim was found in: The screen measures seven inches across. (asked twice)",
+        )
+
+
+async def test_equal_claims_are_one_claim() -> None:
+    reply = await LlmJudge(Listed(claims(BATTERY, CASE, f" {BATTERY}\n"))).answer(EXTRACT)
+    assert [claim.text for claim in reply.value] == [BATTERY, CASE]
+
+
+async def test_a_claim_has_its_place_where_that_is_clear() -> None:
+    said = claims(BATTERY, "Metal is what the case is made of.", "Penguins swim quickly.")
+    reply = await LlmJudge(Listed(said)).answer(EXTRACT)
+    spans = [claim.span for claim in reply.value]
+    texts = [span and EXTRACT.response[span[0] : span[1]] for span in spans]
+    assert texts == [BATTERY, CASE, None]
+
+
+async def test_verdicts_are_the_claims_by_number_whatever_their_order() -> None:
+    said = [
+        {"claim": 2, "reason": "dearer", "label": "CONTRADICTED"},
+        {
+            "claim": 1,
+            "label": "SUPPORTED",
+            "evidence": [{"context": 1, "quote": "it is  BLUE"}, {"context": 1, "quote": "red"}],
+        },
+    ]
+    first, second = (await LlmJudge(Listed(json.dumps({"verdicts": said}))).answer(VERIFY)).value
+    assert (first.label, second.label) == (Label.SUPPORTED, Label.CONTRADICTED)
+    assert (first.reason, second.reason) == (None, "dearer")
+    found, missed = first.evidence
+    assert (found.start, found.end, found.verified) == (0, 10, True)
+    assert (missed.start, missed.end, missed.verified) == (None, None, False)
+
+
+async def test_facts_and_explanations_are_read_too() -> None:
+    truths = json.dumps({"truths": ["It is blue.", "It is new.", "It is small."]})
+    judge = LlmJudge(Listed(truths, json.dumps({"explanation": "All is well."})))
+    facts = await judge.answer(ExtractTruths(context="Blue, new and small.", limit=2))
+    assert facts.value == ("It is blue.", "It is new.")
+    said = await judge.answer(Explain(claims=("c",), labels=(Label.SUPPORTED,), reasons=("",)))
+    assert said.value == "All is well."
+
+
+async def test_strict_json_reads_nothing_else() -> None:
+    plain = "1. Yes\n2. No"
+    assert len((await LlmJudge(Listed(plain)).answer(VERIFY)).value) == 2
+    failure = await failure_of(LlmJudge(Listed(plain, plain), strict_json=True), VERIFY)
+    assert failure.cause is Cause.MALFORMED
+
+
+async def test_half_a_character_does_not_get_into_the_ledger() -> None:
+    said = json.dumps({"claims": [BATTERY, CASE]}) + " \ud800"
+    reply = await LlmJudge(Listed(said)).answer(EXTRACT)
+    assert (reply.raw or "").encode()
+    failure = await failure_of(LlmJudge(Listed("\ud800", "\ud800")), EXTRACT)
+    assert (failure.raw or "").encode()
+
+
+async def test_sentences_for_claims_are_no_call() -> None:
+    model = Listed()
+    reply = await LlmJudge(model).answer(EXTRACT.varied(by="sentences"))
+    assert [claim.text for claim in reply.value] == [BATTERY, CASE]
+    assert (reply.usage, model.asked) == (Usage(), [])
+
+
+async def test_a_kind_without_a_prompt_is_not_supported() -> None:
+    judge = LlmJudge(Listed())
+    assert not judge.takes("strange")
+    with pytest.raises(QuestionNotSupported, match="strange"):
+        await judge.answer(Strange(query="q", response="r"))
+    assert judge.identity("strange") is None
+
+
+def own(kind: str, line: str) -> Prompt:
+    places = " ".join(f"{{{name}}}" for name in sorted(PLACES[kind][0]))
+    return Prompt.parse(kind, f"# system\n{line}\n# user\n{places}", "own.md")
+
+
+def test_an_identity_tells_apart_what_shapes_replies() -> None:
+    judges = {
+        "plain": LlmJudge(Listed()),
+        "model": LlmJudge(Listed(identity="other")),
+        "prompt": LlmJudge(Listed(), prompts={"verify_claims": own("verify_claims", "Be kind.")}),
+        "strict": LlmJudge(Listed(), strict_json=True),
+        "vote": LlmJudge(Listed(), vote=2),
+    }
+    assert len({judge.identity("verify_claims") for judge in judges.values()}) == len(judges)
+    assert judges["prompt"].identity("explain") == judges["plain"].identity("explain")
+    same = LlmJudge(Listed(), max_tokens=99, budget=Budget(1))
+    assert same.identity("verify_claims") == judges["plain"].identity("verify_claims")
+    kinds = {judges["plain"].identity(kind) for kind in PLACES}
+    assert len(kinds) == len(PLACES)
+
+
+TAGGED = {"extract_claims": own("extract_claims", "Answer in {tags.language}; {tags.Area} only.")}
+
+
+async def test_a_prompt_of_ones_own_gets_the_rows_tags() -> None:
+    model = Listed(claims(BATTERY, CASE), claims(BATTERY, CASE), claims(BATTERY, CASE))
+    judge = LlmJudge(model, prompts=TAGGED)
+    assert judge.tags == {"language", "Area"}
+    for tags in ({"language": "Ger\nman", "Area": 5, "other": "x"}, {"language": None}, {}):
+        await Transcript(judge, tags).ask(EXTRACT)
+    assert [prompt.system for prompt in model.asked] == [
+        "Answer in Ger man; 5 only.",
+        "Answer in ;  only.",
+        "Answer in ;  only.",
+    ]
+
+
+async def test_rows_with_other_tags_do_not_share_replies_and_the_ledger_knows_no_tags(
+    tmp_path: Path,
+) -> None:
+    model = Listed(*[claims(BATTERY, CASE)] * 2)
+    keys: set[str] = set()
+    async with CachedJudge(LlmJudge(model, prompts=TAGGED), tmp_path / "replies.db") as judge:
+        for language in ("German", "French", "German"):
+            transcript = Transcript(judge, {"language": language, "row": language})
+            await transcript.ask(EXTRACT)
+            keys |= {exchange.key for exchange in transcript.exchanges}
+    assert len(model.asked) == 2
+    assert keys == {EXTRACT.key}

@@ -1,0 +1,169 @@
+import asyncio
+
+import pytest
+
+from ragstone.claims import Label, Verdict
+from ragstone.errors import Cause, JudgeError, QuestionNotSupported, UsageError
+from ragstone.judges.panel import PanelJudge
+from ragstone.judges.scripted import ScriptedJudge
+from ragstone.questions import (
+    ExtractClaims,
+    Failure,
+    Reply,
+    Unanswered,
+    Usage,
+    VerifyClaims,
+)
+
+EXTRACT = ExtractClaims(query="q", response="It is blue.")
+CLAIMS = [{"text": "It is blue."}]
+S, P, C, N = (label.value for label in Label)
+SHORT = {"S": S, "P": P, "C": C, "N": N}
+LATE = Failure(Cause.TIMEOUT, "too late", usage=Usage(calls=3, retries=2))
+
+
+def verify(claims: int) -> VerifyClaims:
+    texts = tuple(f"claim {n}" for n in range(claims))
+    return VerifyClaims(claims=texts, contexts=("Blue.",), partial=True)
+
+
+def voter(votes: str, name: str = "a") -> ScriptedJudge:
+    verdicts = [{"label": SHORT[vote], "reason": f"{name} says {vote}"} for vote in votes]
+    return ScriptedJudge({"verify_claims": verdicts}, name=name)
+
+
+def failing(failure: Failure = LATE, name: str = "late") -> ScriptedJudge:
+    return ScriptedJudge({"verify_claims": failure, "extract_claims": failure}, name=name)
+
+
+@pytest.mark.parametrize(
+    ("votes", "label", "confidence", "reason"),
+    [
+        ("S", S, 1.0, "0 says S"),
+        ("SSS", S, 1.0, "0 says S"),
+        ("CSS", S, 2 / 3, "1 says S"),
+        ("SC", N, 0.0, "the judges disagree: 1 SUPPORTED, 1 CONTRADICTED"),
+        ("SN", N, 0.5, "the judges disagree: 1 SUPPORTED, 1 NOT_ENOUGH_INFO"),
+        ("NCS", N, 1 / 3, "the judges disagree: 1 SUPPORTED, 1 CONTRADICTED, 1 NOT_ENOUGH_INFO"),
+        ("CPPSC", N, 0.0,
+         "the judges disagree: 1 SUPPORTED, 2 PARTIALLY_SUPPORTED, 2 CONTRADICTED"),
+        ("SCCN", C, 0.5, "1 says C"),
+        ("NNC", N, 2 / 3, "0 says N"),
+    ],
+)  # fmt: skip
+async def test_the_label_with_the_most_votes_counts(
+    votes: str, label: str, confidence: float, reason: str
+) -> None:
+    panel = PanelJudge([voter(vote, name=str(n)) for n, vote in enumerate(votes)])
+    reply = await panel.answer(verify(1))
+    assert reply.value == (Verdict(label=Label(label), reason=reason, confidence=confidence),)
+    assert reply.usage == Usage(calls=len(votes))
+    assert reply.notes == ()
+
+
+async def test_each_claim_is_voted_on_by_itself() -> None:
+    reply = await PanelJudge([voter("SCN"), voter("SSC"), voter("CCC")]).answer(verify(3))
+    assert [verdict.label.value for verdict in reply.value] == [S, C, C]
+
+
+async def test_notes_and_raw_replies_say_whose_they_are() -> None:
+    def judge(name: str, raw: str | None) -> ScriptedJudge:
+        reply = Reply((Verdict(label=Label.SUPPORTED),), Usage(calls=2), ("re-asked",), raw, 2)
+        return ScriptedJudge({"verify_claims": reply}, name=name)
+
+    reply = await PanelJudge([judge("a", "{A}"), judge("b", None)]).answer(verify(1))
+    assert reply.notes == ("judge 1 (a): re-asked", "judge 2 (b): re-asked")
+    assert (reply.raw, reply.attempts) == ("judge 1 (a):\n{A}", 4)
+
+
+async def test_more_than_half_of_the_panel_decides() -> None:
+    reply = await PanelJudge([voter("S"), failing(), voter("S")]).answer(verify(1))
+    assert (reply.value[0].label, reply.value[0].confidence) == (Label.SUPPORTED, 1.0)
+    assert reply.notes == ("judge 2 (late) did not answer: timeout: too late",)
+    assert reply.usage == Usage(calls=5, retries=2)
+
+
+@pytest.mark.parametrize("answering", [0, 1])
+async def test_half_of_it_does_not(answering: int) -> None:
+    members = [*[voter("S")] * answering, *[failing()] * (2 - answering)]
+    with pytest.raises(Unanswered) as raised:
+        await PanelJudge(members).answer(verify(1))
+    failure = raised.value.failure
+    assert failure.cause is Cause.TIMEOUT
+    assert failure.message == (
+        f"{2 - answering} of the panel's 2 judges did not answer; "
+        f"judge {answering + 1} (late): too late"
+    )
+    assert failure.usage.calls == answering + 3 * (2 - answering)
+
+
+async def test_claims_are_extracted_by_the_first_that_answers() -> None:
+    first, second = (ScriptedJudge({"extract_claims": CLAIMS}, name=name) for name in "ab")
+    panel = PanelJudge([failing(), first, second])
+    reply = await panel.answer(EXTRACT)
+    assert [claim.text for claim in reply.value] == ["It is blue."]
+    assert (first.asked, second.asked) == ([EXTRACT], [])
+    assert reply.notes == ("judge 1 (late) did not answer: timeout: too late",)
+    assert reply.usage == Usage(calls=4, retries=2)
+
+
+async def test_where_nobody_answers_the_first_failure_is_told() -> None:
+    refused = Failure(Cause.REFUSAL, "no", usage=Usage(calls=1))
+    with pytest.raises(Unanswered, match=r"2 of the panel's 2 judges.*too late") as raised:
+        await PanelJudge([failing(), failing(refused)]).answer(EXTRACT)
+    assert raised.value.cause is Cause.TIMEOUT
+    assert raised.value.failure.usage.calls == 4
+
+
+async def test_a_failure_without_details_is_one_too() -> None:
+    def refuse(_: object) -> object:
+        raise JudgeError(Cause.REFUSAL, "no")
+
+    short = ScriptedJudge({"verify_claims": refuse}, name="short")
+    reply = await PanelJudge([short, voter("S"), voter("S")]).answer(verify(1))
+    assert reply.notes == ("judge 1 (short) did not answer: refusal: no",)
+
+
+async def test_all_are_asked_at_once() -> None:
+    slow = [ScriptedJudge({"verify_claims": [{"label": S}]}, seconds=60) for _ in range(3)]
+    asking = asyncio.create_task(PanelJudge(slow).answer(verify(1)))
+    await asyncio.sleep(0.01)
+    assert [judge.under_way for judge in slow] == [1, 1, 1]
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert [judge.under_way for judge in slow] == [0, 0, 0]
+
+
+async def test_what_stops_the_run_comes_through_and_ends_the_other_calls() -> None:
+    def reject(_: object) -> object:
+        raise UsageError("the key was rejected")
+
+    slow = ScriptedJudge({"verify_claims": [{"label": S}]}, seconds=60)
+    with pytest.raises(UsageError, match="the key was rejected"):
+        await PanelJudge([slow, ScriptedJudge({"verify_claims": reject})]).answer(verify(1))
+    assert slow.under_way == 0
+
+
+async def test_a_panel_takes_what_all_its_judges_take() -> None:
+    both, one = failing(), voter("S")
+    everything = ScriptedJudge({})
+    everything.kinds = None
+    panel = PanelJudge([both, everything, one])
+    assert panel.kinds == {"verify_claims"}
+    assert not panel.takes("extract_claims")
+    assert PanelJudge([everything]).kinds is None
+    with pytest.raises(QuestionNotSupported):
+        await PanelJudge([one]).answer(EXTRACT)
+
+
+def test_it_is_named_for_its_judges_and_keeps_no_replies_of_its_own() -> None:
+    panel = PanelJudge([voter("S", "x:1"), voter("S", "x:1"), voter("S", "y:2")])
+    assert panel.name == "2*x:1,y:2"
+    assert panel.description.startswith("a panel of 3;")
+    assert panel.identity("verify_claims") is None
+
+
+def test_a_panel_of_nobody_is_refused() -> None:
+    with pytest.raises(UsageError, match="no judges"):
+        PanelJudge([])

@@ -1,0 +1,44 @@
+import pytest
+
+from ragstone.claims import Claim
+from ragstone.errors import Cause, QuestionNotSupported
+from ragstone.judges.replay import ReplayJudge
+from ragstone.questions import Exchange, ExtractClaims, Failure, Reply, Unanswered, Usage
+
+ONE = ExtractClaims(query="q", response="It is blue.")
+CLAIM = Claim(text="It is blue.", span=(0, 11))
+REPLY = Reply((CLAIM,), Usage(calls=2, prompt_tokens=90, cost_usd=0.1), ("re-asked",), "{}", 2)
+FAILURE = Failure(Cause.TIMEOUT, "too late", raw="{", attempts=2, usage=Usage(calls=2))
+
+
+def exchange(reply: Reply[object] | None = None, failure: Failure | None = None) -> Exchange:
+    return Exchange(ONE.key, ONE.kind, reply, failure, latency_ms=5.0)
+
+
+@pytest.mark.parametrize("value", [(CLAIM,), [{"text": "It is blue.", "span": [0, 11]}]])
+async def test_an_answer_is_given_again_and_costs_nothing(value: object) -> None:
+    recorded = Reply(value, REPLY.usage, REPLY.notes, REPLY.raw, REPLY.attempts)
+    reply = await ReplayJudge([exchange(recorded)]).answer(ONE)
+    assert reply == Reply((CLAIM,), Usage(), ("re-asked",), "{}", 2)
+
+
+async def test_a_failure_is_raised_again_with_all_that_came_back() -> None:
+    with pytest.raises(Unanswered) as raised:
+        await ReplayJudge([exchange(failure=FAILURE)]).answer(ONE)
+    assert raised.value.failure == Failure(Cause.TIMEOUT, "too late", raw="{", attempts=2)
+
+
+async def test_an_answer_counts_before_a_failure_to_the_same_question() -> None:
+    for order in ([exchange(failure=FAILURE), exchange(REPLY)], [exchange(REPLY), exchange(None)]):
+        assert (await ReplayJudge(order).answer(ONE)).value == (CLAIM,)
+
+
+async def test_the_tags_of_a_row_make_no_other_question() -> None:
+    tagged = ExtractClaims(query="q", response="It is blue.", tags=(("tone", "dry"),))
+    assert tagged.key != ONE.key
+    assert (await ReplayJudge([exchange(REPLY)]).answer(tagged)).value == (CLAIM,)
+
+
+async def test_what_was_not_asked_then_is_not_answered() -> None:
+    with pytest.raises(QuestionNotSupported, match=r"no answer to this extract_claims .* new run"):
+        await ReplayJudge([]).answer(ONE)

@@ -1,0 +1,42 @@
+import pytest
+
+from ragstone.errors import QuestionNotSupported
+from ragstone.judges.route import RouteJudge
+from ragstone.judges.scripted import ScriptedJudge
+from ragstone.questions import ExtractClaims, VerifyClaims
+
+EXTRACT = ExtractClaims(query="q", response="It is blue.")
+VERIFY = VerifyClaims(claims=("It is blue.",), contexts=("Blue.",))
+CLAIMS, VERDICTS = [{"text": "It is blue."}], [{"label": "SUPPORTED"}]
+
+
+async def test_a_kind_goes_to_the_judge_named_for_it_and_all_else_to_the_default() -> None:
+    small = ScriptedJudge({"extract_claims": CLAIMS}, name="small", identity="s")
+    large = ScriptedJudge({"extract_claims": CLAIMS, "verify_claims": VERDICTS}, name="large")
+    judge = RouteJudge({"extract_claims": small}, large)
+    await judge.answer(EXTRACT)
+    await judge.answer(VERIFY)
+    assert (small.asked, large.asked) == ([EXTRACT], [VERIFY])
+    assert judge.name == "large,extract_claims=small"
+    assert judge.description == "extract_claims by small; all else by large"
+    assert (judge.identity("extract_claims"), judge.identity("verify_claims")) == ("s", None)
+
+
+async def test_a_kind_is_taken_if_the_judge_for_it_takes_it() -> None:
+    small = ScriptedJudge({"extract_claims": CLAIMS})
+    large = ScriptedJudge({"extract_claims": CLAIMS, "verify_claims": VERDICTS})
+    judge = RouteJudge({"extract_claims": small, "verify_claims": small}, large)
+    assert judge.kinds == {"extract_claims"}
+    assert judge.takes("extract_claims")
+    assert not judge.takes("verify_claims")
+    with pytest.raises(QuestionNotSupported):
+        await judge.answer(VERIFY)
+
+
+def test_a_default_that_takes_everything_leaves_the_kinds_open() -> None:
+    everything = ScriptedJudge({})
+    everything.kinds = None
+    judge = RouteJudge({"verify_claims": ScriptedJudge({})}, everything)
+    assert judge.kinds is None
+    assert judge.takes("explain")
+    assert not judge.takes("verify_claims")

@@ -1,0 +1,338 @@
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ragstone.claims import Evidence, Label, Verdict
+from ragstone.errors import Cause, JudgeError, QuestionNotSupported
+from ragstone.judges.cached import CachedJudge
+from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.split import SplitJudge
+from ragstone.judges.tokens import estimated_tokens
+from ragstone.questions import (
+    BATCH,
+    ExtractClaims,
+    Failure,
+    Reply,
+    Returned,
+    Unanswered,
+    VerifyClaims,
+)
+from ragstone.usage import Usage
+
+ROOM = 500
+"""Tokens of contexts in a window of 1,000."""
+FACT = "Fact {} is known about the battery of this telephone."
+ONE = Usage(calls=1)
+
+
+def claims(count: int) -> tuple[str, ...]:
+    return tuple(f"Claim {number}." for number in range(1, count + 1))
+
+
+def by_name(question: VerifyClaims) -> list[Verdict]:
+    """Say of each claim its own name, so that any mix-up is seen."""
+    return [Verdict(label=Label.SUPPORTED, reason=claim) for claim in question.claims]
+
+
+def reader(question: VerifyClaims) -> list[Verdict]:
+    """Support a claim that a context holds word for word, contradict one held after `not `."""
+    return [read(claim, question.contexts) for claim in question.claims]
+
+
+def read(claim: str, contexts: Sequence[str]) -> Verdict:
+    for number, context in enumerate(contexts):
+        if (at := context.find(claim)) >= 0:
+            against = context[:at].endswith("not ")
+            proof = Evidence(
+                context=number, start=at, end=at + len(claim), quote=claim, verified=True
+            )
+            label = Label.CONTRADICTED if against else Label.SUPPORTED
+            return Verdict(label=label, evidence=(proof,))
+    unfound = Evidence(context=0, quote=claim, verified=False)
+    return Verdict(label=Label.NOT_ENOUGH_INFO, evidence=(unfound,))
+
+
+def scripted(answer: object = by_name, *, seconds: float = 0.0) -> ScriptedJudge:
+    return ScriptedJudge({"verify_claims": answer}, seconds=seconds, identity="model")
+
+
+def split(judge: ScriptedJudge, *, context_window: int = 100_000) -> SplitJudge:
+    return SplitJudge(judge, context_window=context_window)
+
+
+def asked(judge: ScriptedJudge) -> list[VerifyClaims]:
+    return [question for question in judge.asked if isinstance(question, VerifyClaims)]
+
+
+def sentences(count: int, first: int = 0) -> str:
+    return " ".join(FACT.format(number) for number in range(first, first + count))
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "parts"),
+    [
+        (1, 20, [1]),
+        (20, 20, [20]),
+        (21, 20, [20, 1]),
+        (200, 20, [20] * 10),
+        (5, 1, [1] * 5),
+        (7, 5, [5, 2]),
+        (0, 20, [0]),
+    ],
+)
+async def test_claims_are_put_in_batches(count: int, size: int, parts: list[int]) -> None:
+    judge = scripted()
+    question = VerifyClaims(claims=claims(count), contexts=("c",), batch_size=size)
+    reply = await split(judge).answer(question)
+    assert [verdict.reason for verdict in reply.value] == list(claims(count))
+    assert sorted(len(part.claims) for part in asked(judge)) == sorted(parts)
+    assert reply.usage == Usage(calls=len(parts))
+    assert reply.notes == ()
+
+
+async def test_all_batches_are_put_at_once() -> None:
+    judge = scripted(seconds=0.02)
+    reply = asyncio.create_task(
+        split(judge).answer(VerifyClaims(claims=claims(200), contexts=("c",), batch_size=10))
+    )
+    await asyncio.sleep(0.01)
+    assert judge.under_way == 20
+    assert len((await reply).value) == 200
+
+
+async def test_a_part_is_the_same_question_whatever_the_batches_of_the_whole(
+    tmp_path: Path,
+) -> None:
+    """Also with tags, which a part keeps."""
+    judge = scripted()
+    tags = (("language", "German"),)
+    async with CachedJudge(judge, tmp_path / "replies.db") as cached:
+        around = SplitJudge(cached, context_window=100_000)
+        for size in (20, 30, 40):
+            whole = VerifyClaims(claims=claims(40), contexts=("c",), batch_size=size, tags=tags)
+            await around.answer(whole)
+        part = VerifyClaims(claims=claims(20), contexts=("c",), batch_size=99, tags=tags)
+        assert (await around.answer(part)).usage == Usage(cached=1)
+    assert [len(part.claims) for part in asked(judge)] == [20, 20, 30, 10, 40]
+    assert {part.batch_size for part in asked(judge)} == {BATCH}
+    assert {part.tags for part in asked(judge)} == {tags}
+
+
+async def test_contexts_that_do_not_fit_are_read_in_windows_and_nothing_is_asked_twice() -> None:
+    judge = scripted(reader)
+    contexts = (sentences(60), "Short one.", sentences(90, first=60))
+    told = ("Fact 0 is", "Fact 59 is", "Short one", "Fact 149 is", "Fact 150 is")
+    reply = await split(judge, context_window=2 * ROOM).answer(
+        VerifyClaims(claims=told, contexts=contexts)
+    )
+    assert [verdict.label for verdict in reply.value] == ["SUPPORTED"] * 4 + ["NOT_ENOUGH_INFO"]
+    places = [verdict.evidence[0] for verdict in reply.value[:4]]
+    assert [place.context for place in places] == [0, 0, 1, 2]
+    for place in places:
+        assert contexts[place.context][place.start : place.end] == place.quote
+    windows = [part.contexts for part in asked(judge)]
+    assert reply.notes == (f"the contexts were judged in {len(windows)} windows",)
+    assert len(windows) == len(set(windows)) > 3
+    assert all(sum(map(estimated_tokens, window)) <= ROOM for window in windows)
+    assert "".join("".join(window) for window in windows) == "".join(contexts)
+    assert all(piece.startswith(("Fact", "Short")) for window in windows for piece in window)
+
+
+@pytest.mark.parametrize(
+    ("labels", "label"),
+    [
+        (("NOT_ENOUGH_INFO", "SUPPORTED", "CONTRADICTED"), "SUPPORTED"),
+        (("NOT_ENOUGH_INFO", "CONTRADICTED", "NOT_ENOUGH_INFO"), "CONTRADICTED"),
+        (("PARTIALLY_SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"), "CONTRADICTED"),
+        (("NOT_ENOUGH_INFO", "NOT_ENOUGH_INFO", "PARTIALLY_SUPPORTED"), "PARTIALLY_SUPPORTED"),
+        (("NOT_ENOUGH_INFO",) * 3, "NOT_ENOUGH_INFO"),
+    ],
+)
+async def test_of_several_windows_verdicts_the_strongest_counts(
+    labels: tuple[str, ...], label: str
+) -> None:
+    contexts = tuple(sentences(35, first=40 * n) for n in range(3))
+    by_context = dict(zip(contexts, labels, strict=True))
+    judge = scripted(lambda question: [Verdict(label=by_context[question.contexts[0]])])
+    question = VerifyClaims(claims=("c",), contexts=contexts)
+    reply = await split(judge, context_window=2 * ROOM).answer(question)
+    assert [verdict.label for verdict in reply.value] == [label]
+    assert len(judge.asked) == 3
+
+
+async def test_supported_in_a_later_window_goes_before_contradicted_in_an_earlier_one() -> None:
+    context = f"It is not blue. {sentences(60)} It is blue, and metal."
+    judge = scripted(reader)
+    reply = await split(judge, context_window=2 * ROOM).answer(
+        VerifyClaims(claims=("blue",), contexts=(context,))
+    )
+    (verdict,) = reply.value
+    assert verdict.label is Label.SUPPORTED
+    (place,) = verdict.evidence
+    assert (place.start, place.end) == (context.rfind("blue"), context.rfind("blue") + 4)
+
+
+async def test_a_quote_that_was_not_found_has_no_place_in_the_whole_either() -> None:
+    contexts = (sentences(60), "Short.")
+    reply = await split(scripted(reader), context_window=2 * ROOM).answer(
+        VerifyClaims(claims=("nowhere",), contexts=contexts)
+    )
+    (place,) = reply.value[0].evidence
+    assert (place.start, place.end, place.verified) == (None, None, False)
+
+
+@pytest.mark.parametrize("text", ["x" * 9_000, "\n" * 9_000, "電" * 9_000, "word " * 2_000])
+async def test_a_context_without_the_end_of_a_sentence_is_cut_all_the_same(text: str) -> None:
+    judge = scripted(reader)
+    await split(judge, context_window=2 * ROOM).answer(
+        VerifyClaims(claims=("c",), contexts=(text,))
+    )
+    windows = [part.contexts for part in asked(judge)]
+    assert "".join("".join(window) for window in windows) == text
+    assert all(sum(map(estimated_tokens, window)) <= ROOM for window in windows)
+
+
+async def test_windows_and_batches_together() -> None:
+    judge = scripted(reader)
+    contexts = (sentences(60),)
+    told = tuple(f"Fact {number} is" for number in range(60))
+    question = VerifyClaims(claims=told, contexts=contexts, batch_size=25)
+    reply = await split(judge, context_window=2 * ROOM).answer(question)
+    assert [verdict.label for verdict in reply.value] == ["SUPPORTED"] * 60
+    assert [verdict.evidence[0].quote for verdict in reply.value] == list(told)
+    assert len(judge.asked) == 3 * len({part.contexts for part in asked(judge)})
+    assert len({part.key for part in asked(judge)}) == len(judge.asked)
+
+
+async def test_notes_attempts_usage_and_raw_texts_of_the_parts_are_joined() -> None:
+    def answer(question: VerifyClaims) -> Reply[tuple[Verdict, ...]]:
+        second = question.claims[0] != "Claim 1."
+        reply = question.reply(by_name(question), Usage(calls=1 + second, prompt_tokens=7))
+        said = ("noted",) if second else ()
+        return replace(reply, notes=said, raw=question.claims[0], attempts=1 + second)
+
+    question = VerifyClaims(claims=claims(5), contexts=("c",), batch_size=2)
+    reply = await split(scripted(answer)).answer(question)
+    assert reply.usage == Usage(calls=5, prompt_tokens=21)
+    assert (reply.notes, reply.attempts) == (("noted",), 2)
+    assert reply.raw == "Claim 1.\n\nClaim 3.\n\nClaim 5."
+
+
+NO = Verdict(label=Label.CONTRADICTED)
+FEWER = Failure(
+    Cause.COUNT_MISMATCH, "one verdict fewer", (Returned(2, "CONTRADICTED", NO),), usage=ONE
+)
+UNREAD = Failure(
+    Cause.MALFORMED,
+    "a label",
+    (Returned(1, "perhaps", None), Returned(2, "CONTRADICTED", NO)),
+    usage=ONE,
+)
+GARBLED = Failure(Cause.MALFORMED, "nothing to be read", usage=ONE)
+LATE = Failure(Cause.TIMEOUT, "too late", usage=ONE)
+
+
+async def failure_of(failures: dict[str, Failure]) -> Failure:
+    """Verify five claims by twos; the parts that begin with these claims fail."""
+    judge = scripted(lambda q: failures.get(q.claims[0]) or q.reply(by_name(q), ONE))
+    question = VerifyClaims(claims=claims(5), contexts=("c",), batch_size=2)
+    with pytest.raises(Unanswered) as raised:
+        await split(judge).answer(question)
+    return raised.value.failure
+
+
+async def test_one_part_that_fails_fails_the_whole_with_all_that_came_back() -> None:
+    failure = await failure_of({"Claim 3.": FEWER})
+    assert (failure.cause, failure.message) == (Cause.COUNT_MISMATCH, "one verdict fewer")
+    assert [item.number for item in failure.returned] == [1, 2, 4, 5]
+    assert [item.written for item in failure.returned] == [
+        "SUPPORTED",
+        "SUPPORTED",
+        "CONTRADICTED",
+        "SUPPORTED",
+    ]
+    assert failure.usage == Usage(calls=3)
+
+
+async def test_verdicts_that_do_not_say_their_claim_still_do_not() -> None:
+    fewer = replace(FEWER, returned=(Returned(None, "CONTRADICTED", NO),))
+    failure = await failure_of({"Claim 3.": fewer})
+    assert [item.number for item in failure.returned] == [1, 2, None, 5]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "cause", "message"),
+    [
+        (FEWER, LATE, Cause.TIMEOUT, "too late"),
+        (UNREAD, LATE, Cause.TIMEOUT, "too late"),
+        (FEWER, GARBLED, Cause.MALFORMED, "nothing to be read"),
+        (UNREAD, FEWER, Cause.COUNT_MISMATCH, "one verdict fewer"),
+        (UNREAD, GARBLED, Cause.MALFORMED, "nothing to be read"),
+    ],
+)
+async def test_of_several_failures_the_one_with_the_least_to_go_by_is_told(
+    first: Failure, second: Failure, cause: Cause, message: str
+) -> None:
+    for failures in (
+        {"Claim 1.": first, "Claim 3.": second},
+        {"Claim 1.": second, "Claim 3.": first},
+    ):
+        failure = await failure_of(failures)
+        assert (failure.cause, failure.message) == (cause, message)
+
+
+async def test_one_window_that_fails_leaves_the_claims_on_which_all_gave_a_verdict() -> None:
+    """A verdict of some windows only is none: another window may say otherwise."""
+    context = f"{sentences(60)} Claim 1. Claim 2. Claim 4."
+
+    def answer(question: VerifyClaims) -> object:
+        if "Fact 0 is" in question.contexts[0] and "Claim 3." in question.claims:
+            proof = Evidence(context=0, start=0, end=4, quote="Fact", verified=True)
+            said = Verdict(label=Label.NOT_ENOUGH_INFO, evidence=(proof,))
+            return replace(FEWER, returned=(Returned(2, "NOT_ENOUGH_INFO", said),))
+        return reader(question)
+
+    question = VerifyClaims(claims=claims(4), contexts=(context,), batch_size=2)
+    with pytest.raises(Unanswered) as raised:
+        await split(scripted(answer), context_window=2 * ROOM).answer(question)
+    failure = raised.value.failure
+    assert failure.cause is Cause.COUNT_MISMATCH
+    assert [(item.number, item.written) for item in failure.returned] == [
+        (1, "SUPPORTED"),
+        (2, "SUPPORTED"),
+        (4, "SUPPORTED"),
+    ]
+    for item in failure.returned:
+        assert item.verdict
+        (place,) = item.verdict.evidence
+        assert context[place.start : place.end] == place.quote
+
+
+async def test_a_failure_that_was_not_cut_comes_through_as_it_is() -> None:
+    judge = scripted(UNREAD)
+    with pytest.raises(Unanswered) as raised:
+        await split(judge).answer(VerifyClaims(claims=claims(2), contexts=("c",)))
+    assert raised.value.failure == UNREAD
+
+
+async def test_other_questions_go_through_and_others_kinds_do_not() -> None:
+    judge = ScriptedJudge({"extract_claims": [{"text": "c"}]})
+    around = split(judge)
+    question = ExtractClaims(query="q", response="r")
+    assert [claim.text for claim in (await around.answer(question)).value] == ["c"]
+    assert not around.takes("verify_claims")
+    for batch_size in (1, 2):
+        with pytest.raises(QuestionNotSupported):
+            await around.answer(
+                VerifyClaims(claims=claims(2), contexts=("c",), batch_size=batch_size)
+            )
+
+
+async def test_a_reply_of_the_wrong_shape_in_one_part_is_that_parts_failure() -> None:
+    judge = scripted(lambda q: "?" if q.claims[0] == "Claim 3." else by_name(q))
+    with pytest.raises(JudgeError) as raised:
+        await split(judge).answer(VerifyClaims(claims=claims(5), contexts=("c",), batch_size=2))
+    assert raised.value.cause is Cause.MALFORMED
