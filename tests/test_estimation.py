@@ -153,10 +153,9 @@ def test_rows_without_an_answer_are_assumed_to_get_one(module_file: Callable[...
     assert each.calls == (3 * (1 + ASSUMED_SENTENCES), 3 * (1 + 2 * ASSUMED_SENTENCES))
 
 
-def test_the_offline_judge_takes_no_tokens_and_no_money() -> None:
-    """Its calls are counted as a run counts them."""
+def test_the_offline_judge_takes_nothing() -> None:
     found = estimated(judge="offline")
-    assert (found.rows, found.calls) == (4, (8, 8))
+    assert (found.rows, found.calls) == (4, (0, 0))
     assert (found.prompt_tokens, found.completion_tokens) == ((0, 0), (0, 0))
     assert (found.cost_usd, found.notes) == ((0, 0), ())
 

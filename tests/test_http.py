@@ -11,8 +11,8 @@ from time import perf_counter
 import pytest
 from aiohttp import web
 
-from ragstone.caller import Limits
 from ragstone.budget import Budget
+from ragstone.caller import Limits
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.http import (
     Client,

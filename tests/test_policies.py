@@ -2,7 +2,9 @@ import pytest
 
 from ragstone.claims import Label
 from ragstone.errors import UnknownName
-from ragstone.policies import POLICIES, STRICT, get_policy
+from ragstone.plan import Plan
+from ragstone.policies import POLICIES, PRESETS, STRICT, Ruling, get_policy, preset
+from ragstone.scores import State
 
 YES, PART, NO, IDK = (
     Label.SUPPORTED,
@@ -43,3 +45,42 @@ def test_an_unknown_policy_is_refused_with_the_nearest_name() -> None:
 def test_weights_cannot_be_changed() -> None:
     with pytest.raises(TypeError):
         STRICT.weights[PART] = 1.0  # type: ignore[index]
+
+
+def test_an_unknown_preset_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(UnknownName, match="no preset named 'deepevil'; did you mean 'deepeval'"):
+        preset("deepevil")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_is_settings_of_a_plan_with_the_policy_of_its_name(name: str) -> None:
+    settings = preset(name)
+    assert settings["policy"] == name
+    plan = Plan.of(settings)
+    assert {key: getattr(plan, key) for key in settings} == settings
+    assert all(plan.parameters[key] == value for key, value in settings.items())
+    with pytest.raises(TypeError):
+        settings["policy"] = "strict"  # type: ignore[index]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_no_policy_makes_a_number_of_what_it_calls_failed_or_undefined(name: str) -> None:
+    policy = get_policy(name)
+    rulings = [value for value in vars(policy).values() if isinstance(value, Ruling)]
+    for ruling in [*rulings, *([policy.miscounted.nothing] if policy.miscounted else [])]:
+        assert (ruling.value is not None) == (ruling.state is State.SCORED)
+        if ruling.value is not None:
+            assert policy.low <= ruling.value <= 1
+    assert policy.mark is None or policy.low <= policy.mark <= 1
+
+
+@pytest.mark.parametrize(
+    ("ruling", "told"),
+    [
+        (Ruling(State.UNDEFINED), "undefined"),
+        (Ruling(State.SCORED, 0.5), "0.5"),
+        (Ruling(State.SCORED, 0.0, flagged=True), "0.0, flagged"),
+    ],
+)
+def test_a_ruling_is_told_in_a_word(ruling: Ruling, told: str) -> None:
+    assert str(ruling) == told

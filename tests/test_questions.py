@@ -5,8 +5,20 @@ from typing import ClassVar
 import pytest
 
 from ragstone.claims import Claim, Label, Verdict
-from ragstone.errors import Cause, JudgeError
-from ragstone.questions import ExtractClaims, Reply, Usage, VerifyClaims
+from ragstone.errors import CallError, Cause, JudgeError
+from ragstone.questions import (
+    Exchange,
+    Explain,
+    ExtractClaims,
+    ExtractTruths,
+    Failure,
+    Question,
+    Reply,
+    Returned,
+    Unanswered,
+    VerifyClaims,
+)
+from ragstone.usage import Usage
 
 EXTRACT = ExtractClaims(query="How long does it last?", response="It lasts 20 hours.")
 VERIFY = VerifyClaims(claims=("It lasts 20 hours.", "It is blue."), contexts=("Up to 20 hours.",))
@@ -122,3 +134,83 @@ def test_usage_adds_up_field_by_field() -> None:
     one, two = Usage(1, 2, 3, 4, 5), Usage(10, 20, 30, 40, 50)
     assert one + two == Usage(11, 22, 33, 44, 55)
     assert one + Usage() == one
+
+
+def test_a_cost_that_is_not_known_makes_the_sum_unknown() -> None:
+    assert (Usage(cost_usd=0.5) + Usage(cost_usd=0.25)).cost_usd == 0.75
+    assert (Usage(cost_usd=0.5) + Usage(cost_usd=None)).cost_usd is None
+
+
+@pytest.mark.parametrize(
+    ("question", "changes"),
+    [
+        (EXTRACT, {"by": "sentences", "query": "?", "response": "?"}),
+        (VERIFY, {"partial": True, "batch_size": 1, "claims": ("a", "b"), "contexts": ()}),
+        (ExtractTruths(context="c"), {"limit": 3, "context": "d"}),
+        (
+            Explain(claims=("c",), labels=(Label.SUPPORTED,), reasons=("",)),
+            {"labels": (Label.CONTRADICTED,), "reasons": ("so",), "claims": ("d",)},
+        ),
+    ],
+    ids=lambda value: getattr(value, "kind", ""),
+)
+def test_every_field_makes_another_question_and_its_default_does_not(
+    question: Question[object], changes: dict[str, object]
+) -> None:
+    varied = [question.varied(**{name: value}) for name, value in changes.items()]
+    tagged = question.varied(tags=(("language", "German"),))
+    assert len({each.key for each in (question, tagged, *varied)}) == len(changes) + 2
+    assert {type(each) for each in varied} == {type(question)}
+    defaults = {
+        name: field.default
+        for name, field in type(question).model_fields.items()
+        if not field.is_required()
+    }
+    assert question.varied(**defaults).key == question.key
+    assert tagged.varied(tags=()).key == question.key
+
+
+def test_the_keys_of_further_kinds_are_the_ones_that_stored_replies_have() -> None:
+    """As above: a change here has to be meant."""
+    truths = ExtractTruths(context="c", limit=3)
+    explain = Explain(claims=("c",), labels=(Label.SUPPORTED,), reasons=("",))
+    assert (truths.key[:16], explain.key[:16]) == ("de23295d909ab5b1", "51b945389da5fefe")
+
+
+def test_a_wrong_count_holds_the_verdicts_that_came() -> None:
+    with pytest.raises(Unanswered) as raised:
+        VERIFY.reply([{"label": "SUPPORTED"}], Usage(calls=3))
+    failure = raised.value.failure
+    verdict = Verdict(label=Label.SUPPORTED)
+    assert failure.returned == (Returned(None, "SUPPORTED", verdict),)
+    assert failure.usage == Usage(calls=3)
+
+
+def test_a_failure_is_what_its_error_tells() -> None:
+    whole = Failure(Cause.REFUSAL, "no", raw="I cannot", attempts=2, usage=Usage(calls=2))
+    assert Failure.of(Unanswered(whole)) == whole
+    late = Failure.of(CallError(Cause.TIMEOUT, "too late", tries=3))
+    assert late == Failure(Cause.TIMEOUT, "too late", usage=Usage(calls=3, retries=2))
+    unmade = Failure.of(CallError(Cause.BUDGET, "spent", tries=0))
+    assert unmade.usage == Usage()
+
+
+def test_an_exchange_costs_what_its_reply_or_failure_did() -> None:
+    usage = Usage(calls=2, prompt_tokens=7)
+    reply, failure = Reply((), usage), Failure(Cause.REFUSAL, "no", usage=usage)
+    for told in ((reply, None), (None, failure)):
+        assert Exchange("key", "kind", *told, latency_ms=1).usage == usage
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        (ExtractTruths(context="c"), ["a", "b"]),
+        (Explain(claims=(), labels=(), reasons=()), "All is well."),
+    ],
+    ids=lambda value: getattr(value, "kind", ""),
+)
+def test_facts_and_explanations_are_texts(question: Question[object], value: object) -> None:
+    assert question.reply(value).value in (("a", "b"), "All is well.")
+    with pytest.raises(JudgeError):
+        question.reply([1])

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ragstone.claims import Claim
-from ragstone.errors import Cause
+from ragstone.errors import Cause, QuestionNotSupported
 from ragstone.judges.base import Judge
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
@@ -19,7 +19,7 @@ from ragstone.rankings import Rankings
 from ragstone.run import Row
 from ragstone.samples import Context, Sample
 from ragstone.scores import Score
-from ragstone.scoring import rank, scoring
+from ragstone.scoring import rank, rescored, scoring
 
 HIT, RECALL, FAITHFULNESS = get("hit@2"), get("recall@2"), get("faithfulness")
 RANKING = [metric for metric in (HIT, RECALL) if isinstance(metric, RankingMetric)]
@@ -325,3 +325,47 @@ def test_ranking_metrics_that_need_less_do_not_lend_it_to_the_others() -> None:
 def test_no_metrics_and_no_rows() -> None:
     assert rank([row()], []) == [row()]
     assert rank([], RANKING) == []
+
+
+async def test_what_is_to_be_known_of_an_answer_is_in_the_detail_of_who_asked() -> None:
+    noted = Reply((CLAIM,), notes=("asked twice", "one was left out"))
+    judge = ScriptedJudge({**JUDGE.answers, "extract_claims": noted})
+    (result,) = await scored([row()], [FAITHFULNESS, HIT], judge)
+    assert result.scores["faithfulness"].detail["note"] == "asked twice; one was left out"
+    assert "note" not in result.scores["hit@2"].detail
+
+
+async def test_a_metrics_own_note_comes_before_it() -> None:
+    @dataclass(frozen=True)
+    class Notes(Metric):
+        name: ClassVar[str] = "notes"
+
+        async def score(self, sample: Sample, ask: Ask) -> Score:
+            await ask(ExtractClaims(query=sample.query, response="x"))
+            return Score.scored(1, detail={"note": "mine", "other": 2})
+
+    noted = Reply((CLAIM,), notes=("asked twice",))
+    (result,) = await scored([row()], [Notes()], ScriptedJudge({"extract_claims": noted}))
+    assert result.scores["notes"].detail == {"note": "mine; asked twice", "other": 2}
+
+
+async def test_a_rows_tags_go_to_the_judge_that_names_them() -> None:
+    class Tagged(ScriptedJudge):
+        tags = frozenset({"language"})
+
+    judge = Tagged(JUDGE.answers)
+    (result,) = await scored([row(tags={"language": "German", "other": 1})], [FAITHFULNESS], judge)
+    assert [getattr(question, "tags", None) for question in judge.asked] == [
+        (("language", "German"),)
+    ] * 2
+    again = await rescored(result, [get("faithfulness:ragas")])
+    assert again.scores["faithfulness:ragas"].value == 1
+
+
+async def test_scoring_again_asks_nobody_and_keeps_the_ledger_and_the_other_scores() -> None:
+    (result,) = await scored([row()], [FAITHFULNESS, HIT])
+    again = await rescored(result, [get("faithfulness:deepeval")])
+    assert list(again.scores) == ["faithfulness", "hit@2", "faithfulness:deepeval"]
+    assert again.exchanges == result.exchanges
+    with pytest.raises(QuestionNotSupported, match="holds no answer"):
+        await rescored(result, [get("faithfulness,partial=true")])

@@ -105,21 +105,23 @@ async def test_who_gives_up_waiting_is_passed_over() -> None:
 async def test_a_cancellation_in_the_moment_of_the_grant_leaks_no_slot(
     cancelled_first: bool,
 ) -> None:
-    slots = Slots(1)
-    holders = Holders(slots)
-    await holders.add(2)
-    release = slots.__aexit__(None, None, None)
-    if cancelled_first:
-        holders.tasks[1].cancel()
-        await release
-    else:
-        await release
-        holders.tasks[1].cancel()
+    slots, go = Slots(1), asyncio.Event()
+
+    async def hold() -> None:
+        async with slots:
+            await go.wait()
+            if cancelled_first:
+                waiting.tasks[0].cancel()
+        waiting.tasks[0].cancel()
+
+    holder = asyncio.create_task(hold())
+    waiting = Holders(slots)
     await turns()
-    assert holders.tasks[1].cancelled()  # and not ended by an error of another kind
-    holders.tasks[0].cancel()
+    await waiting.add(1)
+    go.set()
     await turns()
-    slots._busy += 1  # task 0 gave back what was given back for it above
+    assert holder.done()
+    assert waiting.tasks[0].cancelled()  # and not ended by an error of another kind
     assert await free(slots, 1)
 
 

@@ -1,4 +1,5 @@
 import asyncio
+import time
 
 import pytest
 
@@ -16,7 +17,7 @@ from ragstone.questions import (
     Usage,
     VerifyClaims,
 )
-from ragstone.transcript import Transcript
+from ragstone.transcript import Asking, Transcript
 
 ONE = ExtractClaims(query="q", response="It lasts 20 hours.")
 SAME = ExtractClaims(query="q", response="It lasts 20 hours.")
@@ -151,3 +152,49 @@ async def test_one_that_stops_waiting_does_not_take_the_answer_from_the_others()
     assert await patient == (CLAIM,)
     assert impatient.cancelled()
     assert judge.asked == [ONE]
+
+
+class Tagged(ScriptedJudge):
+    """Names two tags in its prompts."""
+
+    tags = frozenset({"language", "area"})
+
+
+async def test_the_judge_sees_the_tags_that_it_names_and_the_ledger_none() -> None:
+    judge = Tagged(ANSWERS)
+    for tags in ({"language": "German", "area": 5, "other": "x"}, {"language": None}, {}):
+        transcript = Transcript(judge, tags)
+        await transcript.ask(ONE)
+        await transcript.ask(SAME)
+        assert [exchange.key for exchange in transcript.exchanges] == [ONE.key]
+    assert judge.asked == [
+        ONE.varied(tags=(("area", "5"), ("language", "German"))),
+        ONE.varied(tags=(("area", ""), ("language", ""))),
+        ONE.varied(tags=(("area", ""), ("language", ""))),
+    ]
+
+
+async def test_a_judge_that_names_no_tags_sees_none() -> None:
+    judge = ScriptedJudge(ANSWERS)
+    await Transcript(judge, {"language": "German"}).ask(ONE)
+    assert judge.asked == [ONE]
+
+
+async def test_notes_are_remembered_by_who_asked() -> None:
+    noted = Reply((CLAIM,), notes=("one was left out", "asked twice"))
+    judge = ScriptedJudge({"extract_claims": lambda q: noted if q == ONE else [CLAIM]})
+    transcript = Transcript(judge)
+    first, second = Asking(transcript), Asking(transcript)
+    for question in (ONE, OTHER, SAME):
+        assert await first(question) == (CLAIM,)
+    await second(OTHER)
+    assert list(first.notes) == ["one was left out", "asked twice"]
+    assert list(second.notes) == []
+    assert judge.asked == [ONE, OTHER]
+
+
+async def test_an_exchange_says_when_it_began() -> None:
+    before = time.time()
+    transcript = Transcript(ScriptedJudge(ANSWERS))
+    await transcript.ask(ONE)
+    assert before <= transcript.exchanges[0].started_at <= time.time()

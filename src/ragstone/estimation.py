@@ -57,11 +57,9 @@ def estimate(data: Data, **options: Unpack[Options]) -> Estimate:
 
     with ThreadPoolExecutor(1) as thread:  # with a loop of its own: the caller may have one
         least, most = thread.map(counted, (LEAST, MOST))
-    notes = (
-        ["replies in the cache are not asked for again"]
-        if plan.cache and most.prompt_tokens
-        else []
-    )
+    notes: list[str] = []
+    if plan.cache and most.prompt_tokens:
+        notes.append("replies in the cache are not asked for again")
     if unknown := sum(row is not known for row, known in zip(assumed, rows, strict=True)):
         notes.append(
             f"{unknown} rows have no answer yet: {ASSUMED_SENTENCES} sentences and contexts of "

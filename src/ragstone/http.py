@@ -71,12 +71,15 @@ class HttpReply:
 
 
 class Client:
-    """Sends requests over one session; use as `async with Client(connection) as client`."""
+    """Sends requests over one session; use as `async with Client(connection) as client`.
 
-    def __init__(self, connection: Connection) -> None:
+    With a `caller` it shares that one's limits with whoever else uses it.
+    """
+
+    def __init__(self, connection: Connection, *, caller: Caller | None = None) -> None:
         self._connection = connection
         self._session: aiohttp.ClientSession | None = None
-        self._caller = Caller(connection.limits)
+        self._caller = caller or Caller(connection.limits)
         self._accepted: set[str] = set()
 
     async def __aenter__(self) -> Self:

@@ -89,7 +89,7 @@ def plan_of(options: Options) -> Plan:
     said = {name: given[name] for name in given.keys() & Plan.model_fields.keys() - objects}
     metrics = options.get("metrics", base.metrics)
     several = [metrics] if isinstance(metrics, str | Metric) else metrics
-    said["metrics"] = tuple(str(metric) for metric in several)
+    said["metrics"] = tuple(m.spelled if isinstance(m, Metric) else m for m in several)
     under, over = options.get("fail_under", {}), options.get("fail_over", {})
     said["gates"] = (
         *base.gates,

@@ -42,6 +42,7 @@ def test_every_place_exists(row: str, place: str) -> None:
         assert re.fullmatch(r"open: [\w ,'-]+", place), f"{row}: {place!r} is no place"
 
 
-def test_rows_of_this_version_are_not_open() -> None:
-    later = [row for row, place in PLACES if row.startswith("S3.") and place.startswith("open")]
-    assert set(later) <= {"S3.14", "S3.15", "S3.30", "S3.31", "S3.32", "S3.33", "S3.42", "S3.2"}
+def test_every_row_but_those_of_later_metrics_ends_somewhere() -> None:
+    ended = {row for row, place in PLACES if not place.startswith("open")}
+    later = {row for row, _ in PLACES} - ended
+    assert later <= {"S3.15", "S3.30", "S3.31", "S3.32", "S3.42"}

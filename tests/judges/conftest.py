@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from threading import Thread
+from time import perf_counter
 
 import pytest
 from aiohttp import web
@@ -30,13 +31,14 @@ class Asked:
     path: str
     headers: dict[str, str]
     body: dict
+    at: float
 
     @property
     def prompt(self) -> str:
         return "\n".join(message["content"] for message in self.body.get("messages", ()))
 
     def fence(self, name: str) -> str | None:
-        found = re.search(rf"<{name}-([0-9a-f]+)>\n(.*)\n</{name}-\1>", self.prompt, re.S)
+        found = re.search(rf"<{name}-([0-9a-f]+)>\n(.*)\n</{name}-\1>", self.prompt, re.DOTALL)
         return found[2] if found else None
 
     @property
@@ -53,7 +55,7 @@ class Asked:
         """Return the right answer."""
         if (claims := self.fence("claims")) is None:
             return {"claims": re.split(r"(?<=\.) ", self.fence("response") or "")}
-        numbered = re.findall(r"^(\d+)\. (.*)$", claims, re.M)
+        numbered = re.findall(r"^(\d+)\. (.*)$", claims, re.MULTILINE)
         return {
             "verdicts": [
                 {
@@ -92,7 +94,7 @@ class JudgeServer:
 
     delay: float = 0.0
     fault: Fault | None = None
-    on: Callable[[Asked], bool] = lambda asked: True
+    on: Callable[[Asked], bool] = bool
     asked: list[Asked] = field(default_factory=list)
     served: int = 0
     most: int = 0
@@ -136,6 +138,10 @@ class JudgeServer:
     async def _close(self) -> None:
         if self._runner:
             await self._runner.cleanup()
+        handlers = asyncio.all_tasks() - {asyncio.current_task()}  # those that hang
+        for task in handlers:
+            task.cancel()
+        await asyncio.gather(*handlers, return_exceptions=True)
 
     async def close_socket(self) -> None:
         """Stop listening and break every connection; called by a fault."""
@@ -153,7 +159,7 @@ class JudgeServer:
         try:
             headers = {name.lower(): value for name, value in request.headers.items()}
             body = await request.json()
-            asked = Asked(len(self.asked), request.path_qs, headers, body)
+            asked = Asked(len(self.asked), request.path_qs, headers, body, perf_counter())
             self.asked.append(asked)
             await asyncio.sleep(self.delay)
             if self.fault and self.on(asked):

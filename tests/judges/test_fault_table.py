@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import os
 import signal
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from ragstone.run import Run
 from ragstone.scores import State
 
 ROWS = 20
-PICKED = range(0, ROWS, 4)
+PICKED = range(0, ROWS, 5)
 KEY = "sk-a-key-that-nobody-may-see"
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -224,11 +223,23 @@ def test_a_rejected_key_ends_the_run(judge_server, kit, hang_first: bool) -> Non
 
     judge_server.fault = reject
     start = time.perf_counter()
-    with pytest.raises(UsageError, match="the judge openai:mock, .*OPENAI_API_KEY.* 401") as caught:
+    with pytest.raises(
+        UsageError, match=r"the judge openai:mock, .*OPENAI_API_KEY.* 401"
+    ) as caught:
         evaluated(judge_server, kit)
     assert time.perf_counter() - start < 10  # and waits for nothing under way
+    assert "answered 401" in str(caught.value)
     assert KEY not in str(caught.value)
     assert len(judge_server.asked) <= 8
+
+
+def test_a_rejected_key_ends_the_command_with_2(judge_server, kit, tmp_path: Path) -> None:
+    told(judge_server, kit, Fault(status(401), ""))
+    process = start(tmp_path, judge_server, kit)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert b"the judge openai:mock, with the key in OPENAI_API_KEY" in said
+    assert b"Traceback" not in said
 
 
 def test_an_unknown_model_ends_the_run(judge_server, kit) -> None:
@@ -341,37 +352,36 @@ def summary(folder: Path) -> dict[str, object]:
     return {name: told[name] for name in told.keys() - {"run_id", "started_at", "usage"}}
 
 
-def test_a_killed_run_goes_on_where_it_was(judge_server, kit, tmp_path: Path) -> None:
+def start(folder: Path, server, kit) -> subprocess.Popen[bytes]:
+    """Begin a run of 60 samples in a folder, as a person would."""
+    folder.mkdir(exist_ok=True)
     lines = "\n".join(json.dumps(sample) for sample in kit.samples(60))
-    (tmp_path / "data.jsonl").write_text(lines, encoding="utf-8")
-    ragged, clean = tmp_path / "ragged", tmp_path / "clean"
-    arguments = ["-m", "ragstone", "run", "../data.jsonl", "-m", "faithfulness", "--json"]
-    arguments += ["run.json", "--judge", "openai:mock", "--concurrency", "4", "--no-export"]
-    command = [sys.executable, *arguments, "--base-url", judge_server.url]
+    (folder / "data.jsonl").write_text(lines, encoding="utf-8")
+    command = [sys.executable, "-m", "ragstone", "run", "data.jsonl", "--no-export"]
+    command += ["-m", "faithfulness", "--judge", "openai:mock", "--base-url", server.url]
+    command += ["--concurrency", "4", "--json", "run.json"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, cwd=folder, **quiet)
 
-    def start(folder: Path) -> subprocess.Popen[bytes]:
-        folder.mkdir(exist_ok=True)
-        return subprocess.Popen(
-            command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=os.environ
-        )
 
+def test_a_killed_run_goes_on_where_it_was(judge_server, kit, tmp_path: Path) -> None:
     def finish(folder: Path) -> int:
         before = len(judge_server.asked)
-        with start(folder) as process:
+        with start(folder, judge_server, kit) as process:
             _, said = process.communicate(timeout=60)
         assert process.returncode == 0, said.decode()
         return len(judge_server.asked) - before
 
+    ragged, clean = tmp_path / "ragged", tmp_path / "clean"
     judge_server.delay = 0.03
-    with start(ragged) as process:
+    with start(ragged, judge_server, kit) as process:
         while len(judge_server.asked) < 50 and process.poll() is None:
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
     time.sleep(0.2)
     before = len(judge_server.asked)
     assert 50 <= before < 100
-    again = finish(ragged)
-    assert 120 <= before + again <= 124
+    assert 120 <= before + finish(ragged) <= 124  # at most the calls under way again
     assert finish(clean) == 120
     assert summary(ragged) == summary(clean)
     assert finish(ragged) == 0  # all of it is kept now

@@ -6,25 +6,27 @@ import pytest
 from ragstone.judges.fences import fenced
 
 
-def marker_of(fences: dict[str, str]) -> str:
-    match = re.match(r"<\w+-([0-9a-f]+)>\n", next(iter(fences.values())))
+def marker_of(fences: dict[str, str], name: str = "response") -> str:
+    match = re.match(rf"<{name}-([0-9a-f]+)>\n", fences[name])
     assert match
     return match[1]
 
 
 def test_each_text_stands_between_tags_of_its_name() -> None:
     fences = fenced({"query": "What?", "response": "That."})
-    digest = hashlib.sha256(b"What?\0That.").hexdigest()[:8]
+    asked, said = (hashlib.sha256(text).hexdigest()[:8] for text in (b"What?", b"That."))
     assert fences == {
-        "query": f"<query-{digest}>\nWhat?\n</query-{digest}>",
-        "response": f"<response-{digest}>\nThat.\n</response-{digest}>",
+        "query": f"<query-{asked}>\nWhat?\n</query-{asked}>",
+        "response": f"<response-{said}>\nThat.\n</response-{said}>",
     }
 
 
 def test_the_same_texts_have_the_same_marker_and_others_another() -> None:
     one = {"query": "What?", "response": "That."}
     assert fenced(one) == fenced(dict(one))
-    assert marker_of(fenced(one)) != marker_of(fenced({"query": "What?", "response": "This."}))
+    other = fenced({"query": "What?", "response": "This."})
+    assert marker_of(fenced(one)) != marker_of(other)
+    assert fenced(one)["query"] == other["query"], "prompts about one text begin alike"
 
 
 @pytest.mark.parametrize("digits", [8, 9, 12, 63, 64, 65, 192])

@@ -80,7 +80,7 @@ def sentences(count: int, first: int = 0) -> str:
         (200, 20, [20] * 10),
         (5, 1, [1] * 5),
         (7, 5, [5, 2]),
-        (0, 20, [0]),
+        (0, 20, []),
     ],
 )
 async def test_claims_are_put_in_batches(count: int, size: int, parts: list[int]) -> None:
@@ -139,6 +139,14 @@ async def test_contexts_that_do_not_fit_are_read_in_windows_and_nothing_is_asked
     assert all(sum(map(estimated_tokens, window)) <= ROOM for window in windows)
     assert "".join("".join(window) for window in windows) == "".join(contexts)
     assert all(piece.startswith(("Fact", "Short")) for window in windows for piece in window)
+
+
+async def test_equal_claims_in_parts_of_their_own_are_asked_about_once() -> None:
+    judge = scripted()
+    question = VerifyClaims(claims=("a", "b", "a"), contexts=("c",), batch_size=1)
+    reply = await split(judge).answer(question)
+    assert [verdict.reason for verdict in reply.value] == ["a", "b", "a"]
+    assert (len(judge.asked), reply.usage) == (2, Usage(calls=2))
 
 
 @pytest.mark.parametrize(
@@ -289,10 +297,10 @@ async def test_one_window_that_fails_leaves_the_claims_on_which_all_gave_a_verdi
     context = f"{sentences(60)} Claim 1. Claim 2. Claim 4."
 
     def answer(question: VerifyClaims) -> object:
-        if "Fact 0 is" in question.contexts[0] and "Claim 3." in question.claims:
-            proof = Evidence(context=0, start=0, end=4, quote="Fact", verified=True)
-            said = Verdict(label=Label.NOT_ENOUGH_INFO, evidence=(proof,))
-            return replace(FEWER, returned=(Returned(2, "NOT_ENOUGH_INFO", said),))
+        if "Claim 4." in question.contexts[-1] and "Claim 3." in question.claims:
+            said = read("Claim 4.", question.contexts)
+            unnumbered = Returned(None, "SUPPORTED", said)
+            return replace(FEWER, returned=(Returned(2, "SUPPORTED", said), unnumbered))
         return reader(question)
 
     question = VerifyClaims(claims=claims(4), contexts=(context,), batch_size=2)

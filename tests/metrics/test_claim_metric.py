@@ -15,7 +15,9 @@ from ragstone.questions import (
     ExtractClaims,
     ExtractTruths,
     Failure,
+    Question,
     Reply,
+    T,
     VerifyClaims,
 )
 from ragstone.run import Row
@@ -65,7 +67,8 @@ def scripted(**changed: object) -> ScriptedJudge:
 async def row_of(spec: str, judge: ScriptedJudge, sample: Sample = SAMPLE) -> Row:
     around = SplitJudge(judge, context_window=100_000)
     async with scoring([Row(0, sample)], [get(spec)], around, concurrency=1) as rows:
-        return [row async for row in rows][0]
+        (row,) = [row async for row in rows]
+        return row
 
 
 def score_of(row: Row) -> Score:
@@ -135,16 +138,22 @@ async def test_facts_that_were_not_extracted_are_no_number() -> None:
 async def test_all_that_was_asked_is_in_the_ledger_when_a_part_of_it_fails() -> None:
     """Else it was paid for, and the row could not be scored again."""
 
-    def slowly(question: ExtractTruths) -> object:
+    class FailsFirst(ScriptedJudge):
+        async def answer(self, question: Question[T]) -> Reply[T]:
+            if isinstance(question, ExtractTruths) and self._look_up(question) is not NO:
+                await asyncio.sleep(0.02)
+            return await super().answer(question)
+
+    def last(question: ExtractTruths) -> object:
         return NO if question.context == SOURCES[2] else [question.context]
 
-    for changed in ({"extract_truths": slowly}, {"extract_claims": NO}):
-        judge = ScriptedJudge({**ANSWERS, **changed}, seconds=0.01)
+    for changed in ({"extract_truths": last}, {"extract_claims": NO}):
+        judge = FailsFirst({**ANSWERS, **changed})
         row = await row_of("faithfulness:promptfoo-plan,verify=truths", judge)
         assert len(row.exchanges) == len(judge.asked) == 4
         for policy in POLICIES:
             spec = f"faithfulness:{policy},verify=truths"
-            again = score_of(await rescored(row, [get(spec)]))
+            again = (await rescored(row, [get(spec)])).scores[str(get(spec))]
             assert again.state is (State.SCORED if policy == "promptfoo-plan" else State.FAILED), (
                 policy
             )
@@ -285,8 +294,8 @@ async def test_no_policy_asks_what_another_does_not(
     assert len({tuple(each.key for each in row.exchanges) for row in rows.values()}) == 1
     for row in rows.values():
         for policy, own in rows.items():
-            again = await rescored(row, [get(f"faithfulness:{policy}{mode}")])
-            assert score_of(again) == score_of(own)
+            metric = get(f"faithfulness:{policy}{mode}")
+            assert (await rescored(row, [metric])).scores[str(metric)] == score_of(own)
 
 
 async def test_what_was_not_asked_cannot_be_scored() -> None:
@@ -340,7 +349,8 @@ def test_what_the_offline_judge_cannot_do_is_told_before_the_run(
 ) -> None:
     with pytest.raises(UsageError, match=told):
         evaluate([SAMPLE], metrics="faithfulness", **options)  # type: ignore[arg-type]
-    run = evaluate([SAMPLE], metrics="all", **options)  # type: ignore[arg-type]
+    sample = SAMPLE.model_copy(update={"ranking": (Context(id="1"),), "relevance": {"1": 1.0}})
+    run = evaluate([sample], metrics="all", **options)  # type: ignore[arg-type]
     (why,) = (why for name, why in run.manifest.not_run.items() if name.startswith("faithful"))
     assert told in why
 

@@ -3,19 +3,26 @@
 import hashlib
 from collections.abc import Mapping
 
+SHORTEST = 8
+"""Hex digits of the shortest marker."""
+
 
 def fenced(texts: Mapping[str, str]) -> dict[str, str]:
     """Return each text between tags of its name: `<contexts-3fa9c1d2> ... </contexts-3fa9c1d2>`.
 
-    The marker is the beginning of the SHA-256 of all texts, lengthened until it stands in none:
-    no text can close its own fence, and the same texts have the same prompt.
+    The marker is the beginning of the text's SHA-256, lengthened until it stands in none of the
+    texts: no text can close a fence, and the same contexts begin every prompt about them alike,
+    which is what providers' caches of prompts go by.
     """
-    joined = "\0".join(texts.values())
-    digest = hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()
-    length = 8
-    while digest[:length] in joined:
+    return {name: _between(name, text, texts) for name, text in texts.items()}
+
+
+def _between(name: str, text: str, texts: Mapping[str, str]) -> str:
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    length = SHORTEST
+    while any(digest[:length] in other for other in texts.values()):
         length += 1
         if length > len(digest):
             digest += hashlib.sha256(digest.encode()).hexdigest()
     marker = digest[:length]
-    return {name: f"<{name}-{marker}>\n{text}\n</{name}-{marker}>" for name, text in texts.items()}
+    return f"<{name}-{marker}>\n{text}\n</{name}-{marker}>"

@@ -73,10 +73,12 @@ class SplitJudge(AroundJudge):
         return cast("Reply[T]", await self._verified(question))
 
     async def _verified(self, question: VerifyClaims) -> Reply[tuple[Verdict, ...]]:
+        if not question.claims:
+            return question.reply(())
         windows = _windows(question.contexts, self._room)
         size = question.batch_size
         batches = [question.claims[at : at + size] for at in range(0, len(question.claims), size)]
-        if len(windows) == 1 and len(batches) <= 1:
+        if len(windows) == 1 and len(batches) == 1:
             return await self.judge.answer(question.varied(batch_size=BATCH))  # whatever the size
         outcomes = await together(self._batch(question, window, batches) for window in windows)
         usage = reduce(add, (outcome.usage for outcome in outcomes))
@@ -107,8 +109,10 @@ class SplitJudge(AroundJudge):
         asked = [
             question.varied(claims=batch, contexts=texts, batch_size=BATCH) for batch in batches
         ]
-        outcomes = await together(map(self._outcome, asked))
-        usage = reduce(add, (outcome.usage for outcome in outcomes))
+        once = {part.key: part for part in asked}  # claims may be equal
+        told = dict(zip(once, await together(map(self._outcome, once.values())), strict=True))
+        outcomes = [told[part.key] for part in asked]
+        usage = reduce(add, (outcome.usage for outcome in told.values()))
         if failed := _worst(outcomes):
             returned = _returned(outcomes, [len(batch) for batch in batches], window)
             return replace(failed, returned=returned, raw=_written(outcomes), usage=usage)
@@ -218,7 +222,7 @@ def _combined(windows: Sequence[tuple[Returned, ...]]) -> tuple[Returned, ...]:
     if len(windows) == 1:
         return windows[0]
     numbered = [{item.number: item for item in items if item.verdict} for items in windows]
-    shared = set[int | None].intersection(*map(set, numbered)) - {None}
+    shared = set[int | None].intersection(*map(set, numbered))
     found: list[Returned] = []
     for number in sorted(number for number in shared if number is not None):
         verdicts = [each[number].verdict for each in numbered]

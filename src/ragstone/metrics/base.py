@@ -72,6 +72,15 @@ class Metric(ABC):
         return "".join([self.name, cut, "" if policy == STRICT.name else f":{policy}", *shown])
 
     @property
+    def spelled(self) -> str:
+        """The name with every parameter that has a value, those at their default too."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        known = {name: value for name, value in values.items() if value is not None}
+        cut = f"@{known.pop('k')}" if "k" in known else ""
+        rule = f":{known.pop('policy')}" if "policy" in known else ""
+        return "".join([self.name, cut, rule, *(f",{key}={it}" for key, it in known.items())])
+
+    @property
     def range(self) -> tuple[float, float]:
         """The least and the most that a score can be."""
         return self.low, self.high

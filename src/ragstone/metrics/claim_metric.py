@@ -3,7 +3,7 @@
 import asyncio
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -28,6 +28,13 @@ from ragstone.scores import Score, State
 NO_EVIDENCE = Verdict(label=Label.NOT_ENOUGH_INFO, reason="there are no contexts")
 
 Count = Annotated[int, Field(ge=1)]
+
+
+class _Made(NamedTuple):
+    """The claims that a text makes, and what is to be noted of how they were found."""
+
+    claims: tuple[Claim, ...]
+    note: str | None = None
 
 
 @dataclass(frozen=True)
@@ -86,27 +93,20 @@ class ClaimMetric(Metric):
             return ruler.ruled(ruler.policy.empty_response, "the response is empty")
         if sources and not any(source.strip() for source in sources):
             return Score.undefined("the contexts have no texts")
-        try:
-            (claims, note), bases = await self._read(sample.query, text, sources, ask)
-        except JudgeError as error:
-            return ruler.unanswered(error.cause, str(error))
-        score = await self._judged(claims, sources, bases, ruler, ask)
-        return (
-            score.model_copy(update={"detail": {**score.detail, "note": note}}) if note else score
-        )
-
-    async def _read(
-        self, query: str, text: str, sources: tuple[str, ...], ask: Ask
-    ) -> tuple[tuple[tuple[Claim, ...], str | None], tuple[str, ...]]:
-        """Return the claims, with what is to be noted of them, and what they are held against."""
-        claims, bases = await asyncio.gather(
-            self._claims(query, text, ask), self._bases(sources, ask), return_exceptions=True
-        )
-        if isinstance(claims, BaseException):
-            raise claims
-        if isinstance(bases, BaseException):
-            raise bases
-        return claims, bases
+        made, bases = await asyncio.gather(
+            self._claims(sample.query, text, ask), self._bases(sources, ask), return_exceptions=True
+        )  # all are awaited before one is raised: what was paid for is in the ledger
+        for outcome in (made, bases):
+            if isinstance(outcome, JudgeError):
+                return ruler.unanswered(outcome.cause, str(outcome))
+            if isinstance(outcome, BaseException):
+                raise outcome
+        assert isinstance(made, _Made)
+        assert isinstance(bases, tuple)
+        score = await self._judged(made.claims, sources, bases, ruler, ask)
+        if made.note is None:
+            return score
+        return score.model_copy(update={"detail": {**score.detail, "note": made.note}})
 
     async def _judged(
         self,
@@ -134,21 +134,19 @@ class ClaimMetric(Metric):
         # without sources nothing was judged, and not every policy comes this far
         return await self._explained(score, ask) if self.include_reason and sources else score
 
-    async def _claims(
-        self, query: str, text: str, ask: Ask
-    ) -> tuple[tuple[Claim, ...], str | None]:
+    async def _claims(self, query: str, text: str, ask: Ask) -> _Made:
         if not text.strip():
-            return (), None
+            return _Made(())
         by_sentence = ExtractClaims(query=query, response=text, by="sentences")
         if self.claims == "sentences":
-            return await ask(by_sentence), None
+            return _Made(await ask(by_sentence))
         try:
-            return await ask(ExtractClaims(query=query, response=text)), None
+            return _Made(await ask(ExtractClaims(query=query, response=text)))
         except JudgeError as error:
             if self.claims != "hybrid" or error.cause is Cause.BUDGET:
                 raise
             note = f"the claims are sentences, as none were extracted: {error.cause}"
-            return await ask(by_sentence), note
+            return _Made(await ask(by_sentence), note)
 
     async def _bases(self, sources: tuple[str, ...], ask: Ask) -> tuple[str, ...]:
         """Return what the claims are verified against: the sources, or the facts in each."""

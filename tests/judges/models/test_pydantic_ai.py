@@ -9,7 +9,7 @@ from pydantic_ai.exceptions import ModelHTTPError, UnexpectedModelBehavior
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.usage import RequestUsage
 
-from ragstone.caller import Limits
+from ragstone.caller import Caller, Limits
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.judges.models.base import Completion, ModelPrompt
 from ragstone.judges.models.pydantic_ai import PydanticAiModel
@@ -64,7 +64,7 @@ def anthropic(
     return PydanticAiModel(
         "anthropic",
         model,
-        limits=Limits(retries=retries),
+        caller=Caller(Limits(retries=retries)),
         timeout=timeout,
         temperature=temperature,
         base_url=url,
@@ -237,7 +237,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Callable[..., PydanticAiModel]:
         wire = FunctionModel(reply, profile=profile)
         monkeypatch.setattr("ragstone.judges.models.pydantic_ai.connect", lambda *_, **__: wire)
         return PydanticAiModel(
-            "some", "model", limits=Limits(retries=1), timeout=5, temperature=None
+            "some", "model", caller=Caller(Limits(retries=1)), timeout=5, temperature=None
         )
 
     return make
@@ -313,8 +313,8 @@ def test_the_identity_tells_all_that_shapes_a_reply_and_no_secret():
 
 
 def test_an_address_from_the_environment_is_part_of_the_identity(monkeypatch):
-    usual = PydanticAiModel("anthropic", "m", limits=Limits(), timeout=1, temperature=None)
+    usual = PydanticAiModel("anthropic", "m", caller=Caller(Limits()), timeout=1, temperature=None)
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
-    other = PydanticAiModel("anthropic", "m", limits=Limits(), timeout=1, temperature=None)
+    other = PydanticAiModel("anthropic", "m", caller=Caller(Limits()), timeout=1, temperature=None)
     assert usual.name == other.name == "anthropic:m"
     assert usual.identity != other.identity

@@ -43,11 +43,11 @@ async def test_takes_two_kinds_and_refuses_the_others_by_name():
         await judge.answer(Other())
 
 
-async def test_one_question_is_one_call():
+async def test_nobody_is_called():
     reply = await OfflineJudge().answer(
         VerifyClaims(claims=("It rains.",), contexts=("It rains.",))
     )
-    assert reply.usage == Usage(calls=1)
+    assert reply.usage == Usage()
 
 
 async def test_no_claims_no_verdicts():

@@ -8,7 +8,7 @@ from typing import Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from ragstone.caller import Limits
+from ragstone.caller import Caller
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.http import Client, Connection, HttpReply
 from ragstone.judges.models.base import Completion, Model, ModelPrompt
@@ -35,7 +35,7 @@ class OpenAICompatibleModel(Model):
         provider: Provider,
         model: str,
         *,
-        limits: Limits,
+        caller: Caller,
         timeout: float,
         temperature: float | None,
         base_url: str | None = None,
@@ -53,9 +53,8 @@ class OpenAICompatibleModel(Model):
         self._answered = False
         self._secrets = (key,) if key else ()
         self._with = f"with the key in {provider.key}" if key else "without a key"
-        self._client = Client(
-            Connection(timeout=timeout, limits=limits, again_if_late=True, secrets=self._secrets)
-        )
+        connection = Connection(timeout=timeout, again_if_late=True, secrets=self._secrets)
+        self._client = Client(connection, caller=caller)
 
     async def __aenter__(self) -> Self:
         """Open the session."""

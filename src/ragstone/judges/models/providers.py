@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ragstone.errors import UsageError
+from ragstone.messages import public_url
 
 AZURE_VERSION = "2024-10-21"
 """The version of Azure's interface that is asked for unless AZURE_OPENAI_API_VERSION says."""
@@ -26,19 +27,25 @@ class Provider:
     key: str | None
     url_variable: str | None = None
 
+    def said(self, base_url: str | None) -> str | None:
+        """Return the URL that `base_url` or the environment says; None where neither does."""
+        variable = os.environ.get(self.url_variable, "") if self.url_variable else ""
+        return base_url or variable or None
+
     def place(self, base_url: str | None) -> str:
         """Return the URL to ask, without a slash at its end.
 
         Raises:
-            UsageError: nothing says where it is.
+            UsageError: nothing says where it is, or what does is no URL to add a path to.
         """
-        variable = os.environ.get(self.url_variable, "") if self.url_variable else ""
-        url = base_url or variable or self.url
+        url = self.said(base_url) or self.url
+        setting = " or ".join(filter(None, ("--base-url", self.url_variable)))
         if not url:
-            named = f" or {self.url_variable}" if self.url_variable else ""
-            raise UsageError(f"{self.name}: say where it is with --base-url{named}")
+            raise UsageError(f"{self.name}: say where it is with {setting}")
         if not url.lower().startswith(("http://", "https://")):
-            raise UsageError(f"--base-url {url!r} is no URL; it begins with http:// or https://")
+            raise UsageError(f"{setting}: {url!r} is no URL; it begins with http:// or https://")
+        if "?" in url or "#" in url:
+            raise UsageError(f"{setting}: {public_url(url)} has to end before the ? or #")
         return url.rstrip("/")
 
     def secret(self, model: str, *, elsewhere: bool) -> str | None:

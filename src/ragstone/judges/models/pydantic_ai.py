@@ -10,7 +10,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, cast
 
-from ragstone.caller import Caller, Limits, Transient
+from ragstone.caller import Caller, Transient
 from ragstone.errors import CallError, Cause, RagstoneError, UsageError
 from ragstone.http import LONGEST_WAIT
 from ragstone.judges.models.base import Completion, Model, ModelPrompt
@@ -43,7 +43,7 @@ class PydanticAiModel(Model):
         provider: str,
         model: str,
         *,
-        limits: Limits,
+        caller: Caller,
         timeout: float,
         temperature: float | None,
         base_url: str | None = None,
@@ -52,7 +52,7 @@ class PydanticAiModel(Model):
         self._wire = connect(provider, model, timeout=timeout, base_url=base_url)
         self._settings = _settings(self._wire, timeout, temperature)
         self._timeout = timeout
-        self._caller = Caller(limits)
+        self._caller = caller
         self._answered = False
         options = {
             "provider": provider,

@@ -7,7 +7,6 @@ from ragstone.judges.base import Judge
 from ragstone.judges.offline.extraction import extract_claims
 from ragstone.judges.offline.verdicts import verify_claims
 from ragstone.questions import ExtractClaims, Question, Reply, VerifyClaims
-from ragstone.usage import Usage
 
 T = TypeVar("T")
 
@@ -36,7 +35,7 @@ class OfflineJudge(Judge):
         Raises:
             QuestionNotSupported: the question is neither for claims nor for verdicts on claims.
         """
-        return question.reply(self._value(question), Usage(calls=1))
+        return question.reply(self._value(question))
 
     def _value(self, question: Question[T]) -> object:
         if isinstance(question, ExtractClaims):

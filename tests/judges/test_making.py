@@ -1,0 +1,186 @@
+from pathlib import Path
+
+import pytest
+
+import ragstone
+from ragstone.errors import InputError, UnknownName, UsageError
+from ragstone.judges.cached import CachedJudge
+from ragstone.judges.counting import LEAST, CountingJudge
+from ragstone.judges.llm import LlmJudge
+from ragstone.judges.making import make_judge
+from ragstone.judges.offline import OfflineJudge
+from ragstone.judges.panel import PanelJudge
+from ragstone.judges.split import SplitJudge
+from ragstone.plan import Plan
+
+KIND = "verify_claims"
+
+
+@pytest.fixture(autouse=True)
+def _empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+
+
+def layers(plan: Plan, **options: object) -> list[type]:
+    """Return the classes of the judge and of those within it."""
+    judge, found = make_judge(plan, **options), []
+    while judge is not None:
+        found.append(type(judge))
+        judge = getattr(judge, "judge", None)
+    return found
+
+
+def test_without_a_word_the_judge_is_offline() -> None:
+    assert layers(Plan()) == [OfflineJudge]
+
+
+def test_what_stands_around_a_model() -> None:
+    plan = Plan(judge="openai:m")
+    assert layers(plan) == [SplitJudge, CachedJudge, LlmJudge]
+    assert layers(plan.model_copy(update={"cache": False})) == [SplitJudge, LlmJudge]
+    assert layers(plan, guess=LEAST) == [SplitJudge, CountingJudge, LlmJudge]
+
+
+def test_making_a_judge_writes_nothing(tmp_path: Path) -> None:
+    make_judge(Plan(judge="openai:m"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("judge", "votes", "members"),
+    [("openai:a,openai:b", 1, 2), ("openai:a", 3, 3), ("openai:a, offline ,vllm:b", 1, 3)],
+)
+def test_several_names_or_votes_are_a_panel(judge: str, votes: int, members: int) -> None:
+    panel = make_judge(Plan(judge=judge, votes=votes))
+    assert isinstance(panel, PanelJudge)
+    assert len(panel.judges) == members
+
+
+def test_the_votes_of_one_model_are_kept_apart() -> None:
+    panel = make_judge(Plan(judge="openai:a", votes=3))
+    assert isinstance(panel, PanelJudge)
+    assert len({judge.identity(KIND) for judge in panel.judges}) == 3
+
+
+@pytest.mark.parametrize("name", ["openai", "openai:", ":m", "", "gpt-4o", "openai:a,", "ofline"])
+def test_a_name_that_stands_for_nothing(name: str) -> None:
+    with pytest.raises(UnknownName, match="there is no judge named"):
+        make_judge(Plan(judge=name))
+
+
+def test_the_nearest_name_is_offered() -> None:
+    with pytest.raises(UnknownName, match="did you mean 'offline'"):
+        make_judge(Plan(judge="ofline"))
+
+
+def test_a_missing_key_names_its_variable_and_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(UsageError) as caught:
+        make_judge(Plan(judge="openai:gpt-4o-mini"))
+    said = str(caught.value)
+    assert all(word in said for word in ("openai:gpt-4o-mini", "OPENAI_API_KEY", "--judge offline"))
+    make_judge(Plan(judge="openai:gpt-4o-mini"), guess=LEAST)  # a dry run asks nobody
+    make_judge(Plan(judge="openai:gpt-4o-mini", base_url="http://localhost:1/v1"))
+
+
+def test_the_place_from_the_environment_is_used(
+    judge_server, kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.setenv("OPENAI_BASE_URL", judge_server.url)
+    run = ragstone.evaluate(kit.samples(3), metrics="faithfulness", judge="openai:mock")
+    scores = [row.scores["faithfulness"].value for row in run.rows]
+    assert scores == pytest.approx([kit.right_score(row) for row in range(3)])
+    assert len(judge_server.asked) == 6
+    assert {asked.path for asked in judge_server.asked} == {"/v1/chat/completions"}
+
+
+def test_a_cost_that_cannot_be_kept_is_told() -> None:
+    with pytest.raises(UsageError, match=r"no price is known of openai:nobody.*--max-calls"):
+        make_judge(Plan(judge="openai:nobody", max_cost=1))
+    make_judge(Plan(judge="openai:gpt-4o-mini", max_cost=1))
+
+
+def test_what_is_served_elsewhere_has_not_its_makers_price(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = Plan(judge="openai:gpt-4o-mini", max_cost=1)
+    make_judge(plan)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
+    with pytest.raises(UsageError, match="no price is known"):
+        make_judge(plan)
+
+
+def test_prompts_of_ones_own_change_the_identity_of_their_kind_alone() -> None:
+    Path("own.md").write_text("# system\nCheck.\n# user\n{contexts} {claims}\n", encoding="utf-8")
+    plain = make_judge(Plan(judge="openai:m"))
+    own = make_judge(Plan(judge="openai:m", prompts={KIND: "own.md"}))
+    assert own.identity(KIND) != plain.identity(KIND)
+    assert own.identity("extract_claims") == plain.identity("extract_claims")
+
+
+def test_a_model_for_embeddings_is_wanted_by_nobody_yet() -> None:
+    with pytest.raises(UsageError, match="--embedding-model openai:e: no metric"):
+        make_judge(Plan(embedding_model="openai:e"))
+
+
+@pytest.mark.parametrize(
+    ("prompts", "said"),
+    [
+        ({KIND: "none.md"}, "cannot be read"),
+        ({KIND: "bad.md"}, r"\{claims\} is missing"),
+        ({"verify_claim": "bad.md"}, "did you mean 'verify_claims'"),
+    ],
+)
+def test_a_prompt_that_is_none_is_told_before_the_run(prompts: dict[str, str], said: str) -> None:
+    Path("bad.md").write_text("# system\nCheck.\n# user\n{contexts}\n", encoding="utf-8")
+    with pytest.raises(InputError, match=said):
+        make_judge(Plan(judge="openai:m", prompts=prompts))
+
+
+def test_all_judges_spend_one_budget(judge_server, kit) -> None:
+    run = ragstone.evaluate(
+        kit.samples(10),
+        metrics="faithfulness",
+        judge="openai:a,openai:b",
+        base_url=judge_server.url,
+        max_calls=7,
+    )
+    assert len(judge_server.asked) == run.usage().calls == 7
+
+
+@pytest.mark.parametrize(
+    ("judge", "votes"), [("openai:a", 1), ("openai:a", 3), ("openai:a,openai:b", 1)]
+)
+def test_so_many_calls_are_under_way_at_once(judge_server, kit, judge: str, votes: int) -> None:
+    judge_server.delay = 0.02
+    ragstone.evaluate(
+        kit.samples(20),
+        metrics="faithfulness",
+        judge=judge,
+        votes=votes,
+        base_url=judge_server.url,
+        concurrency=4,
+        batch_size=1,
+        cache=False,
+    )
+    assert 2 <= judge_server.most <= 4
+
+
+@pytest.mark.parametrize("votes", [1, 2])
+def test_calls_are_spaced_whoever_votes(judge_server, kit, votes: int) -> None:
+    judge_server.delay = 0.01
+    ragstone.evaluate(
+        kit.samples(5),
+        metrics="faithfulness",
+        judge="openai:a",
+        votes=votes,
+        base_url=judge_server.url,
+        rpm=60 / 0.04,
+        cache=False,
+    )
+    times = sorted(asked.at for asked in judge_server.asked)
+    assert len(times) >= 10
+    assert times[-1] - times[0] >= (len(times) - 1) * 0.04 - 0.02
