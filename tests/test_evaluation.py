@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from ragstone.errors import Cause, UnknownName, UsageError
 from ragstone.evaluation import evaluate, evaluate_async
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.metrics import Hit, Precision
+from ragstone.metrics import Faithfulness, Hit, Precision, get
 from ragstone.plan import Plan
 from ragstone.questions import Failure
 from ragstone.run import Interrupted, Row
@@ -107,7 +108,7 @@ def test_what_a_group_cannot_run_is_told() -> None:
     run = evaluate([{"query": "q", "ranking": ["a"], "relevance": ["a"]}], metrics="all")
     assert "faithfulness" in run.manifest.not_run
     assert "no row has response" in run.manifest.not_run["faithfulness"]
-    assert "needs an LLM judge" in run.manifest.not_run["context_precision"]
+    assert "not in this version" in run.manifest.not_run["context_precision"]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,7 @@ def test_what_a_group_cannot_run_is_told() -> None:
         ({"metrics": "hit"}, "no row has ranking or relevance"),
         ({"metrics": []}, "no metric was named"),
         ({"metrics": "all"}, "cannot run"),
-        ({"metrics": "context_precision"}, "needs an LLM judge"),
+        ({"metrics": "context_precision"}, "not in this version"),
         ({"metrics": "hit", "k": 0}, "k: "),
     ],
 )
@@ -181,6 +182,26 @@ def test_options_go_before_the_plan() -> None:
     plan = Plan(metrics=("hit",), k=3)
     assert list(evaluate([ANSWERED], plan=plan).metrics) == ["hit@3"]
     assert list(evaluate([ANSWERED], plan=plan, k=1).metrics) == ["hit@1"]
+
+
+def test_a_metric_object_is_as_it_is_whatever_the_plan_fills_in() -> None:
+    rows = [{"query": "q", "response": "It is so.", "contexts": []}]
+    metrics = [Faithfulness(), get("faithfulness:ragas,verify=each"), "faithfulness"]
+    run = evaluate(rows, metrics=metrics, policy="deepeval", verify="each")
+    assert list(run.metrics) == [
+        "faithfulness",
+        "faithfulness:ragas,verify=each",
+        "faithfulness:deepeval,verify=each",
+    ]
+
+
+def test_settings_may_come_from_a_file_and_a_preset(tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("metrics: faithfulness\nbatch_size: 7\n", encoding="utf-8")
+    rows = [{"query": "q", "response": "It is so.", "contexts": []}]
+    run = evaluate(rows, config=file, preset="ragaliq")
+    assert list(run.metrics) == ["faithfulness:ragaliq,verify=each,batch_size=7"]
+    assert run.rows[0].scores[next(iter(run.metrics))].mark == 0.7
 
 
 def test_rows_are_told_as_they_finish() -> None:

@@ -36,7 +36,7 @@ def run_of(*rows: Row, gates: tuple[Gate, ...] = ()) -> Run:
         judge="offline",
         judge_note="words",
         target=None,
-        not_run={"context_precision": "needs an LLM judge"},
+        not_run={"context_precision": "not in this version"},
     )
     metrics = {name: get(name).info() for name in ("hit@5", "faithfulness")}
     return Run(manifest, metrics, rows, extras={"hit@5": {"Hits": 1}})

@@ -14,7 +14,7 @@ import xlsxwriter
 PORT = 8000
 """The document's: its commands name no other."""
 
-NOT_YET = "needs an LLM judge"
+NOT_YET = "not in this version"
 NO_KEY = "needs a key in the environment variable OPENAI_API_KEY"
 
 SETTINGS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "RAGSTONE_JUDGE", "LOG_LEVEL")

@@ -99,7 +99,7 @@ def _make_run(
         "judge": "offline",
         "judge_note": "word overlap; no language model",
         "target": "http://localhost:8000",
-        "not_run": {"response_relevancy": "needs an LLM judge"},
+        "not_run": {"response_relevancy": "not in this version"},
     }
     return Run(
         manifest=Manifest.model_validate(fields | dict(manifest or {})),

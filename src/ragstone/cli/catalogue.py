@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ragstone.metrics import GROUPS, catalogue, planned
-from ragstone.metrics.planned import NEEDS_LLM
+from ragstone.metrics.planned import NOT_YET
 
 
 def print_catalogue(console: Console) -> None:
@@ -12,7 +12,7 @@ def print_catalogue(console: Console) -> None:
     table = Table("metric", "what it measures", "needs", title="Metrics", title_justify="left")
     for info in catalogue().values():
         needs = ", ".join(info.needs)
-        waits = f"; not in this version: {NEEDS_LLM}" if info.name in planned() else ""
+        waits = f"; {NOT_YET}" if info.name in planned() else ""
         table.add_row(info.name, info.description, needs + waits)
     console.print(table)
     groups = ", ".join(GROUPS)

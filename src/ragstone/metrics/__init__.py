@@ -11,7 +11,7 @@ from ragstone.metrics.f1 import F1
 from ragstone.metrics.faithfulness import Faithfulness
 from ragstone.metrics.hit import Hit
 from ragstone.metrics.mrr import MRR
-from ragstone.metrics.planned import NEEDS_LLM, PLANNED
+from ragstone.metrics.planned import NOT_YET, PLANNED
 from ragstone.metrics.precision import Precision
 from ragstone.metrics.ranking_metric import RankingMetric
 from ragstone.metrics.recall import Recall
@@ -85,7 +85,7 @@ def select(names: Sequence[str], **defaults: str | int | float | None) -> Select
     for name in names:
         if name in GROUPS:
             members = [info.name for info in catalogue().values() if info.family in GROUPS[name]]
-            not_run |= {member: NEEDS_LLM for member in members if member in waiting}
+            not_run |= {member: NOT_YET for member in members if member in waiting}
             asked = [member for member in members if member not in waiting]
         else:
             _check_built(name)
@@ -99,6 +99,6 @@ def select(names: Sequence[str], **defaults: str | int | float | None) -> Select
 def _check_built(name: str) -> None:
     bare = re.split("[@:,]", name, maxsplit=1)[0]
     if bare in planned():
-        raise UsageError(f"{name} {NEEDS_LLM}, and this version has none; leave it out")
+        raise UsageError(f"{name} is {NOT_YET}; leave it out")
     if bare not in catalogue():
         raise UnknownName("metric", bare, [*catalogue(), *GROUPS])

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from ragstone.scores import MetricInfo
 
-NEEDS_LLM = "needs an LLM judge"
+NOT_YET = "not in this version"
 
 PLANNED: Mapping[str, MetricInfo] = MappingProxyType(
     {

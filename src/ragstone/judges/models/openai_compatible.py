@@ -98,8 +98,7 @@ class OpenAICompatibleModel(Model):
                 # what another call has found meanwhile saves the steps there
                 dialect = simpler if self._dialect in refused else self._dialect
             else:
-                if refused:
-                    self._dialect = dialect
+                self._dialect = dialect
                 return self._completion(reply, spent + reply.tries)
 
     async def embed(self, texts: Sequence[str]) -> tuple[tuple[tuple[float, ...], ...], Usage]:
