@@ -41,7 +41,7 @@ class Limits:
     """
 
     concurrency: int = 1000
-    retries: int = 5
+    retries: int = 7
     delay: float = 0.0
     rpm: float | None = None
     tpm: float | None = None

@@ -110,7 +110,7 @@ class Plan(JudgePlan, ClaimPlan):
     sheet: str | None = None
     concurrency: Annotated[int, Field(ge=1, le=1000)] = 8
     timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0
-    retries: Annotated[int, Field(ge=0, le=20)] = 5
+    retries: Annotated[int, Field(ge=0, le=20)] = 7
     delay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     gates: tuple[Gate, ...] = ()
     max_failed: Annotated[float, Field(ge=0, le=1)] = 0.1
