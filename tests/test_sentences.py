@@ -216,8 +216,9 @@ def test_hostile_text_takes_linear_time(piece: str) -> None:
         split_sentences(text)
         return time.process_time() - begun
 
-    small, large = min(seconds(8_000) for _ in range(3)), seconds(128_000)
-    assert large < 0.05 + 16 * 4 * small  # quadratic work would be 256 times as much
+    small = min(seconds(8_000) for _ in range(3))
+    limit = 0.05 + 16 * 4 * small  # quadratic work would be 256 times as much
+    assert any(seconds(128_000) < limit for _ in range(3))
 
 
 def report() -> None:

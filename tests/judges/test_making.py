@@ -184,3 +184,16 @@ def test_calls_are_spaced_whoever_votes(judge_server, kit, votes: int) -> None:
     times = sorted(asked.at for asked in judge_server.asked)
     assert len(times) >= 10
     assert times[-1] - times[0] >= (len(times) - 1) * 0.04 - 0.02
+
+
+def test_one_base_url_is_not_for_two_providers(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match=r"can be the place of one provider; .* names 2"):
+        make_judge(Plan(judge="vllm:a,ollama:b", base_url="http://127.0.0.1:1/v1"))
+    assert make_judge(Plan(judge="vllm:a,vllm:b", base_url="http://127.0.0.1:1/v1")).takes(
+        "explain"
+    )
+
+
+def test_the_report_says_where_the_model_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = make_judge(Plan(judge="openai:m", base_url="http://user:pw@127.0.0.1:1/v1"))
+    assert judge.description.startswith("an LLM at http://127.0.0.1:1/v1; ")

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import ClassVar, Generic, TypeVar, cast
 
@@ -19,7 +20,7 @@ from ragstone.judges.reading import (
 )
 from ragstone.places import place_of
 from ragstone.questions import Explain, ExtractClaims, ExtractTruths, VerifyClaims
-from ragstone.sentences import split_sentences
+from ragstone.sentences import Sentence, split_sentences
 
 Q = TypeVar("Q")
 
@@ -61,7 +62,7 @@ class _ClaimsForm(Form[ExtractClaims]):
         return fenced({"query": question.query, "response": question.response})
 
     def read(self, text: str, question: ExtractClaims, *, strict_json: bool) -> object:
-        sentences = split_sentences(question.response)
+        sentences = _sentences(question.response)
         spans = [(sentence.start, sentence.end) for sentence in sentences]
         return tuple(
             Claim(text=claim, span=place_of(claim, question.response, spans))
@@ -75,7 +76,7 @@ class _ClaimsForm(Form[ExtractClaims]):
             return (
                 "no claim was found in a response that seems to state something" if states else None
             )
-        left = uncovered(split_sentences(question.response), claims)
+        left = uncovered(_sentences(question.response), claims)
         return f"no claim was found in: {' '.join(left)}" if left else None
 
 
@@ -128,6 +129,11 @@ class _ExplainForm(Form[Explain]):
     def read(self, text: str, question: Explain, *, strict_json: bool) -> str:
         del question
         return read_explanation(text, strict_json=strict_json)
+
+
+@lru_cache(maxsize=1)  # a reply is read, and then doubted
+def _sentences(response: str) -> tuple[Sentence, ...]:
+    return split_sentences(response)
 
 
 _ALL = (_ClaimsForm(), _VerdictsForm(), _TruthsForm(), _ExplainForm())

@@ -69,7 +69,8 @@ class LlmJudge(Judge):
         vote: int = 1,
     ) -> None:
         self.name = model.name
-        self.description = "an LLM, asked claim by claim; its verdicts are opinions, not facts"
+        place = f" at {model.place}" if model.place else ""
+        self.description = f"an LLM{place}; its verdicts are opinions, not facts"
         self._model = model
         self._prompts = {kind: Prompt.of(kind) for kind in PLACES} | dict(prompts or {})
         self.tags = frozenset(tag for prompt in self._prompts.values() for tag in prompt.tags)

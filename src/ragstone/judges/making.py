@@ -42,6 +42,12 @@ def make_judge(plan: Plan, *, budget: Budget | None = None, guess: Guess | None 
     names = [name.strip() for name in plan.judge.split(",")]
     if names == [OfflineJudge.name]:
         return OfflineJudge()
+    providers = {name.partition(":")[0] for name in names} - {OfflineJudge.name}
+    if plan.base_url is not None and len(providers) > 1:
+        raise UsageError(
+            f"--base-url {plan.base_url} can be the place of one provider; {plan.judge} names "
+            f"{len(providers)}. Say the places by their environment variables"
+        )
     maker = _Maker(plan, budget or Budget(), guess)
     members = [maker.judge(name, vote) for name in names for vote in range(1, plan.votes + 1)]
     return members[0] if len(members) == 1 else PanelJudge(members)

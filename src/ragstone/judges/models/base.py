@@ -46,10 +46,12 @@ class Model(ABC):
     Attributes:
         name: provider and model, such as `openai:gpt-4o-mini`.
         identity: all that shapes its completions beside the prompt: endpoint, model, options.
+        place: where it is served, as a report may show it; "" where its provider says.
     """
 
     name: str
     identity: str
+    place: str = ""
 
     @abstractmethod
     async def complete(self, prompt: ModelPrompt) -> Completion:

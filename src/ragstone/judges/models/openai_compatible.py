@@ -43,7 +43,8 @@ class OpenAICompatibleModel(Model):
         base = provider.place(base_url)
         key = provider.secret(model, elsewhere=base != provider.url)
         self.name = f"{provider.name}:{model}"
-        self.identity = json.dumps([provider.name, model, public_url(base), temperature])
+        self.place = public_url(base)
+        self.identity = json.dumps([provider.name, model, self.place, temperature])
         self._model = model
         self._chat = provider.url_of(base, model, "chat/completions")
         self._embeddings = provider.url_of(base, model, "embeddings")
