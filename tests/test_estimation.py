@@ -131,15 +131,17 @@ def test_calls_of_every_way_of_asking(options: dict[str, object], calls: tuple[i
 @pytest.mark.parametrize(
     ("row", "calls"),
     [
-        ({"query": "q", "response": "", "contexts": ["c"]}, 0),
-        ({"query": "q", "response": "Sure!", "contexts": ["c"]}, 1),
-        ({"query": "q", "response": "The case is made of metal.", "contexts": []}, 1),
-        ({"query": "q", "response": "The case is made of metal.", "contexts": [" "]}, 0),
-        ({"query": "q", "contexts": ["c"]}, 0),
+        ({"query": "q", "response": "", "contexts": ["c"]}, (0, 0)),
+        # no claims, or a judge takes it for one
+        ({"query": "q", "response": "Sure!", "contexts": ["c"]}, (1, 2)),
+        ({"query": "q", "response": "The case is made of metal.", "contexts": []}, (1, 1)),
+        ({"query": "q", "response": "The case is made of metal.", "contexts": [" "]}, (0, 0)),
+        ({"query": "q", "contexts": ["c"]}, (0, 0)),
     ],
 )
-def test_a_row_that_asks_less_takes_less(row: dict[str, object], calls: int) -> None:
-    assert estimated([ROWS[0], row]).calls == (2 + calls, 2 + calls)
+def test_a_row_that_asks_less_takes_less(row: dict[str, object], calls: tuple[int, int]) -> None:
+    least, most = calls
+    assert estimated([ROWS[0], row]).calls == (2 + least, 2 + most)
 
 
 def test_rows_without_an_answer_are_assumed_to_get_one(module_file: Callable[..., str]) -> None:
@@ -147,7 +149,7 @@ def test_rows_without_an_answer_are_assumed_to_get_one(module_file: Callable[...
     rows: list[dict[str, object]] = [{"query": f"q{number}"} for number in range(3)]
     found = estimated(rows, target=f"{target.removesuffix('.py')}:answer", k=4)
     assert found.calls == (6, 6)
-    assert "3 rows have no answer yet" in found.notes[-1]
+    assert "3 rows lack an answer or its contexts" in found.notes[-1]
     assert found.prompt_tokens[0] / 3 > 4 * 100
     each = estimated(rows, target=f"{target.removesuffix('.py')}:answer", verify="each")
     assert each.calls == (3 * (1 + ASSUMED_SENTENCES), 3 * (1 + 2 * ASSUMED_SENTENCES))
@@ -180,6 +182,14 @@ def test_a_cost_at_the_providers_own_place(monkeypatch: pytest.MonkeyPatch) -> N
     said = estimate(ROWS, metrics="faithfulness", judge="openai:gpt-4o-mini")
     assert said.cost_usd
     assert 0 < said.cost_usd[0] < said.cost_usd[1] < 0.01
+
+
+def test_a_budget_is_not_held_against_an_estimate(tmp_path: Path) -> None:
+    """It is what the budget is made by."""
+    assert estimated(max_calls=3).calls == (8, 8)
+    settings = tmp_path / "ragstone.yaml"
+    settings.write_text("max_calls: 3\nbatch_size: 2\n", encoding="utf-8")
+    assert estimated(config=settings).calls == (4 * (1 + 3), 4 * (1 + 5))
 
 
 def test_a_judge_object_has_no_estimate() -> None:

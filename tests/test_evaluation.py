@@ -162,11 +162,12 @@ def test_a_gate_on_what_is_not_run_is_refused() -> None:
     [
         ({"fail_under": {"hit": 80}}, "lies between 0 and 1; 80 per cent is written"),
         ({"fail_over": {"hit": 0.5}}, "higher is better for hit@5; use --fail-under"),
-        ({"fail_under": {"hit": float("nan")}}, "finite number"),
+        ({"fail_under": {"hit": float("nan")}}, "'nan' is no number; write 0.8 or 80%"),
+        ({"fail_under": {"hit": "much"}}, "'much' is no number; write 0.8 or 80%"),
     ],
 )
 def test_a_gate_that_cannot_tell_is_refused(
-    gates: dict[str, dict[str, float]], message: str
+    gates: dict[str, dict[str, float | str]], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
         evaluate([ANSWERED], metrics="hit", **gates)  # type: ignore[arg-type]
@@ -262,3 +263,57 @@ def test_a_run_shows_itself_in_a_line() -> None:
     said = repr(evaluate([ANSWERED], metrics="hit"))
     assert said.endswith("1 rows, hit@5=1.0000>")
     assert len(said) < 100
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"preset": "ragas"}, "preset"), ({"config": "c", "preset": "ragas"}, "config and preset")],
+)
+def test_a_plan_holds_all_settings(options: dict[str, str], said: str) -> None:
+    with pytest.raises(UsageError, match=f"plan= holds all settings; leave {said} out"):
+        evaluate([ANSWERED], plan=Plan(metrics=("hit",)), **options)  # type: ignore[arg-type]
+
+
+def test_a_mark_may_be_written_as_a_share() -> None:
+    marks = {"hit": "80%", "precision@5,denominator=retrieved": 0.25}
+    run = evaluate(
+        [ANSWERED], metrics=["hit", "precision@5,denominator=retrieved"], fail_under=marks
+    )
+    assert [(gate.metric, gate.mark) for gate in run.gates()] == [
+        ("hit@5", 0.8),
+        ("precision@5,denominator=retrieved", 0.25),
+    ]
+
+
+def test_marks_are_added_to_those_of_the_plan_or_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("metrics: [hit, mrr]\nfail_under: {hit: 0.5}\n", encoding="utf-8")
+    plan = Plan(
+        metrics=("hit", "mrr"),
+        gates=({"metric": "hit", "op": ">=", "mark": 0.5},),  # type: ignore[arg-type]
+    )
+    for options in ({"config": file}, {"plan": plan}):
+        run = evaluate([ANSWERED], fail_under={"mrr": 0.5}, **options)  # type: ignore[arg-type]
+        assert [gate.metric for gate in run.gates()] == ["hit@5", "mrr@5"]
+
+
+@pytest.mark.parametrize("judge", [["openai:a", "openai:b"], 7, ScriptedJudge])
+def test_a_judge_is_a_name_or_a_judge(judge: object) -> None:
+    with pytest.raises(UsageError, match="is neither a name nor a Judge; several names stand in"):
+        evaluate([ANSWERED], metrics="faithfulness", judge=judge)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("limit", [{"max_calls": 1}, {"max_cost": 0.1}])
+def test_a_budget_that_a_judge_of_ones_own_cannot_know_is_refused(limit: dict[str, float]) -> None:
+    with pytest.raises(UsageError, match="max_calls and max_cost are for judges by name"):
+        evaluate([ANSWERED], metrics="faithfulness", judge=scripted(), **limit)  # type: ignore[arg-type]
+
+
+def test_the_record_names_the_judge_and_the_policies_that_made_the_numbers() -> None:
+    names = ["faithfulness", "faithfulness:ragas", "faithfulness,verify=each", "hit"]
+    run = evaluate([ANSWERED], metrics=names, judge=scripted(), policy="deepeval")
+    assert run.manifest.plan.judge == "scripted"
+    assert run.policies == ("deepeval", "ragas")
+    assert run.to_dict()["policy"] == "deepeval, ragas"
+    ranked = evaluate([ANSWERED], metrics="hit")
+    assert (ranked.policies, ranked.to_dict()["policy"]) == ((), None)

@@ -210,13 +210,21 @@ async def test_a_reply_without_end_is_cut(faulty, behave, monkeypatch: pytest.Mo
     assert len((await sent(faulty.url + PATH)).content) == 1024**2
 
 
-async def test_a_refused_connection_is_tried_again_and_told(faulty) -> None:
+async def test_where_nobody_ever_was_nobody_is_waited_for(faulty) -> None:
     await faulty.stop()
-    error = await failed(faulty.url + PATH, retries=1)
-    assert error.cause is Cause.UNREACHABLE
-    assert str(error) == (
-        f"POST {faulty.url}{PATH}: nothing accepts connections there (tried 2 times)"
-    )
+    error = await failed(faulty.url + PATH, retries=3)
+    assert (error.cause, error.tries) == (Cause.UNREACHABLE, 1)
+    said = f"POST {faulty.url}{PATH}: nothing accepts connections there; is it running?"
+    assert str(error) == said
+
+
+async def test_who_was_there_and_is_gone_is_waited_for(faulty, behave) -> None:
+    faulty.script(PATH, behave.reply())
+    async with Client(connection(retries=2)) as client:
+        await client.send("POST", faulty.url + PATH)
+        await faulty.stop()
+        with pytest.raises(CallError, match=r"nothing accepts connections .*tried 3 times"):
+            await client.send("POST", faulty.url + PATH)
 
 
 async def test_a_host_that_is_not_known() -> None:

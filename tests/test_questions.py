@@ -197,9 +197,8 @@ def test_a_failure_is_what_its_error_tells() -> None:
 
 def test_an_exchange_costs_what_its_reply_or_failure_did() -> None:
     usage = Usage(calls=2, prompt_tokens=7)
-    reply, failure = Reply((), usage), Failure(Cause.REFUSAL, "no", usage=usage)
-    for told in ((reply, None), (None, failure)):
-        assert Exchange("key", "kind", *told, latency_ms=1).usage == usage
+    for outcome in (Reply((), usage), Failure(Cause.REFUSAL, "no", usage=usage)):
+        assert Exchange("key", "kind", outcome, latency_ms=1).outcome.usage == usage
 
 
 @pytest.mark.parametrize(

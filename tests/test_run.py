@@ -22,7 +22,7 @@ def row(index: int, hit: Score, *calls: TargetCall) -> Row:
     faithful = Score.scored(1, claims=[JUDGED]) if hit.value else Score.undefined("no claims")
     scores = {"hit@5": hit, "faithfulness": faithful}
     usage = Usage(calls=2, prompt_tokens=10)
-    asked = Exchange("key", "extract_claims", Reply((), usage), None, latency_ms=40.0)
+    asked = Exchange("key", "extract_claims", Reply((), usage), latency_ms=40.0)
     return Row(index, sample, calls=calls, scores=scores, exchanges=(asked,))
 
 

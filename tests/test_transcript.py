@@ -104,9 +104,9 @@ async def test_what_was_asked_and_came_back_is_kept_in_the_order_of_asking() -> 
     with pytest.raises(JudgeError):
         await transcript.ask(verify)
     first, second = transcript.exchanges
-    assert (first.key, first.kind, first.failure) == (ONE.key, "extract_claims", None)
-    assert first.reply == Reply((CLAIM,), Usage(calls=1))
-    assert (second.key, second.reply, second.failure) == (verify.key, None, failure)
+    assert (first.key, first.kind) == (ONE.key, "extract_claims")
+    assert first.outcome == Reply((CLAIM,), Usage(calls=1))
+    assert (second.key, second.kind, second.outcome) == (verify.key, "verify_claims", failure)
 
 
 async def test_latency_is_in_milliseconds() -> None:

@@ -1,6 +1,7 @@
 """Caller: makes calls so many at once, spaced, within a budget, and again where that may help."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from random import uniform
@@ -14,6 +15,8 @@ from ragstone.pace import Pace
 from ragstone.slots import Slots
 
 T = TypeVar("T")
+
+_log = logging.getLogger("ragstone.calls")
 
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.5, 30.0
 HOPELESS = 10
@@ -121,6 +124,7 @@ class Caller:
             self._given_up += 1
         elif error.status is not None:  # the server does answer
             self._given_up = 0
+        _log.debug("given up after %d tries: %s", tries, error)
         after = f" (tried {tries} times)" if tries > 1 else ""
         return CallError(error.cause, f"{error}{after}", status=error.status, tries=tries)
 
@@ -133,6 +137,7 @@ class Caller:
             try:
                 value = await once()
             except Transient as error:
+                _log.debug("a try failed: %s", error)
                 if error.cause is Cause.RATE_LIMITED:
                     self._slots.narrow(begun)
                 if error.wait:

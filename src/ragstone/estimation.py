@@ -47,8 +47,11 @@ def estimate(data: Data, **options: Unpack[Options]) -> Estimate:
     plan = plan_of(options)
     if not isinstance(options.get("judge", plan.judge), str):
         raise UsageError("an estimate needs a judge with a name; nobody knows what others take")
-    options = {**options, "judge": make_judge(plan, guess=LEAST)}
-    evaluation = Evaluation.of(data, **options)
+    unlimited = plan.model_copy(update={"max_calls": None, "max_cost": None})
+    objects: Options = {"judge": make_judge(plan, guess=LEAST), "plan": unlimited}
+    if "target" in options:
+        objects["target"] = options["target"]
+    evaluation = Evaluation.of(data, **objects)
     rows = [Row(n, sample) for n, sample in enumerate(evaluation.dataset.samples)]
     assumed = [_assumed(row, plan.k) for row in rows] if evaluation.wanted else rows
 
@@ -57,14 +60,7 @@ def estimate(data: Data, **options: Unpack[Options]) -> Estimate:
 
     with ThreadPoolExecutor(1) as thread:  # with a loop of its own: the caller may have one
         least, most = thread.map(counted, (LEAST, MOST))
-    notes: list[str] = []
-    if plan.cache and most.prompt_tokens:
-        notes.append("replies in the cache are not asked for again")
-    if unknown := sum(row is not known for row, known in zip(assumed, rows, strict=True)):
-        notes.append(
-            f"{unknown} rows have no answer yet: {ASSUMED_SENTENCES} sentences and contexts of "
-            f"{ASSUMED_WORDS} words each are assumed"
-        )
+    unknown = sum(row is not known for row, known in zip(assumed, rows, strict=True))
     costs = (least.cost_usd, most.cost_usd)
     return Estimate(
         rows=len(rows),
@@ -72,8 +68,18 @@ def estimate(data: Data, **options: Unpack[Options]) -> Estimate:
         prompt_tokens=(least.prompt_tokens, most.prompt_tokens),
         completion_tokens=(least.completion_tokens, most.completion_tokens),
         cost_usd=None if costs[0] is None or costs[1] is None else (costs[0], costs[1]),
-        notes=tuple(notes),
+        notes=_notes(unknown, cached=plan.cache and most.prompt_tokens > 0),
     )
+
+
+def _notes(unknown: int, *, cached: bool) -> tuple[str, ...]:
+    notes = ["replies in the cache are not asked for again"] if cached else []
+    if unknown:
+        notes.append(
+            f"{unknown} rows lack an answer or its contexts: {ASSUMED_SENTENCES} sentences and "
+            f"contexts of {ASSUMED_WORDS} words each are assumed"
+        )
+    return tuple(notes)
 
 
 async def _counted(evaluation: Evaluation, rows: list[Row], judge: Judge) -> Usage:

@@ -1,8 +1,8 @@
 """Evaluation: the one verb, all joined: load, collect, score, record."""
 
 import asyncio
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -13,12 +13,14 @@ from uuid import uuid4
 from ragstone.budget import Budget
 from ragstone.collection import collecting
 from ragstone.datasets import Dataset
-from ragstone.errors import Cause
+from ragstone.errors import Cause, TargetError
+from ragstone.gates import Gate
 from ragstone.judges.base import Judge
 from ragstone.messages import public_url
 from ragstone.metrics import Metric, RankingMetric, select
 from ragstone.options import Data, Options, dataset_of, judge_of, plan_of, target_of
 from ragstone.plan import Manifest, Plan
+from ragstone.questions import Failure
 from ragstone.readiness import Readiness, check_asked, gates_of
 from ragstone.run import Interrupted, Row, Run
 from ragstone.scoring import rank, scoring
@@ -28,14 +30,13 @@ VERSION = version("ragstone")
 
 
 def evaluate(data: Data, **options: Unpack[Options]) -> Run:
-    """Evaluate samples, from a caller without an event loop of its own or with one.
+    """Evaluate samples, from a caller without an event loop of its own or with one, a notebook too.
 
-    Runs in a thread's own loop, so it also works in a notebook. `data` is a file, or samples, or
-    mappings of their fields. The options (see `ragstone.options.Options`): `metrics` (names,
-    groups or Metric objects; all), `k` (5), `threshold` (0.0), `target` (URL, YAML file,
-    module:function, a function, or a Target), `judge` ("offline", "openai:gpt-4o-mini", or a
-    Judge), `policy`, `preset`, `limit`, `concurrency`, `timeout`, `cache`, `max_calls`,
-    `fail_under`, `config`, `plan`, `on_row` and more.
+    `data` is a file, or samples, or
+    mappings of their fields. `ragstone.options.Options` has all options; most used: `metrics`
+    (names, groups or Metric objects; all), `k` (5), `target` (URL, YAML file, module:function, a
+    function, or a Target), `judge` ("offline", "openai:gpt-4o-mini", or a Judge), `policy`,
+    `preset`, `max_calls`, `fail_under`, `config`.
 
     Raises:
         UsageError: what was asked cannot be done; nothing was scored.
@@ -96,8 +97,7 @@ class Evaluation:
 
     Attributes:
         every: whether the target is asked for every row, or only where a row lacks what is wanted.
-        wanted: the Sample fields that the target is asked for; empty if it is not asked.
-        finished: the rows with scores, as they come.
+        wanted: the Sample fields that the target is asked for, if it is; `finished`: rows so far.
     """
 
     plan: Plan
@@ -139,7 +139,7 @@ class Evaluation:
         not_run = {**ready.refused, **selection.not_run}
         check_asked(plan, ready.metrics, not_run)
         return cls(
-            plan=_shown(plan).model_copy(update={"gates": gates_of(plan, ready.metrics)}),
+            plan=_recorded(plan, gates=gates_of(plan, ready.metrics), judge=judge),
             dataset=dataset,
             metrics=ready.metrics,
             not_run=not_run,
@@ -166,7 +166,7 @@ class Evaluation:
             if self._asks:
                 await stack.enter_async_context(self.judge)
             if self.target is not None:
-                await stack.enter_async_context(self.target)
+                await stack.enter_async_context(self._ready(self.target))
                 answered = collecting(
                     source,
                     self.target,
@@ -181,10 +181,23 @@ class Evaluation:
             async for row in scored:
                 self._keep(row)
 
+    @asynccontextmanager
+    async def _ready(self, target: Target) -> AsyncGenerator[None, None]:
+        """Open the target; where nobody named it, a failure says what it is asked for."""
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(target)
+            except TargetError as error:
+                if self.every:
+                    raise
+                wanted = " or ".join(sorted(self.wanted))
+                raise TargetError(f"{error}\nIt is asked as no row has {wanted}.") from error
+            yield
+
     def _rows(self) -> Iterator[Row]:
         """Yield the rows to work on, until the budget is spent."""
         for index, sample in enumerate(self.dataset.samples):
-            if self.budget.spent:
+            if self._asks and self.budget.spent:
                 return
             yield Row(index, sample)
 
@@ -226,11 +239,12 @@ class Evaluation:
 
 
 def _over_budget(row: Row) -> bool:
-    failures = (exchange.failure for exchange in row.exchanges)
-    return any(failure.cause is Cause.BUDGET for failure in failures if failure)
+    failures = [each.outcome for each in row.exchanges if isinstance(each.outcome, Failure)]
+    return any(failure.cause is Cause.BUDGET for failure in failures)
 
 
-def _shown(plan: Plan) -> Plan:
-    """Return the plan as a record may hold it: without the keys in its URLs."""
+def _recorded(plan: Plan, *, gates: tuple[Gate, ...], judge: Judge) -> Plan:
+    """Return the plan as a record holds it: names in full, and no keys in its URLs."""
     urls = {name: getattr(plan, name) for name in ("target", "fallback_target", "base_url")}
-    return plan.model_copy(update={name: url and public_url(url) for name, url in urls.items()})
+    public = {name: url and public_url(url) for name, url in urls.items()}
+    return plan.model_copy(update={**public, "gates": gates, "judge": judge.name})

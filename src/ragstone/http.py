@@ -29,7 +29,12 @@ _FOREIGN: tuple[tuple[type[Exception], Cause, bool, str], ...] = (
     (aiohttp.ClientProxyConnectionError, Cause.UNREACHABLE, True, "the proxy is not reachable"),
     (aiohttp.ClientHttpProxyError, Cause.UNREACHABLE, True, "the proxy answered {error}"),
     (aiohttp.ClientConnectorDNSError, Cause.UNREACHABLE, True, "its host name is not known"),
-    (aiohttp.ClientConnectorError, Cause.UNREACHABLE, True, "nothing accepts connections there"),
+    (
+        aiohttp.ClientConnectorError,
+        Cause.UNREACHABLE,
+        True,
+        "nothing accepts connections there; is it running?",
+    ),
     (aiohttp.ServerDisconnectedError, Cause.UNREACHABLE, True, "it closed the connection"),
     (aiohttp.ClientPayloadError, Cause.TRUNCATED, True, "the connection broke within the reply"),
     (aiohttp.ClientResponseError, Cause.UNREACHABLE, True, "it does not speak HTTP ({error})"),
@@ -153,7 +158,8 @@ class Client:
             said = hidden(_said(error), self._connection.secrets)
             raise self._translated(error, f"{place}: ", said) from error
         except ValueError as error:  # headers that HTTP forbids, or that contradict the URL
-            raise UsageError(f"{place} cannot be sent: {error}") from error
+            said = hidden(str(error), self._connection.secrets)
+            raise UsageError(f"{place} cannot be sent: {said}") from error
 
     def _check(self, response: aiohttp.ClientResponse, content: bytes, place: str) -> None:
         """Raise what a status other than 2xx means."""
@@ -181,7 +187,9 @@ class Client:
         for kind, cause, again, words in _FOREIGN:
             if isinstance(error, kind):
                 message = place + words.format(error=quoted(said), timeout=timeout)
-                may_pass = again or (cause is Cause.TIMEOUT and self._connection.again_if_late)
+                absent = isinstance(error, aiohttp.ClientConnectorError) and not self._accepted
+                late = cause is Cause.TIMEOUT and self._connection.again_if_late
+                may_pass = late or (again and not absent)  # who never was there will not come
                 return Transient(cause, message) if may_pass else CallError(cause, message)
         raise error
 

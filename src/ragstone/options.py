@@ -9,6 +9,7 @@ from ragstone.budget import Budget
 from ragstone.config import Config, read_config
 from ragstone.datasets import Dataset, load, samples_of
 from ragstone.errors import UnknownName, UsageError
+from ragstone.gates import Gate, Op, gate
 from ragstone.judges.base import Judge
 from ragstone.judges.making import make_judge
 from ragstone.metrics import Metric
@@ -18,6 +19,7 @@ from ragstone.run import Row
 from ragstone.samples import Sample
 from ragstone.targets import Target, get_target
 
+Gates = tuple[Gate, ...]
 Data = str | Path | Iterable[Sample | Mapping[str, object]]
 """A file, or the samples themselves (or mappings of their fields, by any accepted name)."""
 
@@ -65,8 +67,8 @@ class Options(TypedDict, total=False):
     timeout: float
     retries: int
     delay: float
-    fail_under: Mapping[str, float]
-    fail_over: Mapping[str, float]
+    fail_under: Mapping[str, float | str]
+    fail_over: Mapping[str, float | str]
     max_failed: float
     plan: Plan
     on_row: Callable[[Row, int], None]
@@ -80,23 +82,36 @@ def plan_of(options: Options) -> Plan:
     """
     if strange := sorted(options.keys() - Options.__annotations__.keys()):
         raise UnknownName("option of evaluate", strange[0], Options.__annotations__)
+    if "plan" in options and (both := sorted(options.keys() & {"config", "preset"})):
+        raise UsageError(f"plan= holds all settings; leave {' and '.join(both)} out")
     config = read_config(options["config"]) if "config" in options else Config()
     for module in config.plugins:
         user_module(module)
-    base = options.get("plan") or config.plan(preset_said=options.get("preset"))
+    said = _said(options)
+    if "plan" not in options:
+        return config.plan(said, preset_said=options.get("preset"))
+    base = options["plan"]
+    return Plan.of({**dict(base), **said, "gates": (*base.gates, *cast("Gates", said["gates"]))})
+
+
+def _said(options: Options) -> dict[str, object]:
+    """Return the fields of the plan that the options say."""
     objects = {name for name in ("judge", "target") if not isinstance(options.get(name), str)}
     given = cast("dict[str, object]", options)
     said = {name: given[name] for name in given.keys() & Plan.model_fields.keys() - objects}
-    metrics = options.get("metrics", base.metrics)
-    several = [metrics] if isinstance(metrics, str | Metric) else metrics
-    said["metrics"] = tuple(m.spelled if isinstance(m, Metric) else m for m in several)
-    under, over = options.get("fail_under", {}), options.get("fail_over", {})
+    if "metrics" in options:
+        metrics = options["metrics"]
+        several = [metrics] if isinstance(metrics, str | Metric) else metrics
+        said["metrics"] = tuple(m.spelled if isinstance(m, Metric) else m for m in several)
     said["gates"] = (
-        *base.gates,
-        *({"metric": name, "op": ">=", "mark": mark} for name, mark in under.items()),
-        *({"metric": name, "op": "<=", "mark": mark} for name, mark in over.items()),
+        *_gates(options.get("fail_under", {}), ">="),
+        *_gates(options.get("fail_over", {}), "<="),
     )
-    return Plan.of({**dict(base), **said})
+    return said
+
+
+def _gates(marks: Mapping[str, float | str], op: Op) -> Gates:
+    return tuple(gate(f"{name}={mark}", op) for name, mark in marks.items())
 
 
 def dataset_of(data: Data, plan: Plan) -> Dataset:
@@ -119,5 +134,18 @@ def target_of(
 
 
 def judge_of(named: str | Judge, plan: Plan, budget: Budget) -> Judge:
-    """Return the judge that the plan names, or one that is given as an object."""
-    return make_judge(plan, budget=budget) if isinstance(named, str) else named
+    """Return the judge that the plan names, or one that is given as an object.
+
+    Raises:
+        UsageError: it is neither, or a judge of one's own is to keep a budget that it cannot know.
+    """
+    if isinstance(named, str):
+        return make_judge(plan, budget=budget)
+    if not isinstance(cast("object", named), Judge):
+        said = f"judge={named!r:.80} is neither a name nor a Judge"
+        raise UsageError(f"{said}; several names stand in one text, with commas")
+    if plan.max_calls is not None or plan.max_cost is not None:
+        raise UsageError(
+            "max_calls and max_cost are for judges by name; others count for themselves"
+        )
+    return named

@@ -14,6 +14,7 @@ from ragstone.questions import BATCH
 from ragstone.values import FrozenMap
 
 DEFAULT_API = "http://localhost:8000"
+DEFAULT_JUDGE = "offline"
 
 
 class JudgePlan(BaseModel):
@@ -26,7 +27,7 @@ class JudgePlan(BaseModel):
         embedding_model: `provider:model` for questions of likeness.
         temperature: None leaves it to the provider.
         max_tokens: the most that one reply may take.
-        context_window: tokens that one prompt may have; longer contexts are read in windows.
+        context_window: tokens that one prompt may have; longer contexts are verified in windows.
         strict_json: read nothing but JSON.
         prompts: kind of question -> a file with a prompt of one's own.
         cache: whether replies are kept in, and read from, the reply cache.
@@ -36,7 +37,7 @@ class JudgePlan(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    judge: str = "offline"
+    judge: str = DEFAULT_JUDGE
     votes: Annotated[int, Field(ge=1, le=99)] = 1
     base_url: str | None = None
     embedding_model: str | None = None

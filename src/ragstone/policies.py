@@ -91,6 +91,11 @@ class Policy:
         """The least that a score can be."""
         return min(0.0, *self.weights.values())
 
+    @property
+    def high(self) -> float:
+        """The most that a score can be."""
+        return max(self.weights.values())
+
     def number(self, labels: Sequence[Label]) -> float:
         """Return the mean weight; `labels` holds at least one."""
         return math.fsum(self.weights[label] for label in labels) / len(labels)

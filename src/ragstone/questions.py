@@ -5,7 +5,7 @@ import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, ClassVar, Generic, Literal, Self, TypeVar
+from typing import Annotated, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -35,6 +35,7 @@ class Reply(Generic[T_co]):
         notes: what a reader of the numbers should know of how it came about.
         raw: the reply as the model wrote it; None where no model wrote one.
         attempts: how often the question was put, re-asks included.
+        final: False where a doubt stayed because asking again was cut short: not to be kept.
     """
 
     value: T_co
@@ -42,6 +43,7 @@ class Reply(Generic[T_co]):
     notes: tuple[str, ...] = ()
     raw: str | None = None
     attempts: int = 1
+    final: bool = True
 
 
 @dataclass(frozen=True)
@@ -92,9 +94,13 @@ class Unanswered(JudgeError):
         super().__init__(failure.cause, failure.message)
 
 
+Outcome: TypeAlias = Reply[T] | Failure
+"""What asking gave."""
+
+
 @dataclass(frozen=True)
 class Exchange:
-    """One question that was asked and what came back: exactly one of reply and failure.
+    """One question that was asked and what came back.
 
     Attributes:
         started_at: seconds since 1970.
@@ -103,16 +109,9 @@ class Exchange:
 
     key: str
     kind: str
-    reply: Reply[object] | None
-    failure: Failure | None
+    outcome: Outcome[object]
     latency_ms: float
     started_at: float = 0.0
-
-    @property
-    def usage(self) -> Usage:
-        """What the question cost, answered or not."""
-        told = self.reply or self.failure
-        return told.usage if told else Usage()
 
 
 class Question(BaseModel, ABC, Generic[T]):

@@ -8,7 +8,7 @@ from ragstone.gates import Gate
 from ragstone.judges.base import Judge
 from ragstone.metrics import GROUPS, get
 from ragstone.metrics.base import Metric
-from ragstone.plan import Plan
+from ragstone.plan import DEFAULT_JUDGE, Plan
 from ragstone.samples import Sample
 from ragstone.targets.base import FIELDS, Target
 
@@ -74,7 +74,8 @@ def _source(need: str, gives: frozenset[str]) -> str:
 
 def _obstacle(metric: Metric, judge: Judge, met: frozenset[str]) -> str | None:
     if strange := [kind for kind in metric.question_kinds if not judge.takes(kind)]:
-        return f"the judge {judge.name} does not answer {', '.join(strange)}"
+        hint = "; an LLM does (--model or --judge)" if judge.name == DEFAULT_JUDGE else ""
+        return f"the judge {judge.name} does not answer {', '.join(strange)}{hint}"
     if missing := [need for need in metric.needs if need not in met]:
         ask = ", and no target gives it" if set(missing) <= set(FIELDS) else ""
         return f"no row has {' or '.join(missing)}{ask}"
@@ -94,6 +95,13 @@ def check_asked(plan: Plan, metrics: Sequence[Metric], not_run: Mapping[str, str
         raise UsageError(f"cannot run {reasons or 'nothing: no metric was named'}")
 
 
+def _named(asked: str, known: Mapping[str, Metric], plan: Plan) -> str:
+    """Return the full name of the metric that a gate means: the only one of a bare name, too."""
+    name = str(get(asked, **plan.parameters))
+    alike = [full for full, metric in known.items() if metric.name == asked]
+    return alike[0] if name not in known and len(alike) == 1 else name
+
+
 def gates_of(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:
     """Return the plan's gates with each metric's name in full.
 
@@ -104,7 +112,7 @@ def gates_of(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:
     known = {str(metric): metric for metric in metrics}
     gates: list[Gate] = []
     for gate in plan.gates:
-        name = str(get(gate.metric, **plan.parameters))
+        name = _named(gate.metric, known, plan)
         said = f"the gate {gate.metric} {gate.op} {gate.mark:g}"
         if name not in known:
             raise UsageError(

@@ -48,7 +48,7 @@ class Row:
     @property
     def usage(self) -> Usage:
         """What the judge cost for this row."""
-        return reduce(add, (exchange.usage for exchange in self.exchanges), Usage())
+        return reduce(add, (exchange.outcome.usage for exchange in self.exchanges), Usage())
 
     @property
     def latency_ms(self) -> float | None:
@@ -148,10 +148,16 @@ class Run:
         """Return what the judge's replies cost together."""
         return reduce(add, (row.usage for row in self.rows), Usage())
 
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The policies that made the numbers, each once; none where no verdict was weighed."""
+        found = (info.policy for info in self.metrics.values())
+        return tuple(dict.fromkeys(policy for policy in found if policy))
+
     def judge_latency(self) -> dict[str, float | None]:
         """Return how long the judge took to answer, in ms; what was cached is not counted."""
         asked = (exchange for row in self.rows for exchange in row.exchanges)
-        times = [exchange.latency_ms for exchange in asked if exchange.usage.calls]
+        times = [exchange.latency_ms for exchange in asked if exchange.outcome.usage.calls]
         return {"p50_ms": quantile(times, 0.5), "p95_ms": quantile(times, 0.95)}
 
     def to_dict(self) -> dict[str, object]:
@@ -165,7 +171,7 @@ class Run:
             "target": manifest.target,
             "judge": manifest.judge,
             "judge_note": manifest.judge_note,
-            "policy": manifest.plan.policy,
+            "policy": ", ".join(self.policies) or None,
             "options": manifest.options,
             "partial": self.partial,
             "stopped": self.stopped,

@@ -80,7 +80,10 @@ def mean_detail(scores: Sequence[Score], name: str) -> float | None:
 
 
 class MetricInfo(BaseModel):
-    """What a metric is, for people: its names, family, definition, range and needs."""
+    """What a metric is, for people: its names, family, definition, range and needs.
+
+    `policy` is the rule that makes its number, where there are several.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -92,6 +95,7 @@ class MetricInfo(BaseModel):
     high: float = 1.0
     higher_is_better: bool = True
     needs: tuple[str, ...] = ()
+    policy: str | None = None
 
 
 class Summary(BaseModel):

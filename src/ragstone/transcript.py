@@ -8,8 +8,7 @@ from time import perf_counter, time
 from types import MappingProxyType
 from typing import TypeVar, cast
 
-from ragstone.errors import CallError
-from ragstone.judges.base import Judge
+from ragstone.judges.base import Judge, outcome_of
 from ragstone.questions import Exchange, Failure, Question, Reply, Unanswered
 from ragstone.usage import Usage
 
@@ -35,14 +34,16 @@ class Transcript:
             Unanswered: the judge did not answer.
             QuestionNotSupported: the judge does not take that kind of question.
         """
-        exchange = await self.exchange(question)
-        if exchange.reply is None:
-            assert exchange.failure is not None
-            raise Unanswered(exchange.failure)
-        return cast("T", exchange.reply.value)
+        return (await self.reply(question)).value
 
-    async def exchange(self, question: Question[T]) -> Exchange:
-        """Return what asking it gave, a failure included."""
+    async def reply(self, question: Question[T]) -> Reply[T]:
+        """Return the whole reply, as `ask` does the answer in it."""
+        outcome = (await self._exchange_once(question)).outcome
+        if isinstance(outcome, Failure):
+            raise Unanswered(outcome)
+        return cast("Reply[T]", outcome)
+
+    async def _exchange_once(self, question: Question[T]) -> Exchange:
         key = question.key
         if key not in self._asked:
             self._asked[key] = asyncio.create_task(self._exchange(key, question))
@@ -50,18 +51,12 @@ class Transcript:
 
     async def _exchange(self, key: str, question: Question[T]) -> Exchange:
         started_at, start = time(), perf_counter()
-        reply: Reply[T] | None = None
-        failure: Failure | None = None
         asked = question.varied(tags=self._tags) if self._tags else question
-        try:
-            reply = await self._judge.answer(asked)
-        except CallError as error:
-            failure = Failure.of(error)
+        outcome = await outcome_of(self._judge, asked)
         return Exchange(
             key=key,
             kind=question.kind,
-            reply=reply,
-            failure=failure,
+            outcome=outcome,
             latency_ms=(perf_counter() - start) * 1000,
             started_at=started_at,
         )
@@ -81,7 +76,7 @@ class Transcript:
     @property
     def usage(self) -> Usage:
         """What it all cost together, answered or not."""
-        return reduce(add, (exchange.usage for exchange in self.exchanges), Usage())
+        return reduce(add, (exchange.outcome.usage for exchange in self.exchanges), Usage())
 
 
 class Asking:
@@ -93,10 +88,9 @@ class Asking:
 
     async def __call__(self, question: Question[T]) -> T:
         """Return the answer, as Transcript.ask does."""
-        answer = await self._transcript.ask(question)
-        reply = (await self._transcript.exchange(question)).reply
-        self.notes |= dict.fromkeys(reply.notes if reply else ())
-        return answer
+        reply = await self._transcript.reply(question)
+        self.notes |= dict.fromkeys(reply.notes)
+        return reply.value
 
 
 def _said(value: object) -> str:

@@ -154,7 +154,10 @@ def test_a_file_in_the_folder_is_used_and_told(ragstone: Command, tmp_path: Path
     )
     said = ragstone("--json", "-", "--no-export")
     assert said.code == 0, said.err
-    assert said.err.splitlines()[:2] == ["Settings from ragstone.yaml.", "imported"]
+    assert said.err.splitlines()[:2] == [
+        "Settings from ragstone.yaml. It names: plugin.py.",
+        "imported",
+    ]
     summary = json.loads(said.out)
     assert list(summary["metrics"]) == ["faithfulness"]
     assert summary["gates"][0]["mark"] == 0.5

@@ -2,6 +2,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -72,6 +73,13 @@ async def test_a_failure_is_not_kept(path: Path) -> None:
             await cached.answer(ONE)
         assert await cached.answer(ONE) == REPLY
         assert await cached.answer(ONE) == FREE
+
+
+async def test_nor_is_a_reply_whose_doubt_stayed_as_asking_again_was_cut_short(path: Path) -> None:
+    cut = replace(REPLY, final=False)
+    answers = iter([cut, REPLY])
+    async with CachedJudge(scripted(lambda _: next(answers)), path) as cached:
+        assert [await cached.answer(ONE) for _ in range(3)] == [cut, REPLY, FREE]
 
 
 async def test_rows_that_ask_the_same_at_once_make_one_call(path: Path) -> None:

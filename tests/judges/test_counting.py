@@ -62,6 +62,12 @@ async def test_answers_are_such_as_a_model_may_give() -> None:
     assert (await most.answer(explain)).value == ""
 
 
+@pytest.mark.parametrize(("guess", "found"), [(LEAST, []), (MOST, ["Sure!"])])
+async def test_a_judge_may_take_chatter_for_one_claim(guess: Guess, found: list[str]) -> None:
+    reply = await CountingJudge(LLM, guess).answer(ExtractClaims(query="q", response="Sure!"))
+    assert [claim.text for claim in reply.value] == found
+
+
 async def test_nobody_is_opened_or_asked() -> None:
     judge = CountingJudge(LLM, LEAST)
     assert (judge.name, judge.kinds) == ("closed:model", LLM.kinds)

@@ -1,7 +1,6 @@
 import pytest
 
-from ragstone.judges.coverage import sentences_asked_for, uncovered
-from ragstone.questions import ExtractClaims, VerifyClaims
+from ragstone.judges.coverage import uncovered
 from ragstone.sentences import split_sentences
 
 BATTERY, CASE = "The battery lasts twenty hours.", "The case is made of metal."
@@ -25,12 +24,3 @@ def test_sentences_that_state_something_and_are_in_no_claim(
     response: str, claims: list[str], left: list[str]
 ) -> None:
     assert list(uncovered(split_sentences(response), claims)) == left
-
-
-def test_sentences_are_claims_only_where_they_are_asked_for() -> None:
-    question = ExtractClaims(query="q", response=f"Sure! {BATTERY} {CASE}")
-    assert sentences_asked_for(question) is None
-    assert sentences_asked_for(VerifyClaims(claims=(), contexts=())) is None
-    found = sentences_asked_for(question.varied(by="sentences")) or ()
-    assert [claim.text for claim in found] == [BATTERY, CASE]
-    assert [claim.span for claim in found] == [(6, 37), (38, 64)]

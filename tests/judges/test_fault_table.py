@@ -292,7 +292,7 @@ def test_the_key_is_nowhere(judge_server, kit, caplog: pytest.LogCaptureFixture)
         run = evaluated(judge_server, kit, retries=1)
     assert {asked.headers["authorization"] for asked in judge_server.asked} == {f"Bearer {KEY}"}
     assert "ragstone.judge" in {record.name for record in caplog.records}
-    failures = [exchange.failure for row in run.rows for exchange in row.exchanges]
+    failures = [exchange.outcome for row in run.rows for exchange in row.exchanges]
     everything = (caplog.text, repr(run), repr(run.rows), repr(failures), str(run.to_dict()))
     assert sum("[hidden]" in failure.message for failure in failures) >= ROWS // 2
     assert [KEY in text for text in everything] == [False] * len(everything)

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from ragstone.claims import Label
-from ragstone.judges.forms import FORMS, PARTIAL
+from ragstone.judges.forms import FORMS
 from ragstone.judges.prompts.prompt import PLACES
 from ragstone.judges.reading import SCHEMAS, verdict_schema
 from ragstone.questions import Explain, ExtractClaims, ExtractTruths, VerifyClaims
@@ -32,8 +32,18 @@ def test_every_kind_has_a_form_a_schema_and_a_prompt() -> None:
     ids=lambda question: question.kind,
 )
 def test_a_form_fills_every_place_of_its_prompt(question: ExtractClaims) -> None:
-    needed, possible = PLACES[question.kind]
-    assert FORMS[question.kind].texts(question).keys() == needed | possible
+    places = PLACES[question.kind]
+    assert FORMS[question.kind].texts(question).keys() == places.needed | places.possible
+    assert FORMS[question.kind].chosen(question) == {}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [VERIFY.varied(partial=True), ExtractTruths(context="c", limit=2)],
+    ids=lambda question: question.kind,
+)
+def test_and_what_it_chooses_are_options_of_its_prompt(question: ExtractClaims) -> None:
+    assert FORMS[question.kind].chosen(question).keys() == PLACES[question.kind].options
 
 
 def test_contexts_and_claims_are_numbered_and_a_claim_is_one_line() -> None:
@@ -51,15 +61,15 @@ def test_no_line_break_of_any_kind_makes_two_lines_of_a_claim(space: str) -> Non
 def test_partial_is_offered_only_where_it_is_asked_for() -> None:
     form = FORMS["verify_claims"]
     partial = VERIFY.varied(partial=True)
-    assert (form.texts(VERIFY)["partial"], form.texts(partial)["partial"]) == ("", PARTIAL)
+    assert (form.chosen(VERIFY), form.chosen(partial)) == ({}, {"partial": ""})
     assert form.schema(VERIFY) == verdict_schema(False) != form.schema(partial)
 
 
 def test_a_limit_of_facts_is_said_and_kept() -> None:
     form = FORMS["extract_truths"]
     few = ExtractTruths(context="c", limit=2)
-    assert form.texts(ExtractTruths(context="c"))["limit"] == ""
-    assert form.texts(few)["limit"] == " List the 2 most important ones at most."
+    assert form.chosen(ExtractTruths(context="c")) == {}
+    assert form.chosen(few) == {"limit": "2"}
     assert form.read('{"truths": ["a", "b", "c"]}', few, strict_json=True) == ("a", "b")
 
 

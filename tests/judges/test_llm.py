@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,6 +13,7 @@ from ragstone.judges.llm import MORE_ROOM, LlmJudge
 from ragstone.judges.models.base import Completion, Model, ModelPrompt
 from ragstone.judges.models.prices import Flat
 from ragstone.judges.prompts.prompt import PLACES, Prompt
+from ragstone.judges.tokens import estimated_tokens
 from ragstone.questions import (
     Explain,
     ExtractClaims,
@@ -159,11 +161,16 @@ async def test_a_call_without_a_reply_is_not_made_again(cause: Cause) -> None:
     assert len(model.asked) == 1
 
 
-async def test_a_re_ask_without_a_reply_fails_with_its_cause_and_the_cost_of_both() -> None:
-    model = Listed(GARBLED, CallError(Cause.TIMEOUT, "too late"))
-    failure = await failure_of(LlmJudge(model), VERIFY)
-    assert failure.cause is Cause.TIMEOUT
-    assert failure.usage == TOKENS + Usage(calls=1)
+@pytest.mark.parametrize("fault", UNUSABLE)
+async def test_what_came_back_survives_a_re_ask_that_failed_on_the_wire(fault: str) -> None:
+    late = CallError(Cause.TIMEOUT, "too late", tries=3)
+    alone = await failure_of(LlmJudge(Listed(UNUSABLE[fault], UNUSABLE[fault])), VERIFY)
+    failure = await failure_of(LlmJudge(Listed(UNUSABLE[fault], late)), VERIFY)
+    assert failure.message == f"{alone.message}; asking again failed: too late"
+    assert failure.cause is CAUSES[fault]
+    assert (failure.raw, failure.returned) == (UNUSABLE[fault].text, alone.returned)
+    assert failure.usage == TOKENS + Usage(calls=3, retries=2)
+    assert failure.attempts == 2
 
 
 async def test_a_rejected_key_stops_the_run() -> None:
@@ -175,8 +182,25 @@ async def test_a_doubtful_reply_is_kept_where_the_re_ask_fails() -> None:
     model = Listed(claims(BATTERY), CallError(Cause.BUDGET, "spent", tries=0))
     reply = await LlmJudge(model).answer(EXTRACT)
     assert [claim.text for claim in reply.value] == [BATTERY]
+    assert reply.notes == (f"no claim was found in: {CASE} (asking again was cut short)",)
+    assert (reply.usage, reply.final) == (TOKENS, False)
+
+
+@pytest.mark.parametrize("second", [claims(), GARBLED])
+async def test_and_is_final_where_the_re_ask_got_a_reply(second: str) -> None:
+    reply = await LlmJudge(Listed(claims(BATTERY), second)).answer(EXTRACT)
     assert reply.notes == (f"no claim was found in: {CASE} (asked twice)",)
-    assert reply.usage == TOKENS
+    assert (reply.usage, reply.final) == (TOKENS + TOKENS, True)
+
+
+async def test_a_reply_that_is_not_final_is_asked_for_again_by_the_next_run(tmp_path: Path) -> None:
+    cut = Listed(claims(BATTERY), CallError(Cause.BUDGET, "spent", tries=0))
+    async with CachedJudge(LlmJudge(cut), tmp_path / "replies.db") as judge:
+        assert len((await judge.answer(EXTRACT)).value) == 1
+    model = Listed(claims(BATTERY, CASE))
+    async with CachedJudge(LlmJudge(model), tmp_path / "replies.db") as judge:
+        assert len((await judge.answer(EXTRACT)).value) == 2
+    assert len(model.asked) == 1
 
 
 async def test_every_cost_is_told_and_paid() -> None:
@@ -188,6 +212,30 @@ async def test_every_cost_is_told_and_paid() -> None:
     assert budget.spent
     unknown = await failure_of(LlmJudge(Listed(GARBLED, GARBLED)), VERIFY)
     assert unknown.usage.cost_usd is None
+
+
+UNTOLD = Usage(calls=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "cost"), [("x" * 400, 100 * 0.1), ("", 0.0)], ids=["a reply", "nothing"]
+)
+async def test_where_no_tokens_are_told_what_the_texts_may_take_is_priced(
+    text: str, cost: float
+) -> None:
+    price = Flat(prompt=0.01, cached=0, completion=0.1, reasoning=0)
+    model = Listed(Completion(text, usage=UNTOLD), CallError(Cause.BUDGET, "spent", tries=0))
+    budget = Budget(max_cost=0.01)
+    failure = await failure_of(LlmJudge(model, price=price, budget=budget), VERIFY)
+    told = estimated_tokens(model.asked[0].system + model.asked[0].user)
+    assert failure.usage.cost_usd == pytest.approx(told * 0.01 + cost)
+    assert (failure.usage.prompt_tokens, failure.usage.completion_tokens) == (0, 0)
+    assert budget.spent
+
+
+async def test_without_a_price_nothing_is_estimated() -> None:
+    model = Listed(Completion(GOOD, usage=UNTOLD))
+    assert (await LlmJudge(model).answer(VERIFY)).usage == replace(UNTOLD, cost_usd=None)
 
 
 async def test_no_claims_of_a_response_that_states_something_are_asked_for_again() -> None:
@@ -319,7 +367,7 @@ async def test_a_kind_without_a_prompt_is_not_supported() -> None:
 
 
 def own(kind: str, line: str) -> Prompt:
-    places = " ".join(f"{{{name}}}" for name in sorted(PLACES[kind][0]))
+    places = " ".join(f"{{{name}}}" for name in sorted(PLACES[kind].needed))
     return Prompt.parse(kind, f"# system\n{line}\n# user\n{places}", "own.md")
 
 

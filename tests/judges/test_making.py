@@ -3,11 +3,16 @@ from pathlib import Path
 import pytest
 
 import ragstone
-from ragstone.errors import InputError, UnknownName, UsageError
+from ragstone.budget import Budget
+from ragstone.caller import Caller, Limits
+from ragstone.errors import Cause, InputError, UnknownName, UsageError
 from ragstone.judges.cached import CachedJudge
 from ragstone.judges.counting import LEAST, CountingJudge
 from ragstone.judges.llm import LlmJudge
 from ragstone.judges.making import make_judge
+from ragstone.judges.models.openai_compatible import OpenAICompatibleModel
+from ragstone.judges.models.prices import Flat
+from ragstone.judges.models.providers import PROVIDERS
 from ragstone.judges.offline import OfflineJudge
 from ragstone.judges.panel import PanelJudge
 from ragstone.judges.split import SplitJudge
@@ -64,15 +69,59 @@ def test_the_votes_of_one_model_are_kept_apart() -> None:
     assert len({judge.identity(KIND) for judge in panel.judges}) == 3
 
 
-@pytest.mark.parametrize("name", ["openai", "openai:", ":m", "", "gpt-4o", "openai:a,", "ofline"])
-def test_a_name_that_stands_for_nothing(name: str) -> None:
-    with pytest.raises(UnknownName, match="there is no judge named"):
+def places(judge: str, votes: int) -> list[str | None]:
+    panel = make_judge(Plan(judge=judge, votes=votes))
+    assert isinstance(panel, PanelJudge)
+    return [judge.identity(KIND) for judge in panel.judges]
+
+
+def test_the_votes_of_a_name_are_told_apart_however_often_it_is_named() -> None:
+    """So a vote is asked anew, and found again in the cache by its number."""
+    thrice = places("openai:a", 3)
+    assert places("openai:a,openai:a,openai:a", 1) == thrice
+    assert len(set(places("openai:a,openai:a", 2))) == 4
+    mixed = places("openai:a,openai:b,openai:a", 1)
+    assert [mixed[0], mixed[2]] == thrice[:2]
+    assert mixed[1] == make_judge(Plan(judge="openai:b")).identity(KIND)
+
+
+def test_a_model_named_twice_is_asked_twice(judge_server, kit) -> None:
+    for _ in range(2):
+        ragstone.evaluate(
+            kit.samples(3),
+            metrics="faithfulness",
+            judge="openai:a,openai:a",
+            base_url=judge_server.url,
+        )
+    assert judge_server.asked_of("extract") == dict.fromkeys(range(3), 1)
+    assert judge_server.asked_of("verify") == dict.fromkeys(range(3), 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "like"),
+    [
+        ("openai", "openai:gpt-4o-mini"),
+        ("openai:", "openai:gpt-4o-mini"),
+        (":m", "openai:gpt-4o-mini"),
+        ("", "openai:gpt-4o-mini"),
+        ("gpt-4o", "openai:gpt-4o"),
+        ("gpt-4o:", "openai:gpt-4o"),
+        ("openai:a,", "openai:gpt-4o-mini"),
+    ],
+)
+def test_a_name_that_stands_for_nothing(name: str, like: str) -> None:
+    with pytest.raises(UsageError) as raised:
         make_judge(Plan(judge=name))
+    said = str(raised.value)
+    assert said.startswith(f"there is no judge named {name.rpartition(',')[2]!r}; an LLM is named ")
+    assert f"such as {like}; without one it is offline" in said
 
 
 def test_the_nearest_name_is_offered() -> None:
     with pytest.raises(UnknownName, match="did you mean 'offline'"):
         make_judge(Plan(judge="ofline"))
+    with pytest.raises(UnknownName, match="did you mean 'openai'"):
+        make_judge(Plan(judge="opanai:gpt-4o"))
 
 
 def test_a_missing_key_names_its_variable_and_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,6 +198,28 @@ def test_all_judges_spend_one_budget(judge_server, kit) -> None:
         max_calls=7,
     )
     assert len(judge_server.asked) == run.usage().calls == 7
+
+
+def test_a_cost_ends_the_asking_also_where_the_server_tells_no_tokens(judge_server, kit) -> None:
+    async def silent(asked, _: object) -> object:
+        return kit.chat(asked.answer()) | {"usage": None}
+
+    judge_server.fault = silent
+    budget = Budget(max_cost=1.0)
+    caller = Caller(Limits(concurrency=1, budget=budget))
+    price = Flat(prompt=0.001, cached=0, completion=0.001, reasoning=0)
+    model = OpenAICompatibleModel(
+        PROVIDERS["openai"], "m", caller=caller, timeout=5, temperature=0, base_url=judge_server.url
+    )
+    judge = LlmJudge(model, price=price, budget=budget)
+    run = ragstone.evaluate(kit.samples(10), metrics="faithfulness", judge=judge, concurrency=1)
+    usage = run.usage()
+    assert usage.prompt_tokens == usage.completion_tokens == 0
+    assert usage.cost_usd == pytest.approx(1.0, rel=0.5)
+    assert 2 <= len(judge_server.asked) == usage.calls < 10
+    causes = [row.scores["faithfulness"].cause for row in run.rows]
+    assert causes[0] is None
+    assert causes[-1] is Cause.BUDGET
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from ragstone.questions import (
     ExtractClaims,
     Failure,
     Reply,
+    Returned,
     Unanswered,
     Usage,
     VerifyClaims,
@@ -81,6 +82,14 @@ async def test_more_than_half_of_the_panel_decides() -> None:
     assert (reply.value[0].label, reply.value[0].confidence) == (Label.SUPPORTED, 1.0)
     assert reply.notes == ("judge 2 (late) did not answer: timeout: too late",)
     assert reply.usage == Usage(calls=5, retries=2)
+
+
+async def test_one_members_verdicts_are_not_the_panels() -> None:
+    came = Returned(1, S, Verdict(label=Label.SUPPORTED))
+    short = Failure(Cause.COUNT_MISMATCH, "one for two", (came,), raw="{}")
+    with pytest.raises(Unanswered) as raised:
+        await PanelJudge([failing(short), failing(short)]).answer(verify(2))
+    assert (raised.value.cause, raised.value.failure.returned) == (Cause.COUNT_MISMATCH, ())
 
 
 @pytest.mark.parametrize("answering", [0, 1])

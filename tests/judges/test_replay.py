@@ -3,7 +3,7 @@ import pytest
 from ragstone.claims import Claim
 from ragstone.errors import Cause, QuestionNotSupported
 from ragstone.judges.replay import ReplayJudge
-from ragstone.questions import Exchange, ExtractClaims, Failure, Reply, Unanswered, Usage
+from ragstone.questions import Exchange, ExtractClaims, Failure, Outcome, Reply, Unanswered, Usage
 
 ONE = ExtractClaims(query="q", response="It is blue.")
 CLAIM = Claim(text="It is blue.", span=(0, 11))
@@ -11,8 +11,8 @@ REPLY = Reply((CLAIM,), Usage(calls=2, prompt_tokens=90, cost_usd=0.1), ("re-ask
 FAILURE = Failure(Cause.TIMEOUT, "too late", raw="{", attempts=2, usage=Usage(calls=2))
 
 
-def exchange(reply: Reply[object] | None = None, failure: Failure | None = None) -> Exchange:
-    return Exchange(ONE.key, ONE.kind, reply, failure, latency_ms=5.0)
+def exchange(outcome: Outcome[object]) -> Exchange:
+    return Exchange(ONE.key, ONE.kind, outcome, latency_ms=5.0)
 
 
 @pytest.mark.parametrize("value", [(CLAIM,), [{"text": "It is blue.", "span": [0, 11]}]])
@@ -24,12 +24,12 @@ async def test_an_answer_is_given_again_and_costs_nothing(value: object) -> None
 
 async def test_a_failure_is_raised_again_with_all_that_came_back() -> None:
     with pytest.raises(Unanswered) as raised:
-        await ReplayJudge([exchange(failure=FAILURE)]).answer(ONE)
+        await ReplayJudge([exchange(FAILURE)]).answer(ONE)
     assert raised.value.failure == Failure(Cause.TIMEOUT, "too late", raw="{", attempts=2)
 
 
 async def test_an_answer_counts_before_a_failure_to_the_same_question() -> None:
-    for order in ([exchange(failure=FAILURE), exchange(REPLY)], [exchange(REPLY), exchange(None)]):
+    for order in ([exchange(FAILURE), exchange(REPLY)], [exchange(REPLY), exchange(FAILURE)]):
         assert (await ReplayJudge(order).answer(ONE)).value == (CLAIM,)
 
 

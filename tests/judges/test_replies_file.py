@@ -147,6 +147,16 @@ async def test_a_file_that_breaks_on_the_way_is_told_once(
     assert "no such table: replies; the run goes on" in record.message
 
 
+async def test_where_a_write_fails_the_others_may_still_write(path: Path) -> None:
+    file = await RepliesFile.open(path)
+    query(path, "CREATE TRIGGER stop BEFORE INSERT ON replies BEGIN SELECT RAISE(FAIL, 'no'); END")
+    await file.keep(b"a", KEPT)  # fails within its transaction
+    with closing(sqlite3.connect(path, timeout=0)) as other, other:
+        other.execute("DROP TRIGGER stop")
+        other.execute("DELETE FROM replies")
+    await file.close()
+
+
 def no_database(path: Path) -> None:
     path.write_bytes(b"this is text, and much more of it than a header" * 100)
 

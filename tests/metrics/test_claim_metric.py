@@ -253,7 +253,7 @@ MODES = (
     ",partial=True",
     ",batch_size=2",
     ",mark=0.25",
-    ",mark=-0.5,verify=truths,claims=hybrid,batch_size=3,truths_limit=9,include_reason=True",
+    ",mark=1.0,verify=truths,claims=hybrid,batch_size=3,truths_limit=9,include_reason=True",
 )
 
 
@@ -267,6 +267,33 @@ def test_a_metric_is_its_name(policy: str, mode: str) -> None:
     again = str(get(str(metric)))
     assert again == str(metric)
     assert again.count(",") == mode.count(",")
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_mark_lies_within_the_range_of_its_policy(policy: str) -> None:
+    low, high = (-1, 1) if policy == "weighted" else (0, 1)
+    for mark in (low, high, 0.5):
+        metric = get(f"faithfulness:{policy},mark={mark:g}")
+        assert get(str(metric)) == metric
+    for mark in (low - 0.01, high + 0.01, 80):
+        with pytest.raises(UsageError) as raised:
+            get(f"faithfulness:{policy},mark={mark:g}")
+        assert str(raised.value) == (
+            f"mark={mark:g} is not between {low} and {high}; 80 per cent is written 0.8"
+        )
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_metric_tells_its_policy(policy: str) -> None:
+    assert get(f"faithfulness:{policy}").described.policy == policy
+    assert get("hit").described.policy is None
+
+
+async def test_where_no_facts_were_found_that_is_the_reason() -> None:
+    judge = scripted(extract_truths=())
+    said = await score("faithfulness,verify=truths", judge)
+    assert (said.value, "verify_claims" in kinds(judge)) == (0, False)
+    assert {claim.reason for claim in said.claims} == {"no facts were found in the contexts"}
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,10 @@ def test_a_mark_of_ones_own_goes_before_the_policys(
 def test_what_is_flagged_never_passes_and_says_why() -> None:
     score = ruler("ragas", 0.5).broken(mismatch(came(YES)), CLAIMS)
     assert (score.value, score.passed, score.fallback) == (1.0, False, True)
-    assert score.reason == "Faithfulness 1.00 is >= 0.5; flagged: not one verdict a claim"
+    assert score.reason == (
+        "Faithfulness 1.00 is >= 0.5, but never passes: it is flagged; "
+        "flagged: not one verdict a claim"
+    )
     assert score.detail["claims"] == 3
     bare = ruler("ragas").broken(mismatch(came(YES)), CLAIMS)
     assert (bare.passed, bare.reason) == (None, "flagged: not one verdict a claim")
@@ -117,6 +120,11 @@ def test_a_ruling_is_told_with_its_reason() -> None:
     assert (one.value, one.passed, one.detail) == (1.0, True, {"why": "no claims"})
     never = ruler("promptfoo-plan", 0.0).ruled(NEVER, "no claims")
     assert (never.value, never.passed, never.fallback) == (0.0, False, False)
+    assert never.reason == "Faithfulness 0.00 is >= 0, but never passes: no claims"
+    below = ruler("promptfoo-plan").ruled(NEVER, "no claims")
+    assert (below.passed, below.reason) == (False, "Faithfulness 0.00 is < 0.5")
     half = ruler("promptfoo-plan").ruled(HALF_FLAGGED, "too late")
     assert (half.value, half.passed) == (0.5, False)
-    assert half.reason == "Faithfulness 0.50 is >= 0.5; flagged: too late"
+    assert half.reason == (
+        "Faithfulness 0.50 is >= 0.5, but never passes: it is flagged; flagged: too late"
+    )

@@ -91,15 +91,19 @@ def test_a_fence_opens_and_closes_once_whatever_is_in_it(named: dict[str, str]) 
 @given(
     st.sampled_from(sorted(PLACES)),
     st.dictionaries(
-        st.sampled_from(sorted({n for p in PLACES.values() for n in p[0] | p[1]})), texts
+        st.sampled_from(sorted({n for p in PLACES.values() for n in p.needed | p.possible})), texts
     ),
+    st.booleans(),
 )
-def test_a_prompt_is_filled_once(kind: str, named: dict[str, str]) -> None:
+def test_a_prompt_is_filled_once(kind: str, named: dict[str, str], choose: bool) -> None:
     prompt = Prompt.of(kind)
-    system, user = prompt.filled(named)
+    chosen = dict.fromkeys(prompt.options, "7") if choose else {}
+    lines = {name: f"{prompt.options[name].replace('{number}', '7')}\n" for name in chosen}
+    system, user = prompt.filled(named, chosen)
     for part, source in ((system, prompt.system), (user, prompt.user)):
         around = re.split(r"\{([a-z_]+)\}", source)
-        filled = (named.get(each, "") if n % 2 else each for n, each in enumerate(around))
+        values = named | lines
+        filled = (values.get(each, "") if n % 2 else each for n, each in enumerate(around))
         assert part == "".join(filled)
 
 

@@ -103,7 +103,7 @@ def _make_run(
     }
     return Run(
         manifest=Manifest.model_validate(fields | dict(manifest or {})),
-        metrics={name: metric.info() for name, metric in metrics.items()},
+        metrics={name: metric.described for name, metric in metrics.items()},
         rows=found,
         extras={
             name: metric.summarise([row.scores[name] for row in found])

@@ -154,6 +154,7 @@ def test_generation_rows(make_run: MakeRun, tmp_path: Path) -> None:
         "num_supported": 1,
         "claims": "SUPPORTED: It lasts 20 hours.\n"
         "CONTRADICTED: It charges in 60 minutes. (The context says 75 minutes.)",
+        "evidence": "none\nnone",
         "difficulty": "easy",
         "source_files": "manual.pdf",
     }

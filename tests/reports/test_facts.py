@@ -66,7 +66,7 @@ def test_without_target_and_judge(make_run: MakeRun) -> None:
 
 def test_the_judges_calls_are_told(make_run: MakeRun) -> None:
     usage = Usage(2, 1, 1, 3000, 400, 100, 50, cost_usd=0.25)
-    asked = Exchange("key", "extract_claims", Reply((), usage), None, latency_ms=40.0)
+    asked = Exchange("key", "extract_claims", Reply((), usage), latency_ms=40.0)
     rows = [replace(row, exchanges=(asked,)) for row in make_run().rows]
     (fact,) = [line for line in told(make_run(rows)) if line.startswith("Usage")]
     assert fact == (
@@ -78,7 +78,7 @@ def test_the_judges_calls_are_told(make_run: MakeRun) -> None:
 
 def test_a_cost_that_is_not_known_is_said_to_be(make_run: MakeRun) -> None:
     usage = Usage(calls=1, prompt_tokens=10, completion_tokens=1, cost_usd=None)
-    asked = Exchange("key", "extract_claims", Reply((), usage), None, latency_ms=40.0)
+    asked = Exchange("key", "extract_claims", Reply((), usage), latency_ms=40.0)
     rows = [replace(row, exchanges=(asked,)) for row in make_run().rows]
     (fact,) = [line for line in told(make_run(rows)) if line.startswith("Usage")]
     assert "no price is known" in fact
@@ -139,3 +139,25 @@ def test_titles_are_labels_unless_two_are_alike(make_run: MakeRun) -> None:
     run = make_run(rows, names=("hit@5", "hit@10", "mrr@5"), k=7)
     assert titles(run) == {"hit@5": "hit@5", "hit@10": "hit@10", "mrr@5": "MRR@K"}
     assert [cutoff(run, name) for name in ("hit@5", "hit@10", "faithfulness")] == [5, 10, 7]
+
+
+def test_what_a_policy_made_up_is_told_and_so_are_notes(make_run: MakeRun) -> None:
+    made_up = Score(state=State.SCORED, value=0.5, fallback=True, reason="flagged: no answer")
+    noted = Score.scored(1.0, detail={"note": "no claim was found in: It is so. (asked twice)"})
+    scores = [made_up, noted, made_up, noted]
+    rows = [
+        replace(row, scores={"faithfulness": each})
+        for row, each in zip(make_run().rows, scores, strict=True)
+    ]
+    gates = (Gate(metric="faithfulness", op=">=", mark=0.5),)
+    run = make_run(rows, names=("faithfulness",), gates=gates)
+    assert (
+        "Note: faithfulness: 2 scores made up by the policy, first q1: flagged: no answer"
+        in told(run)
+    )
+    assert (
+        "Note: faithfulness: 2 scores with a note, first q2: no claim was found in: It is so. "
+        "(asked twice)"
+    ) in told(run)
+    gate = "Gate: passed: faithfulness 0.7500 is >= 0.5 (4 of 4 scored, 2 of them made up by"
+    assert f"{gate} the policy)" in told(run)

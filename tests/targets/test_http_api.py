@@ -130,7 +130,8 @@ async def test_nothing_is_there(faulty) -> None:
     with pytest.raises(TargetError) as caught:
         await answer(standard(f"{faulty.url}?key=abc".replace("//", "//user:pw@")))
     assert str(caught.value) == (
-        f"the RAG system is not ready: GET {faulty.url}{HEALTH}: nothing accepts connections there"
+        f"the RAG system is not ready: GET {faulty.url}{HEALTH}: nothing accepts connections "
+        "there; is it running?"
         "\nStart it, or name another with --api-url URL or --target; `ragstone demo-server` starts "
         "one to try."
     )

@@ -7,13 +7,18 @@ from typing import TypedDict, cast
 
 import click
 
+from ragstone.cli import COMMANDS
 from ragstone.cli.outcome import Outputs
 from ragstone.cli.setting import NONE
 from ragstone.config import FILE, Config, metric_names, model_names, read_config
 from ragstone.demo.dataset import DATASET
-from ragstone.errors import UsageError
+from ragstone.errors import UsageError, nearest
 from ragstone.gates import gate, share
+from ragstone.messages import public_url
 from ragstone.plan import DEFAULT_API, NUMBERS_OR_NONE, Plan
+
+_TRUSTED = ("target", "base_url")
+"""Settings that make a file run code or send a key somewhere, beside its plugins: told."""
 
 
 class Given(TypedDict):
@@ -69,12 +74,14 @@ def config_of(given: Given) -> Config:
     if not FILE.is_file():
         return Config()
     config = read_config(FILE)
-    click.echo(f"Settings from {FILE}.", err=True)
+    says = [*config.plugins, *map(str, filter(None, map(config.settings.get, _TRUSTED)))]
+    more = f" It names: {', '.join(map(public_url, says))}." if says else ""
+    click.echo(f"Settings from {FILE}.{more}", err=True)
     return config
 
 
 def plan_of(given: Given, config: Config) -> Plan:
-    """Return the plan: options before RAGSTONE_JUDGE, before the config file, before the preset.
+    """Return the plan: options first, RAGSTONE_JUDGE, --preset, the file, the file's own preset.
 
     Raises:
         UsageError: options contradict each other, or cannot be read.
@@ -128,6 +135,9 @@ def data_of(given: Given, config: Config) -> str | Path:
     """Return the data set's file; the sample data set where none is named."""
     named = _one("DATA", given["data"], "--test-data", given["test_data"]) or config.data
     if named is not None:
+        near = None if Path(named).exists() or Path(named).suffix else nearest(named, COMMANDS)
+        if near:
+            raise UsageError(f"there is no file and no command {named!r}; did you mean {near!r}?")
         return named
     here = Path(DATASET.name)
     if here.exists():

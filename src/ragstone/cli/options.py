@@ -84,7 +84,7 @@ _JUDGE = (
     Setting("max_tokens", help="The most that one reply may take."),
     Setting(
         "context_window",
-        help="Tokens that one prompt may have; longer contexts are read in windows.",
+        help="Tokens that one prompt may have; longer contexts are verified in windows.",
     ),
     Setting("strict_json", help="Read nothing but JSON in a reply."),
     Setting(

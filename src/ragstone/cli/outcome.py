@@ -120,6 +120,6 @@ def exit_code(run: Run) -> int:
 def _too_much_failed(run: Run) -> bool:
     limit = run.manifest.plan.max_failed
     return any(
-        summary.failed > limit * (summary.scored + summary.failed)
+        summary.failed + summary.flagged > limit * (summary.scored + summary.failed)
         for summary in run.summary().values()
     )

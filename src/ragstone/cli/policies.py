@@ -60,7 +60,7 @@ SITUATIONS: Mapping[str, Callable[[Policy], str]] = MappingProxyType(
         "one label unreadable (2)": _misread,
         "else: mean of the weights (3)": _weights,
         "pass mark": lambda policy: "none" if policy.mark is None else f"{policy.mark:g}",
-        "range": lambda policy: f"{policy.low:g} to {max(policy.weights.values()):g}",
+        "range": lambda policy: f"{policy.low:g} to {policy.high:g}",
     }
 )
 """Situation -> what a policy says of it; the first from the top that applies decides."""

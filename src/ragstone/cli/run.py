@@ -22,8 +22,8 @@ from ragstone.plan import Plan
 from ragstone.run import Interrupted
 
 EPILOG = (
-    "What an option says goes before RAGSTONE_JUDGE, that before the config file, that before the "
-    "preset. Exit codes: 0 fine, 1 a gate failed, 2 usage, input or key error, 3 too much failed, "
+    "What an option says goes before RAGSTONE_JUDGE, then --preset, then the config file. "
+    "Exit codes: 0 fine, 1 a gate failed, 2 usage, input or key error, 3 too much failed, "
     "over budget, or a gate with nothing scored, 130 interrupted."
 )
 

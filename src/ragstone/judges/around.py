@@ -1,8 +1,5 @@
 """AroundJudge: a judge around a judge."""
 
-from types import TracebackType
-from typing import Self
-
 from ragstone.judges.base import Judge
 
 
@@ -15,20 +12,7 @@ class AroundJudge(Judge):
         self.description = judge.description
         self.kinds = judge.kinds
         self.tags = judge.tags
-
-    async def __aenter__(self) -> Self:
-        """Open the judge within."""
-        await self.judge.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the judge within."""
-        await self.judge.__aexit__(kind, error, trace)
+        self._parts = (judge,)
 
     def takes(self, kind: str) -> bool:
         """Tell whether the judge within takes it."""

@@ -1,15 +1,16 @@
 """Judge: answers questions. One method and a name; to add power, wrap a judge in a judge."""
 
 from abc import ABC, abstractmethod
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import TypeVar
 
-from ragstone.questions import Question, Reply
+from ragstone.errors import CallError
+from ragstone.opened import Opened
+from ragstone.questions import Failure, Outcome, Question, Reply
 
 T = TypeVar("T")
 
 
-class Judge(ABC):
+class Judge(Opened, ABC):
     """Answers questions, within `async with judge` where it needs to open something first.
 
     Attributes:
@@ -33,18 +34,6 @@ class Judge(ABC):
             QuestionNotSupported: this judge does not take that kind of question.
         """
 
-    async def __aenter__(self) -> Self:
-        """Open what answering needs."""
-        return self
-
-    async def __aexit__(  # noqa: B027 - most judges have nothing to close
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close what was opened."""
-
     def takes(self, kind: str) -> bool:
         """Tell whether questions of that kind can be asked at all."""
         return self.kinds is None or kind in self.kinds
@@ -57,3 +46,15 @@ class Judge(ABC):
         """
         del kind
         return None
+
+
+async def outcome_of(judge: Judge, question: Question[T]) -> Outcome[T]:
+    """Return what a judge answers, a failure as a value.
+
+    Raises:
+        QuestionNotSupported: the judge does not take that kind of question.
+    """
+    try:
+        return await judge.answer(question)
+    except CallError as error:
+        return Failure.of(error)

@@ -96,7 +96,9 @@ class CachedJudge(AroundJudge):
         under_way = self._under_way[key] = asyncio.get_running_loop().create_future()
         try:
             told = reply = await self.judge.answer(question)
-            if reply.usage.calls and (kept := _kept(question, reply)):  # what was free is again
+            if (
+                reply.final and reply.usage.calls and (kept := _kept(question, reply))
+            ):  # what was free is again
                 await self._replies.keep(key, kept)
         except CallError as error:
             told = error

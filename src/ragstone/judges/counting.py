@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from ragstone.claims import Claim, Label, Verdict
 from ragstone.judges.around import AroundJudge
-from ragstone.judges.coverage import sentences_asked_for
+from ragstone.judges.by_sentence import sentences_asked_for
 from ragstone.judges.llm import LlmJudge
 from ragstone.judges.models.base import Completion, Model, ModelPrompt
 from ragstone.judges.offline.extraction import extract_claims
@@ -67,17 +67,18 @@ class CountingJudge(AroundJudge):
             prompt_tokens=estimated_tokens(prompt.system + prompt.user),
             completion_tokens=completion,
         )
-        return question.reply(value, self._llm.priced(usage))
+        return question.reply(value, self._llm.priced(usage, prompt, ""))
 
     def _answer(self, question: object) -> tuple[object, int]:
         guess = self._guess
         if isinstance(question, ExtractClaims):
-            found = extract_claims(question.response)
             claims = tuple(
                 Claim(text=f"{claim.text} ({n})" if n else claim.text)
-                for claim in found
+                for claim in extract_claims(question.response)
                 for n in range(guess.claims)
             )
+            if guess is MOST and not claims:  # a judge may take chatter for a claim
+                claims = (Claim(text=question.response),)
             return claims, guess.claims * estimated_tokens(question.response) + 10
         if isinstance(question, VerifyClaims):
             verdict = Verdict(label=Label.NOT_ENOUGH_INFO)

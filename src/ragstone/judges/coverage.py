@@ -3,9 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from ragstone.claims import Claim
 from ragstone.judges.offline.extraction import extract_claims
-from ragstone.questions import ExtractClaims
 from ragstone.sentences import Sentence
 
 FEWEST_WORDS = 3
@@ -30,13 +28,6 @@ def uncovered(sentences: Sequence[Sentence], claims: Sequence[str]) -> tuple[str
         and len(words & said) < LEAST_SHARE * len(words)
     ]
     return tuple(text for text in left if extract_claims(text))
-
-
-def sentences_asked_for(question: object) -> tuple[Claim, ...] | None:
-    """Return the claims of a question that wants sentences for claims; None for any other."""
-    if isinstance(question, ExtractClaims) and question.by == "sentences":
-        return extract_claims(question.response)
-    return None
 
 
 def _content(text: str) -> set[str]:

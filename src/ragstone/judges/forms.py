@@ -24,8 +24,6 @@ from ragstone.sentences import Sentence, split_sentences
 
 Q = TypeVar("Q")
 
-PARTIAL = "PARTIALLY_SUPPORTED: the contexts say a part of it, and nothing against the rest.\n"
-
 
 class Form(ABC, Generic[Q]):
     """How one kind of question is put and read."""
@@ -35,6 +33,11 @@ class Form(ABC, Generic[Q]):
     @abstractmethod
     def texts(self, question: Q) -> dict[str, str]:
         """Return what goes into the prompt's places, the sample's texts fenced."""
+
+    def chosen(self, question: Q) -> dict[str, str]:
+        """Return the options of the prompt that are chosen, each with its number or ""."""
+        del question
+        return {}
 
     @abstractmethod
     def read(self, text: str, question: Q, *, strict_json: bool) -> object:
@@ -90,7 +93,10 @@ class _VerdictsForm(Form[VerifyClaims]):
                 f"{n}. {' '.join(claim.split())}" for n, claim in enumerate(question.claims, 1)
             ),
         }
-        return {**fenced(numbered), "partial": PARTIAL if question.partial else ""}
+        return fenced(numbered)
+
+    def chosen(self, question: VerifyClaims) -> dict[str, str]:
+        return {"partial": ""} if question.partial else {}
 
     def read(self, text: str, question: VerifyClaims, *, strict_json: bool) -> tuple[Verdict, ...]:
         return read_verdicts(text, question, strict_json=strict_json)
@@ -103,9 +109,10 @@ class _TruthsForm(Form[ExtractTruths]):
     kind = ExtractTruths.kind
 
     def texts(self, question: ExtractTruths) -> dict[str, str]:
-        most = question.limit
-        limit = f" List the {most} most important ones at most." if most else ""
-        return {**fenced({"context": question.context}), "limit": limit}
+        return fenced({"context": question.context})
+
+    def chosen(self, question: ExtractTruths) -> dict[str, str]:
+        return {"limit": str(question.limit)} if question.limit else {}
 
     def read(self, text: str, question: ExtractTruths, *, strict_json: bool) -> tuple[str, ...]:
         return read_truths(text, shown=[question.context], strict_json=strict_json)[

@@ -1,16 +1,17 @@
 """Making a judge of a plan: the model that is named, and the judges around it."""
 
-from dataclasses import dataclass, field
+from collections import Counter
 from pathlib import Path
 
 from ragstone.budget import Budget
 from ragstone.caller import Caller, Limits
-from ragstone.errors import UnknownName, UsageError
+from ragstone.errors import UnknownName, UsageError, nearest
 from ragstone.judges.base import Judge
 from ragstone.judges.cached import CachedJudge
 from ragstone.judges.counting import CountingJudge, Guess, UnaskedModel
 from ragstone.judges.llm import LlmJudge
 from ragstone.judges.models.base import Model
+from ragstone.judges.models.extras import EXTRAS
 from ragstone.judges.models.openai_compatible import OpenAICompatibleModel
 from ragstone.judges.models.prices import price_of
 from ragstone.judges.models.providers import PROVIDERS
@@ -19,6 +20,7 @@ from ragstone.judges.offline import OfflineJudge
 from ragstone.judges.panel import PanelJudge
 from ragstone.judges.prompts.prompt import Prompt
 from ragstone.judges.split import SplitJudge
+from ragstone.messages import public_url
 from ragstone.plan import Plan
 
 REPLIES = Path(".ragstone") / "replies.db"
@@ -45,22 +47,24 @@ def make_judge(plan: Plan, *, budget: Budget | None = None, guess: Guess | None 
     providers = {name.partition(":")[0] for name in names} - {OfflineJudge.name}
     if plan.base_url is not None and len(providers) > 1:
         raise UsageError(
-            f"--base-url {plan.base_url} can be the place of one provider; {plan.judge} names "
-            f"{len(providers)}. Say the places by their environment variables"
+            f"--base-url {public_url(plan.base_url)} can be the place of one provider; "
+            f"{plan.judge} names {len(providers)}. Say the places by their environment variables"
         )
     maker = _Maker(plan, budget or Budget(), guess)
-    members = [maker.judge(name, vote) for name in names for vote in range(1, plan.votes + 1)]
+    seen: Counter[str] = Counter()
+    members: list[Judge] = []
+    for name in names * plan.votes:
+        seen[name] += 1
+        members.append(maker.judge(name, vote=seen[name]))
     return members[0] if len(members) == 1 else PanelJudge(members)
 
 
-@dataclass(frozen=True)
 class _Maker:
     """Makes the judges of one run: they share its budget, and those of one provider its limits."""
 
-    plan: Plan
-    budget: Budget
-    guess: Guess | None
-    callers: dict[str, Caller] = field(default_factory=dict[str, Caller])
+    def __init__(self, plan: Plan, budget: Budget, guess: Guess | None) -> None:
+        self.plan, self.budget, self.guess = plan, budget, guess
+        self.callers: dict[str, Caller] = {}
 
     def judge(self, name: str, vote: int) -> Judge:
         """Make one judge, and those around it."""
@@ -77,9 +81,17 @@ class _Maker:
     def _llm(self, name: str, vote: int) -> LlmJudge:
         plan = self.plan
         provider, colon, model = name.partition(":")
-        if not colon or not provider or not model:
-            names = [OfflineJudge.name, *(f"{each}:..." for each in PROVIDERS)]
-            raise UnknownName("judge", name, names)
+        services = [*PROVIDERS, *EXTRAS]
+        if not colon and nearest(name, [OfflineJudge.name]):
+            raise UnknownName("judge", name, [OfflineJudge.name])
+        if not provider or not model:
+            like = "openai:gpt-4o-mini" if provider in ("", *services) else f"openai:{provider}"
+            raise UsageError(
+                f"there is no judge named {name!r}; an LLM is named provider:model, such as "
+                f"{like}; without one it is {OfflineJudge.name}"
+            )
+        if provider not in services and nearest(provider, services):
+            raise UnknownName("provider of models", provider, services)
         known = PROVIDERS.get(provider)
         price = price_of(name, known.said(plan.base_url) if known else plan.base_url)
         if plan.max_cost is not None and price is None:

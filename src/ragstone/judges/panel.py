@@ -8,10 +8,10 @@ from operator import add
 from typing import TypeVar, cast
 
 from ragstone.claims import Label, Verdict
-from ragstone.errors import CallError, UsageError
-from ragstone.judges.base import Judge
+from ragstone.errors import UsageError
+from ragstone.judges.base import Judge, outcome_of
 from ragstone.judges.several import AroundJudges
-from ragstone.questions import Failure, Question, Reply, Unanswered, VerifyClaims
+from ragstone.questions import Failure, Outcome, Question, Reply, Unanswered, VerifyClaims
 from ragstone.workers import together
 
 T = TypeVar("T")
@@ -49,15 +49,15 @@ class PanelJudge(AroundJudges):
         """
         if isinstance(question, VerifyClaims):
             return cast("Reply[T]", await self._voted(question))
-        outcomes: list[Reply[T] | Failure] = []
+        outcomes: list[Outcome[T]] = []
         for judge in self.judges:
-            outcomes.append(await _outcome(judge, question))
+            outcomes.append(await outcome_of(judge, question))
             if isinstance(reply := outcomes[-1], Reply):
                 return self._told(outcomes, reply)
         raise self._unanswered(outcomes)
 
     async def _voted(self, question: VerifyClaims) -> Reply[tuple[Verdict, ...]]:
-        outcomes = await together(_outcome(judge, question) for judge in self.judges)
+        outcomes = await together(outcome_of(judge, question) for judge in self.judges)
         replies = [outcome for outcome in outcomes if isinstance(outcome, Reply)]
         if len(replies) * 2 <= len(outcomes):
             raise self._unanswered(outcomes)
@@ -67,7 +67,7 @@ class PanelJudge(AroundJudges):
         written = "\n\n".join(raw for raw in raws if raw)
         return self._told(outcomes, replace(reply, raw=written or None))
 
-    def _told(self, outcomes: Sequence[Reply[T] | Failure], reply: Reply[T]) -> Reply[T]:
+    def _told(self, outcomes: Sequence[Outcome[T]], reply: Reply[T]) -> Reply[T]:
         """Return the reply with what all outcomes cost, and what is to be known of them."""
         notes: list[str] = []
         for judge, outcome in self._numbered(outcomes):
@@ -82,7 +82,7 @@ class PanelJudge(AroundJudges):
             attempts=sum(outcome.attempts for outcome in outcomes),
         )
 
-    def _unanswered(self, outcomes: Sequence[Reply[T] | Failure]) -> Unanswered:
+    def _unanswered(self, outcomes: Sequence[Outcome[T]]) -> Unanswered:
         failures = [
             (judge, outcome)
             for judge, outcome in self._numbered(outcomes)
@@ -94,14 +94,13 @@ class PanelJudge(AroundJudges):
             replace(
                 first,
                 message=f"{of_how_many}; {judge}: {first.message}",
+                returned=(),  # one member's verdicts are not the panel's
                 usage=reduce(add, (outcome.usage for outcome in outcomes)),
                 attempts=sum(outcome.attempts for outcome in outcomes),
             )
         )
 
-    def _numbered(
-        self, outcomes: Sequence[Reply[T] | Failure]
-    ) -> list[tuple[str, Reply[T] | Failure]]:
+    def _numbered(self, outcomes: Sequence[Outcome[T]]) -> list[tuple[str, Outcome[T]]]:
         """Return the outcomes with the judges they are of, in words."""
         judges = [f"judge {n} ({judge.name})" for n, judge in enumerate(self.judges, 1)]
         return list(zip(judges, outcomes, strict=False))  # the first may have sufficed
@@ -110,13 +109,6 @@ class PanelJudge(AroundJudges):
 def _name(judges: Sequence[Judge]) -> str:
     counts = Counter(judge.name for judge in judges)
     return ",".join(f"{n}*{name}" if n > 1 else name for name, n in counts.items())
-
-
-async def _outcome(judge: Judge, question: Question[T]) -> Reply[T] | Failure:
-    try:
-        return await judge.answer(question)
-    except CallError as error:
-        return Failure.of(error)
 
 
 def _majority(votes: Sequence[Verdict]) -> Verdict:
@@ -134,5 +126,5 @@ def _majority(votes: Sequence[Verdict]) -> Verdict:
     )
 
 
-def _headed(judge: str, outcome: Reply[T] | Failure) -> str | None:
+def _headed(judge: str, outcome: Outcome[T]) -> str | None:
     return None if outcome.raw is None else f"{judge}:\n{outcome.raw}"

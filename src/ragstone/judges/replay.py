@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from ragstone.errors import QuestionNotSupported
 from ragstone.judges.base import Judge
-from ragstone.questions import Exchange, Question, Reply, Unanswered
-from ragstone.usage import Usage
+from ragstone.questions import Exchange, Failure, Outcome, Question, Reply, Unanswered
+from ragstone.usage import NOTHING_SPENT
 
 T = TypeVar("T")
 
@@ -23,11 +23,13 @@ class ReplayJudge(Judge):
     description = "the recorded answers of an earlier run"
 
     def __init__(self, exchanges: Iterable[Exchange]) -> None:
-        self._recorded: dict[str, Exchange] = {}
+        self._recorded: dict[str, Outcome[object]] = {}
         for exchange in exchanges:
             known = self._recorded.get(exchange.key)
-            if known is None or (known.reply is None and exchange.reply is not None):
-                self._recorded[exchange.key] = exchange
+            if known is None or (
+                isinstance(known, Failure) and isinstance(exchange.outcome, Reply)
+            ):
+                self._recorded[exchange.key] = exchange.outcome
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         """Give the recorded answer; a row's tags make no other question of it.
@@ -36,16 +38,14 @@ class ReplayJudge(Judge):
             Unanswered: there was no answer then.
             QuestionNotSupported: the question was not asked then.
         """
-        exchange = self._recorded.get(_untagged(question).key)
-        if exchange is None:
+        was = self._recorded.get(_untagged(question).key)
+        if was is None:
             raise QuestionNotSupported(
                 f"the ledger holds no answer to this {question.kind} question; "
                 "to score what rests on it takes a new run"
             )
-        if exchange.reply is None:
-            assert exchange.failure is not None
-            raise Unanswered(replace(exchange.failure, usage=Usage()))
-        was = exchange.reply
+        if isinstance(was, Failure):
+            raise Unanswered(replace(was, usage=NOTHING_SPENT))
         reply = question.reply(was.value)
         return replace(reply, notes=was.notes, raw=was.raw, attempts=was.attempts)
 

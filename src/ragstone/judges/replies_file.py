@@ -151,6 +151,8 @@ class RepliesFile:
             connection.executemany(_KEEP, [(put.key, *astuple(put.kept)) for put in puts])
             connection.execute("COMMIT")
         except sqlite3.Error as error:
+            with suppress(sqlite3.Error):  # else the others would wait for our lock
+                connection.execute("ROLLBACK")
             self._give_up(error)
 
     def _give_up(self, error: sqlite3.Error) -> None:

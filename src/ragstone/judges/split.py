@@ -8,13 +8,14 @@ from operator import add
 from typing import TypeVar, cast
 
 from ragstone.claims import Evidence, Label, Verdict
-from ragstone.errors import CallError, Cause
+from ragstone.errors import Cause
 from ragstone.judges.around import AroundJudge
-from ragstone.judges.base import Judge
+from ragstone.judges.base import Judge, outcome_of
 from ragstone.judges.tokens import estimated_tokens
 from ragstone.questions import (
     BATCH,
     Failure,
+    Outcome,
     Question,
     Reply,
     Returned,
@@ -47,7 +48,7 @@ class _Piece:
     start: int
 
 
-_Outcome = Reply[tuple[Verdict, ...]] | Failure
+_Outcome = Outcome[tuple[Verdict, ...]]
 
 
 class SplitJudge(AroundJudge):
@@ -79,7 +80,9 @@ class SplitJudge(AroundJudge):
         size = question.batch_size
         batches = [question.claims[at : at + size] for at in range(0, len(question.claims), size)]
         if len(windows) == 1 and len(batches) == 1:
-            return await self.judge.answer(question.varied(batch_size=BATCH))  # whatever the size
+            # kept under one key, whatever the size
+            whole = question if size == BATCH else question.varied(batch_size=BATCH)
+            return await self.judge.answer(whole)
         outcomes = await together(self._batch(question, window, batches) for window in windows)
         usage = reduce(add, (outcome.usage for outcome in outcomes))
         if failed := _worst(outcomes):
@@ -110,7 +113,13 @@ class SplitJudge(AroundJudge):
             question.varied(claims=batch, contexts=texts, batch_size=BATCH) for batch in batches
         ]
         once = {part.key: part for part in asked}  # claims may be equal
-        told = dict(zip(once, await together(map(self._outcome, once.values())), strict=True))
+        told = dict(
+            zip(
+                once,
+                await together(outcome_of(self.judge, part) for part in once.values()),
+                strict=True,
+            )
+        )
         outcomes = [told[part.key] for part in asked]
         usage = reduce(add, (outcome.usage for outcome in told.values()))
         if failed := _worst(outcomes):
@@ -121,12 +130,6 @@ class SplitJudge(AroundJudge):
         notes = tuple(note for reply in replies for note in reply.notes)
         attempts = max(reply.attempts for reply in replies)
         return Reply(verdicts, usage, notes, raw=_written(replies), attempts=attempts)
-
-    async def _outcome(self, question: VerifyClaims) -> _Outcome:
-        try:
-            return await self.judge.answer(question)
-        except CallError as error:
-            return Failure.of(error)
 
 
 def _windows(contexts: Sequence[str], room: int) -> list[list[_Piece]]:

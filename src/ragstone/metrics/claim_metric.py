@@ -2,14 +2,14 @@
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from collections.abc import Awaitable, Sequence
+from typing import Annotated, ClassVar, Literal, NamedTuple, TypeVar
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from ragstone.claims import Claim, JudgedClaim, Label, Verdict
-from ragstone.errors import Cause, JudgeError
+from ragstone.errors import Cause, JudgeError, UsageError
 from ragstone.metrics.base import Ask, Metric
 from ragstone.metrics.rulings import Ruler
 from ragstone.places import Haystack
@@ -23,9 +23,9 @@ from ragstone.questions import (
     VerifyClaims,
 )
 from ragstone.samples import Sample
-from ragstone.scores import Score, State
+from ragstone.scores import MetricInfo, Score, State
 
-NO_EVIDENCE = Verdict(label=Label.NOT_ENOUGH_INFO, reason="there are no contexts")
+T = TypeVar("T")
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -66,6 +66,12 @@ class ClaimMetric(Metric):
     include_reason: bool = False
     partial: bool = False
 
+    def __post_init__(self) -> None:
+        low, high = self.range
+        if self.mark is not None and not low <= self.mark <= high:
+            said = f"mark={self.mark:g} is not between {low:g} and {high:g}"
+            raise UsageError(f"{said}; 80 per cent is written 0.8")
+
     @abstractmethod
     def text(self, sample: Sample) -> str:
         """Return the text whose claims are judged."""
@@ -78,6 +84,11 @@ class ClaimMetric(Metric):
     def range(self) -> tuple[float, float]:
         """The policy's: weights may be less than 0."""
         return get_policy(self.policy).low, self.high
+
+    @property
+    def described(self) -> MetricInfo:
+        """What this metric is; its policy among that."""
+        return super().described.model_copy(update={"policy": self.policy})
 
     @property
     def question_kinds(self) -> tuple[str, ...]:
@@ -94,15 +105,12 @@ class ClaimMetric(Metric):
         if sources and not any(source.strip() for source in sources):
             return Score.undefined("the contexts have no texts")
         made, bases = await asyncio.gather(
-            self._claims(sample.query, text, ask), self._bases(sources, ask), return_exceptions=True
-        )  # all are awaited before one is raised: what was paid for is in the ledger
-        for outcome in (made, bases):
-            if isinstance(outcome, JudgeError):
-                return ruler.unanswered(outcome.cause, str(outcome))
-            if isinstance(outcome, BaseException):
-                raise outcome
-        assert isinstance(made, _Made)
-        assert isinstance(bases, tuple)
+            _tried(self._claims(sample.query, text, ask)), _tried(self._bases(sources, ask))
+        )  # both are awaited whatever becomes of one: what was paid for is in the ledger
+        if isinstance(made, JudgeError):
+            return ruler.unanswered(made.cause, str(made))
+        if isinstance(bases, JudgeError):
+            return ruler.unanswered(bases.cause, str(bases))
         score = await self._judged(made.claims, sources, bases, ruler, ask)
         if made.note is None:
             return score
@@ -153,19 +161,19 @@ class ClaimMetric(Metric):
         if self.verify != "truths":
             return sources
         asked = [ExtractTruths(context=source, limit=self.truths_limit) for source in sources]
-        outcomes = await asyncio.gather(*map(ask, asked), return_exceptions=True)
         truths: list[str] = []
-        for outcome in outcomes:  # all are awaited first: what was paid for is in the ledger
-            if isinstance(outcome, BaseException):
-                raise outcome
-            truths.append("\n".join(outcome))
+        for facts in await asyncio.gather(*(_tried(ask(question)) for question in asked)):
+            if isinstance(facts, JudgeError):
+                raise facts
+            truths.append("\n".join(facts))
         return tuple(truths)
 
     async def _verdicts(
         self, claims: tuple[Claim, ...], bases: tuple[str, ...], ask: Ask
     ) -> tuple[Verdict, ...]:
         if not any(base.strip() for base in bases):
-            return (NO_EVIDENCE,) * len(claims)
+            reason = "no facts were found in the contexts" if bases else "there are no contexts"
+            return (Verdict(label=Label.NOT_ENOUGH_INFO, reason=reason),) * len(claims)
         return await ask(
             VerifyClaims(
                 claims=tuple(claim.text for claim in claims),
@@ -190,6 +198,13 @@ class ClaimMetric(Metric):
         except JudgeError as error:
             said = f"none: {error}"
         return score.model_copy(update={"detail": {**score.detail, "explanation": said}})
+
+
+async def _tried(asking: Awaitable[T]) -> T | JudgeError:
+    try:
+        return await asking
+    except JudgeError as error:
+        return error
 
 
 def _located(verdicts: Sequence[Verdict], sources: Sequence[str]) -> tuple[Verdict, ...]:

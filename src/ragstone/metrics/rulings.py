@@ -43,7 +43,8 @@ class Ruler:
         """Score a situation that is no matter of weights."""
         if ruling.value is not None:
             doubt = reason if ruling.flagged else None
-            return self._scored(ruling.value, {"why": reason}, (), doubt, passes=ruling.passes)
+            never = None if ruling.passes else reason
+            return self._scored(ruling.value, {"why": reason}, (), doubt, never)
         if ruling.state is State.FAILED:
             return Score.failed(cause or Cause.MALFORMED, reason)
         return Score.undefined(reason)
@@ -90,22 +91,23 @@ class Ruler:
         detail: Detail,
         claims: tuple[JudgedClaim, ...],
         doubt: str | None,
-        *,
-        passes: bool = True,
+        never: str | None = None,
     ) -> Score:
+        """Hold the value against the mark; what is in doubt, or `never` passes, does not."""
         mark = self.policy.mark if self.mark is None else self.mark
         reached = mark is not None and value >= mark - CLOSE
-        told = None
+        parts: list[str] = []
         if mark is not None:
-            told = f"{self.label} {value:.2f} is {'>=' if reached else '<'} {mark:g}"
-        if doubt:
-            told = f"{told}; flagged: {doubt}" if told else f"flagged: {doubt}"
+            parts.append(f"{self.label} {value:.2f} is {'>=' if reached else '<'} {mark:g}")
+            if reached and (doubt or never):
+                parts[0] += f", but never passes: {'it is flagged' if doubt else never}"
+        parts += [f"flagged: {doubt}"] if doubt else []
         return Score(
             state=State.SCORED,
             value=value,
             mark=mark,
-            passed=None if mark is None else reached and passes and not doubt,
-            reason=told,
+            passed=None if mark is None else reached and not doubt and not never,
+            reason="; ".join(parts) or None,
             fallback=doubt is not None,
             detail=detail,
             claims=claims,

@@ -68,6 +68,7 @@ def columns_of(run: Run, name: str) -> list[Column]:
         Column("query", 40, lambda row: row.sample.query),
         *(_ANSWER if generation else _RANKING),
         Column("score", 10, lambda row: row.scores[name].value, "score"),
+        *([_passed(name)] if any(score.mark is not None for score in scores) else []),
         Column("state", 11, lambda row: row.scores[name].state.value),
         Column("cause", 14, lambda row: row.scores[name].cause),
         Column("reason", 36, lambda row: row.scores[name].reason),
@@ -100,6 +101,16 @@ def claim_line(claim: JudgedClaim) -> str:
     return " ".join(words.split())
 
 
+def evidence_line(claim: JudgedClaim) -> str:
+    """Write in one line what a verdict rests on: each quote, and where it stands."""
+    quotes = [
+        f'"{item.quote}" ({"context" if item.verified else "not found in context"} '
+        f"{item.context + 1})"
+        for item in claim.evidence
+    ]
+    return " ".join(" ".join(quotes).split()) or "none"
+
+
 def _relevant(row: Row) -> Value:
     known = row.sample.relevance
     return None if known is None else ids([id_ for id_, grade in known.items() if grade > 0])
@@ -130,6 +141,10 @@ _ANSWER = (
 )
 
 
+def _passed(name: str) -> Column:
+    return Column("passed", 10, lambda row: row.scores[name].passed)
+
+
 def _flagged(name: str) -> Column:
     return Column("flagged", 10, lambda row: row.scores[name].fallback)
 
@@ -145,10 +160,14 @@ def _claims(name: str) -> tuple[Column, ...]:
     def written(row: Row) -> Value:
         return "\n".join(claim_line(claim) for claim in claims(row) or ()) or None
 
+    def quoted(row: Row) -> Value:
+        return "\n".join(evidence_line(claim) for claim in claims(row) or ()) or None
+
     return (
         Column("num_claims", 15, lambda row: _count(claims(row)), "count"),
         Column("num_supported", 18, supported, "count"),
         Column("claims", 70, written),
+        Column("evidence", 70, quoted),
     )
 
 

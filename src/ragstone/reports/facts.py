@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -10,7 +10,8 @@ from ragstone.claims import Label
 from ragstone.errors import Cause
 from ragstone.messages import one_line
 from ragstone.metrics import catalogue
-from ragstone.reports.figures import count, dollars, milliseconds, percent
+from ragstone.reports.figures import count, milliseconds, percent
+from ragstone.reports.judge_facts import coverage, mark_lines, score_notes, usage_lines
 from ragstone.run import Run, TargetHealth
 from ragstone.scores import State, Summary
 
@@ -63,6 +64,7 @@ def facts(run: Run, names: Sequence[str]) -> tuple[Fact, ...]:
         *(Fact("Not run", f"{name}: {why}") for name, why in _not_run(run, families)),
         *_gates(run),
         *(Fact("Note", note) for note in (*source.notes, *_row_notes(run))),
+        *(Fact("Note", note, alarming=True) for name in names for note in score_notes(run, name)),
     )
 
 
@@ -165,39 +167,10 @@ def _judged(run: Run, names: Sequence[str]) -> list[Fact]:
     manifest = run.manifest
     note = f": {manifest.judge_note}" if manifest.judge_note else ""
     judge = f"{manifest.judge}{note}" if manifest.judge else "none was asked"
-    marks = [Fact("Pass mark", said) for name in names for said in _marks(run, name)]
-    usage = [Fact("Usage", said) for said in _usage(run)]
-    return [Fact("Judge", judge), *usage, Fact("Policy", manifest.plan.policy), *marks]
-
-
-def _usage(run: Run) -> Iterator[str]:
-    usage, latency = run.usage(), run.judge_latency()
-    if not usage.prompt_tokens and not usage.retries and not usage.cached:
-        return
-    again = f" ({usage.retries:,} of them again after a failure)" if usage.retries else ""
-    cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
-    silent = f" ({usage.reasoning_tokens:,} of them reasoning)" if usage.reasoning_tokens else ""
-    cost = "no price is known"
-    if usage.cost_usd is not None:
-        cost = f"about {dollars(usage.cost_usd)}, by list prices"
-    yield (
-        f"{count(usage.calls, 'call')}{again}, {usage.cached:,} replies from the cache; "
-        f"{usage.prompt_tokens:,} prompt tokens{cached}, "
-        f"{usage.completion_tokens:,} completion tokens{silent}; {cost}; "
-        f"answers took p50 {milliseconds(latency['p50_ms'])}, "
-        f"p95 {milliseconds(latency['p95_ms'])}"
-    )
-
-
-def _marks(run: Run, name: str) -> Iterator[str]:
-    marked = [s for row in run.rows if (s := row.scores[name]).mark is not None]
-    if marked:
-        passed = sum(score.passed is True for score in marked)
-        sign = ">=" if run.metrics[name].higher_is_better else "<="
-        yield (
-            f"{name} {sign} {marked[0].mark:g}: reached by {passed:,} of {len(marked):,} scored "
-            f"({percent(passed / len(marked))})"
-        )
+    marks = [Fact("Pass mark", said) for name in names for said in mark_lines(run, name)]
+    usage = [Fact("Usage", said) for said in usage_lines(run)]
+    policy = [Fact("Policy", ", ".join(run.policies))] if run.policies else []
+    return [Fact("Judge", judge), *usage, *policy, *marks]
 
 
 def _gates(run: Run) -> list[Fact]:
@@ -206,8 +179,7 @@ def _gates(run: Run) -> list[Fact]:
     return [
         Fact(
             "Gate",
-            f"{words[result.passed]}: {result} "
-            f"({summaries[result.metric].scored:,} of {summaries[result.metric].n:,} scored)",
+            f"{words[result.passed]}: {result} ({coverage(summaries[result.metric])})",
             alarming=result.passed is not True or run.partial,
         )
         for result in run.gates()

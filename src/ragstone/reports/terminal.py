@@ -138,7 +138,10 @@ def _row_gaps(row: Row) -> list[str]:
         failing = [claim for claim in score.claims if claim.label is not Label.SUPPORTED]
         for claim in failing[:1]:
             why = f" ({claim.reason})" if claim.reason else ""
-            found.append((name, f"{LABELS[claim.label]}: {claim.text}{why}"))
+            more = f"; and {len(failing) - 1} more" if len(failing) > 1 else ""
+            found.append((name, f"{LABELS[claim.label]}: {claim.text}{why}{more}"))
+        if score.state is State.SCORED and not score.claims and score.reason:
+            found.append((name, score.reason))
     return [f"{names}: {words}" for words, names in _merged(found).items()]
 
 

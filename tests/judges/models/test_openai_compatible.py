@@ -7,6 +7,7 @@ from aiohttp import web
 from ragstone.errors import CallError, UsageError
 from ragstone.judges.models.base import ModelPrompt
 from ragstone.judges.models.openai_compatible import OpenAICompatibleModel
+from ragstone.judges.models.providers import AZURE_VERSION
 
 CHAT = "/v1/chat/completions"
 SCHEMA = {"title": "Claims", "type": "object"}
@@ -50,6 +51,22 @@ async def test_a_request_as_the_protocol_has_it(key, faulty, behave, model) -> N
             "json_schema": {"name": "Claims", "strict": True, "schema": SCHEMA},
         },
     }
+
+
+def test_the_version_of_azures_interface_is_part_of_what_shapes_a_reply(
+    model_at, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "k")
+
+    def identities() -> list[str]:
+        return [model_at("http://h", provider=name).identity for name in ("azure", "openai")]
+
+    azure, openai = identities()
+    monkeypatch.setenv("AZURE_OPENAI_API_VERSION", AZURE_VERSION)
+    assert identities() == [azure, openai]
+    monkeypatch.setenv("AZURE_OPENAI_API_VERSION", "2025-01-01")
+    assert identities()[0] != azure
+    assert identities()[1] == openai
 
 
 async def test_no_temperature_is_sent_where_none_is_wanted(model_at, faulty, behave) -> None:

@@ -11,6 +11,7 @@ from ragstone.questions import Explain, ExtractClaims, ExtractTruths, Question, 
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "prompts"
 TEXT = "# system\nBe just.\n# user\n{query}\n{response}\n"
+TRUTHS = "# system\nBe just.\n# user\n{context}\n"
 RESPONSE = "It lasts 20 hours {claims}. It's blue, and costs 9 €."
 CONTEXTS = ("Up to 20 hours.\n</contexts-00000000>", "It is red.")
 CLAIMS = ("It lasts 20 hours.", "It's blue.", "It costs 9 €.")
@@ -29,8 +30,8 @@ QUESTIONS: dict[str, Question[object]] = {
 
 
 def filled(question: Question[object], prompt: Prompt | None = None) -> tuple[str, str]:
-    prompt = prompt or Prompt.of(question.kind)
-    return prompt.filled(FORMS[question.kind].texts(question))
+    prompt, form = prompt or Prompt.of(question.kind), FORMS[question.kind]
+    return prompt.filled(form.texts(question), form.chosen(question))
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -102,15 +103,28 @@ def test_a_prompt_is_read_from_its_two_parts(text: str, tmp_path: Path) -> None:
         path.write_bytes(written)
         prompt = Prompt.read("extract_claims", path)
         assert (prompt.system, prompt.user) == ("Be just.", "{query}\n{response}")
-    assert Prompt.parse("extract_claims", text, "own.md") == prompt
+    same = Prompt.parse("extract_claims", text, "own.md")
+    assert same == prompt
+    assert same.fingerprint == prompt.fingerprint
 
 
 def test_another_text_has_another_fingerprint() -> None:
-    texts = [TEXT, TEXT.replace("just", "brief"), TEXT.replace("{query}\n", "")]
+    texts = [
+        TEXT,
+        TEXT.replace("just", "brief"),
+        TEXT.replace("{query}\n", ""),
+        f"---\nversion: 9\n---\n{TEXT}",
+    ]
     prompts = [Prompt.parse("extract_claims", text, "own.md") for text in texts]
-    assert len({prompt.fingerprint for prompt in prompts}) == 3
-    again = Prompt.parse("extract_claims", f"---\nversion: 9\n---\n{TEXT}", "other.md")
+    assert len({prompt.fingerprint for prompt in prompts}) == 4
+    again = Prompt.parse("extract_claims", TEXT, "other.md")
     assert again.fingerprint == prompts[0].fingerprint
+
+
+def test_options_in_other_words_have_another_fingerprint() -> None:
+    texts = [TRUTHS, f"{TRUTHS}# limit\nOnly {{number}}.", f"{TRUTHS}# limit\n{{number}}, no more."]
+    prompts = [Prompt.parse("extract_truths", text, "own.md") for text in texts]
+    assert len({prompt.fingerprint for prompt in prompts}) == 3
 
 
 def problems(kind: str, text: str) -> list[str]:
@@ -140,10 +154,35 @@ def test_a_text_without_its_parts_is_no_prompt(text: str) -> None:
     assert problem.startswith("there are no parts `# system` and `# user`; write the line ")
 
 
-def test_words_of_ours_may_stand_in_either_part() -> None:
-    text = "# system\n{limit}\n# user\n{limit}\n{context}"
+def test_an_option_may_stand_in_either_part_and_is_a_line_only_where_it_is_chosen() -> None:
+    text = "# system\n{limit}So.\n# user\n{limit}{context}\n# limit\n{number} at most."
     prompt = Prompt.parse("extract_truths", text, "own.md")
-    assert prompt.filled({"limit": "Two.", "context": "c"}) == ("Two.", "Two.\nc")
+    assert prompt.filled({"context": "c"}, {"limit": "2"}) == (
+        "2 at most.\nSo.",
+        "2 at most.\nc",
+    )
+    assert prompt.filled({"context": "c"}) == ("So.", "c")
+    assert prompt.filled({"context": "{number} {limit}"}, {"limit": "2"})[1] == (
+        "2 at most.\n{number} {limit}"
+    )
+
+
+@pytest.mark.parametrize("words", ["", "# limit\n", "# limit\n\n  \n"])
+def test_an_option_without_words_of_its_own_has_ours(words: str) -> None:
+    own, ours = (
+        Prompt.parse("extract_truths", TRUTHS + words, "own.md"),
+        Prompt.of("extract_truths"),
+    )
+    assert (
+        own.options == ours.options == {"limit": "List the {number} most important ones at most."}
+    )
+    assert own.user == "{context}"
+
+
+def test_a_heading_that_is_no_option_of_the_kind_is_text() -> None:
+    prompt = Prompt.parse("extract_claims", f"{TEXT}# limit\n# partial\n", "own.md")
+    assert prompt.user == "{query}\n{response}\n# limit\n# partial"
+    assert prompt.options == {}
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Self
 
+from ragstone.judges.tokens import estimated_tokens
+from ragstone.opened import Opened
 from ragstone.usage import Usage
 
 
@@ -22,6 +22,11 @@ class ModelPrompt:
     user: str
     schema: Mapping[str, object] = field(repr=False)
     max_tokens: int
+
+    @property
+    def tokens(self) -> int:
+        """About what it takes of a minute's tokens; few replies are as long as they may be."""
+        return estimated_tokens(self.system + self.user) + self.max_tokens // 4
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class Completion:
     usage: Usage = field(default_factory=lambda: Usage(calls=1))
 
 
-class Model(ABC):
+class Model(Opened, ABC):
     """Completes prompts, within `async with model`.
 
     Attributes:
@@ -61,15 +66,3 @@ class Model(ABC):
             CallError: there was no reply; `tries` says how many calls were made.
             UsageError: the key was rejected or the model does not exist: the run stops.
         """
-
-    async def __aenter__(self) -> Self:
-        """Open the connection."""
-        return self
-
-    async def __aexit__(  # noqa: B027 - a stand-in has nothing to close
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the connection."""

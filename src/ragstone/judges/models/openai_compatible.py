@@ -3,8 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -44,7 +43,9 @@ class OpenAICompatibleModel(Model):
         key = provider.secret(model, elsewhere=base != provider.url)
         self.name = f"{provider.name}:{model}"
         self.place = public_url(base)
-        self.identity = json.dumps([provider.name, model, self.place, temperature])
+        self.identity = json.dumps(
+            [provider.name, model, self.place, provider.version, temperature]
+        )
         self._model = model
         self._chat = provider.url_of(base, model, "chat/completions")
         self._embeddings = provider.url_of(base, model, "embeddings")
@@ -56,20 +57,7 @@ class OpenAICompatibleModel(Model):
         self._with = f"with the key in {provider.key}" if key else "without a key"
         connection = Connection(timeout=timeout, again_if_late=True, secrets=self._secrets)
         self._client = Client(connection, caller=caller)
-
-    async def __aenter__(self) -> Self:
-        """Open the session."""
-        await self._client.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the session."""
-        await self._client.__aexit__(kind, error, trace)
+        self._parts = (self._client,)
 
     async def complete(self, prompt: ModelPrompt) -> Completion:
         """Complete one prompt; what the server does not take is left out from then on.
@@ -78,13 +66,12 @@ class OpenAICompatibleModel(Model):
             CallError: there was no reply that can be read.
             UsageError: the key was rejected, or there is no such model.
         """
-        tokens = estimated_tokens(prompt.system + prompt.user) + prompt.max_tokens // 4
         spent = 0
         refused: set[Dialect] = set()
         dialect = self._dialect
         while True:
             try:
-                reply = await self._send(self._chat, self._body(prompt, dialect), tokens)
+                reply = await self._send(self._chat, self._body(prompt, dialect), prompt.tokens)
             except CallError as error:
                 spent += error.tries
                 if error.status == 400 and _FILTERED.search(str(error)):
@@ -99,7 +86,8 @@ class OpenAICompatibleModel(Model):
                 # what another call has found meanwhile saves the steps there
                 dialect = simpler if self._dialect in refused else self._dialect
             else:
-                self._dialect = dialect
+                if refused:
+                    self._dialect = dialect
                 return self._completion(reply, spent + reply.tries)
 
     async def embed(self, texts: Sequence[str]) -> tuple[tuple[tuple[float, ...], ...], Usage]:
@@ -128,7 +116,7 @@ class OpenAICompatibleModel(Model):
             if error.status == 404 and not self._answered:
                 raise UsageError(
                     f"{error}\nThere is no model {self._model!r} there, or no such interface; the "
-                    "run stops. Check --judge and --base-url."
+                    "run stops. Check --judge, and --base-url: most end in /v1."
                 ) from None
             raise
         except UsageError as error:

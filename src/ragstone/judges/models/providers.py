@@ -12,6 +12,9 @@ AZURE_VERSION = "2024-10-21"
 """The version of Azure's interface that is asked for unless AZURE_OPENAI_API_VERSION says."""
 
 
+_VERSION = "AZURE_OPENAI_API_VERSION"
+
+
 @dataclass(frozen=True)
 class Provider:
     """A service that speaks OpenAI's protocol.
@@ -43,7 +46,7 @@ class Provider:
         if not url:
             raise UsageError(f"{self.name}: say where it is with {setting}")
         if not url.lower().startswith(("http://", "https://")):
-            raise UsageError(f"{setting}: {url!r} is no URL; it begins with http:// or https://")
+            raise UsageError(f"{setting}: a URL begins with http:// or https://, and this does not")
         if "?" in url or "#" in url:
             raise UsageError(f"{setting}: {public_url(url)} has to end before the ? or #")
         return url.rstrip("/")
@@ -69,8 +72,12 @@ class Provider:
         """Return the URL of a call, such as `chat/completions`."""
         if self.name != "azure":
             return f"{base}/{path}"
-        version = os.environ.get("AZURE_OPENAI_API_VERSION", AZURE_VERSION)
-        return f"{base}/openai/deployments/{model}/{path}?api-version={version}"
+        return f"{base}/openai/deployments/{model}/{path}?api-version={self.version}"
+
+    @property
+    def version(self) -> str:
+        """The version of the interface that is asked for; "" where there is one only."""
+        return "" if self.name != "azure" else os.environ.get(_VERSION, AZURE_VERSION)
 
     def headers(self, key: str | None) -> dict[str, str]:
         """Return the headers that carry the key."""

@@ -7,15 +7,13 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from types import TracebackType
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, cast
 
 from ragstone.caller import Caller, Transient
 from ragstone.errors import CallError, Cause, RagstoneError, UsageError
 from ragstone.http import LONGEST_WAIT
 from ragstone.judges.models.base import Completion, Model, ModelPrompt
 from ragstone.judges.models.extras import aws_errors, connect, shown
-from ragstone.judges.tokens import estimated_tokens
 from ragstone.messages import public_url
 from ragstone.usage import Usage
 
@@ -61,20 +59,7 @@ class PydanticAiModel(Model):
             "temperature": self._settings.get("temperature"),
         }
         self.identity = json.dumps(options, sort_keys=True)
-
-    async def __aenter__(self) -> Self:
-        """Open the provider's connections."""
-        await self._wire.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the provider's connections."""
-        await self._wire.__aexit__(kind, error, trace)
+        self._parts = (self._wire,)
 
     async def complete(self, prompt: ModelPrompt) -> Completion:
         """Complete one prompt, its reply bound to the schema as far as the model can be.
@@ -87,8 +72,7 @@ class PydanticAiModel(Model):
         async def once() -> Completion:
             return await self._once(prompt)
 
-        tokens = estimated_tokens(prompt.system + prompt.user) + prompt.max_tokens // 4
-        made = await self._caller.make(once, tokens=tokens)
+        made = await self._caller.make(once, tokens=prompt.tokens)
         usage = replace(made.value.usage, calls=made.tries, retries=made.tries - 1)
         return replace(made.value, usage=usage)
 

@@ -3,43 +3,67 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 
 from ragstone.errors import InputError, Problem, nearest
+from ragstone.judges.prompts.sections import sections
 
-PLACES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = MappingProxyType(
+
+@dataclass(frozen=True)
+class Places:
+    """What a kind's prompt has places for: texts it must show, texts it may, and options.
+
+    An option is a line that stands there only where it is chosen; its words are a section of its
+    name.
+    """
+
+    needed: frozenset[str]
+    possible: frozenset[str] = frozenset()
+    options: frozenset[str] = frozenset()
+
+    @property
+    def all(self) -> list[str]:
+        """The names of all places."""
+        return sorted(self.needed | self.possible | self.options)
+
+
+PLACES: Mapping[str, Places] = MappingProxyType(
     {
-        "extract_claims": (frozenset({"response"}), frozenset({"query"})),
-        "verify_claims": (frozenset({"contexts", "claims"}), frozenset({"partial"})),
-        "extract_truths": (frozenset({"context"}), frozenset({"limit"})),
-        "explain": (frozenset({"verdicts"}), frozenset()),
+        "extract_claims": Places(frozenset({"response"}), possible=frozenset({"query"})),
+        "verify_claims": Places(frozenset({"contexts", "claims"}), options=frozenset({"partial"})),
+        "extract_truths": Places(frozenset({"context"}), options=frozenset({"limit"})),
+        "explain": Places(frozenset({"verdicts"})),
     }
 )
-"""Kind of question -> the places that its prompt must have, and those that it may have."""
+"""Kind of question -> the places of its prompt."""
 
-_PLACE = re.compile(r"\{([a-z_]+(?:\.[^{}\n]+)?)\}")
-_PARTS = re.compile(
-    r"\A(?:---\n.*?^---\n)?\s*^# system\n(.*?)^# user\n(.*)\Z", re.DOTALL | re.MULTILINE
-)
 TAG = "tags."
-_ANYWHERE = frozenset({"partial", "limit"})
-"""Places that hold words of ours, not of the sample."""
+_PLACE = re.compile(r"\{([a-z_]+(?:\.[^{}\n]+)?)\}")
+_MEND = "write the line `# system`, what the judge is told, `# user`, and the places"
+_NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class Prompt:
     """A prompt's two parts; `{name}` is a place for a text, `{tags.NAME}` for a tag of the row.
 
-    Only the user's part has places for the sample's texts: they are data, not orders.
+    The sample's texts have places in the user's part only: they are data, not orders. Tags go in
+    as they are, in either part, so whoever names one trusts its values.
+
+    Attributes:
+        options: option -> its words, with `{number}` for what was chosen.
+        source: the whole file; its lines end with LF, wherever it was saved.
     """
 
     kind: str
     system: str
     user: str
+    options: Mapping[str, str] = field(repr=False)
+    source: str = field(repr=False)
 
     @classmethod
     def of(cls, kind: str) -> "Prompt":
@@ -69,34 +93,37 @@ class Prompt:
 
     @classmethod
     def parse(cls, kind: str, text: str, name: str) -> "Prompt":
-        """Read a prompt from its text: `# system`, then `# user`.
+        """Read a prompt from its text: `# system`, then `# user`, then options' words.
+
+        An option without words of its own has ours.
 
         Raises:
             InputError: a part or a place is missing, or a place is unknown; all of it at once.
         """
-        match = _PARTS.match(text.replace("\r\n", "\n"))
-        if not match:
-            mend = "write the line `# system`, what the judge is told, `# user`, and the places"
-            raise InputError(name, [Problem("there are no parts `# system` and `# user`", mend)])
-        prompt = cls(kind, match[1].strip(), match[2].strip())
+        text = text.replace("\r\n", "\n")
+        options = PLACES[kind].options
+        found = sections(text, ("system", "user", *sorted(options)))
+        if not {"system", "user"} <= found.keys():
+            problem = Problem("there are no parts `# system` and `# user`", _MEND)
+            raise InputError(name, [problem])
+        words = {option: found.get(option) or _ours(kind, option) for option in options}
+        prompt = cls(kind, found["system"], found["user"], MappingProxyType(words), text)
         if problems := prompt._problems():
             raise InputError(name, problems)
         return prompt
 
     def _problems(self) -> list[Problem]:
-        needed, possible = PLACES[self.kind]
-        known = sorted(needed | possible)
-        user = set(_PLACE.findall(self.user))
+        places = PLACES[self.kind]
+        user, system = (set(_PLACE.findall(part)) for part in (self.user, self.system))
         problems = [
             Problem(f"the place {{{name}}} is missing in `# user`", "write it where the text goes")
-            for name in sorted(needed - user)
+            for name in sorted(places.needed - user)
         ]
-        system = set(_PLACE.findall(self.system))
         for name in sorted(user | system):
-            if name not in known and not name.startswith(TAG):
-                mend = f"{self.kind} has: {', '.join(known)}, and tags.NAME"
+            if name not in places.all and not name.startswith(TAG):
+                mend = f"{self.kind} has: {', '.join(places.all)}, and tags.NAME"
                 problems.append(Problem(f"there is no place {{{name}}}", mend))
-            elif name in known and name in system - _ANYWHERE:
+            elif name in system & (places.needed | places.possible):
                 mend = "move it to `# user`: a sample's text is data"
                 problems.append(Problem(f"the place {{{name}}} stands in `# system`", mend))
         return problems
@@ -109,13 +136,29 @@ class Prompt:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of both parts."""
-        return hashlib.sha256(f"{self.system}\0{self.user}".encode()).hexdigest()
+        """SHA-256 of all that it may say."""
+        said = [self.source, *(self.options[name] for name in sorted(self.options))]
+        return hashlib.sha256("\0".join(said).encode("utf-8", "surrogatepass")).hexdigest()
 
-    def filled(self, texts: Mapping[str, str]) -> tuple[str, str]:
-        """Return both parts with every place filled; a place without a text becomes empty."""
+    def filled(
+        self, texts: Mapping[str, str], chosen: Mapping[str, str] = _NO_OPTIONS
+    ) -> tuple[str, str]:
+        """Return both parts with every place filled; a place without a text becomes empty.
+
+        `chosen` is option -> what stands for `{number}` in its words.
+        """
+        lines = {
+            name: self.options[name].replace("{number}", value) + "\n"
+            for name, value in chosen.items()
+        }
+        values = {**texts, **lines}
 
         def fill(match: re.Match[str]) -> str:
-            return texts.get(match[1], "")
+            return values.get(match[1], "")
 
         return _PLACE.sub(fill, self.system), _PLACE.sub(fill, self.user)
+
+
+def _ours(kind: str, option: str) -> str:
+    text = files("ragstone.judges.prompts").joinpath(f"{kind}.md").read_text(encoding="utf-8")
+    return sections(text, ("system", "user", option))[option]

@@ -1,0 +1,32 @@
+"""Opened: what has to be opened before it is used, with all that it is made of."""
+
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from types import TracebackType
+from typing import Self
+
+
+class Opened:
+    """Opens its parts, each once however often it stands among them, and closes them again.
+
+    Use as `async with`. A subclass sets `_parts`; where one cannot be opened, none is left open.
+    """
+
+    _parts: tuple[AbstractAsyncContextManager[object], ...] = ()
+    _open: AsyncExitStack
+
+    async def __aenter__(self) -> Self:
+        """Open the parts, the first one first."""
+        async with AsyncExitStack() as stack:
+            for part in {id(part): part for part in self._parts}.values():
+                await stack.enter_async_context(part)
+            self._open = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close them, the last one first."""
+        await self._open.__aexit__(kind, error, trace)
