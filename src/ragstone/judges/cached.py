@@ -96,9 +96,7 @@ class CachedJudge(AroundJudge):
         under_way = self._under_way[key] = asyncio.get_running_loop().create_future()
         try:
             told = reply = await self.judge.answer(question)
-            if (
-                reply.final and reply.usage.calls and (kept := _kept(question, reply))
-            ):  # what was free is again
+            if kept := _kept(question, reply):
                 await self._replies.keep(key, kept)
         except CallError as error:
             told = error
@@ -111,7 +109,9 @@ class CachedJudge(AroundJudge):
 
 
 def _kept(question: Question[T], reply: Reply[T]) -> Kept | None:
-    """Return the reply as text; None if it holds what UTF-8 cannot write: half a character."""
+    """Return the reply as text; None if it is in doubt, was free, or holds half a character."""
+    if not reply.final or not reply.usage.calls:
+        return None
     try:
         if reply.raw is not None:
             reply.raw.encode()

@@ -3,9 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Self
 
+from ragstone.opened import Opened
 from ragstone.questions import Failure
 from ragstone.run import TargetCall
 from ragstone.samples import Sample
@@ -29,8 +28,10 @@ class Answer:
     calls: tuple[TargetCall, ...] = ()
 
 
-class Target(ABC):
+class Target(Opened, ABC):
     """The RAG system under test; `async with` opens and closes what it needs.
+
+    Opening it raises TargetError if it cannot be asked at all.
 
     Attributes:
         name: what reports call it.
@@ -39,19 +40,6 @@ class Target(ABC):
 
     name: str
     gives: frozenset[str]
-
-    async def __aenter__(self) -> Self:
-        """Get ready; raise TargetError if the target cannot be asked at all."""
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Let go of everything."""
-        return
 
     @abstractmethod
     async def ask(self, sample: Sample, wanted: frozenset[str]) -> Answer:

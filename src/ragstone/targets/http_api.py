@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from time import perf_counter
-from types import TracebackType
 from typing import Self
 from uuid import uuid4
 
@@ -43,23 +42,17 @@ class HttpTarget(Target):
         self._given = {"k": k, "threshold": threshold, "base": filled_variables(self._base)}
         self._secrets = description.secrets
         self._client = Client(replace(connection, secrets=self._secrets))
+        self._parts = (self._client,)
 
     async def __aenter__(self) -> Self:
-        await self._client.__aenter__()
+        """Open the session, and see whether the API is well."""
+        await super().__aenter__()
         try:
             await self._check_health()
-        except BaseException:
-            await self._client.__aexit__(None, None, None)
+        except BaseException as error:
+            await super().__aexit__(type(error), error, None)
             raise
         return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self._client.__aexit__(kind, error, trace)
 
     async def _check_health(self) -> None:
         health = self._description.health
