@@ -249,11 +249,11 @@ MODES = (
     ",verify=truths,truths_limit=2",
     ",claims=sentences",
     ",claims=hybrid",
-    ",include_reason=True",
-    ",partial=True",
+    ",include_reason=true",
+    ",partial=true",
     ",batch_size=2",
     ",mark=0.25",
-    ",mark=1.0,verify=truths,claims=hybrid,batch_size=3,truths_limit=9,include_reason=True",
+    ",mark=1.0,verify=truths,claims=hybrid,batch_size=3,truths_limit=9,include_reason=true",
 )
 
 
@@ -394,3 +394,16 @@ async def test_two_hundred_claims() -> None:
     judge = scripted(extract_claims=many)
     said = await asyncio.wait_for(score("faithfulness", judge), 10)
     assert (said.detail["claims"], len(judge.asked)) == (200, 11)
+
+
+@pytest.mark.parametrize(
+    ("name", "spelled"),
+    [
+        ("faithfulness,include_reason=True", "faithfulness,include_reason=true"),
+        ("faithfulness,mark=1.0", "faithfulness,mark=1"),
+        ("faithfulness,mark=0.12345678901234567", "faithfulness,mark=0.12345678901234568"),
+    ],
+)
+def test_a_name_is_spelled_as_people_write_it(name: str, spelled: str) -> None:
+    assert str(get(name)) == spelled
+    assert get(spelled) == get(name)

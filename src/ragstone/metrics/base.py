@@ -65,7 +65,7 @@ class Metric(ABC):
         cut = f"@{values.pop('k')}" if "k" in values else ""
         policy = values.pop("policy", STRICT.name)
         shown = [
-            f",{field.name}={values[field.name]}"
+            f",{field.name}={_said(values[field.name])}"
             for field in fields(self)
             if field.name in values and values[field.name] != field.default
         ]
@@ -78,7 +78,9 @@ class Metric(ABC):
         known = {name: value for name, value in values.items() if value is not None}
         cut = f"@{known.pop('k')}" if "k" in known else ""
         rule = f":{known.pop('policy')}" if "policy" in known else ""
-        return "".join([self.name, cut, rule, *(f",{key}={it}" for key, it in known.items())])
+        return "".join(
+            [self.name, cut, rule, *(f",{key}={_said(it)}" for key, it in known.items())]
+        )
 
     @property
     def range(self) -> tuple[float, float]:
@@ -109,3 +111,10 @@ class Metric(ABC):
             higher_is_better=cls.higher_is_better,
             needs=cls.needs,
         )
+
+
+def _said(value: object) -> str:
+    """Write a parameter's value as a name has it: `true`, `0.8`, `truths`."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
