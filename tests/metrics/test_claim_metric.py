@@ -401,7 +401,7 @@ async def test_two_hundred_claims() -> None:
     [
         ("faithfulness,include_reason=True", "faithfulness,include_reason=true"),
         ("faithfulness,mark=1.0", "faithfulness,mark=1"),
-        ("faithfulness,mark=0.12345678901234567", "faithfulness,mark=0.12345678901234568"),
+        ("faithfulness,mark=0.1234567890123456", "faithfulness,mark=0.1234567890123456"),
     ],
 )
 def test_a_name_is_spelled_as_people_write_it(name: str, spelled: str) -> None:
