@@ -80,3 +80,13 @@ async def test_parts_may_be_made_of_parts() -> None:
     async with House(Door("a", seen), House(Door("b", seen), Door("c", seen))):
         assert seen == ["+a", "+b", "+c"]
     assert seen == ["+a", "+b", "+c", "-c", "-b", "-a"]
+
+
+async def test_what_is_entered_again_stays_open_until_the_last_one_leaves() -> None:
+    seen: list[str] = []
+    house = House(Door("a", seen))
+    async with house:
+        async with house:
+            assert seen == ["+a"]
+        assert seen == ["+a"]
+    assert seen == ["+a", "-a"]

@@ -8,18 +8,22 @@ from typing import Self
 class Opened:
     """Opens its parts, each once however often it stands among them, and closes them again.
 
-    Use as `async with`. A subclass sets `_parts`; where one cannot be opened, none is left open.
+    Use as `async with`; entered again within itself, it stays open until the last one leaves. A
+    subclass sets `_parts`; where one cannot be opened, none is left open.
     """
 
     _parts: tuple[AbstractAsyncContextManager[object], ...] = ()
     _open: AsyncExitStack
+    _entered = 0
 
     async def __aenter__(self) -> Self:
         """Open the parts, the first one first."""
-        async with AsyncExitStack() as stack:
-            for part in {id(part): part for part in self._parts}.values():
-                await stack.enter_async_context(part)
-            self._open = stack.pop_all()
+        if not self._entered:
+            async with AsyncExitStack() as stack:
+                for part in {id(part): part for part in self._parts}.values():
+                    await stack.enter_async_context(part)
+                self._open = stack.pop_all()
+        self._entered += 1
         return self
 
     async def __aexit__(
@@ -29,4 +33,6 @@ class Opened:
         trace: TracebackType | None,
     ) -> None:
         """Close them, the last one first."""
-        await self._open.__aexit__(kind, error, trace)
+        self._entered -= 1
+        if not self._entered:
+            await self._open.__aexit__(kind, error, trace)

@@ -151,9 +151,8 @@ def test_what_a_policy_made_up_is_told_and_so_are_notes(make_run: MakeRun) -> No
     ]
     gates = (Gate(metric="faithfulness", op=">=", mark=0.5),)
     run = make_run(rows, names=("faithfulness",), gates=gates)
-    assert (
-        "Note: faithfulness: 2 scores made up by the policy, first q1: flagged: no answer"
-        in told(run)
+    assert "Made up: faithfulness: 2 scores, by the policy; first q1: flagged: no answer" in told(
+        run
     )
     assert (
         "Note: faithfulness: 2 scores with a note, first q2: no claim was found in: It is so. "

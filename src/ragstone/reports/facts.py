@@ -11,7 +11,7 @@ from ragstone.errors import Cause
 from ragstone.messages import one_line
 from ragstone.metrics import catalogue
 from ragstone.reports.figures import count, milliseconds, percent
-from ragstone.reports.judge_facts import coverage, mark_lines, score_notes, usage_lines
+from ragstone.reports.judge_facts import coverage, made_up, mark_lines, score_notes, usage_lines
 from ragstone.run import Run, TargetHealth
 from ragstone.scores import State, Summary
 
@@ -64,7 +64,8 @@ def facts(run: Run, names: Sequence[str]) -> tuple[Fact, ...]:
         *(Fact("Not run", f"{name}: {why}") for name, why in _not_run(run, families)),
         *_gates(run),
         *(Fact("Note", note) for note in (*source.notes, *_row_notes(run))),
-        *(Fact("Note", note, alarming=True) for name in names for note in score_notes(run, name)),
+        *(Fact("Note", note) for name in names for note in score_notes(run, name)),
+        *(Fact("Made up", said, alarming=True) for name in names for said in made_up(run, name)),
     )
 
 

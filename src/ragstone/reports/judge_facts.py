@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ragstone.messages import one_line
 from ragstone.reports.figures import count, dollars, milliseconds, percent
-from ragstone.run import Run
+from ragstone.run import Row, Run
 from ragstone.scores import Summary
 
 LONGEST = 300
@@ -56,14 +56,17 @@ def score_notes(run: Run, name: str) -> Iterator[str]:
     """Say of how many scores something should be known, and what it is of the first."""
     noted = [row for row in run.rows if row.scores[name].detail.get("note")]
     if noted:
-        first = noted[0]
-        said = one_line(str(first.scores[name].detail["note"]), LONGEST)
-        yield f"{name}: {count(len(noted), 'score')} with a note, first {first.sample.id}: {said}"
-    made_up = [row for row in run.rows if row.scores[name].fallback]
-    if made_up:
-        first = made_up[0]
-        said = one_line(first.scores[name].reason or "", LONGEST)
-        yield (
-            f"{name}: {count(len(made_up), 'score')} made up by the policy, first "
-            f"{first.sample.id}: {said}"
-        )
+        said = str(noted[0].scores[name].detail["note"])
+        yield f"{name}: {count(len(noted), 'score')} with a note, {_first(noted[0], said)}"
+
+
+def made_up(run: Run, name: str) -> Iterator[str]:
+    """Say how many numbers the policy made up, and why it did the first."""
+    flagged = [row for row in run.rows if row.scores[name].fallback]
+    if flagged:
+        said = flagged[0].scores[name].reason or ""
+        yield f"{name}: {count(len(flagged), 'score')}, by the policy; {_first(flagged[0], said)}"
+
+
+def _first(row: Row, said: str) -> str:
+    return f"first {row.sample.id}: {one_line(said, LONGEST)}"
