@@ -70,7 +70,7 @@ def test_every_command_of_a_page_is_one(words: list[str]) -> None:
     arguments = completed(words, COMMANDS)
     command = group.get_command(click.Context(group), arguments[0])
     assert command is not None
-    command.make_context(arguments[0], arguments[1:])
+    command.make_context(arguments[0], arguments[1:], help_option_names=["-h", "--help"])
 
 
 @pytest.mark.parametrize("words", JUDGED)

@@ -11,6 +11,7 @@ from ragstone.cli.given import Given, config_of, plan_of
 from ragstone.cli.run import command
 from ragstone.cli.setting import Setting
 from ragstone.config import KEYS, OTHER_WORDS
+from ragstone.errors import UsageError
 from ragstone.plan import DEFAULT_API, NUMBERS_OR_NONE, Plan
 
 Command = Callable[..., object]
@@ -109,7 +110,9 @@ def test_help_shows_the_defaults_of_the_plan(name: str, shown: str) -> None:
     ],
 )
 def test_an_option_is_a_field(planned: Planned, arguments: str, field: str, value: object) -> None:
-    assert getattr(planned(*arguments.split()), field) == value
+    typed = arguments.split()
+    judge = [] if {"--judge", "--model"} & set(typed) else ["--judge", "openai:m"]
+    assert getattr(planned(*typed, *judge), field) == value
 
 
 def test_an_option_goes_before_the_environment_and_that_before_the_file(
@@ -132,11 +135,30 @@ def test_a_key_alone_changes_nothing(planned: Planned, monkeypatch: pytest.Monke
     assert planned().judge == "offline"
 
 
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "--votes 3",
+        "--base-url http://127.0.0.1:1/v1",
+        "--temperature none",
+        "--prompt explain=x.md",
+    ],
+)
+def test_what_is_typed_for_an_llm_wants_one(planned: Planned, typed: str) -> None:
+    flag = typed.split()[0]
+    with pytest.raises(UsageError, match=f"{flag}: for an LLM, and the judge is offline"):
+        planned(*typed.split())
+    assert planned(*typed.split(), "--model", "gpt-4o-mini").judge == "openai:gpt-4o-mini"
+    Path("ragstone.yaml").write_text("votes: 3\nbase_url: http://127.0.0.1:1/v1\n")
+    assert planned("--judge", "offline").votes == 3, "a file may hold more than is used today"
+
+
 def test_none_overrides_the_file(planned: Planned) -> None:
     numbers = {"temperature": 1, "max_cost": 2, "limit": 3, "rpm": 4}
     Path("ragstone.yaml").write_text(json.dumps(numbers), encoding="utf-8")
     assert planned().max_cost == 2
-    plan = planned(*"--temperature none --max-cost None --limit none --rpm none".split())
+    typed = "--model m --temperature none --max-cost None --limit none --rpm none"
+    plan = planned(*typed.split())
     assert {getattr(plan, name) for name in numbers} == {None}
     assert numbers.keys() <= NUMBERS_OR_NONE
 

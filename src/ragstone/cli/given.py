@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypedDict, cast
 
 import click
@@ -15,10 +16,25 @@ from ragstone.demo.dataset import DATASET
 from ragstone.errors import UsageError, nearest
 from ragstone.gates import gate, share
 from ragstone.messages import public_url
-from ragstone.plan import DEFAULT_API, NUMBERS_OR_NONE, Plan
+from ragstone.plan import DEFAULT_API, DEFAULT_JUDGE, NUMBERS_OR_NONE, Plan
 
 _TRUSTED = ("target", "base_url")
 """Settings that make a file run code or send a key somewhere, beside its plugins: told."""
+
+
+LLM_ONLY: Mapping[str, str] = MappingProxyType(
+    {
+        "base_url": "--base-url",
+        "votes": "--votes",
+        "prompts": "--prompt",
+        "temperature": "--temperature",
+        "max_tokens": "--max-tokens",
+        "strict_json": "--strict-json",
+        "rpm": "--rpm",
+        "tpm": "--tpm",
+    }
+)
+"""Settings that the offline judge has no use for, and how they are typed."""
 
 
 class Given(TypedDict):
@@ -91,7 +107,23 @@ def plan_of(given: Given, config: Config) -> Plan:
     said |= {name: None for name in NUMBERS_OR_NONE if typed[name] == NONE}
     if "target" not in {**config.settings, **said}:
         said["fallback_target"] = DEFAULT_API
-    return config.plan(said, preset_said=given["preset"])
+    plan = config.plan(said, preset_said=given["preset"])
+    _check_needed(plan, said)
+    return plan
+
+
+def _check_needed(plan: Plan, said: Mapping[str, object]) -> None:
+    """Refuse what was typed for an LLM where none judges: it would be left out in silence.
+
+    Raises:
+        UsageError: something was.
+    """
+    typed = [flag for name, flag in LLM_ONLY.items() if name in said]
+    if plan.judge == DEFAULT_JUDGE and typed:
+        raise UsageError(
+            f"{', '.join(typed)}: for an LLM, and the judge is {DEFAULT_JUDGE}; name one with "
+            "--model"
+        )
 
 
 def _said(given: Given) -> Mapping[str, object]:
