@@ -51,12 +51,14 @@ class Connection:
     Attributes:
         timeout: seconds that one try may take.
         again_if_late: whether a try that took longer is made again.
+        hopeless: words in a refusal that no further try mends, such as a spent quota's.
         secrets: texts that no message may quote from a reply.
     """
 
     timeout: float = 60.0
     limits: Limits = field(default_factory=Limits)
     again_if_late: bool = False
+    hopeless: tuple[str, ...] = ()
     verify_tls: bool = True
     proxy: str | None = None
     secrets: tuple[str, ...] = field(default=(), repr=False)
@@ -170,8 +172,9 @@ class Client:
         message = f"{place} answered {status} {response.reason or ''}".rstrip()
         message += f": {quoted(said)}" if said.strip() else ""
         wait = _retry_after(response.headers.get("Retry-After"))
-        if status == 429 or status >= 500:
-            cause = Cause.RATE_LIMITED if status == 429 else Cause.UNREACHABLE
+        cause = Cause.RATE_LIMITED if status == 429 else Cause.UNREACHABLE
+        hopeless = any(word in said for word in self._connection.hopeless)
+        if (status == 429 or status >= 500) and not hopeless:
             if wait is not None and wait > LONGEST_WAIT:
                 raise CallError(cause, f"{message} (it asks to wait {wait:.0f} s)")
             raise Transient(cause, message, wait=wait)
@@ -180,7 +183,7 @@ class Client:
         if 300 <= status < 400:
             to = public_url(response.headers.get("Location", "nowhere"))
             message += f" (to {hidden(to, self._connection.secrets)}; name that URL instead)"
-        raise CallError(Cause.UNREACHABLE, message, status=status)
+        raise CallError(cause, message, status=status)
 
     def _translated(self, error: Exception, place: str, said: str) -> CallError:
         timeout = self._connection.timeout

@@ -4,7 +4,7 @@ import json
 import pytest
 from aiohttp import web
 
-from ragstone.errors import CallError, UsageError
+from ragstone.errors import CallError, Cause, UsageError
 from ragstone.judges.models.base import ModelPrompt
 from ragstone.judges.models.openai_compatible import OpenAICompatibleModel
 from ragstone.judges.models.providers import AZURE_VERSION
@@ -204,3 +204,19 @@ def test_what_shapes_a_reply_is_in_the_identity(model_at) -> None:
     assert len({identity(), *others}) == 6
     assert identity("http://user:pw@h/v1/") == identity(timeout=9.0, limits={"rpm": 3})
     assert "pw" not in identity("http://user:pw@h/v1")
+
+
+async def test_a_spent_quota_ends_the_run_at_once(faulty, behave, model) -> None:
+    said = {"error": {"message": "You exceeded your quota.", "code": "insufficient_quota"}}
+    faulty.script(CHAT, behave.reply(said, status=429))
+    with pytest.raises(UsageError, match="quota is spent; the run stops"):
+        await model.complete(PROMPT)
+    assert len(faulty.calls) == 1
+
+
+async def test_a_quota_that_is_spent_half_way_fails_what_comes_after(faulty, behave, model) -> None:
+    said = {"error": {"message": "You exceeded your quota.", "code": "insufficient_quota"}}
+    faulty.script(CHAT, behave.reply(PLAIN), behave.reply(said, status=429))
+    await model.complete(PROMPT)
+    error = await failure(model)
+    assert (error.cause, error.tries) == (Cause.RATE_LIMITED, 1)

@@ -20,6 +20,8 @@ from ragstone.usage import Usage
 
 _FILTERED = re.compile(r"content[ _](filter|management policy)", re.IGNORECASE)
 """How a refused request says that it was the provider's filter that refused it."""
+_NO_QUOTA = "insufficient_quota"
+"""How a 429 says that waiting will not help: the account has nothing left."""
 _REAL_KEY = 12
 """Characters from which a key is a secret; servers of one's own take any word, such as EMPTY."""
 
@@ -55,7 +57,9 @@ class OpenAICompatibleModel(Model):
         self._answered = False
         self._secrets = (key,) if key else ()
         self._with = f"with the key in {provider.key}" if key else "without a key"
-        connection = Connection(timeout=timeout, again_if_late=True, secrets=self._secrets)
+        connection = Connection(
+            timeout=timeout, again_if_late=True, hopeless=(_NO_QUOTA,), secrets=self._secrets
+        )
         self._client = Client(connection, caller=caller)
         self._parts = (self._client,)
 
@@ -118,6 +122,8 @@ class OpenAICompatibleModel(Model):
                     f"{error}\nThere is no model {self._model!r} there, or no such interface; the "
                     "run stops. Check --judge, and --base-url: most end in /v1."
                 ) from None
+            if error.status == 429 and not self._answered:
+                raise UsageError(f"{error}\nThe account's quota is spent; the run stops.") from None
             raise
         except UsageError as error:
             raise UsageError(f"the judge {self.name}, {self._with}: {error}") from None
