@@ -79,10 +79,59 @@ class Rankings:
             return np.full(len(self), np.inf)
         return np.where(relevant.any(axis=1), relevant.argmax(axis=1) + 1.0, np.inf)
 
+    @property
+    def ranks(self) -> NDArray[np.float64]:
+        """float64[D]: 1, 2, 3 and so on, down to the end of the longest list."""
+        return np.arange(1, self.gains.shape[1] + 1, dtype=np.float64)
+
+    @property
+    def irrelevant(self) -> NDArray[np.bool_]:
+        """bool[Q, D]: whether the document at each rank was judged not relevant (grade 0)."""
+        judged = np.zeros(self.gains.shape, dtype=np.bool_)
+        for row, (ids, grades) in enumerate(zip(self.ids, self.relevance, strict=True)):
+            judged[row, : len(ids)] = [grades.get(id_) == 0 for id_ in ids]
+        return judged
+
+    @property
+    def n_irrelevant(self) -> NDArray[np.int64]:
+        """int64[Q]: documents judged not relevant (grade 0), whether returned or not."""
+        return _counts(sum(g == 0 for g in grades.values()) for grades in self.relevance)
+
+    def ideal(self) -> "Rankings":
+        """Return the best possible rankings: each query's relevant documents, best grade first."""
+        best = [
+            sorted((id_ for id_, g in grades.items() if g > 0), key=lambda id_: -grades[id_])
+            for grades in self.relevance
+        ]
+        return Rankings.of(best, self.relevance)
+
+    def discounted(self, k: int, *, exponential: bool = False) -> NDArray[np.float64]:
+        """Return float64[Q]: the gains of the first k, each over log2(rank + 1), summed.
+
+        Gains are shares of the gain of the query's best document, so that no grade is too high
+        to be raised to a power: comparable within a query, not between queries.
+        """
+        best = np.array([[max([0.0, *grades.values()])] for grades in self.relevance])
+        best = best.reshape(-1, 1)  # of no queries too
+        grades = np.maximum(self.gains, 0.0)
+        if exponential:
+            shares = np.exp2(grades - best) * -np.expm1(-grades * np.log(2))
+        else:
+            shares = ratio(grades, best)
+        return totals((shares / np.log2(self.ranks + 1))[:, :k])
+
 
 def ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
     """Divide element by element; 0 where the whole is 0."""
     return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
+
+
+def totals(parts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return float64[Q], the sum of each row of float64[Q, D].
+
+    Added rank by rank: a row's sum is the same to the last bit, however many zeros follow.
+    """
+    return np.cumsum(np.pad(parts, ((0, 0), (1, 0))), axis=1)[:, -1]
 
 
 def _counts(numbers: Iterable[int]) -> NDArray[np.int64]:

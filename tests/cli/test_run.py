@@ -270,7 +270,11 @@ def test_a_metric_of_ones_own(ragstone: Command, answers: str) -> None:
 def test_metrics_are_listed(ragstone: Command) -> None:
     said = ragstone("--list-metrics")
     assert said.code == 0
-    for name in ("hit", "recall", "precision", "f1", "mrr", "faithfulness", "context_precision"):
+    for name in (
+        *("hit", "recall", "precision", "f1", "mrr"),
+        *("map", "ndcg", "r_precision", "bpref"),
+        *("faithfulness", "context_precision"),
+    ):
         assert name in said.out
 
 

@@ -10,6 +10,7 @@ from ragstone.metrics.planned import NOT_YET, PLANNED
 from ragstone.metrics.registry import register, registered
 
 RETRIEVAL = ["hit@5", "recall@5", "precision@5", "f1@5", "mrr@5"]
+BY_NAME = ["map@5", "ndcg@5", "r_precision", "bpref"]
 
 
 def chosen(*names: str, k: int = 5) -> list[str]:
@@ -62,6 +63,13 @@ def test_a_group_is_its_families(group: str, metrics: list[str], not_run: list[s
     assert selection.not_run == dict.fromkeys(not_run, NOT_YET)
 
 
+def test_some_run_by_name_only_beside_a_group() -> None:
+    names = [spec.partition("@")[0] for spec in BY_NAME]
+    assert list(catalogue())[5:9] == names
+    assert chosen(*names) == BY_NAME
+    assert chosen("all_retrieval", *names) == [*RETRIEVAL, *BY_NAME]
+
+
 def test_k_is_5_unless_said() -> None:
     assert [str(get(name)) for name in ("hit", "recall", "precision", "f1", "mrr")] == RETRIEVAL
 
@@ -96,7 +104,7 @@ def test_a_planned_metric_by_name_is_refused(name: str) -> None:
         ("precison@10,denominator=retrieved", "'precison'; did you mean 'precision'"),
         ("all_retreival", "did you mean 'all_retrieval'"),
         ("faithfullness", "did you mean 'faithfulness'"),
-        ("bleu", "known: all, all_generation, all_retrieval, context_precision, f1"),
+        ("bleu", "known: all, all_generation, all_retrieval, bpref, context_precision, f1"),
     ],
 )
 def test_an_unknown_name_is_refused_with_the_nearest(name: str, told: str) -> None:

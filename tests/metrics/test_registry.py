@@ -240,7 +240,7 @@ def test_parameters_that_do_not_fit_are_refused(spec: str, told: str) -> None:
         ("hit@", "no metric named 'hit@'; did you mean 'hit'"),
         ("hit@-1", "no metric named 'hit@-1'"),
         ("hit@1.5", "no metric named 'hit@1.5'"),
-        ("", "no metric named ''; known: f1, faithfulness"),
+        ("", "no metric named ''; known: bpref, f1, faithfulness"),
         ("faithfulness:strickt", "no policy named 'strickt'; did you mean 'strict'"),
     ],
 )
@@ -259,3 +259,11 @@ def test_what_a_stranger_itself_refuses_is_told_as_well() -> None:
     assert str(get("even@4")) == "even@4"
     with pytest.raises(UsageError, match="'even@3': Value error, k must be even"):
         get("even@3")
+
+
+def test_a_metric_without_a_cut_off_has_details_of_its_own_query_alone() -> None:
+    short, long = ["a"], [f"x{n}" for n in range(9)]
+    alone = get("r_precision").scores(Rankings.of([short], [{"a": 1}]))[0]
+    beside = get("r_precision").scores(Rankings.of([short, long], [{"a": 1}, {"b": 1}]))[0]
+    assert alone == beside
+    assert beside.detail["precision"] == 1.0

@@ -6,7 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.metrics import F1, MRR, Faithfulness, Hit, Metric, Precision, RankingMetric, Recall
+from ragstone.metrics import (
+    F1,
+    MAP,
+    MRR,
+    NDCG,
+    BPref,
+    Faithfulness,
+    Hit,
+    Metric,
+    Precision,
+    RankingMetric,
+    Recall,
+    RPrecision,
+)
 from ragstone.metrics.registry import get
 from ragstone.policies import POLICIES
 from ragstone.rankings import Denominator, Rankings, ratio
@@ -23,6 +36,10 @@ ranking_metrics: st.SearchStrategy[RankingMetric] = st.one_of(
     st.builds(MRR, k=cutoffs),
     st.builds(Precision, k=cutoffs, denominator=denominators),
     st.builds(F1, k=cutoffs, denominator=denominators),
+    st.builds(MAP, k=cutoffs),
+    st.builds(NDCG, k=cutoffs, gain=st.sampled_from(["linear", "exponential"])),
+    st.builds(RPrecision),
+    st.builds(BPref),
 )
 metrics: st.SearchStrategy[Metric] = st.one_of(
     ranking_metrics, st.builds(Faithfulness, policy=st.sampled_from(list(POLICIES)))
@@ -80,12 +97,12 @@ def test_what_is_below_k_changes_nothing(
     metric: RankingMetric, ids: list[str], known: dict[str, float]
 ) -> None:
     unique = list(dict.fromkeys(ids))
-    cut = unique[: metric.k]  # type: ignore[attr-defined]
+    cut = unique[: getattr(metric, "k", None)]
     assert value(metric, cut, known) == value(metric, unique, known)
 
 
-@given(ranking_metrics, lists, grades)
-def test_the_size_of_a_positive_grade_changes_nothing(
+@given(ranking_metrics.filter(lambda metric: metric.name != "ndcg"), lists, grades)
+def test_the_size_of_a_positive_grade_changes_nothing_but_ndcg(
     metric: RankingMetric, ids: list[str], known: dict[str, float]
 ) -> None:
     flat = {document: float(grade > 0) for document, grade in known.items()}
@@ -97,14 +114,14 @@ def test_nothing_relevant_is_0_and_the_best_order_is_no_worse(
     metric: RankingMetric, ids: list[str], known: dict[str, float]
 ) -> None:
     assert value(metric, ids, dict.fromkeys(known, 0.0)) == 0
-    best = sorted(ids, key=lambda document: known.get(document, 0) <= 0)
+    best = sorted(ids, key=lambda document: -max(known.get(document, 0), 0))
     assert value(metric, best, known) >= value(metric, ids, known)
 
 
-@pytest.mark.parametrize("make", [Hit, Recall, MRR])
+@pytest.mark.parametrize("make", [Hit, Recall, MRR, MAP])
 @given(ids=lists, known=grades, k=cutoffs)
 def test_looking_deeper_finds_no_less(
-    make: type[Hit] | type[Recall] | type[MRR], ids: list[str], known: dict[str, float], k: int
+    make: type[Hit | Recall | MRR | MAP], ids: list[str], known: dict[str, float], k: int
 ) -> None:
     assert value(make(k=k + 1), ids, known) >= value(make(k=k), ids, known)
 
@@ -121,6 +138,37 @@ def test_the_metrics_are_tied_to_one_another(
     assert returned >= precision
     assert min(precision, recall) - 1e-12 <= f1 <= max(precision, recall) + 1e-12
     assert precision * k == pytest.approx(recall * sum(grade > 0 for grade in known.values()))
+
+
+@given(ranking_metrics, grades)
+def test_all_that_is_relevant_best_first_is_1_to_the_last_bit(
+    metric: RankingMetric, known: dict[str, float]
+) -> None:
+    best = sorted((d for d, grade in known.items() if grade > 0), key=lambda d: -known[d])
+    if best and metric.name in ("ndcg", "r_precision", "bpref"):
+        assert value(metric, best, known) == 1
+    if best:
+        assert value(MAP(k=len(best)), best, known) == 1
+
+
+@given(lists, grades, cutoffs)
+def test_the_later_metrics_are_tied_to_the_first(
+    ids: list[str], known: dict[str, float], k: int
+) -> None:
+    relevant = {document: grade for document, grade in known.items() if grade > 0}
+    assert value(MAP(k=k), ids, known) <= value(Recall(k=k), ids, known) + 1e-12
+    assert value(RPrecision(), ids, known) == (
+        value(Recall(k=len(relevant)), ids, known) if relevant else 0
+    )
+    whole = value(Recall(k=12), ids, known)
+    assert value(BPref(), ids, relevant) == pytest.approx(whole)
+    assert value(BPref(), ids, known) <= whole + 1e-12
+
+
+@given(lists, st.dictionaries(documents, st.floats(allow_nan=False, allow_infinity=False)))
+def test_no_grade_is_too_high_or_too_low_for_ndcg(ids: list[str], known: dict[str, float]) -> None:
+    for metric in (NDCG(k=5), NDCG(k=5, gain="exponential")):
+        assert 0 <= value(metric, ids, known) <= 1
 
 
 @given(ranking_metrics, lists, grades)

@@ -6,13 +6,17 @@ from dataclasses import dataclass
 
 from ragstone.errors import UnknownName, UsageError
 from ragstone.metrics.base import FAMILIES, Ask, Metric
+from ragstone.metrics.bpref import BPref
 from ragstone.metrics.claim_metric import ClaimMetric
 from ragstone.metrics.f1 import F1
 from ragstone.metrics.faithfulness import Faithfulness
 from ragstone.metrics.hit import Hit
+from ragstone.metrics.map import MAP
 from ragstone.metrics.mrr import MRR
+from ragstone.metrics.ndcg import NDCG
 from ragstone.metrics.planned import NOT_YET, PLANNED
 from ragstone.metrics.precision import Precision
+from ragstone.metrics.r_precision import RPrecision
 from ragstone.metrics.ranking_metric import RankingMetric
 from ragstone.metrics.recall import Recall
 from ragstone.metrics.registry import get, register, registered
@@ -21,13 +25,17 @@ from ragstone.scores import MetricInfo
 __all__ = [
     "F1",
     "GROUPS",
+    "MAP",
     "MRR",
+    "NDCG",
     "Ask",
+    "BPref",
     "ClaimMetric",
     "Faithfulness",
     "Hit",
     "Metric",
     "Precision",
+    "RPrecision",
     "RankingMetric",
     "Recall",
     "Selection",
@@ -45,7 +53,14 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 """Group name -> the families it stands for."""
 
-BUILT_IN: tuple[type[Metric], ...] = (Hit, Recall, Precision, F1, MRR, Faithfulness)
+BY_NAME_ONLY: tuple[type[Metric], ...] = (MAP, NDCG, RPrecision, BPref)
+"""Metrics of this package that no group stands for: a group keeps the numbers it is known for."""
+
+BUILT_IN: tuple[type[Metric], ...] = (
+    *(Hit, Recall, Precision, F1, MRR),
+    *BY_NAME_ONLY,
+    Faithfulness,
+)
 """The metrics of this package, in the order in which people name them."""
 
 
@@ -84,7 +99,7 @@ def select(names: Sequence[str], **defaults: str | int | float | None) -> Select
     not_run: dict[str, str] = {}
     for name in names:
         if name in GROUPS:
-            members = [info.name for info in catalogue().values() if info.family in GROUPS[name]]
+            members = _members(name)
             not_run |= {member: NOT_YET for member in members if member in waiting}
             asked = [member for member in members if member not in waiting]
         else:
@@ -94,6 +109,15 @@ def select(names: Sequence[str], **defaults: str | int | float | None) -> Select
             metric = get(each, **defaults)
             found.setdefault(str(metric), metric)
     return Selection(tuple(found.values()), not_run)
+
+
+def _members(group: str) -> list[str]:
+    found = registered()
+    return [
+        info.name
+        for info in catalogue().values()
+        if info.family in GROUPS[group] and found.get(info.name) not in BY_NAME_ONLY
+    ]
 
 
 def _check_built(name: str) -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
 from ragstone.metrics.base import Ask, Metric
-from ragstone.rankings import Rankings
+from ragstone.rankings import Denominator, Rankings
 from ragstone.samples import Sample
 from ragstone.scores import NOTHING, Detail, Score, State
 
@@ -52,11 +52,13 @@ class RankingMetric(Metric):
     def details(self, rankings: Rankings) -> Iterator[Detail]:
         """Yield what a report shows beside each query's value."""
         k = self._cut(rankings)
+        usual: Denominator = "k" if hasattr(self, "k") else "retrieved"
+        divisor: Denominator = getattr(self, "denominator", usual)
         columns = {
             "hits": rankings.hits(k).astype(int),
             "retrieved": rankings.retrieved(k).astype(int),
             "relevant": rankings.n_relevant,
-            "precision": rankings.precision(k, getattr(self, "denominator", "k")),
+            "precision": rankings.precision(k, divisor),
             "recall": rankings.recall(k),
         }
         rows = zip(*(column.tolist() for column in columns.values()), strict=True)

@@ -1,0 +1,34 @@
+"""MAP@K."""
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragstone.metrics.base import Cutoff
+from ragstone.metrics.ranking_metric import RankingMetric
+from ragstone.metrics.registry import register
+from ragstone.rankings import Rankings, ratio, totals
+
+
+@register("map")
+class MAP(RankingMetric):
+    """The precision at each relevant document in the top K, averaged over all relevant ones.
+
+    Formula: sum over the relevant among the first k of (relevant down to it / its rank) / all
+    relevant, so that a list shorter than k loses what it left out. Not judged: not relevant.
+    Range 0 to 1. 1.0: all relevant came first. 0.0: none among the first k, or nothing is
+    relevant. Undefined: relevance not known.
+    Source: Buckley & Voorhees (SIGIR 2004) on its use; trec_eval's `map_cut` (NIST).
+    """
+
+    label: ClassVar[str] = "MAP@K"
+
+    k: Cutoff = 5
+
+    def values(self, rankings: Rankings) -> NDArray[np.float64]:
+        """Return each query's average precision."""
+        relevant = rankings.gains[:, : self.k] > 0
+        precision = np.cumsum(relevant, axis=1) / rankings.ranks[: self.k]
+        gathered = totals(np.where(relevant, precision, 0.0))
+        return ratio(gathered, rankings.n_relevant.astype(np.float64))
