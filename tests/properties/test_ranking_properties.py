@@ -105,7 +105,7 @@ def test_what_is_below_k_changes_nothing(
 def test_the_size_of_a_positive_grade_changes_nothing_but_ndcg(
     metric: RankingMetric, ids: list[str], known: dict[str, float]
 ) -> None:
-    flat = {document: float(grade > 0) for document, grade in known.items()}
+    flat = {document: 1.0 if grade > 0 else grade for document, grade in known.items()}
     assert value(metric, ids, flat) == value(metric, ids, known)
 
 
