@@ -19,6 +19,9 @@ T = TypeVar("T")
 _log = logging.getLogger("ragstone.calls")
 
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.5, 30.0
+LONGEST_WAIT = 120.0
+"""Seconds that Retry-After is obeyed for at most."""
+LATE = "no reply within {timeout:g} s; --timeout gives it more"
 HOPELESS = 10
 """Calls given up in a row after which the next ones are tried once, until one is answered."""
 
@@ -29,6 +32,13 @@ class Transient(CallError):
     def __init__(self, cause: Cause, message: str, *, wait: float | None = None) -> None:
         super().__init__(cause, message)
         self.wait = wait
+
+
+def put_off(cause: Cause, message: str, wait: float | None) -> CallError:
+    """Return the error of a server that cannot answer now; None is a wait it does not name."""
+    if wait is not None and wait > LONGEST_WAIT:
+        return CallError(cause, f"{message} (it asks to wait {wait:.0f} s)")
+    return Transient(cause, message, wait=wait)
 
 
 @dataclass(frozen=True)

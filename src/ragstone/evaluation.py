@@ -1,13 +1,11 @@
 """Evaluation: the one verb, all joined: load, collect, score, record."""
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from threading import Event, Thread
-from typing import Unpack, cast
+from typing import Unpack
 from uuid import uuid4
 
 from ragstone.budget import Budget
@@ -25,14 +23,15 @@ from ragstone.readiness import Readiness, check_asked, gates_of
 from ragstone.run import Interrupted, Row, Run
 from ragstone.scoring import rank, scoring
 from ragstone.targets.base import Target
+from ragstone.workers import finish_in_thread
 
 VERSION = version("ragstone")
 
 
 def evaluate(data: Data, **options: Unpack[Options]) -> Run:
-    """Evaluate samples, from a caller without an event loop of its own or with one, a notebook too.
+    """Evaluate samples, from a caller without an event loop of its own or with one.
 
-    `data` is a file, or samples, or
+    Runs in a thread's own loop, so it also works in a notebook. `data` is a file, or samples, or
     mappings of their fields. `ragstone.options.Options` has all options; most used: `metrics`
     (names, groups or Metric objects; all), `k` (5), `target` (URL, YAML file, module:function, a
     function, or a Target), `judge` ("offline", "openai:gpt-4o-mini", or a Judge), `policy`,
@@ -43,45 +42,11 @@ def evaluate(data: Data, **options: Unpack[Options]) -> Run:
         Interrupted: Ctrl-C; its `run` holds the rows that were finished.
     """
     evaluation = Evaluation.of(data, **options)
-    _finish_in_thread(evaluation)
-    return evaluation.record()
-
-
-def _finish_in_thread(evaluation: "Evaluation") -> None:
-    begun: list[asyncio.Task[None]] = []
-    outcome: list[BaseException] = []
-    ended = Event()
-
-    async def finish() -> None:
-        begun.append(cast("asyncio.Task[None]", asyncio.current_task()))
-        await evaluation.finish()
-
-    def work() -> None:
-        try:
-            with asyncio.Runner() as runner:
-                runner.run(finish())
-        except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
-            outcome.append(error)
-        finally:
-            ended.set()
-
-    Thread(target=work, name="ragstone", daemon=True).start()
     try:
-        _wait(ended)
+        finish_in_thread(evaluation.finish)
     except KeyboardInterrupt:
-        # a second one does not wait for what hangs; and the loop may have ended just now
-        with suppress(KeyboardInterrupt, RuntimeError):
-            for task in begun:
-                task.get_loop().call_soon_threadsafe(task.cancel)
-            _wait(ended)
         raise Interrupted(evaluation.record()) from None
-    if outcome:
-        raise outcome[0]
-
-
-def _wait(ended: Event) -> None:
-    while not ended.wait(0.2):  # in slices: a wait without end cannot be interrupted everywhere
-        pass
+    return evaluation.record()
 
 
 async def evaluate_async(data: Data, **options: Unpack[Options]) -> Run:
@@ -97,7 +62,8 @@ class Evaluation:
 
     Attributes:
         every: whether the target is asked for every row, or only where a row lacks what is wanted.
-        wanted: the Sample fields that the target is asked for, if it is; `finished`: rows so far.
+        wanted: the Sample fields that the target is asked for; empty if it is not asked.
+        finished: the rows with scores, as they come.
     """
 
     plan: Plan

@@ -10,20 +10,17 @@ from typing import Self
 
 import aiohttp
 
-from ragstone.caller import Caller, Limits, Transient
+from ragstone.caller import LATE, Caller, Limits, Transient, put_off
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.messages import hidden, public_url, quoted
 
 LONGEST_REPLY = 32 * 1024 * 1024
 """Bytes of a reply that are read at most, so that a broken server cannot fill the memory."""
-LONGEST_WAIT = 120.0
-"""Seconds that Retry-After is obeyed for at most."""
 
 _CERTIFICATE = "its TLS certificate was not accepted; a target's file may say `verify_tls: false`"
-_LATE = "no reply within {timeout:g} s; --timeout gives it more"
 
 _FOREIGN: tuple[tuple[type[Exception], Cause, bool, str], ...] = (
-    (TimeoutError, Cause.TIMEOUT, False, _LATE),
+    (TimeoutError, Cause.TIMEOUT, False, LATE),
     (aiohttp.ClientConnectorCertificateError, Cause.UNREACHABLE, False, _CERTIFICATE),
     (aiohttp.ClientSSLError, Cause.UNREACHABLE, False, "it does not speak TLS (https) there"),
     (aiohttp.ClientProxyConnectionError, Cause.UNREACHABLE, True, "the proxy is not reachable"),
@@ -175,9 +172,7 @@ class Client:
         cause = Cause.RATE_LIMITED if status == 429 else Cause.UNREACHABLE
         hopeless = any(word in said for word in self._connection.hopeless)
         if (status == 429 or status >= 500) and not hopeless:
-            if wait is not None and wait > LONGEST_WAIT:
-                raise CallError(cause, f"{message} (it asks to wait {wait:.0f} s)")
-            raise Transient(cause, message, wait=wait)
+            raise put_off(cause, message, wait)
         if status in (401, 403) and place not in self._accepted:  # else it is about one request
             raise UsageError(f"{message}\nThe key or its rights were not accepted; the run stops.")
         if 300 <= status < 400:

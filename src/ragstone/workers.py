@@ -11,12 +11,12 @@ from collections.abc import (
     Iterable,
 )
 from concurrent.futures import Future
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
-from threading import Thread
-from typing import Generic, TypeVar
+from threading import Event, Thread
+from typing import Generic, TypeVar, cast
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -140,3 +140,46 @@ async def in_thread(function: Callable[[], A]) -> A:
 
     Thread(target=work, name="ragstone call", daemon=True).start()
     return await asyncio.wrap_future(future)
+
+
+def finish_in_thread(call: Callable[[], Coroutine[object, object, None]]) -> None:
+    """Await a call in a loop of its own, in a thread of its own, and raise what it raises.
+
+    Ctrl-C cancels the call and waits for it to end; a second one does not wait for what hangs.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C.
+    """
+    begun: list[asyncio.Task[None]] = []
+    outcome: list[BaseException] = []
+    ended = Event()
+
+    async def finish() -> None:
+        begun.append(cast("asyncio.Task[None]", asyncio.current_task()))
+        await call()
+
+    def work() -> None:
+        try:
+            with asyncio.Runner() as runner:
+                runner.run(finish())
+        except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
+            outcome.append(error)
+        finally:
+            ended.set()
+
+    Thread(target=work, name="ragstone", daemon=True).start()
+    try:
+        _wait(ended)
+    except KeyboardInterrupt:
+        with suppress(KeyboardInterrupt, RuntimeError):  # the loop may have ended just now
+            for task in begun:
+                task.get_loop().call_soon_threadsafe(task.cancel)
+            _wait(ended)
+        raise
+    if outcome:
+        raise outcome[0]
+
+
+def _wait(ended: Event) -> None:
+    while not ended.wait(0.2):  # in slices: a wait without end cannot be interrupted everywhere
+        pass

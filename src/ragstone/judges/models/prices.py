@@ -127,11 +127,11 @@ def price_of(name: str, base_url: str | None = None) -> Price | None:
 
     Where a `base_url` is given, what is served there has its own price, if any is known.
     """
-    from genai_prices.types import ModelPrice, TieredPrices, TimeOfDateConstraint
-
     provider, _, model = name.partition(":")
     if provider in LOCAL:
         return Free()
+    from genai_prices.types import ModelPrice, TieredPrices, TimeOfDateConstraint
+
     listed = Listed(model, provider, base_url)
     try:
         told = listed.calculated()

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from ragstone.caller import Caller, Transient
+from ragstone.caller import LATE, Caller, Transient, put_off
 from ragstone.errors import CallError, Cause, RagstoneError, UsageError
-from ragstone.http import LONGEST_WAIT
 from ragstone.judges.models.base import Completion, Model, ModelPrompt
 from ragstone.judges.models.extras import aws_errors, connect, shown
 from ragstone.messages import public_url
@@ -105,8 +104,7 @@ class PydanticAiModel(Model):
         from pydantic_ai import exceptions as foreign
 
         if isinstance(error, foreign.ModelRequestTimeout | foreign.ModelTimeoutError):
-            late = f"no reply within {self._timeout:g} s; --timeout gives it more"
-            return Transient(Cause.TIMEOUT, f"{self.name}: {late}")
+            return Transient(Cause.TIMEOUT, f"{self.name}: {LATE.format(timeout=self._timeout)}")
         status = error.status_code if isinstance(error, foreign.ModelHTTPError) else None
         did = f"answered {status}" if status else "did not answer"
         message = f"{self.name} {did}: {shown(_said(error))}"
@@ -123,9 +121,7 @@ class PydanticAiModel(Model):
         limited = status == 429 or isinstance(error, foreign.ModelRateLimitError)
         cause = Cause.RATE_LIMITED if limited else Cause.UNREACHABLE
         wait = error.retry_after if isinstance(error, foreign.ModelAPIError) else None
-        if wait is not None and wait > LONGEST_WAIT:
-            return CallError(cause, f"{message} (it asks to wait {wait:.0f} s)", status=status)
-        return Transient(cause, message, wait=wait)
+        return put_off(cause, message, wait)
 
 
 def _place(wire: "Wire") -> str | None:

@@ -65,6 +65,7 @@ def json_values(text: str, shown: Sequence[str] = ()) -> tuple[object, ...]:
 
 def _values_within(text: str, shown: Sequence[str]) -> tuple[object, ...]:
     found: list[object] = []
+    bare = [_bare(other) for other in shown] if _START.search(text) else []
     repeated = at = 0
     while start := _START.search(text, at):
         begin = max(start.start(), start.start("flat"))
@@ -72,7 +73,7 @@ def _values_within(text: str, shown: Sequence[str]) -> tuple[object, ...]:
             value, at = _DECODER.raw_decode(text, begin)
         except RecursionError:
             raise ValueError("its lists stand too deep in one another") from None
-        if _stands_in(text[begin:at], shown):
+        if any(_bare(text[begin:at]) in other for other in bare):
             repeated += 1
         else:
             found.append(value)
@@ -81,9 +82,8 @@ def _values_within(text: str, shown: Sequence[str]) -> tuple[object, ...]:
     return tuple(found)
 
 
-def _stands_in(part: str, shown: Sequence[str]) -> bool:
-    bare = "".join(part.split())
-    return any(bare in "".join(text.split()) for text in shown)
+def _bare(text: str) -> str:
+    return "".join(text.split())
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
