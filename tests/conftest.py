@@ -1,6 +1,7 @@
 """A RAG server that fails on demand: real sockets, on a free port of loopback."""
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -44,6 +45,11 @@ class Call:
     headers: dict[str, str]
     text: str
     at: float
+
+    @property
+    def json(self) -> dict[str, object]:
+        """The body, read as JSON."""
+        return json.loads(self.text)
 
 
 @dataclass

@@ -1,13 +1,16 @@
 """A model behind a socket of loopback."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
 from ragstone.caller import Caller, Limits
+from ragstone.errors import CallError
+from ragstone.judges.models.base import ModelPrompt
 from ragstone.judges.models.openai_compatible import OpenAICompatibleModel
 from ragstone.judges.models.providers import PROVIDERS
 
+PROMPT = ModelPrompt("Be brief.", "What is it?", {"title": "Claims", "type": "object"}, 100)
 KEY = "sk-a-key-that-nobody-may-see"
 
 
@@ -42,3 +45,16 @@ async def model(
 ) -> AsyncIterator[OpenAICompatibleModel]:
     async with model_at(f"{faulty.url}/v1") as model:
         yield model
+
+
+@pytest.fixture
+def failure() -> Callable[[OpenAICompatibleModel], Awaitable[CallError]]:
+    """Ask a model that cannot answer; gives why, which is told in one line."""
+
+    async def ask(model: OpenAICompatibleModel) -> CallError:
+        with pytest.raises(CallError) as caught:
+            await model.complete(PROMPT)
+        assert "\n" not in str(caught.value)
+        return caught.value
+
+    return ask

@@ -9,7 +9,6 @@ from ragstone.budget import Budget
 from ragstone.errors import CallError, Cause
 from ragstone.judges.models.base import ModelPrompt
 from ragstone.judges.models.dialect import Dialect
-from ragstone.judges.models.openai_compatible import OpenAICompatibleModel
 from ragstone.usage import Usage
 
 CHAT = "/v1/chat/completions"
@@ -61,17 +60,6 @@ def test_what_is_tried_after_a_refusal(
     dialect: Dialect, refusal: str, simpler: Dialect | None
 ) -> None:
     assert dialect.simpler(refusal) == simpler
-
-
-def body(call) -> dict[str, object]:
-    return json.loads(call.text)
-
-
-async def failure(model: OpenAICompatibleModel) -> CallError:
-    with pytest.raises(CallError) as caught:
-        await model.complete(PROMPT)
-    assert "\n" not in str(caught.value)
-    return caught.value
 
 
 def picky(*rules: Callable[[dict], str | None]) -> Callable:
@@ -139,7 +127,7 @@ async def test_what_a_server_does_not_take_is_left_out_from_then_on(
 async def test_without_a_schema_in_the_request_it_stands_in_the_prompt(faulty, model) -> None:
     faulty.script(CHAT, picky(no_format))
     await model.complete(PROMPT)
-    told = [body(call) for call in faulty.calls]
+    told = [call.json for call in faulty.calls]
     systems = [asked["messages"][0]["content"] for asked in told]
     assert [asked.get("response_format", {}).get("type") for asked in told] == [
         "json_schema",
@@ -170,7 +158,7 @@ async def test_many_calls_at_once_all_find_the_way(
 @pytest.mark.parametrize("rules", [(hates_limits,), (newer, older), (newer, hates_limits)])
 @pytest.mark.parametrize("name", ["mock", "o3-mini"])
 async def test_a_server_that_takes_nothing_is_not_asked_for_ever(
-    model_at, faulty, rules, name: str
+    model_at, faulty, rules, name: str, failure
 ) -> None:
     faulty.script(CHAT, picky(*rules))
     async with model_at(f"{faulty.url}/v1", name=name) as model:
@@ -188,17 +176,17 @@ async def test_what_one_prompt_is_refused_for_changes_nothing_for_others(faulty,
     with pytest.raises(CallError):
         await model.complete(ModelPrompt("", "x" * 51, SCHEMA, 100))
     assert (await model.complete(PROMPT)).usage == Usage(calls=1)
-    assert "max_tokens" in body(faulty.calls[-1])
+    assert "max_tokens" in faulty.calls[-1].json
 
 
-async def test_a_400_about_something_else_is_told(faulty, behave, model) -> None:
+async def test_a_400_about_something_else_is_told(faulty, behave, model, failure) -> None:
     faulty.script(CHAT, behave.reply({"error": {"message": "too many images"}}, status=400))
     error = await failure(model)
     assert (error.cause, error.status, len(faulty.calls)) == (Cause.UNREACHABLE, 400, 1)
     assert "too many images" in str(error)
 
 
-async def test_the_steps_count_against_the_budget(model_at, faulty) -> None:
+async def test_the_steps_count_against_the_budget(model_at, faulty, failure) -> None:
     faulty.script(CHAT, picky(newer, cool, no_format))
     limits = {"budget": Budget(max_calls=3)}
     async with model_at(f"{faulty.url}/v1", limits=limits) as model:

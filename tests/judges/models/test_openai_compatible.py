@@ -1,12 +1,10 @@
 import asyncio
-import json
 
 import pytest
 from aiohttp import web
 
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.judges.models.base import ModelPrompt
-from ragstone.judges.models.openai_compatible import OpenAICompatibleModel
 from ragstone.judges.models.providers import AZURE_VERSION
 
 CHAT = "/v1/chat/completions"
@@ -17,28 +15,13 @@ PLAIN = {"choices": [{"message": {"content": "fine"}, "finish_reason": "stop"}]}
 pytestmark = pytest.mark.usefixtures("quick")
 
 
-def body(call) -> dict[str, object]:
-    return json.loads(call.text)
-
-
-async def failure(model: OpenAICompatibleModel) -> CallError:
-    with pytest.raises(CallError) as caught:
-        await model.complete(PROMPT)
-    assert "\n" not in str(caught.value)
-    return caught.value
-
-
-def completion(**message: object) -> dict[str, object]:
-    return {"choices": [{"message": message, "finish_reason": "stop"}]}
-
-
 async def test_a_request_as_the_protocol_has_it(key, faulty, behave, model) -> None:
     faulty.script(CHAT, behave.reply(PLAIN))
     assert (await model.complete(PROMPT)).text == "fine"
     (call,) = faulty.calls
     assert call.headers["authorization"] == f"Bearer {key}"
     assert call.headers["content-type"] == "application/json"
-    assert body(call) == {
+    assert call.json == {
         "model": "mock",
         "messages": [
             {"role": "system", "content": "Be brief."},
@@ -73,14 +56,14 @@ async def test_no_temperature_is_sent_where_none_is_wanted(model_at, faulty, beh
     faulty.script(CHAT, behave.reply(PLAIN))
     async with model_at(f"{faulty.url}/v1/", temperature=None) as model:
         await model.complete(PROMPT)
-    assert "temperature" not in body(faulty.calls[0])
+    assert "temperature" not in faulty.calls[0].json
 
 
 async def test_a_reasoning_model_is_asked_in_its_own_words(model_at, faulty, behave) -> None:
     faulty.script(CHAT, behave.reply(PLAIN))
     async with model_at(f"{faulty.url}/v1", name="o3-mini") as model:
         await model.complete(PROMPT)
-    asked = body(faulty.calls[0])
+    asked = faulty.calls[0].json
     assert asked["max_completion_tokens"] == 100
     assert not {"max_tokens", "temperature"} & asked.keys()
 
@@ -144,7 +127,7 @@ async def test_a_key_that_is_missing_at_ones_own_server_is_told_so(
             await model.complete(PROMPT)
 
 
-async def test_401_after_a_reply_is_about_one_call(faulty, behave, model) -> None:
+async def test_401_after_a_reply_is_about_one_call(faulty, behave, model, failure) -> None:
     faulty.script(CHAT, behave.reply(PLAIN), behave.reply(status=401))
     await model.complete(PROMPT)
     assert (await failure(model)).status == 401
@@ -157,7 +140,7 @@ async def test_an_unknown_model_stops_the_run(faulty, behave, model) -> None:
     assert "--base-url" in str(caught.value)
 
 
-async def test_404_after_a_reply_is_about_one_call(faulty, behave, model) -> None:
+async def test_404_after_a_reply_is_about_one_call(faulty, behave, model, failure) -> None:
     faulty.script(CHAT, behave.reply(PLAIN), behave.reply(status=404))
     await model.complete(PROMPT)
     assert (await failure(model)).status == 404
@@ -176,7 +159,10 @@ async def test_the_key_is_in_no_message(key, model_at, faulty, behave, status: i
 
 
 async def test_the_key_is_hidden_in_what_a_model_writes(key, faulty, behave, model) -> None:
-    faulty.script(CHAT, behave.reply(completion(content=f"key: {key}", refusal=key)))
+    faulty.script(
+        CHAT,
+        behave.reply({"choices": [{"message": {"content": f"key: {key}", "refusal": key}}]}),
+    )
     told = await model.complete(PROMPT)
     assert (told.text, told.refusal) == ("key: [hidden]", "[hidden]")
 
@@ -185,7 +171,7 @@ async def test_a_word_that_stands_in_for_a_key_changes_no_reply(
     model_at, faulty, behave, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "1")
-    faulty.script(CHAT, behave.reply(completion(content='{"claim": 1}')))
+    faulty.script(CHAT, behave.reply({"choices": [{"message": {"content": '{"claim": 1}'}}]}))
     async with model_at(f"{faulty.url}/v1") as model:
         assert (await model.complete(PROMPT)).text == '{"claim": 1}'
 
@@ -214,7 +200,9 @@ async def test_a_spent_quota_ends_the_run_at_once(faulty, behave, model) -> None
     assert len(faulty.calls) == 1
 
 
-async def test_a_quota_that_is_spent_half_way_fails_what_comes_after(faulty, behave, model) -> None:
+async def test_a_quota_that_is_spent_half_way_fails_what_comes_after(
+    faulty, behave, model, failure
+) -> None:
     said = {"error": {"message": "You exceeded your quota.", "code": "insufficient_quota"}}
     faulty.script(CHAT, behave.reply(PLAIN), behave.reply(said, status=429))
     await model.complete(PROMPT)

@@ -1,11 +1,9 @@
-import json
 import time
 
 import pytest
 
 from ragstone.errors import CallError, Cause
 from ragstone.judges.models.base import Completion, ModelPrompt
-from ragstone.judges.models.openai_compatible import OpenAICompatibleModel
 from ragstone.usage import Usage
 
 CHAT, EMBED = "/v1/chat/completions", "/v1/embeddings"
@@ -14,17 +12,6 @@ PROMPT = ModelPrompt("Be brief.", "What is it?", SCHEMA, 100)
 PLAIN = {"choices": [{"message": {"content": "fine"}, "finish_reason": "stop"}]}
 
 pytestmark = pytest.mark.usefixtures("quick")
-
-
-def body(call) -> dict[str, object]:
-    return json.loads(call.text)
-
-
-async def failure(model: OpenAICompatibleModel) -> CallError:
-    with pytest.raises(CallError) as caught:
-        await model.complete(PROMPT)
-    assert "\n" not in str(caught.value)
-    return caught.value
 
 
 def completion(**message: object) -> dict[str, object]:
@@ -127,7 +114,9 @@ async def test_a_reply_in_every_known_shape(faulty, behave, model, reply, expect
         (PLAIN | {"usage": "none"}, "usage"),
     ],
 )
-async def test_what_is_no_completion_is_malformed(faulty, behave, model, reply, seen) -> None:
+async def test_what_is_no_completion_is_malformed(
+    faulty, behave, model, reply, seen, failure
+) -> None:
     faulty.script(CHAT, behave.reply(reply))
     error = await failure(model)
     assert (error.cause, error.tries, len(faulty.calls)) == (Cause.MALFORMED, 1, 1)
@@ -143,7 +132,9 @@ async def test_a_reply_of_ten_megabytes_is_read(faulty, behave, model) -> None:
     assert time.perf_counter() - start < 2
 
 
-async def test_ten_megabytes_of_something_else_are_not_quoted(faulty, behave, model) -> None:
+async def test_ten_megabytes_of_something_else_are_not_quoted(
+    faulty, behave, model, failure
+) -> None:
     faulty.script(CHAT, behave.reply(b"x" * 10 * 1024**2))
     assert len(str(await failure(model))) < 500
 
@@ -176,7 +167,7 @@ async def test_embeddings_come_in_the_order_of_the_texts(faulty, behave, model) 
     told, usage = await model.embed(["a", "b", "c"])
     assert told == ((0.0, 0.5), (1.0, 0.5), (2.0, 0.5))
     assert usage == Usage(calls=1, prompt_tokens=9)
-    asked = body(faulty.calls[0])
+    asked = faulty.calls[0].json
     assert asked == {"model": "mock", "input": ["a", "b", "c"], "encoding_format": "float"}
 
 
