@@ -264,3 +264,20 @@ def test_any_text_goes_in_as_text(hostile_run: Callable[[str], Run], text: str) 
             sheet = book.worksheets[1]
             if not re.search("_x[0-9a-fA-F]{4}_", text):  # openpyxl reads the escape as it stands
                 assert sheet["C2"].value == cell(run.rows[0].sample.query)
+
+
+@pytest.mark.parametrize(
+    ("names", "times"),
+    [
+        (("faithfulness",), 1),  # among the facts
+        (("faithfulness", "faithfulness:ragas"), 3),  # there, and of each metric its own
+    ],
+)
+def test_a_policy_is_told_once_and_of_each_metric_where_they_differ(
+    make_run: MakeRun, tmp_path: Path, names: tuple[str, ...], times: int
+) -> None:
+    score = Score.scored(1.0)
+    rows = [replace(row, scores=dict.fromkeys(names, score)) for row in make_run().rows]
+    combined = len(names) > 1
+    book = written(make_run(rows, names=names), names, tmp_path, combined=combined)
+    assert [head.value for head in book["Summary"]["A"]].count("Policy") == times

@@ -101,7 +101,7 @@ def _figures(run: Run, name: str, summary: Summary) -> list[Line]:
         Line("Evaluation Date", f"{started:%Y-%m-%d %H:%M:%S %Z}"),
         Line("Metric Name", info.label),
         *([] if retrieval else [Line("Model", run.manifest.judge or "none was asked")]),
-        *([Line("Policy", info.policy)] if info.policy else []),
+        *([Line("Policy", info.policy)] if info.policy and len(run.policies) > 1 else []),
         Line("K Value" if retrieval else "Top K", cutoff(run, name), "count"),
         Line("Score Threshold", plan.threshold, "number"),
         Line("Total Queries", summary.n, "count"),
