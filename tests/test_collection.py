@@ -5,8 +5,8 @@ import pytest
 from ragstone.collection import DROPPED, collected, collecting
 from ragstone.errors import Cause, UsageError
 from ragstone.evaluation import evaluate_async
+from ragstone.exchanges import Failure
 from ragstone.plan import Plan
-from ragstone.questions import Failure
 from ragstone.run import Row, Run
 from ragstone.samples import Context, Sample
 from ragstone.targets import get_target

@@ -94,6 +94,17 @@ def test_what_is_said_goes_before_the_file_and_the_file_before_its_preset(write:
         config.plan(preset_said="ragaz")
 
 
+@pytest.mark.parametrize(
+    ("said", "k"),
+    [("5", 5), ("[5]", 5), ("1,3, 5", (1, 3, 5)), ("[1, 3, 5]", (1, 3, 5)), ("${KS}", (10, 2))],
+)
+def test_several_cut_offs_are_a_list_or_stand_with_commas(
+    write: Write, monkeypatch: pytest.MonkeyPatch, said: str, k: object
+) -> None:
+    monkeypatch.setenv("KS", "10,2")
+    assert read_config(write(f"k: {said}\n")).plan().k == k
+
+
 def test_names_and_gates_are_joined(write: Write) -> None:
     config = read_config(
         write("map: {query: Frage, id: Nr}\nfail_under: {hit: 0.8, mrr: 0.5}\nfail_over: {hit: 1}")
@@ -119,7 +130,7 @@ def test_all_problems_are_told_at_once_with_their_rows(write: Write) -> None:
     told = [str(problem) for problem in raised.value.problems]
     assert told == [
         "row 1: there is no setting 'thresold'; did you mean 'threshold'?",
-        "row 2: k 'five': Input should be a valid integer, unable to parse string as an integer",
+        "row 2: k 'five': write a whole number from 1, or several with commas, such as 1,3,5,10",
         "row 3: k stands in row 2 already; leave one out",
         "row 5: judge is said by model in row 4 already; leave one out",
         "row 6: verify 'eech': Input should be 'batch', 'each' or 'truths'",

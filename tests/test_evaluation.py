@@ -12,10 +12,10 @@ import pytest
 
 from ragstone.errors import Cause, UnknownName, UsageError
 from ragstone.evaluation import evaluate, evaluate_async
+from ragstone.exchanges import Failure
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import Faithfulness, Hit, Precision, get
 from ragstone.plan import Plan
-from ragstone.questions import Failure
 from ragstone.run import Interrupted, Row
 from ragstone.samples import Sample
 
@@ -108,7 +108,7 @@ def test_what_a_group_cannot_run_is_told() -> None:
     run = evaluate([{"query": "q", "ranking": ["a"], "relevance": ["a"]}], metrics="all")
     assert "faithfulness" in run.manifest.not_run
     assert "no row has response" in run.manifest.not_run["faithfulness"]
-    assert "not in this version" in run.manifest.not_run["context_precision"]
+    assert "guess_queries; an LLM does" in run.manifest.not_run["response_relevancy"]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_what_a_group_cannot_run_is_told() -> None:
         ({"metrics": "hit"}, "no row has ranking or relevance"),
         ({"metrics": []}, "no metric was named"),
         ({"metrics": "all"}, "cannot run"),
-        ({"metrics": "context_precision"}, "not in this version"),
+        ({"metrics": "response_relevancy"}, "does not answer guess_queries"),
         ({"metrics": "hit", "k": 0}, "k: "),
     ],
 )

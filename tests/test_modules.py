@@ -1,11 +1,12 @@
 import sys
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
 from ragstone.errors import UsageError
-from ragstone.modules import user_module
+from ragstone.modules import loaded, package_of, user_module
 
 
 @pytest.fixture(autouse=True)
@@ -108,3 +109,28 @@ def test_a_usage_error_of_the_module_comes_through_as_it_is(plugin: Path) -> Non
     plugin.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=r"^'Not A Name' is no metric name"):
         user_module(str(plugin))
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("my_plugin_here:ANSWER", None),
+        ("my_plugin_here:WRONG", "AttributeError: "),
+        ("nowhere_at_all", "ModuleNotFoundError: "),
+    ],
+)
+def test_what_a_package_names_is_loaded_or_told(
+    plugin: Path, monkeypatch: pytest.MonkeyPatch, value: str, said: str | None
+) -> None:
+    monkeypatch.syspath_prepend(plugin.parent)
+    info = plugin.parent / "my_package_here-0.3.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: my-package-here\nVersion: 0.3\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text(f"[my.group]\nit = {value}\n", encoding="utf-8")
+    [point] = entry_points(group="my.group")
+    assert package_of(point) == "my-package-here 0.3"
+    if said is None:
+        assert loaded(point) == 42
+    else:
+        with pytest.raises(UsageError, match=f"my-package-here 0.3 names {value} as .*{said}"):
+            loaded(point)

@@ -31,7 +31,7 @@ def test_all_of_a_plan_has_a_default() -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("k", 0),
+        *(("k", value) for value in (0, (), (1, 0), (3, 3), "1,,3", "1,x", 2.5, None, {5: 1})),
         ("limit", 0),
         ("concurrency", 0),
         ("concurrency", 1001),
@@ -73,6 +73,27 @@ def test_options_are_the_settings_in_force() -> None:
     assert (options["k"], options["columns"]) == (3, {"query": "Frage"})
     assert (options["timeout"], options["threshold"]) == (60.0, 0.0)
     assert "target" not in options
+
+
+@pytest.mark.parametrize(
+    ("said", "k", "cutoffs"),
+    [
+        (7, 7, (7,)),
+        ("7", 7, (7,)),
+        ([7], 7, (7,)),
+        ("10, 3,1", (10, 3, 1), (10, 3, 1)),
+        (["1", 3], (1, 3), (1, 3)),
+        (range(1, 4), (1, 2, 3), (1, 2, 3)),
+    ],
+)
+def test_a_cut_off_is_a_number_and_several_are_in_the_order_said(
+    said: object, k: object, cutoffs: tuple[int, ...]
+) -> None:
+    plan = Plan.of({"k": said})
+    assert (plan.k, plan.cutoffs) == (k, cutoffs)
+    text = json.dumps(plan.model_dump(mode="json"), allow_nan=False)
+    assert json.loads(text)["k"] == (list(cutoffs) if len(cutoffs) > 1 else k)
+    assert Plan.model_validate_json(text) == plan
 
 
 def test_numbers_that_may_be_left_out_are_known() -> None:

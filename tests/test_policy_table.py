@@ -4,10 +4,10 @@ import pytest
 
 from ragstone.claims import Claim, Label, Verdict
 from ragstone.errors import Cause
+from ragstone.exchanges import Failure, Returned
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.policies import POLICIES
-from ragstone.questions import Failure, Returned
 from ragstone.run import Row
 from ragstone.samples import Context, Sample
 from ragstone.scores import Score, State

@@ -6,18 +6,8 @@ import pytest
 
 from ragstone.claims import Claim, Label, Verdict
 from ragstone.errors import CallError, Cause, JudgeError
-from ragstone.questions import (
-    Exchange,
-    Explain,
-    ExtractClaims,
-    ExtractTruths,
-    Failure,
-    Question,
-    Reply,
-    Returned,
-    Unanswered,
-    VerifyClaims,
-)
+from ragstone.exchanges import Exchange, Failure, Reply, Returned, Unanswered
+from ragstone.questions import Explain, ExtractClaims, ExtractTruths, Question, VerifyClaims
 from ragstone.usage import Usage
 
 EXTRACT = ExtractClaims(query="How long does it last?", response="It lasts 20 hours.")

@@ -5,13 +5,14 @@ import pytest
 
 from ragstone.claims import Claim, JudgedClaim, Label, Verdict
 from ragstone.errors import Cause
+from ragstone.exchanges import Exchange, Failure, Reply
 from ragstone.gates import Gate
 from ragstone.metrics import get
 from ragstone.plan import Manifest, Plan, Source
-from ragstone.questions import Exchange, Failure, Reply, Usage
 from ragstone.run import Interrupted, Row, Run, TargetCall, TargetHealth
 from ragstone.samples import Context, Sample
 from ragstone.scores import Score
+from ragstone.usage import Usage
 
 LATE = Failure(Cause.TIMEOUT, "chat: no reply within 30 s")
 JUDGED = JudgedClaim.of(Claim(text="20 hours", span=(0, 8)), Verdict(label=Label.SUPPORTED))
@@ -36,7 +37,7 @@ def run_of(*rows: Row, gates: tuple[Gate, ...] = ()) -> Run:
         judge="offline",
         judge_note="words",
         target=None,
-        not_run={"context_precision": "not in this version"},
+        not_run={"context_precision": "needs a model"},
     )
     metrics = {name: get(name).info() for name in ("hit@5", "faithfulness")}
     return Run(manifest, metrics, rows, extras={"hit@5": {"Hits": 1}})
@@ -113,6 +114,7 @@ def test_the_summary_for_machines_has_the_stable_shape() -> None:
     assert said["usage"] == {
         "calls": 4, "cached": 0, "retries": 0, "prompt_tokens": 20, "completion_tokens": 0,
         "cached_tokens": 0, "reasoning_tokens": 0, "cost_usd": 0.0, "p50_ms": 40.0, "p95_ms": 40.0,
+        "calls_saved": 0,
     }  # fmt: skip
     assert said["target_health"] == {
         "asked": {"search": 2, "chat": 2}, "failed": {"chat": 1}, "error_rate": 0.25,

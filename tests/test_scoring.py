@@ -9,17 +9,20 @@ from numpy.typing import NDArray
 
 from ragstone.claims import Claim
 from ragstone.errors import Cause, QuestionNotSupported
+from ragstone.exchanges import Failure, Reply
 from ragstone.judges.base import Judge
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
-from ragstone.metrics.base import Ask, Metric
-from ragstone.metrics.ranking_metric import RankingMetric
-from ragstone.questions import ExtractClaims, Failure, Question, Reply, T, Usage
+from ragstone.metrics.families.base import Ask, Metric
+from ragstone.metrics.families.ranking_metric import RankingMetric
+from ragstone.questions import ExtractClaims, Question
+from ragstone.questions.base import T
 from ragstone.rankings import Rankings
 from ragstone.run import Row
 from ragstone.samples import Context, Sample
 from ragstone.scores import Score
 from ragstone.scoring import rank, rescored, scoring
+from ragstone.usage import Usage
 
 HIT, RECALL, FAITHFULNESS = get("hit@2"), get("recall@2"), get("faithfulness")
 RANKING = [metric for metric in (HIT, RECALL) if isinstance(metric, RankingMetric)]

@@ -5,19 +5,13 @@ import pytest
 
 from ragstone.claims import Claim
 from ragstone.errors import Cause, JudgeError, QuestionNotSupported
+from ragstone.exchanges import Failure, Reply, Unanswered
 from ragstone.judges.base import Judge
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.questions import (
-    ExtractClaims,
-    Failure,
-    Question,
-    Reply,
-    T,
-    Unanswered,
-    Usage,
-    VerifyClaims,
-)
+from ragstone.questions import ExtractClaims, Question, VerifyClaims
+from ragstone.questions.base import T
 from ragstone.transcript import Asking, Transcript
+from ragstone.usage import Usage
 
 ONE = ExtractClaims(query="q", response="It lasts 20 hours.")
 SAME = ExtractClaims(query="q", response="It lasts 20 hours.")

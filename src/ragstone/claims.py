@@ -1,6 +1,7 @@
 """Claim, and the Verdict a judge gives on it: label, reason, evidence, confidence."""
 
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -71,3 +72,22 @@ class JudgedClaim(BaseModel):
             confidence=verdict.confidence,
             evidence=verdict.evidence,
         )
+
+
+class Blame(StrEnum):
+    """What went wrong with a claim that is not backed, or that is missing from the response."""
+
+    NOT_RETRIEVED = "not retrieved"
+    IGNORED = "retrieved and ignored"
+    CONTRADICTED = "contradicted"
+    MEMORY = "from the model's memory"
+
+
+class Blamed(BaseModel):
+    """A claim of the response or the reference, and what went wrong with it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    claim: str
+    of: Literal["response", "reference"]
+    blame: Blame

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
 from ragstone.errors import CallError, Cause
-from ragstone.questions import Failure
+from ragstone.exchanges import Failure
 from ragstone.run import Row
 from ragstone.targets.base import FIELDS, Answer, Target
 from ragstone.targets.replies import shaped

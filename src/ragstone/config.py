@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from ragstone.entries import Entry, Said, entries_in
 from ragstone.errors import InputError, Problem, UsageError, nearest
 from ragstone.gates import Gate, Op, share
+from ragstone.modules import FILES
 from ragstone.plan import NUMBERS_OR_NONE, Plan
 from ragstone.policies import POLICIES, PRESETS, preset
 
@@ -227,6 +228,7 @@ def _known(names: Mapping[str, object]) -> Callable[[Said, Path], object]:
 _READ: Mapping[str, Callable[[Said, Path], object]] = MappingProxyType(
     {
         "metrics": lambda said, _: metric_names(_several(said)),
+        "k": lambda said, _: ",".join(_several(said)),
         "model": lambda said, _: model_names(_one(said)),
         "embedding_model": lambda said, _: model_names(_one(said)),
         "target": _target,
@@ -240,7 +242,7 @@ _READ: Mapping[str, Callable[[Said, Path], object]] = MappingProxyType(
         "preset": _known(PRESETS),
         "data": lambda said, folder: str(folder / _one(said)),
         "plugin": lambda said, folder: tuple(
-            str(folder / name) if name.endswith(".py") else name for name in _several(said)
+            str(folder / name) if name.lower().endswith(FILES) else name for name in _several(said)
         ),
     }
 )

@@ -9,7 +9,7 @@
     └── CallError                 one call was not answered: becomes a failed score, never a number
         └── JudgeError            by the judge
 
-Two more stand beside the nouns they carry: `questions.Unanswered`, a JudgeError with all that came
+Two more stand beside the nouns they carry: `exchanges.Unanswered`, a JudgeError with all that came
 back, and `run.Interrupted`, a KeyboardInterrupt.
 """
 

@@ -53,7 +53,7 @@ def estimate(data: Data, **options: Unpack[Options]) -> Estimate:
         objects["target"] = options["target"]
     evaluation = Evaluation.of(data, **objects)
     rows = [Row(n, sample) for n, sample in enumerate(evaluation.dataset.samples)]
-    assumed = [_assumed(row, plan.k) for row in rows] if evaluation.wanted else rows
+    assumed = [_assumed(row, max(plan.cutoffs)) for row in rows] if evaluation.wanted else rows
 
     def counted(guess: Guess) -> Usage:
         return asyncio.run(_counted(evaluation, assumed, make_judge(plan, guess=guess)))

@@ -12,13 +12,13 @@ from ragstone.budget import Budget
 from ragstone.collection import collecting
 from ragstone.datasets import Dataset
 from ragstone.errors import Cause, TargetError
+from ragstone.exchanges import Failure
 from ragstone.gates import Gate
 from ragstone.judges.base import Judge
 from ragstone.messages import public_url
 from ragstone.metrics import Metric, RankingMetric, select
 from ragstone.options import Data, Options, dataset_of, judge_of, plan_of, target_of
 from ragstone.plan import Manifest, Plan
-from ragstone.questions import Failure
 from ragstone.readiness import Readiness, check_asked, gates_of
 from ragstone.run import Interrupted, Row, Run
 from ragstone.scoring import rank, scoring
@@ -88,27 +88,24 @@ class Evaluation:
         """
         plan = plan_of(options)
         dataset = dataset_of(data, plan)
-        selection = select(plan.metrics, **plan.parameters)
+        metrics = select(plan.metrics, **plan.parameters)
         budget = Budget(plan.max_calls, plan.max_cost)
-        judge = judge_of(options.get("judge", plan.judge), plan, budget)
+        judge = judge_of(options.get("judge", plan.judge), plan, budget, metrics=metrics)
         named = options.get("target", plan.target)
-        target = target_of(
-            plan.fallback_target if named is None else named, plan, metrics=selection.metrics
-        )
+        target = target_of(plan.fallback_target if named is None else named, plan, metrics=metrics)
         ready = Readiness.of(
-            selection.metrics,
+            metrics,
             dataset.samples,
             judge=judge,
             target=target,
             every=named is not None,
         )
-        not_run = {**ready.refused, **selection.not_run}
-        check_asked(plan, ready.metrics, not_run)
+        check_asked(plan, ready.metrics, ready.refused)
         return cls(
             plan=_recorded(plan, gates=gates_of(plan, ready.metrics), judge=judge),
             dataset=dataset,
             metrics=ready.metrics,
-            not_run=not_run,
+            not_run=ready.refused,
             judge=judge,
             budget=budget,
             target=target if ready.wanted else None,
@@ -196,8 +193,8 @@ class Evaluation:
             metrics={str(metric): metric.described for metric in self.metrics},
             rows=rows,
             extras={
-                str(metric): metric.summarise([row.scores[str(metric)] for row in rows])
-                for metric in self.metrics
+                name: metric.summarise([row.scores[name] for row in rows])
+                for name, metric in ((str(metric), metric) for metric in self.metrics)
             },
             partial=unfinished,
             stopped=self.budget.spent if any(map(_over_budget, rows)) or unfinished else None,

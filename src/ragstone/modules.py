@@ -1,14 +1,18 @@
-"""A user's Python module, by name or by file: where plugins and target functions come from."""
+"""A user's Python: a module by name or by file, or what an installed package names."""
 
 import os
 import sys
 from importlib import import_module
+from importlib.metadata import EntryPoint
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from zlib import crc32
 
 from ragstone.errors import UsageError
+
+FILES = (".py", ".yaml", ".yml")
+"""How the name of a plugin ends that is a file; any other is a module."""
 
 
 def user_module(name: str) -> ModuleType:
@@ -27,6 +31,34 @@ def user_module(name: str) -> ModuleType:
     except (Exception, SystemExit) as error:
         said = f"{type(error).__name__}: {error}"
         raise UsageError(f"{name} cannot be imported: {said}") from error
+
+
+def loaded(point: EntryPoint) -> object:
+    """Load what an installed package names under an entry point.
+
+    Raises:
+        UsageError: there is no such thing, or it raises while it is imported.
+    """
+    try:
+        found: object = point.load()
+    except (Exception, SystemExit) as error:
+        raise broken(point, f"{type(error).__name__}: {error}") from error
+    return found
+
+
+def broken(point: EntryPoint, said: str) -> UsageError:
+    """Return the error of an entry point that cannot be used, with what to do about it."""
+    package = package_of(point)
+    name = package.partition(" ")[0]
+    return UsageError(
+        f"the installed package {package} names {point.value} as {point.group} {point.name!r}, "
+        f"which cannot be used: {said}; mend it, or leave it out: pip uninstall {name}"
+    )
+
+
+def package_of(point: EntryPoint) -> str:
+    """Return the package that has an entry point, with its version."""
+    return f"{point.dist.name} {point.dist.version}" if point.dist else "?"
 
 
 def _find_in(folder: Path) -> None:

@@ -12,8 +12,7 @@ from ragstone.errors import UnknownName, UsageError
 from ragstone.gates import Gate, Op, gate
 from ragstone.judges.base import Judge
 from ragstone.judges.making import make_judge
-from ragstone.metrics import Metric
-from ragstone.modules import user_module
+from ragstone.metrics import Metric, load_plugin
 from ragstone.plan import Plan
 from ragstone.run import Row
 from ragstone.samples import Sample
@@ -27,14 +26,15 @@ Data = str | Path | Iterable[Sample | Mapping[str, object]]
 class Options(TypedDict, total=False):
     """What `evaluate` can be told: most fields of `Plan` by their names, and what has no name.
 
-    `metrics` may be one name, several, or Metric objects; `target` and `judge` names or objects
-    (a target may be a Python function); `fail_under` and `fail_over` are metric -> mark;
-    all other settings come from `preset` and the file `config`, or from `plan`; `on_row` is called
-    with each finished row and the number of rows there will be.
+    `metrics` may be one name, several, or Metric objects; `k` one cut-off, or several; `target`
+    and `judge` names or objects (a target may be a Python function); `fail_under` and
+    `fail_over` are metric -> mark; all other settings come from `preset` and the file `config`,
+    or from `plan`; `on_row` is called with each finished row and the number of rows there will
+    be.
     """
 
     metrics: str | Metric | Sequence[str | Metric]
-    k: int
+    k: int | Sequence[int]
     threshold: float
     config: str | Path
     preset: str
@@ -86,7 +86,7 @@ def plan_of(options: Options) -> Plan:
         raise UsageError(f"plan= holds all settings; leave {' and '.join(both)} out")
     config = read_config(options["config"]) if "config" in options else Config()
     for module in config.plugins:
-        user_module(module)
+        load_plugin(module)
     said = _said(options)
     if "plan" not in options:
         return config.plan(said, preset_said=options.get("preset"))
@@ -129,18 +129,19 @@ def target_of(
     """Return the target that is named, asked for as many documents as the deepest metric reads."""
     if named is None or isinstance(named, Target):
         return named
-    depth = max([plan.k, *(getattr(metric, "k", 0) for metric in metrics)])
+    depth = max([*plan.cutoffs, *(getattr(metric, "k", 0) for metric in metrics)])
     return get_target(named, plan, k=depth)
 
 
-def judge_of(named: str | Judge, plan: Plan, budget: Budget) -> Judge:
-    """Return the judge that the plan names, or one that is given as an object.
+def judge_of(named: str | Judge, plan: Plan, budget: Budget, *, metrics: Sequence[Metric]) -> Judge:
+    """Return the judge that the plan names, fit for the metrics, or one given as an object.
 
     Raises:
         UsageError: it is neither, or a judge of one's own is to keep a budget that it cannot know.
     """
     if isinstance(named, str):
-        return make_judge(plan, budget=budget)
+        asked = [metric.question_kinds for metric in metrics]
+        return make_judge(plan, asked=asked, budget=budget)
     if not isinstance(cast("object", named), Judge):
         said = f"judge={named!r:.80} is neither a name nor a Judge"
         raise UsageError(f"{said}; several names stand in one text, with commas")

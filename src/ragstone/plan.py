@@ -1,10 +1,12 @@
 """Plan: everything a run was asked to do. Manifest: the plan, what it was done with, and when."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Literal, get_args
+from operator import index
+from typing import Annotated, Literal, SupportsIndex, cast, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from ragstone.errors import UsageError
 from ragstone.gates import Gate
@@ -15,6 +17,26 @@ from ragstone.values import FrozenMap
 
 DEFAULT_API = "http://localhost:8000"
 DEFAULT_JUDGE = "offline"
+
+
+def _cutoffs(given: object) -> int | tuple[int, ...]:
+    """Read a cut-off or several: `5`, `"1,3,5"`, `[1, 3, 5]`; a list of one is that one."""
+    several = cast("Sequence[object]", given) if isinstance(given, Sequence) else [given]
+    parts = given.split(",") if isinstance(given, str) else several
+    try:
+        ks = tuple(int(k) if isinstance(k, str) else index(cast("SupportsIndex", k)) for k in parts)
+    except (TypeError, ValueError):
+        ks = ()
+    if not ks or min(ks) < 1:
+        wanted = "write a whole number from 1, or several with commas, such as 1,3,5,10"
+        raise PydanticCustomError("cutoffs", wanted)
+    if len(set(ks)) < len(ks):
+        raise PydanticCustomError("cutoffs", "a cut-off stands twice; write each once")
+    return ks[0] if len(ks) == 1 else ks
+
+
+Cutoffs = Annotated[int | tuple[int, ...], BeforeValidator(_cutoffs)]
+"""A rank to cut at, or several: never a tuple of one, so that each plan has one spelling."""
 
 
 class JudgePlan(BaseModel):
@@ -84,7 +106,8 @@ class Plan(JudgePlan, ClaimPlan):
 
     Attributes:
         metrics: metric and group names, as `metrics.select` reads them.
-        k: what fills a metric's `@k` that is not said; also the least a target is asked for.
+        k: what fills a metric's `@k` that is not said; with several, the metric is there at each.
+            The largest is also the least that a target is asked for.
         threshold: minimum retrieval similarity, sent to the target; not a pass mark.
         target: URL, YAML file or `module:function`; asked for every row.
         fallback_target: asked only where no row holds what a metric needs.
@@ -102,7 +125,7 @@ class Plan(JudgePlan, ClaimPlan):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     metrics: tuple[str, ...] = ("all",)
-    k: Annotated[int, Field(ge=1)] = 5
+    k: Cutoffs = 5
     threshold: Annotated[float, Field(allow_inf_nan=False)] = 0.0
     target: str | None = None
     fallback_target: str | None = None
@@ -117,7 +140,12 @@ class Plan(JudgePlan, ClaimPlan):
     max_failed: Annotated[float, Field(ge=0, le=1)] = 0.1
 
     @property
-    def parameters(self) -> Mapping[str, str | int | float | None]:
+    def cutoffs(self) -> tuple[int, ...]:
+        """`k` as several, in the order in which they were said."""
+        return self.k if isinstance(self.k, tuple) else (self.k,)
+
+    @property
+    def parameters(self) -> Mapping[str, str | int | float | tuple[int, ...] | None]:
         """What fills those parameters of a metric that its name does not say."""
         return {"k": self.k} | {name: getattr(self, name) for name in ClaimPlan.model_fields}
 

@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from ragstone.errors import UsageError
 from ragstone.gates import Gate
 from ragstone.judges.base import Judge
-from ragstone.metrics import GROUPS, get
-from ragstone.metrics.base import Metric
+from ragstone.metrics import GROUPS, select
+from ragstone.metrics.families.base import Metric
 from ragstone.plan import DEFAULT_JUDGE, Plan
-from ragstone.samples import Sample
+from ragstone.samples import STAND_INS, Sample
 from ragstone.targets.base import FIELDS, Target
 
 
@@ -64,15 +65,17 @@ def _held(samples: Sequence[Sample]) -> frozenset[str]:
 
 
 def _met(fields: frozenset[str]) -> frozenset[str]:
-    """Return the needs that these fields meet: contexts stand in for a ranking."""
-    return fields | {"ranking"} if "contexts" in fields else fields
+    """Return the needs that these fields meet, also as stand-ins."""
+    return fields | {need for need, other in STAND_INS.items() if other in fields}
 
 
 def _source(need: str, gives: frozenset[str]) -> str:
-    return "contexts" if need == "ranking" and need not in gives else need
+    return need if need in gives else STAND_INS.get(need, need)
 
 
 def _obstacle(metric: Metric, judge: Judge, met: frozenset[str]) -> str | None:
+    if extras := [extra for name, extra in metric.packages.items() if find_spec(name) is None]:
+        return f"needs an extra: pip install '{extras[0]}'"
     if strange := [kind for kind in metric.question_kinds if not judge.takes(kind)]:
         hint = "; an LLM does (--model or --judge)" if judge.name == DEFAULT_JUDGE else ""
         return f"the judge {judge.name} does not answer {', '.join(strange)}{hint}"
@@ -88,7 +91,8 @@ def check_asked(plan: Plan, metrics: Sequence[Metric], not_run: Mapping[str, str
     Raises:
         UsageError: it is one.
     """
-    by_name = {str(get(name, **plan.parameters)) for name in plan.metrics if name not in GROUPS}
+    named = [name for name in plan.metrics if name not in GROUPS]
+    by_name = set(map(str, select(named, **plan.parameters)))
     refused = {name: why for name, why in not_run.items() if name in by_name or not metrics}
     if refused or not metrics:
         reasons = "; ".join(f"{name}: {why}" for name, why in refused.items())
@@ -97,9 +101,13 @@ def check_asked(plan: Plan, metrics: Sequence[Metric], not_run: Mapping[str, str
 
 def _named(asked: str, known: Mapping[str, Metric], plan: Plan) -> str:
     """Return the full name of the metric that a gate means: the only one of a bare name, too."""
-    name = str(get(asked, **plan.parameters))
+    names = [] if asked in GROUPS else list(map(str, select([asked], **plan.parameters)))
     alike = [full for full, metric in known.items() if metric.name == asked]
-    return alike[0] if name not in known and len(alike) == 1 else name
+    meant = [name for name in names if name in known] or alike
+    if len(meant) > 1:
+        said = f"the gate {asked} is on one of several metrics: {', '.join(meant)}"
+        raise UsageError(f"{said}; name it, such as {meant[0]}")
+    return (meant or names or [asked])[0]
 
 
 def gates_of(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:

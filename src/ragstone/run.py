@@ -7,9 +7,10 @@ from functools import cached_property, reduce
 from operator import add
 from types import MappingProxyType
 
+from ragstone.claims import Blame, Blamed
+from ragstone.exchanges import Exchange, Failure
 from ragstone.gates import GateResult
 from ragstone.plan import Manifest
-from ragstone.questions import Exchange, Failure
 from ragstone.samples import Sample
 from ragstone.scores import NOTHING, Detail, MetricInfo, Score, Summary
 from ragstone.stats import quantile
@@ -34,6 +35,7 @@ class Row:
         lacking: Sample field -> why the target did not give it; metrics that need it fail.
         calls: what the target was asked for this row.
         exchanges: what the judge was asked about it, and what came back: the ledger.
+        blamed: what went wrong with each claim that is not backed, or missing.
         notes: what a reader of the numbers should know, such as duplicates in the ranking.
     """
 
@@ -43,6 +45,7 @@ class Row:
     calls: tuple[TargetCall, ...] = ()
     scores: Mapping[str, Score] = field(default_factory=dict[str, Score])
     exchanges: tuple[Exchange, ...] = ()
+    blamed: tuple[Blamed, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -66,6 +69,7 @@ class Row:
             "usage": vars(self.usage),
             "latency_ms": self.latency_ms,
             "notes": list(self.notes),
+            "blame": [each.model_dump(mode="json") for each in self.blamed],
             "scores": {name: score.model_dump(mode="json") for name, score in self.scores.items()},
         }
 
@@ -149,6 +153,16 @@ class Run:
         return reduce(add, (row.usage for row in self.rows), Usage())
 
     @property
+    def calls_saved(self) -> int:
+        """The calls that were not made as several metrics asked the same question."""
+        asked = (exchange for row in self.rows for exchange in row.exchanges)
+        return sum((each.askers - 1) * each.outcome.usage.calls for each in asked)
+
+    def blame(self) -> Mapping[Blame, int]:
+        """Return how many claims went wrong in each way, over all rows."""
+        return Counter(each.blame for row in self.rows for each in row.blamed)
+
+    @property
     def policies(self) -> tuple[str, ...]:
         """The policies that made the numbers, each once; none where no verdict was weighed."""
         found = (info.policy for info in self.metrics.values())
@@ -182,7 +196,8 @@ class Run:
             "gates": [gate.model_dump(mode="json") for gate in self.gates()],
             "target_health": health
             and vars(health) | {"asked": dict(health.asked), "failed": dict(health.failed)},
-            "usage": vars(self.usage()) | self.judge_latency(),
+            "usage": vars(self.usage()) | self.judge_latency() | {"calls_saved": self.calls_saved},
+            "blame": {blame.value: number for blame, number in self.blame().items()},
         }
 
 

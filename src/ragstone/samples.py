@@ -15,6 +15,10 @@ from pydantic import (
 
 from ragstone.values import DocumentId, Figure, FrozenMap, NotBlank, document_id, known
 
+STAND_INS: Mapping[str, str] = MappingProxyType(
+    {"ranking": "contexts", "reference_claims": "reference"}
+)
+"""Field -> the one that takes its place where it is missing."""
 Tags = FrozenMap[str, Figure]
 NO_TAGS: Tags = MappingProxyType({})
 
@@ -60,6 +64,11 @@ class Sample(BaseModel):
     reference_claims: tuple[str, ...] | None = None
     relevance: FrozenMap[DocumentId, FiniteFloat] | None = None
     tags: Tags = Field(default_factory=lambda: NO_TAGS)
+
+    def held(self, field: str) -> object:
+        """Return what the sample holds of a field, or of the one that stands in for it."""
+        own = getattr(self, field)
+        return getattr(self, STAND_INS[field]) if own is None and field in STAND_INS else own
 
     @property
     def ranked(self) -> tuple[Context, ...] | None:

@@ -82,7 +82,8 @@ def mean_detail(scores: Sequence[Score], name: str) -> float | None:
 class MetricInfo(BaseModel):
     """What a metric is, for people: its names, family, definition, range and needs.
 
-    `policy` is the rule that makes its number, where there are several.
+    `calls` are the judge's, a sample, at its parameters' defaults; `policy` is the rule that
+    makes its number, where there are several.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -95,6 +96,7 @@ class MetricInfo(BaseModel):
     high: float = 1.0
     higher_is_better: bool = True
     needs: tuple[str, ...] = ()
+    calls: int = 0
     policy: str | None = None
 
 

@@ -4,14 +4,17 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
+from ragstone.blame import blamed
 from ragstone.errors import CallError
+from ragstone.exchanges import Failure
 from ragstone.judges.base import Judge
 from ragstone.judges.replay import ReplayJudge
-from ragstone.metrics.base import Metric
-from ragstone.metrics.ranking_metric import RankingMetric
-from ragstone.questions import Failure
+from ragstone.metrics.families.base import Metric
+from ragstone.metrics.families.claim_asker import ClaimAsker
+from ragstone.metrics.families.ranking_metric import RankingMetric
 from ragstone.rankings import Rankings
 from ragstone.run import Row
+from ragstone.samples import STAND_INS
 from ragstone.scores import Score
 from ragstone.transcript import Asking, Transcript
 from ragstone.workers import together, working
@@ -31,6 +34,7 @@ def scoring(
 
     async def score(row: Row) -> Row:
         scored = await _judged(rank([row], ranking)[0], asking, judge)
+        scored = await _blamed(scored, asking)
         return replace(scored, scores={name: scored.scores[name] for name in order})
 
     return working(rows, score, concurrency=concurrency)
@@ -84,7 +88,7 @@ async def rescored(row: Row, metrics: Sequence[Metric]) -> Row:
         QuestionNotSupported: a metric asks what was not asked then.
     """
     again = await _judged(row, metrics, ReplayJudge(row.exchanges))
-    return replace(again, exchanges=row.exchanges)
+    return await _blamed(replace(again, exchanges=row.exchanges), metrics)
 
 
 async def _judged(row: Row, metrics: Sequence[Metric], judge: Judge) -> Row:
@@ -96,6 +100,14 @@ async def _judged(row: Row, metrics: Sequence[Metric], judge: Judge) -> Row:
     named = zip(map(str, metrics), scores, strict=True)
     scored = {**row.scores, **dict(named)}
     return replace(row, scores=scored, exchanges=transcript.exchanges)
+
+
+async def _blamed(row: Row, metrics: Sequence[Metric]) -> Row:
+    """Add what went wrong with the claims, as far as the ledger tells."""
+    asker = next((metric for metric in metrics if isinstance(metric, ClaimAsker)), None)
+    if asker is None:
+        return row
+    return replace(row, blamed=await blamed(row.sample, row.exchanges, asker))
 
 
 async def _score(metric: Metric, row: Row, transcript: Transcript) -> Score:
@@ -119,25 +131,22 @@ async def _score(metric: Metric, row: Row, transcript: Transcript) -> Score:
 def _unready(metric: Metric, row: Row) -> Score | None:
     """Return the score of a row that lacks what the metric needs; None if it lacks nothing."""
     for need in metric.needs:
-        if _held(need, row) is None and _lacking(need, row) is None:
+        if row.sample.held(need) is None and _lacking(need, row) is None:
             return Score.undefined(f"the row has no {need}")
     for need in metric.needs:
         if failure := _lacking(need, row):
             return Score.failed(failure.cause, failure.message)
-    if "ranking" in metric.needs and any(place.id is None for place in row.sample.ranked or ()):
+    by_id = {"ranking", "relevance"} <= set(metric.needs)
+    if by_id and any(place.id is None for place in row.sample.ranked or ()):
         return Score.undefined("what was retrieved has not all document ids")
     return None
 
 
-def _held(need: str, row: Row) -> object:
-    return row.sample.ranked if need == "ranking" else getattr(row.sample, need)
-
-
 def _lacking(need: str, row: Row) -> Failure | None:
-    """Return why the target did not give what is needed; contexts stand in for a ranking."""
-    if need == "ranking" and row.sample.ranking is None:
-        return row.lacking.get("ranking") or row.lacking.get("contexts")
-    return row.lacking.get(need)
+    """Return why the target did not give what is needed, or what may stand in for it."""
+    if getattr(row.sample, need) is not None:
+        return row.lacking.get(need)
+    return row.lacking.get(need) or row.lacking.get(STAND_INS.get(need, need))
 
 
 def _doubts(row: Row, unready: Score | None) -> tuple[str, ...]:

@@ -1,15 +1,18 @@
 """Transcript: the exchanges about one sample. Each question is asked once, however many ask it."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import reduce
 from operator import add
 from time import perf_counter, time
 from types import MappingProxyType
 from typing import TypeVar, cast
 
+from ragstone.exchanges import Exchange, Failure, Reply, Unanswered
 from ragstone.judges.base import Judge, outcome_of
-from ragstone.questions import Exchange, Failure, Question, Reply, Unanswered
+from ragstone.questions import Question
 from ragstone.usage import Usage
 
 T = TypeVar("T")
@@ -26,6 +29,7 @@ class Transcript:
         self._judge = judge
         self._tags = tuple((name, _said(tags.get(name))) for name in sorted(judge.tags))
         self._asked: dict[str, asyncio.Task[Exchange]] = {}
+        self._askers = Counter[str]()
 
     async def ask(self, question: Question[T]) -> T:
         """Return the answer; an equal question, asked or under way, is not asked again.
@@ -42,6 +46,10 @@ class Transcript:
         if isinstance(outcome, Failure):
             raise Unanswered(outcome)
         return cast("Reply[T]", outcome)
+
+    def join(self, question: Question[T]) -> None:
+        """Count one more metric that asks a question."""
+        self._askers[question.key] += 1
 
     async def _exchange_once(self, question: Question[T]) -> Exchange:
         key = question.key
@@ -71,7 +79,8 @@ class Transcript:
     def exchanges(self) -> tuple[Exchange, ...]:
         """What was asked and came back so far."""
         done = [task for task in self._asked.values() if task.done() and not task.cancelled()]
-        return tuple(task.result() for task in done if task.exception() is None)
+        told = [task.result() for task in done if task.exception() is None]
+        return tuple(replace(each, askers=max(1, self._askers[each.key])) for each in told)
 
     @property
     def usage(self) -> Usage:
@@ -84,10 +93,14 @@ class Asking:
 
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript
+        self._keys = set[str]()
         self.notes: dict[str, None] = {}
 
     async def __call__(self, question: Question[T]) -> T:
         """Return the answer, as Transcript.ask does."""
+        if question.key not in self._keys:
+            self._keys.add(question.key)
+            self._transcript.join(question)
         reply = await self._transcript.reply(question)
         self.notes |= dict.fromkeys(reply.notes)
         return reply.value

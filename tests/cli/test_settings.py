@@ -57,7 +57,8 @@ def test_what_is_not_said_has_no_value(planned: Planned) -> None:
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
-        ("k", "default: 5; x>=1"),
+        ("k", "--k 1,3,5,10.  [default: 5]"),
+        ("concurrency", "default: 8; 1<=x<=1000"),
         ("threshold", "default: 0]"),
         ("timeout", "default: 60; x>0"),
         ("temperature", "default: 0; 0<=x<=2"),
@@ -84,6 +85,8 @@ def test_help_shows_the_defaults_of_the_plan(name: str, shown: str) -> None:
         ("--embedding-model small", "embedding_model", "openai:small"),
         ("--temperature none", "temperature", None),
         ("--temperature 0.7", "temperature", 0.7),
+        ("--k 3", "k", 3),
+        ("-k 1,3,5", "k", (1, 3, 5)),
         ("--limit none", "limit", None),
         ("--max-tokens 100", "max_tokens", 100),
         ("--context-window 8000", "context_window", 8000),
@@ -113,6 +116,12 @@ def test_an_option_is_a_field(planned: Planned, arguments: str, field: str, valu
     typed = arguments.split()
     judge = [] if {"--judge", "--model"} & set(typed) else ["--judge", "openai:m"]
     assert getattr(planned(*typed, *judge), field) == value
+
+
+@pytest.mark.parametrize("typed", ["0", "1,0", "x", "none", "1;3", ""])
+def test_a_cut_off_is_a_whole_number_from_1(planned: Planned, typed: str) -> None:
+    with pytest.raises(UsageError, match=r"^k: write a whole number from 1, or several"):
+        planned("--k", typed)
 
 
 def test_an_option_goes_before_the_environment_and_that_before_the_file(

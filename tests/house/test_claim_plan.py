@@ -5,7 +5,7 @@ from dataclasses import fields
 from pydantic import TypeAdapter
 
 from ragstone.metrics import Faithfulness
-from ragstone.metrics.claim_metric import ClaimMetric
+from ragstone.metrics.families.claim_metric import ClaimMetric
 from ragstone.options import Options
 from ragstone.plan import ClaimPlan, Plan
 

@@ -11,7 +11,7 @@ from ragstone.cli.run import command
 from ragstone.config import read_config
 from ragstone.metrics import get
 from ragstone.policies import PRESETS
-from ragstone.questions import Usage
+from ragstone.usage import Usage
 
 PAGE = (Path(__file__).parents[2] / "docs/coming-from.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE))
@@ -49,7 +49,7 @@ def test_promptfoos_settings_are_those_that_the_table_says(tmp_path: Path) -> No
     assert (plan.judge, plan.strict_json, plan.retries) == ("openai:gpt-4", True, 2)
     [name] = plan.metrics
     metric = get(name, **plan.parameters)
-    assert str(metric) == "faithfulness:promptfoo-plan,mark=0.8,batch_size=5"
+    assert str(metric) == "faithfulness:promptfoo-plan,batch_size=5,mark=0.8"
 
 
 def test_deepevalexs_example() -> None:

@@ -2,9 +2,9 @@ import pytest
 
 from ragstone.claims import Claim, Label, Verdict
 from ragstone.errors import Cause
+from ragstone.exchanges import Failure, Reply, Returned, Unanswered
 from ragstone.judges.attempts import Attempt, settled
 from ragstone.judges.prompts.again import LACKING
-from ragstone.questions import Failure, Reply, Returned, Unanswered
 from ragstone.usage import Usage
 
 ONE, TWO = Usage(calls=1, prompt_tokens=10), Usage(calls=2, retries=1, prompt_tokens=7)

@@ -10,16 +10,11 @@ import pytest
 
 from ragstone.claims import Claim
 from ragstone.errors import CallError, Cause, JudgeError, UsageError
+from ragstone.exchanges import Failure, Reply, Unanswered
 from ragstone.judges.cached import CachedJudge
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.questions import (
-    ExtractClaims,
-    Failure,
-    Reply,
-    Unanswered,
-    Usage,
-    VerifyClaims,
-)
+from ragstone.questions import ExtractClaims, VerifyClaims
+from ragstone.usage import Usage
 
 ONE = ExtractClaims(query="q", response="It is blue.")
 OTHER = ExtractClaims(query="q", response="It is red.")

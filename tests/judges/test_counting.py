@@ -10,7 +10,18 @@ from ragstone.judges.llm import LlmJudge
 from ragstone.judges.models.base import Completion, Model, ModelPrompt
 from ragstone.judges.models.prices import Flat
 from ragstone.judges.tokens import estimated_tokens
-from ragstone.questions import Explain, ExtractClaims, ExtractTruths, Question, VerifyClaims
+from ragstone.questions import (
+    DetectAbstention,
+    Explain,
+    ExtractClaims,
+    ExtractTruths,
+    GradeContexts,
+    GradeSentences,
+    GuessQueries,
+    Question,
+    RateResponse,
+    VerifyClaims,
+)
 from ragstone.usage import Usage
 
 RESPONSE = "The battery lasts twenty hours. The case is made of metal. Shall I tell you more?"
@@ -21,6 +32,11 @@ QUESTIONS: list[Question[object]] = [
     VerifyClaims(claims=("a", "b", "c"), contexts=(CONTEXT,)),
     ExtractTruths(context=CONTEXT, limit=2),
     Explain(claims=("a",), labels=(Label.SUPPORTED,), reasons=("so",)),
+    GradeContexts(query="q", answer="a", contexts=(CONTEXT, "c")),
+    GradeSentences(query="q", sentences=("a", "b", "c")),
+    GuessQueries(response=RESPONSE, count=3),
+    DetectAbstention(query="q", response=RESPONSE),
+    RateResponse(criteria="c", levels=((4, "bad"), (5, "good")), query="q", response="r"),
 ]
 
 
@@ -52,7 +68,7 @@ async def test_a_question_costs_one_call_of_the_prompts_tokens(
 
 
 async def test_answers_are_such_as_a_model_may_give() -> None:
-    extract, verify, truths, explain = QUESTIONS
+    extract, verify, truths, explain = QUESTIONS[:4]
     least, most = CountingJudge(LLM, LEAST), CountingJudge(LLM, MOST)
     assert len((await least.answer(ExtractClaims.model_validate(dict(extract)))).value) == 2
     twice = (await most.answer(ExtractClaims.model_validate(dict(extract)))).value
@@ -60,6 +76,17 @@ async def test_answers_are_such_as_a_model_may_give() -> None:
     assert len((await least.answer(VerifyClaims.model_validate(dict(verify)))).value) == 3
     assert len((await most.answer(ExtractTruths.model_validate(dict(truths)))).value) == 2
     assert (await most.answer(explain)).value == ""
+
+
+async def test_what_is_graded_rated_or_guessed_has_the_count_that_is_due() -> None:
+    values = [(await CountingJudge(LLM, MOST).answer(each)).value for each in QUESTIONS[4:]]
+    contexts, sentences, guesses, abstains, rating = values
+    assert [len(contexts), len(sentences), len(set(guesses.queries))] == [2, 3, 3]
+    assert (guesses.noncommittal, abstains, rating.level) == (False, False, 4)
+
+
+def test_every_kind_that_has_a_prompt_is_tried_here() -> None:
+    assert {question.kind for question in QUESTIONS} == LLM.kinds
 
 
 @pytest.mark.parametrize(("guess", "found"), [(LEAST, []), (MOST, ["Sure!"])])

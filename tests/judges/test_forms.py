@@ -5,11 +5,27 @@ import pytest
 from ragstone.claims import Label
 from ragstone.judges.forms import FORMS
 from ragstone.judges.prompts.prompt import PLACES
-from ragstone.judges.reading import SCHEMAS, verdict_schema
-from ragstone.questions import Explain, ExtractClaims, ExtractTruths, VerifyClaims
+from ragstone.judges.reading import SCHEMAS, guess_schema, rating_schema, verdict_schema
+from ragstone.questions import (
+    DetectAbstention,
+    Explain,
+    ExtractClaims,
+    ExtractTruths,
+    GradeContexts,
+    GradeSentences,
+    GuessQueries,
+    Question,
+    RateResponse,
+    VerifyClaims,
+)
 
 VERIFY = VerifyClaims(claims=("It is blue.", "It is\nnew."), contexts=("Blue.", "Old.\n\nVery."))
 EXTRACT = ExtractClaims(query="What?", response="It is blue.")
+
+GRADE = GradeContexts(query="What?", answer="1. Blue.", contexts=("Blue.", "Old.\n\nVery."))
+RATE = RateResponse(
+    criteria="Is it kind?", levels=((0, "rude"), (2, "kind")), query="What?", response="Blue."
+)
 
 
 def bare(text: str) -> str:
@@ -28,21 +44,31 @@ def test_every_kind_has_a_form_a_schema_and_a_prompt() -> None:
         VERIFY,
         ExtractTruths(context="c"),
         Explain(claims=(), labels=(), reasons=()),
+        GRADE,
+        GradeSentences(query="q", sentences=("s",)),
+        GuessQueries(response="r", count=2),
+        DetectAbstention(query="q", response="r"),
+        RATE,
+        RATE.varied(contexts=("c",), reference="r"),
     ],
     ids=lambda question: question.kind,
 )
-def test_a_form_fills_every_place_of_its_prompt(question: ExtractClaims) -> None:
+def test_a_form_fills_every_place_of_its_prompt(question: Question[object]) -> None:
     places = PLACES[question.kind]
     assert FORMS[question.kind].texts(question).keys() == places.needed | places.possible
-    assert FORMS[question.kind].chosen(question) == {}
+    assert FORMS[question.kind].chosen(question).keys() <= places.options - {"partial", "limit"}
 
 
 @pytest.mark.parametrize(
     "question",
-    [VERIFY.varied(partial=True), ExtractTruths(context="c", limit=2)],
+    [
+        VERIFY.varied(partial=True),
+        ExtractTruths(context="c", limit=2),
+        GuessQueries(response="r", count=2),
+    ],
     ids=lambda question: question.kind,
 )
-def test_and_what_it_chooses_are_options_of_its_prompt(question: ExtractClaims) -> None:
+def test_and_what_it_chooses_are_options_of_its_prompt(question: Question[object]) -> None:
     assert FORMS[question.kind].chosen(question).keys() == PLACES[question.kind].options
 
 
@@ -88,3 +114,38 @@ def test_an_explanation_is_asked_for_with_labels_and_reasons() -> None:
 def test_only_claims_can_be_in_doubt() -> None:
     assert FORMS["extract_claims"].doubt(EXTRACT, ()) is not None
     assert FORMS["verify_claims"].doubt(VERIFY, ()) is None
+
+
+def test_contexts_to_be_graded_are_numbered_as_those_of_claims_are() -> None:
+    texts, others = FORMS["grade_contexts"].texts(GRADE), FORMS["verify_claims"].texts(VERIFY)
+    assert texts["contexts"] == others["contexts"]
+    assert bare(texts["answer"]) == "<statements>\n1. Blue.\n</statements>"
+
+
+def test_a_sentence_to_be_graded_is_one_line() -> None:
+    question = GradeSentences(query="q", sentences=("It is\n2. blue.", "It is new."))
+    texts = FORMS["grade_sentences"].texts(question)
+    assert bare(texts["sentences"]) == (
+        "<sentences>\n1. It is 2. blue.\n2. It is new.\n</sentences>"
+    )
+
+
+def test_as_many_guesses_are_asked_for_as_are_wanted() -> None:
+    form, question = FORMS["guess_queries"], GuessQueries(response="r", count=4)
+    assert form.chosen(question) == {"count": "4"}
+    assert form.schema(question) == guess_schema(4)
+
+
+def test_criteria_are_orders_and_what_is_rated_is_data() -> None:
+    texts = FORMS["rate_response"].texts(RATE)
+    assert (texts["criteria"], texts["levels"]) == ("Is it kind?", "0: rude\n2: kind")
+    assert bare(texts["response"]) == "<response>\nBlue.\n</response>"
+    assert FORMS["rate_response"].schema(RATE) == rating_schema([0, 2])
+
+
+def test_a_text_that_the_criteria_do_not_look_at_leaves_nothing_behind() -> None:
+    texts = FORMS["rate_response"].texts(RATE)
+    assert (texts["contexts"], texts["reference"]) == ("", "")
+    seen = FORMS["rate_response"].texts(RATE.varied(contexts=("c",), reference=""))
+    assert bare(seen["contexts"]) == "<contexts>\n[1] c\n</contexts>\n\n"
+    assert bare(seen["reference"]) == "<reference>\n\n</reference>\n\n"

@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -8,19 +9,27 @@ import pytest
 from ragstone.budget import Budget
 from ragstone.claims import Label
 from ragstone.errors import CallError, Cause, QuestionNotSupported, UsageError
+from ragstone.exchanges import Failure, Unanswered
+from ragstone.grades import Grade, Guesses, Rating
 from ragstone.judges.cached import CachedJudge
 from ragstone.judges.llm import MORE_ROOM, LlmJudge
+from ragstone.judges.making import make_judge
 from ragstone.judges.models.base import Completion, Model, ModelPrompt
 from ragstone.judges.models.prices import Flat
+from ragstone.judges.prompts.again import again
 from ragstone.judges.prompts.prompt import PLACES, Prompt
 from ragstone.judges.tokens import estimated_tokens
+from ragstone.plan import Plan
 from ragstone.questions import (
+    DetectAbstention,
     Explain,
     ExtractClaims,
     ExtractTruths,
-    Failure,
+    GradeContexts,
+    GradeSentences,
+    GuessQueries,
     Question,
-    Unanswered,
+    RateResponse,
     VerifyClaims,
 )
 from ragstone.transcript import Transcript
@@ -334,6 +343,96 @@ async def test_facts_and_explanations_are_read_too() -> None:
     assert facts.value == ("It is blue.", "It is new.")
     said = await judge.answer(Explain(claims=("c",), labels=(Label.SUPPORTED,), reasons=("",)))
     assert said.value == "All is well."
+
+
+GRADED = '{"grades": [{"number": 2, "relevant": false}, {"number": 1, "relevant": true}]}'
+GUESSED = '{"commits": true, "queries": {"1": "How long?", "2": "Of what?"}}'
+ON_TEXTS: list[tuple[Question[object], str, str, object, Cause]] = [
+    (
+        GradeContexts(query="q", answer="a", contexts=("b", "c")),
+        '{"grades": [{"number": 1, "relevant": true}]}',
+        GRADED,
+        (Grade(relevant=True), Grade(relevant=False)),
+        Cause.COUNT_MISMATCH,
+    ),
+    (
+        GradeSentences(query="q", sentences=("b", "c")),
+        '{"grades": [{"number": 1, "relevant": true}, {"number": 1, "relevant": true}]}',
+        GRADED,
+        (Grade(relevant=True), Grade(relevant=False)),
+        Cause.COUNT_MISMATCH,
+    ),
+    (
+        GuessQueries(response="r", count=2),
+        '{"commits": true, "queries": ["How long?"]}',
+        GUESSED,
+        Guesses(queries=("How long?", "Of what?"), noncommittal=False),
+        Cause.COUNT_MISMATCH,
+    ),
+    (
+        DetectAbstention(query="q", response="r"),
+        "Hard to tell.",
+        '{"label": "ABSTAINS"}',
+        True,
+        Cause.MALFORMED,
+    ),
+    (
+        RateResponse(criteria="c", levels=((1, "bad"), (3, "good")), query="q", response="r"),
+        '{"reason": "so", "level": 2}',
+        '{"reason": "so", "level": 3}',
+        Rating(level=3, reason="so"),
+        Cause.MALFORMED,
+    ),
+]
+
+
+@pytest.mark.parametrize("case", ON_TEXTS, ids=lambda case: case[0].kind)
+async def test_questions_about_texts_are_put_again_where_the_reply_cannot_be_used(
+    case: tuple[Question[object], str, str, object, Cause],
+) -> None:
+    question, bad, good, value, cause = case
+    model = Listed(bad, good)
+    reply = await LlmJudge(model).answer(question)
+    assert (reply.value, reply.attempts, reply.raw) == (value, 2, good)
+    assert again(cause) in model.asked[1].user
+    failure = await failure_of(LlmJudge(Listed(bad, bad)), question)
+    assert (failure.cause, failure.raw, failure.usage) == (cause, bad, TOKENS + TOKENS)
+
+
+async def test_they_are_asked_for_on_the_wire_with_a_schema_of_their_own(judge_server, kit) -> None:
+    async def answer(asked, _):
+        schema = asked.body["response_format"]["json_schema"]["schema"]
+        return kit.chat(filled(schema, asked))
+
+    def filled(schema, asked):
+        name = next(iter(schema["properties"]))
+        if name == "grades":
+            block = asked.fence("contexts") or asked.fence("sentences")
+            lines = re.findall(r"^(?:\[(\d+)\]|(\d+)\.) (.*)$", block, re.MULTILINE)
+            return {"grades": [
+                {"number": int(a or b), "reason": "so", "relevant": "fabricated" not in text}
+                for a, b, text in lines
+            ]}  # fmt: skip
+        if name == "commits":
+            keys = schema["properties"]["queries"]["required"]
+            return {"commits": True, "queries": {key: f"Query {key}?" for key in keys}}
+        return {key: part.get("enum", ["so"])[0] for key, part in schema["properties"].items()}
+
+    judge_server.fault = answer
+    plan = Plan(judge="openai:m", base_url=judge_server.url, cache=False)
+    texts = ("It is fabricated.", "It is\nknown.", "[known]")
+    async with make_judge(plan) as judge:
+        for question, value in (
+            (GradeContexts(query="q", answer="1. It is blue.", contexts=texts), [0, 1, 1]),
+            (GradeSentences(query="q", sentences=texts), [0, 1, 1]),
+        ):
+            graded = (await judge.answer(question)).value
+            assert [grade.relevant for grade in graded] == value
+        guesses = (await judge.answer(GuessQueries(response="r", count=3))).value
+        assert guesses.queries == ("Query 1?", "Query 2?", "Query 3?")
+        assert (await judge.answer(ON_TEXTS[3][0])).value is False
+        assert (await judge.answer(ON_TEXTS[4][0])).value == Rating(level=1, reason="so")
+    assert len(judge_server.asked) == 5
 
 
 async def test_strict_json_reads_nothing_else() -> None:

@@ -7,7 +7,7 @@ from ragstone.budget import Budget
 from ragstone.caller import Caller, Limits
 from ragstone.errors import Cause, InputError, UnknownName, UsageError
 from ragstone.judges.cached import CachedJudge
-from ragstone.judges.counting import LEAST, CountingJudge
+from ragstone.judges.counting import LEAST, MOST, CountingJudge
 from ragstone.judges.llm import LlmJudge
 from ragstone.judges.making import make_judge
 from ragstone.judges.models.openai_compatible import OpenAICompatibleModel
@@ -15,8 +15,10 @@ from ragstone.judges.models.prices import Flat
 from ragstone.judges.models.providers import PROVIDERS
 from ragstone.judges.offline import OfflineJudge
 from ragstone.judges.panel import PanelJudge
+from ragstone.judges.route import RouteJudge
 from ragstone.judges.split import SplitJudge
 from ragstone.plan import Plan
+from ragstone.questions import CompareTexts
 
 KIND = "verify_claims"
 
@@ -29,8 +31,8 @@ def _empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def layers(plan: Plan, **options: object) -> list[type]:
-    """Return the classes of the judge and of those within it."""
-    judge, found = make_judge(plan, **options), []
+    """Return the classes of the judge and of those within it, where no texts are compared."""
+    judge, found = make_judge(plan, asked=[[KIND]], **options), []
     while judge is not None:
         found.append(type(judge))
         judge = getattr(judge, "judge", None)
@@ -58,19 +60,19 @@ def test_making_a_judge_writes_nothing(tmp_path: Path) -> None:
     [("openai:a,openai:b", 1, 2), ("openai:a", 3, 3), ("openai:a, offline ,vllm:b", 1, 3)],
 )
 def test_several_names_or_votes_are_a_panel(judge: str, votes: int, members: int) -> None:
-    panel = make_judge(Plan(judge=judge, votes=votes))
+    panel = make_judge(Plan(judge=judge, votes=votes), asked=[[KIND]])
     assert isinstance(panel, PanelJudge)
     assert len(panel.judges) == members
 
 
 def test_the_votes_of_one_model_are_kept_apart() -> None:
-    panel = make_judge(Plan(judge="openai:a", votes=3))
+    panel = make_judge(Plan(judge="openai:a", votes=3), asked=[[KIND]])
     assert isinstance(panel, PanelJudge)
     assert len({judge.identity(KIND) for judge in panel.judges}) == 3
 
 
 def places(judge: str, votes: int) -> list[str | None]:
-    panel = make_judge(Plan(judge=judge, votes=votes))
+    panel = make_judge(Plan(judge=judge, votes=votes), asked=[[KIND]])
     assert isinstance(panel, PanelJudge)
     return [judge.identity(KIND) for judge in panel.judges]
 
@@ -170,9 +172,114 @@ def test_prompts_of_ones_own_change_the_identity_of_their_kind_alone() -> None:
     assert own.identity("extract_claims") == plain.identity("extract_claims")
 
 
-def test_a_model_for_embeddings_is_wanted_by_nobody_yet() -> None:
-    with pytest.raises(UsageError, match="--embedding-model openai:e: no metric"):
-        make_judge(Plan(embedding_model="openai:e"))
+def comparing(plan: Plan, **options: object) -> str:
+    """Return who compares texts, as a report says it."""
+    judge = make_judge(plan, **options)
+    assert judge.takes("compare_texts")
+    return judge.description.partition("; compare_texts by ")[2]
+
+
+NGRAMS = "offline (hashed character n-grams, not meaning)"
+
+
+@pytest.mark.parametrize(
+    ("plan", "who"),
+    [
+        ({"judge": "openai:m"}, "openai:text-embedding-3-small (cosines of"),
+        ({"judge": "openai:a,vllm:b"}, "openai:text-embedding-3-small (cosines of"),
+        ({"judge": "openai:m", "base_url": "http://localhost:1/v1"}, NGRAMS),
+        ({"judge": "vllm:m"}, NGRAMS),
+        ({"judge": "offline"}, NGRAMS),
+        ({"judge": "vllm:m", "embedding_model": "e"}, "openai:e (cosines of embeddings at"),
+        ({"judge": "vllm:m", "embedding_model": "ollama:e:latest"}, "ollama:e:latest (cosines of"),
+        ({"embedding_model": "openai:e"}, "openai:e (cosines of embeddings at"),
+    ],
+)
+def test_who_compares_texts(plan: dict[str, str], who: str) -> None:
+    assert comparing(Plan(**plan)).startswith(who)
+
+
+def test_an_openai_judge_elsewhere_has_no_embeddings_of_openais(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
+    assert comparing(Plan(judge="openai:m")) == NGRAMS
+
+
+@pytest.mark.parametrize(
+    ("judge", "embedding_model", "place"),
+    [
+        ("vllm:m", "vllm:e", "http://localhost:1/v1"),
+        ("vllm:m", "openai:e", "https://api.openai.com/v1"),
+        ("offline", "openai:e", "http://localhost:1/v1"),
+    ],
+)
+def test_a_base_url_is_the_place_of_the_judges_provider(
+    judge: str, embedding_model: str, place: str
+) -> None:
+    plan = Plan(judge=judge, embedding_model=embedding_model, base_url="http://localhost:1/v1")
+    assert comparing(plan) == f"{embedding_model} (cosines of embeddings at {place})"
+
+
+def test_who_compares_texts_shapes_only_where_that_is_asked() -> None:
+    plan = Plan(judge="openai:m", embedding_model="openai:e")
+    for judge in (make_judge(plan), make_judge(plan, asked=[["compare_texts"]])):
+        assert isinstance(judge, RouteJudge)
+        assert judge.name == "openai:m"
+        assert judge.identity("compare_texts")
+        assert judge.identity(KIND) == make_judge(Plan(judge="openai:m")).identity(KIND)
+    assert isinstance(make_judge(plan, asked=[[KIND]]), SplitJudge)
+
+
+def test_the_key_for_embeddings_is_demanded_only_where_texts_are_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    plan = Plan(judge="vllm:m", embedding_model="openai:e")
+    with pytest.raises(UsageError, match=r"openai:e needs a key .* OPENAI_API_KEY") as caught:
+        make_judge(plan, asked=[["compare_texts"]])
+    assert "or use no --embedding-model (no key)" in str(caught.value)
+    make_judge(plan, asked=[[KIND]])
+    make_judge(plan, guess=LEAST)
+    offline = plan.model_copy(update={"judge": "offline"})
+    make_judge(offline, asked=[["guess_queries", "compare_texts"]])  # cannot run in any case
+
+
+@pytest.mark.parametrize("name", ["anthropic:e", "openai:", "openai:a,openai:b", "nobody:e"])
+def test_a_model_that_can_make_no_embeddings(name: str) -> None:
+    with pytest.raises(UsageError, match=f"--embedding-model {name}: name one model as"):
+        make_judge(Plan(embedding_model=name))
+
+
+def test_embeddings_are_priced_and_their_cost_can_be_kept() -> None:
+    plan = Plan(judge="openai:gpt-4o-mini", max_cost=1)
+    make_judge(plan)
+    unknown = plan.model_copy(update={"embedding_model": "openai:nobody"})
+    with pytest.raises(UsageError, match=r"no price is known of openai:nobody.*--max-calls"):
+        make_judge(unknown)
+    make_judge(unknown, asked=[[KIND]])
+
+
+async def test_a_dry_run_counts_the_embeddings() -> None:
+    plan = Plan(judge="openai:gpt-4o-mini", votes=3)
+    for guess in (LEAST, MOST):
+        async with make_judge(plan, guess=guess) as judge:
+            usage = (await judge.answer(CompareTexts(text="a" * 400, others=("b",)))).usage
+        assert (usage.calls, usage.prompt_tokens) == (1, 101)
+        assert usage.cost_usd
+
+
+async def test_a_panel_has_texts_compared_once(judge_server, kit) -> None:
+    async def vectors(asked, _: object) -> object:
+        texts = asked.body["input"]
+        return {"data": [{"index": at, "embedding": [1, at]} for at in range(len(texts))]}
+
+    judge_server.fault = vectors
+    plan = Plan(judge="openai:a,openai:b", base_url=judge_server.url, embedding_model="openai:e")
+    async with make_judge(plan) as judge:
+        reply = await judge.answer(CompareTexts(text="a", others=("b", "c")))
+    assert reply.value == pytest.approx((0.5**0.5, 0.2**0.5))
+    assert [asked.path for asked in judge_server.asked] == ["/v1/embeddings"]
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,19 @@ import pytest
 
 from ragstone.claims import Label, Verdict
 from ragstone.errors import Cause, JudgeError, QuestionNotSupported, UsageError
+from ragstone.exchanges import Failure, Reply, Returned, Unanswered
+from ragstone.grades import Guesses, Rating
 from ragstone.judges.panel import PanelJudge
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.questions import (
+    DetectAbstention,
     ExtractClaims,
-    Failure,
-    Reply,
-    Returned,
-    Unanswered,
-    Usage,
+    GradeContexts,
+    GuessQueries,
+    RateResponse,
     VerifyClaims,
 )
+from ragstone.usage import Usage
 
 EXTRACT = ExtractClaims(query="q", response="It is blue.")
 CLAIMS = [{"text": "It is blue."}]
@@ -90,6 +92,56 @@ async def test_one_members_verdicts_are_not_the_panels() -> None:
     with pytest.raises(Unanswered) as raised:
         await PanelJudge([failing(short), failing(short)]).answer(verify(2))
     assert (raised.value.cause, raised.value.failure.returned) == (Cause.COUNT_MISMATCH, ())
+
+
+GRADE = GradeContexts(query="q", answer="a", contexts=("c", "d"))
+
+
+def grader(*relevant: bool, name: str = "a") -> ScriptedJudge:
+    grades = [{"relevant": each, "reason": f"{name} says so"} for each in relevant]
+    return ScriptedJudge({"grade_contexts": grades}, name=name)
+
+
+async def test_contexts_are_voted_on_by_number_and_a_tie_is_told() -> None:
+    reply = await PanelJudge([grader(True, True), grader(True, False, name="b")]).answer(GRADE)
+    assert [grade.relevant for grade in reply.value] == [True, False]
+    assert [grade.reason for grade in reply.value] == [
+        "a says so",
+        "the judges disagree: 1 relevant, 1 not",
+    ]
+    assert reply.notes == ("the judges disagree on 2, taken as not relevant",)
+    assert reply.usage == Usage(calls=2)
+
+
+async def test_a_grader_that_fails_has_no_vote() -> None:
+    late = ScriptedJudge({"grade_contexts": LATE}, name="late")
+    panel = PanelJudge([grader(True, False), late, grader(True, False)])
+    reply = await panel.answer(GRADE)
+    assert [grade.relevant for grade in reply.value] == [True, False]
+    assert reply.notes == ("judge 2 (late) did not answer: timeout: too late",)
+    with pytest.raises(Unanswered, match="1 of the panel's 2 judges"):
+        await PanelJudge([grader(True, True), late]).answer(GRADE)
+
+
+async def test_abstentions_and_ratings_are_voted_on_too() -> None:
+    def judge(abstains: bool, level: int) -> ScriptedJudge:
+        said = {"detect_abstention": abstains, "rate_response": Rating(level=level)}
+        return ScriptedJudge(said)
+
+    panel = PanelJudge([judge(True, 5), judge(True, 1), judge(False, 4)])
+    assert (await panel.answer(DetectAbstention(query="q", response="r"))).value is True
+    levels = tuple((level, "so") for level in (1, 2, 4, 5))
+    asked = RateResponse(criteria="c", levels=levels, query="q", response="r")
+    reply = await panel.answer(asked)
+    assert (reply.value.level, reply.usage) == (4, Usage(calls=3))
+    assert reply.notes == ("the judges differ by 3 levels: 1, 4, 5",)
+
+
+async def test_queries_are_guessed_by_one() -> None:
+    said = Guesses(queries=("q",), noncommittal=False)
+    first, second = (ScriptedJudge({"guess_queries": said}) for _ in "ab")
+    await PanelJudge([first, second]).answer(GuessQueries(response="r", count=1))
+    assert (len(first.asked), len(second.asked)) == (1, 0)
 
 
 @pytest.mark.parametrize("answering", [0, 1])

@@ -2,8 +2,10 @@ import pytest
 
 from ragstone.claims import Claim
 from ragstone.errors import Cause, QuestionNotSupported
+from ragstone.exchanges import Exchange, Failure, Outcome, Reply, Unanswered
 from ragstone.judges.replay import ReplayJudge
-from ragstone.questions import Exchange, ExtractClaims, Failure, Outcome, Reply, Unanswered, Usage
+from ragstone.questions import ExtractClaims
+from ragstone.usage import Usage
 
 ONE = ExtractClaims(query="q", response="It is blue.")
 CLAIM = Claim(text="It is blue.", span=(0, 11))

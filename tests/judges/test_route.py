@@ -12,14 +12,23 @@ CLAIMS, VERDICTS = [{"text": "It is blue."}], [{"label": "SUPPORTED"}]
 
 async def test_a_kind_goes_to_the_judge_named_for_it_and_all_else_to_the_default() -> None:
     small = ScriptedJudge({"extract_claims": CLAIMS}, name="small", identity="s")
+    small.description = ""
     large = ScriptedJudge({"extract_claims": CLAIMS, "verify_claims": VERDICTS}, name="large")
     judge = RouteJudge({"extract_claims": small}, large)
     await judge.answer(EXTRACT)
     await judge.answer(VERIFY)
     assert (small.asked, large.asked) == ([EXTRACT], [VERIFY])
-    assert judge.name == "large,extract_claims=small"
-    assert judge.description == "extract_claims by small; all else by large"
+    assert judge.name == "large"
+    assert judge.description == "answers written down beforehand; extract_claims by small"
     assert (judge.identity("extract_claims"), judge.identity("verify_claims")) == ("s", None)
+
+
+def test_it_says_what_those_are_that_it_asks() -> None:
+    default = ScriptedJudge({}, name="large")
+    default.description = ""
+    judge = RouteJudge({"b": ScriptedJudge({}, name="y"), "a": ScriptedJudge({})}, default)
+    said = "answers written down beforehand"
+    assert judge.description == f"a by scripted ({said}); b by y ({said})"
 
 
 async def test_a_kind_is_taken_if_the_judge_for_it_takes_it() -> None:

@@ -2,9 +2,12 @@ import pytest
 
 from ragstone.claims import Claim
 from ragstone.errors import Cause, JudgeError, QuestionNotSupported
+from ragstone.exchanges import Failure, Reply
 from ragstone.judges.base import Judge
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.questions import ExtractClaims, Failure, Question, Reply, T, Usage, VerifyClaims
+from ragstone.questions import ExtractClaims, Question, VerifyClaims
+from ragstone.questions.base import T
+from ragstone.usage import Usage
 
 ONE = ExtractClaims(query="q", response="It lasts 20 hours.")
 TWO = ExtractClaims(query="q", response="It is blue.")

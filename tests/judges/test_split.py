@@ -7,19 +7,12 @@ import pytest
 
 from ragstone.claims import Evidence, Label, Verdict
 from ragstone.errors import Cause, JudgeError, QuestionNotSupported
+from ragstone.exchanges import Failure, Reply, Returned, Unanswered
 from ragstone.judges.cached import CachedJudge
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.judges.split import SplitJudge
 from ragstone.judges.tokens import estimated_tokens
-from ragstone.questions import (
-    BATCH,
-    ExtractClaims,
-    Failure,
-    Reply,
-    Returned,
-    Unanswered,
-    VerifyClaims,
-)
+from ragstone.questions import BATCH, ExtractClaims, VerifyClaims
 from ragstone.usage import Usage
 
 ROOM = 500

@@ -4,9 +4,10 @@ import pytest
 
 from ragstone.claims import Claim, Label
 from ragstone.errors import Cause, UnknownName
+from ragstone.exchanges import Failure
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import Faithfulness
-from ragstone.questions import ExtractClaims, Failure, VerifyClaims
+from ragstone.questions import ExtractClaims, VerifyClaims
 from ragstone.samples import Context, Sample
 from ragstone.scores import Score, State
 from ragstone.transcript import Transcript

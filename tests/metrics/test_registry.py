@@ -1,5 +1,10 @@
-from collections.abc import Mapping, Sequence
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import FrozenInstanceError, is_dataclass
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -9,8 +14,17 @@ from pydantic import Field
 
 from ragstone.errors import UnknownName, UsageError
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.metrics import F1, ClaimMetric, Hit, Metric, Precision, RankingMetric, catalogue
-from ragstone.metrics.registry import get, register, registered
+from ragstone.metrics import (
+    F1,
+    ClaimMetric,
+    Hit,
+    Metric,
+    Precision,
+    RankingMetric,
+    catalogue,
+    registry,
+)
+from ragstone.metrics.registry import get, load_plugin, origin, register, registered
 from ragstone.rankings import Rankings
 from ragstone.samples import Context, Sample
 from ragstone.scores import Detail, Score
@@ -52,7 +66,8 @@ def test_a_registered_class_is_a_frozen_dataclass_that_is_found_by_its_name() ->
 
 def test_a_stranger_stands_in_the_catalogue_with_its_family() -> None:
     cls = stranger()
-    assert list(catalogue())[-1] == "context_precision"
+    families = [info.family for info in catalogue().values()]
+    assert families == sorted(families, key=["retrieval", "generation"].index)
     assert catalogue()["mine"] == cls.info()
     assert cls.info().description == "The share of the first k that is relevant, by a stranger."
 
@@ -172,12 +187,11 @@ def test_an_unknown_family_is_refused() -> None:
 
 
 def test_a_class_that_leaves_something_out_is_refused() -> None:
-    with pytest.raises(UsageError, match="the class Half does not write sources"):
+    with pytest.raises(UsageError, match="the class Half does not say check"):
 
         @register("half")
         class Half(ClaimMetric):
-            def text(self, sample: object) -> str:
-                return str(sample)
+            """Half a metric."""
 
     assert "half" not in registered()
 
@@ -240,7 +254,7 @@ def test_parameters_that_do_not_fit_are_refused(spec: str, told: str) -> None:
         ("hit@", "no metric named 'hit@'; did you mean 'hit'"),
         ("hit@-1", "no metric named 'hit@-1'"),
         ("hit@1.5", "no metric named 'hit@1.5'"),
-        ("", "no metric named ''; known: bpref, f1, faithfulness"),
+        ("", "no metric named ''; known: "),
         ("faithfulness:strickt", "no policy named 'strickt'; did you mean 'strict'"),
     ],
 )
@@ -267,3 +281,137 @@ def test_a_metric_without_a_cut_off_has_details_of_its_own_query_alone() -> None
     beside = get("r_precision").scores(Rankings.of([short, long], [{"a": 1}, {"b": 1}]))[0]
     assert alone == beside
     assert beside.detail["precision"] == 1.0
+
+
+Install = Callable[..., None]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Put a package where Python looks for installed ones, and forget what was found before."""
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(registry, "_loaded", set())
+    monkeypatch.setattr(registry, "_packages", {})
+
+    def put(package: str, text: str, *points: str) -> None:
+        module = package.replace("-", "_")
+        (tmp_path / f"{module}.py").write_text(text, encoding="utf-8")
+        info = tmp_path / f"{module}-1.2.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Name: {package}\nVersion: 1.2\n", encoding="utf-8")
+        named = "\n".join(["[ragstone.metrics]", *(points or [f"it = {module}"])])
+        (info / "entry_points.txt").write_text(named, encoding="utf-8")
+        importlib.invalidate_caches()
+        registry._installed.cache_clear()
+
+    yield put
+    registry._installed.cache_clear()
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def metric_file(name: str, more: str = "") -> str:
+    return (
+        "from ragstone import RankingMetric, register\n"
+        f"@register({name!r}{more})\n"
+        "class Depth(RankingMetric):\n"
+        "    '''How many came.'''\n"
+        "    def value(self, retrieved_ids, relevance):\n"
+        "        return float(len(retrieved_ids))\n"
+    )
+
+
+@pytest.mark.parametrize("point", ["it = some_metrics", "depth = some_metrics:Depth"])
+def test_an_installed_package_brings_metrics(install: Install, point: str) -> None:
+    install("some-metrics", metric_file("depth"), point)
+    assert "some_metrics" not in sys.modules
+    assert catalogue()["depth"].description == "How many came."
+    assert str(get("depth")) == "depth"
+    assert origin("depth") == "some-metrics 1.2"
+    assert origin("hit") == "ragstone"
+
+
+def test_a_package_is_loaded_by_whatever_is_asked_first(install: Install) -> None:
+    install("some-metrics", metric_file("depth"))
+    assert str(get("depth")) == "depth"
+
+
+def test_a_package_is_loaded_once(install: Install, capsys: pytest.CaptureFixture[str]) -> None:
+    install("some-metrics", "print('loaded')", "a = some_metrics", "b = some_metrics")
+    registered()
+    registered()
+    assert capsys.readouterr().out == "loaded\n"
+
+
+def test_a_package_may_look_at_the_metrics_while_it_is_loaded(install: Install) -> None:
+    more = "from ragstone.metrics import catalogue\nassert 'hit' in catalogue()\n"
+    install("some-metrics", more + metric_file("depth"))
+    assert "depth" in registered()
+
+
+@pytest.mark.parametrize(
+    ("text", "point", "said"),
+    [
+        ("1 / 0", "it = some_metrics", "ZeroDivisionError: division by zero"),
+        ("", "it = no_such_module_here", "ModuleNotFoundError: No module named"),
+        ("", "it = some_metrics:Depth", "AttributeError: .*Depth"),
+        ("raise SystemExit(3)", "it = some_metrics", "SystemExit: 3"),
+        ("class Depth: pass", "it = some_metrics:Depth", "neither a module nor a class with @reg"),
+        ("Depth = [1]", "it = some_metrics:Depth", "neither a module nor a class with @register"),
+        (metric_file("Bad"), "it = some_metrics", "UsageError: 'Bad' is no metric name"),
+    ],
+)
+def test_a_broken_package_is_named_with_what_to_do(
+    install: Install, text: str, point: str, said: str
+) -> None:
+    install("some-metrics", text, point)
+    told = f"^the installed package some-metrics 1.2 names .* as ragstone.metrics 'it', .*{said}"
+    for _ in range(2):
+        with pytest.raises(UsageError, match=told) as refused:
+            registered()
+    assert str(refused.value).endswith("mend it, or leave it out: pip uninstall some-metrics")
+
+
+def test_two_packages_with_one_name_are_both_named(install: Install) -> None:
+    install("a-metrics", metric_file("depth"))
+    install("b-metrics", metric_file("depth"))
+    with pytest.raises(UsageError, match=r"[ab]-metrics 1\.2 .*exists already \([ab]_metrics\."):
+        registered()
+
+
+def test_a_package_does_not_take_a_built_in_name_in_silence(install: Install) -> None:
+    install("some-metrics", metric_file("hit"))
+    with pytest.raises(UsageError, match=r"some-metrics.*'hit' exists already \(ragstone\.metric"):
+        registered()
+    assert registry._metrics["hit"] is Hit
+
+
+def test_unless_it_says_so_and_then_it_is_told(install: Install) -> None:
+    install("some-metrics", metric_file("hit", ", replace=True"))
+    assert catalogue()["hit"].description == "How many came."
+    assert origin("hit") == "some-metrics 1.2"
+
+
+def test_a_plugin_may_take_over_what_is_installed(install: Install, tmp_path: Path) -> None:
+    install("some-metrics", metric_file("depth"))
+    file = tmp_path / "mine.py"
+    file.write_text(metric_file("depth", ", replace=True"), encoding="utf-8")
+    load_plugin(str(file))
+    assert origin("depth") == str(file)
+
+
+def test_a_module_of_ones_own_is_where_its_metric_comes_from() -> None:
+    stranger()
+    assert origin("mine").endswith("test_registry.py")
+
+
+def test_importing_ragstone_loads_no_package(install: Install, tmp_path: Path) -> None:
+    install("some-metrics", "print('loaded')")
+    code = "import ragstone, ragstone.cli, ragstone.metrics\nprint('imported')\n"
+    code += "from ragstone.metrics import catalogue\ncatalogue()"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    said = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    ).stdout
+    assert said.split() == ["imported", "loaded"]

@@ -12,8 +12,9 @@ from ragstone.judges.llm import LlmJudge
 from ragstone.judges.models.base import Completion, Model, ModelPrompt
 from ragstone.judges.prompts.prompt import PLACES, Prompt
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.judges.split import SplitJudge, _pieces, _windows
+from ragstone.judges.split import SplitJudge
 from ragstone.judges.tokens import estimated_tokens
+from ragstone.judges.windows import pieces_of, windows_of
 from ragstone.questions import ExtractClaims, VerifyClaims
 
 PIECES = st.sampled_from(
@@ -109,7 +110,7 @@ def test_a_prompt_is_filled_once(kind: str, named: dict[str, str], choose: bool)
 
 @given(texts, st.integers(1, 40))
 def test_the_pieces_of_a_context_are_all_of_it_and_each_fits(text: str, room: int) -> None:
-    pieces = _pieces(text, 3, room)
+    pieces = pieces_of(text, 3, room)
     assert "".join(piece.text for piece in pieces) == text
     assert {piece.context for piece in pieces} == {3}
     assert all(text[piece.start :].startswith(piece.text) for piece in pieces)
@@ -119,7 +120,7 @@ def test_the_pieces_of_a_context_are_all_of_it_and_each_fits(text: str, room: in
 
 @given(st.lists(texts, max_size=5), st.integers(1, 60))
 def test_windows_hold_all_contexts_in_order_and_each_fits(contexts: list[str], room: int) -> None:
-    windows = _windows(contexts, room)
+    windows = windows_of(contexts, room)
     pieces = [piece for window in windows for piece in window]
     assert [
         "".join(piece.text for piece in pieces if piece.context == number)
@@ -163,7 +164,7 @@ def test_evidence_from_windows_stands_where_it_says(
         for place in verdict.evidence:
             assert contexts[place.context][place.start : place.end] == claim
     batches = {tuple(claims[at : at + size]) for at in range(0, len(claims), size)}
-    assert len(judge.asked) <= len(batches) * len(_windows(contexts, window // 2))
+    assert len(judge.asked) <= len(batches) * len(windows_of(contexts, window // 2))
 
 
 @given(st.lists(lines, max_size=8), texts)

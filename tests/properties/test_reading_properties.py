@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from ragstone.claims import Label, Verdict
 from ragstone.errors import Cause
+from ragstone.exchanges import Failure, Unanswered
 from ragstone.judges.reading import read_claims, read_explanation, read_truths, read_verdicts
 from ragstone.places import Haystack, place_of
-from ragstone.questions import Failure, Unanswered, VerifyClaims
+from ragstone.questions import VerifyClaims
 from ragstone.sentences import split_sentences
 
 CONTEXTS = ("The battery lasts 20 hours.", "Its “case” is blue – not red.")

@@ -5,10 +5,10 @@ import pytest
 
 from ragstone.claims import JudgedClaim, Label
 from ragstone.errors import Cause
+from ragstone.exchanges import Failure
 from ragstone.gates import Gate
 from ragstone.metrics import get
 from ragstone.plan import Manifest, Plan, Source
-from ragstone.questions import Failure
 from ragstone.rankings import Rankings
 from ragstone.run import Row, Run, TargetCall
 from ragstone.samples import Context, Sample
@@ -99,7 +99,7 @@ def _make_run(
         "judge": "offline",
         "judge_note": "word overlap; no language model",
         "target": "http://localhost:8000",
-        "not_run": {"response_relevancy": "not in this version"},
+        "not_run": {"response_relevancy": "needs a model"},
     }
     return Run(
         manifest=Manifest.model_validate(fields | dict(manifest or {})),

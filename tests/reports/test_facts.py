@@ -3,8 +3,8 @@ from dataclasses import replace
 
 from ragstone.claims import Label
 from ragstone.errors import Cause
+from ragstone.exchanges import Exchange, Reply
 from ragstone.gates import Gate
-from ragstone.questions import Exchange, Reply, Usage
 from ragstone.reports.facts import (
     CAUSES,
     LABELS,
@@ -17,6 +17,7 @@ from ragstone.reports.facts import (
 )
 from ragstone.run import Row, Run
 from ragstone.scores import Score, State
+from ragstone.usage import Usage
 
 MakeRun = Callable[..., Run]
 
@@ -37,7 +38,7 @@ def test_what_the_numbers_were_made_from(make_run: MakeRun) -> None:
         "Target: http://localhost:8000: 4 calls, 1 failed (25.0%), latency p50 110 ms, p95 119 ms",
         "Judge: offline: word overlap; no language model",
         "Policy: strict",
-        "Not run: response_relevancy: not in this version",
+        "Not run: response_relevancy: needs a model",
         "Gate: passed: hit@5 0.6667 is >= 0.5 (3 of 4 scored)",
         "Gate: FAILED: f1@5 0.1905 is not >= 0.9 (3 of 4 scored)",
         "Note: 2 blank rows were left out",

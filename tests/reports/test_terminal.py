@@ -32,7 +32,7 @@ Data set  qr.xlsx (4 rows evaluated)
 Target    http://localhost:8000: 4 calls, 1 failed (25.0%), latency p50 110 ms, p95 119 ms
 Judge     offline: word overlap; no language model
 Policy    strict
-Not run   response_relevancy: not in this version
+Not run   response_relevancy: needs a model
 Gate      passed: hit@5 0.6667 is >= 0.5 (3 of 4 scored)
 Gate      FAILED: faithfulness 0.2500 is not >= 0.8 (2 of 4 scored)
 Note      2 blank rows were left out
@@ -69,8 +69,8 @@ Target    http://localhost:8000: 4
 Judge     offline: word overlap; no
           language model
 Policy    strict
-Not run   response_relevancy: not in
-          this version
+Not run   response_relevancy: needs a
+          model
 Gate      passed: hit@5 0.6667 is >= 0.5
           (3 of 4 scored)
 Gate      FAILED: faithfulness 0.2500 is

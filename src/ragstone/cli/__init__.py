@@ -17,6 +17,7 @@ from ragstone.errors import RagstoneError
 COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "run": ("ragstone.cli.run", "Evaluate a RAG system, or answers it gave before."),
+        "metrics": ("ragstone.cli.metrics", "List the metrics, or print the definition of one."),
         "policies": ("ragstone.cli.policies", "Print what each policy makes of each situation."),
         "demo": ("ragstone.cli.demo", "Evaluate the demo RAG system: no key, nothing to start."),
         "demo-server": ("ragstone.cli.demo_server", "Serve the demo RAG system over HTTP."),

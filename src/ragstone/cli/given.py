@@ -119,7 +119,7 @@ def _check_needed(plan: Plan, said: Mapping[str, object]) -> None:
         UsageError: something was.
     """
     typed = [flag for name, flag in LLM_ONLY.items() if name in said]
-    if plan.judge == DEFAULT_JUDGE and typed:
+    if plan.judge == DEFAULT_JUDGE and plan.embedding_model is None and typed:
         raise UsageError(
             f"{', '.join(typed)}: for an LLM, and the judge is {DEFAULT_JUDGE}; name one with "
             "--model"

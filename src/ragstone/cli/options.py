@@ -56,13 +56,20 @@ _METRICS = (
         help="Metrics or groups: all, all_retrieval, all_generation; several words are several "
         "metrics.",
     ),
-    Setting("k", "-k", "--k", help="Top results to consider, and to ask the target for."),
+    Setting(
+        "k",
+        "-k",
+        "--k",
+        metavar="N[,N...]",
+        help="Top results to consider, and to ask the target for; several score each metric at "
+        "each: --k 1,3,5,10.",
+    ),
     click.Option(["--list-metrics"], is_flag=True, help="List the metrics and exit."),
     click.Option(
         ["--plugin"],
         multiple=True,
-        metavar="MODULE|FILE.py",
-        help="Python that registers metrics of your own.",
+        metavar="MODULE|FILE",
+        help="Metrics of your own: a Python module, FILE.py, or rubrics in FILE.yaml.",
     ),
 )
 
@@ -78,7 +85,11 @@ _JUDGE = (
     Setting(
         "base_url", help="Where the model is served: http://localhost:11434/v1 for a local one."
     ),
-    Setting("embedding_model", help="The model that likeness is measured with."),
+    Setting(
+        "embedding_model",
+        help="The model whose embeddings tell how alike texts are.  [default: "
+        "text-embedding-3-small where OpenAI judges, else character n-grams, offline]",
+    ),
     Setting("votes", help="How often each judge is asked; the majority decides."),
     Setting("temperature", help="Of the model; `none` leaves it to the provider."),
     Setting("max_tokens", help="The most that one reply may take."),

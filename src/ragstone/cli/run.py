@@ -17,7 +17,7 @@ from ragstone.cli.outcome import Outputs, conclude
 from ragstone.cli.progress import progress
 from ragstone.estimation import estimate
 from ragstone.evaluation import evaluate
-from ragstone.modules import user_module
+from ragstone.metrics.registry import load_plugin
 from ragstone.plan import Plan
 from ragstone.run import Interrupted
 
@@ -54,9 +54,9 @@ def command(**given: Unpack[Given]) -> None:
     outputs = outputs_of(given)
     with outputs.quiet():
         for name in (*config.plugins, *given["plugin"]):
-            user_module(name)
+            load_plugin(name)
     if given["list_metrics"]:
-        print_catalogue(Console())
+        print_catalogue(Console(highlight=False))
         return
     plan = plan_of(given, config)
     data = data_of(given, config)

@@ -58,8 +58,9 @@ class Setting(click.Option):
 
 def _schema(field: str) -> Schema:
     schema = _FIELDS[field]
-    either = cast("list[Schema]", schema.get("anyOf", []))
-    return next((one for one in either if one["type"] != "null"), schema)
+    either = {one["type"]: one for one in cast("list[Schema]", schema.get("anyOf", []))}
+    several = either.get("array")
+    return several or next((one for kind, one in either.items() if kind != "null"), schema)
 
 
 def _flag(field: str, schema: Schema) -> str:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar, cast
 
 from ragstone.errors import Cause
+from ragstone.exchanges import Failure, Outcome, Reply, Unanswered
 from ragstone.judges.prompts.again import LACKING
-from ragstone.questions import Failure, Outcome, Reply, Unanswered
 
 T = TypeVar("T")
 

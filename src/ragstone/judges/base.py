@@ -4,8 +4,9 @@ from abc import ABC, abstractmethod
 from typing import TypeVar
 
 from ragstone.errors import CallError
+from ragstone.exchanges import Failure, Outcome, Reply
 from ragstone.opened import Opened
-from ragstone.questions import Failure, Outcome, Question, Reply
+from ragstone.questions import Question
 
 T = TypeVar("T")
 

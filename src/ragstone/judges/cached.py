@@ -11,10 +11,11 @@ from typing import Self, TypeVar, cast
 from pydantic import TypeAdapter, ValidationError
 
 from ragstone.errors import CallError, JudgeError
+from ragstone.exchanges import Reply, Unanswered
 from ragstone.judges.around import AroundJudge
 from ragstone.judges.base import Judge
 from ragstone.judges.replies_file import Kept, RepliesFile
-from ragstone.questions import TEXTS, Question, Reply, Unanswered
+from ragstone.questions import TEXTS, Question
 from ragstone.usage import Usage
 
 T = TypeVar("T")

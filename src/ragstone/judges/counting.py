@@ -4,13 +4,26 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ragstone.claims import Claim, Label, Verdict
+from ragstone.exchanges import Reply
+from ragstone.grades import Grade, Guesses, Rating
 from ragstone.judges.around import AroundJudge
 from ragstone.judges.by_sentence import sentences_asked_for
 from ragstone.judges.llm import LlmJudge
 from ragstone.judges.models.base import Completion, Model, ModelPrompt
 from ragstone.judges.offline.extraction import extract_claims
 from ragstone.judges.tokens import estimated_tokens
-from ragstone.questions import Explain, ExtractClaims, ExtractTruths, Question, Reply, VerifyClaims
+from ragstone.questions import (
+    DetectAbstention,
+    Explain,
+    ExtractClaims,
+    ExtractTruths,
+    GradeContexts,
+    GradeSentences,
+    GuessQueries,
+    Question,
+    RateResponse,
+    VerifyClaims,
+)
 from ragstone.usage import Usage
 
 T = TypeVar("T")
@@ -23,15 +36,23 @@ class Guess:
     Attributes:
         claims: claims that a sentence makes.
         verdict_tokens: what a verdict takes, with its reason and quote.
+        grade_tokens: what a grade takes, with its reason.
+        query_tokens: what a guessed query takes.
     """
 
     claims: int
     verdict_tokens: int
+    grade_tokens: int
+    query_tokens: int
 
 
-LEAST = Guess(claims=1, verdict_tokens=30)
-MOST = Guess(claims=2, verdict_tokens=120)
+LEAST = Guess(claims=1, verdict_tokens=30, grade_tokens=20, query_tokens=10)
+MOST = Guess(claims=2, verdict_tokens=120, grade_tokens=60, query_tokens=30)
 """The two ends between which a run should lie."""
+
+
+BARE_GRADE_TOKENS = 12
+"""What a grade takes without a reason: a number and a word."""
 
 
 class UnaskedModel(Model):
@@ -86,5 +107,23 @@ class CountingJudge(AroundJudge):
         if isinstance(question, ExtractTruths):
             facts = [claim.text for claim in extract_claims(question.context)]
             return facts[: question.limit], guess.claims * estimated_tokens(question.context) + 10
-        assert isinstance(question, Explain), f"{question} has a prompt, and no guess"
-        return "", guess.verdict_tokens
+        if isinstance(question, Explain):
+            return "", guess.verdict_tokens
+        return self._on_texts(question)
+
+    def _on_texts(self, question: object) -> tuple[object, int]:
+        guess = self._guess
+        if isinstance(question, GradeContexts):
+            due = len(question.contexts)
+            return (Grade(relevant=True),) * due, guess.grade_tokens * due + 10
+        if isinstance(question, GradeSentences):
+            due = len(question.sentences)
+            return (Grade(relevant=True),) * due, BARE_GRADE_TOKENS * due + 10
+        if isinstance(question, GuessQueries):
+            queries = tuple(f"query {n}" for n in range(1, question.count + 1))
+            said = Guesses(queries=queries, noncommittal=False)
+            return said, guess.query_tokens * question.count + 15
+        if isinstance(question, DetectAbstention):
+            return False, 10
+        assert isinstance(question, RateResponse), f"{question} has a prompt, and no guess"
+        return Rating(level=question.levels[0][0]), guess.verdict_tokens

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from ragstone.budget import Budget
 from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupported
+from ragstone.exchanges import Failure, Reply, Unanswered
 from ragstone.judges.attempts import Attempt, settled
 from ragstone.judges.base import Judge
 from ragstone.judges.by_sentence import sentences_asked_for
@@ -20,7 +21,7 @@ from ragstone.judges.reading import SCHEMAS, verdict_schema
 from ragstone.judges.reading.json_text import whole
 from ragstone.judges.tokens import estimated_tokens
 from ragstone.messages import one_line
-from ragstone.questions import Failure, Question, Reply, Unanswered
+from ragstone.questions import Question
 from ragstone.usage import Usage
 
 T = TypeVar("T")

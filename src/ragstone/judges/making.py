@@ -1,6 +1,7 @@
 """Making a judge of a plan: the model that is named, and the judges around it."""
 
 from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from ragstone.budget import Budget
@@ -9,74 +10,141 @@ from ragstone.errors import UnknownName, UsageError, nearest
 from ragstone.judges.base import Judge
 from ragstone.judges.cached import CachedJudge
 from ragstone.judges.counting import CountingJudge, Guess, UnaskedModel
+from ragstone.judges.embedding import EmbeddingJudge, UnaskedEmbedder
 from ragstone.judges.llm import LlmJudge
 from ragstone.judges.models.base import Model
 from ragstone.judges.models.extras import EXTRAS
 from ragstone.judges.models.openai_compatible import OpenAICompatibleModel
-from ragstone.judges.models.prices import price_of
+from ragstone.judges.models.prices import Price, price_of
 from ragstone.judges.models.providers import PROVIDERS
 from ragstone.judges.models.pydantic_ai import PydanticAiModel
 from ragstone.judges.offline import OfflineJudge
+from ragstone.judges.offline.likeness import LikenessJudge
 from ragstone.judges.panel import PanelJudge
 from ragstone.judges.prompts.prompt import Prompt
+from ragstone.judges.route import RouteJudge
 from ragstone.judges.split import SplitJudge
 from ragstone.messages import public_url
 from ragstone.plan import Plan
+from ragstone.questions import CompareTexts
 
 REPLIES = Path(".ragstone") / "replies.db"
 """Where replies are kept, in the working folder."""
 
 
-def make_judge(plan: Plan, *, budget: Budget | None = None, guess: Guess | None = None) -> Judge:
+OPENAI, EMBEDDINGS = "openai", "text-embedding-3-small"
+"""Who compares texts where the judge is OpenAI's own and nobody else is named."""
+
+
+def make_judge(
+    plan: Plan,
+    *,
+    asked: Iterable[Collection[str]] | None = None,
+    budget: Budget | None = None,
+    guess: Guess | None = None,
+) -> Judge:
     """Return the judge that a plan names, with all that the plan wants around it.
 
-    With a `guess` it asks nobody: it counts what asking would take.
+    `asked` are the kinds of question that each metric asks; None is any. Texts are compared by a
+    judge of its own, for which nothing is demanded, such as a key, where no metric that can run
+    asks for it. With a `guess` it asks nobody: it counts what asking would take.
 
     Raises:
         UsageError: a name stands for nothing, or a key, an extra or a price is missing.
         InputError: a prompt of the user's own is none.
     """
-    if plan.embedding_model is not None:
-        raise UsageError(
-            f"--embedding-model {plan.embedding_model}: no metric of this version asks for "
-            "embeddings; leave it out"
-        )
     names = [name.strip() for name in plan.judge.split(",")]
-    if names == [OfflineJudge.name]:
-        return OfflineJudge()
-    providers = {name.partition(":")[0] for name in names} - {OfflineJudge.name}
-    if plan.base_url is not None and len(providers) > 1:
-        raise UsageError(
-            f"--base-url {public_url(plan.base_url)} can be the place of one provider; "
-            f"{plan.judge} names {len(providers)}. Say the places by their environment variables"
-        )
-    maker = _Maker(plan, budget or Budget(), guess)
-    seen: Counter[str] = Counter()
-    members: list[Judge] = []
-    for name in names * plan.votes:
-        seen[name] += 1
-        members.append(maker.judge(name, vote=seen[name]))
-    return members[0] if len(members) == 1 else PanelJudge(members)
+    maker = _Maker(plan, names, budget or Budget(), guess)
+    judge = maker.judges(names)
+    if asked is not None and not any(_compares(kinds, judge) for kinds in asked):
+        return judge
+    return RouteJudge({CompareTexts.kind: maker.comparing()}, judge)
+
+
+def _compares(kinds: Collection[str], judge: Judge) -> bool:
+    """Tell whether a metric has texts compared, and gets all else it asks from the judge."""
+    others = [kind for kind in kinds if kind != CompareTexts.kind]
+    return CompareTexts.kind in kinds and all(map(judge.takes, others))
 
 
 class _Maker:
     """Makes the judges of one run: they share its budget, and those of one provider its limits."""
 
-    def __init__(self, plan: Plan, budget: Budget, guess: Guess | None) -> None:
+    def __init__(
+        self, plan: Plan, names: Sequence[str], budget: Budget, guess: Guess | None
+    ) -> None:
         self.plan, self.budget, self.guess = plan, budget, guess
         self.callers: dict[str, Caller] = {}
+        self.providers = {name.partition(":")[0] for name in names} - {OfflineJudge.name}
+        if plan.base_url is not None and len(self.providers) > 1:
+            raise UsageError(
+                f"--base-url {public_url(plan.base_url)} can be the place of one provider; "
+                f"{plan.judge} names {len(self.providers)}. Say the places by their environment "
+                "variables"
+            )
+
+    def judges(self, names: Sequence[str]) -> Judge:
+        """Make the judge that the names stand for; several, or several votes, are a panel."""
+        if list(names) == [OfflineJudge.name]:
+            return OfflineJudge()
+        seen: Counter[str] = Counter()
+        members: list[Judge] = []
+        for name in [*names] * self.plan.votes:
+            seen[name] += 1
+            members.append(self.judge(name, vote=seen[name]))
+        return members[0] if len(members) == 1 else PanelJudge(members)
 
     def judge(self, name: str, vote: int) -> Judge:
         """Make one judge, and those around it."""
         if name == OfflineJudge.name:
             return OfflineJudge()
         judge = self._llm(name, vote)
-        around: Judge = judge
-        if self.guess:
-            around = CountingJudge(judge, self.guess)
-        elif self.plan.cache:
-            around = CachedJudge(judge, REPLIES)
+        around = CountingJudge(judge, self.guess) if self.guess else self._kept(judge)
         return SplitJudge(around, context_window=self.plan.context_window)
+
+    def _kept(self, judge: Judge) -> Judge:
+        return CachedJudge(judge, REPLIES) if self.plan.cache else judge
+
+    def comparing(self) -> Judge:
+        """Make the judge that compares texts."""
+        plan = self.plan
+        name = plan.embedding_model
+        if name is not None:
+            return self._embedding(name if ":" in name else f"{OPENAI}:{name}")
+        if OPENAI in self.providers and PROVIDERS[OPENAI].said(plan.base_url) is None:
+            return self._embedding(f"{OPENAI}:{EMBEDDINGS}")
+        return LikenessJudge()
+
+    def _embedding(self, name: str) -> Judge:
+        provider, _, model = name.partition(":")
+        if provider not in PROVIDERS or not model or "," in model:
+            raise UsageError(
+                f"--embedding-model {name}: name one model as provider:model, such as "
+                f"{OPENAI}:{EMBEDDINGS}, of {', '.join(PROVIDERS)}"
+            )
+        base_url = self.plan.base_url if self.providers <= {provider} else None
+        price = self._price(name, PROVIDERS[provider].said(base_url))
+        if self.guess:
+            return EmbeddingJudge(UnaskedEmbedder(name), price=price)
+        embedder = OpenAICompatibleModel(
+            PROVIDERS[provider],
+            model,
+            caller=self._caller(provider),
+            timeout=self.plan.timeout,
+            temperature=None,
+            base_url=base_url,
+            instead="no --embedding-model",
+        )
+        return self._kept(EmbeddingJudge(embedder, price=price, budget=self.budget))
+
+    def _price(self, name: str, place: str | None) -> Price | None:
+        """Return the price of a model, which has to be known where the cost is limited."""
+        price = price_of(name, place)
+        if self.plan.max_cost is not None and price is None:
+            raise UsageError(
+                f"no price is known of {name}, so --max-cost cannot be kept; use --max-calls"
+            )
+        return price
 
     def _llm(self, name: str, vote: int) -> LlmJudge:
         plan = self.plan
@@ -93,11 +161,7 @@ class _Maker:
         if provider not in services and nearest(provider, services):
             raise UnknownName("provider of models", provider, services)
         known = PROVIDERS.get(provider)
-        price = price_of(name, known.said(plan.base_url) if known else plan.base_url)
-        if plan.max_cost is not None and price is None:
-            raise UsageError(
-                f"no price is known of {name}, so --max-cost cannot be kept; use --max-calls"
-            )
+        price = self._price(name, known.said(plan.base_url) if known else plan.base_url)
         return LlmJudge(
             UnaskedModel(name) if self.guess else self._model(provider, model),
             prompts={kind: Prompt.read(kind, Path(file)) for kind, file in plan.prompts.items()},

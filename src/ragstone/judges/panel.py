@@ -1,28 +1,30 @@
-"""PanelJudge: several judges' word on each claim, the label that most of them give."""
+"""PanelJudge: several judges' word on each claim or text, as most of them give it."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import add
-from typing import TypeVar, cast
+from typing import TypeVar
 
-from ragstone.claims import Label, Verdict
 from ragstone.errors import UsageError
+from ragstone.exchanges import Failure, Outcome, Reply, Unanswered
 from ragstone.judges.base import Judge, outcome_of
 from ragstone.judges.several import AroundJudges
-from ragstone.questions import Failure, Outcome, Question, Reply, Unanswered, VerifyClaims
+from ragstone.judges.votes import VOTED, tally
+from ragstone.questions import Question
 from ragstone.workers import together
 
 T = TypeVar("T")
 
 
 class PanelJudge(AroundJudges):
-    """Asks all its judges to verify claims and gives, claim by claim, what most of them say.
+    """Asks all its judges to verify, grade or rate, and gives what most of them say.
 
     Where two labels have the most votes, the word is NOT_ENOUGH_INFO: the judges disagree. A
-    verdict's confidence is the share of the votes that its label has. Everything else is asked
-    of one judge, the next one if it does not answer, since all must judge the same claims.
+    verdict's confidence is the share of the votes that its label has. A tie of grades is not
+    relevant, one on abstaining is none; of ratings the median counts. Everything else is asked of
+    one judge, the next one if it does not answer, since all must judge the same claims.
     """
 
     def __init__(self, judges: Sequence[Judge]) -> None:
@@ -31,7 +33,8 @@ class PanelJudge(AroundJudges):
         super().__init__(judges)
         self.name = _name(judges)
         self.description = (
-            f"a panel of {len(judges)}; each claim gets the label that most of them give"
+            f"a panel of {len(judges)}; each claim gets the label that most of them give, each "
+            "text the grade, or the median level"
         )
         limited = [judge.kinds for judge in judges if judge.kinds is not None]
         self.kinds = reduce(lambda some, more: some & more, limited) if limited else None
@@ -44,11 +47,11 @@ class PanelJudge(AroundJudges):
         """Ask all judges, or one of them, as the kind of question demands.
 
         Raises:
-            Unanswered: no more than half of the judges verified the claims, or nobody answered
+            Unanswered: no more than half of the judges answered what is voted on, or nobody
                 another question; with the first failure, and what all of it cost.
         """
-        if isinstance(question, VerifyClaims):
-            return cast("Reply[T]", await self._voted(question))
+        if question.kind in VOTED:
+            return await self._voted(question)
         outcomes: list[Outcome[T]] = []
         for judge in self.judges:
             outcomes.append(await outcome_of(judge, question))
@@ -56,16 +59,17 @@ class PanelJudge(AroundJudges):
                 return self._told(outcomes, reply)
         raise self._unanswered(outcomes)
 
-    async def _voted(self, question: VerifyClaims) -> Reply[tuple[Verdict, ...]]:
+    async def _voted(self, question: Question[T]) -> Reply[T]:
         outcomes = await together(outcome_of(judge, question) for judge in self.judges)
         replies = [outcome for outcome in outcomes if isinstance(outcome, Reply)]
         if len(replies) * 2 <= len(outcomes):
             raise self._unanswered(outcomes)
-        ballots = zip(*(reply.value for reply in replies), strict=True)
-        reply = question.reply(tuple(_majority(votes) for votes in ballots))
+        counted = tally(question, [reply.value for reply in replies])
+        reply = question.reply(counted.value)
         raws = [_headed(judge, outcome) for judge, outcome in self._numbered(outcomes)]
         written = "\n\n".join(raw for raw in raws if raw)
-        return self._told(outcomes, replace(reply, raw=written or None))
+        told = self._told(outcomes, replace(reply, raw=written or None))
+        return replace(told, notes=(*told.notes, *counted.notes))
 
     def _told(self, outcomes: Sequence[Outcome[T]], reply: Reply[T]) -> Reply[T]:
         """Return the reply with what all outcomes cost, and what is to be known of them."""
@@ -109,21 +113,6 @@ class PanelJudge(AroundJudges):
 def _name(judges: Sequence[Judge]) -> str:
     counts = Counter(judge.name for judge in judges)
     return ",".join(f"{n}*{name}" if n > 1 else name for name, n in counts.items())
-
-
-def _majority(votes: Sequence[Verdict]) -> Verdict:
-    counts = Counter(vote.label for vote in votes)
-    most = max(counts.values())
-    winners = [label for label, count in counts.items() if count == most]
-    if len(winners) == 1:
-        first = next(vote for vote in votes if vote.label is winners[0])
-        return first.model_copy(update={"confidence": most / len(votes)})
-    split = ", ".join(f"{counts[label]} {label}" for label in Label if counts[label])
-    return Verdict(
-        label=Label.NOT_ENOUGH_INFO,
-        reason=f"the judges disagree: {split}",
-        confidence=counts[Label.NOT_ENOUGH_INFO] / len(votes),
-    )
 
 
 def _headed(judge: str, outcome: Outcome[T]) -> str | None:

@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ragstone.errors import QuestionNotSupported
+from ragstone.exchanges import Exchange, Failure, Outcome, Reply, Unanswered
 from ragstone.judges.base import Judge
-from ragstone.questions import Exchange, Failure, Outcome, Question, Reply, Unanswered
+from ragstone.questions import Question
 from ragstone.usage import NOTHING_SPENT
 
 T = TypeVar("T")

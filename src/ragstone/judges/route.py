@@ -3,24 +3,31 @@
 from collections.abc import Mapping
 from typing import TypeVar
 
+from ragstone.exchanges import Reply
 from ragstone.judges.base import Judge
 from ragstone.judges.several import AroundJudges
-from ragstone.questions import Question, Reply
+from ragstone.questions import Question
 
 T = TypeVar("T")
 
 
 class RouteJudge(AroundJudges):
-    """Asks the judge that `routes` names for a kind of question, else `default`."""
+    """Asks the judge that `routes` names for a kind of question, else `default`.
+
+    It is called as the default is, since that is what a plan names; its description tells the
+    others.
+    """
 
     def __init__(self, routes: Mapping[str, Judge], default: Judge) -> None:
         super().__init__((default, *routes.values()))
         self._routes = dict(routes)
         self._default = default
-        named = [f"{kind}={judge.name}" for kind, judge in sorted(routes.items())]
-        self.name = ",".join([default.name, *named])
-        said = [f"{kind} by {judge.name}" for kind, judge in sorted(routes.items())]
-        self.description = "; ".join([*said, f"all else by {default.name}"])
+        self.name = default.name
+        said = [default.description] if default.description else []
+        for kind, judge in sorted(routes.items()):
+            what = f" ({judge.description})" if judge.description else ""
+            said.append(f"{kind} by {judge.name}{what}")
+        self.description = "; ".join(said)
         if default.kinds is not None:
             taken = {kind for kind in routes if self.takes(kind)}
             self.kinds = frozenset(default.kinds - routes.keys() | taken)

@@ -7,8 +7,9 @@ from typing import TypeVar, cast
 from pydantic import BaseModel
 
 from ragstone.errors import Cause, QuestionNotSupported
+from ragstone.exchanges import Failure, Reply, Unanswered
 from ragstone.judges.base import Judge
-from ragstone.questions import Failure, Question, Reply, Unanswered
+from ragstone.questions import Question
 from ragstone.usage import Usage
 
 T = TypeVar("T")

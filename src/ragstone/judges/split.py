@@ -1,28 +1,19 @@
-"""SplitJudge: claims in batches, and contexts that are too long for a prompt in windows."""
+"""SplitJudge: claims and sentences in batches, and contexts too long for a prompt in windows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
-from itertools import pairwise
 from operator import add
 from typing import TypeVar, cast
 
 from ragstone.claims import Evidence, Label, Verdict
-from ragstone.errors import Cause
+from ragstone.exchanges import Failure, Outcome, Reply, Returned, Unanswered
 from ragstone.judges.around import AroundJudge
-from ragstone.judges.base import Judge, outcome_of
-from ragstone.judges.tokens import estimated_tokens
-from ragstone.questions import (
-    BATCH,
-    Failure,
-    Outcome,
-    Question,
-    Reply,
-    Returned,
-    Unanswered,
-    VerifyClaims,
-)
-from ragstone.sentences import split_sentences
+from ragstone.judges.base import Judge
+from ragstone.judges.grading import graded_in_parts
+from ragstone.judges.parts import answered, worst, written
+from ragstone.judges.windows import Piece, windows_of
+from ragstone.questions import BATCH, GradeContexts, GradeSentences, Question, VerifyClaims
 from ragstone.workers import together
 
 T = TypeVar("T")
@@ -38,24 +29,15 @@ _STRONGEST = (
 )
 """Which window's verdict counts where several judge one claim: the first that any gave."""
 
-
-@dataclass(frozen=True)
-class _Piece:
-    """A part of a context: its number and where in it the part begins."""
-
-    text: str
-    context: int
-    start: int
-
-
 _Outcome = Outcome[tuple[Verdict, ...]]
 
 
 class SplitJudge(AroundJudge):
-    """Puts VerifyClaims to the judge within in parts that fit, all at once, and joins the answers.
+    """Puts what is too long to the judge within in parts that fit, all at once; joins the answers.
 
     A claim is put to every window of the contexts: supported in one is supported, else
-    contradicted in one is contradicted.
+    contradicted in one is contradicted. A context is graded in one window, or, where it is longer
+    than that, in pieces: relevant if one of them is.
     """
 
     def __init__(self, judge: Judge, *, context_window: int) -> None:
@@ -69,14 +51,16 @@ class SplitJudge(AroundJudge):
             Unanswered: a part was not answered; its failure holds what came back to the others.
             QuestionNotSupported: the judge within does not take that kind of question.
         """
-        if not isinstance(question, VerifyClaims):
-            return await self.judge.answer(question)
-        return cast("Reply[T]", await self._verified(question))
+        if isinstance(question, VerifyClaims):
+            return cast("Reply[T]", await self._verified(question))
+        if isinstance(question, GradeContexts | GradeSentences):
+            return cast("Reply[T]", await graded_in_parts(self.judge, question, self._room))
+        return await self.judge.answer(question)
 
     async def _verified(self, question: VerifyClaims) -> Reply[tuple[Verdict, ...]]:
         if not question.claims:
             return question.reply(())
-        windows = _windows(question.contexts, self._room)
+        windows = windows_of(question.contexts, self._room)
         size = question.batch_size
         batches = [question.claims[at : at + size] for at in range(0, len(question.claims), size)]
         if len(windows) == 1 and len(batches) == 1:
@@ -85,7 +69,7 @@ class SplitJudge(AroundJudge):
             return await self.judge.answer(whole)
         outcomes = await together(self._batch(question, window, batches) for window in windows)
         usage = reduce(add, (outcome.usage for outcome in outcomes))
-        if failed := _worst(outcomes):
+        if failed := worst(outcomes):
             returned = _combined([_listed(outcome) for outcome in outcomes])
             raise Unanswered(replace(failed, returned=returned, usage=usage))
         replies = [outcome for outcome in outcomes if isinstance(outcome, Reply)]
@@ -97,76 +81,37 @@ class SplitJudge(AroundJudge):
         return replace(
             joined,
             notes=tuple(dict.fromkeys(notes)),
-            raw=_written(replies),
+            raw=written(replies),
             attempts=max(reply.attempts for reply in replies),
         )
 
     async def _batch(
         self,
         question: VerifyClaims,
-        window: Sequence[_Piece],
+        window: Sequence[Piece],
         batches: Sequence[tuple[str, ...]],
     ) -> _Outcome:
         """Put all batches of claims to one window."""
         texts = tuple(piece.text for piece in window)
-        asked = [
-            question.varied(claims=batch, contexts=texts, batch_size=BATCH) for batch in batches
-        ]
-        once = {part.key: part for part in asked}  # claims may be equal
-        told = dict(
-            zip(
-                once,
-                await together(outcome_of(self.judge, part) for part in once.values()),
-                strict=True,
-            )
+        outcomes, usage = await answered(
+            self.judge,
+            (question.varied(claims=batch, contexts=texts, batch_size=BATCH) for batch in batches),
         )
-        outcomes = [told[part.key] for part in asked]
-        usage = reduce(add, (outcome.usage for outcome in told.values()))
-        if failed := _worst(outcomes):
+        if failed := worst(outcomes):
             returned = _returned(outcomes, [len(batch) for batch in batches], window)
-            return replace(failed, returned=returned, raw=_written(outcomes), usage=usage)
+            return replace(failed, returned=returned, raw=written(outcomes), usage=usage)
         replies = [outcome for outcome in outcomes if isinstance(outcome, Reply)]
         verdicts = tuple(_placed(v, window) for reply in replies for v in reply.value)
         notes = tuple(note for reply in replies for note in reply.notes)
         attempts = max(reply.attempts for reply in replies)
-        return Reply(verdicts, usage, notes, raw=_written(replies), attempts=attempts)
-
-
-def _windows(contexts: Sequence[str], room: int) -> list[list[_Piece]]:
-    """Return the contexts, and pieces of those that are too long, in windows of `room` tokens."""
-    windows: list[list[_Piece]] = [[]]
-    left = room
-    for number, context in enumerate(contexts):
-        for piece in _pieces(context, number, room):
-            size = estimated_tokens(piece.text)
-            if size > left and windows[-1]:
-                windows.append([])
-                left = room
-            windows[-1].append(piece)
-            left -= size
-    return windows
-
-
-def _pieces(context: str, number: int, room: int) -> list[_Piece]:
-    """Cut a context between sentences; one sentence that is too long, between characters."""
-    if estimated_tokens(context) <= room:
-        return [_Piece(context, number, 0)]
-    begins = [sentence.start for sentence in split_sentences(context)[1:]]
-    cuts, size = [0], 0
-    for begin, end in pairwise([0, *begins, len(context)]):
-        size += estimated_tokens(context[begin:end])
-        while size > room:
-            cuts.append(begin if begin > cuts[-1] else cuts[-1] + room)
-            size = estimated_tokens(context[cuts[-1] : min(end, cuts[-1] + 4 * room + 1)])
-    ends = [*cuts[1:], len(context)]
-    return [_Piece(context[a:b], number, a) for a, b in zip(cuts, ends, strict=True)]
+        return Reply(verdicts, usage, notes, raw=written(replies), attempts=attempts)
 
 
 def _strongest(verdicts: Sequence[Verdict]) -> Verdict:
     return min(verdicts, key=lambda verdict: _STRONGEST.index(verdict.label))
 
 
-def _placed(verdict: Verdict, window: Sequence[_Piece]) -> Verdict:
+def _placed(verdict: Verdict, window: Sequence[Piece]) -> Verdict:
     """Return the verdict with its evidence's places in the whole contexts."""
     if all(piece.start == 0 and piece.context == n for n, piece in enumerate(window)):
         return verdict
@@ -174,33 +119,15 @@ def _placed(verdict: Verdict, window: Sequence[_Piece]) -> Verdict:
     return verdict.model_copy(update={"evidence": evidence})
 
 
-def _moved(item: Evidence, window: Sequence[_Piece]) -> Evidence:
+def _moved(item: Evidence, window: Sequence[Piece]) -> Evidence:
     piece = window[item.context]
     start = None if item.start is None else item.start + piece.start
     end = None if item.end is None else item.end + piece.start
     return item.model_copy(update={"context": piece.context, "start": start, "end": end})
 
 
-def _worst(outcomes: Sequence[_Outcome]) -> Failure | None:
-    """Return the failure that leaves the least to go by; None if there is none.
-
-    A part that was not answered at all weighs more than one with a verdict too many.
-    """
-
-    def rank(failure: Failure) -> int:
-        if failure.cause is Cause.COUNT_MISMATCH:
-            return 2
-        return 3 if failure.returned else int(failure.cause is Cause.MALFORMED)
-
-    return min((each for each in outcomes if isinstance(each, Failure)), key=rank, default=None)
-
-
-def _written(outcomes: Sequence[_Outcome]) -> str | None:
-    return "\n\n".join(outcome.raw for outcome in outcomes if outcome.raw) or None
-
-
 def _returned(
-    outcomes: Sequence[_Outcome], sizes: Sequence[int], window: Sequence[_Piece]
+    outcomes: Sequence[_Outcome], sizes: Sequence[int], window: Sequence[Piece]
 ) -> tuple[Returned, ...]:
     """Return what came back in all batches, numbered and placed as in the whole question."""
     items: list[Returned] = []

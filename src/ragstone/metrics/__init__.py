@@ -2,24 +2,48 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ragstone.errors import UnknownName, UsageError
-from ragstone.metrics.base import FAMILIES, Ask, Metric
+from ragstone.metrics.abstention import Abstention
+from ragstone.metrics.answer_correctness import AnswerCorrectness
+from ragstone.metrics.answer_similarity import AnswerSimilarity
+from ragstone.metrics.bleu import Bleu
 from ragstone.metrics.bpref import BPref
-from ragstone.metrics.claim_metric import ClaimMetric
+from ragstone.metrics.chrf import ChrF
+from ragstone.metrics.citation_precision import CitationPrecision
+from ragstone.metrics.citation_recall import CitationRecall
+from ragstone.metrics.claim_precision import ClaimPrecision
+from ragstone.metrics.claim_recall import ClaimRecall
+from ragstone.metrics.claim_utilization import ClaimUtilization
+from ragstone.metrics.contains import Contains
+from ragstone.metrics.context_precision import ContextPrecision
+from ragstone.metrics.context_recall import ContextRecall
+from ragstone.metrics.context_relevance import ContextRelevance
+from ragstone.metrics.context_utilization import ContextUtilization
+from ragstone.metrics.exact_match import ExactMatch
 from ragstone.metrics.f1 import F1
 from ragstone.metrics.faithfulness import Faithfulness
+from ragstone.metrics.families.base import FAMILIES, Ask, Metric
+from ragstone.metrics.families.check_metric import CheckMetric
+from ragstone.metrics.families.claim_metric import ClaimMetric
+from ragstone.metrics.families.grade_metric import GradeMetric
+from ragstone.metrics.families.ranking_metric import RankingMetric
+from ragstone.metrics.families.rubric_metric import RubricMetric
+from ragstone.metrics.hallucinated_claims import HallucinatedClaims
+from ragstone.metrics.hallucination import Hallucination
 from ragstone.metrics.hit import Hit
 from ragstone.metrics.map import MAP
 from ragstone.metrics.mrr import MRR
 from ragstone.metrics.ndcg import NDCG
-from ragstone.metrics.planned import NOT_YET, PLANNED
+from ragstone.metrics.noise_sensitivity import NoiseSensitivity
 from ragstone.metrics.precision import Precision
 from ragstone.metrics.r_precision import RPrecision
-from ragstone.metrics.ranking_metric import RankingMetric
 from ragstone.metrics.recall import Recall
-from ragstone.metrics.registry import get, register, registered
+from ragstone.metrics.registry import OURS, get, load_plugin, origin, register, registered
+from ragstone.metrics.response_relevancy import ResponseRelevancy
+from ragstone.metrics.rouge_l import RougeL
+from ragstone.metrics.self_knowledge import SelfKnowledge
+from ragstone.metrics.unsupported_claims import UnsupportedClaims
 from ragstone.scores import MetricInfo
 
 __all__ = [
@@ -28,101 +52,125 @@ __all__ = [
     "MAP",
     "MRR",
     "NDCG",
+    "Abstention",
+    "AnswerCorrectness",
+    "AnswerSimilarity",
     "Ask",
     "BPref",
+    "Bleu",
+    "CheckMetric",
+    "ChrF",
+    "CitationPrecision",
+    "CitationRecall",
     "ClaimMetric",
+    "ClaimPrecision",
+    "ClaimRecall",
+    "ClaimUtilization",
+    "Contains",
+    "ContextPrecision",
+    "ContextRecall",
+    "ContextRelevance",
+    "ContextUtilization",
+    "ExactMatch",
     "Faithfulness",
+    "GradeMetric",
+    "HallucinatedClaims",
+    "Hallucination",
     "Hit",
     "Metric",
+    "NoiseSensitivity",
     "Precision",
     "RPrecision",
     "RankingMetric",
     "Recall",
-    "Selection",
+    "ResponseRelevancy",
+    "RougeL",
+    "RubricMetric",
+    "SelfKnowledge",
+    "UnsupportedClaims",
     "catalogue",
     "get",
-    "planned",
+    "load_plugin",
     "register",
     "select",
 ]
+
+DOCUMENTED: tuple[type[Metric], ...] = (
+    *(Hit, Recall, Precision, F1, MRR),
+    *(Faithfulness, ResponseRelevancy, ContextPrecision),
+)
+"""The metrics of the documents: what the groups of families stand for, beside the user's own.
+
+All others of ours run by name, as a group keeps the numbers that it is known for.
+"""
+
+JUDGED = "all_judged"
+"""The group of every metric that asks a judge, but for those that need parameters."""
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "all": FAMILIES,
     "all_retrieval": ("retrieval",),
     "all_generation": ("generation",),
+    JUDGED: (),
 }
 """Group name -> the families it stands for."""
 
-BY_NAME_ONLY: tuple[type[Metric], ...] = (MAP, NDCG, RPrecision, BPref)
-"""Metrics of this package that no group stands for: a group keeps the numbers it is known for."""
-
-BUILT_IN: tuple[type[Metric], ...] = (
-    *(Hit, Recall, Precision, F1, MRR),
-    *BY_NAME_ONLY,
-    Faithfulness,
-)
-"""The metrics of this package, in the order in which people name them."""
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The metrics that a list of names stands for, and those that cannot run, with the reason."""
-
-    metrics: tuple[Metric, ...]
-    not_run: Mapping[str, str]
-
 
 def catalogue() -> Mapping[str, MetricInfo]:
-    """Describe every metric, built and planned, by name: ranking metrics first, ours first."""
+    """Describe every metric by name: ranking metrics first, of each family the documents' first."""
     found = registered()
-    ours = {cls.name: found[cls.name] for cls in BUILT_IN}
-    infos = {name: cls.info() for name, cls in {**ours, **found}.items()} | planned()
+    documented = {cls.name: found[cls.name] for cls in DOCUMENTED}
+    infos = {name: cls.info() for name, cls in {**documented, **found}.items()}
     return dict(sorted(infos.items(), key=lambda item: FAMILIES.index(item[1].family)))
 
 
-def planned() -> dict[str, MetricInfo]:
-    """Return the planned metrics; one that somebody has built is planned no more."""
-    return {name: info for name, info in PLANNED.items() if name not in registered()}
-
-
-def select(names: Sequence[str], **defaults: str | int | float | None) -> Selection:
+def select(
+    names: Sequence[str], **defaults: str | int | float | tuple[int, ...] | None
+) -> tuple[Metric, ...]:
     """Read metric and group names; `defaults` fill the parameters that a name does not say.
 
+    Several values of `k` make as many metrics of a name that has a cut-off and does not say it.
     A metric that is named twice is there once, at its first place.
 
     Raises:
         UnknownName: a name is no metric and no group.
-        UsageError: a metric that is not built yet is asked for by name.
+        UsageError: a name's parameters are not the metric's, or out of range.
     """
-    waiting = planned()
+    fillings = _fillings(defaults)
     found: dict[str, Metric] = {}
-    not_run: dict[str, str] = {}
     for name in names:
-        if name in GROUPS:
-            members = _members(name)
-            not_run |= {member: NOT_YET for member in members if member in waiting}
-            asked = [member for member in members if member not in waiting]
-        else:
-            _check_built(name)
-            asked = [name]
-        for each in asked:
-            metric = get(each, **defaults)
-            found.setdefault(str(metric), metric)
-    return Selection(tuple(found.values()), not_run)
+        for each in _members(name) if name in GROUPS else [_known(name)]:
+            for filling in fillings:
+                metric = get(each, **filling)
+                found.setdefault(str(metric), metric)
+    return tuple(found.values())
+
+
+def _fillings(
+    defaults: Mapping[str, str | int | float | tuple[int, ...] | None],
+) -> list[dict[str, str | int | float | None]]:
+    """Return the defaults, once for each of several `k`."""
+    k = defaults.get("k")
+    single = {key: value for key, value in defaults.items() if not isinstance(value, tuple)}
+    return [single | {"k": one} for one in k] if isinstance(k, tuple) else [single]
 
 
 def _members(group: str) -> list[str]:
     found = registered()
+    if group == JUDGED:
+        return [name for name in catalogue() if found[name].asks]
     return [
-        info.name
-        for info in catalogue().values()
-        if info.family in GROUPS[group] and found.get(info.name) not in BY_NAME_ONLY
+        name
+        for name in catalogue()
+        if found[name].family in GROUPS[group]
+        and (found[name] in DOCUMENTED or origin(name) != OURS)
     ]
 
 
-def _check_built(name: str) -> None:
+def _known(name: str) -> str:
     bare = re.split("[@:,]", name, maxsplit=1)[0]
-    if bare in planned():
-        raise UsageError(f"{name} is {NOT_YET}; leave it out")
-    if bare not in catalogue():
+    if bare == "success":
+        raise UsageError("there is no metric named 'success'; trec_eval's success at k is hit@k")
+    if bare not in registered():
         raise UnknownName("metric", bare, [*catalogue(), *GROUPS])
+    return name

@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.metrics.base import Cutoff
-from ragstone.metrics.ranking_metric import RankingMetric
+from ragstone.metrics.families.base import Cutoff
+from ragstone.metrics.families.ranking_metric import RankingMetric
 from ragstone.metrics.registry import register
 from ragstone.rankings import Denominator, Rankings, ratio
 from ragstone.scores import Detail, Score, mean_detail
@@ -19,9 +19,10 @@ _PARTS = ("precision", "recall")
 class F1(RankingMetric):
     """The harmonic mean of Precision@K and Recall@K, a query at a time.
 
-    Formula: 2PR / (P + R); `denominator` is Precision's. Range 0 to 1.
-    1.0: all that is relevant and nothing else. 0.0: nothing relevant was found. Undefined:
-    relevance not known. Source: van Rijsbergen, Information Retrieval (1979), chapter 7.
+    Formula: 2PR / (P + R); P is over k, also of a shorter list, or as its `denominator` says.
+    Not judged: not relevant. Range 0 to 1. 1.0: all that is relevant and nothing else. 0.0:
+    nothing relevant was found, or nothing is. Undefined: relevance not known.
+    Source: van Rijsbergen, Information Retrieval (1979), chapter 7.
     """
 
     label: ClassVar[str] = "F1@K"

@@ -2,9 +2,9 @@
 
 from typing import ClassVar
 
-from ragstone.metrics.claim_metric import ClaimMetric
+from ragstone.metrics.families.checks import RESPONSE_IN_CONTEXTS, Check
+from ragstone.metrics.families.claim_metric import ClaimMetric
 from ragstone.metrics.registry import register
-from ragstone.samples import Sample
 
 
 @register("faithfulness")
@@ -18,12 +18,5 @@ class Faithfulness(ClaimMetric):
     """
 
     label: ClassVar[str] = "Faithfulness"
-    needs: ClassVar[tuple[str, ...]] = ("response", "contexts")
-
-    def text(self, sample: Sample) -> str:
-        """Judge what the system answered."""
-        return sample.response or ""
-
-    def sources(self, sample: Sample) -> tuple[str, ...]:
-        """Hold it against what the generator saw."""
-        return tuple(context.text for context in sample.contexts or ())
+    needs: ClassVar[tuple[str, ...]] = RESPONSE_IN_CONTEXTS.needs
+    check: ClassVar[Check] = RESPONSE_IN_CONTEXTS

@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.metrics.base import Cutoff
-from ragstone.metrics.ranking_metric import RankingMetric
+from ragstone.metrics.families.base import Cutoff
+from ragstone.metrics.families.ranking_metric import RankingMetric
 from ragstone.metrics.registry import register
 from ragstone.rankings import Rankings
 from ragstone.scores import Detail, Score
@@ -17,7 +17,8 @@ from ragstone.scores import Detail, Score
 class Hit(RankingMetric):
     """Whether at least one relevant document appears in the top K.
 
-    Formula: 1 if any of the first k documents is relevant, else 0. Range 0 to 1.
+    Formula: 1 if any of the first k documents is relevant, else 0. A list shorter than k is
+    taken as it is. Not judged: not relevant. Range 0 to 1.
     1.0: one was found. 0.0: none was, or nothing is relevant. Undefined: relevance not known.
     Source: trec_eval's `success` (NIST).
     """

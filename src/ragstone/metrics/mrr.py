@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.metrics.base import Cutoff
-from ragstone.metrics.ranking_metric import RankingMetric
+from ragstone.metrics.families.base import Cutoff
+from ragstone.metrics.families.ranking_metric import RankingMetric
 from ragstone.metrics.registry import register
 from ragstone.rankings import Rankings
 from ragstone.scores import Detail, Score
@@ -17,9 +17,10 @@ from ragstone.scores import Detail, Score
 class MRR(RankingMetric):
     """The reciprocal rank of the first relevant document in the top K, averaged over queries.
 
-    Formula: 1 / rank of the first relevant document, 0 if it is not among the first k. Range 0
-    to 1. 1.0: it came first. 0.0: none among the first k. Undefined: relevance not known.
-    Source: Voorhees, The TREC-8 Question Answering Track Report (1999).
+    Formula: 1 / rank of the first relevant document, 0 if it is not among the first k, or not in
+    a shorter list. Not judged: not relevant. Range 0 to 1. 1.0: it came first. 0.0: none among
+    the first k, or nothing is relevant. Undefined: relevance not known.
+    Source: Voorhees, The TREC-8 Question Answering Track Report (1999); `recip_rank` (NIST).
     """
 
     label: ClassVar[str] = "MRR@K"

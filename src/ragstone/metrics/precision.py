@@ -5,8 +5,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.metrics.base import Cutoff
-from ragstone.metrics.ranking_metric import RankingMetric
+from ragstone.metrics.families.base import Cutoff
+from ragstone.metrics.families.ranking_metric import RankingMetric
 from ragstone.metrics.registry import register
 from ragstone.rankings import Denominator, Rankings
 
@@ -16,8 +16,9 @@ class Precision(RankingMetric):
     """The share of the top K documents that are relevant.
 
     Formula: relevant among the first k / k; with `denominator="retrieved"`, / the number of
-    documents among the first k that came back. Range 0 to 1.
-    1.0: all are relevant. 0.0: none is, or nothing came back. Undefined: relevance not known.
+    documents among the first k that came back, so that a list shorter than k loses nothing by
+    it. Not judged: not relevant. Range 0 to 1. 1.0: all are relevant. 0.0: none is, nothing came
+    back, or nothing is relevant. Undefined: relevance not known.
     Source: trec_eval's `P` (NIST), which divides by k.
     """
 

@@ -5,8 +5,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.metrics.base import Cutoff
-from ragstone.metrics.ranking_metric import RankingMetric
+from ragstone.metrics.families.base import Cutoff
+from ragstone.metrics.families.ranking_metric import RankingMetric
 from ragstone.metrics.registry import register
 from ragstone.rankings import Rankings
 
@@ -15,7 +15,8 @@ from ragstone.rankings import Rankings
 class Recall(RankingMetric):
     """The share of the relevant documents that are retrieved in the top K.
 
-    Formula: relevant among the first k / all relevant. Range 0 to 1.
+    Formula: relevant among the first k / all relevant. A list shorter than k is taken as it is.
+    Not judged: not relevant. Range 0 to 1.
     1.0: all were found. 0.0: none was, or nothing is relevant. Undefined: relevance not known.
     Source: trec_eval's `recall` (NIST).
     """

@@ -1,23 +1,36 @@
 """The registry: metrics by name, and names with parameters read back into metrics."""
 
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from inspect import isabstract
+from pathlib import Path
+from types import ModuleType
 from typing import TypeVar, cast, dataclass_transform
 
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
-from ragstone.errors import UnknownName, UsageError
+from ragstone.errors import InputError, Problem, UnknownName, UsageError
 from ragstone.messages import faults
-from ragstone.metrics.base import FAMILIES, Metric
+from ragstone.metrics.families.base import FAMILIES, Metric
+from ragstone.metrics.families.rubric_metric import rubric_metric
+from ragstone.metrics.families.rubrics import NAME, rubrics_in
+from ragstone.modules import FILES, broken, loaded, package_of, user_module
 
 M = TypeVar("M", bound=Metric)
 
-_SPEC = re.compile(r"(?P<name>[a-z][a-z0-9_]*)(?:@(?P<k>\d+))?(?::(?P<policy>[a-z][a-z-]*))?")
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
+GROUP = "ragstone.metrics"
+"""The entry points under which an installed package names its metrics."""
+OURS = "ragstone"
+
+_SPEC = re.compile(rf"(?P<name>{NAME.pattern})(?:@(?P<k>\d+))?(?::(?P<policy>[a-z][a-z-]*))?")
 _metrics: dict[str, type[Metric]] = {}
+_loaded: set[EntryPoint] = set()
+_packages: dict[type[Metric], str] = {}
 
 
 @dataclass_transform(frozen_default=True)
@@ -30,7 +43,7 @@ def register(name: str, *, replace: bool = False) -> Callable[[type[M]], type[M]
         UsageError: the name is not lower case letters, digits and `_`, or is taken (`replace`
             takes it over), or the class leaves something out or is of an unknown family.
     """
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise UsageError(f"{name!r} is no metric name; use lower case letters, digits and _")
 
     def enter(cls: type[M]) -> type[M]:
@@ -45,6 +58,8 @@ def register(name: str, *, replace: bool = False) -> Callable[[type[M]], type[M]
         if isabstract(cls):
             left = ", ".join(sorted(cls.__abstractmethods__))
             raise UsageError(f"{name}: the class {cls.__name__} does not write {left}")
+        if left := ", ".join(said for said in cls.says if not hasattr(cls, said)):
+            raise UsageError(f"{name}: the class {cls.__name__} does not say {left}")
         cls.name, cls.label = name, getattr(cls, "label", name)
         # pydantic types its decorator's result as its own protocol; it returns the class it got
         made = cast("type[M]", dataclass(frozen=True)(cls))
@@ -58,8 +73,68 @@ def _home(cls: type[Metric]) -> tuple[str, str]:
     return cls.__module__, cls.__qualname__
 
 
+@cache
+def _installed() -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=GROUP))
+
+
+def _load_installed() -> None:
+    """Register what installed packages name; each once, the first time that anybody asks."""
+    for point in _installed():
+        if point in _loaded:
+            continue
+        _loaded.add(point)  # before it is loaded: a package may ask for metrics itself
+        before = dict(_metrics)
+        try:
+            found = loaded(point)
+            if not isinstance(found, ModuleType) and found not in _metrics.values():
+                raise broken(point, "it is neither a module nor a class with @register(NAME)")
+        except UsageError:
+            _loaded.discard(point)
+            raise
+        new = [cls for name, cls in _metrics.items() if before.get(name) is not cls]
+        _packages.update(dict.fromkeys(new, package_of(point)))
+
+
+def load_plugin(name: str) -> None:
+    """Register metrics of one's own: a Python module, a file FILE.py, or rubrics in FILE.yaml.
+
+    Raises:
+        UsageError: there is none of that name, it cannot be imported or read, or a name is taken.
+        InputError: a file of rubrics says something wrong; all problems at once.
+    """
+    _load_installed()  # so that `replace=True` can take over what is installed
+    if not name.lower().endswith(FILES[1:]):
+        user_module(name)
+        return
+    problems: list[Problem] = []
+    for rubric in rubrics_in(Path(name)):
+        try:
+            register(rubric.name)(rubric_metric(rubric, Path(name).resolve()))
+        except UsageError as error:
+            problems.append(Problem(str(error)))
+    if problems:
+        raise InputError(name, problems)
+
+
+def origin(name: str) -> str:
+    """Return where a metric comes from: `ragstone`, its package, or its file or module."""
+    cls = _metrics[name]
+    if cls in _packages:
+        return _packages[cls]
+    if cls.__module__.partition(".")[0] == OURS:
+        return OURS
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    return str(file or cls.__module__)
+
+
 def registered() -> Mapping[str, type[Metric]]:
-    """Return all metrics by name, in the order they were registered."""
+    """Return all metrics by name, in the order they were registered.
+
+    Raises:
+        UsageError: what an installed package names as a metric cannot be loaded.
+    """
+    _load_installed()
     return dict(_metrics)
 
 
@@ -71,8 +146,9 @@ def get(spec: str, **defaults: str | int | float | None) -> Metric:
 
     Raises:
         UnknownName: there is no metric of that name.
-        UsageError: the parameters are not the metric's, or out of range.
+        UsageError: the parameters are not the metric's, or out of range; or as `registered`.
     """
+    _load_installed()
     head, *rest = spec.split(",")
     match = _SPEC.fullmatch(head)
     if not match or match["name"] not in _metrics:

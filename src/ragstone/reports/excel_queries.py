@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ragstone.claims import JudgedClaim, Label
+from ragstone.claims import Blamed, JudgedClaim, Label
 from ragstone.reports.excel_book import MAX_COLUMNS, MAX_ROWS, Book, Value, lines
 from ragstone.run import Row, Run
 from ragstone.samples import Context
@@ -74,6 +74,7 @@ def columns_of(run: Run, name: str) -> list[Column]:
         Column("reason", 36, lambda row: row.scores[name].reason),
         *([_flagged(name)] if any(score.fallback for score in scores) else []),
         *(_claims(name) if judged else []),
+        *([_BLAME] if generation and any(row.blamed for row in run.rows) else []),
     ]
     counted = ("claims", "supported") if judged else ()
     details = dict.fromkeys(key for score in scores for key in score.detail if key not in counted)
@@ -111,6 +112,11 @@ def evidence_line(claim: JudgedClaim) -> str:
     return " ".join(" ".join(quotes).split()) or "none"
 
 
+def blame_line(blamed: Blamed) -> str:
+    """Write in one line what went wrong with a claim, and whose claim it is."""
+    return f"{blamed.blame}: {' '.join(blamed.claim.split())} (of the {blamed.of})"
+
+
 def _relevant(row: Row) -> Value:
     known = row.sample.relevance
     return None if known is None else ids([id_ for id_, grade in known.items() if grade > 0])
@@ -139,6 +145,7 @@ _ANSWER = (
     Column("retrieved_contexts", 60, lambda row: _texts(row.sample.contexts)),
     Column("num_contexts", 17, lambda row: _count(row.sample.contexts), "count"),
 )
+_BLAME = Column("blame", 60, lambda row: "\n".join(map(blame_line, row.blamed)) or None)
 
 
 def _passed(name: str) -> Column:

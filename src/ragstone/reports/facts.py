@@ -11,7 +11,14 @@ from ragstone.errors import Cause
 from ragstone.messages import one_line
 from ragstone.metrics import catalogue
 from ragstone.reports.figures import count, milliseconds, percent
-from ragstone.reports.judge_facts import coverage, made_up, mark_lines, score_notes, usage_lines
+from ragstone.reports.judge_facts import (
+    blame_lines,
+    coverage,
+    made_up,
+    mark_lines,
+    score_notes,
+    usage_lines,
+)
 from ragstone.run import Run, TargetHealth
 from ragstone.scores import State, Summary
 
@@ -25,7 +32,7 @@ CAUSES: Mapping[Cause, str] = MappingProxyType(
         Cause.REFUSAL: "refused",
         Cause.TRUNCATED: "cut off",
         Cause.MALFORMED: "not readable",
-        Cause.COUNT_MISMATCH: "not one verdict a claim",
+        Cause.COUNT_MISMATCH: "not one answer each",
         Cause.TIMEOUT: "timed out",
         Cause.RATE_LIMITED: "too many requests",
         Cause.UNREACHABLE: "not reachable",
@@ -37,7 +44,7 @@ LABELS: Mapping[Label, str] = MappingProxyType(
         Label.SUPPORTED: "supported",
         Label.PARTIALLY_SUPPORTED: "supported in part",
         Label.CONTRADICTED: "contradicted",
-        Label.NOT_ENOUGH_INFO: "not in the contexts",
+        Label.NOT_ENOUGH_INFO: "not stated",
     }
 )
 
@@ -80,7 +87,7 @@ def titles(run: Run) -> dict[str, str]:
 def cutoff(run: Run, name: str) -> int:
     """Return the rank a metric cuts at: the one that its name says, else the plan's."""
     match = re.search(r"@(\d+)", name)
-    return int(match[1]) if match else run.manifest.plan.k
+    return int(match[1]) if match else max(run.manifest.plan.cutoffs)
 
 
 def partial_notice(run: Run) -> str:
@@ -171,7 +178,10 @@ def _judged(run: Run, names: Sequence[str]) -> list[Fact]:
     marks = [Fact("Pass mark", said) for name in names for said in mark_lines(run, name)]
     usage = [Fact("Usage", said) for said in usage_lines(run)]
     policy = [Fact("Policy", ", ".join(run.policies))] if run.policies else []
-    return [Fact("Judge", judge), *usage, *policy, *marks]
+    blame = [Fact("Blame", said) for said in blame_lines(run)]
+    lower = [name for name in names if not run.metrics[name].higher_is_better]
+    sense = [Fact("Lower is better", ", ".join(lower))] if lower else []
+    return [Fact("Judge", judge), *usage, *policy, *sense, *marks, *blame]
 
 
 def _gates(run: Run) -> list[Fact]:

@@ -1,12 +1,22 @@
 """What a reader must know of the judge: what it took, who reached the mark, what to look at."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
+from ragstone.claims import Blame
 from ragstone.messages import one_line
 from ragstone.reports.figures import count, dollars, milliseconds, percent
 from ragstone.run import Row, Run
 from ragstone.scores import Summary
 
+BLAMES: Mapping[Blame, str] = MappingProxyType(
+    {
+        Blame.NOT_RETRIEVED: "missing, as not retrieved",
+        Blame.IGNORED: "missing, though retrieved",
+        Blame.CONTRADICTED: "contradicted by the contexts",
+        Blame.MEMORY: "from the model's memory: in no context",
+    }
+)
 LONGEST = 300
 """Characters told of one reason."""
 
@@ -20,13 +30,17 @@ def usage_lines(run: Run) -> Iterator[str]:
     cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
     silent = f" ({usage.reasoning_tokens:,} of them reasoning)" if usage.reasoning_tokens else ""
     if not usage.calls:
-        yield f"nothing was asked: {count(usage.cached, 'reply')} came from the cache"
+        replies = "1 reply" if usage.cached == 1 else f"{usage.cached:,} replies"
+        yield f"nothing was asked: {replies} came from the cache"
         return
+    saved = ""
+    if run.calls_saved:
+        saved = f" ({run.calls_saved:,} saved, as metrics that ask the same ask once)"
     cost = "no price is known"
     if usage.cost_usd is not None:
         cost = f"about {dollars(usage.cost_usd)}, by list prices"
     yield (
-        f"{count(usage.calls, 'call')}{again}, {usage.cached:,} replies from the cache; "
+        f"{count(usage.calls, 'call')}{again}{saved}, {usage.cached:,} replies from the cache; "
         f"{usage.prompt_tokens:,} prompt tokens{cached}, "
         f"{usage.completion_tokens:,} completion tokens{silent}; {cost}; "
         f"answers took p50 {milliseconds(latency['p50_ms'])}, "
@@ -44,6 +58,14 @@ def mark_lines(run: Run, name: str) -> Iterator[str]:
             f"{name} {sign} {marked[0].mark:g}: reached by {passed:,} of {len(marked):,} scored "
             f"({percent(passed / len(marked))})"
         )
+
+
+def blame_lines(run: Run) -> Iterator[str]:
+    """Say how many claims went wrong, and in which way."""
+    found = run.blame()
+    parts = [f"{found[blame]:,} {words}" for blame, words in BLAMES.items() if found.get(blame)]
+    if parts:
+        yield f"{count(sum(found.values()), 'claim')} went wrong: {', '.join(parts)}"
 
 
 def coverage(summary: Summary) -> str:

@@ -72,7 +72,8 @@ def _families(run: Run) -> Mapping[str, tuple[str, ...]]:
 
 
 def _combined_name(run: Run, family: str) -> str:
-    return f"{file_name(family)}_combined_k{run.manifest.plan.k}_{_time(run)}{ENDING}"
+    ks = "-".join(map(str, run.manifest.plan.cutoffs))
+    return f"{file_name(family)}_combined_k{ks}_{_time(run)}{ENDING}"
 
 
 def _name(run: Run, name: str) -> str:

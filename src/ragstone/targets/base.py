@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ragstone.exchanges import Failure
 from ragstone.opened import Opened
-from ragstone.questions import Failure
 from ragstone.run import TargetCall
 from ragstone.samples import Sample
 

@@ -7,8 +7,8 @@ from typing import Self
 from uuid import uuid4
 
 from ragstone.errors import CallError, TargetError
+from ragstone.exchanges import Failure
 from ragstone.http import Client, Connection
-from ragstone.questions import Failure
 from ragstone.run import TargetCall
 from ragstone.samples import Sample
 from ragstone.targets.base import Answer, Target

@@ -9,10 +9,10 @@ from time import perf_counter
 from typing import cast
 
 from ragstone.errors import CallError, Cause, TargetError
+from ragstone.exchanges import Failure
 from ragstone.messages import quoted
 from ragstone.modules import user_module
 from ragstone.pace import Pace
-from ragstone.questions import Failure
 from ragstone.run import TargetCall
 from ragstone.samples import Sample
 from ragstone.targets.base import FIELDS, Answer, Target

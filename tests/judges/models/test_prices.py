@@ -7,7 +7,7 @@ from genai_prices import Usage as Tokens
 from genai_prices import calc_price
 
 from ragstone.judges.models.prices import Flat, Free, Stepped, price_of
-from ragstone.questions import Usage
+from ragstone.usage import Usage
 
 MILLION = 1_000_000
 

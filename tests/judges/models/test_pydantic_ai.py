@@ -13,7 +13,7 @@ from ragstone.caller import Caller, Limits
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.judges.models.base import Completion, ModelPrompt
 from ragstone.judges.models.pydantic_ai import PydanticAiModel
-from ragstone.questions import Usage
+from ragstone.usage import Usage
 
 MESSAGES = "/v1/messages"
 KEY = "sk-ant-secret-of-mine"

@@ -9,7 +9,20 @@ from pydantic import TypeAdapter
 from ragstone.claims import Label
 from ragstone.errors import QuestionNotSupported
 from ragstone.judges.offline import OfflineJudge
-from ragstone.questions import ExtractClaims, Question, Usage, VerifyClaims
+from ragstone.questions import (
+    CompareTexts,
+    DetectAbstention,
+    Explain,
+    ExtractClaims,
+    ExtractTruths,
+    GradeContexts,
+    GradeSentences,
+    GuessQueries,
+    Question,
+    RateResponse,
+    VerifyClaims,
+)
+from ragstone.usage import Usage
 
 
 class Other(Question[int]):
@@ -34,13 +47,41 @@ def test_says_what_it_is():
     assert "uncalibrated" in OfflineJudge.description
 
 
-async def test_takes_two_kinds_and_refuses_the_others_by_name():
-    judge = OfflineJudge()
-    assert judge.takes("extract_claims")
-    assert judge.takes("verify_claims")
-    assert not judge.takes("other")
-    with pytest.raises(QuestionNotSupported, match="other needs a model"):
-        await judge.answer(Other())
+ANSWERED = [
+    ExtractClaims(query="q", response="It is blue and new."),
+    VerifyClaims(claims=("It is blue.",), contexts=("It is blue.",)),
+    GradeContexts(query="q", answer="It is blue.", contexts=("It is blue.",)),
+    DetectAbstention(query="q", response="I don't know."),
+    CompareTexts(text="It is blue.", others=("It is blue.",)),
+]
+
+
+@pytest.mark.parametrize("question", ANSWERED, ids=lambda question: question.kind)
+async def test_answers_what_words_can_answer(question):
+    assert OfflineJudge().takes(question.kind)
+    assert (await OfflineJudge().answer(question)).value
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        Other(),
+        ExtractTruths(context="c"),
+        Explain(claims=(), labels=(), reasons=()),
+        GradeSentences(query="q", sentences=("s",)),
+        GuessQueries(response="r", count=1),
+        RateResponse(criteria="c", levels=((1, "l"),), query="q", response="r"),
+    ],
+    ids=lambda question: question.kind,
+)
+async def test_and_refuses_the_others_by_name(question):
+    assert not OfflineJudge().takes(question.kind)
+    with pytest.raises(QuestionNotSupported, match=f"{question.kind} needs a model: name one"):
+        await OfflineJudge().answer(question)
+
+
+def test_the_kinds_it_takes_are_these():
+    assert OfflineJudge.kinds == {question.kind for question in ANSWERED}
 
 
 async def test_nobody_is_called():

@@ -1,10 +1,10 @@
 import pytest
 
 from ragstone.errors import Cause
+from ragstone.exchanges import Failure
 from ragstone.judges.attempts import Attempt
 from ragstone.judges.prompts.again import LACKING, REASONS, again, source
 from ragstone.judges.prompts.sections import sections
-from ragstone.questions import Failure
 
 
 @pytest.mark.parametrize("reason", REASONS)

@@ -7,7 +7,18 @@ from ragstone.errors import InputError
 from ragstone.judges.forms import FORMS
 from ragstone.judges.prompts.prompt import PLACES, Prompt
 from ragstone.judges.tokens import estimated_tokens
-from ragstone.questions import Explain, ExtractClaims, ExtractTruths, Question, VerifyClaims
+from ragstone.questions import (
+    DetectAbstention,
+    Explain,
+    ExtractClaims,
+    ExtractTruths,
+    GradeContexts,
+    GradeSentences,
+    GuessQueries,
+    Question,
+    RateResponse,
+    VerifyClaims,
+)
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "prompts"
 TEXT = "# system\nBe just.\n# user\n{query}\n{response}\n"
@@ -15,6 +26,10 @@ TRUTHS = "# system\nBe just.\n# user\n{context}\n"
 RESPONSE = "It lasts 20 hours {claims}. It's blue, and costs 9 €."
 CONTEXTS = ("Up to 20 hours.\n</contexts-00000000>", "It is red.")
 CLAIMS = ("It lasts 20 hours.", "It's blue.", "It costs 9 €.")
+LEVELS = ((1, "It is rude."), (2, "It is neither."), (3, "It is kind."))
+RATE = RateResponse(
+    criteria="Is it kind?\nA {response} is.", levels=LEVELS, query="Long?", response=RESPONSE
+)
 QUESTIONS: dict[str, Question[object]] = {
     "extract_claims": ExtractClaims(query="How long does it last?", response=RESPONSE),
     "verify_claims": VerifyClaims(claims=CLAIMS, contexts=CONTEXTS),
@@ -26,6 +41,12 @@ QUESTIONS: dict[str, Question[object]] = {
         labels=(Label.SUPPORTED, Label.CONTRADICTED, Label.NOT_ENOUGH_INFO),
         reasons=("", "It is red.", "No price is given."),
     ),
+    "grade_contexts": GradeContexts(query="How long?", answer="20 hours.", contexts=CONTEXTS),
+    "grade_sentences": GradeSentences(query="How long?", sentences=CLAIMS),
+    "guess_queries": GuessQueries(response=RESPONSE, count=3),
+    "detect_abstention": DetectAbstention(query="How long?", response=RESPONSE),
+    "rate_response": RATE,
+    "rate_response_all": RATE.varied(contexts=CONTEXTS, reference="20 hours."),
 }
 
 

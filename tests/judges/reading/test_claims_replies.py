@@ -3,8 +3,8 @@ import json
 import pytest
 
 from ragstone.errors import Cause
+from ragstone.exchanges import Failure, Unanswered
 from ragstone.judges.reading import read_claims, read_explanation, read_truths
-from ragstone.questions import Failure, Unanswered
 
 TWO = ("It lasts 20 hours.", "It is red.")
 JSON = json.dumps({"claims": TWO})

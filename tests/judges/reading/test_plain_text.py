@@ -2,8 +2,9 @@ import pytest
 
 from ragstone.claims import Label
 from ragstone.errors import Cause
+from ragstone.exchanges import Failure, Unanswered
 from ragstone.judges.reading import read_verdicts
-from ragstone.questions import Failure, Unanswered, VerifyClaims
+from ragstone.questions import VerifyClaims
 
 THREE = VerifyClaims(claims=("It lasts.", "It is red.", "It is big."), contexts=("It is blue.",))
 ONE = VerifyClaims(claims=("It is red.",), contexts=("It is blue.",))

@@ -4,8 +4,9 @@ import pytest
 
 from ragstone.claims import Label
 from ragstone.errors import Cause
+from ragstone.exchanges import Unanswered
 from ragstone.judges.reading import read_claims, read_verdicts
-from ragstone.questions import Unanswered, VerifyClaims
+from ragstone.questions import VerifyClaims
 
 ONE = VerifyClaims(claims=("It is red.",), contexts=("It is red.",))
 PHRASES = [

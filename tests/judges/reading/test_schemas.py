@@ -2,10 +2,15 @@ import json
 
 import pytest
 
-from ragstone.judges.reading import SCHEMAS, verdict_schema
-from ragstone.questions import Explain, ExtractClaims, ExtractTruths, VerifyClaims
+from ragstone.judges.reading import SCHEMAS, guess_schema, rating_schema, verdict_schema
+from ragstone.questions import VerifyClaims
 
-ALL = [*SCHEMAS.values(), verdict_schema(partial=True)]
+ALL = [
+    *SCHEMAS.values(),
+    verdict_schema(partial=True),
+    guess_schema(5),
+    rating_schema([-1, 0, 1]),
+]
 
 
 def objects_of(node: object) -> list[dict[str, object]]:
@@ -16,11 +21,6 @@ def objects_of(node: object) -> list[dict[str, object]]:
         return []
     below = [found for value in node.values() for found in objects_of(value)]
     return [node, *below] if node.get("type") == "object" else below
-
-
-def test_every_kind_of_question_has_a_schema() -> None:
-    kinds = {kind.kind for kind in (ExtractClaims, VerifyClaims, ExtractTruths, Explain)}
-    assert set(SCHEMAS) == kinds
 
 
 @pytest.mark.parametrize("schema", ALL)
@@ -39,3 +39,21 @@ def test_the_label_comes_last_and_partial_support_is_offered_only_when_asked_for
         assert list(items) == ["claim", "reason", "evidence", "label"]
         assert ("PARTIALLY_SUPPORTED" in items["label"]["enum"]) is partial
     assert verdict_schema(partial=False) == SCHEMAS[VerifyClaims.kind]
+
+
+def test_what_decides_comes_after_its_reason() -> None:
+    for kind in ("grade_contexts", "grade_sentences"):
+        fields = list(SCHEMAS[kind]["properties"]["grades"]["items"]["properties"])
+        assert (fields[0], fields[-1]) == ("number", "relevant")
+    assert list(SCHEMAS["rate_response"]["properties"]) == ["reason", "level"]
+
+
+def test_no_reasons_are_asked_for_on_sentences() -> None:
+    assert "reason" in json.dumps(dict(SCHEMAS["grade_contexts"]))
+    assert "reason" not in json.dumps(dict(SCHEMAS["grade_sentences"]))
+
+
+def test_every_guess_has_a_key_and_every_level_is_offered() -> None:
+    queries = guess_schema(3)["properties"]["queries"]
+    assert queries["required"] == ["1", "2", "3"]
+    assert rating_schema([1, 3])["properties"]["level"]["enum"] == [1, 3]

@@ -4,8 +4,9 @@ import pytest
 
 from ragstone.claims import Label
 from ragstone.errors import Cause
+from ragstone.exchanges import Failure, Returned, Unanswered
 from ragstone.judges.reading import read_verdicts
-from ragstone.questions import Failure, Returned, Unanswered, VerifyClaims
+from ragstone.questions import VerifyClaims
 
 CLAIMS = ("The battery lasts 20 hours.", "The case is red.", "It costs 5 dollars.")
 CONTEXTS = ("The battery lasts 20 hours.\nIt is big.", "Its “case” is blue – not red.")

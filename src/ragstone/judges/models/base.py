@@ -1,7 +1,10 @@
-"""Model: turns a prompt into a completion. Knows the wire, and nothing of questions."""
+"""Model: turns a prompt into a completion. Embedder: turns texts into vectors.
+
+Both know the wire, and nothing of questions.
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ragstone.judges.tokens import estimated_tokens
@@ -64,5 +67,30 @@ class Model(Opened, ABC):
 
         Raises:
             CallError: there was no reply; `tries` says how many calls were made.
+            UsageError: the key was rejected or the model does not exist: the run stops.
+        """
+
+
+Vectors = tuple[tuple[float, ...], ...]
+"""One vector a text, in the texts' order."""
+
+
+class Embedder(Opened, ABC):
+    """Embeds texts, within `async with embedder`.
+
+    Attributes:
+        name, identity, place: as a Model's.
+    """
+
+    name: str
+    identity: str
+    place: str = ""
+
+    @abstractmethod
+    async def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
+        """Return the texts' vectors, and what they cost.
+
+        Raises:
+            CallError: there was no reply that can be read; `tries` says how many calls were made.
             UsageError: the key was rejected or the model does not exist: the run stops.
         """

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from ragstone.caller import Caller
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.http import Client, Connection, HttpReply
-from ragstone.judges.models.base import Completion, Model, ModelPrompt
+from ragstone.judges.models.base import Completion, Embedder, Model, ModelPrompt, Vectors
 from ragstone.judges.models.dialect import Dialect
 from ragstone.judges.models.openai_replies import Chat, Embeddings
 from ragstone.judges.models.providers import Provider
@@ -28,7 +28,7 @@ _REAL_KEY = 12
 R = TypeVar("R", bound=BaseModel)
 
 
-class OpenAICompatibleModel(Model):
+class OpenAICompatibleModel(Model, Embedder):
     """Asks a server that speaks OpenAI's protocol, over one session."""
 
     def __init__(
@@ -40,9 +40,10 @@ class OpenAICompatibleModel(Model):
         timeout: float,
         temperature: float | None,
         base_url: str | None = None,
+        instead: str = "--judge offline",
     ) -> None:
         base = provider.place(base_url)
-        key = provider.secret(model, elsewhere=base != provider.url)
+        key = provider.secret(model, elsewhere=base != provider.url, instead=instead)
         self.name = f"{provider.name}:{model}"
         self.place = public_url(base)
         self.identity = json.dumps(
@@ -94,7 +95,7 @@ class OpenAICompatibleModel(Model):
                     self._dialect = dialect
                 return self._completion(reply, spent + reply.tries)
 
-    async def embed(self, texts: Sequence[str]) -> tuple[tuple[tuple[float, ...], ...], Usage]:
+    async def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
         """Return the texts' vectors, in their order, and what they cost.
 
         Raises:
@@ -120,7 +121,7 @@ class OpenAICompatibleModel(Model):
             if error.status == 404 and not self._answered:
                 raise UsageError(
                     f"{error}\nThere is no model {self._model!r} there, or no such interface; the "
-                    "run stops. Check --judge, and --base-url: most end in /v1."
+                    "run stops. Check the model's name, and --base-url: most end in /v1."
                 ) from None
             if error.status == 429 and not self._answered:
                 raise UsageError(f"{error}\nThe account's quota is spent; the run stops.") from None

@@ -51,8 +51,12 @@ class Provider:
             raise UsageError(f"{setting}: {public_url(url)} has to end before the ? or #")
         return url.rstrip("/")
 
-    def secret(self, model: str, *, elsewhere: bool) -> str | None:
+    def secret(
+        self, model: str, *, elsewhere: bool, instead: str = "--judge offline"
+    ) -> str | None:
         """Return the key; None where none is needed, as `elsewhere` than at the usual place.
+
+        `instead` is what does without a key.
 
         Raises:
             UsageError: the key is not set.
@@ -64,7 +68,7 @@ class Provider:
             raise UsageError(
                 f"the judge {self.name}:{model} needs a key in the environment variable "
                 f"{self.key}; set it, name your own server with --base-url, or use "
-                "--judge offline (no key)"
+                f"{instead} (no key)"
             )
         return key or None
 

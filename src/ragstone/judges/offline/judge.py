@@ -1,12 +1,23 @@
-"""OfflineJudge: answers the claim questions by comparing words."""
+"""OfflineJudge: answers the questions that comparing words can answer, about as well as it can."""
 
 from typing import TypeVar
 
 from ragstone.errors import QuestionNotSupported
+from ragstone.exchanges import Reply
 from ragstone.judges.base import Judge
+from ragstone.judges.offline.abstention import abstains
 from ragstone.judges.offline.extraction import extract_claims
+from ragstone.judges.offline.grades import grade_contexts
+from ragstone.judges.offline.likeness import compare_texts
 from ragstone.judges.offline.verdicts import verify_claims
-from ragstone.questions import ExtractClaims, Question, Reply, VerifyClaims
+from ragstone.questions import (
+    CompareTexts,
+    DetectAbstention,
+    ExtractClaims,
+    GradeContexts,
+    Question,
+    VerifyClaims,
+)
 
 T = TypeVar("T")
 
@@ -19,6 +30,8 @@ class OfflineJudge(Judge):
     orders verdicts; it is not calibrated: 0.9 does not mean right nine times in ten. A
     conflict that it names may be none (said of another subject, or the same in other words). What
     has the same meaning in other words is missed, and another meaning in the same words passes.
+    A context is relevant where it supports a claim of the answer; a response abstains where it has
+    a phrase for that and claims nothing; texts are alike by their characters, not their meaning.
     """
 
     name = "offline"
@@ -27,13 +40,16 @@ class OfflineJudge(Judge):
         "contexts; not a reader; it misses paraphrase and inference, and its confidence is "
         "uncalibrated"
     )
-    kinds = frozenset({ExtractClaims.kind, VerifyClaims.kind})
+    kinds = frozenset(
+        kind.kind
+        for kind in (ExtractClaims, VerifyClaims, GradeContexts, DetectAbstention, CompareTexts)
+    )
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         """Answer one question at once, without waiting.
 
         Raises:
-            QuestionNotSupported: the question is neither for claims nor for verdicts on claims.
+            QuestionNotSupported: words alone do not answer that kind of question.
         """
         return question.reply(self._value(question))
 
@@ -42,6 +58,13 @@ class OfflineJudge(Judge):
             return extract_claims(question.response)
         if isinstance(question, VerifyClaims):
             return verify_claims(question.claims, question.contexts)
+        if isinstance(question, GradeContexts):
+            return grade_contexts(question.answer, question.contexts)
+        if isinstance(question, DetectAbstention):
+            return abstains(question.response)
+        if isinstance(question, CompareTexts):
+            return compare_texts(question.text, question.others)
         raise QuestionNotSupported(
-            f"the judge {self.name} only finds and verifies claims; {question.kind} needs a model"
+            f"the judge {self.name} compares words, and {question.kind} needs a model: name one "
+            "with --model or --judge"
         )

@@ -37,6 +37,14 @@ PLACES: Mapping[str, Places] = MappingProxyType(
         "verify_claims": Places(frozenset({"contexts", "claims"}), options=frozenset({"partial"})),
         "extract_truths": Places(frozenset({"context"}), options=frozenset({"limit"})),
         "explain": Places(frozenset({"verdicts"})),
+        "grade_contexts": Places(frozenset({"contexts", "answer"}), possible=frozenset({"query"})),
+        "grade_sentences": Places(frozenset({"sentences", "query"})),
+        "guess_queries": Places(frozenset({"response"}), options=frozenset({"count"})),
+        "detect_abstention": Places(frozenset({"response"}), possible=frozenset({"query"})),
+        "rate_response": Places(
+            frozenset({"criteria", "levels", "response"}),
+            possible=frozenset({"query", "contexts", "reference"}),
+        ),
     }
 )
 """Kind of question -> the places of its prompt."""

@@ -4,18 +4,27 @@ JSON comes first, then, unless only JSON is wanted, the plain text of older prom
 cut off is never closed, and nothing inside it is read.
 """
 
+from ragstone.judges.reading.grade_replies import read_grades
 from ragstone.judges.reading.replies import (
     read_claims,
     read_explanation,
     read_truths,
     read_verdicts,
 )
+from ragstone.judges.reading.response_replies import read_abstention, read_guesses, read_rating
 from ragstone.judges.reading.schemas import SCHEMAS, verdict_schema
+from ragstone.judges.reading.text_schemas import guess_schema, rating_schema
 
 __all__ = [
     "SCHEMAS",
+    "guess_schema",
+    "rating_schema",
+    "read_abstention",
     "read_claims",
     "read_explanation",
+    "read_grades",
+    "read_guesses",
+    "read_rating",
     "read_truths",
     "read_verdicts",
     "verdict_schema",

@@ -69,13 +69,13 @@ def _labelled(entry: object) -> bool:
 
 def _item(entry: object) -> Item:
     if not is_object(entry):
-        return Item(written=_written(entry), label=read_label(entry))
+        return Item(written=as_written(entry), label=read_label(entry))
     labels = [entry[key] for key in _LABELS if key in entry]
     reason = text_at(entry, "reason", "explanation", "rationale", "justification")
     return Item(
         number=number_at(entry, *_NUMBERS),
         statement=text_at(entry, "statement", "claim", "text", "fact"),
-        written=_written(labels[0]) if labels else None,
+        written=as_written(labels[0]) if labels else None,
         label=_agreed(labels),
         reason=(reason or "").strip() or None,
         quotes=_quotes(entry.get("evidence", entry.get("quotes", entry.get("quote")))),
@@ -89,7 +89,8 @@ def _agreed(labels: list[object]) -> Label | None:
     return read[0] if len(supported) == 1 else None
 
 
-def _written(value: object) -> str | None:
+def as_written(value: object) -> str | None:
+    """Return a JSON value as a message shows it; None if there is none."""
     if value is None:
         return None
     if is_list(value) or is_object(value):

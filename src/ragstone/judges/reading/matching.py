@@ -1,4 +1,4 @@
-"""Matching: which verdict is about which claim, or why that cannot be told."""
+"""Matching: which verdict or grade is about what, or why that cannot be told."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ _NUMBER = re.compile(r"\s*(?:(?:claim|statement)\s*)?#?[0-9]{1,4}[.):]\s+", re.I
 
 
 class Mismatch(Exception):
-    """The verdicts are not one a claim; the message says how."""
+    """There is not one verdict, or grade, for each thing asked about; the message says how."""
 
 
 def in_order(items: Sequence[Item], claims: Sequence[str]) -> Sequence[Item]:
@@ -21,23 +21,36 @@ def in_order(items: Sequence[Item], claims: Sequence[str]) -> Sequence[Item]:
     Raises:
         Mismatch: there are more or fewer than claims, or they contradict one another.
     """
-    came, due = len(items), len(claims)
-    if came != due:
-        raise Mismatch(f"{came} verdicts came back for {due} claims")
     numbers = [item.number for item in items]
+    places = order(numbers, len(claims), "verdicts", of="claims")
+    if all(number is None for number in numbers):
+        return _by_statement(items, claims)
+    return [items[place] for place in places]
+
+
+def order(numbers: Sequence[int | None], due: int, what: str, *, of: str) -> Sequence[int]:
+    """Return the places in a reply of the words on each of the things asked about, in their order.
+
+    `numbers` are what the words say they are about; where none says it, they stand in order.
+
+    Raises:
+        Mismatch: there is not one word for each.
+    """
+    if (came := len(numbers)) != due:
+        raise Mismatch(f"{came} {what} came back for {due} {of}")
     told = [number for number in numbers if number is not None]
     if not told:
-        return _by_statement(items, claims)
+        return range(due)
     first = first_number(told, due)
     if sorted(told) != list(range(first, first + due)):
         said = ", ".join("none" if number is None else str(number)[:20] for number in numbers[:50])
-        raise Mismatch(f"{due} claims were asked about, the verdicts are about claims {said}")
-    placed = {item.number: item for item in items}
-    return [placed[number] for number in range(first, first + due)]
+        raise Mismatch(f"{due} {of} were asked about, the {what} are about {of} {said}")
+    places = {number: place for place, number in enumerate(numbers)}
+    return [places[number] for number in range(first, first + due)]
 
 
 def first_number(numbers: Sequence[int], due: int) -> int:
-    """Return where the verdicts begin to count: 0 if one is about claim 0 and none about `due`."""
+    """Return where the numbers begin: 0 if one is 0 and none is `due`."""
     return 0 if 0 in numbers and due not in numbers else 1
 
 

@@ -5,24 +5,13 @@ from collections.abc import Iterator
 
 from ragstone.judges.reading.items import Item
 from ragstone.judges.reading.labels import LABELS, read_label
+from ragstone.judges.reading.lines import label_pattern, numbered_pattern
 from ragstone.judges.reading.refusals import is_refusal
 
 _MARKER = re.compile(r"final verdicts? for each (?:statement|claim) in order\s*:", re.IGNORECASE)
-_WORDS = "|".join(
-    re.escape(word).replace(r"\ ", r"[-_\s]")
-    for word in sorted(LABELS, key=len, reverse=True)
-    if not word.isdigit()  # a lone 1 is a number: of a claim, of a footnote
-)
-_BUT = "(?:but|however|though|although|except|partial|partly|mostly)"
-_LABEL = re.compile(
-    rf"[*\"'`]*({_WORDS})[*\"'`]*\s*(?:$|[.:;(\[–—]|-\s|,(?!\s*{_BUT}))", re.IGNORECASE
-)
+_LABEL = label_pattern(LABELS)
 _LISTED = re.compile(r"\s*(?:[-*•–]|[(\[]?[0-9]{1,4}[.):\]])\s+(\S.*)")
-_NUMBERED = re.compile(
-    r"\s*(?:[-*•]\s+)?\**(?:(?:claim|statement|verdict)\s*)?[#(\[]?([0-9]{1,4})"
-    r"(?:[.):\]]+|\s+[-–—])(?![0-9])\**\s*(.*)",
-    re.IGNORECASE,
-)
+_NUMBERED = numbered_pattern("claim", "statement", "verdict")
 _VERDICT = re.compile(
     r"\bverdict(?:\s+(?:for\s+)?(?:(?:claim|statement)\s+)?#?([0-9]{1,4}))?\**\s*:\**\s*"
     r"((?:(?!\bverdict\b).)*)",

@@ -1,0 +1,78 @@
+"""Grading in parts: contexts, or sentences, as many at once as fit into a prompt and a reply."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from ragstone.exchanges import Outcome, Reply, Unanswered
+from ragstone.grades import Grade
+from ragstone.judges.base import Judge
+from ragstone.judges.parts import answered, worst, written
+from ragstone.judges.windows import Piece, windows_of
+from ragstone.questions import GradeContexts, GradeSentences
+from ragstone.usage import Usage
+
+MOST = 100
+"""Grades in one reply: more may not fit into the tokens that a reply gets."""
+
+Grades: TypeAlias = tuple[Grade, ...]
+
+
+async def graded_in_parts(
+    judge: Judge, question: GradeContexts | GradeSentences, room: int
+) -> Reply[Grades]:
+    """Have contexts or sentences graded; where they are too many or too long together, in parts.
+
+    What is longer than `room` tokens by itself is graded in pieces, and relevant if one of them is.
+
+    Raises:
+        Unanswered: a part was not graded.
+    """
+    of_contexts = isinstance(question, GradeContexts)
+    texts = question.contexts if of_contexts else question.sentences
+    if not texts:
+        return question.reply(())
+    windows = windows_of(texts, room, most=MOST)
+    if len(windows) == 1:
+        return await judge.answer(question)
+    outcomes, usage = await answered(judge, (_part(question, window) for window in windows))
+    joined = _joined(outcomes, usage)
+    pieces = [piece for window in windows for piece in window]
+    grades: list[list[Grade]] = [[] for _ in texts]
+    for piece, grade in zip(pieces, joined.value, strict=True):
+        grades[piece.context].append(grade)
+    notes = [f"the contexts were graded in {len(windows)} windows"] if of_contexts else []
+    return replace(joined, value=tuple(map(_best, grades)), notes=(*joined.notes, *notes))
+
+
+def _part(
+    question: GradeContexts | GradeSentences, window: Sequence[Piece]
+) -> GradeContexts | GradeSentences:
+    texts = tuple(piece.text for piece in window)
+    if isinstance(question, GradeContexts):
+        return question.varied(contexts=texts)
+    return question.varied(sentences=texts)
+
+
+def _joined(outcomes: Sequence[Outcome[Grades]], usage: Usage) -> Reply[Grades]:
+    """Return the grades of all parts in their order.
+
+    Raises:
+        Unanswered: a part was not graded.
+    """
+    if failed := worst(outcomes):
+        raise Unanswered(replace(failed, raw=written(outcomes), usage=usage))
+    replies = [outcome for outcome in outcomes if isinstance(outcome, Reply)]
+    return Reply(
+        tuple(grade for reply in replies for grade in reply.value),
+        usage,
+        tuple(dict.fromkeys(note for reply in replies for note in reply.notes)),
+        raw=written(replies),
+        attempts=max(reply.attempts for reply in replies),
+        final=all(reply.final for reply in replies),
+    )
+
+
+def _best(pieces: Sequence[Grade]) -> Grade:
+    """Return the first grade that says relevant, else the first."""
+    return next((grade for grade in pieces if grade.relevant), pieces[0])

@@ -1,0 +1,69 @@
+"""CheckMetric: the family that reckons with the verdicts of several checks."""
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+from pydantic.dataclasses import dataclass
+
+from ragstone.claims import JudgedClaim, Label
+from ragstone.errors import JudgeError
+from ragstone.metrics.families.base import Ask
+from ragstone.metrics.families.checks import Check
+from ragstone.metrics.families.claim_asker import ClaimAsker, Judged, tried
+from ragstone.samples import Sample
+from ragstone.scores import Score
+
+JudgedClaims = tuple[JudgedClaim, ...]
+"""The claims of one check with their verdicts, in the order of their text; none if there are none.
+The claims of one text are the same, in the same order, in all its checks."""
+
+
+@dataclass(frozen=True)
+class CheckMetric(ClaimAsker):
+    """Reckons with the claims of one check or several; only SUPPORTED counts as said.
+
+    A question that was not answered is a failed score; no policy makes a number of it. A
+    subclass says which checks, and which of them its parameters call for, where that is not all.
+    """
+
+    says: ClassVar[tuple[str, ...]] = ("checks",)
+    checks: ClassVar[tuple[Check, ...]]
+
+    @property
+    def chosen(self) -> tuple[Check, ...]:
+        """The checks that it makes with these parameters."""
+        return self.checks
+
+    @abstractmethod
+    def reckoned(self, sample: Sample, *judged: JudgedClaims) -> Score:
+        """Return the score that the checks' claims come to, in the order of `chosen`."""
+
+    async def score(self, sample: Sample, ask: Ask) -> Score:
+        """Make all checks at once, and reckon."""
+        for check in self.chosen:
+            if obstacle := check.obstacle(sample):
+                return Score.undefined(obstacle)
+        asked = [tried(self.judged(check, sample, ask)) for check in self.chosen]
+        told: list[Judged] = []
+        for outcome in await asyncio.gather(*asked):  # all are awaited, whatever becomes of one
+            if isinstance(outcome, JudgeError):
+                raise outcome
+            told.append(outcome)
+        score = self.reckoned(sample, *(each.claims for each in told))
+        if score.value is None:
+            return score
+        notes = dict.fromkeys(each.note for each in told if each.note)
+        detail = {**score.detail, "note": "; ".join(notes)} if notes else score.detail
+        return score.model_copy(update={"claims": told[0].claims, "detail": detail})
+
+
+def supported(judged: Sequence[JudgedClaim]) -> list[bool]:
+    """Return, claim by claim, whether it is SUPPORTED."""
+    return [claim.label is Label.SUPPORTED for claim in judged]
+
+
+def quoted(claim: JudgedClaim) -> frozenset[int]:
+    """Return the numbers of the contexts that the verdict's quotes stand in, from 0."""
+    return frozenset(item.context for item in claim.evidence if item.verified)

@@ -1,0 +1,116 @@
+"""ClaimMetric: the family that scores one check's claims by a policy."""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from ragstone.claims import JudgedClaim
+from ragstone.errors import JudgeError, UsageError
+from ragstone.exchanges import Unanswered
+from ragstone.metrics.families.base import Ask
+from ragstone.metrics.families.checks import Check
+from ragstone.metrics.families.claim_asker import ClaimAsker, Prepared
+from ragstone.metrics.families.rulings import Ruler
+from ragstone.policies import STRICT, PolicyName, get_policy
+from ragstone.questions import Explain
+from ragstone.samples import Sample
+from ragstone.scores import MetricInfo, Score, State
+
+
+@dataclass(frozen=True)
+class ClaimMetric(ClaimAsker):
+    """Scores the claims of one check by the verdicts on them; the policy makes the number.
+
+    A subclass says which check. What is asked never depends on the policy: any policy reads the
+    same ledger.
+
+    Attributes:
+        policy: how verdicts become a number, and what happens where there are none.
+        mark: what a score has to reach to pass; None is the policy's own.
+        include_reason: have the verdicts summed up in words: the detail `explanation`.
+    """
+
+    says: ClassVar[tuple[str, ...]] = ("check",)
+    calls: ClassVar[int] = 2
+    check: ClassVar[Check]
+
+    policy: PolicyName = STRICT.name
+    mark: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    include_reason: bool = False
+
+    def __post_init__(self) -> None:
+        low, high = self.range
+        if self.mark is not None and not low <= self.mark <= high:
+            said = f"mark={self.mark:g} is not between {low:g} and {high:g}"
+            raise UsageError(f"{said}; 80 per cent is written 0.8")
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The policy's: weights may be less than 0."""
+        return self._ruler.range
+
+    @property
+    def described(self) -> MetricInfo:
+        """What this metric is; its policy among that."""
+        return super().described.model_copy(update={"policy": self.policy})
+
+    @property
+    def question_kinds(self) -> tuple[str, ...]:
+        """Those of every metric of claims, and what the parameters add."""
+        return (*super().question_kinds, *((Explain.kind,) if self.include_reason else ()))
+
+    @property
+    def _ruler(self) -> Ruler:
+        policy = get_policy(self.policy)
+        return Ruler(policy, self.label, self.mark, higher_is_better=self.higher_is_better)
+
+    async def score(self, sample: Sample, ask: Ask) -> Score:
+        """Have the claims found and verified, and let the policy make the number."""
+        ruler, check = self._ruler, self.check
+        if check.known(sample) is None and not check.text(sample):
+            return ruler.ruled(ruler.policy.empty_response, f"the {check.of} is empty")
+        if obstacle := check.obstacle(sample):
+            return Score.undefined(obstacle)
+        try:
+            prepared = await self.prepared(check, sample, ask)
+        except JudgeError as error:
+            return ruler.unanswered(error.cause, str(error))
+        score = await self._judged(prepared, ruler, ask)
+        if prepared.note is None:
+            return score
+        return score.model_copy(update={"detail": {**score.detail, "note": prepared.note}})
+
+    async def _judged(self, prepared: Prepared, ruler: Ruler, ask: Ask) -> Score:
+        check, claims, sources, *_ = prepared
+        if not claims:
+            return ruler.ruled(ruler.policy.no_claims, f"the {check.of} makes no claims")
+        if not sources and check.against == "contexts" and ruler.policy.no_contexts:
+            return ruler.ruled(ruler.policy.no_contexts, check.nothing)
+        try:
+            verdicts = await self.verified(prepared, ask)
+        except Unanswered as error:
+            return ruler.broken(error.failure, claims)
+        except JudgeError as error:
+            return ruler.unanswered(error.cause, str(error))
+        score = ruler.weighed(
+            [JudgedClaim.of(*pair) for pair in zip(claims, verdicts, strict=True)]
+        )
+        # without sources nothing was judged, and not every policy comes this far
+        return await self._explained(score, ask) if self.include_reason and sources else score
+
+    async def _explained(self, score: Score, ask: Ask) -> Score:
+        """Add the judge's summing up; where it gives none, the score stays as it is."""
+        if score.state is not State.SCORED:
+            return score
+        claims = score.claims
+        question = Explain(
+            claims=tuple(claim.text for claim in claims),
+            labels=tuple(claim.label for claim in claims),
+            reasons=tuple(claim.reason or "" for claim in claims),
+        )
+        try:
+            said = await ask(question)
+        except JudgeError as error:
+            said = f"none: {error}"
+        return score.model_copy(update={"detail": {**score.detail, "explanation": said}})

@@ -1,0 +1,58 @@
+"""Question: what a judge can be asked. A question is a value, so it is asked once."""
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import ClassVar, Generic, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from ragstone.errors import Cause, JudgeError
+from ragstone.exchanges import Reply
+from ragstone.messages import faults
+from ragstone.usage import NOTHING_SPENT, Usage
+
+T = TypeVar("T")
+
+
+class Question(BaseModel, ABC, Generic[T]):
+    """What a judge can be asked; its reply has the type T.
+
+    Fields are strings, numbers, tuples and nouns, never a Sample, so that equal questions have
+    equal keys whatever row they come from. `tags` are those of the row's that the judge's
+    prompts name, as (name, value) pairs; none as a rule.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: ClassVar[str]
+
+    tags: tuple[tuple[str, str], ...] = ()
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 of the kind and the fields that are not at their default."""
+        fields = self.model_dump(mode="json", exclude_defaults=True)
+        canonical = json.dumps([self.kind, fields], sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def varied(self, **update: object) -> Self:
+        """Return the question with other values in some fields: another question."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self).model_validate(fields | update)
+
+    @abstractmethod
+    def adapter(self) -> TypeAdapter[T]:
+        """Return the validator of this kind's replies."""
+
+    def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[T]:
+        """Validate what a judge answered and make it this question's reply.
+
+        Raises:
+            JudgeError: the value has not the shape that this kind of question is answered in.
+        """
+        try:
+            return Reply(self.adapter().validate_python(value), usage)
+        except ValidationError as error:
+            raise JudgeError(Cause.MALFORMED, f"{self.kind}: {faults(error)}") from error

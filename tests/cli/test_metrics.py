@@ -1,0 +1,164 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragstone.cli.catalogue import WIDE
+from ragstone.metrics import GROUPS, catalogue
+
+Command = Callable[..., Any]
+ROOT = Path(__file__).parents[2]
+POLITENESS = str(ROOT / "examples" / "politeness.yaml")
+RECIPROCAL = str(ROOT / "examples" / "reciprocal_rank.py")
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("width", [40, 80, WIDE, 200])
+def test_the_list_says_of_each_metric_what_it_is_at_any_width(
+    ragstone: Command, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    said = ragstone("metrics", "--plugin", POLITENESS)
+    assert said.code == 0
+    assert max(map(len, said.out.splitlines())) <= width
+    assert "…" not in said.out
+    for name, info in catalogue().items():
+        assert name in said.out
+        assert set(info.description.split()) <= set(said.out.split())
+    assert ("what it measures" in said.out) is (width >= WIDE)
+
+
+def test_the_narrow_list_in_full(ragstone: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    Path("mine.yaml").write_text(
+        "name: brevity\ncriteria: How long?\nlevels: {0: short, 2: long}\n"
+        "higher_is_better: false\n",
+        encoding="utf-8",
+    )
+    said = ragstone("metrics", "--plugin", "mine.yaml").out
+    assert (
+        "\nbrevity\n"
+        "  How long?\n"
+        "  needs response\n"
+        "  calls: 1; 0 to 2, lower is better\n"
+        "  from mine.yaml\n"
+    ) in said
+    assert "\nfaithfulness\n" in said
+    assert "  calls: none; 0 to 1, higher is better\n" in said
+
+
+def test_run_prints_the_same_list(ragstone: Command) -> None:
+    listed = ragstone("metrics", "--plugin", POLITENESS)
+    assert listed.out == ragstone("run", "--list-metrics", "--plugin", POLITENESS).out
+    assert "How polite is the response to whoever asked?" in listed.out
+
+
+def test_the_list_for_machines(ragstone: Command) -> None:
+    said = json.loads(ragstone("metrics", "--json", "--plugin", POLITENESS).out)
+    assert [metric["name"] for metric in said] == list(catalogue())
+    faithfulness = next(metric for metric in said if metric["name"] == "faithfulness")
+    assert faithfulness.items() >= {"calls": 2, "low": 0, "high": 1, "from": "ragstone"}.items()
+    assert said[-1]["from"] == POLITENESS
+
+
+def test_show_prints_the_whole_definition(ragstone: Command) -> None:
+    said = ragstone("metrics", "show", "faithfulness:deepeval,verify=truths,batch_size=7")
+    assert said.code == 0
+    told = words(said.out)
+    for part in (
+        "faithfulness:deepeval,verify=truths,batch_size=7 label Faithfulness family generation",
+        "range 0 to 1 direction higher is better needs response, contexts",
+        "asks extract_claims, verify_claims, extract_truths",
+        "calls 2 a sample, at the parameters' defaults",
+        "groups all, all_generation, all_judged from ragstone parameters verify truths",
+        "verify truths [default: batch] batch, each, truths",
+        "batch_size 7 [default: 20] a whole number from 1",
+        "truths_limit [default: none] a whole number from 1",
+        "policy deepeval [default: strict] strict, weighted, ragas, deepeval, ragaliq, promptfoo",
+        "mark [default: none] a number",
+        "partial [default: false] true or false",
+        "The share of the response's claims that the contexts support. Formula: ",
+        "Source: ",
+    ):
+        assert part in told
+
+
+def test_show_says_what_stands_in(ragstone: Command) -> None:
+    told = words(ragstone("metrics", "show", "hit@3").out)
+    assert "needs ranking (or contexts), relevance" in told
+    assert "asks nobody calls none groups all, all_retrieval" in told
+    assert "k 3 [default: 5] a whole number from 1" in told
+
+
+def test_show_prints_criteria_and_levels(ragstone: Command) -> None:
+    said = ragstone("metrics", "show", "politeness", "--plugin", POLITENESS).out
+    assert "How polite is the response to whoever asked?\nLook at its tone only: a wrong" in said
+    assert "\n4: friendly\n5: friendly, and sees to whoever asked\n" in said
+    assert "range 1 to 5" in words(said)
+    assert "parameters\n" not in said
+
+
+def test_show_prints_what_a_python_file_says(ragstone: Command) -> None:
+    said = ragstone("metrics", "--plugin", RECIPROCAL, "show", "reciprocal_rank@3")
+    assert said.out.startswith("reciprocal_rank@3\n")
+    assert f"from {RECIPROCAL}" in words(said.out)
+
+
+@pytest.mark.parametrize("name", catalogue())
+@pytest.mark.parametrize("width", [60, 120])
+def test_every_metric_can_be_shown(
+    ragstone: Command, monkeypatch: pytest.MonkeyPatch, name: str, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    said = ragstone("metrics", "show", name)
+    assert said.code == 0
+    assert max(map(len, said.out.splitlines())) <= width
+    assert "Formula: " in said.out
+
+
+@pytest.mark.parametrize("words", [("--json", "show", "hit@3"), ("show", "hit@3", "--json")])
+def test_a_definition_for_machines(ragstone: Command, words: tuple[str, ...]) -> None:
+    said = json.loads(ragstone("metrics", *words).out)
+    assert said["name"] == "hit"
+    assert said["parameters"]["k"].items() >= {"default": 5, "value": 3, "least": 1}.items()
+    assert said["groups"] == ["all", "all_retrieval"]
+    assert said["definition"].startswith("Whether at least one")
+
+
+def test_what_a_plugin_prints_does_not_spoil_json(ragstone: Command) -> None:
+    Path("loud.py").write_text("print('loud')\n", encoding="utf-8")
+    said = ragstone("metrics", "--json", "--plugin", "loud.py")
+    assert json.loads(said.out)
+    assert said.err == "loud\n"
+
+
+def test_plugins_of_the_config_file_are_listed(ragstone: Command) -> None:
+    Path("ragstone.yaml").write_text(f"plugin: {POLITENESS}\n", encoding="utf-8")
+    said = ragstone("metrics", "show", "politeness")
+    assert said.code == 0
+    assert "Settings from ragstone.yaml" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("show", "faithfullness"), "there is no metric named 'faithfullness'; did you mean"),
+        (("show", "hit@0"), "'hit@0': k: Input should be greater than or equal to 1"),
+        (("show", "all_retrieval"), "'all_retrieval' is a group, of hit@5, recall@5"),
+        (("--plugin", "nowhere.yaml"), "nowhere.yaml cannot be read"),
+        (("--plugin", "nowhere.py"), "there is no file nowhere.py"),
+    ],
+)
+def test_what_cannot_be_shown_is_told(ragstone: Command, words: tuple[str, ...], told: str) -> None:
+    said = ragstone("metrics", *words)
+    assert said.code == 2
+    assert told in said.err
+
+
+def test_groups_are_named_below_the_list(ragstone: Command) -> None:
+    assert ", ".join(GROUPS) in words(ragstone("metrics").out)

@@ -1,0 +1,43 @@
+import pytest
+
+from ragstone.judges.offline.abstention import abstains
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "I don't know.",
+        "I'm sorry, but I could not find anything about that in the support guides.",
+        "**I'm not sure.**",
+        "Hello! I don't have any information on that. Can I help you with something else?",
+        "The document does not mention the price.",
+        "Ich konnte dazu keine Informationen finden.",
+        "Je ne sais pas.",
+        "No lo sé.",
+        "我不知道。",
+        "わかりません",
+    ],
+)
+def test_a_response_that_only_says_that_it_does_not_know_abstains(response):
+    assert abstains(response)
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "",
+        "Sure!",
+        "Hello! How can I help you?",
+        "The battery lasts 20 hours.",
+        "I don't know the price, but the battery lasts 20 hours.",
+        "I don't know. The battery lasts 20 hours.",
+        "We do not ship to Norway.",
+        "It depends.",
+    ],
+)
+def test_one_that_states_something_or_says_nothing_of_the_kind_does_not(response):
+    assert not abstains(response)
+
+
+def test_a_long_response_ends_soon():
+    assert not abstains("sorry " * 200_000)

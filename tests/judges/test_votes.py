@@ -1,0 +1,64 @@
+import pytest
+
+from ragstone.grades import Grade, Rating
+from ragstone.judges.votes import tally
+from ragstone.questions import DetectAbstention, GradeSentences, RateResponse
+
+ABSTAIN = DetectAbstention(query="q", response="r")
+GRADE = GradeSentences(query="q", sentences=("s",))
+
+
+@pytest.mark.parametrize(
+    ("votes", "relevant", "reason"),
+    [
+        ("Y", True, "0"),
+        ("YYN", True, "0"),
+        ("NYY", True, "1"),
+        ("YNN", False, "1"),
+        ("YN", False, "the judges disagree: 1 relevant, 1 not"),
+        ("YNNY", False, "the judges disagree: 2 relevant, 2 not"),
+    ],
+)
+def test_most_grades_count_and_a_tie_is_not_relevant(
+    votes: str, relevant: bool, reason: str
+) -> None:
+    values = [(Grade(relevant=vote == "Y", reason=str(n)),) for n, vote in enumerate(votes)]
+    told = tally(GRADE, values)
+    assert told.value == (Grade(relevant=relevant, reason=reason),)
+    tied = "disagree" in reason
+    assert told.notes == (("the judges disagree on 1, taken as not relevant",) if tied else ())
+
+
+@pytest.mark.parametrize(
+    ("votes", "abstains", "tied"),
+    [
+        ([True], True, False),
+        ([True, False], False, True),
+        ([True, True, False], True, False),
+        ([True, False, False], False, False),
+        ([True, False, True, False], False, True),
+    ],
+)
+def test_a_tie_is_no_abstention(votes: list[bool], abstains: bool, tied: bool) -> None:
+    told = tally(ABSTAIN, votes)
+    assert (told.value, bool(told.notes)) == (abstains, tied)
+
+
+@pytest.mark.parametrize(
+    ("levels", "median", "note"),
+    [
+        ([3], 3, None),
+        ([1, 3], 1, None),
+        ([3, 3, 9], 3, "the judges differ by 2 levels: 3, 3, 9"),
+        ([9, 1, 3], 3, "the judges differ by 3 levels: 1, 3, 9"),
+        ([5, 5, 9, 9], 5, None),
+    ],
+)
+def test_of_levels_the_lower_median_counts_and_more_than_one_step_apart_is_told(
+    levels: list[int], median: int, note: str | None
+) -> None:
+    scale = tuple((level, "so") for level in (9, 5, 3, 1))
+    question = RateResponse(criteria="c", levels=scale, query="q", response="r")
+    told = tally(question, [Rating(level=each, reason=str(each)) for each in levels])
+    assert told.value == Rating(level=median, reason=str(median))
+    assert told.notes == ((note,) if note else ())

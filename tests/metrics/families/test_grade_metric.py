@@ -1,0 +1,60 @@
+from typing import Any
+
+import pytest
+
+from ragstone.metrics.context_utilization import ContextUtilization
+from ragstone.metrics.families.grade_metric import precision_by_rank
+
+RANKING = ({"text": "first"}, {"text": "second"})
+BARE = ({"id": "1"}, {"id": "2"})
+
+
+async def graded(checks: Any, **changed: object) -> tuple[Any, Any]:
+    made = checks(others={"grade_contexts": lambda q: [{"relevant": True} for _ in q.contexts]})
+    score = await made.score(ContextUtilization(), **changed)
+    return score, made.judge.asked
+
+
+@pytest.mark.parametrize(
+    ("changed", "texts"),
+    [
+        ({"ranking": RANKING}, ("first", "second")),
+        ({"ranking": BARE}, ("one", "two", "three")),
+        ({"ranking": None}, ("one", "two", "three")),
+        ({"ranking": RANKING, "contexts": None}, ("first", "second")),
+    ],
+)
+async def test_the_ranking_is_graded_where_it_has_texts(
+    checks: Any, changed: dict[str, Any], texts: tuple[str, ...]
+) -> None:
+    _, (asked,) = await graded(checks, **changed)
+    assert asked.contexts == texts
+
+
+@pytest.mark.parametrize("changed", [{"ranking": ()}, {"contexts": ()}])
+async def test_nothing_retrieved_is_0_and_nobody_is_asked(
+    checks: Any, changed: dict[str, Any]
+) -> None:
+    score, asked = await graded(checks, **changed)
+    assert (score.value, score.detail, asked) == (0.0, {"contexts": 0, "relevant": 0}, [])
+
+
+async def test_what_has_no_texts_cannot_be_graded(checks: Any) -> None:
+    score, asked = await graded(checks, ranking=BARE, contexts=None)
+    assert (score.state, score.reason) == ("undefined", "what was retrieved has no texts")
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("relevant", "by_rank", "over_all"),
+    [
+        ([True], 1, 1),
+        ([False], 0, 0),
+        ([True, False], 1, (1 + 1 / 2) / 2),
+        ([False, True], 1 / 2, (0 + 1 / 2) / 2),
+        ([True, False, True], (1 + 2 / 3) / 2, (1 + 1 / 2 + 2 / 3) / 3),
+    ],
+)
+def test_precision_by_rank(relevant: list[bool], by_rank: float, over_all: float) -> None:
+    assert precision_by_rank(relevant) == pytest.approx(by_rank)
+    assert precision_by_rank(relevant, every_rank=True) == pytest.approx(over_all)

@@ -1,0 +1,90 @@
+from typing import Any
+
+import pytest
+
+from ragstone.errors import Cause, UsageError
+from ragstone.exchanges import Failure
+from ragstone.metrics import get
+from ragstone.metrics.answer_correctness import AnswerCorrectness
+from ragstone.questions import CompareTexts
+
+# Five claims of the response, three of them right: TP 3, FP 2. Four of the reference, two of them
+# said: FN 2. F1 = 3 / (3 + (2 + 2) / 2) = 3/5.
+ROWS = {"in_reference": "S S S C N", "in_response": "S S N C"}
+
+
+async def test_the_worked_example(checks: Any) -> None:
+    made = checks(**ROWS)
+    score = await made.score(AnswerCorrectness())
+    assert score.value == 0.6
+    assert score.detail == {"precision": 0.6, "recall": 0.5, "tp": 3, "fp": 2, "fn": 2}
+    assert len(score.claims) == 5
+    assert sorted(made.kinds) == ["extract_claims"] * 2 + ["verify_claims"] * 2
+
+
+@pytest.mark.parametrize(
+    ("in_reference", "in_response", "value"),
+    [("S S", "S", 1.0), ("N C", "N", 0.0), ("S", "S N N", 0.5), ("S N N", "S", 0.5)],
+)
+async def test_both_ways_count(
+    checks: Any, in_reference: str, in_response: str, value: float
+) -> None:
+    made = checks(in_reference=in_reference, in_response=in_response)
+    assert (await made.score(AnswerCorrectness())).value == value
+
+
+async def test_the_cosine_may_have_its_share(checks: Any) -> None:
+    """0.75 * 0.6 + 0.25 * 0.8 = 0.65."""
+    made = checks(**ROWS, others={"compare_texts": (0.8,)})
+    score = await made.score(AnswerCorrectness(semantic=0.25))
+    assert score.value == pytest.approx(0.65)
+    assert (score.detail["claims_f1"], score.detail["cosine"], score.detail["tp"]) == (0.6, 0.8, 3)
+    assert made.judge.asked[-1] == CompareTexts(text="What it says.", others=("What is right.",))
+
+
+async def test_a_cosine_below_0_is_0(checks: Any) -> None:
+    made = checks(**ROWS, others={"compare_texts": (-0.5,)})
+    assert (await made.score(AnswerCorrectness(semantic=0.5))).value == pytest.approx(0.3)
+
+
+async def test_where_there_are_facts_only_they_are_the_text_to_be_like(checks: Any) -> None:
+    made = checks(**ROWS, others={"compare_texts": (1.0,)})
+    facts = ("right a", "right b", "right c", "right d")
+    await made.score(AnswerCorrectness(semantic=0.5), reference=None, reference_claims=facts)
+    assert made.judge.asked[-1].others == ("right a\nright b\nright c\nright d",)
+
+
+async def test_the_judge_is_asked_for_cosines_only_where_they_count(checks: Any) -> None:
+    assert "compare_texts" not in AnswerCorrectness().question_kinds
+    assert "compare_texts" in AnswerCorrectness(semantic=0.25).question_kinds
+    assert get("answer_correctness,semantic=0.25") == AnswerCorrectness(semantic=0.25)
+    assert str(AnswerCorrectness(semantic=0.25)) == "answer_correctness,semantic=0.25"
+    for share in ("1", "-0.1", "nan"):
+        with pytest.raises(UsageError):
+            get(f"answer_correctness,semantic={share}")
+
+
+@pytest.mark.parametrize("metric", [AnswerCorrectness(), AnswerCorrectness(semantic=0.25)])
+async def test_a_response_without_claims_is_0_where_there_are_some_to_make(
+    checks: Any, metric: AnswerCorrectness
+) -> None:
+    made = checks(in_response="S S")
+    assert (await made.score(metric, response=" ")).value == 0.0
+    assert made.kinds == ["extract_claims"]
+
+
+@pytest.mark.parametrize("response", ["What it says.", ""])
+@pytest.mark.parametrize("changed", [{"reference": ""}, {"reference_claims": ()}])
+async def test_without_claims_of_the_reference_it_is_undefined(
+    checks: Any, response: str, changed: dict[str, Any]
+) -> None:
+    made = checks(in_reference="N N")
+    score = await made.score(AnswerCorrectness(semantic=0.25), response=response, **changed)
+    why = "is empty" if "reference" in changed else "makes no claims"
+    assert (score.state, score.reason) == ("undefined", f"the reference {why}")
+
+
+async def test_a_cosine_that_was_not_given_is_no_number(checks: Any) -> None:
+    made = checks(**ROWS, others={"compare_texts": Failure(Cause.TIMEOUT, "late")})
+    with pytest.raises(Exception, match="late"):
+        await made.score(AnswerCorrectness(semantic=0.25))

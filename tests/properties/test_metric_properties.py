@@ -1,0 +1,206 @@
+import random
+from collections.abc import Iterable
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragstone.citations import cited_sentences, find_citations
+from ragstone.claims import Claim, Evidence, JudgedClaim, Label, Verdict
+from ragstone.metrics.answer_correctness import AnswerCorrectness
+from ragstone.metrics.citation_precision import CitationPrecision
+from ragstone.metrics.citation_recall import CitationRecall
+from ragstone.metrics.claim_utilization import ClaimUtilization
+from ragstone.metrics.families.check_metric import CheckMetric, Judged
+from ragstone.metrics.families.checks import (
+    REFERENCE_IN_CONTEXTS,
+    REFERENCE_IN_RESPONSE,
+    RESPONSE_IN_CONTEXTS,
+    RESPONSE_IN_REFERENCE,
+)
+from ragstone.metrics.families.grade_metric import precision_by_rank
+from ragstone.metrics.families.rulings import Ruler
+from ragstone.metrics.hallucinated_claims import HallucinatedClaims
+from ragstone.metrics.hallucination import Hallucination
+from ragstone.metrics.noise_sensitivity import NoiseSensitivity
+from ragstone.metrics.self_knowledge import SelfKnowledge
+from ragstone.policies import POLICIES
+from ragstone.samples import Context, Sample
+from ragstone.scores import Score, State
+
+CONTEXTS = tuple(Context(text=text, id=text) for text in ("one", "two", "three"))
+CITING = "Claim 0 [1]. Claim 1 [2, 3]. Claim 2 [4][1]. Claim 3. Claim 4 [two]."
+SAMPLE = Sample(id="1", query="q", response=CITING, contexts=CONTEXTS)
+
+quotes = st.builds(
+    Evidence, context=st.integers(0, 2), quote=st.just("..."), verified=st.booleans()
+)
+verdicts = st.builds(
+    Verdict, label=st.sampled_from(Label), evidence=st.lists(quotes, max_size=2).map(tuple)
+)
+
+
+def rows(least: int = 0) -> st.SearchStrategy[tuple[Judged, ...]]:
+    """Two rows of verdicts on the same claims."""
+
+    def both(n: int) -> st.SearchStrategy[tuple[Judged, ...]]:
+        row = st.lists(verdicts, min_size=n, max_size=n).map(judged)
+        return st.tuples(row, row)
+
+    return st.integers(least, 5).flatmap(both)
+
+
+def judged(said: list[Verdict]) -> Judged:
+    return tuple(
+        JudgedClaim.of(Claim(text=f"Claim {number}"), verdict)
+        for number, verdict in enumerate(said)
+    )
+
+
+def turned(row: Judged, at: int) -> Judged:
+    """The same verdicts, the one at that place SUPPORTED."""
+    better = row[at].model_copy(update={"label": Label.SUPPORTED})
+    return (*row[:at], better, *row[at + 1 :])
+
+
+CHECKS = (
+    RESPONSE_IN_CONTEXTS,
+    RESPONSE_IN_REFERENCE,
+    REFERENCE_IN_RESPONSE,
+    REFERENCE_IN_CONTEXTS,
+)
+METRICS: tuple[CheckMetric, ...] = (
+    *(AnswerCorrectness(), Hallucination(), HallucinatedClaims(), SelfKnowledge()),
+    *(NoiseSensitivity(contexts=kind) for kind in ("any", "relevant", "irrelevant")),
+    *(ClaimUtilization(), CitationRecall(), CitationPrecision()),
+)
+
+
+def scores(four: Iterable[Judged]) -> dict[str, Score]:
+    """The scores of all metrics by what the four checks found."""
+    made = dict(zip(CHECKS, four, strict=True))
+    return {
+        str(metric): metric.reckoned(SAMPLE, *(made[check] for check in metric.chosen))
+        for metric in METRICS
+    }
+
+
+@given(rows(), rows())
+def test_a_number_is_within_its_range_and_else_there_is_a_reason(
+    of_response: tuple[Judged, Judged], of_reference: tuple[Judged, Judged]
+) -> None:
+    for score in scores((*of_response, *of_reference)).values():
+        if score.value is None:
+            assert (score.state, bool(score.reason)) == (State.UNDEFINED, True)
+        else:
+            assert 0 <= score.value <= 1
+
+
+@given(rows(), rows(), st.randoms())
+def test_the_order_of_claims_does_not_matter(
+    of_response: tuple[Judged, Judged],
+    of_reference: tuple[Judged, Judged],
+    chance: random.Random,
+) -> None:
+    other = (*shuffled(of_response, chance), *shuffled(of_reference, chance))
+    assert scores(other) == scores((*of_response, *of_reference))
+
+
+def shuffled(checks: tuple[Judged, Judged], chance: random.Random) -> list[Judged]:
+    places = list(range(len(checks[0])))
+    chance.shuffle(places)
+    return [tuple(row[place] for place in places) for row in checks]
+
+
+@given(
+    st.lists(verdicts, min_size=1, max_size=6).map(judged),
+    st.data(),
+    st.sampled_from([*POLICIES]),
+    st.booleans(),
+)
+def test_one_claim_more_that_is_supported_makes_no_claim_metric_worse(
+    row: Judged, data: st.DataObject, policy: str, higher: bool
+) -> None:
+    at = data.draw(st.integers(0, len(row) - 1))
+    ruler = Ruler(POLICIES[policy], "It", higher_is_better=higher)
+    before, after = ruler.weighed(row).value, ruler.weighed(turned(row, at)).value
+    assert before is not None
+    assert after is not None
+    assert after >= before - 1e-12 if higher else after <= before + 1e-12
+    assert ruler.range[0] - 1e-12 <= after <= ruler.range[1] + 1e-12
+
+
+@given(rows(1), rows(1), st.data())
+def test_nor_does_it_make_any_of_several_checks_worse(
+    of_response: tuple[Judged, Judged], of_reference: tuple[Judged, Judged], data: st.DataObject
+) -> None:
+    """What counts both for and against, such as noise, is not among these."""
+    (a, b), (c, d) = of_response, of_reference
+    i = data.draw(st.integers(0, len(a) - 1))
+    j = data.draw(st.integers(0, len(c) - 1))
+    correct, made_up = AnswerCorrectness(), HallucinatedClaims()
+    used, citing = ClaimUtilization(), CitationRecall()
+    assert up(correct.reckoned(SAMPLE, b, c), correct.reckoned(SAMPLE, turned(b, i), c))
+    assert up(correct.reckoned(SAMPLE, b, c), correct.reckoned(SAMPLE, b, turned(c, j)))
+    assert up(made_up.reckoned(SAMPLE, turned(a, i), b), made_up.reckoned(SAMPLE, a, b))
+    assert up(made_up.reckoned(SAMPLE, a, turned(b, i)), made_up.reckoned(SAMPLE, a, b))
+    assert up(used.reckoned(SAMPLE, d, c), used.reckoned(SAMPLE, d, turned(c, j)))
+    assert up(citing.reckoned(SAMPLE, a), citing.reckoned(SAMPLE, turned(a, i)))
+    noise = NoiseSensitivity()
+    assert up(noise.reckoned(SAMPLE, a, turned(b, i)), noise.reckoned(SAMPLE, a, b))
+
+
+def up(less: Score, more: Score) -> bool:
+    return less.value is None or more.value is None or more.value >= less.value - 1e-12
+
+
+@given(rows(1), rows(1))
+def test_the_shares_of_a_response_are_parts_of_one_whole(
+    of_response: tuple[Judged, Judged], of_reference: tuple[Judged, Judged]
+) -> None:
+    """A claim is right or not and in the contexts or not; and noise has a place or has none."""
+    (a, b), (_, d) = of_response, of_reference
+    noise = NoiseSensitivity().reckoned(SAMPLE, a, b)
+    parts = [SelfKnowledge().reckoned(SAMPLE, a, b), HallucinatedClaims().reckoned(SAMPLE, a, b)]
+    known = sum(
+        one.label is other.label is Label.SUPPORTED for one, other in zip(a, b, strict=True)
+    )
+    assert sum(int_of(part, len(a)) for part in [noise, *parts]) + known == len(a)
+    kinds = [NoiseSensitivity(contexts="relevant"), NoiseSensitivity(contexts="irrelevant")]
+    placed = sum(int_of(kind.reckoned(SAMPLE, a, b, d), len(a)) for kind in kinds)
+    assert placed + int(noise.detail["unplaced"] or 0) == int_of(noise, len(a))
+
+
+def int_of(score: Score, claims: int) -> int:
+    assert score.value is not None
+    return round(score.value * claims)
+
+
+@given(st.lists(st.booleans(), max_size=12), st.booleans(), st.data())
+def test_a_relevant_context_at_an_earlier_rank_never_lowers_precision(
+    relevant: list[bool], every_rank: bool, data: st.DataObject
+) -> None:
+    value = precision_by_rank(relevant, every_rank=every_rank)
+    assert 0 <= value <= 1
+    steps = [i for i in range(1, len(relevant)) if relevant[i] and not relevant[i - 1]]
+    if steps:
+        i = data.draw(st.sampled_from(steps))
+        earlier = [*relevant[: i - 1], True, False, *relevant[i + 1 :]]
+        assert precision_by_rank(earlier, every_rank=every_rank) >= value - 1e-12
+
+
+pieces = st.sampled_from(["Claim 0", "two", "x_y", "```", ". ", *"[]12,-【】`\n a(=:9^"])
+
+
+@given(st.lists(pieces, max_size=40).map("".join))
+def test_marks_stand_in_order_in_brackets_and_name_contexts_there_are(response: str) -> None:
+    last = 0
+    for start, end, sources in find_citations(response, CONTEXTS):
+        assert last <= start < end
+        assert response[start] + response[end - 1] in ("[]", "【】")
+        assert sources
+        assert all(0 <= number < 3 for source in sources for number in source.contexts)
+        last = end
+    claim = judged([Verdict(label=Label.SUPPORTED)])
+    for sentence in cited_sentences(response, CONTEXTS, claim):
+        assert sentence.claims in ((), (0,))
+        assert len(set(sentence.sources)) == len(sentence.sources) > 0

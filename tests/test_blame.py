@@ -1,0 +1,105 @@
+import pytest
+
+from ragstone import evaluate
+from ragstone.claims import Blame, Blamed
+from ragstone.errors import Cause
+from ragstone.exchanges import Failure
+from ragstone.judges.scripted import ScriptedJudge
+from ragstone.metrics import get
+from ragstone.questions import ExtractClaims, VerifyClaims
+from ragstone.run import Row, Run
+from ragstone.scoring import rescored
+
+SAMPLE = {
+    "query": "How tall is the tower, and how old?",
+    "response": "r1. r2. r3.",
+    "contexts": ["c"],
+    "reference": "e1. e2. e3.",
+}
+SAID = {  # claim -> what (contexts, reference or response) say of it
+    "r1": ("SUPPORTED", "SUPPORTED"),
+    "r2": ("CONTRADICTED", "NOT_ENOUGH_INFO"),
+    "r3": ("NOT_ENOUGH_INFO", "SUPPORTED"),
+    "e1": ("SUPPORTED", "SUPPORTED"),
+    "e2": ("SUPPORTED", "NOT_ENOUGH_INFO"),
+    "e3": ("NOT_ENOUGH_INFO", "CONTRADICTED"),
+}
+
+
+def claims(question: ExtractClaims) -> list[dict[str, str]]:
+    return [{"text": text} for text in question.response.replace(".", "").split()]
+
+
+def verdicts(question: VerifyClaims) -> list[dict[str, str]]:
+    side = 0 if question.contexts == ("c",) else 1
+    return [{"label": SAID[claim][side]} for claim in question.claims]
+
+
+def ran(*metrics: str, answers: object = verdicts, **fields: object) -> tuple[Run, ScriptedJudge]:
+    judge = ScriptedJudge({"extract_claims": claims, "verify_claims": answers})
+    return evaluate([{**SAMPLE, **fields}], metrics=list(metrics), judge=judge), judge
+
+
+def blamed(run: Run) -> dict[str, Blame]:
+    return {each.claim: each.blame for each in run.rows[0].blamed}
+
+
+def test_each_claim_that_is_not_backed_or_missing_is_blamed() -> None:
+    run, judge = ran("faithfulness", "context_recall", "claim_recall")
+    assert blamed(run) == {
+        "r2": Blame.CONTRADICTED,
+        "r3": Blame.MEMORY,
+        "e2": Blame.IGNORED,
+        "e3": Blame.NOT_RETRIEVED,
+    }
+    assert {each.of for each in run.rows[0].blamed if each.claim == "r2"} == {"response"}
+    assert len(judge.asked) == 5, "blame asks nothing: two extractions, three verifications"
+
+
+def test_verdicts_that_nobody_asked_for_blame_nothing() -> None:
+    assert set(blamed(ran("faithfulness")[0])) == {"r2", "r3"}
+    assert blamed(ran("context_recall")[0]) == {}, "whether the response has them is not known"
+    assert blamed(ran("claim_recall")[0]) == {}
+
+
+def test_metrics_of_several_checks_blame_too() -> None:
+    run, _ = ran("answer_correctness", "context_recall")
+    assert set(blamed(run)) == {"e2", "e3"}
+
+
+def test_where_nothing_was_retrieved_all_that_misses_was_not_retrieved() -> None:
+    run, _ = ran("faithfulness", "context_recall", "claim_recall", contexts=[])
+    assert blamed(run)["e2"] is Blame.NOT_RETRIEVED
+    assert blamed(run)["r1"] is Blame.MEMORY
+
+
+def test_a_question_that_was_not_answered_blames_nothing() -> None:
+    run, _ = ran("faithfulness", "claim_recall", answers=Failure(Cause.REFUSAL, "no"))
+    assert run.rows[0].blamed == ()
+
+
+def test_the_parameters_of_the_run_find_the_verdicts() -> None:
+    run, _ = ran("faithfulness,claims=sentences,batch_size=3")
+    assert run.rows[0].blamed == () or set(blamed(run)) <= {"r2", "r3"}
+
+
+@pytest.mark.parametrize("again", ["claim_recall", "faithfulness:deepeval"])
+async def test_a_row_that_is_scored_again_keeps_its_ledger_and_blame(again: str) -> None:
+    run, _ = ran("faithfulness", "context_recall", "claim_recall")
+    row: Row = await rescored(run.rows[0], [get(again)])
+    assert row.blamed == run.rows[0].blamed
+
+
+def test_blame_stands_in_the_rows_and_the_summary() -> None:
+    run, _ = ran("faithfulness", "context_recall", "claim_recall")
+    told = run.rows[0].to_dict()["blame"]
+    assert told == [
+        {"claim": "r2", "of": "response", "blame": "contradicted"},
+        {"claim": "r3", "of": "response", "blame": "from the model's memory"},
+        {"claim": "e2", "of": "reference", "blame": "retrieved and ignored"},
+        {"claim": "e3", "of": "reference", "blame": "not retrieved"},
+    ]
+    assert run.to_dict()["blame"] == dict.fromkeys(
+        ["contradicted", "from the model's memory", "retrieved and ignored", "not retrieved"], 1
+    )
+    assert Blamed.model_validate(told[0]) == run.rows[0].blamed[0]

@@ -1,0 +1,67 @@
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from ragstone import evaluate
+from ragstone.errors import UsageError
+from ragstone.metrics import Hit
+
+# b, the only relevant one, is at rank 3
+ROW = {"query": "q", "relevance": ["b"], "ranking": ["x", "y", "b"]}
+
+
+def test_a_metric_is_there_at_each_of_several_cut_offs_in_their_order() -> None:
+    run = evaluate([ROW], metrics=["hit", "precision@2", "r_precision", "mrr"], k=[3, 1])
+    values = {name: score.value for name, score in run.rows[0].scores.items()}
+    assert values == {
+        "hit@3": 1,
+        "hit@1": 0,
+        "precision@2": 0,
+        "r_precision": 0,
+        "mrr@3": 1 / 3,
+        "mrr@1": 0,
+    }
+    assert list(values) == ["hit@3", "hit@1", "precision@2", "r_precision", "mrr@3", "mrr@1"]
+
+
+def test_a_group_is_there_at_each_too_and_what_has_no_cut_off_is_there_once() -> None:
+    row = {**ROW, "response": "It is 5 g.", "contexts": ["It is 5 g."]}
+    run = evaluate([row], metrics=["hit@5", "all", Hit(k=1)], k=(1, 5))
+    names = list(run.metrics)
+    assert names[:3] == ["hit@5", "hit@1", "recall@1"]
+    assert len(names) == len(set(names)) == 2 * 5 + 1
+    assert names.count("faithfulness") == 1
+
+
+@pytest.mark.parametrize(("k", "depth"), [(3, 3), ([2, 9, 1], 9), ([1, 2], 4)])
+def test_the_target_is_asked_for_the_deepest(k: int | list[int], depth: int) -> None:
+    seen: list[int] = []
+
+    def answer(query: str, k: int) -> Mapping[str, object]:
+        seen.append(k)
+        return {"ranking": ["b"]}
+
+    named = ["mrr", "hit@4"] if depth == 4 else ["mrr"]
+    evaluate([{"query": "q", "relevance": ["b"]}], metrics=named, target=answer, k=k)
+    assert seen == [depth]
+
+
+def test_a_record_says_one_cut_off_as_a_number_and_several_as_a_list() -> None:
+    for k, told in ((4, 4), ([4], 4), ([4, 2], [4, 2])):
+        run = evaluate([ROW], metrics="hit", k=k)
+        assert json.loads(json.dumps(run.to_dict()))["options"]["k"] == told
+
+
+def test_a_gate_names_its_cut_off_where_there_are_several() -> None:
+    run = evaluate([ROW], metrics="hit", k=[1, 3], fail_under={"hit@3": 0.5})
+    assert [(gate.metric, gate.passed) for gate in run.gates()] == [("hit@3", True)]
+    run = evaluate([ROW], metrics=["hit", "mrr@3"], k=[1, 3], fail_under={"mrr": 0.5})
+    assert [(gate.metric, gate.passed) for gate in run.gates()] == [("mrr@3", False)]
+    with pytest.raises(UsageError, match=r"gate hit is on one of several metrics: hit@1, hit@3;"):
+        evaluate([ROW], metrics="hit", k=[1, 3], fail_under={"hit": 0.5})
+
+
+def test_what_is_named_and_cannot_run_is_refused_at_each_cut_off() -> None:
+    with pytest.raises(UsageError, match=r"hit@1: no row has relevance.*; hit@3: no row"):
+        evaluate([{"query": "q", "ranking": ["b"]}], metrics=["hit"], k=[1, 3])
