@@ -11,6 +11,7 @@ import argparse
 import os
 import sys
 import tempfile
+from itertools import pairwise
 
 from judged_samples import judged_samples
 from mock_server import serving, stats
@@ -25,12 +26,8 @@ def main() -> int:
     parser.add_argument("--n", type=int, default=50)
     given = parser.parse_args()
     os.chdir(tempfile.mkdtemp())
-    samples = [
-        sample | {"reference": other["response"]}
-        for sample, other in zip(
-            judged_samples(given.n), reversed(judged_samples(given.n)), strict=True
-        )
-    ]
+    made = judged_samples(given.n + 1)
+    samples = [sample | {"reference": other["response"]} for sample, other in pairwise(made)]
     with serving(given.mock) as url:
         run = ragstone.evaluate(
             samples, metrics="all_judged", judge="openai:mock", base_url=f"{url}/v1",

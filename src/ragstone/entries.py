@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from ragstone.errors import InputError, Problem, UsageError
+from ragstone.errors import InputError, Problem
 from ragstone.variables import expanded
+from ragstone.yaml_nodes import root_of
 
 Said = str | list[str] | dict[str, str] | None
 """A value: text (a number, `yes` or a date too), several, or by name; None for nothing."""
@@ -56,16 +56,7 @@ def entries_in(path: Path) -> Sequence[Entry | Problem]:
         UsageError: the file cannot be read.
         InputError: it is no YAML, or has no keys; an empty one has no entries.
     """
-    try:
-        root = yaml.compose(path.read_text(encoding="utf-8-sig"), Loader=yaml.SafeLoader)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from error
-    except yaml.MarkedYAMLError as error:
-        row = error.problem_mark.line + 1 if error.problem_mark else None
-        said = f"this is no YAML: {error.problem}"
-        raise InputError(str(path), [Problem(said, row=row)]) from error
-    except (yaml.YAMLError, RecursionError) as error:
-        raise InputError(str(path), [Problem(f"this is no YAML: {error}")]) from error
+    root = root_of(path)
     if root is None:
         return []
     if not isinstance(root, MappingNode):

@@ -18,8 +18,8 @@ from ragstone.errors import InputError, Problem, UnknownName, UsageError
 from ragstone.messages import faults
 from ragstone.metrics.families.base import FAMILIES, Metric
 from ragstone.metrics.families.rubric_metric import rubric_metric
-from ragstone.metrics.families.rubrics import NAME, rubrics_in
 from ragstone.modules import FILES, broken, loaded, package_of, user_module
+from ragstone.rubrics import NAME, rubrics_in
 
 M = TypeVar("M", bound=Metric)
 

@@ -10,9 +10,9 @@ from ragstone.grades import Rating
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.metrics.families.rubric_metric import RubricMetric
-from ragstone.metrics.families.rubrics import NamedRubric, Rubric
 from ragstone.metrics.registry import load_plugin, origin, register
 from ragstone.questions import RateResponse
+from ragstone.rubrics import NamedRubric, Rubric
 from ragstone.samples import Context, Sample
 from ragstone.scores import Score
 from ragstone.transcript import Transcript

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ragstone.judges.reading.items import as_written, number_at
-from ragstone.judges.reading.json_text import is_list, is_object, text_at
+from ragstone.judges.reading.json_text import is_object, text_at
 from ragstone.judges.reading.lines import label_pattern, numbered_pattern
+from ragstone.judges.reading.listed import listed
 from ragstone.judges.reading.refusals import is_refusal
 from ragstone.judges.reading.relevance import RELEVANCE, read_relevance
 
@@ -40,14 +41,7 @@ def grade_items(value: object, due: int) -> tuple[GradeItem, ...] | None:
     They are a list of objects or of words, by itself or in an object; where one is due, they may
     be one object.
     """
-    if is_list(value):
-        return _listed(value)
-    if not is_object(value):
-        return None
-    for key in _LISTS:
-        if is_list(inner := value.get(key)) and (items := _listed(inner)) is not None:
-            return items
-    return (_item(value),) if due == 1 and _graded(value) else None
+    return listed(value, due, keys=_LISTS, read=_item, known=_is_grade)
 
 
 def plain_grades(text: str, shown: Sequence[str] = ()) -> tuple[GradeItem, ...] | None:
@@ -63,14 +57,9 @@ def plain_grades(text: str, shown: Sequence[str] = ()) -> tuple[GradeItem, ...] 
     return items if any(item.relevant is not None for item in items) else None
 
 
-def _listed(entries: list[object]) -> tuple[GradeItem, ...] | None:
-    items = tuple(map(_item, entries))
-    known = any(map(_graded, entries)) or any(item.relevant is not None for item in items)
-    return items if known or not items else None
-
-
-def _graded(entry: object) -> bool:
-    return is_object(entry) and any(key in entry for key in _GRADES)
+def _is_grade(entry: object, item: GradeItem) -> bool:
+    named = is_object(entry) and any(key in entry for key in _GRADES)
+    return named or item.relevant is not None
 
 
 def _item(entry: object) -> GradeItem:

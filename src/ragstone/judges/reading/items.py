@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ragstone.claims import Label
 from ragstone.judges.reading.json_text import is_list, is_object, text_at, whole
 from ragstone.judges.reading.labels import read_label
+from ragstone.judges.reading.listed import listed
 
 Quote = tuple[int | None, str]
 """The number of the context that is named, from 1 (None: none is), and the words."""
@@ -47,24 +48,12 @@ def items_of(value: object, due: int) -> tuple[Item, ...] | None:
     They are a list of objects or of labels, by itself or in an object; where one is due, they
     may be one object.
     """
-    if is_list(value):
-        return _listed(value)
-    if not is_object(value):
-        return None
-    for key in _LISTS:
-        if is_list(inner := value.get(key)) and (items := _listed(inner)) is not None:
-            return items
-    return (_item(value),) if due == 1 and _labelled(value) else None
+    return listed(value, due, keys=_LISTS, read=_item, known=_is_verdict)
 
 
-def _listed(entries: list[object]) -> tuple[Item, ...] | None:
-    items = tuple(map(_item, entries))
-    known = not items or any(map(_labelled, entries)) or any(item.label for item in items)
-    return items if known else None
-
-
-def _labelled(entry: object) -> bool:
-    return is_object(entry) and any(key in entry for key in _LABELS)
+def _is_verdict(entry: object, item: Item) -> bool:
+    named = is_object(entry) and any(key in entry for key in _LABELS)
+    return named or item.label is not None
 
 
 def _item(entry: object) -> Item:

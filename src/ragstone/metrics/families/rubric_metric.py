@@ -8,8 +8,8 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass
 
 from ragstone.metrics.families.base import Ask, Metric
-from ragstone.metrics.families.rubrics import NamedRubric, Rubric
 from ragstone.questions import RateResponse
+from ragstone.rubrics import NamedRubric, Rubric
 from ragstone.samples import Sample
 from ragstone.scores import Detail, Score
 

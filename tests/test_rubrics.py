@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from ragstone.errors import InputError, UsageError
-from ragstone.metrics.families.rubrics import MOST, NamedRubric, rubrics_in
+from ragstone.rubrics import NamedRubric, rubrics_in
+from ragstone.yaml_nodes import MOST
 
 GOOD = """\
 name: politeness

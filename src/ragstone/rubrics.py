@@ -6,21 +6,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
-import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from ragstone.errors import InputError, Problem, UsageError, nearest
+from ragstone.errors import InputError, Problem, nearest
 from ragstone.values import FrozenMap, NotBlank
+from ragstone.yaml_nodes import root_of
 
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 """What a metric may be called."""
 
 LIST = "rubrics"
 """The key of a file that holds several."""
-
-MOST = 1_000_000
-"""Bytes that a file may have; criteria are a page."""
 
 ALWAYS = ("query", "response")
 """What the judge is shown whatever the criteria."""
@@ -105,7 +102,7 @@ def rubrics_in(path: Path) -> tuple[NamedRubric, ...]:
         InputError: it is no YAML, or a rubric of it says something wrong; all problems at once.
     """
     page = _Page()
-    root = _root(path)
+    root = root_of(path, typed=False)
     said: object = {} if root is None else page.value(root, ())
     found: dict[str, NamedRubric] = {}
     for place, item in _items(said, page):
@@ -150,21 +147,6 @@ def _told(kind: str, place: _Place, why: str, seen: object) -> str:
     if kind in ("model_type", "model_attributes_type"):
         return "`key: value` lines with name, criteria and levels belong here"
     return f"{key}: {why.removeprefix('Value error, ')}, got {seen!r:.80}"
-
-
-def _root(path: Path) -> Node | None:
-    try:
-        if path.stat().st_size > MOST:
-            raise UsageError(f"{path} has more than {MOST:,} bytes; it is no rubric")
-        return yaml.compose(path.read_text(encoding="utf-8-sig"), Loader=yaml.BaseLoader)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from error
-    except yaml.MarkedYAMLError as error:
-        row = error.problem_mark.line + 1 if error.problem_mark else None
-        said = f"this is no YAML: {error.problem}"
-        raise InputError(str(path), [Problem(said, row=row)]) from error
-    except (yaml.YAMLError, RecursionError) as error:
-        raise InputError(str(path), [Problem(f"this is no YAML: {error}")]) from error
 
 
 @dataclass(frozen=True)
