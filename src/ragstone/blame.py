@@ -1,11 +1,12 @@
 """Blame: what went wrong with a claim, told from the ledger without asking anybody."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeVar, cast
 
 from ragstone.claims import Blame, Blamed, JudgedClaim, Label
 from ragstone.errors import QuestionNotSupported
 from ragstone.exchanges import Exchange, Reply
+from ragstone.metrics.families.base import Metric
 from ragstone.metrics.families.checks import (
     REFERENCE_IN_CONTEXTS,
     REFERENCE_IN_RESPONSE,
@@ -13,29 +14,40 @@ from ragstone.metrics.families.checks import (
     Check,
 )
 from ragstone.metrics.families.claim_asker import ClaimAsker
+from ragstone.metrics.families.claim_metric import ClaimMetric
 from ragstone.questions import Question
-from ragstone.samples import Sample
+from ragstone.run import Row
 
 T = TypeVar("T")
 
 
-async def blamed(
-    sample: Sample, exchanges: Iterable[Exchange], asker: ClaimAsker
-) -> tuple[Blamed, ...]:
+async def blamed(row: Row, metrics: Sequence[Metric]) -> tuple[Blamed, ...]:
     """Return the claims that are not backed, and those missing, each with what went wrong.
 
     A claim of the response is blamed where it was held against the contexts; one of the reference
-    where it was held against both the contexts and the response. `asker` is a metric of the run:
-    it says how the claims were found and verified. Verdicts that are not in the ledger blame
-    nothing.
+    where it was held against both the contexts and the response. Verdicts that these metrics'
+    scores do not hold are taken from the row's ledger, asked for as the first of them would;
+    what is not there either blames nothing.
     """
-    ledger = _Ledger(exchanges)
+    askers = [metric for metric in metrics if isinstance(metric, ClaimAsker)]
+    if not askers:
+        return row.blamed
+    sample, ledger = row.sample, _Ledger(row.exchanges)
+    known = {
+        metric.check: score.claims
+        for metric in askers
+        if isinstance(metric, ClaimMetric)
+        and (score := row.scores[str(metric)]).claims
+        and not score.fallback
+    }
 
     async def judged(check: Check) -> tuple[JudgedClaim, ...]:
+        if check in known:
+            return known[check]
         if check.obstacle(sample) or any(sample.held(need) is None for need in check.needs):
             return ()
         try:
-            return (await asker.judged(check, sample, ledger)).claims
+            return (await askers[0].judged(check, sample, ledger)).claims
         except QuestionNotSupported:
             return ()
 

@@ -10,7 +10,6 @@ from ragstone.exchanges import Failure
 from ragstone.judges.base import Judge
 from ragstone.judges.replay import ReplayJudge
 from ragstone.metrics.families.base import Metric
-from ragstone.metrics.families.claim_asker import ClaimAsker
 from ragstone.metrics.families.ranking_metric import RankingMetric
 from ragstone.rankings import Rankings
 from ragstone.run import Row
@@ -34,8 +33,8 @@ def scoring(
 
     async def score(row: Row) -> Row:
         scored = await _judged(rank([row], ranking)[0], asking, judge)
-        scored = await _blamed(scored, asking)
-        return replace(scored, scores={name: scored.scores[name] for name in order})
+        scores = {name: scored.scores[name] for name in order}
+        return replace(scored, scores=scores, blamed=await blamed(scored, asking))
 
     return working(rows, score, concurrency=concurrency)
 
@@ -88,7 +87,8 @@ async def rescored(row: Row, metrics: Sequence[Metric]) -> Row:
         QuestionNotSupported: a metric asks what was not asked then.
     """
     again = await _judged(row, metrics, ReplayJudge(row.exchanges))
-    return await _blamed(replace(again, exchanges=row.exchanges), metrics)
+    again = replace(again, exchanges=row.exchanges)
+    return replace(again, blamed=await blamed(again, metrics))
 
 
 async def _judged(row: Row, metrics: Sequence[Metric], judge: Judge) -> Row:
@@ -100,14 +100,6 @@ async def _judged(row: Row, metrics: Sequence[Metric], judge: Judge) -> Row:
     named = zip(map(str, metrics), scores, strict=True)
     scored = {**row.scores, **dict(named)}
     return replace(row, scores=scored, exchanges=transcript.exchanges)
-
-
-async def _blamed(row: Row, metrics: Sequence[Metric]) -> Row:
-    """Add what went wrong with the claims, as far as the ledger tells."""
-    asker = next((metric for metric in metrics if isinstance(metric, ClaimAsker)), None)
-    if asker is None:
-        return row
-    return replace(row, blamed=await blamed(row.sample, row.exchanges, asker))
 
 
 async def _score(metric: Metric, row: Row, transcript: Transcript) -> Score:

@@ -11,10 +11,10 @@ from ragstone.scores import Summary
 
 BLAMES: Mapping[Blame, str] = MappingProxyType(
     {
-        Blame.NOT_RETRIEVED: "missing, as not retrieved",
-        Blame.IGNORED: "missing, though retrieved",
+        Blame.NOT_RETRIEVED: "missing (not retrieved)",
+        Blame.IGNORED: "missing (retrieved and ignored)",
         Blame.CONTRADICTED: "contradicted by the contexts",
-        Blame.MEMORY: "from the model's memory: in no context",
+        Blame.MEMORY: "in no context (from the model's memory)",
     }
 )
 LONGEST = 300
@@ -65,7 +65,7 @@ def blame_lines(run: Run) -> Iterator[str]:
     found = run.blame()
     parts = [f"{found[blame]:,} {words}" for blame, words in BLAMES.items() if found.get(blame)]
     if parts:
-        yield f"{count(sum(found.values()), 'claim')} went wrong: {', '.join(parts)}"
+        yield f"{count(sum(found.values()), 'claim')} went wrong: {'; '.join(parts)}"
 
 
 def coverage(summary: Summary) -> str:

@@ -88,9 +88,11 @@ class ClaimAsker(Metric):
                 in the ledger.
         """
         sources = check.sources(sample)
-        made, bases = await asyncio.gather(
-            tried(self._claims(check, sample, ask)), tried(self._bases(sources, ask))
-        )
+        finding = tried(self._claims(check, sample, ask))
+        if self.verify == "truths":
+            made, bases = await asyncio.gather(finding, tried(self._truths(sources, ask)))
+        else:
+            made, bases = await finding, sources
         if isinstance(made, JudgeError):
             raise made
         if isinstance(bases, JudgeError):
@@ -117,10 +119,8 @@ class ClaimAsker(Metric):
             note = f"the claims are sentences, as none were extracted: {error.cause}"
             return await ask(by_sentence), note
 
-    async def _bases(self, sources: tuple[str, ...], ask: Ask) -> tuple[str, ...]:
-        """Return what the claims are verified against: the sources, or the facts in each."""
-        if self.verify != "truths":
-            return sources
+    async def _truths(self, sources: tuple[str, ...], ask: Ask) -> tuple[str, ...]:
+        """Return the facts in each source, a line each."""
         asked = [ExtractTruths(context=source, limit=self.truths_limit) for source in sources]
         truths: list[str] = []
         for facts in await asyncio.gather(*(tried(ask(question)) for question in asked)):
