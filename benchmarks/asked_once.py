@@ -4,7 +4,7 @@
 
 MOCK.py is a server of OpenAI's protocol (see faults.py) that tells at /stats how many requests it
 got and how many of them had different prompts. The reply cache is off, so that nothing but asking
-once keeps the requests down. The exit code is 1 if a prompt came twice, or a score is missing.
+once keeps the requests down. The exit code is 1 if a prompt came twice, or a score failed.
 """
 
 import argparse
@@ -50,7 +50,8 @@ def main() -> int:
     for name, summary in run.summary().items():
         if summary.scored < summary.n:
             print(f"  {name}: {summary.undefined} undefined, {summary.failed} failed")
-    return int(served["requests"] != served["distinct_prompts"])
+    failed = any(summary.failed for summary in run.summary().values())
+    return int(served["requests"] != served["distinct_prompts"] or failed)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ from ragstone.exchanges import Failure
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.questions import ExtractClaims, VerifyClaims
-from ragstone.run import Row, Run
+from ragstone.rows import Row
+from ragstone.run import Run
 from ragstone.scoring import rescored
 
 SAMPLE = {
@@ -78,9 +79,39 @@ def test_a_question_that_was_not_answered_blames_nothing() -> None:
     assert run.rows[0].blamed == ()
 
 
-def test_the_parameters_of_the_run_find_the_verdicts() -> None:
-    run, _ = ran("faithfulness,claims=sentences,batch_size=3")
-    assert run.rows[0].blamed == () or set(blamed(run)) <= {"r2", "r3"}
+def test_the_parameters_of_the_metrics_find_their_verdicts() -> None:
+    run, judge = ran("hallucination,batch_size=2", "claim_recall", "context_recall,partial=true")
+    assert set(blamed(run)) == {"r2", "r3"}, "recalls asked in two ways are not paired"
+    assert {getattr(q, "batch_size", 2) for q in judge.asked} == {2, 20}
+    assert set(blamed(ran("claim_recall", "context_recall")[0])) == {"e2", "e3"}
+
+
+def test_claims_found_in_two_ways_are_not_paired() -> None:
+    def found(question: ExtractClaims) -> list[dict[str, str]]:
+        return claims(question)[: 2 if question.by == "sentences" else 3]
+
+    judge = ScriptedJudge({"extract_claims": found, "verify_claims": verdicts})
+    metrics = ["claim_recall,claims=sentences", "context_recall"]
+    assert blamed(evaluate([SAMPLE], metrics=metrics, judge=judge)) == {}
+
+
+def test_claims_that_are_sentences_as_extraction_failed_are_blamed() -> None:
+    def found(question: ExtractClaims) -> object:
+        if question.by == "judge":
+            return Failure(Cause.REFUSAL, "no")
+        return [{"text": text} for text in question.response.replace(".", "").split()]
+
+    judge = ScriptedJudge({"extract_claims": found, "verify_claims": verdicts})
+    run = evaluate([SAMPLE], metrics="hallucination,claims=hybrid", judge=judge)
+    assert set(blamed(run)) == {"r2", "r3"}
+
+
+def test_what_is_supported_in_part_is_not_blamed() -> None:
+    def partly(question: VerifyClaims) -> list[dict[str, str]]:
+        return [{"label": "PARTIALLY_SUPPORTED"} for _ in question.claims]
+
+    run, _ = ran("faithfulness,partial=true", answers=partly)
+    assert run.rows[0].blamed == ()
 
 
 @pytest.mark.parametrize("again", ["claim_recall", "faithfulness:deepeval"])

@@ -16,7 +16,11 @@ def test_a_judged_claim_has_everything_of_claim_and_verdict() -> None:
     claim = Claim(text="It lasts 20 hours.", span=(0, 18))
     verdict = Verdict(label="SUPPORTED", reason="said so", evidence=(EVIDENCE,), confidence=0.9)
     judged = JudgedClaim.of(claim, verdict)
-    assert judged.model_dump() == claim.model_dump() | verdict.model_dump()
+    assert judged.model_dump() == {
+        **claim.model_dump(),
+        **verdict.model_dump(),
+        "against": "contexts",
+    }
 
 
 def test_what_is_not_said_is_none() -> None:

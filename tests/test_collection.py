@@ -7,7 +7,8 @@ from ragstone.errors import Cause, UsageError
 from ragstone.evaluation import evaluate_async
 from ragstone.exchanges import Failure
 from ragstone.plan import Plan
-from ragstone.run import Row, Run
+from ragstone.rows import Row
+from ragstone.run import Run
 from ragstone.samples import Context, Sample
 from ragstone.targets import get_target
 from ragstone.targets.base import Answer, Target

@@ -16,7 +16,8 @@ from ragstone.exchanges import Failure
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import Faithfulness, Hit, Precision, get
 from ragstone.plan import Plan
-from ragstone.run import Interrupted, Row
+from ragstone.rows import Row
+from ragstone.run import Interrupted
 from ragstone.samples import Sample
 
 ANSWERED = {
@@ -115,7 +116,7 @@ def test_what_a_group_cannot_run_is_told() -> None:
     ("options", "message"),
     [
         ({"metrics": "faithfulness"}, "no row has response or contexts, and no target gives it"),
-        ({"metrics": "hit"}, "no row has ranking or relevance"),
+        ({"metrics": "hit"}, r"no row has ranking \(or contexts\) or relevance"),
         ({"metrics": []}, "no metric was named"),
         ({"metrics": "all"}, "cannot run"),
         ({"metrics": "response_relevancy"}, "does not answer guess_queries"),
@@ -160,7 +161,7 @@ def test_a_gate_on_what_is_not_run_is_refused() -> None:
 @pytest.mark.parametrize(
     ("gates", "message"),
     [
-        ({"fail_under": {"hit": 80}}, "lies between 0 and 1; 80 per cent is written"),
+        ({"fail_under": {"hit": 80}}, "lies between 0 and 1. 80 per cent is written"),
         ({"fail_over": {"hit": 0.5}}, "higher is better for hit@5; use --fail-under"),
         ({"fail_under": {"hit": float("nan")}}, "'nan' is no number; write 0.8 or 80%"),
         ({"fail_under": {"hit": "much"}}, "'much' is no number; write 0.8 or 80%"),

@@ -5,11 +5,12 @@ from pydantic import ValidationError
 
 from ragstone.errors import Cause, UsageError
 from ragstone.gates import EPSILON, Gate, Op, gate, share
+from ragstone.score_tally import ScoreTally
 from ragstone.scores import Score, Summary
 
 
 def summary(*values: float) -> dict[str, Summary]:
-    return {"hit@5": Summary.of([Score.scored(value) for value in values])}
+    return {"hit@5": ScoreTally.of([Score.scored(value) for value in values]).summary()}
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,7 @@ def test_eight_tenths_pass_a_mark_of_0_8_whatever_the_order_of_the_sum() -> None
 @pytest.mark.parametrize("op", [">=", "<="])
 def test_a_mean_over_nothing_neither_passes_nor_fails(op: Op) -> None:
     one = Gate(metric="hit@5", op=op, mark=0)
-    failed = {"hit@5": Summary.of([Score.failed(Cause.TIMEOUT, "late")])}
+    failed = {"hit@5": ScoreTally.of([Score.failed(Cause.TIMEOUT, "late")]).summary()}
     for summaries in ({}, summary(), failed):
         result = one.check(summaries)
         assert (result.passed, result.value) == (None, None)

@@ -5,6 +5,8 @@ import pytest
 
 from ragstone import evaluate
 from ragstone.errors import UsageError
+from ragstone.judges.offline import OfflineJudge
+from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import Hit
 
 # b, the only relevant one, is at rank 3
@@ -65,3 +67,35 @@ def test_a_gate_names_its_cut_off_where_there_are_several() -> None:
 def test_what_is_named_and_cannot_run_is_refused_at_each_cut_off() -> None:
     with pytest.raises(UsageError, match=r"hit@1: no row has relevance.*; hit@3: no row"):
         evaluate([{"query": "q", "ranking": ["b"]}], metrics=["hit"], k=[1, 3])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"embedding_model": "openai:e"},
+        {"base_url": "http://localhost:1/v1"},
+        {"max_calls": 3},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_a_judge_given_as_an_object_is_told_nothing_that_it_would_not_hear(
+    options: dict[str, object],
+) -> None:
+    row = {"query": "q", "response": "r", "reference": "r"}
+    judge = ScriptedJudge({"compare_texts": (1.0,)})
+    with pytest.raises(UsageError, match=rf"{next(iter(options))}.* for judges by name"):
+        evaluate([row], metrics="answer_similarity", judge=judge, **options)  # type: ignore[arg-type]
+    assert judge.asked == []
+    run = evaluate([row], metrics="answer_similarity", judge=judge)
+    assert run.summary()["answer_similarity"].mean == 1.0
+
+
+def test_the_offline_judge_as_an_object_compares_no_texts_and_by_name_has_them_compared() -> None:
+    row = {"query": "q", "response": "It is 5 g.", "reference": "It is 5 g."}
+    with pytest.raises(UsageError, match="the judge offline does not answer compare_texts"):
+        evaluate([row], metrics="answer_similarity", judge=OfflineJudge())
+    run = evaluate([row], metrics="answer_similarity", judge="offline")
+    assert run.summary()["answer_similarity"].mean == 1.0
+    note = run.manifest.judge_note
+    assert note is not None
+    assert "compare_texts by offline (hashed character n-grams, not meaning)" in note

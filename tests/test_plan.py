@@ -32,6 +32,7 @@ def test_all_of_a_plan_has_a_default() -> None:
     ("field", "value"),
     [
         *(("k", value) for value in (0, (), (1, 0), (3, 3), "1,,3", "1,x", 2.5, None, {5: 1})),
+        *(("k", value) for value in (True, (3, True), "1_0", "+5", "\u0665", "5\n", ["1_0"])),
         ("limit", 0),
         ("concurrency", 0),
         ("concurrency", 1001),

@@ -8,7 +8,7 @@ from ragstone.exchanges import Failure, Returned
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.policies import POLICIES
-from ragstone.run import Row
+from ragstone.rows import Row
 from ragstone.samples import Context, Sample
 from ragstone.scores import Score, State
 from ragstone.scoring import rescored, scoring

@@ -154,5 +154,5 @@ def test_the_definition_says_criteria_scale_and_what_is_read(write: Write) -> No
         "3: neutral\n"
         "5: warm\n"
         "The judge reads: query, response.\n"
-        "Undefined: the response is blank. One call a sample."
+        "Undefined: the response, or another text it reads, is blank. One call a sample."
     )

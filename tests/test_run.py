@@ -9,9 +9,11 @@ from ragstone.exchanges import Exchange, Failure, Reply
 from ragstone.gates import Gate
 from ragstone.metrics import get
 from ragstone.plan import Manifest, Plan, Source
-from ragstone.run import Interrupted, Row, Run, TargetCall, TargetHealth
+from ragstone.rows import Row, TargetCall
+from ragstone.run import Interrupted, Run
 from ragstone.samples import Context, Sample
 from ragstone.scores import Score
+from ragstone.tally import Tally
 from ragstone.usage import Usage
 
 LATE = Failure(Cause.TIMEOUT, "chat: no reply within 30 s")
@@ -76,7 +78,7 @@ def test_the_targets_time_for_a_row_is_that_of_all_its_calls() -> None:
 
 
 def test_health_counts_calls_by_name_and_times_those_that_worked() -> None:
-    health = TargetHealth.of([HIT, MISS, FAILED])
+    health = Tally.of([HIT, MISS, FAILED], ["hit@5"]).health()
     assert health is not None
     assert (health.asked, health.failed) == ({"search": 2, "chat": 2}, {"chat": 1})
     assert health.error_rate == 0.25
@@ -86,13 +88,13 @@ def test_health_counts_calls_by_name_and_times_those_that_worked() -> None:
 
 
 def test_a_target_that_always_failed_has_no_latency() -> None:
-    health = TargetHealth.of([row(0, Score.scored(1), TargetCall("chat", 1.0, LATE))])
+    health = Tally.of([row(0, Score.scored(1), TargetCall("chat", 1.0, LATE))], ["hit@5"]).health()
     assert health is not None
     assert (health.error_rate, health.p50_ms, health.p95_ms) == (1, None, None)
 
 
 def test_a_target_that_was_not_asked_has_no_health() -> None:
-    assert TargetHealth.of([FAILED]) is None
+    assert Tally.of([FAILED], ["hit@5"]).health() is None
     assert run_of(FAILED).to_dict()["target_health"] is None
 
 
@@ -136,7 +138,7 @@ def test_a_row_for_machines_has_the_stable_shape() -> None:
     } == scores["faithfulness"].keys()  # fmt: skip
     assert scores["faithfulness"]["claims"] == [
         {"text": "20 hours", "span": [0, 8], "label": "SUPPORTED", "reason": None,
-         "confidence": None, "evidence": []}
+         "confidence": None, "evidence": [], "against": "contexts"}
     ]  # fmt: skip
     assert said["contexts"] == [{"text": "20 h", "id": "1", "score": None}]
 

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from ragstone.claims import Claim, JudgedClaim, Label, Verdict
 from ragstone.errors import Cause
+from ragstone.score_tally import ScoreTally
 from ragstone.scores import MetricInfo, Score, State, Summary
 
 TIMEOUT = Score.failed(Cause.TIMEOUT, "no reply within 30 s")
@@ -89,7 +90,7 @@ def test_a_score_is_json_and_back() -> None:
 
 
 def test_nothing_unscored_is_averaged() -> None:
-    summary = Summary.of([*scored(1, 0, 0.5), TIMEOUT, UNDEFINED, UNDEFINED])
+    summary = ScoreTally.of([*scored(1, 0, 0.5), TIMEOUT, UNDEFINED, UNDEFINED]).summary()
     assert summary.mean == 0.5
     assert (summary.n, summary.scored, summary.undefined, summary.failed) == (6, 3, 2, 1)
     assert (summary.low, summary.high) == (0, 1)
@@ -98,54 +99,63 @@ def test_nothing_unscored_is_averaged() -> None:
 
 @pytest.mark.parametrize("scores", [[], [TIMEOUT], [UNDEFINED, TIMEOUT]])
 def test_a_mean_over_nothing_is_none(scores: list[Score]) -> None:
-    summary = Summary.of(scores)
+    summary = ScoreTally.of(scores).summary()
     assert (summary.mean, summary.interval, summary.low, summary.high) == (None,) * 4
     assert summary.pass_rate is None
     assert (summary.n, summary.scored) == (len(scores), 0)
 
 
 def test_one_value_has_a_mean_and_no_interval() -> None:
-    summary = Summary.of([*scored(0.7), UNDEFINED])
+    summary = ScoreTally.of([*scored(0.7), UNDEFINED]).summary()
     assert (summary.mean, summary.interval) == (0.7, None)
 
 
 def test_the_interval_is_of_the_scored_ones_and_the_same_each_time() -> None:
     scores = scored(*[1, 0] * 20)
-    interval = Summary.of(scores).interval
+    interval = ScoreTally.of(scores).summary().interval
     assert interval is not None
     assert interval[0] < 0.5 < interval[1]
-    assert Summary.of([*scores, TIMEOUT, UNDEFINED]).interval == interval
+    assert ScoreTally.of([*scores, TIMEOUT, UNDEFINED]).summary().interval == interval
 
 
 def test_failed_ones_are_counted_by_cause() -> None:
     refusal = Score.failed(Cause.REFUSAL, "no")
-    assert Summary.of([TIMEOUT, refusal, TIMEOUT]).causes == {"timeout": 2, "refusal": 1}
+    assert ScoreTally.of([TIMEOUT, refusal, TIMEOUT]).summary().causes == {
+        "timeout": 2,
+        "refusal": 1,
+    }
 
 
 def test_the_pass_rate_is_of_those_with_a_mark() -> None:
-    assert Summary.of(marked([True, False, None, True, None])).pass_rate == 2 / 3
-    assert Summary.of(marked([None])).pass_rate is None
+    assert ScoreTally.of(marked([True, False, None, True, None])).summary().pass_rate == 2 / 3
+    assert ScoreTally.of(marked([None])).summary().pass_rate is None
 
 
 def test_made_up_numbers_are_counted() -> None:
     flagged = Score.scored(0.5).model_copy(update={"fallback": True})
-    assert Summary.of([flagged, *scored(1, 1)]).flagged == 1
+    assert ScoreTally.of([flagged, *scored(1, 1)]).summary().flagged == 1
 
 
 def test_extra_figures_are_kept_and_are_no_nan() -> None:
-    assert Summary.of([], {"Hits": 3, "Ratio": math.nan}).extra == {"Hits": 3, "Ratio": None}
+    assert ScoreTally.of([]).summary({"Hits": 3, "Ratio": math.nan}).extra == {
+        "Hits": 3,
+        "Ratio": None,
+    }
 
 
 def test_a_summary_is_json_without_nan() -> None:
     for scores in ([], [TIMEOUT], scored(0.5), [*scored(0, 1), UNDEFINED]):
-        summary = Summary.of(scores, {"Hits": 1})
+        summary = ScoreTally.of(scores).summary({"Hits": 1})
         text = json.dumps(summary.model_dump(mode="json"), allow_nan=False)
         assert Summary.model_validate(json.loads(text)) == summary
 
 
 def test_a_mean_does_not_depend_on_the_order_of_the_sum() -> None:
     values = [0.1] * 9 + [1e-9, 0.7]
-    assert Summary.of(scored(*values)).mean == Summary.of(scored(*reversed(values))).mean
+    assert (
+        ScoreTally.of(scored(*values)).summary().mean
+        == ScoreTally.of(scored(*reversed(values))).summary().mean
+    )
 
 
 def test_a_metric_says_which_way_is_better() -> None:

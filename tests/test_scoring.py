@@ -1,7 +1,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import pytest
@@ -18,11 +18,13 @@ from ragstone.metrics.families.ranking_metric import RankingMetric
 from ragstone.questions import ExtractClaims, Question
 from ragstone.questions.base import T
 from ragstone.rankings import Rankings
-from ragstone.run import Row
+from ragstone.rows import Row
 from ragstone.samples import Context, Sample
 from ragstone.scores import Score
 from ragstone.scoring import rank, rescored, scoring
 from ragstone.usage import Usage
+
+M = TypeVar("M", bound=Metric)
 
 HIT, RECALL, FAITHFULNESS = get("hit@2"), get("recall@2"), get("faithfulness")
 RANKING = [metric for metric in (HIT, RECALL) if isinstance(metric, RankingMetric)]
@@ -69,6 +71,11 @@ class Unjudged(RankingMetric):
     def value(self, retrieved_ids: Sequence[str], relevance: Mapping[str, float]) -> float:
         del relevance
         return len(retrieved_ids)
+
+
+def ours(cls: type[M]) -> M:
+    """An instance of the class as if it came with ragstone."""
+    return type(cls.__name__, (cls,), {"__module__": "ragstone.metrics.ours"})()
 
 
 @dataclass(frozen=True)
@@ -234,19 +241,27 @@ async def test_duplicates_of_a_row_that_is_not_scored_are_not_noted() -> None:
     assert result.notes == ()
 
 
-async def test_a_crashing_metric_stops_the_run_and_names_the_sample() -> None:
+async def test_a_strangers_metric_that_crashes_fails_its_score() -> None:
+    (result,) = await scored([row(7)], [Crashes(), HIT])
+    score = result.scores["crashes"]
+    assert (score.state, score.cause) == ("failed", "metric_error")
+    assert (score.reason or "").startswith("the metric raised ZeroDivisionError at test_scoring.py")
+    assert result.scores["hit@2"].value is not None
+
+
+async def test_one_of_ours_that_crashes_stops_the_run_and_names_the_sample() -> None:
     with pytest.raises(ZeroDivisionError, match="a bug") as raised:
-        await scored([row(7)], [Crashes()])
+        await scored([row(7)], [ours(Crashes)])
     assert raised.value.__notes__ == ["while scoring sample q7 with crashes"]
 
 
-async def test_a_crashing_ranking_metric_names_the_sample_too() -> None:
+async def test_a_crashing_ranking_metric_fails_the_rows_that_it_crashes_on() -> None:
     rows = [row(0), row(1), row(2, ranking=()), row(3)]
+    for ranked in (rank(rows, [Broken()]), await scored(rows, [Broken()], concurrency=1)):
+        states = [each.scores["broken"].state for each in sorted(ranked, key=lambda r: r.index)]
+        assert states == ["scored", "scored", "failed", "scored"]
     with pytest.raises(ZeroDivisionError) as raised:
-        rank(rows, [Broken()])
-    assert raised.value.__notes__ == ["while scoring sample q2 with broken"]
-    with pytest.raises(ZeroDivisionError) as raised:
-        await scored(rows, [Broken()], concurrency=1)
+        rank(rows, [ours(Broken)])
     assert raised.value.__notes__ == ["while scoring sample q2 with broken"]
 
 
@@ -259,8 +274,9 @@ def test_a_crash_of_many_rows_that_is_none_of_one_row_comes_through() -> None:
             return np.ones(1 // (2 - len(rankings)))
 
     with pytest.raises(ZeroDivisionError):
-        rank([row(0), row(1)], [Together()])
-    assert rank([row(0)], [Together()])[0].scores["together"].value == 1
+        rank([row(0), row(1)], [ours(Together)])
+    ranked = rank([row(0), row(1)], [Together()])
+    assert [each.scores["together"].value for each in ranked] == [1, 1]
 
 
 async def test_nobody_is_asked_after_a_crash() -> None:
@@ -277,7 +293,7 @@ async def test_nobody_is_asked_after_a_crash() -> None:
 
     judge = ScriptedJudge({"extract_claims": []})
     with pytest.raises(ZeroDivisionError):
-        await scored([row()], [Waits(), Crashes()], judge)
+        await scored([row()], [Waits(), ours(Crashes)], judge)
     go_on.set()
     await asyncio.sleep(0.01)
     assert judge.asked == []

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from ragstone.evaluation import evaluate, evaluate_async
     from ragstone.judges.base import Judge
     from ragstone.metrics import ClaimMetric, Metric, RankingMetric, get, register
-    from ragstone.run import Row, Run
+    from ragstone.rows import Row
+    from ragstone.run import Run
     from ragstone.samples import Context, Sample
     from ragstone.scores import Score
     from ragstone.targets.base import Answer, Target
@@ -54,7 +55,8 @@ _HOMES = {
     "evaluation": ("evaluate", "evaluate_async"),
     "judges.base": ("Judge",),
     "metrics": ("ClaimMetric", "Metric", "RankingMetric", "get", "register"),
-    "run": ("Row", "Run"),
+    "rows": ("Row",),
+    "run": ("Run",),
     "samples": ("Context", "Sample"),
     "scores": ("Score",),
     "targets.base": ("Answer", "Target"),

@@ -1,12 +1,12 @@
 """Blame: what went wrong with a claim, told from the ledger without asking anybody."""
 
-from collections.abc import Iterable, Sequence
-from typing import TypeVar, cast
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
 
 from ragstone.claims import Blame, Blamed, JudgedClaim, Label
-from ragstone.errors import QuestionNotSupported
-from ragstone.exchanges import Exchange, Reply
-from ragstone.metrics.families.base import Metric
+from ragstone.errors import JudgeError, QuestionNotSupported
+from ragstone.judges.replay import ReplayJudge
+from ragstone.metrics.families.base import Ask, Metric
 from ragstone.metrics.families.checks import (
     REFERENCE_IN_CONTEXTS,
     REFERENCE_IN_RESPONSE,
@@ -16,78 +16,92 @@ from ragstone.metrics.families.checks import (
 from ragstone.metrics.families.claim_asker import ClaimAsker
 from ragstone.metrics.families.claim_metric import ClaimMetric
 from ragstone.questions import Question
-from ragstone.run import Row
+from ragstone.questions.base import T
+from ragstone.rows import Row
 
-T = TypeVar("T")
+_PARAMETERS = [field.name for field in fields(ClaimAsker)]
+"""How claims are found and verified: metrics that agree in these ask the same."""
 
 
 async def blamed(row: Row, metrics: Sequence[Metric]) -> tuple[Blamed, ...]:
     """Return the claims that are not backed, and those missing, each with what went wrong.
 
     A claim of the response is blamed where it was held against the contexts; one of the reference
-    where it was held against both the contexts and the response. Verdicts that these metrics'
-    scores do not hold are taken from the row's ledger, asked for as the first of them would;
-    what is not there either blames nothing.
+    where it was held against both the contexts and the response, in the same way of asking.
+    Verdicts that these metrics' scores do not hold are taken from the row's ledger; what no metric
+    asked for blames nothing, nor does a claim that is supported in part.
     """
-    askers = [metric for metric in metrics if isinstance(metric, ClaimAsker)]
-    if not askers:
+    alike: dict[tuple[object, ...], list[ClaimAsker]] = {}
+    for metric in metrics:
+        if isinstance(metric, ClaimAsker):
+            way = tuple(getattr(metric, name) for name in _PARAMETERS)
+            alike.setdefault(way, []).append(metric)
+    if not alike:
         return row.blamed
-    sample, ledger = row.sample, _Ledger(row.exchanges)
-    known = {
-        metric.check: score.claims
-        for metric in askers
-        if isinstance(metric, ClaimMetric)
-        and (score := row.scores[str(metric)]).claims
-        and not score.fallback
-    }
-
-    async def judged(check: Check) -> tuple[JudgedClaim, ...]:
-        if check in known:
-            return known[check]
-        if check.obstacle(sample) or any(sample.held(need) is None for need in check.needs):
-            return ()
-        try:
-            return (await askers[0].judged(check, sample, ledger)).claims
-        except QuestionNotSupported:
-            return ()
-
-    said = await judged(RESPONSE_IN_CONTEXTS)
-    found = [
-        Blamed(claim=claim.text, of="response", blame=_unbacked(claim))
-        for claim in said
-        if claim.label is not Label.SUPPORTED
-    ]
-    pairs = zip(
-        await judged(REFERENCE_IN_RESPONSE), await judged(REFERENCE_IN_CONTEXTS), strict=False
-    )
-    missing = [
-        Blamed(claim=claim.text, of="reference", blame=_missing(retrieved))
-        for claim, retrieved in pairs
-        if claim.label is not Label.SUPPORTED
-    ]
-    return (*found, *missing)
+    said: tuple[JudgedClaim, ...] = ()
+    missing: list[tuple[JudgedClaim, JudgedClaim]] = []
+    for group in alike.values():
+        known = _Known(row, group)
+        said = said or await known.judged(RESPONSE_IN_CONTEXTS)
+        if not missing:
+            in_response = await known.judged(REFERENCE_IN_RESPONSE)
+            in_contexts = await known.judged(REFERENCE_IN_CONTEXTS)
+            if in_response and in_contexts:
+                missing = list(zip(in_response, in_contexts, strict=True))
+    return (*_unbacked(said), *_left_out(missing))
 
 
-class _Ledger:
-    """Gives again what was answered, and nothing else."""
+class _Known:
+    """The verdicts on one row that metrics which ask in the same way have led to."""
 
-    def __init__(self, exchanges: Iterable[Exchange]) -> None:
-        self._answered = {
-            exchange.key: exchange.outcome
-            for exchange in exchanges
-            if isinstance(exchange.outcome, Reply)
+    def __init__(self, row: Row, metrics: Sequence[ClaimAsker]) -> None:
+        self._row, self._asker = row, metrics[0]
+        self._asked = {check for metric in metrics for check in metric.chosen}
+        self._scored = {
+            metric.check: score.claims
+            for metric in metrics
+            if isinstance(metric, ClaimMetric)
+            and (score := row.scores[str(metric)]).claims
+            and not score.fallback
         }
 
-    async def __call__(self, question: Question[T]) -> T:
-        answered = self._answered.get(question.key)
-        if answered is None:
-            raise QuestionNotSupported(f"the ledger holds no answer to this {question.kind}")
-        return cast("T", answered.value)
+    async def judged(self, check: Check) -> tuple[JudgedClaim, ...]:
+        """Return the claims of a check with their verdicts; none where they are not known."""
+        sample = self._row.sample
+        if check in self._scored:
+            return self._scored[check]
+        if (
+            check not in self._asked
+            or check.obstacle(sample)
+            or any(sample.held(need) is None for need in check.needs)
+        ):
+            return ()
+        try:
+            return (await self._asker.judged(check, sample, _recall(self._row))).claims
+        except (JudgeError, QuestionNotSupported):
+            return ()
 
 
-def _unbacked(claim: JudgedClaim) -> Blame:
-    return Blame.CONTRADICTED if claim.label is Label.CONTRADICTED else Blame.MEMORY
+def _recall(row: Row) -> Ask:
+    """Return a way to ask that gives what the ledger holds, and asks nobody."""
+    judge = ReplayJudge(row.exchanges)
+
+    async def ask(question: Question[T]) -> T:
+        return (await judge.answer(question)).value
+
+    return ask
 
 
-def _missing(retrieved: JudgedClaim) -> Blame:
-    return Blame.IGNORED if retrieved.label is Label.SUPPORTED else Blame.NOT_RETRIEVED
+def _unbacked(claims: Sequence[JudgedClaim]) -> Iterator[Blamed]:
+    blames = {Label.CONTRADICTED: Blame.CONTRADICTED, Label.NOT_ENOUGH_INFO: Blame.MEMORY}
+    for claim in claims:
+        if blame := blames.get(claim.label):
+            yield Blamed(claim=claim.text, of="response", blame=blame)
+
+
+def _left_out(pairs: Sequence[tuple[JudgedClaim, JudgedClaim]]) -> Iterator[Blamed]:
+    for said, retrieved in pairs:
+        if said.label in (Label.CONTRADICTED, Label.NOT_ENOUGH_INFO):
+            found = retrieved.label is Label.SUPPORTED
+            blame = Blame.IGNORED if found else Blame.NOT_RETRIEVED
+            yield Blamed(claim=said.text, of="reference", blame=blame)

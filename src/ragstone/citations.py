@@ -34,6 +34,13 @@ class Cited(NamedTuple):
     sources: tuple[Source, ...]
 
 
+class Citations(NamedTuple):
+    """What the sentences with marks cite, and the claims that no sentence clearly makes."""
+
+    sentences: tuple[Cited, ...]
+    unplaced: frozenset[int]
+
+
 _MARK = re.compile(
     r"""(?m)(?P<definition>^[ ]{0,3}\[[^\[\]\n]{1,200}\]:)
     |\[(?P<square>[^\[\]\n]{1,200})\](?!\()
@@ -42,6 +49,10 @@ _MARK = re.compile(
 )
 _PART = re.compile(r"[,;，、；]")
 _RANGE = re.compile(r"(\d{1,3})\s?[-–—]\s?(\d{1,3})")
+_WORDED = re.compile(
+    r"(?:source|doc(?:ument)?|context|passage|ref(?:erence)?|quelle|fuente)\.?\s?[#:]?\s?(\d{1,3})",
+    re.IGNORECASE,
+)
 _TICKS = re.compile("`+")
 _WORD_BEFORE = re.compile(r"(?<![\w'’])[A-Za-z_$][\w$]*\Z")
 _VARIABLE = re.compile(r"[a-z]|\w*[_$][\w$]*|[a-z]{2,}(?:[A-Z][a-z]+)+")
@@ -52,12 +63,13 @@ def find_citations(response: str, contexts: Sequence[Context]) -> tuple[Mark, ..
     """Return the marks of a response that name contexts, in order.
 
     A number is the place of a context, from 1, or where no context has that place, an id; `1-3`
-    is three sources. Where some number is no place and all are ids, all are meant as ids. Other
-    words in brackets are a mark if they are an id. A number of up to three digits that names
-    nothing is a source without contexts; a greater one is more likely a year. Code, links
-    `[text](url)`, link definitions `[1]: url` and indexes such as `a[1]` are no marks: what stands
-    right before an index is one small letter or written as a variable (`my_list`, `myList`), or
-    the index is used (`rows[1] = 5`). The time this takes grows with the text and no faster.
+    is three sources, and `[Source 1]` is `[1]`. Where some number is no place and all are ids,
+    all are meant as ids. Other words in brackets are a mark if they are an id. A number of up to
+    three digits that names nothing is a source without contexts; a greater one is more likely a
+    year. Code, links `[text](url)`, link definitions `[1]: url` and indexes such as `a[1]` are no
+    marks: what stands right before an index is one small letter or written as a variable
+    (`my_list`, `myList`), or the index is used (`rows[1] = 5`). The time this takes grows with
+    the text and no faster.
     """
     found = list(_bracketed(response))
     inner = {text for _, _, text in found}
@@ -68,8 +80,10 @@ def find_citations(response: str, contexts: Sequence[Context]) -> tuple[Mark, ..
 
 def cited_sentences(
     response: str, contexts: Sequence[Context], claims: Sequence[JudgedClaim]
-) -> tuple[Cited, ...]:
+) -> Citations:
     """Return what each sentence with marks cites, and which of the claims it makes.
+
+    Without marks nothing is cited, wherever the claims stand.
 
     A mark belongs to the sentence it stands in, or right after: past the full stop, before the
     next sentence's words. At the head of a line of words it belongs to that line. A claim belongs
@@ -79,7 +93,7 @@ def cited_sentences(
     plain = _without(response, marks)  # else "It is. [id] it was." may be one sentence or two
     spans = [(start, end) for _, start, end in split_sentences(plain)]
     if not marks or not spans:
-        return ()
+        return Citations((), frozenset())
     ends = [end for _, end in spans]
     making: dict[int, list[int]] = {}
     for number, claim in enumerate(claims):
@@ -91,7 +105,9 @@ def cited_sentences(
     sources: dict[int, dict[Source, None]] = {}
     for at, mark in zip(_sentences_of(marks, spans, plain), marks, strict=True):
         sources.setdefault(at, {}).update(dict.fromkeys(mark.sources))
-    return tuple(Cited(tuple(making.get(at, ())), tuple(sources[at])) for at in sorted(sources))
+    sentences = [Cited(tuple(making.get(at, ())), tuple(sources[at])) for at in sorted(sources)]
+    placed = {number for numbers in making.values() for number in numbers}
+    return Citations(tuple(sentences), frozenset(range(len(claims))) - placed)
 
 
 class _Names:
@@ -138,7 +154,8 @@ class _Names:
 
 
 def _parts(text: str) -> list[str]:
-    return [part.strip().removeprefix("^") for part in _PART.split(text)]
+    parts = [part.strip().removeprefix("^") for part in _PART.split(text)]
+    return [number[1] if (number := _WORDED.fullmatch(part)) else part for part in parts]
 
 
 def _bracketed(response: str) -> Iterator[tuple[int, int, str]]:

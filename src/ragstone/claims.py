@@ -49,8 +49,12 @@ class Verdict(BaseModel):
     confidence: float | None = Field(default=None, ge=0, le=1)
 
 
+Texts = Literal["response", "reference", "contexts"]
+"""What claims are held against; the number in their evidence counts these, from 0."""
+
+
 class JudgedClaim(BaseModel):
-    """A claim and the verdict on it, as one line of a report."""
+    """A claim and the verdict on it, as one line of a report; `against` is what it is held to."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -60,9 +64,10 @@ class JudgedClaim(BaseModel):
     reason: str | None
     confidence: float | None
     evidence: tuple[Evidence, ...]
+    against: Texts = "contexts"
 
     @classmethod
-    def of(cls, claim: Claim, verdict: Verdict) -> "JudgedClaim":
+    def of(cls, claim: Claim, verdict: Verdict, against: Texts = "contexts") -> "JudgedClaim":
         """Join a claim with its verdict."""
         return cls(
             text=claim.text,
@@ -71,6 +76,7 @@ class JudgedClaim(BaseModel):
             reason=verdict.reason,
             confidence=verdict.confidence,
             evidence=verdict.evidence,
+            against=against,
         )
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ragstone.errors import CallError, Cause
 from ragstone.exchanges import Failure
-from ragstone.run import Row
+from ragstone.rows import Row
 from ragstone.targets.base import FIELDS, Answer, Target
 from ragstone.targets.replies import shaped
 from ragstone.workers import working

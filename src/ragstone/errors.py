@@ -37,6 +37,7 @@ class Cause(StrEnum):
     RATE_LIMITED = "rate_limited"
     UNREACHABLE = "unreachable"
     BUDGET = "budget"
+    METRIC_ERROR = "metric_error"
 
 
 class RagstoneError(Exception):

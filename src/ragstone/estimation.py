@@ -11,7 +11,7 @@ from ragstone.judges.base import Judge
 from ragstone.judges.counting import LEAST, MOST, Guess
 from ragstone.judges.making import make_judge
 from ragstone.options import Data, Options, plan_of
-from ragstone.run import Row
+from ragstone.rows import Row
 from ragstone.samples import Context, Sample
 from ragstone.scoring import scoring
 from ragstone.usage import Usage

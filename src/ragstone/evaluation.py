@@ -11,8 +11,7 @@ from uuid import uuid4
 from ragstone.budget import Budget
 from ragstone.collection import collecting
 from ragstone.datasets import Dataset
-from ragstone.errors import Cause, TargetError
-from ragstone.exchanges import Failure
+from ragstone.errors import TargetError
 from ragstone.gates import Gate
 from ragstone.judges.base import Judge
 from ragstone.messages import public_url
@@ -20,8 +19,10 @@ from ragstone.metrics import Metric, RankingMetric, select
 from ragstone.options import Data, Options, dataset_of, judge_of, plan_of, target_of
 from ragstone.plan import Manifest, Plan
 from ragstone.readiness import Readiness, check_asked, gates_of
-from ragstone.run import Interrupted, Row, Run
+from ragstone.rows import Row
+from ragstone.run import Interrupted, Run
 from ragstone.scoring import rank, scoring
+from ragstone.tally import Tally
 from ragstone.targets.base import Target
 from ragstone.workers import finish_in_thread
 
@@ -77,6 +78,7 @@ class Evaluation:
     wanted: frozenset[str]
     started_at: datetime
     finished: list[Row]
+    tally: Tally
     on_row: Callable[[Row, int], None] | None
 
     @classmethod
@@ -113,6 +115,7 @@ class Evaluation:
             wanted=ready.wanted,
             started_at=datetime.now(UTC),
             finished=[],
+            tally=Tally(map(str, ready.metrics)),
             on_row=options.get("on_row"),
         )
 
@@ -170,6 +173,7 @@ class Evaluation:
 
     def _keep(self, row: Row) -> None:
         self.finished.append(row)
+        self.tally.add(row)
         if self.on_row:
             self.on_row(row, len(self.dataset.samples))
 
@@ -197,13 +201,9 @@ class Evaluation:
                 for name, metric in ((str(metric), metric) for metric in self.metrics)
             },
             partial=unfinished,
-            stopped=self.budget.spent if any(map(_over_budget, rows)) or unfinished else None,
+            stopped=self.budget.spent if self.tally.over_budget or unfinished else None,
+            counted=self.tally,
         )
-
-
-def _over_budget(row: Row) -> bool:
-    failures = [each.outcome for each in row.exchanges if isinstance(each.outcome, Failure)]
-    return any(failure.cause is Cause.BUDGET for failure in failures)
 
 
 def _recorded(plan: Plan, *, gates: tuple[Gate, ...], judge: Judge) -> Plan:

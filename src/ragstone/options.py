@@ -12,9 +12,10 @@ from ragstone.errors import UnknownName, UsageError
 from ragstone.gates import Gate, Op, gate
 from ragstone.judges.base import Judge
 from ragstone.judges.making import make_judge
+from ragstone.judges.route import RouteJudge
 from ragstone.metrics import Metric, load_plugin
 from ragstone.plan import Plan
-from ragstone.run import Row
+from ragstone.rows import Row
 from ragstone.samples import Sample
 from ragstone.targets import Target, get_target
 
@@ -137,7 +138,8 @@ def judge_of(named: str | Judge, plan: Plan, budget: Budget, *, metrics: Sequenc
     """Return the judge that the plan names, fit for the metrics, or one given as an object.
 
     Raises:
-        UsageError: it is neither, or a judge of one's own is to keep a budget that it cannot know.
+        UsageError: it is neither, or a judge of one's own is to keep what it cannot know: a budget,
+            where a model is, or who compares texts.
     """
     if isinstance(named, str):
         asked = [metric.question_kinds for metric in metrics]
@@ -148,5 +150,11 @@ def judge_of(named: str | Judge, plan: Plan, budget: Budget, *, metrics: Sequenc
     if plan.max_calls is not None or plan.max_cost is not None:
         raise UsageError(
             "max_calls and max_cost are for judges by name; others count for themselves"
+        )
+    unheard = [name for name in ("base_url", "embedding_model") if getattr(plan, name) is not None]
+    if unheard and not isinstance(named, RouteJudge):  # which says who compares texts, and where
+        raise UsageError(
+            f"{' and '.join(unheard)}: for judges by name; one given as an object is asked as it "
+            "is, also how alike texts are; leave that out, or name the judge"
         )
     return named

@@ -24,7 +24,7 @@ def _cutoffs(given: object) -> int | tuple[int, ...]:
     several = cast("Sequence[object]", given) if isinstance(given, Sequence) else [given]
     parts = given.split(",") if isinstance(given, str) else several
     try:
-        ks = tuple(int(k) if isinstance(k, str) else index(cast("SupportsIndex", k)) for k in parts)
+        ks = tuple(map(_cutoff, parts))
     except (TypeError, ValueError):
         ks = ()
     if not ks or min(ks) < 1:
@@ -33,6 +33,12 @@ def _cutoffs(given: object) -> int | tuple[int, ...]:
     if len(set(ks)) < len(ks):
         raise PydanticCustomError("cutoffs", "a cut-off stands twice; write each once")
     return ks[0] if len(ks) == 1 else ks
+
+
+def _cutoff(said: object) -> int:
+    if isinstance(said, str):
+        return int(said) if said.strip(" ").isdecimal() and said.isascii() else 0
+    return 0 if isinstance(said, bool) else index(cast("SupportsIndex", said))
 
 
 Cutoffs = Annotated[int | tuple[int, ...], BeforeValidator(_cutoffs)]

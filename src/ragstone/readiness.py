@@ -10,7 +10,7 @@ from ragstone.judges.base import Judge
 from ragstone.metrics import GROUPS, select
 from ragstone.metrics.families.base import Metric
 from ragstone.plan import DEFAULT_JUDGE, Plan
-from ragstone.samples import STAND_INS, Sample
+from ragstone.samples import STAND_INS, Sample, in_words
 from ragstone.targets.base import FIELDS, Target
 
 
@@ -81,7 +81,8 @@ def _obstacle(metric: Metric, judge: Judge, met: frozenset[str]) -> str | None:
         return f"the judge {judge.name} does not answer {', '.join(strange)}{hint}"
     if missing := [need for need in metric.needs if need not in met]:
         ask = ", and no target gives it" if set(missing) <= set(FIELDS) else ""
-        return f"no row has {' or '.join(missing)}{ask}"
+        words = " or ".join(map(in_words, missing))
+        return f"no row has {words}{ask}"
     return None
 
 
@@ -130,8 +131,8 @@ def gates_of(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:
         low, high = metric.range
         if not low <= gate.mark <= high:
             raise UsageError(
-                f"{said}: {name} lies between {low:g} and {high:g}; "
-                f"80 per cent is written 0.8 or 80%"
+                f"{said}: {name} lies between {low:g} and {high:g}. "
+                + ("80 per cent is written 0.8 or 80%" if (low, high) == (0, 1) else "")
             )
         if metric.higher_is_better != (gate.op == ">="):
             better, flag = ("higher", "under") if metric.higher_is_better else ("lower", "over")

@@ -89,7 +89,7 @@ class NamedRubric(Rubric):
             [
                 *(self.criteria.strip(), "", f"{formula} Range {low} to {high}.", *scale),
                 f"The judge reads: {', '.join(self.reads)}.",
-                "Undefined: the response is blank. One call a sample.",
+                "Undefined: the response, or another text it reads, is blank. One call a sample.",
             ]
         )
 

@@ -1,104 +1,16 @@
-"""Run: a manifest and its rows. Row: one sample, what the target did, and the scores."""
+"""Run: a manifest and its rows, and what they come to."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
 from types import MappingProxyType
 
-from ragstone.claims import Blame, Blamed
-from ragstone.exchanges import Exchange, Failure
 from ragstone.gates import GateResult
 from ragstone.plan import Manifest
-from ragstone.samples import Sample
-from ragstone.scores import NOTHING, Detail, MetricInfo, Score, Summary
-from ragstone.stats import quantile
+from ragstone.rows import Row
+from ragstone.scores import NOTHING, Detail, MetricInfo, Summary
+from ragstone.tally import Tally
 from ragstone.usage import Usage
-
-
-@dataclass(frozen=True)
-class TargetCall:
-    """One call of the target for one row: how long it took (ms), and why it failed if it did."""
-
-    name: str
-    latency_ms: float
-    failure: Failure | None = None
-
-
-@dataclass(frozen=True)
-class Row:
-    """One sample on its way: as loaded, then with what the target gave, then with scores.
-
-    Attributes:
-        index: its place in the data set, from 0.
-        lacking: Sample field -> why the target did not give it; metrics that need it fail.
-        calls: what the target was asked for this row.
-        exchanges: what the judge was asked about it, and what came back: the ledger.
-        blamed: what went wrong with each claim that is not backed, or missing.
-        notes: what a reader of the numbers should know, such as duplicates in the ranking.
-    """
-
-    index: int
-    sample: Sample
-    lacking: Mapping[str, Failure] = field(default_factory=dict[str, Failure])
-    calls: tuple[TargetCall, ...] = ()
-    scores: Mapping[str, Score] = field(default_factory=dict[str, Score])
-    exchanges: tuple[Exchange, ...] = ()
-    blamed: tuple[Blamed, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    @property
-    def usage(self) -> Usage:
-        """What the judge cost for this row."""
-        return reduce(add, (exchange.outcome.usage for exchange in self.exchanges), Usage())
-
-    @property
-    def latency_ms(self) -> float | None:
-        """How long the target took for this row, all calls together; None if one failed."""
-        if not self.calls or any(call.failure for call in self.calls):
-            return None
-        return sum(call.latency_ms for call in self.calls)
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the row as plain data, in the stable shape of `--rows`."""
-        sample = self.sample.model_dump(mode="json")
-        shown = ("id", "query", "response", "contexts", "ranking", "reference", "relevance", "tags")
-        return {
-            **{name: sample[name] for name in shown},
-            "usage": vars(self.usage),
-            "latency_ms": self.latency_ms,
-            "notes": list(self.notes),
-            "blame": [each.model_dump(mode="json") for each in self.blamed],
-            "scores": {name: score.model_dump(mode="json") for name, score in self.scores.items()},
-        }
-
-
-@dataclass(frozen=True)
-class TargetHealth:
-    """How the target did: calls by name, failed ones, and latency in ms of those that worked."""
-
-    asked: Mapping[str, int]
-    failed: Mapping[str, int]
-    error_rate: float
-    p50_ms: float | None
-    p95_ms: float | None
-
-    @classmethod
-    def of(cls, rows: Sequence[Row]) -> "TargetHealth | None":
-        """Count over all rows; None if the target was not asked."""
-        calls = [call for row in rows for call in row.calls]
-        if not calls:
-            return None
-        failed = Counter(call.name for call in calls if call.failure)
-        worked = [call.latency_ms for call in calls if not call.failure]
-        return cls(
-            asked=Counter(call.name for call in calls),
-            failed=failed,
-            error_rate=failed.total() / len(calls),
-            p50_ms=quantile(worked, 0.5),
-            p95_ms=quantile(worked, 0.95),
-        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,8 +19,9 @@ class Run:
 
     Attributes:
         metrics: metric name -> what it is, in the order they were asked for.
-        rows: in the data set's order.
+        rows: in the data set's order; they may be read from a store each time.
         extras: metric name -> its own figures (see `Summary.extra`).
+        counted: the tally of the rows, where they were counted as they came.
         partial: True if the run was stopped before every row was finished.
         stopped: the budget that was spent, so that answers are missing; None if none was.
     """
@@ -119,6 +32,12 @@ class Run:
     extras: Mapping[str, Detail] = field(default_factory=dict[str, Detail])
     partial: bool = False
     stopped: str | None = None
+    counted: Tally | None = field(default=None, compare=False)
+
+    @cached_property
+    def tally(self) -> Tally:
+        """What the rows come to; counted once."""
+        return self.counted or Tally.of(self.rows, self.metrics)
 
     def __repr__(self) -> str:
         means = [
@@ -135,11 +54,12 @@ class Run:
     @cached_property
     def _summary(self) -> Mapping[str, Summary]:
         """Reckoned once: the intervals of a long run take seconds."""
+        tallies = self.tally.scores
         summaries = {
-            name: Summary.of(
-                [row.scores[name] for row in self.rows], self.extras.get(name, NOTHING)
+            name: tallies[name].summary(
+                self.extras.get(name, NOTHING), low=info.low, high=info.high
             )
-            for name in self.metrics
+            for name, info in self.metrics.items()
         }
         return MappingProxyType(summaries)
 
@@ -150,17 +70,7 @@ class Run:
 
     def usage(self) -> Usage:
         """Return what the judge's replies cost together."""
-        return reduce(add, (row.usage for row in self.rows), Usage())
-
-    @property
-    def calls_saved(self) -> int:
-        """The calls that were not made as several metrics asked the same question."""
-        asked = (exchange for row in self.rows for exchange in row.exchanges)
-        return sum((each.askers - 1) * each.outcome.usage.calls for each in asked)
-
-    def blame(self) -> Mapping[Blame, int]:
-        """Return how many claims went wrong in each way, over all rows."""
-        return Counter(each.blame for row in self.rows for each in row.blamed)
+        return self.tally.usage
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -168,15 +78,10 @@ class Run:
         found = (info.policy for info in self.metrics.values())
         return tuple(dict.fromkeys(policy for policy in found if policy))
 
-    def judge_latency(self) -> dict[str, float | None]:
-        """Return how long the judge took to answer, in ms; what was cached is not counted."""
-        asked = (exchange for row in self.rows for exchange in row.exchanges)
-        times = [exchange.latency_ms for exchange in asked if exchange.outcome.usage.calls]
-        return {"p50_ms": quantile(times, 0.5), "p95_ms": quantile(times, 0.95)}
-
     def to_dict(self) -> dict[str, object]:
         """Return the summary as plain data, in the stable shape of `--json`."""
-        manifest, health = self.manifest, TargetHealth.of(self.rows)
+        manifest, tally = self.manifest, self.tally
+        health = tally.health()
         return {
             "run_id": manifest.run_id,
             "version": manifest.version,
@@ -190,14 +95,19 @@ class Run:
             "partial": self.partial,
             "stopped": self.stopped,
             "metrics": {
-                name: summary.model_dump(mode="json") for name, summary in self.summary().items()
+                name: {
+                    **summary.model_dump(mode="json"),
+                    "range": list(self.metrics[name].range),
+                    "higher_is_better": self.metrics[name].higher_is_better,
+                }
+                for name, summary in self.summary().items()
             },
             "not_run": dict(manifest.not_run),
             "gates": [gate.model_dump(mode="json") for gate in self.gates()],
             "target_health": health
             and vars(health) | {"asked": dict(health.asked), "failed": dict(health.failed)},
-            "usage": vars(self.usage()) | self.judge_latency() | {"calls_saved": self.calls_saved},
-            "blame": {blame.value: number for blame, number in self.blame().items()},
+            "usage": vars(tally.usage) | tally.judge_latency() | {"calls_saved": tally.calls_saved},
+            "blame": {blame.value: number for blame, number in tally.blame.items()},
         }
 
 

@@ -23,6 +23,11 @@ Tags = FrozenMap[str, Figure]
 NO_TAGS: Tags = MappingProxyType({})
 
 
+def in_words(field: str) -> str:
+    """Return a field's name, with that of its stand-in: `ranking (or contexts)`."""
+    return f"{field} (or {STAND_INS[field]})" if field in STAND_INS else field
+
+
 class Context(BaseModel):
     """One retrieved text: what the generator saw, or one place of a ranking.
 

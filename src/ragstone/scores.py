@@ -1,7 +1,6 @@
 """Score: scored, undefined or failed; and what many scores of one metric come to."""
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
@@ -11,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 from ragstone.claims import JudgedClaim
 from ragstone.errors import Cause
-from ragstone.stats import mean_interval
 from ragstone.values import Figure, FrozenMap
 
 Detail = Mapping[str, str | int | float | bool | None]
@@ -99,14 +97,24 @@ class MetricInfo(BaseModel):
     calls: int = 0
     policy: str | None = None
 
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the most that a score can be."""
+        return self.low, self.high
+
+    @property
+    def better(self) -> str:
+        """Which end of the range is the good one: `higher` or `lower`."""
+        return "higher" if self.higher_is_better else "lower"
+
 
 class Summary(BaseModel):
     """What the scores of one metric come to.
 
     Attributes:
         mean: over the scored ones; None over nothing.
-        interval: 95 % interval of the mean, percentile bootstrap; None for fewer than two, and
-            where all are the same.
+        interval: 95 % interval of the mean; None for fewer than two, and where all are the same
+            inside the metric's range.
         n: rows of the run; scored + undefined + failed.
         flagged: scored ones whose number a policy made up.
         causes: failed ones by cause.
@@ -128,24 +136,3 @@ class Summary(BaseModel):
     low: float | None
     high: float | None
     extra: FrozenMap[str, Figure] = Field(default_factory=lambda: NOTHING)
-
-    @classmethod
-    def of(cls, scores: Sequence[Score], extra: Detail = NOTHING) -> "Summary":
-        """Summarise the scores of one metric; nothing unscored is averaged."""
-        states = Counter(score.state for score in scores)
-        values = [score.value for score in scores if score.value is not None]
-        passed = [score.passed for score in scores if score.passed is not None]
-        return cls(
-            mean=math.fsum(values) / len(values) if values else None,
-            interval=mean_interval(values),
-            n=len(scores),
-            scored=states[State.SCORED],
-            undefined=states[State.UNDEFINED],
-            failed=states[State.FAILED],
-            flagged=sum(score.fallback for score in scores),
-            causes=Counter(str(score.cause) for score in scores if score.cause),
-            pass_rate=sum(passed) / len(passed) if passed else None,
-            low=min(values, default=None),
-            high=max(values, default=None),
-            extra=extra,
-        )

@@ -1,22 +1,28 @@
 """Scoring: rows, metrics and a judge -> rows with scores."""
 
+import logging
+import traceback
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from pathlib import Path
 
 from ragstone.blame import blamed
-from ragstone.errors import CallError
+from ragstone.errors import CallError, Cause
 from ragstone.exchanges import Failure
 from ragstone.judges.base import Judge
 from ragstone.judges.replay import ReplayJudge
+from ragstone.messages import one_line
 from ragstone.metrics.families.base import Metric
 from ragstone.metrics.families.ranking_metric import RankingMetric
 from ragstone.rankings import Rankings
-from ragstone.run import Row
+from ragstone.rows import Row
 from ragstone.samples import STAND_INS
 from ragstone.scores import Score
 from ragstone.transcript import Asking, Transcript
 from ragstone.workers import together, working
+
+_log = logging.getLogger("ragstone.scoring")
 
 
 def scoring(
@@ -73,11 +79,31 @@ def _column(metric: RankingMetric, rows: Sequence[Row], rankings: Rankings) -> l
         return metric.scores(rankings)
     except Exception as error:
         if len(rows) == 1:
-            error.add_note(f"while scoring sample {rows[0].sample.id} with {metric}")
-            raise
-        for row in rows:
-            _column(metric, [row], _rankings([row]))  # the one that raises says which sample it is
-        raise
+            return [_broken(metric, rows[0], error)]
+        scores = [_column(metric, [row], _rankings([row]))[0] for row in rows]
+        if _is_ours(metric):
+            raise  # no row raised by itself
+        return scores
+
+
+def _is_ours(metric: Metric) -> bool:
+    return type(metric).__module__.partition(".")[0] == "ragstone"
+
+
+def _broken(metric: Metric, row: Row, error: Exception) -> Score:
+    """Return the failed score of a metric that raised, if it is not one of ours.
+
+    A bug in a user's own metric costs that score, not the run; one of ours is raised.
+    """
+    at_work = f"while scoring sample {row.sample.id} with {metric}"
+    if _is_ours(metric):
+        error.add_note(at_work)
+        raise error
+    _log.debug("%s raised:", metric, exc_info=error)
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(last.filename).name}:{last.lineno}"
+    said = f"the metric raised {type(error).__name__} at {where}: {error}"
+    return Score.failed(Cause.METRIC_ERROR, one_line(said, 300))
 
 
 async def rescored(row: Row, metrics: Sequence[Metric]) -> Row:
@@ -87,8 +113,7 @@ async def rescored(row: Row, metrics: Sequence[Metric]) -> Row:
         QuestionNotSupported: a metric asks what was not asked then.
     """
     again = await _judged(row, metrics, ReplayJudge(row.exchanges))
-    again = replace(again, exchanges=row.exchanges)
-    return replace(again, blamed=await blamed(again, metrics))
+    return replace(again, exchanges=row.exchanges)
 
 
 async def _judged(row: Row, metrics: Sequence[Metric], judge: Judge) -> Row:
@@ -110,9 +135,8 @@ async def _score(metric: Metric, row: Row, transcript: Transcript) -> Score:
         score = await metric.score(row.sample, asking)
     except CallError as error:
         return Score.failed(error.cause, str(error))
-    except Exception as error:
-        error.add_note(f"while scoring sample {row.sample.id} with {metric}")
-        raise
+    except Exception as error:  # noqa: BLE001 - a stranger's bug fails its score, ours is raised
+        return _broken(metric, row, error)
     if not asking.notes:
         return score
     own = score.detail.get("note")

@@ -20,6 +20,8 @@ def root_of(path: Path, *, typed: bool = True) -> Node | None:
         UsageError: the file cannot be read, or is too long to be written by a person.
         InputError: it is no YAML.
     """
+    if not path.is_file():
+        raise UsageError(f"{path} cannot be read: there is no such file")
     try:
         if path.stat().st_size > MOST:
             raise UsageError(f"{path} has more than {MOST:,} bytes; it is no file of settings")

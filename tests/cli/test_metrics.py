@@ -55,7 +55,7 @@ def test_the_narrow_list_in_full(ragstone: Command, monkeypatch: pytest.MonkeyPa
 def test_run_prints_the_same_list(ragstone: Command) -> None:
     listed = ragstone("metrics", "--plugin", POLITENESS)
     assert listed.out == ragstone("run", "--list-metrics", "--plugin", POLITENESS).out
-    assert "How polite is the response to whoever asked?" in listed.out
+    assert "How polite is the response" in listed.out
 
 
 def test_the_list_for_machines(ragstone: Command) -> None:

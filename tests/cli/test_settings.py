@@ -118,7 +118,7 @@ def test_an_option_is_a_field(planned: Planned, arguments: str, field: str, valu
     assert getattr(planned(*typed, *judge), field) == value
 
 
-@pytest.mark.parametrize("typed", ["0", "1,0", "x", "none", "1;3", ""])
+@pytest.mark.parametrize("typed", ["0", "1,0", "x", "none", "1;3", "", "1_0"])
 def test_a_cut_off_is_a_whole_number_from_1(planned: Planned, typed: str) -> None:
     with pytest.raises(UsageError, match=r"^k: write a whole number from 1, or several"):
         planned("--k", typed)

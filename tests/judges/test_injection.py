@@ -22,7 +22,7 @@ from ragstone.questions import (
     RateResponse,
     VerifyClaims,
 )
-from ragstone.run import Row
+from ragstone.rows import Row
 from ragstone.samples import Context, Sample
 from ragstone.scores import Score
 from ragstone.scoring import scoring

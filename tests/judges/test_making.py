@@ -238,11 +238,13 @@ def test_the_key_for_embeddings_is_demanded_only_where_texts_are_compared(
     plan = Plan(judge="vllm:m", embedding_model="openai:e")
     with pytest.raises(UsageError, match=r"openai:e needs a key .* OPENAI_API_KEY") as caught:
         make_judge(plan, asked=[["compare_texts"]])
-    assert "or use no --embedding-model (no key)" in str(caught.value)
+    assert "set it, or leave --embedding-model out (no key)" in str(caught.value)
     make_judge(plan, asked=[[KIND]])
     make_judge(plan, guess=LEAST)
     offline = plan.model_copy(update={"judge": "offline"})
-    make_judge(offline, asked=[["guess_queries", "compare_texts"]])  # cannot run in any case
+    judge = make_judge(offline, asked=[["guess_queries", "compare_texts"]])
+    assert judge.takes("compare_texts")  # what keeps it from running is the other question
+    assert not judge.takes("guess_queries")
 
 
 @pytest.mark.parametrize("name", ["anthropic:e", "openai:", "openai:a,openai:b", "nobody:e"])

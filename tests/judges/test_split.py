@@ -8,11 +8,12 @@ import pytest
 from ragstone.claims import Evidence, Label, Verdict
 from ragstone.errors import Cause, JudgeError, QuestionNotSupported
 from ragstone.exchanges import Failure, Reply, Returned, Unanswered
+from ragstone.grades import Rating
 from ragstone.judges.cached import CachedJudge
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.judges.split import SplitJudge
 from ragstone.judges.tokens import estimated_tokens
-from ragstone.questions import BATCH, ExtractClaims, VerifyClaims
+from ragstone.questions import BATCH, ExtractClaims, RateResponse, VerifyClaims
 from ragstone.usage import Usage
 
 ROOM = 500
@@ -337,3 +338,49 @@ async def test_a_reply_of_the_wrong_shape_in_one_part_is_that_parts_failure() ->
     with pytest.raises(JudgeError) as raised:
         await split(judge).answer(VerifyClaims(claims=claims(5), contexts=("c",), batch_size=2))
     assert raised.value.cause is Cause.MALFORMED
+
+
+async def test_a_doubt_about_one_part_is_one_about_the_whole() -> None:
+    def answer(question: VerifyClaims) -> Reply[tuple[Verdict, ...]]:
+        return replace(question.reply(by_name(question)), final=question.claims[0] != "Claim 3.")
+
+    around = split(scripted(answer), context_window=2 * ROOM)
+    for contexts in (("c",), (sentences(60),)):
+        question = VerifyClaims(claims=claims(5), contexts=contexts, batch_size=2)
+        assert not (await around.answer(question)).final
+        assert (await around.answer(question.varied(claims=claims(2)))).final
+
+
+def rating(**texts: object) -> RateResponse:
+    given = {"query": "q", "response": "r", **texts}
+    return RateResponse(criteria="c", levels=((1, "bad"), (5, "good")), **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"query": "x" * 2_400},
+        {"response": "x" * 2_400},
+        {"reference": "x" * 2_400},
+        {"contexts": ("x" * 1_200,) * 2},
+        {"query": "x" * 1_200, "contexts": ("x" * 1_200,)},
+    ],
+    ids=lambda texts: "+".join(texts),
+)
+async def test_texts_too_long_to_be_rated_together_are_not_rated(texts: dict[str, object]) -> None:
+    judge = ScriptedJudge({"rate_response": Rating(level=5)})
+    with pytest.raises(Unanswered) as raised:
+        await split(judge, context_window=2 * ROOM).answer(rating(**texts))
+    failure = raised.value.failure
+    assert (failure.cause, failure.attempts, failure.usage) == (Cause.TRUNCATED, 0, Usage())
+    assert "about 60" in failure.message
+    assert "the context window of 1,000" in failure.message
+    assert "--context-window" in failure.message
+    assert judge.asked == []
+
+
+async def test_texts_that_fit_are_rated_as_they_are() -> None:
+    judge = ScriptedJudge({"rate_response": Rating(level=5)})
+    question = rating(response="x" * 900, contexts=("x" * 1_000,), reference="")
+    assert (await split(judge, context_window=2 * ROOM).answer(question)).value.level == 5
+    assert judge.asked == [question]

@@ -48,13 +48,16 @@ def test_a_tie_is_no_abstention(votes: list[bool], abstains: bool, tied: bool) -
     ("levels", "median", "note"),
     [
         ([3], 3, None),
-        ([1, 3], 1, None),
+        ([1, 3], 1, "the judges differ by 1 level: 1, 3, taken as 1"),
+        ([3, 3, 5], 3, None),
+        ([9, 1], 1, "the judges differ by 3 levels: 1, 9, taken as 1"),
+        ([3, 5, 5, 9], 5, "the judges differ by 2 levels: 3, 5, 5, 9"),
         ([3, 3, 9], 3, "the judges differ by 2 levels: 3, 3, 9"),
         ([9, 1, 3], 3, "the judges differ by 3 levels: 1, 3, 9"),
-        ([5, 5, 9, 9], 5, None),
+        ([5, 5, 9, 9], 5, "the judges differ by 1 level: 5, 5, 9, 9, taken as 5"),
     ],
 )
-def test_of_levels_the_lower_median_counts_and_more_than_one_step_apart_is_told(
+def test_of_levels_the_lower_median_counts_and_two_medians_or_steps_apart_are_told(
     levels: list[int], median: int, note: str | None
 ) -> None:
     scale = tuple((level, "so") for level in (9, 5, 3, 1))
@@ -62,3 +65,10 @@ def test_of_levels_the_lower_median_counts_and_more_than_one_step_apart_is_told(
     told = tally(question, [Rating(level=each, reason=str(each)) for each in levels])
     assert told.value == Rating(level=median, reason=str(median))
     assert told.notes == ((note,) if note else ())
+
+
+def test_the_two_ends_of_a_scale_of_two_levels_are_no_agreement() -> None:
+    question = RateResponse(criteria="c", levels=((1, "bad"), (5, "good")), query="q", response="r")
+    told = tally(question, [Rating(level=5), Rating(level=1)])
+    assert told.value.level == 1
+    assert told.notes == ("the judges differ by 1 level: 1, 5, taken as 1",)

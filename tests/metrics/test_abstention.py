@@ -45,15 +45,15 @@ async def test_right_is_to_abstain_only_where_there_is_no_answer(
     [
         ({}, True, 2),
         ({"reference": UNSURE}, False, 2),
-        ({"reference": " "}, False, 1),
+        ({"reference": " "}, None, 1),
         ({"reference": None, "reference_claims": ("It is blue.",)}, True, 1),
-        ({"reference": None, "reference_claims": ()}, False, 1),
+        ({"reference": None, "reference_claims": ()}, None, 1),
         ({"reference": "", "reference_claims": ("It is blue.",)}, True, 1),
         ({"reference": UNSURE, "relevance": {"1": 2}}, True, 1),
     ],
 )
 async def test_where_relevance_does_not_tell_the_reference_does(
-    made: Any, changed: dict[str, Any], answerable: bool, calls: int
+    made: Any, changed: dict[str, Any], answerable: bool | None, calls: int
 ) -> None:
     score = await made.score(Abstention(), **changed)
     assert (score.detail["answerable"], len(made.judge.asked)) == (answerable, calls)

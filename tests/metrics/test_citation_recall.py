@@ -21,6 +21,21 @@ async def test_only_what_is_supported_by_a_quote_can_be_cited(checks: Any) -> No
     assert score.value == 0.0
 
 
+async def test_what_is_not_known_is_left_out_and_told(checks: Any) -> None:
+    made = checks(in_contexts="S1 S S2 S1 S3")
+    score = await made.score(CitationRecall(), response=RESPONSE)
+    assert score.value == 2 / 4
+    assert score.detail["supported_without_quote"] == 1
+    quoteless = await checks(in_contexts="S S").score(CitationRecall(), response=RESPONSE)
+    assert quoteless.state == "undefined"
+    assert "supported without quote: 2" in (quoteless.reason or "")
+
+
+async def test_a_claim_that_no_sentence_makes_is_left_out(checks: Any) -> None:
+    score = await checks(in_contexts="S1").score(CitationRecall(), response="Other words [1].")
+    assert (score.state, "unplaced: 1" in (score.reason or "")) == ("undefined", True)
+
+
 async def test_without_citations_or_contexts_nothing_is_cited(checks: Any) -> None:
     made = checks(in_contexts="S1 S2")
     assert (await made.score(CitationRecall(), response="said 1. said 2.")).value == 0.0

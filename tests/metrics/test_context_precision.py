@@ -20,7 +20,8 @@ async def test_the_worked_example(checks: Any, weighting: str, value: float) -> 
     made = checks(others=judge(GOOD))
     score = await made.score(get(f"context_precision,weighting={weighting}"), contexts=CONTEXTS)
     assert score.value == pytest.approx(value)
-    assert score.detail == {"contexts": 4, "relevant": 2, "relevant_ranks": "2, 4"}
+    expected = {"contexts": 4, "relevant": 2, "relevant_ranks": "2, 4", "graded": "contexts"}
+    assert score.detail == expected
     texts = ("text 1", "text 2", "text 3", "text 4")
     assert made.judge.asked == [GradeContexts(query="q", answer="What is right.", contexts=texts)]
 

@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from ragstone.metrics.context_recall import ContextRecall
+from ragstone.policies import POLICIES
 from ragstone.questions import VerifyClaims
 
 
@@ -43,3 +44,17 @@ async def test_where_the_question_does_not_arise_it_is_undefined(
 ) -> None:
     score = await checks().score(ContextRecall(), **changed)
     assert (score.state, score.reason) == ("undefined", reason)
+
+
+async def test_equal_facts_are_one_and_blank_ones_none(checks: Any) -> None:
+    made = checks(reference_in_contexts="S N")
+    facts = ("right 1", "", "right 1", "right 2", " ")
+    score = await made.score(ContextRecall(), reference_claims=facts)
+    assert (score.value, made.judge.asked[0].claims) == (0.5, ("right 1", "right 2"))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+async def test_no_policy_makes_a_number_of_an_empty_reference(checks: Any, policy: str) -> None:
+    for nothing in ({"reference": ""}, {"reference_claims": ()}):
+        score = await checks().score(ContextRecall(policy=policy), **nothing)
+        assert score.state == "undefined"

@@ -18,4 +18,4 @@ async def test_the_worked_example(checks: Any) -> None:
 
 async def test_an_empty_response_is_undefined(checks: Any) -> None:
     score = await checks().score(ContextUtilization(), response="")
-    assert score.reason == "there is no answer to grade the contexts against"
+    assert score.reason == "the response is empty"

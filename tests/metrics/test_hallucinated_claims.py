@@ -8,7 +8,7 @@ async def test_the_worked_example(checks: Any) -> None:
     made = checks(in_contexts="S N N C1", in_reference="S S P C1")
     score = await made.score(HallucinatedClaims())
     assert (score.value, score.detail) == (0.5, {"claims": 4, "made_up": 2})
-    assert [claim.label[0] for claim in score.claims] == ["S", "N", "N", "C"]
+    assert [claim.label[0] for claim in score.claims] == list("SNNCSSPC")
     assert made.kinds == ["extract_claims", "verify_claims", "verify_claims"]
 
 

@@ -36,7 +36,10 @@ async def test_a_contradiction_without_a_place_is_undefined(checks: Any, row: st
 
 @pytest.mark.parametrize(
     ("changed", "reason"),
-    [({"contexts": ()}, "there are no contexts"), ({"response": "Sure!"}, "there are no claims")],
+    [
+        ({"contexts": ()}, "there are no contexts"),
+        ({"response": "Sure!"}, "the response makes no claims"),
+    ],
 )
 async def test_nothing_to_contradict_is_undefined(
     checks: Any, changed: dict[str, Any], reason: str
@@ -48,3 +51,9 @@ async def test_nothing_to_contradict_is_undefined(
 
 def test_lower_is_better() -> None:
     assert not Hallucination.info().higher_is_better
+
+
+async def test_copies_of_a_context_are_one(checks: Any) -> None:
+    contexts = [{"text": text} for text in ("one", "one", "three")]
+    score = await checks(in_contexts="C1").score(Hallucination(), contexts=contexts)
+    assert (score.value, score.detail["contexts"]) == (0.5, 2)

@@ -23,7 +23,9 @@ from ragstone.metrics import (
     RankingMetric,
     catalogue,
     registry,
+    select,
 )
+from ragstone.metrics.families.checks import REFERENCE_IN_CONTEXTS, Check
 from ragstone.metrics.registry import get, load_plugin, origin, register, registered
 from ragstone.rankings import Rankings
 from ragstone.samples import Context, Sample
@@ -415,3 +417,31 @@ def test_importing_ragstone_loads_no_package(install: Install, tmp_path: Path) -
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     ).stdout
     assert said.split() == ["imported", "loaded"]
+
+
+async def test_a_claim_metric_needs_what_its_check_needs() -> None:
+    @register("own_claims")
+    class Own(ClaimMetric):
+        check: ClassVar[Check] = REFERENCE_IN_CONTEXTS
+
+    assert Own.needs == ("reference_claims", "contexts")
+
+
+def test_a_group_leaves_out_what_has_to_be_given_parameters() -> None:
+    @register("needy")
+    class Needy(RankingMetric):
+        level: int
+
+        def value(self, retrieved_ids: Sequence[str], relevance: Mapping[str, float]) -> float:
+            del retrieved_ids, relevance
+            return self.level
+
+    assert "needy" not in {metric.name for metric in select(["all"])}
+    assert str(get("needy,level=3")) == "needy,level=3"
+
+
+def test_success_is_hit_by_another_name() -> None:
+    with pytest.raises(UsageError, match="hit@k is trec_eval's success"):
+        get("success@5")
+    with pytest.raises(UsageError, match="hit@k is trec_eval's success"):
+        select(["success"])

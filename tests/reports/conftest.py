@@ -10,7 +10,8 @@ from ragstone.gates import Gate
 from ragstone.metrics import get
 from ragstone.plan import Manifest, Plan, Source
 from ragstone.rankings import Rankings
-from ragstone.run import Row, Run, TargetCall
+from ragstone.rows import Row, TargetCall
+from ragstone.run import Run
 from ragstone.samples import Context, Sample
 from ragstone.scores import Score
 

@@ -45,6 +45,10 @@ def records(sheet: Worksheet) -> list[dict[object, object]]:
     return [dict(zip(head, row, strict=True)) for row in rest]
 
 
+INTERVAL = (pytest.approx(0.0943, abs=1e-4), pytest.approx(0.9916, abs=1e-4))
+"""Of two hits and a miss."""
+
+
 def test_a_single_retrieval_metric(make_run: MakeRun, tmp_path: Path) -> None:
     run = make_run(names=("hit@5",), asked=("hit",), threshold=0.25)
     book = written(run, ["hit@5"], tmp_path, combined=False)
@@ -60,8 +64,9 @@ def test_a_single_retrieval_metric(make_run: MakeRun, tmp_path: Path) -> None:
         "Total Queries": 4,
         "Score": pytest.approx(2 / 3),
         "Score (%)": pytest.approx(2 / 3),
-        "95 % interval, low": 0,
-        "95 % interval, high": 1,
+        "95 % interval, low": pytest.approx(0.0943, abs=1e-4),
+        "95 % interval, high": pytest.approx(0.9916, abs=1e-4),
+        "Range": "0 to 1, higher is better",
         "Min Score": 0,
         "Max Score": 1,
         "Scored": 3,
@@ -100,7 +105,7 @@ def test_a_combined_summary(make_run: MakeRun, tmp_path: Path) -> None:
         *("Metric", "Score", "Score (%)", "95 % low", "95 % high"),
         *("Total", "Scored", "Undefined", "Failed", "Flagged"),
     ]
-    assert rows[1] == ["Hit@K", *[pytest.approx(2 / 3)] * 2, 0, 1, 4, 3, 1, 0, 0]
+    assert rows[1] == ["Hit@K", *[pytest.approx(2 / 3)] * 2, *INTERVAL, 4, 3, 1, 0, 0]
     assert rows[2][0] == "F1@K"
     assert ["Gate", "FAILED: faithfulness 0.2500 is not >= 0.8 (2 of 4 scored)"] in rows
     blocks = [row[0] for row in rows if row and str(row[0]).startswith("---")]

@@ -15,7 +15,8 @@ from ragstone.reports.facts import (
     why_no_mean,
     why_undefined,
 )
-from ragstone.run import Row, Run
+from ragstone.rows import Row
+from ragstone.run import Run
 from ragstone.scores import Score, State
 from ragstone.usage import Usage
 

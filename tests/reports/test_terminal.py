@@ -21,9 +21,9 @@ the run was stopped before every row was finished; these numbers are over 4 of 4
 
  metric          score     95 % interval   n   scored   undefined   failed
  ─────────────────────────────────────────────────────────────────────────
- hit@5          0.6667   0.0000 – 1.0000   4        3           1        0
- f1@5           0.1905   0.0000 – 0.2857   4        3           1        0
- faithfulness   0.2500   0.0000 – 0.5000   4        2           1        1
+ hit@5          0.6667   0.0943 – 0.9916   4        3           1        0
+ f1@5           0.1905   0.0264 – 0.7636   4        3           1        0
+ faithfulness   0.2500   0.0059 – 0.8873   4        2           1        1
 
 hit@5, f1@5: undefined: relevance is not known (1)
 faithfulness: undefined: the response makes no claims (1)
@@ -44,15 +44,15 @@ the run was stopped before every row was
 finished; these numbers are over 4 of 4
 rows
 hit@5 0.6667
-  95 % interval 0.0000 – 1.0000
+  95 % interval 0.0943 – 0.9916
   3 of 4 scored
   1 undefined, 0 failed
 f1@5 0.1905
-  95 % interval 0.0000 – 0.2857
+  95 % interval 0.0264 – 0.7636
   3 of 4 scored
   1 undefined, 0 failed
 faithfulness 0.2500
-  95 % interval 0.0000 – 0.5000
+  95 % interval 0.0059 – 0.8873
   2 of 4 scored
   1 undefined, 1 failed
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ragstone.metrics import GROUPS, catalogue
 from ragstone.metrics.registry import OURS, origin
-from ragstone.samples import STAND_INS
+from ragstone.samples import in_words
 from ragstone.scores import MetricInfo
 
 WIDE = 110
@@ -41,12 +41,12 @@ def _table(infos: Sequence[MetricInfo]) -> Table:
     table = Table(box=SIMPLE, pad_edge=False, header_style="bold")
     for head in HEADS:
         whole = head in ("metric", "range", "better")
-        widest = 20 if head == "needs" else None
+        widest = 24 if head == "needs" else None
         table.add_column(head, no_wrap=whole, max_width=widest, overflow="fold")
     for info in infos:
         said = "\n".join([info.description, *_foreign(info)])
-        cells = (info.name, said, ", ".join(info.needs), calls_shown(info.calls))
-        table.add_row(*map(Text, (*cells, range_shown(info), better(info))))
+        cells = (info.name, said, needs_shown(info), calls_shown(info.calls))
+        table.add_row(*map(Text, (*cells, range_shown(info), info.better)))
     return table
 
 
@@ -56,8 +56,8 @@ def _print_list(infos: Sequence[MetricInfo], console: Console) -> None:
         calls = f"calls: {calls_shown(info.calls)}"
         lines = [
             info.description,
-            f"needs {', '.join(info.needs)}" if info.needs else "",
-            f"{calls}; {range_shown(info)}, {better(info)} is better",
+            f"needs {needs_shown(info)}" if info.needs else "",
+            f"{calls}; {range_shown(info)}, {info.better} is better",
             *_foreign(info),
         ]
         for line in filter(None, lines):
@@ -72,9 +72,7 @@ def _foreign(info: MetricInfo) -> list[str]:
 
 def needs_shown(info: MetricInfo) -> str:
     """Say what a metric needs, and what stands in for it where it is missing."""
-    return ", ".join(
-        f"{need} (or {STAND_INS[need]})" if need in STAND_INS else need for need in info.needs
-    )
+    return ", ".join(map(in_words, info.needs))
 
 
 def calls_shown(calls: int) -> str:
@@ -85,11 +83,6 @@ def calls_shown(calls: int) -> str:
 def range_shown(info: MetricInfo) -> str:
     """Say what a score can be."""
     return f"{info.low:g} to {info.high:g}"
-
-
-def better(info: MetricInfo) -> str:
-    """Say which way is better."""
-    return "higher" if info.higher_is_better else "lower"
 
 
 def origin_shown(name: str) -> str:

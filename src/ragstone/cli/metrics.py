@@ -15,7 +15,6 @@ from rich.table import Table
 from rich.text import Text
 
 from ragstone.cli.catalogue import (
-    better,
     calls_shown,
     needs_shown,
     origin_shown,
@@ -121,7 +120,7 @@ def _print_definition(metric: Metric, console: Console) -> None:
         "label": info.label,
         "family": info.family,
         "range": range_shown(info),
-        "direction": f"{better(info)} is better",
+        "direction": f"{info.better} is better",
         "needs": needs_shown(info),
         "asks": ", ".join(metric.question_kinds) or "nobody",
         "calls": calls if calls == "none" else f"{calls} a sample, at the parameters' defaults",

@@ -7,7 +7,7 @@ from time import monotonic
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ragstone.run import Row
+from ragstone.rows import Row
 from ragstone.scores import State
 
 SECONDS_BETWEEN_LINES = 10.0

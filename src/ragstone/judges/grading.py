@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from ragstone.exchanges import Outcome, Reply, Unanswered
+from ragstone.exchanges import Failure, Reply, Unanswered
 from ragstone.grades import Grade
 from ragstone.judges.base import Judge
-from ragstone.judges.parts import answered, worst, written
+from ragstone.judges.parts import answered, joined
 from ragstone.judges.windows import Piece, windows_of
 from ragstone.questions import GradeContexts, GradeSentences
-from ragstone.usage import Usage
 
 MOST = 100
 """Grades in one reply: more may not fit into the tokens that a reply gets."""
@@ -36,13 +35,19 @@ async def graded_in_parts(
     if len(windows) == 1:
         return await judge.answer(question)
     outcomes, usage = await answered(judge, (_part(question, window) for window in windows))
-    joined = _joined(outcomes, usage)
-    pieces = [piece for window in windows for piece in window]
-    grades: list[list[Grade]] = [[] for _ in texts]
-    for piece, grade in zip(pieces, joined.value, strict=True):
-        grades[piece.context].append(grade)
+
+    def of_all(parts: Sequence[Grades]) -> Grades:
+        grades: list[list[Grade]] = [[] for _ in texts]
+        for window, part in zip(windows, parts, strict=True):
+            for piece, grade in zip(window, part, strict=True):
+                grades[piece.context].append(grade)
+        return tuple(map(_best, grades))
+
+    whole = joined(outcomes, of_all, usage)
+    if isinstance(whole, Failure):
+        raise Unanswered(whole)
     notes = [f"the contexts were graded in {len(windows)} windows"] if of_contexts else []
-    return replace(joined, value=tuple(map(_best, grades)), notes=(*joined.notes, *notes))
+    return replace(whole, notes=(*whole.notes, *notes))
 
 
 def _part(
@@ -52,25 +57,6 @@ def _part(
     if isinstance(question, GradeContexts):
         return question.varied(contexts=texts)
     return question.varied(sentences=texts)
-
-
-def _joined(outcomes: Sequence[Outcome[Grades]], usage: Usage) -> Reply[Grades]:
-    """Return the grades of all parts in their order.
-
-    Raises:
-        Unanswered: a part was not graded.
-    """
-    if failed := worst(outcomes):
-        raise Unanswered(replace(failed, raw=written(outcomes), usage=usage))
-    replies = [outcome for outcome in outcomes if isinstance(outcome, Reply)]
-    return Reply(
-        tuple(grade for reply in replies for grade in reply.value),
-        usage,
-        tuple(dict.fromkeys(note for reply in replies for note in reply.notes)),
-        raw=written(replies),
-        attempts=max(reply.attempts for reply in replies),
-        final=all(reply.final for reply in replies),
-    )
 
 
 def _best(pieces: Sequence[Grade]) -> Grade:

@@ -46,8 +46,9 @@ def make_judge(
     """Return the judge that a plan names, with all that the plan wants around it.
 
     `asked` are the kinds of question that each metric asks; None is any. Texts are compared by a
-    judge of its own, for which nothing is demanded, such as a key, where no metric that can run
-    asks for it. With a `guess` it asks nobody: it counts what asking would take.
+    judge of its own, beside that judge: the one that the plan means where a metric that can run
+    asks for it, else one that demands nothing, such as a key. With a `guess` it asks nobody: it
+    counts what asking would take.
 
     Raises:
         UsageError: a name stands for nothing, or a key, an extra or a price is missing.
@@ -56,15 +57,13 @@ def make_judge(
     names = [name.strip() for name in plan.judge.split(",")]
     maker = _Maker(plan, names, budget or Budget(), guess)
     judge = maker.judges(names)
-    if asked is not None and not any(_compares(kinds, judge) for kinds in asked):
+    if asked is None:
+        return RouteJudge({CompareTexts.kind: maker.comparing()}, judge)
+    comparing = [set(kinds) - {CompareTexts.kind} for kinds in asked if CompareTexts.kind in kinds]
+    if not comparing:
         return judge
-    return RouteJudge({CompareTexts.kind: maker.comparing()}, judge)
-
-
-def _compares(kinds: Collection[str], judge: Judge) -> bool:
-    """Tell whether a metric has texts compared, and gets all else it asks from the judge."""
-    others = [kind for kind in kinds if kind != CompareTexts.kind]
-    return CompareTexts.kind in kinds and all(map(judge.takes, others))
+    can_run = any(all(map(judge.takes, others)) for others in comparing)
+    return RouteJudge({CompareTexts.kind: maker.comparing() if can_run else LikenessJudge()}, judge)
 
 
 class _Maker:
@@ -133,7 +132,7 @@ class _Maker:
             timeout=self.plan.timeout,
             temperature=None,
             base_url=base_url,
-            instead="no --embedding-model",
+            embeds=True,
         )
         return self._kept(EmbeddingJudge(embedder, price=price, budget=self.budget))
 

@@ -4,16 +4,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import add
-from typing import TypeVar, cast
+from typing import TypeAlias, TypeVar, cast
 
 from ragstone.claims import Evidence, Label, Verdict
+from ragstone.errors import Cause
 from ragstone.exchanges import Failure, Outcome, Reply, Returned, Unanswered
 from ragstone.judges.around import AroundJudge
 from ragstone.judges.base import Judge
 from ragstone.judges.grading import graded_in_parts
-from ragstone.judges.parts import answered, worst, written
+from ragstone.judges.parts import answered, joined
+from ragstone.judges.tokens import estimated_tokens
 from ragstone.judges.windows import Piece, windows_of
-from ragstone.questions import BATCH, GradeContexts, GradeSentences, Question, VerifyClaims
+from ragstone.questions import (
+    BATCH,
+    GradeContexts,
+    GradeSentences,
+    Question,
+    RateResponse,
+    VerifyClaims,
+)
 from ragstone.workers import together
 
 T = TypeVar("T")
@@ -29,7 +38,8 @@ _STRONGEST = (
 )
 """Which window's verdict counts where several judge one claim: the first that any gave."""
 
-_Outcome = Outcome[tuple[Verdict, ...]]
+_Verdicts: TypeAlias = tuple[Verdict, ...]
+_Outcome = Outcome[_Verdicts]
 
 
 class SplitJudge(AroundJudge):
@@ -37,27 +47,50 @@ class SplitJudge(AroundJudge):
 
     A claim is put to every window of the contexts: supported in one is supported, else
     contradicted in one is contradicted. A context is graded in one window, or, where it is longer
-    than that, in pieces: relevant if one of them is.
+    than that, in pieces: relevant if one of them is. A response is rated by all of its texts at
+    once, or, where they do not fit, not at all.
     """
 
     def __init__(self, judge: Judge, *, context_window: int) -> None:
         super().__init__(judge)
+        self._context_window = context_window
         self._room = int(context_window * SHARE)
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         """Ask in parts where that is needed.
 
         Raises:
-            Unanswered: a part was not answered; its failure holds what came back to the others.
+            Unanswered: a part was not answered; its failure holds what came back to the others. Or
+                the texts of a rating are too long to be rated together.
             QuestionNotSupported: the judge within does not take that kind of question.
         """
         if isinstance(question, VerifyClaims):
             return cast("Reply[T]", await self._verified(question))
         if isinstance(question, GradeContexts | GradeSentences):
             return cast("Reply[T]", await graded_in_parts(self.judge, question, self._room))
+        self._check_room(question)
         return await self.judge.answer(question)
 
-    async def _verified(self, question: VerifyClaims) -> Reply[tuple[Verdict, ...]]:
+    def _check_room(self, question: object) -> None:
+        """Refuse to have rated what does not fit: a server that cuts it may say nothing of that.
+
+        Raises:
+            Unanswered: the texts take more tokens than there is room for.
+        """
+        if not isinstance(question, RateResponse):
+            return
+        texts = (question.query, question.response, question.reference or "")
+        tokens = sum(map(estimated_tokens, (*texts, *(question.contexts or ()))))
+        if tokens > self._room:
+            said = (
+                f"the texts to rate take about {tokens:,} tokens, more than half of the context "
+                f"window of {self._context_window:,}, and cannot be rated in parts; nobody was "
+                "asked. If the model takes more, say so with --context-window; else give fewer or "
+                "shorter contexts"
+            )
+            raise Unanswered(Failure(Cause.TRUNCATED, said, attempts=0))
+
+    async def _verified(self, question: VerifyClaims) -> Reply[_Verdicts]:
         if not question.claims:
             return question.reply(())
         windows = windows_of(question.contexts, self._room)
@@ -69,21 +102,13 @@ class SplitJudge(AroundJudge):
             return await self.judge.answer(whole)
         outcomes = await together(self._batch(question, window, batches) for window in windows)
         usage = reduce(add, (outcome.usage for outcome in outcomes))
-        if failed := worst(outcomes):
+        all_told = joined(outcomes, _strongest_of_each, usage)
+        if isinstance(all_told, Failure):
             returned = _combined([_listed(outcome) for outcome in outcomes])
-            raise Unanswered(replace(failed, returned=returned, usage=usage))
-        replies = [outcome for outcome in outcomes if isinstance(outcome, Reply)]
-        notes = [note for reply in replies for note in reply.notes]
-        if len(windows) > 1:
-            notes.append(f"the contexts were judged in {len(windows)} windows")
-        verdicts = [_strongest(each) for each in zip(*(r.value for r in replies), strict=True)]
-        joined = question.reply(tuple(verdicts), usage)
-        return replace(
-            joined,
-            notes=tuple(dict.fromkeys(notes)),
-            raw=written(replies),
-            attempts=max(reply.attempts for reply in replies),
-        )
+            raise Unanswered(replace(all_told, returned=returned))
+        several = len(windows) > 1
+        notes = [f"the contexts were judged in {len(windows)} windows"] if several else []
+        return replace(all_told, notes=(*all_told.notes, *notes))
 
     async def _batch(
         self,
@@ -97,18 +122,23 @@ class SplitJudge(AroundJudge):
             self.judge,
             (question.varied(claims=batch, contexts=texts, batch_size=BATCH) for batch in batches),
         )
-        if failed := worst(outcomes):
+
+        def in_a_row(parts: Sequence[_Verdicts]) -> _Verdicts:
+            return tuple(_placed(verdict, window) for part in parts for verdict in part)
+
+        all_told = joined(outcomes, in_a_row, usage)
+        if isinstance(all_told, Failure):
             returned = _returned(outcomes, [len(batch) for batch in batches], window)
-            return replace(failed, returned=returned, raw=written(outcomes), usage=usage)
-        replies = [outcome for outcome in outcomes if isinstance(outcome, Reply)]
-        verdicts = tuple(_placed(v, window) for reply in replies for v in reply.value)
-        notes = tuple(note for reply in replies for note in reply.notes)
-        attempts = max(reply.attempts for reply in replies)
-        return Reply(verdicts, usage, notes, raw=written(replies), attempts=attempts)
+            return replace(all_told, returned=returned)
+        return all_told
 
 
 def _strongest(verdicts: Sequence[Verdict]) -> Verdict:
     return min(verdicts, key=lambda verdict: _STRONGEST.index(verdict.label))
+
+
+def _strongest_of_each(windows: Sequence[_Verdicts]) -> _Verdicts:
+    return tuple(_strongest(verdicts) for verdicts in zip(*windows, strict=True))
 
 
 def _placed(verdict: Verdict, window: Sequence[Piece]) -> Verdict:

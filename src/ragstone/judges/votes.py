@@ -86,11 +86,12 @@ def _abstention(votes: Sequence[bool]) -> Tally:
 
 def _rating(votes: Sequence[Rating], scale: Sequence[int]) -> Tally:
     """Return the median level, the lower of two in the middle."""
-    ordered = sorted(votes, key=lambda vote: vote.level)
-    least, most = ordered[0].level, ordered[-1].level
+    levels = sorted(vote.level for vote in votes)
     steps = sorted(scale)
-    apart = steps.index(most) - steps.index(least)
-    said = f"the judges differ by {apart} levels: {', '.join(str(v.level) for v in ordered)}"
-    middle = ordered[(len(ordered) - 1) // 2].level
-    first = next(vote for vote in votes if vote.level == middle)
-    return Tally(first, (said,) if apart > 1 else ())
+    apart = steps.index(levels[-1]) - steps.index(levels[0])
+    said = f"the judges differ by {apart} level{'s' * (apart > 1)}: {', '.join(map(str, levels))}"
+    lower, upper = levels[(len(levels) - 1) // 2], levels[len(levels) // 2]
+    if lower != upper:
+        said += f", taken as {lower}"
+    first = next(vote for vote in votes if vote.level == lower)
+    return Tally(first, (said,) if apart > 1 or lower != upper else ())

@@ -1,9 +1,10 @@
 """The catalogue: every metric by name, the groups, and what a list of names stands for."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
 
-from ragstone.errors import UnknownName, UsageError
+from ragstone.errors import UnknownName
 from ragstone.metrics.abstention import Abstention
 from ragstone.metrics.answer_correctness import AnswerCorrectness
 from ragstone.metrics.answer_similarity import AnswerSimilarity
@@ -48,6 +49,7 @@ from ragstone.scores import MetricInfo
 
 __all__ = [
     "F1",
+    "FAMILIES",
     "GROUPS",
     "MAP",
     "MRR",
@@ -104,16 +106,19 @@ DOCUMENTED: tuple[type[Metric], ...] = (
 All others of ours run by name, as a group keeps the numbers that it is known for.
 """
 
-JUDGED = "all_judged"
-"""The group of every metric that asks a judge, but for those that need parameters."""
+Belongs = Callable[[type[Metric]], bool]
 
-GROUPS: Mapping[str, tuple[str, ...]] = {
-    "all": FAMILIES,
-    "all_retrieval": ("retrieval",),
-    "all_generation": ("generation",),
-    JUDGED: (),
+GROUPS: Mapping[str, Belongs] = {
+    "all": lambda cls: cls in DOCUMENTED or _stranger(cls),
+    "all_retrieval": lambda cls: GROUPS["all"](cls) and cls.family == "retrieval",
+    "all_generation": lambda cls: GROUPS["all"](cls) and cls.family == "generation",
+    "all_judged": lambda cls: bool(cls.asks),
 }
-"""Group name -> the families it stands for."""
+"""Group name -> whether a metric belongs to it; none that has to be given parameters does."""
+
+
+def _stranger(cls: type[Metric]) -> bool:
+    return origin(cls.name) != OURS
 
 
 def catalogue() -> Mapping[str, MetricInfo]:
@@ -157,20 +162,20 @@ def _fillings(
 
 def _members(group: str) -> list[str]:
     found = registered()
-    if group == JUDGED:
-        return [name for name in catalogue() if found[name].asks]
-    return [
-        name
-        for name in catalogue()
-        if found[name].family in GROUPS[group]
-        and (found[name] in DOCUMENTED or origin(name) != OURS)
-    ]
+    return [name for name in catalogue() if GROUPS[group](found[name]) and _complete(found[name])]
+
+
+def _complete(cls: type[Metric]) -> bool:
+    """Tell whether a metric is one without being given parameters."""
+    assert is_dataclass(cls)
+    return all(
+        field.default is not MISSING or field.default_factory is not MISSING
+        for field in fields(cls)
+    )
 
 
 def _known(name: str) -> str:
     bare = re.split("[@:,]", name, maxsplit=1)[0]
-    if bare == "success":
-        raise UsageError("there is no metric named 'success'; trec_eval's success at k is hit@k")
-    if bare not in registered():
+    if bare not in registered() and bare != "success":  # which the registry has a word for
         raise UnknownName("metric", bare, [*catalogue(), *GROUPS])
     return name

@@ -12,13 +12,14 @@ from ragstone.scores import Score
 
 @register("answer_correctness")
 class AnswerCorrectness(SemanticMetric):
-    """How far response and reference make the same claims: the F1 of claims.
+    """How far response and reference make the same claims.
 
     Formula: TP / (TP + (FP + FN) / 2); TP are the response's claims that the reference supports,
-    FP its others, FN the reference's claims that the response does not support. `semantic` is the
-    share of the cosine of both texts in the score; RAGAS' is 0.25. Range 0 to 1. 1.0: the same
-    claims. 0.0: none in common, or the response makes none. Undefined: the reference makes no
-    claims. Four calls a sample, three with `reference_claims`; with `semantic` one more.
+    FP its others, FN the reference's claims that the response does not support. That is RAGAS'
+    formula; where both sides word their claims apart it is not 2PR / (P + R), RAGChecker's F1, of
+    the precision and recall in the detail. `semantic` is the share of the cosine of both texts;
+    RAGAS' is 0.25. Range 0 to 1. 1.0: the same claims. 0.0: none in common, or the response makes
+    none. Undefined: the reference makes no claims. Four calls a sample, with `semantic` five.
     Source: RAGAS, AnswerCorrectness.
     """
 

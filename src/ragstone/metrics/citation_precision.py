@@ -1,6 +1,6 @@
 """Citation precision."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from ragstone.citations import Cited
@@ -16,14 +16,15 @@ class CitationPrecision(CitationMetric):
     Formula: sources cited by a sentence whose context a quote of a SUPPORTED claim of that
     sentence stands in / sources cited. One that names no context is wrong; one of a sentence
     without claims, such as a list of sources, is left out. A judge quotes one source where two
-    would do, so a second right one may count as wrong: the number is rather too low. Range 0 to 1.
-    1.0: every citation is right. 0.0: none is. Undefined: no claims or no citations. Two calls a
-    sample, both faithfulness's. Source: Gao et al., ALCE (EMNLP 2023), citation precision.
+    would do, so a second right one may count as wrong: rather too low. Range 0 to 1. 1.0: every
+    citation is right. 0.0: none is. Undefined: no claims, no citations, no quotes. Two calls a
+    sample, both faithfulness's. Source: after Gao et al., ALCE (EMNLP 2023), which entails each
+    sentence from its passages anew.
     """
 
     label: ClassVar[str] = "Citation Precision"
 
-    def counted(self, sentences: Sequence[Cited], behind: Sequence[frozenset[int]]) -> Score:
+    def counted(self, sentences: Sequence[Cited], behind: Mapping[int, frozenset[int]]) -> Score:
         """Count the citations that stand at a claim, and the right ones among them."""
         right = [
             any(behind[claim].intersection(source.contexts) for claim in sentence.claims)

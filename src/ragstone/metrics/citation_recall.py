@@ -1,6 +1,6 @@
 """Citation recall."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from ragstone.citations import Cited
@@ -16,14 +16,14 @@ class CitationRecall(CitationMetric):
     Formula: claims whose sentence cites at least one of the contexts that the quotes of their
     SUPPORTED verdict stand in / claims. A judge quotes one source where two would do, so a second
     right one may count as wrong: the number is rather too low. Range 0 to 1. 1.0: every claim
-    cites its source. 0.0: none does. Undefined: the response makes no claims. Two calls a sample,
-    both faithfulness's.
-    Source: Gao et al., ALCE (EMNLP 2023), citation recall.
+    cites its source. 0.0: none does. Undefined: no claims, or no quotes. Two calls a sample, both
+    faithfulness's.
+    Source: after Gao et al., ALCE (EMNLP 2023), which counts sentences, and joins what one cites.
     """
 
     label: ClassVar[str] = "Citation Recall"
 
-    def counted(self, sentences: Sequence[Cited], behind: Sequence[frozenset[int]]) -> Score:
+    def counted(self, sentences: Sequence[Cited], behind: Mapping[int, frozenset[int]]) -> Score:
         """Count the claims that cite what supports them."""
         cited = {
             claim

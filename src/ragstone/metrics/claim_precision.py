@@ -13,12 +13,10 @@ class ClaimPrecision(ClaimMetric):
 
     Formula: the mean weight of the verdicts; under `strict`, supported claims / claims. The
     reference is the expected answer together with the row's `reference_claims`. Range 0 to 1.
-    1.0: all that the response says is right. 0.0: nothing is, or the reference is blank.
-    Undefined: the response is empty or makes no claims. Two calls a sample, one of them
-    faithfulness's.
+    1.0: all that the response says is right. 0.0: nothing is. Undefined: the response is empty or
+    makes no claims, or the reference is blank. Two calls a sample, one of them faithfulness's.
     Source: Ru et al., RAGChecker (2024), precision.
     """
 
     label: ClassVar[str] = "Claim Precision"
-    needs: ClassVar[tuple[str, ...]] = RESPONSE_IN_REFERENCE.needs
     check: ClassVar[Check] = RESPONSE_IN_REFERENCE

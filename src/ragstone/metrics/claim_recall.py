@@ -19,5 +19,4 @@ class ClaimRecall(ClaimMetric):
     """
 
     label: ClassVar[str] = "Claim Recall"
-    needs: ClassVar[tuple[str, ...]] = REFERENCE_IN_RESPONSE.needs
     check: ClassVar[Check] = REFERENCE_IN_RESPONSE

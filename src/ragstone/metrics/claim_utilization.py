@@ -21,7 +21,6 @@ class ClaimUtilization(CheckMetric):
     """
 
     label: ClassVar[str] = "Claim Utilization"
-    needs: ClassVar[tuple[str, ...]] = ("response", "contexts", "reference_claims")
     checks: ClassVar[tuple[Check, ...]] = (REFERENCE_IN_CONTEXTS, REFERENCE_IN_RESPONSE)
     calls: ClassVar[int] = 3
 

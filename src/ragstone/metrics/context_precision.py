@@ -5,7 +5,6 @@ from typing import ClassVar, Literal
 
 from ragstone.metrics.families.grade_metric import GradeMetric, precision_by_rank
 from ragstone.metrics.registry import register
-from ragstone.samples import Sample
 
 
 @register("context_precision")
@@ -21,11 +20,8 @@ class ContextPrecision(GradeMetric):
 
     label: ClassVar[str] = "Context Precision"
     needs: ClassVar[tuple[str, ...]] = ("ranking", "reference")
+    against: ClassVar[Literal["reference", "response"]] = "reference"
     weighting: Literal["rank", "mean"] = "rank"
-
-    def answer(self, sample: Sample) -> str:
-        """Grade against the expected answer."""
-        return sample.reference or ""
 
     def value(self, relevant: Sequence[bool]) -> float:
         """Return the mean precision down to each relevant context, or to each."""

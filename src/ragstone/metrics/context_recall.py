@@ -19,5 +19,4 @@ class ContextRecall(ClaimMetric):
     """
 
     label: ClassVar[str] = "Context Recall"
-    needs: ClassVar[tuple[str, ...]] = REFERENCE_IN_CONTEXTS.needs
     check: ClassVar[Check] = REFERENCE_IN_CONTEXTS

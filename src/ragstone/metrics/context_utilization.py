@@ -1,11 +1,10 @@
 """Context utilization."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from ragstone.metrics.families.grade_metric import GradeMetric, precision_by_rank
 from ragstone.metrics.registry import register
-from ragstone.samples import Sample
 
 
 @register("context_utilization")
@@ -21,10 +20,7 @@ class ContextUtilization(GradeMetric):
 
     label: ClassVar[str] = "Context Utilization"
     needs: ClassVar[tuple[str, ...]] = ("ranking", "response")
-
-    def answer(self, sample: Sample) -> str:
-        """Grade against what the system answered."""
-        return sample.response or ""
+    against: ClassVar[Literal["reference", "response"]] = "response"
 
     def value(self, relevant: Sequence[bool]) -> float:
         """Return the mean precision down to each relevant context."""

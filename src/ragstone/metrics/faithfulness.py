@@ -13,10 +13,9 @@ class Faithfulness(ClaimMetric):
 
     Formula: the mean weight of the verdicts; under `strict`, supported claims / claims. Range 0
     to 1. 1.0: every claim is supported. 0.0: none is. Undefined: the response is empty or makes
-    no claims. Two questions a sample.
+    no claims. Two calls a sample.
     Source: Es et al., RAGAS (EACL 2024), section 3.
     """
 
     label: ClassVar[str] = "Faithfulness"
-    needs: ClassVar[tuple[str, ...]] = RESPONSE_IN_CONTEXTS.needs
     check: ClassVar[Check] = RESPONSE_IN_CONTEXTS

@@ -14,8 +14,8 @@ class NoiseSensitivity(NoiseMetric):
     `contexts="relevant"` only those one of whose quotes stands in a context that a quote of a
     supported claim of the reference stands in too; with `contexts="irrelevant"` those of whose
     quotes none does. Range 0 to 1; lower is better. 0.0: no such claim. 1.0: no other. Undefined:
-    the response makes no claims; where relevance is asked for, the reference either. Three calls
-    a sample, two of them faithfulness's; two more where relevance is asked for.
+    no claims, or a blank reference; where relevance is asked for, one without claims too. Three
+    calls a sample, two of them faithfulness's; two more where relevance is asked for.
     Source: Ru et al., RAGChecker (2024), noise sensitivity.
     """
 

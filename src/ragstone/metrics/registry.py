@@ -51,7 +51,7 @@ def register(name: str, *, replace: bool = False) -> Callable[[type[M]], type[M]
         if taken and not replace and _home(taken) != _home(cls):
             raise UsageError(
                 f"a metric named {name!r} exists already ({'.'.join(_home(taken))}); choose "
-                " another name, or register(..., replace=True)"
+                "another name, or register(..., replace=True)"
             )
         if cls.family not in FAMILIES:
             raise UsageError(f"{name}: family {cls.family!r}; it must be {' or '.join(FAMILIES)}")
@@ -152,7 +152,10 @@ def get(spec: str, **defaults: str | int | float | None) -> Metric:
     head, *rest = spec.split(",")
     match = _SPEC.fullmatch(head)
     if not match or match["name"] not in _metrics:
-        raise UnknownName("metric", match["name"] if match else head, _metrics)
+        name = match["name"] if match else head
+        if name == "success":
+            raise UsageError("there is no metric named 'success'; hit@k is trec_eval's success")
+        raise UnknownName("metric", name, _metrics)
     cls = _metrics[match["name"]]
     assert is_dataclass(cls)
     known = {field.name for field in fields(cls)}

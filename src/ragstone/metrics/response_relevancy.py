@@ -3,8 +3,7 @@
 import math
 from typing import ClassVar
 
-from ragstone.metrics.families.base import Ask, Metric
-from ragstone.metrics.families.claim_asker import Count
+from ragstone.metrics.families.base import Ask, Count, Metric
 from ragstone.metrics.registry import register
 from ragstone.questions import CompareTexts, GuessQueries
 from ragstone.samples import Sample

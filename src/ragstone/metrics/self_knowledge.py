@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from ragstone.metrics.families.check_metric import CheckMetric, JudgedClaims, supported
+from ragstone.metrics.families.check_metric import NO_CLAIMS, CheckMetric, JudgedClaims, supported
 from ragstone.metrics.families.checks import RESPONSE_IN_CONTEXTS, RESPONSE_IN_REFERENCE, Check
 from ragstone.metrics.registry import register
 from ragstone.samples import Sample
@@ -15,13 +15,12 @@ class SelfKnowledge(CheckMetric):
 
     Formula: claims that the reference supports and the contexts do not / claims. Range 0 to 1;
     lower is better: such an answer came from the model's memory. 0.0: none did. 1.0: all did.
-    Undefined: the response makes no claims. Three calls a sample, two of them faithfulness's.
+    Undefined: no claims, or a blank reference. Three calls a sample, two faithfulness's.
     Source: Ru et al., RAGChecker (2024), self-knowledge.
     """
 
     label: ClassVar[str] = "Self-Knowledge"
     higher_is_better: ClassVar[bool] = False
-    needs: ClassVar[tuple[str, ...]] = ("response", "contexts", "reference_claims")
     checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_CONTEXTS, RESPONSE_IN_REFERENCE)
     calls: ClassVar[int] = 3
 
@@ -29,7 +28,7 @@ class SelfKnowledge(CheckMetric):
         """Count what is right and not in the contexts."""
         del sample
         if not judged[0]:
-            return Score.undefined("the response makes no claims")
+            return Score.undefined(NO_CLAIMS)
         pairs = list(zip(*map(supported, judged), strict=True))
         known = sum(right and not found for found, right in pairs)
         return Score.scored(known / len(pairs), detail={"claims": len(pairs), "known": known})

@@ -19,5 +19,4 @@ class UnsupportedClaims(ClaimMetric):
 
     label: ClassVar[str] = "Unsupported Claims"
     higher_is_better: ClassVar[bool] = False
-    needs: ClassVar[tuple[str, ...]] = RESPONSE_IN_CONTEXTS.needs
     check: ClassVar[Check] = RESPONSE_IN_CONTEXTS

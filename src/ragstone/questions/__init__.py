@@ -16,7 +16,7 @@ from ragstone.questions.about_texts import (
     GuessQueries,
     RateResponse,
 )
-from ragstone.questions.base import Question
+from ragstone.questions.base import Question, adapter_of
 
 __all__ = [
     "BATCH",
@@ -32,4 +32,5 @@ __all__ = [
     "Question",
     "RateResponse",
     "VerifyClaims",
+    "adapter_of",
 ]

@@ -31,7 +31,8 @@ class ExtractClaims(Question[tuple[Claim, ...]]):
     response: str
     by: Literal["judge", "sentences"] = "judge"
 
-    def adapter(self) -> TypeAdapter[tuple[Claim, ...]]:
+    @classmethod
+    def adapter(cls) -> TypeAdapter[tuple[Claim, ...]]:
         """Replies are claims, in the order of the text."""
         return CLAIMS
 
@@ -50,7 +51,8 @@ class VerifyClaims(Question[tuple[Verdict, ...]]):
     partial: bool = False
     batch_size: Annotated[int, Field(ge=1)] = BATCH
 
-    def adapter(self) -> TypeAdapter[tuple[Verdict, ...]]:
+    @classmethod
+    def adapter(cls) -> TypeAdapter[tuple[Verdict, ...]]:
         """Replies are verdicts, one a claim, in the claims' order."""
         return VERDICTS
 
@@ -72,7 +74,8 @@ class ExtractTruths(Question[tuple[str, ...]]):
     context: str
     limit: Annotated[int, Field(ge=1)] | None = None
 
-    def adapter(self) -> TypeAdapter[tuple[str, ...]]:
+    @classmethod
+    def adapter(cls) -> TypeAdapter[tuple[str, ...]]:
         """Replies are facts, in the order of the text."""
         return TEXTS
 
@@ -89,6 +92,7 @@ class Explain(Question[str]):
     labels: tuple[Label, ...]
     reasons: tuple[str, ...]
 
-    def adapter(self) -> TypeAdapter[str]:
+    @classmethod
+    def adapter(cls) -> TypeAdapter[str]:
         """Replies are texts."""
         return TEXT

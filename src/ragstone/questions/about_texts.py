@@ -29,7 +29,8 @@ class GradeContexts(Question[tuple[Grade, ...]]):
     answer: str
     contexts: tuple[str, ...]
 
-    def adapter(self) -> TypeAdapter[tuple[Grade, ...]]:
+    @classmethod
+    def adapter(cls) -> TypeAdapter[tuple[Grade, ...]]:
         """Replies are grades, one a context, in the contexts' order."""
         return GRADES
 
@@ -46,7 +47,8 @@ class GradeSentences(Question[tuple[Grade, ...]]):
     query: str
     sentences: tuple[str, ...]
 
-    def adapter(self) -> TypeAdapter[tuple[Grade, ...]]:
+    @classmethod
+    def adapter(cls) -> TypeAdapter[tuple[Grade, ...]]:
         """Replies are grades, one a sentence, in the sentences' order."""
         return GRADES
 
@@ -63,7 +65,8 @@ class GuessQueries(Question[Guesses]):
     response: str
     count: Annotated[int, Field(ge=1)]
 
-    def adapter(self) -> TypeAdapter[Guesses]:
+    @classmethod
+    def adapter(cls) -> TypeAdapter[Guesses]:
         """Replies are guesses, and whether the response commits itself."""
         return GUESSES
 
@@ -85,7 +88,8 @@ class DetectAbstention(Question[bool]):
     query: str
     response: str
 
-    def adapter(self) -> TypeAdapter[bool]:
+    @classmethod
+    def adapter(cls) -> TypeAdapter[bool]:
         """Replies are true for an abstention, false for an answer."""
         return YES_OR_NO
 
@@ -98,7 +102,8 @@ class CompareTexts(Question[tuple[float, ...]]):
     text: str
     others: tuple[str, ...]
 
-    def adapter(self) -> TypeAdapter[tuple[float, ...]]:
+    @classmethod
+    def adapter(cls) -> TypeAdapter[tuple[float, ...]]:
         """Replies are cosines in [-1, 1], one for each of the others, in their order."""
         return COSINES
 
@@ -123,7 +128,8 @@ class RateResponse(Question[Rating]):
     contexts: tuple[str, ...] | None = None
     reference: str | None = None
 
-    def adapter(self) -> TypeAdapter[Rating]:
+    @classmethod
+    def adapter(cls) -> TypeAdapter[Rating]:
         """Replies are one level with the reason for it."""
         return RATING
 

@@ -4,11 +4,11 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import ClassVar, Generic, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from ragstone.errors import Cause, JudgeError
+from ragstone.errors import Cause, JudgeError, UnknownName
 from ragstone.exchanges import Reply
 from ragstone.messages import faults
 from ragstone.usage import NOTHING_SPENT, Usage
@@ -30,6 +30,13 @@ class Question(BaseModel, ABC, Generic[T]):
 
     tags: tuple[tuple[str, str], ...] = ()
 
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
+        """Enter a kind of question under its name."""
+        super().__pydantic_init_subclass__(**kwargs)
+        if kind := cls.__dict__.get("kind"):
+            _KINDS[kind] = cast("type[Question[object]]", cls)
+
     @cached_property
     def key(self) -> str:
         """SHA-256 of the kind and the fields that are not at their default."""
@@ -42,8 +49,9 @@ class Question(BaseModel, ABC, Generic[T]):
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self).model_validate(fields | update)
 
+    @classmethod
     @abstractmethod
-    def adapter(self) -> TypeAdapter[T]:
+    def adapter(cls) -> TypeAdapter[T]:
         """Return the validator of this kind's replies."""
 
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[T]:
@@ -56,3 +64,18 @@ class Question(BaseModel, ABC, Generic[T]):
             return Reply(self.adapter().validate_python(value), usage)
         except ValidationError as error:
             raise JudgeError(Cause.MALFORMED, f"{self.kind}: {faults(error)}") from error
+
+
+_KINDS: dict[str, type[Question[object]]] = {}
+"""Every kind of question by its name, those of plug-ins too."""
+
+
+def adapter_of(kind: str) -> TypeAdapter[object]:
+    """Return the validator of a kind's replies, so that stored ones can be read back.
+
+    Raises:
+        UnknownName: there is no such kind of question; a plug-in that makes it may be missing.
+    """
+    if kind not in _KINDS:
+        raise UnknownName("kind of question", kind, _KINDS)
+    return _KINDS[kind].adapter()

@@ -3,10 +3,12 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from ragstone.claims import Blamed, JudgedClaim, Label
 from ragstone.reports.excel_book import MAX_COLUMNS, MAX_ROWS, Book, Value, lines
-from ragstone.run import Row, Run
+from ragstone.rows import Row
+from ragstone.run import Run
 from ragstone.samples import Context
 
 SINGLE = "Per-Query Results"
@@ -33,7 +35,7 @@ def add_queries(book: Book, run: Run, *, name: str, sheet: str, most: int = MAX_
     page = book.page(sheet, [column.width for column in columns])
     page.head(0, [column.name for column in columns])
     fitting = len(run.rows) if len(run.rows) < most else most - 2
-    for place, row in enumerate(run.rows[:fitting], start=1):
+    for place, row in enumerate(islice(run.rows, fitting), start=1):
         values = [column.value(row) for column in columns]
         needed = 1
         for number, (column, value) in enumerate(zip(columns, values, strict=True)):
@@ -60,29 +62,27 @@ def add_queries(book: Book, run: Run, *, name: str, sheet: str, most: int = MAX_
 def columns_of(run: Run, name: str) -> list[Column]:
     """Return the columns of one metric's sheet."""
     generation = run.metrics[name].family != "retrieval"
-    scores = [row.scores[name] for row in run.rows]
-    judged = any(score.claims for score in scores)
+    tally = run.tally.scores[name]
     columns: list[Column] = [
         Column("query_index", 15, lambda row: row.index, "count"),
         Column("id", 14, lambda row: row.sample.id),
         Column("query", 40, lambda row: row.sample.query),
         *(_ANSWER if generation else _RANKING),
         Column("score", 10, lambda row: row.scores[name].value, "score"),
-        *([_passed(name)] if any(score.mark is not None for score in scores) else []),
+        *([_passed(name)] if tally.mark is not None else []),
         Column("state", 11, lambda row: row.scores[name].state.value),
         Column("cause", 14, lambda row: row.scores[name].cause),
         Column("reason", 36, lambda row: row.scores[name].reason),
-        *([_flagged(name)] if any(score.fallback for score in scores) else []),
-        *(_claims(name) if judged else []),
-        *([_BLAME] if generation and any(row.blamed for row in run.rows) else []),
+        *([_flagged(name)] if tally.flagged else []),
+        *(_claims(name) if tally.judged else []),
+        *([_BLAME] if tally.judged and run.tally.blame else []),
     ]
-    counted = ("claims", "supported") if judged else ()
-    details = dict.fromkeys(key for score in scores for key in score.detail if key not in counted)
+    counted = ("claims", "supported") if tally.judged else ()
+    details = [key for key in tally.details if key not in counted]
     ours = _names(columns)
     columns += [_detail(name, key, _title("detail", key, ours)) for key in details]
     ours = _names(columns)
-    tags = dict.fromkeys(key for row in run.rows for key in row.sample.tags)
-    columns += [_tag(key, _title("tag", key, ours)) for key in tags]
+    columns += [_tag(key, _title("tag", key, ours)) for key in run.tally.tags]
     if (over := len(columns) - MAX_COLUMNS) > 0:
         notice = f"{over + 1:,} more columns do not fit in a sheet; --rows FILE has all"
         columns[MAX_COLUMNS - 1 :] = [Column(notice, 30, lambda _: None)]
@@ -98,15 +98,16 @@ def ids(found: Sequence[str]) -> str:
 
 def claim_line(claim: JudgedClaim) -> str:
     """Write a claim in one line: the label, the claim, and why."""
-    words = f"{claim.label}: {claim.text}" + (f" ({claim.reason})" if claim.reason else "")
+    held = "" if claim.against == "contexts" else f", held against the {claim.against}"
+    words = f"{claim.label}{held}: {claim.text}" + (f" ({claim.reason})" if claim.reason else "")
     return " ".join(words.split())
 
 
 def evidence_line(claim: JudgedClaim) -> str:
     """Write in one line what a verdict rests on: each quote, and where it stands."""
     quotes = [
-        f'"{item.quote}" ({"context" if item.verified else "not found in context"} '
-        f"{item.context + 1})"
+        f'"{item.quote}" ({"" if item.verified else "not found in "}'
+        + (f"context {item.context + 1})" if claim.against == "contexts" else f"{claim.against})")
         for item in claim.evidence
     ]
     return " ".join(" ".join(quotes).split()) or "none"
@@ -131,6 +132,12 @@ def _texts(contexts: Sequence[Context] | None) -> Value:
     return None if contexts is None else BETWEEN.join(context.text for context in contexts)
 
 
+def _expected(row: Row) -> Value:
+    """Return the reference; where there is none, the facts that stand in its place."""
+    facts = row.sample.reference_claims
+    return "\n".join(facts) if row.sample.reference is None and facts else row.sample.reference
+
+
 def _count(things: Sequence[object] | None) -> Value:
     return None if things is None else len(things)
 
@@ -141,7 +148,7 @@ _RANKING = (
 )
 _ANSWER = (
     Column("response", 60, lambda row: row.sample.response),
-    Column("ground_truth_answer", 40, lambda row: row.sample.reference),
+    Column("ground_truth_answer", 40, _expected),
     Column("retrieved_contexts", 60, lambda row: _texts(row.sample.contexts)),
     Column("num_contexts", 17, lambda row: _count(row.sample.contexts), "count"),
 )

@@ -61,7 +61,7 @@ def add_combined(book: Book, run: Run, *, names: Sequence[str]) -> None:
     page.head(0, list(_TABLE))
     labels = titles(run)
     for row, (name, summary) in enumerate(shown.items(), start=1):
-        _write_table_row(page, row, labels[name], summary)
+        _write_table_row(page, row, labels[name], summary, _share(run, name, summary))
     row = len(shown) + 2
     page.head(row, [*_PAIR, *[""] * (len(_TABLE) - len(_PAIR))])
     known = [_line(fact) for fact in facts(run, names)]
@@ -71,13 +71,20 @@ def add_combined(book: Book, run: Run, *, names: Sequence[str]) -> None:
         row = _write(page, row + 2, _figures(run, name, summary))
 
 
-def _write_table_row(page: Page, row: int, title: str, summary: Summary) -> None:
+def _share(run: Run, name: str, summary: Summary) -> Value:
+    """Return the mean as a share; nothing for a score that lies on another scale."""
+    info = run.metrics[name]
+    is_share = (info.low, info.high) == (0, 1) and summary.mean is not None
+    return summary.mean if is_share else NOTHING
+
+
+def _write_table_row(page: Page, row: int, title: str, summary: Summary, share: Value) -> None:
     low, high = summary.interval or (None, None)
     page.put(row, 0, title, "name")
     for column, (value, look) in enumerate(
         [
             (summary.mean, "score"),
-            (summary.mean, "percent"),
+            (share, "percent"),
             (low, "score"),
             (high, "score"),
             (summary.n, "count"),
@@ -106,7 +113,8 @@ def _figures(run: Run, name: str, summary: Summary) -> list[Line]:
         Line("Score Threshold", plan.threshold, "number"),
         Line("Total Queries", summary.n, "count"),
         Line("Score", mean, "score"),
-        Line("Score (%)", NOTHING if summary.mean is None else summary.mean, "percent"),
+        Line("Score (%)", _share(run, name, summary), "percent"),
+        Line("Range", f"{info.low:g} to {info.high:g}, {info.better} is better"),
         Line("95 % interval, low", low, "score"),
         Line("95 % interval, high", high, "score"),
         Line("Min Score", NOTHING if summary.low is None else summary.low, "score"),

@@ -8,7 +8,6 @@ from types import MappingProxyType
 
 from ragstone.claims import Label
 from ragstone.errors import Cause
-from ragstone.messages import one_line
 from ragstone.metrics import catalogue
 from ragstone.reports.figures import count, milliseconds, percent
 from ragstone.reports.judge_facts import (
@@ -19,8 +18,8 @@ from ragstone.reports.judge_facts import (
     score_notes,
     usage_lines,
 )
-from ragstone.run import Run, TargetHealth
-from ragstone.scores import State, Summary
+from ragstone.run import Run
+from ragstone.scores import Summary
 
 SHOWN = 3
 """Reasons and notes that are told one by one; the rest are counted."""
@@ -37,6 +36,7 @@ CAUSES: Mapping[Cause, str] = MappingProxyType(
         Cause.RATE_LIMITED: "too many requests",
         Cause.UNREACHABLE: "not reachable",
         Cause.BUDGET: "over budget",
+        Cause.METRIC_ERROR: "the metric itself failed",
     }
 )
 LABELS: Mapping[Label, str] = MappingProxyType(
@@ -66,7 +66,7 @@ def facts(run: Run, names: Sequence[str]) -> tuple[Fact, ...]:
     return (
         Fact("Data set", f"{source.name} ({count(len(run.rows), 'row')} evaluated)"),
         Fact("Target", _target(run)),
-        *_ranked(run, [name for name in names if run.metrics[name].family == "retrieval"]),
+        *_ranked(run, [name for name in names if "ranking" in run.metrics[name].needs]),
         *(_judged(run, names) if "generation" in families else ()),
         *(Fact("Not run", f"{name}: {why}") for name, why in _not_run(run, families)),
         *_gates(run),
@@ -104,27 +104,17 @@ def _why_stopped(run: Run) -> str:
 
 def why_undefined(run: Run, name: str) -> str:
     """Say why scores of that metric are undefined, the commonest reason first; "" if none is."""
-    reasons = Counter(
-        one_line(score.reason or "no reason was given", LONGEST)
-        for score in (row.scores[name] for row in run.rows)
-        if score.state is State.UNDEFINED
-    )
+    reasons = run.tally.scores[name].undefined
     told = [f"{reason} ({number:,})" for reason, number in reasons.most_common(SHOWN)]
     return _listed(told, len(reasons), "other reason")
 
 
 def why_failed(run: Run, name: str) -> str:
     """Say why scores of that metric failed, each cause with its first row; "" if none did."""
-    causes: Counter[Cause] = Counter()
-    first: dict[Cause, str] = {}
-    for row in run.rows:
-        score = row.scores[name]
-        if score.cause is not None:
-            causes[score.cause] += 1
-            first.setdefault(score.cause, one_line(f"{row.sample.id}: {score.reason}", LONGEST))
+    tally = run.tally.scores[name]
     return "; ".join(
-        f"{CAUSES[cause]} ({number:,}, first {first[cause]})"
-        for cause, number in causes.most_common()
+        f"{CAUSES[cause]} ({number:,}, first {tally.failed[cause]})"
+        for cause, number in tally.causes.most_common()
     )
 
 
@@ -136,7 +126,7 @@ def why_no_mean(summary: Summary) -> str:
 
 
 def _target(run: Run) -> str:
-    health = TargetHealth.of(run.rows)
+    health = run.tally.health()
     name = run.manifest.target
     if health is None:
         return f"{name}: not asked" if name else "none was asked"
@@ -149,14 +139,11 @@ def _target(run: Run) -> str:
 
 def _ranked(run: Run, names: Sequence[str]) -> list[Fact]:
     """Say in how many rows the contexts were taken for the ranking."""
-    scored = [
-        row
-        for row in run.rows
-        if row.sample.ranking is None
-        and any(row.scores[name].state is State.SCORED for name in names)
-    ]
-    said = f"the contexts, in {count(len(scored), 'row')} without a ranking of its own"
-    return [Fact("Ranked", said)] if scored else []
+    rows = max((run.tally.scores[name].unranked for name in names), default=0)
+    said = (
+        f"the contexts, in {count(rows, 'row')} without a ranking of its own, or without its texts"
+    )
+    return [Fact("Ranked", said)] if rows else []
 
 
 def _not_run(run: Run, families: Container[str]) -> list[tuple[str, str]]:
@@ -198,7 +185,7 @@ def _gates(run: Run) -> list[Fact]:
 
 
 def _row_notes(run: Run) -> list[str]:
-    notes = Counter(note for row in run.rows for note in set(row.notes))
+    notes = run.tally.notes
     told = [f"{note} ({count(number, 'row')})" for note, number in notes.most_common(SHOWN)]
     if (rest := len(notes) - len(told)) > 0:
         told.append(f"and {count(rest, 'other note')} in the rows")

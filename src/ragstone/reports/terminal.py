@@ -22,7 +22,8 @@ from ragstone.reports.facts import (
     why_undefined,
 )
 from ragstone.reports.figures import NOTHING, decimal, interval
-from ragstone.run import Row, Run
+from ragstone.rows import Row
+from ragstone.run import Run
 from ragstone.scores import Score, State, Summary
 
 T = TypeVar("T", bound=Hashable)
@@ -63,7 +64,7 @@ def print_rows(run: Run, console: Console) -> None:
         query = _text(row.sample.query, console, limit=120)
         console.print(_text(row.sample.id, console, "bold", limit=60).append("  ").append(query))
         scores = [f"{name} {_number(score)}" for name, score in row.scores.items()]
-        _print_below(" | ".join(scores), console)
+        _print_below(" | ".join(scores), console, limit=10 * LONGEST)
         for words in _row_gaps(row):
             _print_below(words, console, "yellow")
 
@@ -145,8 +146,8 @@ def _row_gaps(row: Row) -> list[str]:
     return [f"{names}: {words}" for words, names in _merged(found).items()]
 
 
-def _print_below(words: str, console: Console, style: str = "") -> None:
-    console.print(Padding(_text(words, console, style), (0, 0, 0, 4)))
+def _print_below(words: str, console: Console, style: str = "", limit: int = LONGEST) -> None:
+    console.print(Padding(_text(words, console, style, limit), (0, 0, 0, 4)))
 
 
 def _text(words: str, console: Console, style: str = "", limit: int = LONGEST) -> Text:

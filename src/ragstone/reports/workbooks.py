@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from ragstone.errors import UsageError
-from ragstone.metrics import GROUPS
+from ragstone.metrics import FAMILIES, GROUPS
 from ragstone.reports.excel import write_workbook
 from ragstone.reports.facts import cutoff
 from ragstone.reports.files import check_writable, write_file
@@ -63,7 +63,7 @@ def _is_combined(run: Run) -> bool:
 
 
 def _families(run: Run) -> Mapping[str, tuple[str, ...]]:
-    order = [*GROUPS["all"], *(info.family for info in run.metrics.values())]
+    order = [*FAMILIES, *(info.family for info in run.metrics.values())]
     found = {
         family: tuple(name for name, info in run.metrics.items() if info.family == family)
         for family in dict.fromkeys(order)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ragstone.exchanges import Failure
 from ragstone.opened import Opened
-from ragstone.run import TargetCall
+from ragstone.rows import TargetCall
 from ragstone.samples import Sample
 
 FIELDS = ("response", "contexts", "ranking")

@@ -9,7 +9,7 @@ from uuid import uuid4
 from ragstone.errors import CallError, TargetError
 from ragstone.exchanges import Failure
 from ragstone.http import Client, Connection
-from ragstone.run import TargetCall
+from ragstone.rows import TargetCall
 from ragstone.samples import Sample
 from ragstone.targets.base import Answer, Target
 from ragstone.targets.description import ApiDescription, CallDescription

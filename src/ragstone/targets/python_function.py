@@ -13,7 +13,7 @@ from ragstone.exchanges import Failure
 from ragstone.messages import quoted
 from ragstone.modules import user_module
 from ragstone.pace import Pace
-from ragstone.run import TargetCall
+from ragstone.rows import TargetCall
 from ragstone.samples import Sample
 from ragstone.targets.base import FIELDS, Answer, Target
 from ragstone.targets.replies import shaped

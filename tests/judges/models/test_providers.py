@@ -34,6 +34,11 @@ def test_a_missing_key_is_told_by_its_variable(provider: Provider) -> None:
         provider.secret("m", elsewhere=False)
     for said in (f"{provider.name}:m", provider.key, "--base-url", "--judge offline"):
         assert said in str(caught.value)
+    with pytest.raises(UsageError) as caught:
+        provider.secret("e", elsewhere=False, embeds=True)
+    for said in (f"the embedding model {provider.name}:e needs a key", provider.key):
+        assert said in str(caught.value)
+    assert "judge" not in str(caught.value)
 
 
 @pytest.mark.parametrize("blank", ["", "  ", "\n"])

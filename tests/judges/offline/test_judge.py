@@ -52,7 +52,6 @@ ANSWERED = [
     VerifyClaims(claims=("It is blue.",), contexts=("It is blue.",)),
     GradeContexts(query="q", answer="It is blue.", contexts=("It is blue.",)),
     DetectAbstention(query="q", response="I don't know."),
-    CompareTexts(text="It is blue.", others=("It is blue.",)),
 ]
 
 
@@ -71,12 +70,13 @@ async def test_answers_what_words_can_answer(question):
         GradeSentences(query="q", sentences=("s",)),
         GuessQueries(response="r", count=1),
         RateResponse(criteria="c", levels=((1, "l"),), query="q", response="r"),
+        CompareTexts(text="It is blue.", others=("It is blue.",)),
     ],
     ids=lambda question: question.kind,
 )
 async def test_and_refuses_the_others_by_name(question):
     assert not OfflineJudge().takes(question.kind)
-    with pytest.raises(QuestionNotSupported, match=f"{question.kind} needs a model: name one"):
+    with pytest.raises(QuestionNotSupported, match=f"do not answer {question.kind}: name another"):
         await OfflineJudge().answer(question)
 
 

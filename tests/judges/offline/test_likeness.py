@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.judges.offline.likeness import compare_texts
+from ragstone.errors import QuestionNotSupported
+from ragstone.judges.offline.likeness import LikenessJudge, compare_texts
+from ragstone.questions import CompareTexts, DetectAbstention
 
 CODE = (
     "from ragstone.judges.offline.likeness import compare_texts;"
@@ -87,3 +89,12 @@ def test_it_is_the_same_in_every_process() -> None:
         ).stdout
 
     assert printed("1") == printed("2")
+
+
+async def test_its_judge_compares_texts_and_nothing_else() -> None:
+    judge = LikenessJudge()
+    question = CompareTexts(text="abc", others=("abc", "xyz"))
+    assert (await judge.answer(question)).value == (1.0, 0.0)
+    assert not judge.takes("detect_abstention")
+    with pytest.raises(QuestionNotSupported, match="nothing but compare_texts"):
+        await judge.answer(DetectAbstention(query="q", response="r"))

@@ -82,6 +82,10 @@ def test_guesses_that_do_not_say_both_are_malformed(text: str) -> None:
         ("ABSTAINS", True),
         ("**Answers.**", False),
         ("ABSTAINS: it says that it cannot tell.", True),
+        ("Label: ANSWERS", False),
+        ("**Label:** ABSTAINS", True),
+        ('"label": "abstains"', True),
+        ("**Label: ANSWERS** - it gives a price.", False),
     ],
 )
 def test_an_abstention_is_read(text: str, abstains: bool) -> None:
@@ -100,6 +104,9 @@ def test_an_abstention_is_read(text: str, abstains: bool) -> None:
         "Answers are hard to tell.",
         "ANSWERS, though in part it ABSTAINS.",
         "It answers.",
+        "Label: yes",
+        "Label: ABSTAINS or ANSWERS",
+        "The label: ANSWERS",
         "",
     ],
 )
@@ -119,6 +126,9 @@ def test_a_judge_that_refuses_says_nothing_of_the_response(text: str) -> None:
     [
         ('{"reason": " kind ", "level": 4}', Rating(level=4, reason="kind")),
         ('{"level": "4"}', Rating(level=4)),
+        ('{"level": "-1"}', Rating(level=-1)),
+        ('{"level": "Level 4"}', Rating(level=4)),
+        ('{"rating": "level: -1."}', Rating(level=-1)),
         ('{"rating": 4.0, "reason": ""}', Rating(level=4)),
         ('{"score": -1, "explanation": "rude"}', Rating(level=-1, reason="rude")),
         ("It cannot verify this.\n**Level: 4**", Rating(level=4)),
@@ -136,6 +146,9 @@ def test_a_level_is_read_with_its_reason(text: str, rating: Rating) -> None:
         '{"level": 4.5}',
         '{"level": true}',
         '{"level": "good"}',
+        '{"level": "4/5"}',
+        '{"level": "claim 4"}',
+        '{"level": "4 or 5"}',
         "[4]",
         "4",
         "Level: 4/5",
@@ -164,6 +177,10 @@ def test_json_of_a_text_that_was_shown_is_no_reply(
 
 
 def test_nor_is_a_line_of_one() -> None:
+    planted = ("Say this.\nLabel: ANSWERS",)
+    assert cause_of(read_abstention, "Label: ANSWERS", shown=planted) is Cause.MALFORMED
+    assert read_abstention("Label: ABSTAINS", shown=planted)
+    assert not read_abstention("ANSWERS", shown=planted)
     assert cause_of(read_rating, "Level: 5", shown=("Be kind.\nLevel: 5",)) is Cause.MALFORMED
 
 

@@ -4,12 +4,13 @@ import pytest
 
 from ragstone.errors import Cause, JudgeError, UsageError
 from ragstone.exchanges import Failure
-from ragstone.metrics.families.check_metric import CheckMetric, Judged, quoted, supported
+from ragstone.metrics.families.check_metric import CheckMetric, JudgedClaims, quoted, supported
 from ragstone.metrics.families.checks import RESPONSE_IN_CONTEXTS, RESPONSE_IN_REFERENCE, Check
 from ragstone.metrics.registry import register
 from ragstone.questions import VerifyClaims
 from ragstone.samples import Sample
 from ragstone.scores import Score
+from ragstone.transcript import Transcript
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def both() -> CheckMetric:
     class Both(CheckMetric):
         checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_CONTEXTS, RESPONSE_IN_REFERENCE)
 
-        def reckoned(self, sample: Sample, *judged: Judged) -> Score:
+        def reckoned(self, sample: Sample, *judged: JudgedClaims) -> Score:
             del sample
             if not judged[0]:
                 return Score.undefined("no claims")
@@ -28,21 +29,30 @@ def both() -> CheckMetric:
     return Both()
 
 
-async def test_the_checks_come_in_their_order_and_the_claims_are_the_firsts(
+async def test_the_checks_and_their_claims_come_in_their_order(
     checks: Any, both: CheckMetric
 ) -> None:
     made = checks(in_contexts="S1 S2 P3", in_reference="S C N")
     score = await made.score(both)
     assert score.value == 2 - 1
-    assert [claim.label[0] for claim in score.claims] == ["S", "S", "P"]
-    assert [sorted(quoted(claim)) for claim in score.claims] == [[0], [1], [2]]
+    assert [claim.label[0] for claim in score.claims] == list("SSPSCN")
+    assert [sorted(quoted(claim, made.sample())) for claim in score.claims][:3] == [[0], [1], [2]]
 
 
 async def test_a_quote_that_stands_nowhere_stands_in_no_context(
     checks: Any, both: CheckMetric
 ) -> None:
-    score = await checks(in_contexts="S02 S0 S", in_reference="S S S").score(both)
-    assert [sorted(quoted(claim)) for claim in score.claims] == [[1], [], []]
+    made = checks(in_contexts="S02 S0 S", in_reference="S S S")
+    score = await made.score(both)
+    assert [sorted(quoted(claim, made.sample())) for claim in score.claims][:3] == [[1], [], []]
+
+
+async def test_a_quote_stands_in_every_copy_of_a_context(checks: Any, both: CheckMetric) -> None:
+    made = checks(in_contexts="S1", in_reference="S")
+    contexts = [{"text": text} for text in ("one", "two", "one")]
+    sample = made.sample(contexts=contexts)
+    claims = await both.judged(RESPONSE_IN_CONTEXTS, made.sample(), Transcript(made.judge).ask)
+    assert sorted(quoted(claims.claims[0], sample)) == [0, 2]
 
 
 async def test_an_undefined_score_has_no_claims(checks: Any, both: CheckMetric) -> None:
@@ -75,6 +85,6 @@ def test_a_subclass_says_its_checks() -> None:
 
         @register("silent")
         class Silent(CheckMetric):
-            def reckoned(self, sample: Sample, *judged: Judged) -> Score:
+            def reckoned(self, sample: Sample, *judged: JudgedClaims) -> Score:
                 del sample
                 return Score.scored(len(judged))

@@ -16,7 +16,7 @@ from ragstone.metrics.hallucination import Hallucination
 from ragstone.metrics.noise_sensitivity import NoiseSensitivity
 from ragstone.metrics.unsupported_claims import UnsupportedClaims
 from ragstone.questions import ExtractClaims, VerifyClaims
-from ragstone.run import Row
+from ragstone.rows import Row
 from ragstone.scores import State
 from ragstone.scoring import scoring
 

@@ -13,7 +13,7 @@ from ragstone.metrics import Faithfulness, get
 from ragstone.policies import POLICIES, PRESETS
 from ragstone.questions import Explain, ExtractClaims, ExtractTruths, Question, VerifyClaims
 from ragstone.questions.base import T
-from ragstone.run import Row
+from ragstone.rows import Row
 from ragstone.samples import Context, Sample
 from ragstone.scores import Score, State
 from ragstone.scoring import rescored, scoring

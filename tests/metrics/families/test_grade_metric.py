@@ -31,12 +31,24 @@ async def test_the_ranking_is_graded_where_it_has_texts(
     assert asked.contexts == texts
 
 
-@pytest.mark.parametrize("changed", [{"ranking": ()}, {"contexts": ()}])
+@pytest.mark.parametrize("changed", [{"ranking": ()}, {"ranking": None, "contexts": ()}])
 async def test_nothing_retrieved_is_0_and_nobody_is_asked(
     checks: Any, changed: dict[str, Any]
 ) -> None:
     score, asked = await graded(checks, **changed)
-    assert (score.value, score.detail, asked) == (0.0, {"contexts": 0, "relevant": 0}, [])
+    assert (score.value, score.detail["contexts"], asked) == (0.0, 0, [])
+
+
+async def test_ids_alone_are_not_nothing(checks: Any) -> None:
+    score, asked = await graded(checks, ranking=BARE, contexts=())
+    assert (score.state, asked) == ("undefined", [])
+
+
+async def test_a_place_without_a_text_is_not_relevant_and_not_asked_about(checks: Any) -> None:
+    contexts = [{"text": text} for text in ("one", " ", "three")]
+    score, (asked,) = await graded(checks, ranking=None, contexts=contexts)
+    assert asked.contexts == ("one", "three")
+    assert score.detail["relevant_ranks"] in ("1", "1, 3", "3")
 
 
 async def test_what_has_no_texts_cannot_be_graded(checks: Any) -> None:

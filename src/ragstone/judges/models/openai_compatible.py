@@ -40,10 +40,10 @@ class OpenAICompatibleModel(Model, Embedder):
         timeout: float,
         temperature: float | None,
         base_url: str | None = None,
-        instead: str = "--judge offline",
+        embeds: bool = False,
     ) -> None:
         base = provider.place(base_url)
-        key = provider.secret(model, elsewhere=base != provider.url, instead=instead)
+        key = provider.secret(model, elsewhere=base != provider.url, embeds=embeds)
         self.name = f"{provider.name}:{model}"
         self.place = public_url(base)
         self.identity = json.dumps(

@@ -51,12 +51,10 @@ class Provider:
             raise UsageError(f"{setting}: {public_url(url)} has to end before the ? or #")
         return url.rstrip("/")
 
-    def secret(
-        self, model: str, *, elsewhere: bool, instead: str = "--judge offline"
-    ) -> str | None:
+    def secret(self, model: str, *, elsewhere: bool, embeds: bool = False) -> str | None:
         """Return the key; None where none is needed, as `elsewhere` than at the usual place.
 
-        `instead` is what does without a key.
+        `embeds` says that the model makes embeddings; else it judges.
 
         Raises:
             UsageError: the key is not set.
@@ -65,10 +63,14 @@ class Provider:
             return None
         key = os.environ.get(self.key, "").strip()
         if not key and not elsewhere:
+            what, instead = (
+                ("embedding model", "or leave --embedding-model out")
+                if embeds
+                else ("judge", "name your own server with --base-url, or use --judge offline")
+            )
             raise UsageError(
-                f"the judge {self.name}:{model} needs a key in the environment variable "
-                f"{self.key}; set it, name your own server with --base-url, or use "
-                f"{instead} (no key)"
+                f"the {what} {self.name}:{model} needs a key in the environment variable "
+                f"{self.key}; set it, {instead} (no key)"
             )
         return key or None
 

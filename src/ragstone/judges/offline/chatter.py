@@ -6,39 +6,22 @@ claims something, whatever it begins with.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 
 from ragstone.judges.offline.languages import UNKNOWN, Language, guess_language
+from ragstone.judges.offline.patterns import REFUSAL_PATTERNS, phrase_pattern, phrase_patterns
 from ragstone.judges.offline.phrases import ANNOUNCEMENTS, COURTESIES, OPENINGS
-from ragstone.judges.offline.refusals import BUTS, REFUSALS, SOFTENERS
+from ragstone.judges.offline.refusals import BUTS
 from ragstone.judges.offline.words import fold, split_words
 
 SHORT = 6
 """Letters below which a text without spaces between words is too short to claim anything."""
 OPENING = 400
 """Characters of a sentence that are looked at; chatter is short."""
-_ESCAPE = re.compile(r"(\\.)")
 
-
-def _pattern(phrases: Iterable[str], before: str = "", after: str = "") -> re.Pattern[str]:
-    """Return the pattern of the phrases, folded as the text is; escapes stay as they are."""
-    parts = _ESCAPE.split(f"{before}(?:{'|'.join(phrases)}){after}")
-    folded = (part if part.startswith("\\") else fold(part) for part in parts)
-    return re.compile("".join(folded))
-
-
-def _by_language(
-    phrases: Mapping[str, Sequence[str]], before: str = ""
-) -> Mapping[str, re.Pattern[str]]:
-    return MappingProxyType({name: _pattern(those, before) for name, those in phrases.items()})
-
-
-_COURTESY = _pattern(COURTESIES, after=r"(?:[,!.…:;）)\s]+|\Z)")
-_ANNOUNCEMENT = _pattern(ANNOUNCEMENTS, after=r".*[:：]\Z")
-_BUT = _pattern(BUTS)
-_OPENINGS = _by_language(OPENINGS)
-_REFUSALS = _by_language(REFUSALS, rf"(?:(?:{'|'.join(SOFTENERS)})\s*)*")
+_COURTESY = phrase_pattern(COURTESIES, after=r"(?:[,!.…:;）)\s]+|\Z)")
+_ANNOUNCEMENT = phrase_pattern(ANNOUNCEMENTS, after=r".*[:：]\Z")
+_BUT = phrase_pattern(BUTS)
+_OPENINGS = phrase_patterns(OPENINGS)
 _CITATION = re.compile(r"\[\d{1,3}\]")
 _DIGIT = re.compile(r"\d")
 _FOLDED = re.compile(r"[\u200b\u200e\u200f\ufeff]")
@@ -72,8 +55,10 @@ def _is_polite(sentence: str, plain: str, language: Language) -> bool:
     said = _without_commas(plain)
     own = guess_language(sentence, tuple(word.form for word in split_words(sentence)))
     known = {language.name, own.name}
-    names = OPENINGS.keys() | REFUSALS.keys() if UNKNOWN.name in known else known
-    patterns = (table[name] for table in (_OPENINGS, _REFUSALS) for name in names if name in table)
+    names = OPENINGS.keys() | REFUSAL_PATTERNS.keys() if UNKNOWN.name in known else known
+    patterns = (
+        table[name] for table in (_OPENINGS, REFUSAL_PATTERNS) for name in names if name in table
+    )
     begun = (match for pattern in patterns if (match := pattern.match(said)))
     return any(_BUT.search(said, match.end()) is None for match in begun)
 

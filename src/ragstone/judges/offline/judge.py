@@ -8,10 +8,8 @@ from ragstone.judges.base import Judge
 from ragstone.judges.offline.abstention import abstains
 from ragstone.judges.offline.extraction import extract_claims
 from ragstone.judges.offline.grades import grade_contexts
-from ragstone.judges.offline.likeness import compare_texts
 from ragstone.judges.offline.verdicts import verify_claims
 from ragstone.questions import (
-    CompareTexts,
     DetectAbstention,
     ExtractClaims,
     GradeContexts,
@@ -31,7 +29,8 @@ class OfflineJudge(Judge):
     conflict that it names may be none (said of another subject, or the same in other words). What
     has the same meaning in other words is missed, and another meaning in the same words passes.
     A context is relevant where it supports a claim of the answer; a response abstains where it has
-    a phrase for that and claims nothing; texts are alike by their characters, not their meaning.
+    a phrase for that and claims nothing. How alike texts are it does not tell: a LikenessJudge
+    beside it does.
     """
 
     name = "offline"
@@ -41,8 +40,7 @@ class OfflineJudge(Judge):
         "uncalibrated"
     )
     kinds = frozenset(
-        kind.kind
-        for kind in (ExtractClaims, VerifyClaims, GradeContexts, DetectAbstention, CompareTexts)
+        kind.kind for kind in (ExtractClaims, VerifyClaims, GradeContexts, DetectAbstention)
     )
 
     async def answer(self, question: Question[T]) -> Reply[T]:
@@ -62,9 +60,7 @@ class OfflineJudge(Judge):
             return grade_contexts(question.answer, question.contexts)
         if isinstance(question, DetectAbstention):
             return abstains(question.response)
-        if isinstance(question, CompareTexts):
-            return compare_texts(question.text, question.others)
         raise QuestionNotSupported(
-            f"the judge {self.name} compares words, and {question.kind} needs a model: name one "
-            "with --model or --judge"
+            f"the judge {self.name} compares words, and they do not answer {question.kind}: name "
+            "another judge with --model or --judge"
         )

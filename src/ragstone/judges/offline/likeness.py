@@ -39,7 +39,7 @@ def compare_texts(text: str, others: Sequence[str]) -> tuple[float, ...]:
 
 
 class LikenessJudge(Judge):
-    """The offline judge's part that compares texts, for itself and for judges that cannot."""
+    """Compares texts by their characters, beside the offline judge and any other that cannot."""
 
     name = "offline"
     description = "hashed character n-grams, not meaning"

@@ -1,6 +1,7 @@
 """Refusal: how people say that they do not know, or that their sources do not say, by language.
 
-Each names knowing or finding, or the sources themselves: `we do not ship` claims something.
+Each names knowing or finding, the sources themselves, or what was asked: `we do not ship` and `we
+cannot help with lost luggage` claim something.
 """
 
 from collections.abc import Mapping
@@ -17,6 +18,11 @@ REFUSALS: Mapping[str, tuple[str, ...]] = {
             r"able|unable) to|wasn't able to|weren't able to) (?:\w+ly )?(?:find|locate|see"
             r"|answer|determine|confirm|tell|say|provide (?:an answer|information))\b"
         ),
+        (
+            r"(?:(?:i|we) (?:cannot|can't|can not|(?:am|are) (?:not able|unable) to)"
+            r"|(?:i'm|we're) (?:not able|unable) to) (?:help|assist)(?: you)?"
+            r"(?: with (?:(?:this|that|your|such an?)(?: question| request| topic)?|it))?[\W\d]*\Z"
+        ),
         r"(?:i|we) (?:have no|had no) (?:information|idea|access|data|details|knowledge)\b",
         r"(?:i|we) (?:found (?:no|nothing)|have(?: not|n't) found)\b",
         (
@@ -27,7 +33,13 @@ REFUSALS: Mapping[str, tuple[str, ...]] = {
             r"(?:the|these|this|your|my) (?:\w+ ){0,2}?(?:contexts?|documents?|documentation"
             r"|passages?|information|sources?|texts?|excerpts?|manuals?|guides?|articles?) "
             r"(?:\w+ ){0,2}?(?:does not|do not|doesn't|don't|did not|didn't) (?:\w+ )?"
-            r"(?:mention|specify|say|state|address|discuss|describe|explain|indicate)\b"
+            r"(?:mention|specify|say|state|address|discuss|describe|explain|indicate|cover)\b"
+        ),
+        (
+            r"(?:the|these|this|your|my) (?:\w+ ){0,2}?(?:information|texts?|manuals?|guides?"
+            r"|articles?) (?:\w+ ){0,2}?(?:does not|do not|doesn't|don't|did not|didn't) (?:\w+ )?"
+            r"(?:contain|provide|include|give) (?:(?:this|that|it)[\W\d]*\Z|(?:any |an |the "
+            r"|enough )?(?:answer|information|details?)\b)"
         ),
         (
             r"(?:the|these|this|your|my) (?:\w+ ){0,2}?(?:contexts?|documents?|documentation"

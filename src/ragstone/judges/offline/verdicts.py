@@ -1,5 +1,6 @@
 """Verdict of words: what the contexts' words say about a claim's words."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from ragstone.claims import Evidence, Label, Verdict
@@ -22,9 +23,15 @@ MOST_SURE = 0.9
 """The highest confidence in a conflict; what reads like one may be none."""
 MISSING_SHOWN = 5
 
+_MARKS = re.compile(
+    r"\s?[\[【](?:\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*|[^\[\]\s]{1,40})[\]】](?!\()", re.ASCII
+)
+"""Citations such as `[1, 3]` and `[doc-7]`: they say where a claim comes from, not what it says."""
+
 
 def verify_claims(claims: Sequence[str], contexts: Sequence[str]) -> tuple[Verdict, ...]:
     """Return a verdict on each claim, in order."""
+    claims = [_MARKS.sub("", claim) for claim in claims]
     index = ContextIndex(contexts)
     together = " ".join(claim[:1000] for claim in claims[:20])
     language = guess_language(together, tuple(form for form, _ in split_forms(together)))

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ragstone.judges.reading.items import as_written, number_at
-from ragstone.judges.reading.json_text import is_object, text_at
+from ragstone.judges.reading.items import as_written, number_at, reason_at
+from ragstone.judges.reading.json_text import is_object
 from ragstone.judges.reading.lines import label_pattern, numbered_pattern
 from ragstone.judges.reading.listed import listed
 from ragstone.judges.reading.refusals import is_refusal
@@ -67,12 +67,11 @@ def _item(entry: object) -> GradeItem:
         return GradeItem(written=as_written(entry), relevant=read_relevance(entry))
     grades = [entry[key] for key in _GRADES if key in entry]
     read = {read_relevance(grade) for grade in grades}
-    reason = text_at(entry, "reason", "explanation", "rationale", "justification")
     return GradeItem(
         number=number_at(entry, *_NUMBERS),
         written=as_written(grades[0]) if grades else None,
         relevant=read.pop() if len(read) == 1 else None,  # keys that contradict one another
-        reason=(reason or "").strip() or None,
+        reason=reason_at(entry),
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ragstone.claims import Label
@@ -60,13 +61,12 @@ def _item(entry: object) -> Item:
     if not is_object(entry):
         return Item(written=as_written(entry), label=read_label(entry))
     labels = [entry[key] for key in _LABELS if key in entry]
-    reason = text_at(entry, "reason", "explanation", "rationale", "justification")
     return Item(
         number=number_at(entry, *_NUMBERS),
         statement=text_at(entry, "statement", "claim", "text", "fact"),
         written=as_written(labels[0]) if labels else None,
         label=_agreed(labels),
-        reason=(reason or "").strip() or None,
+        reason=reason_at(entry),
         quotes=_quotes(entry.get("evidence", entry.get("quotes", entry.get("quote")))),
     )
 
@@ -87,13 +87,21 @@ def as_written(value: object) -> str | None:
     return whole(value if isinstance(value, str) else json.dumps(value))[:200]
 
 
-def number_at(fields: dict[str, object], *keys: str) -> int | None:
-    """Return the whole number under the first of the keys that has one, be it a text."""
+def reason_at(fields: Mapping[str, object]) -> str | None:
+    """Return the reason that an entry gives; None if it gives none."""
+    reason = text_at(fields, "reason", "explanation", "rationale", "justification")
+    return (reason or "").strip() or None
+
+
+def number_at(
+    fields: Mapping[str, object], *keys: str, written: re.Pattern[str] = _NUMBER
+) -> int | None:
+    """Return the whole number under the first of the keys that has one, or a text `written` so."""
     for key in keys:
         value = fields.get(key)
         if isinstance(value, int | float) and not isinstance(value, bool) and value % 1 == 0:
             return int(value)
-        if isinstance(value, str) and (match := _NUMBER.fullmatch(value)):
+        if isinstance(value, str) and (match := written.fullmatch(value)):
             return int(match[1])
     return None
 

@@ -45,6 +45,18 @@ def text_at(fields: Mapping[str, object], *keys: str) -> str | None:
     return None
 
 
+def texts_at(entries: Sequence[object], *keys: str) -> tuple[str, ...] | None:
+    """Return the texts that entries are, or have under one of the keys; None if one has none."""
+    texts = [
+        text_at(entry, *keys)
+        if is_object(entry)
+        else (whole(entry) if isinstance(entry, str) else None)
+        for entry in entries
+    ]
+    known = tuple(text for text in texts if text is not None)
+    return known if len(known) == len(texts) else None
+
+
 def json_values(text: str, shown: Sequence[str] = ()) -> tuple[object, ...]:
     """Return every JSON object and array of a text, outermost only; keys are in lower case.
 

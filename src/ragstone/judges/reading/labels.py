@@ -1,10 +1,10 @@
 """Label: the words in which models say what the contexts say about a claim."""
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from ragstone.claims import Label
+from ragstone.judges.reading.words import read_word
 
 _WORDS = {
     Label.SUPPORTED: (
@@ -25,14 +25,9 @@ LABELS: Mapping[str, Label] = MappingProxyType(
 """Word in lower case, with single spaces -> label."""
 
 _OWN: Mapping[str, Label] = {label.value: label for label in Label}
-_GAPS = re.compile(r"[-_\s]+")
 
 
 def read_label(written: object) -> Label | None:
     """Return the label that a JSON value stands for: a word, 1 or 0, true or false; else None."""
-    if isinstance(written, str):
-        own = _OWN.get(written)  # nearly always
-        return own or LABELS.get(_GAPS.sub(" ", written[:80]).strip(" .!\"'`*").lower())
-    if isinstance(written, bool | int | float) and written in (0, 1):
-        return Label.SUPPORTED if written else Label.NOT_ENOUGH_INFO
-    return None
+    own = _OWN.get(written) if isinstance(written, str) else None  # nearly always
+    return own or read_word(written, LABELS)

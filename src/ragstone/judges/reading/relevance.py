@@ -1,26 +1,20 @@
 """Relevance: the words in which models say whether something is relevant."""
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from ragstone.judges.reading.words import YES_OR_NO, read_word
+
 RELEVANCE: Mapping[str, bool] = MappingProxyType(
     {
-        **dict.fromkeys(("relevant", "yes", "true", "1", "useful"), True),
-        **dict.fromkeys(
-            ("irrelevant", "not relevant", "no", "false", "0", "useless", "not useful"), False
-        ),
+        **YES_OR_NO,
+        **dict.fromkeys(("relevant", "useful"), True),
+        **dict.fromkeys(("irrelevant", "not relevant", "useless", "not useful"), False),
     }
 )
 """Word in lower case, with single spaces -> whether it says that something is relevant."""
 
-_GAPS = re.compile(r"[-_\s]+")
-
 
 def read_relevance(written: object) -> bool | None:
     """Return what a JSON value stands for: a word, 1 or 0, true or false; else None."""
-    if isinstance(written, str):
-        return RELEVANCE.get(_GAPS.sub(" ", written[:80]).strip(" .!\"'`*").lower())
-    if isinstance(written, bool | int | float) and written in (0, 1):
-        return bool(written)
-    return None
+    return read_word(written, RELEVANCE)

@@ -11,7 +11,7 @@ from ragstone.judges.reading.json_text import (
     is_list,
     is_object,
     text_at,
-    whole,
+    texts_at,
 )
 from ragstone.judges.reading.matching import Mismatch, first_number, in_order
 from ragstone.judges.reading.plain_text import plain_texts, plain_verdicts
@@ -94,14 +94,7 @@ def read_verdicts(
 
 def _texts(value: object) -> tuple[str, ...] | None:
     if is_list(value):
-        texts = [
-            text_at(entry, *_TEXTS)
-            if is_object(entry)
-            else (whole(entry) if isinstance(entry, str) else None)
-            for entry in value
-        ]
-        known = [text for text in texts if text is not None]
-        return tuple(known) if len(known) == len(texts) else None
+        return texts_at(value, *_TEXTS)
     if is_object(value):
         for key in _LISTS:
             if is_list(inner := value.get(key)):

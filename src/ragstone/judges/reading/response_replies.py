@@ -5,17 +5,17 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from ragstone.grades import Guesses, Rating
-from ragstone.judges.reading.items import number_at
-from ragstone.judges.reading.json_text import is_list, is_object, text_at, whole
+from ragstone.judges.reading.items import number_at, reason_at
+from ragstone.judges.reading.json_text import is_list, is_object, text_at, texts_at
 from ragstone.judges.reading.lines import label_pattern
 from ragstone.judges.reading.value import read_value
+from ragstone.judges.reading.words import YES_OR_NO, read_word
 
 _LABELS: Mapping[str, bool] = MappingProxyType({"abstains": True, "answers": False})
 _LABEL = label_pattern(_LABELS)
-_TRUTHS: Mapping[str, bool] = MappingProxyType(
-    {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
-)
+_NAME = re.compile(r"[\s*_#\"'`]*label[\s*_\"'`]*:[\s*_\"'`]*", re.IGNORECASE)
 _LEVEL = re.compile(r"\W*(?:level|rating)\W*?(-?[0-9]{1,9})\W*", re.IGNORECASE)
+_LEVEL_VALUE = re.compile(r"\s*(?:(?:level|rating)\s*:?)?\s*(-?[0-9]{1,9})\.?\s*", re.IGNORECASE)
 
 
 def read_guesses(text: str, *, shown: Sequence[str] = (), strict_json: bool = False) -> Guesses:
@@ -33,7 +33,11 @@ def read_abstention(text: str, *, shown: Sequence[str] = (), strict_json: bool =
     Raises:
         Unanswered: it cannot be read.
     """
-    return read_value(text, _abstains, _plain_label, shown=shown, strict_json=strict_json)
+
+    def plain(answer: str) -> bool | None:
+        return _plain_label(answer, shown)
+
+    return read_value(text, _abstains, plain, shown=shown, strict_json=strict_json)
 
 
 def read_rating(text: str, *, shown: Sequence[str] = (), strict_json: bool = False) -> Rating:
@@ -49,19 +53,13 @@ def read_rating(text: str, *, shown: Sequence[str] = (), strict_json: bool = Fal
     return read_value(text, _rating, plain, shown=shown, strict_json=strict_json)
 
 
-def _truth(value: object) -> bool | None:
-    if isinstance(value, str):
-        return _TRUTHS.get(value.strip(" .").lower())
-    return bool(value) if isinstance(value, bool | int | float) and value in (0, 1) else None
-
-
 def _said(fields: Mapping[str, object], yes: Sequence[str], no: Sequence[str]) -> bool | None:
     """Return what the keys say: those of `yes` as they are, those of `no` turned round.
 
     None where none says it, or they contradict one another.
     """
-    found = {_truth(fields[key]) for key in yes if key in fields}
-    turned = {_truth(fields[key]) for key in no if key in fields}
+    found = {read_word(fields[key], YES_OR_NO) for key in yes if key in fields}
+    turned = {read_word(fields[key], YES_OR_NO) for key in no if key in fields}
     found |= {None if each is None else not each for each in turned}
     return found.pop() if len(found) == 1 else None
 
@@ -81,39 +79,38 @@ def _queries(value: object) -> tuple[str, ...] | None:
         if not all(key.isdecimal() for key in value):
             return None
         value = [value[key] for key in sorted(value, key=int)]
-    if not is_list(value):
+    texts = texts_at(value, "query", "question", "text") if is_list(value) else None
+    if texts is None:
         return None
-    texts = [
-        text_at(entry, "query", "question", "text")
-        if is_object(entry)
-        else (whole(entry) if isinstance(entry, str) else None)
-        for entry in value
-    ]
-    known = [" ".join(text.split()) for text in texts if text is not None]
-    return tuple(text for text in known if text) if len(known) == len(texts) else None
+    return tuple(line for text in texts if (line := " ".join(text.split())))
 
 
 def _abstains(value: object) -> bool | None:
     if not is_object(value):
         return None
     if (label := text_at(value, "label", "verdict")) is not None:
-        return _LABELS.get(label.strip(" .*\"'`").lower())
+        return read_word(label, _LABELS)
     return _said(value, ("abstains", "abstention", "noncommittal"), ("answers",))
 
 
-def _plain_label(answer: str) -> bool | None:
-    """Return what a text says that begins with one label and does not have the other."""
-    label = _LABEL.match(answer)
+def _plain_label(answer: str, shown: Sequence[str]) -> bool | None:
+    """Return what a text says that begins with one label and does not have the other.
+
+    `Label:` may stand before it, where no text has both so that the judge was shown.
+    """
+    name = _NAME.match(answer)
+    label = _LABEL.match(answer, name.end() if name else 0)
+    if name and label and any(answer[: label.end(1)] in text for text in shown):
+        return None
     labels = {word for word in _LABELS if re.search(rf"\b{word}\b", answer, re.IGNORECASE)}
     return _LABELS[label[1].lower()] if label and len(labels) == 1 else None
 
 
 def _rating(value: object) -> Rating | None:
-    level = number_at(value, "level", "rating", "score") if is_object(value) else None
-    if level is None or not is_object(value):
+    if not is_object(value):
         return None
-    reason = text_at(value, "reason", "explanation", "rationale", "justification")
-    return Rating(level=level, reason=(reason or "").strip() or None)
+    level = number_at(value, "level", "rating", "score", written=_LEVEL_VALUE)
+    return None if level is None else Rating(level=level, reason=reason_at(value))
 
 
 def _plain_level(answer: str, shown: Sequence[str]) -> Rating | None:

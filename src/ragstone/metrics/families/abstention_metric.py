@@ -55,8 +55,6 @@ async def _answerable(sample: Sample, ask: Ask) -> bool | None:
     """Return whether the query can be answered; None where nothing tells."""
     if sample.relevance is not None:
         return any(grade > 0 for grade in sample.relevance.values())
-    if sample.reference is None and sample.reference_claims is None:
-        return None
     if sample.reference and sample.reference.strip():
         return not await _abstains(sample.query, sample.reference, ask)
-    return any(claim.strip() for claim in sample.reference_claims or ())
+    return True if any(map(str.strip, sample.reference_claims or ())) else None

@@ -17,6 +17,8 @@ from ragstone.scores import NOTHING, Detail, MetricInfo, Score
 T = TypeVar("T")
 FAMILIES = ("retrieval", "generation")
 """What metrics are grouped by, in the order of reports."""
+Count = Annotated[int, Field(ge=1)]
+"""How many of something; at least one."""
 Cutoff = Annotated[int, Field(ge=1, le=2**31 - 1)]
 """A rank to cut at: the first k documents count."""
 

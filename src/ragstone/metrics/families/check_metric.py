@@ -19,6 +19,8 @@ JudgedClaims = tuple[JudgedClaim, ...]
 """The claims of one check with their verdicts, in the order of their text; none if there are none.
 The claims of one text are the same, in the same order, in all its checks."""
 
+NO_CLAIMS = "the response makes no claims"
+
 
 @dataclass(frozen=True)
 class CheckMetric(ClaimAsker):
@@ -30,6 +32,12 @@ class CheckMetric(ClaimAsker):
 
     says: ClassVar[tuple[str, ...]] = ("checks",)
     checks: ClassVar[tuple[Check, ...]]
+
+    def __init_subclass__(cls) -> None:
+        """Take what the class needs from its checks, unless it says more."""
+        super().__init_subclass__()
+        if "checks" in cls.__dict__ and "needs" not in cls.__dict__:
+            cls.needs = tuple(dict.fromkeys(need for check in cls.checks for need in check.needs))
 
     @property
     def chosen(self) -> tuple[Check, ...]:
@@ -56,7 +64,8 @@ class CheckMetric(ClaimAsker):
             return score
         notes = dict.fromkeys(each.note for each in told if each.note)
         detail = {**score.detail, "note": "; ".join(notes)} if notes else score.detail
-        return score.model_copy(update={"claims": told[0].claims, "detail": detail})
+        claims = tuple(claim for each in told for claim in each.claims)
+        return score.model_copy(update={"claims": claims, "detail": detail})
 
 
 def supported(judged: Sequence[JudgedClaim]) -> list[bool]:
@@ -64,6 +73,11 @@ def supported(judged: Sequence[JudgedClaim]) -> list[bool]:
     return [claim.label is Label.SUPPORTED for claim in judged]
 
 
-def quoted(claim: JudgedClaim) -> frozenset[int]:
-    """Return the numbers of the contexts that the verdict's quotes stand in, from 0."""
-    return frozenset(item.context for item in claim.evidence if item.verified)
+def quoted(claim: JudgedClaim, sample: Sample) -> frozenset[int]:
+    """Return the numbers of the contexts that the verdict's quotes stand in, from 0.
+
+    A context with the same text as one of them is among them: a quote names one of two copies.
+    """
+    texts = [context.text for context in sample.contexts or ()]
+    found = {texts[item.context] for item in claim.evidence if item.verified}
+    return frozenset(number for number, text in enumerate(texts) if text in found)

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from ragstone.claims import Texts
 from ragstone.samples import Sample
-
-Texts = Literal["response", "reference", "contexts"]
 
 
 @dataclass(frozen=True)
@@ -27,8 +26,13 @@ class Check:
         )
 
     def known(self, sample: Sample) -> tuple[str, ...] | None:
-        """Return the claims that the row lists; None where they are to be found in the text."""
-        return sample.reference_claims if self.of == "reference" else None
+        """Return the claims that the row lists; None where they are to be found in the text.
+
+        Equal ones are one, and blank ones none.
+        """
+        if self.of == "response" or sample.reference_claims is None:
+            return None
+        return tuple(dict.fromkeys(filter(str.strip, sample.reference_claims)))
 
     def text(self, sample: Sample) -> str:
         """Return the text whose claims are judged."""

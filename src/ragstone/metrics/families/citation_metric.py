@@ -1,14 +1,14 @@
 """CitationMetric: the family that holds a response's citations against its claims' quotes."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
 from ragstone.citations import Cited, cited_sentences
 from ragstone.claims import Label
-from ragstone.metrics.families.check_metric import CheckMetric, JudgedClaims, quoted
+from ragstone.metrics.families.check_metric import NO_CLAIMS, CheckMetric, JudgedClaims, quoted
 from ragstone.metrics.families.checks import RESPONSE_IN_CONTEXTS, Check
 from ragstone.samples import Sample
 from ragstone.scores import Score
@@ -18,25 +18,44 @@ from ragstone.scores import Score
 class CitationMetric(CheckMetric):
     """Reckons with what a response's sentences cite and what its claims rest on.
 
-    That is the quotes of faithfulness's verdicts, so nothing more is asked. A subclass counts.
+    That is the quotes of faithfulness's verdicts, so nothing more is asked. A supported claim
+    without a quote, and one that no sentence clearly makes, is left out and counted in the
+    detail: what it should have cited, or did, is not known. A subclass counts.
     """
 
-    needs: ClassVar[tuple[str, ...]] = RESPONSE_IN_CONTEXTS.needs
     checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_CONTEXTS,)
     calls: ClassVar[int] = 2
 
     @abstractmethod
-    def counted(self, sentences: Sequence[Cited], behind: Sequence[frozenset[int]]) -> Score:
-        """Return the score; `behind` are, a claim, the contexts that support it, by its quotes."""
+    def counted(self, sentences: Sequence[Cited], behind: Mapping[int, frozenset[int]]) -> Score:
+        """Return the score.
+
+        `behind` are, a claim that is known about, the contexts that support it, by its quotes.
+        """
 
     def reckoned(self, sample: Sample, *judged: JudgedClaims) -> Score:
         """Find the citations and what each claim rests on."""
         (claims,) = judged
         if not claims:
-            return Score.undefined("the response makes no claims")
-        sentences = cited_sentences(sample.response or "", sample.contexts or (), claims)
-        behind = [
-            quoted(claim) if claim.label is Label.SUPPORTED else frozenset[int]()
-            for claim in claims
+            return Score.undefined(NO_CLAIMS)
+        found = cited_sentences(sample.response or "", sample.contexts or (), claims)
+        behind: dict[int, frozenset[int]] = {}
+        quoteless = 0
+        for number, claim in enumerate(claims):
+            supported = claim.label is Label.SUPPORTED
+            contexts = quoted(claim, sample) if supported else frozenset[int]()
+            if supported and not contexts:
+                quoteless += 1
+            elif number not in found.unplaced:
+                behind[number] = contexts
+        left_out = {"supported_without_quote": quoteless, "unplaced": len(found.unplaced)}
+        if not behind:
+            said = ", ".join(f"{name.replace('_', ' ')}: {n}" for name, n in left_out.items())
+            return Score.undefined(f"what the claims should cite is not known ({said})")
+        sentences = [
+            each._replace(claims=tuple(claim for claim in each.claims if claim in behind))
+            for each in found.sentences
         ]
-        return self.counted(sentences, behind)
+        score = self.counted(sentences, behind)
+        told = {name: number for name, number in left_out.items() if number}
+        return score.model_copy(update={"detail": {**score.detail, **told}})

@@ -2,22 +2,19 @@
 
 import asyncio
 from collections.abc import Awaitable, Sequence
-from typing import Annotated, ClassVar, Literal, NamedTuple, TypeVar
+from typing import ClassVar, Literal, NamedTuple, TypeVar
 
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from ragstone.claims import Claim, JudgedClaim, Label, Verdict
 from ragstone.errors import Cause, JudgeError
-from ragstone.metrics.families.base import Ask, Metric
+from ragstone.metrics.families.base import Ask, Count, Metric
 from ragstone.metrics.families.checks import Check
 from ragstone.places import Haystack
 from ragstone.questions import BATCH, ExtractClaims, ExtractTruths, VerifyClaims
 from ragstone.samples import Sample
 
 T = TypeVar("T")
-
-Count = Annotated[int, Field(ge=1)]
 
 
 class Prepared(NamedTuple):
@@ -65,6 +62,11 @@ class ClaimAsker(Metric):
     partial: bool = False
 
     @property
+    def chosen(self) -> tuple[Check, ...]:
+        """The checks that it makes with these parameters."""
+        return ()
+
+    @property
     def question_kinds(self) -> tuple[str, ...]:
         """Those of every metric of claims, and what the parameters add."""
         return (*self.asks, *((ExtractTruths.kind,) if self.verify == "truths" else ()))
@@ -78,7 +80,8 @@ class ClaimAsker(Metric):
         prepared = await self.prepared(check, sample, ask)
         verdicts = await self.verified(prepared, ask) if prepared.claims else ()
         pairs = zip(prepared.claims, verdicts, strict=True)
-        return Judged(tuple(JudgedClaim.of(*pair) for pair in pairs), prepared.note)
+        judged = (JudgedClaim.of(*pair, check.against) for pair in pairs)
+        return Judged(tuple(judged), prepared.note)
 
     async def prepared(self, check: Check, sample: Sample, ask: Ask) -> Prepared:
         """Return a check's claims and the texts to hold them against.

@@ -35,6 +35,12 @@ class ClaimMetric(ClaimAsker):
     calls: ClassVar[int] = 2
     check: ClassVar[Check]
 
+    def __init_subclass__(cls) -> None:
+        """Take what the class needs from its check, unless it says more."""
+        super().__init_subclass__()
+        if "check" in cls.__dict__ and "needs" not in cls.__dict__:
+            cls.needs = cls.check.needs
+
     policy: PolicyName = STRICT.name
     mark: Annotated[float, Field(allow_inf_nan=False)] | None = None
     include_reason: bool = False
@@ -56,6 +62,11 @@ class ClaimMetric(ClaimAsker):
         return super().described.model_copy(update={"policy": self.policy})
 
     @property
+    def chosen(self) -> tuple[Check, ...]:
+        """Its one check."""
+        return (self.check,)
+
+    @property
     def question_kinds(self) -> tuple[str, ...]:
         """Those of every metric of claims, and what the parameters add."""
         return (*super().question_kinds, *((Explain.kind,) if self.include_reason else ()))
@@ -63,13 +74,21 @@ class ClaimMetric(ClaimAsker):
     @property
     def _ruler(self) -> Ruler:
         policy = get_policy(self.policy)
-        return Ruler(policy, self.label, self.mark, higher_is_better=self.higher_is_better)
+        return Ruler(
+            policy,
+            self.label,
+            self.mark,
+            higher_is_better=self.higher_is_better,
+            against=self.check.against,
+        )
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
         """Have the claims found and verified, and let the policy make the number."""
         ruler, check = self._ruler, self.check
         if check.known(sample) is None and not check.text(sample):
-            return ruler.ruled(ruler.policy.empty_response, f"the {check.of} is empty")
+            if check.of == "reference":  # no policy rules on an answer to expect
+                return Score.undefined("the reference is empty")
+            return ruler.ruled(ruler.policy.empty_response, "the response is empty")
         if obstacle := check.obstacle(sample):
             return Score.undefined(obstacle)
         try:
@@ -83,8 +102,10 @@ class ClaimMetric(ClaimAsker):
 
     async def _judged(self, prepared: Prepared, ruler: Ruler, ask: Ask) -> Score:
         check, claims, sources, *_ = prepared
+        if not claims and check.of == "reference":
+            return Score.undefined("the reference makes no claims")
         if not claims:
-            return ruler.ruled(ruler.policy.no_claims, f"the {check.of} makes no claims")
+            return ruler.ruled(ruler.policy.no_claims, "the response makes no claims")
         if not sources and check.against == "contexts" and ruler.policy.no_contexts:
             return ruler.ruled(ruler.policy.no_contexts, check.nothing)
         try:
@@ -94,7 +115,7 @@ class ClaimMetric(ClaimAsker):
         except JudgeError as error:
             return ruler.unanswered(error.cause, str(error))
         score = ruler.weighed(
-            [JudgedClaim.of(*pair) for pair in zip(claims, verdicts, strict=True)]
+            [JudgedClaim.of(*pair, check.against) for pair in zip(claims, verdicts, strict=True)]
         )
         # without sources nothing was judged, and not every policy comes this far
         return await self._explained(score, ask) if self.include_reason and sources else score

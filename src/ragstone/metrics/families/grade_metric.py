@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
@@ -18,16 +18,16 @@ from ragstone.scores import Score
 class GradeMetric(Metric):
     """Reckons with the grades of the contexts in their order, best rank first.
 
-    They are those of the ranking, where its places have texts, else the contexts. A subclass says
-    which answer they are graded against.
+    They are those of the ranking, where its places have texts, else the contexts; the detail
+    `graded` says which. A place without a text is not relevant. A subclass says which answer they
+    are graded against.
     """
 
     asks: ClassVar[tuple[str, ...]] = (GradeContexts.kind,)
     calls: ClassVar[int] = 1
-
-    @abstractmethod
-    def answer(self, sample: Sample) -> str:
-        """Return the answer that a relevant context helps to arrive at."""
+    says: ClassVar[tuple[str, ...]] = ("against",)
+    against: ClassVar[Literal["reference", "response"]]
+    """The answer that a relevant context helps to arrive at."""
 
     @abstractmethod
     def value(self, relevant: Sequence[bool]) -> float:
@@ -35,28 +35,32 @@ class GradeMetric(Metric):
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
         """Have the contexts graded, and reckon."""
-        answer, texts = self.answer(sample), _texts(sample)
+        answer: str = getattr(sample, self.against) or ""
+        read, texts = _read(sample)
         if not answer.strip():
-            return Score.undefined("there is no answer to grade the contexts against")
-        if texts is None:
+            return Score.undefined(f"the {self.against} is empty")
+        if texts and not any(map(str.strip, texts)):
             return Score.undefined("what was retrieved has no texts")
-        if not texts:
-            return Score.scored(0.0, detail={"contexts": 0, "relevant": 0})
-        grades = await ask(GradeContexts(query=sample.query, answer=answer, contexts=texts))
-        relevant = [grade.relevant for grade in grades]
+        relevant = [False] * len(texts)
+        places = [place for place, text in enumerate(texts) if text.strip()]
+        if places:
+            shown = tuple(texts[place] for place in places)
+            grades = await ask(GradeContexts(query=sample.query, answer=answer, contexts=shown))
+            for place, grade in zip(places, grades, strict=True):
+                relevant[place] = grade.relevant
         ranks = ", ".join(str(rank) for rank, good in enumerate(relevant, 1) if good)
         detail = {"contexts": len(texts), "relevant": sum(relevant), "relevant_ranks": ranks}
-        return Score.scored(self.value(relevant), detail=detail)
+        return Score.scored(self.value(relevant), detail={**detail, "graded": read})
 
 
-def _texts(sample: Sample) -> tuple[str, ...] | None:
-    """Return the texts in their order; () if nothing was retrieved, None if none has a text."""
-    for places in (sample.ranking, sample.contexts):
-        if places == ():
-            return ()
-        if any(place.text.strip() for place in places or ()):
-            return tuple(place.text for place in places or ())
-    return None
+def _read(sample: Sample) -> tuple[str, tuple[str, ...]]:
+    """Return which field is graded, and its texts: the ranking, if it is empty or has texts."""
+    contexts = tuple(context.text for context in sample.contexts or ())
+    if sample.ranking is None:
+        return "contexts", contexts
+    ranked = tuple(place.text for place in sample.ranking)
+    textless = ranked and not any(map(str.strip, ranked))
+    return ("contexts", contexts) if textless and contexts else ("ranking", ranked)
 
 
 def precision_by_rank(relevant: Sequence[bool], *, every_rank: bool = False) -> float:

@@ -25,7 +25,6 @@ class NoiseMetric(CheckMetric):
             from relevant ones; one whose quotes stand nowhere counts for `any` alone.
     """
 
-    needs: ClassVar[tuple[str, ...]] = ("response", "contexts", "reference_claims")
     checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_CONTEXTS, RESPONSE_IN_REFERENCE)
     calls: ClassVar[int] = 3
 
@@ -38,22 +37,25 @@ class NoiseMetric(CheckMetric):
 
     def reckoned(self, sample: Sample, *judged: JudgedClaims) -> Score:
         """Count what is in the contexts, not right, and from contexts of the kind asked for."""
-        del sample
         found, right, *reference = judged
         if () in judged:
             return Score.undefined(f"the {'reference' if found else 'response'} makes no claims")
         pairs = zip(supported(found), supported(right), found, strict=True)
-        noise = [quoted(claim) for is_found, is_right, claim in pairs if is_found and not is_right]
+        noise = [
+            quoted(claim, sample)
+            for is_found, is_right, claim in pairs
+            if is_found and not is_right
+        ]
         placed = noise
         if reference:
-            relevant = _behind(reference[0])
+            relevant = _behind(reference[0], sample)
             kind = self.contexts == "relevant"
             placed = [places for places in noise if places and bool(places & relevant) is kind]
         detail = {"claims": len(found), "noise": len(placed), "unplaced": noise.count(frozenset())}
         return Score.scored(len(placed) / len(found), detail=detail)
 
 
-def _behind(judged: JudgedClaims) -> frozenset[int]:
+def _behind(judged: JudgedClaims, sample: Sample) -> frozenset[int]:
     """Return the contexts that the quotes of supported claims stand in."""
-    places = zip(supported(judged), map(quoted, judged), strict=True)
+    places = zip(supported(judged), (quoted(claim, sample) for claim in judged), strict=True)
     return frozenset[int]().union(*(contexts for is_found, contexts in places if is_found))

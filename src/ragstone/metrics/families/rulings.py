@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragstone.claims import Claim, JudgedClaim, Label, Verdict
+from ragstone.claims import Claim, JudgedClaim, Label, Texts, Verdict
 from ragstone.errors import Cause
 from ragstone.exchanges import Failure, Returned
 from ragstone.policies import CLOSE, Policy, Ruling
@@ -14,14 +14,16 @@ from ragstone.scores import Detail, Score, State
 class Ruler:
     """Makes the scores of one metric under one policy.
 
-    `label` is the metric's name in a reason; `mark` goes before the policy's own. Where lower is
-    better, a number is what the policy's lacks of 1: the share of claims that are not backed.
+    `label` is the metric's name in a reason, `against` what its claims are held to; `mark` goes
+    before the policy's own. Where lower is better, a number is what the policy's lacks of 1: the
+    share of claims that are not backed.
     """
 
     policy: Policy
     label: str
     mark: float | None = None
     higher_is_better: bool = True
+    against: Texts = "contexts"
 
     @property
     def range(self) -> tuple[float, float]:
@@ -93,7 +95,9 @@ class Ruler:
                     return Score.failed(Cause.MALFORMED, reason)
                 said = f"the label {item.written!r} cannot be read"
                 verdict = Verdict(label=self.policy.misread, reason=said)
-            judged.append(JudgedClaim.of(_claim(claims, item.number or place), verdict))
+            judged.append(
+                JudgedClaim.of(_claim(claims, item.number or place), verdict, self.against)
+            )
         return self.weighed(judged, doubt=reason, due=len(claims))
 
     def _scored(

@@ -1,6 +1,6 @@
 """SemanticMetric: the family whose score may in part be how alike response and reference are."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -22,8 +22,6 @@ class SemanticMetric(CheckMetric):
             than 0; the checks' is the rest. The reference is the expected answer, or where there
             is none, its claims. A blank response is like nothing.
     """
-
-    needs: ClassVar[tuple[str, ...]] = RESPONSE_IN_REFERENCE.needs
 
     semantic: Annotated[float, Field(ge=0, lt=1)] = 0.0
 

@@ -1,0 +1,128 @@
+"""ScoreTally: what is known of one metric's scores, told one by one, in little memory."""
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ragstone.errors import Cause
+from ragstone.messages import one_line
+from ragstone.scores import NOTHING, Detail, Score, State, Summary
+from ragstone.stats import mean_interval
+
+LONGEST = 300
+"""Characters kept of one reason; servers answer with whole pages."""
+MOST = 1000
+"""Different reasons that are counted apart."""
+OTHERS = "for other reasons"
+
+
+@dataclass(frozen=True, order=True)
+class First:
+    """The first row of which something is said: its place, its id, and the words."""
+
+    place: int
+    sample_id: str
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.sample_id}: {self.words}"
+
+
+class ScoreTally:
+    """Counts the scores of one metric; rows may come in any order.
+
+    Attributes:
+        values: of the scored ones.
+        undefined: reason -> how many are undefined for it.
+        failed: cause -> the first row that failed for it.
+        mark: the pass mark; None while no score has one.
+        made_up: the first row whose number a policy made up.
+        noted, note: how many scores have a note, and the first.
+        judged: whether any has claims.
+        unranked: scored ones for which the contexts were read in place of a ranking.
+    """
+
+    def __init__(self) -> None:
+        self.values = array("d")
+        self.states = Counter[State]()
+        self.causes = Counter[Cause]()
+        self.undefined = Counter[str]()
+        self.failed: dict[Cause, First] = {}
+        self.mark: float | None = None
+        self.marked = self.passed = self.flagged = self.noted = self.unranked = 0
+        self.made_up: First | None = None
+        self.note: First | None = None
+        self.judged = False
+        self._details: dict[str, tuple[int, int]] = {}
+
+    @classmethod
+    def of(cls, scores: Iterable[Score]) -> "ScoreTally":
+        """Tally scores that have no rows."""
+        tally = cls()
+        for place, score in enumerate(scores):
+            tally.add(score, place=place)
+        return tally
+
+    def add(self, score: Score, *, place: int, sample_id: str = "", ranked: bool = True) -> None:
+        """Count one score, of the row at that place of the data set."""
+
+        def first(known: First | None, words: str | None) -> First:
+            one = First(place, sample_id, one_line(words or "", LONGEST))
+            return one if known is None else min(known, one)
+
+        self.states[score.state] += 1
+        if score.value is not None:
+            self.values.append(score.value)
+            self.unranked += not ranked or score.detail.get("graded") == "contexts"
+        elif score.cause is not None:
+            self.causes[score.cause] += 1
+            self.failed[score.cause] = first(self.failed.get(score.cause), score.reason)
+        else:
+            self._count_undefined(score.reason)
+        if score.mark is not None:
+            self.mark = score.mark
+        if score.passed is not None:
+            self.marked += 1
+            self.passed += score.passed
+        if score.fallback:
+            self.flagged += 1
+            self.made_up = first(self.made_up, score.reason)
+        if said := score.detail.get("note"):
+            self.noted += 1
+            self.note = first(self.note, str(said))
+        self.judged = self.judged or bool(score.claims)
+        for number, key in enumerate(score.detail):
+            self._details[key] = min((place, number), self._details.get(key, (place, number)))
+
+    def _count_undefined(self, reason: str | None) -> None:
+        words = one_line(reason or "no reason was given", LONGEST)
+        known = words in self.undefined or len(self.undefined) < MOST
+        self.undefined[words if known else OTHERS] += 1
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """The keys of the scores' details, in the order of the rows."""
+        return tuple(sorted(self._details, key=self._details.__getitem__))
+
+    def summary(self, extra: Detail = NOTHING, *, low: float = 0.0, high: float = 1.0) -> Summary:
+        """Return what the scores come to; nothing unscored is averaged.
+
+        `low` and `high` are the least and the most that a score can be.
+        """
+        values = self.values
+        return Summary(
+            mean=math.fsum(values) / len(values) if values else None,
+            interval=mean_interval(values, low=low, high=high),
+            n=self.states.total(),
+            scored=self.states[State.SCORED],
+            undefined=self.states[State.UNDEFINED],
+            failed=self.states[State.FAILED],
+            flagged=self.flagged,
+            causes={str(cause): number for cause, number in self.causes.items()},
+            pass_rate=self.passed / self.marked if self.marked else None,
+            low=min(values, default=None),
+            high=max(values, default=None),
+            extra=extra,
+        )
