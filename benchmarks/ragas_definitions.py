@@ -102,7 +102,7 @@ def main() -> int:
         print(f"{name:34} {shown} {apart:11.1e}  {calls[0]:.1f} to {calls[1]:.1f}")
     together = sum(sum(calls.values()) for calls in told["calls"].values())
     print(
-        f"all of them: {run.usage().calls / given.n:.1f} calls a sample, {run.calls_saved:,} saved "
+        f"all of them: {run.usage().calls / given.n:.1f} calls a sample, {run.tally.calls_saved:,} saved "
         f"by asking once; ragas {together / given.n:.1f}"
     )
     return int(worst > CLOSE)
