@@ -1,0 +1,28 @@
+"""Runs that last: kept in SQLite or PostgreSQL, found again, resumed, exported and imported."""
+
+from ragstone.store.archive import export, import_
+from ragstone.store.failures import StoreError
+from ragstone.store.places import Places
+from ragstone.store.run_info import RunInfo
+from ragstone.store.shelf import delete, find, prune, tag, untag
+from ragstone.store.store import Store
+from ragstone.store.stored_rows import StoredRows
+from ragstone.store.values import StoredValue
+from ragstone.store.writing import RowWriter
+
+__all__ = [
+    "Places",
+    "RowWriter",
+    "RunInfo",
+    "Store",
+    "StoreError",
+    "StoredRows",
+    "StoredValue",
+    "delete",
+    "export",
+    "find",
+    "import_",
+    "prune",
+    "tag",
+    "untag",
+]

@@ -1,0 +1,164 @@
+"""Archive: one run as one file, to be kept elsewhere or given to somebody.
+
+A line of JSON for the run, one for each row, and one that says how many rows there were, so that
+a file which was cut short is found out. A name that ends in `.gz` is compressed.
+"""
+
+import gzip
+import zlib
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TextIO
+from uuid import uuid4
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from sqlalchemy import select
+
+from ragstone.rows import Row
+from ragstone.store.codec import Texts, decoded
+from ragstone.store.failures import StoreError
+from ragstone.store.records import Record, write
+from ragstone.store.run_info import RunInfo, RunLine
+from ragstone.store.schema import RUNS
+from ragstone.store.shelf import delete
+from ragstone.store.store import Store
+from ragstone.store.stored_rows import StoredRows
+
+FORMAT = 1
+AT_ONCE = 200
+"""Rows that are written in one transaction, so that other processes get their turn."""
+_UNDER_WAY = ".importing"
+
+
+class _Head(RunLine):
+    """The first line: the run's, but for its tag, which is the store's own."""
+
+    ragstone_run: int
+
+
+class _End(BaseModel):
+    rows: int
+
+
+_TEXTS: TypeAdapter[Texts] = TypeAdapter(Texts)
+
+
+def export(store: Store, run_id: str, path: Path) -> None:
+    """Write a run to a file; the file is there whole, or not at all.
+
+    Raises:
+        StoreError: there is no such run, or the file cannot be written.
+    """
+    with store.reading() as connection:
+        query = select(RUNS).where(RUNS.c.id == run_id)
+        line = connection.execute(query).mappings().first()
+    if line is None:
+        raise StoreError(f"there is no run {run_id} in {store.name}")
+    head = _Head.model_validate({**line, "tag": None, "ragstone_run": FORMAT})
+    try:
+        with _written(path) as file:
+            file.write(head.model_dump_json() + "\n")
+            rows = 0
+            for texts in StoredRows(line["number"], run_id, reading=store.reading).texts():
+                file.write(_TEXTS.dump_json(texts).decode() + "\n")
+                rows += 1
+            file.write(_End(rows=rows).model_dump_json() + "\n")
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def import_(store: Store, path: Path) -> str:
+    """Enter the run of a file in the store, and return its id.
+
+    Raises:
+        StoreError: the file is not that of a run, or a run of that id is there already.
+    """
+    try:
+        with _opened(path) as file:
+            head = _head(file, path)
+            RunInfo.of(head, rows=0)  # so that what cannot be read is not entered
+            number = _begin(store, head)
+            try:
+                _fill(store, number, file, head=head, path=path)
+            except BaseException:
+                delete(store, head.id + _UNDER_WAY)
+                raise
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise StoreError(f"{path}: cannot be read: {error}") from error
+    return head.id
+
+
+def _head(file: TextIO, path: Path) -> _Head:
+    try:
+        head = _Head.model_validate_json(file.readline())
+    except ValidationError as error:
+        raise StoreError(f"{path}: this is no file of `ragstone runs export`") from error
+    if head.ragstone_run > FORMAT:
+        raise StoreError(f"{path}: a newer ragstone wrote it; update this one")
+    return head
+
+
+def _begin(store: Store, head: _Head) -> int:
+    """Enter the run under a name that says that it is not whole yet."""
+    with store.changing() as connection:
+        if connection.execute(select(RUNS.c.id).where(RUNS.c.id == head.id)).first():
+            raise StoreError(f"{store.name}: run {head.id} is there already; delete it first")
+        under_way = head.id + _UNDER_WAY
+        connection.execute(RUNS.delete().where(RUNS.c.id == under_way))  # of one that was killed
+        values = head.model_dump(exclude={"ragstone_run", "tag"})
+        unlike_any = {"id": under_way, "fingerprint": ""}  # nobody resumes it
+        made = connection.execute(RUNS.insert().values(values | unlike_any))
+        assert made.inserted_primary_key
+        return int(made.inserted_primary_key[0])
+
+
+def _fill(store: Store, number: int, file: TextIO, *, head: _Head, path: Path) -> None:
+    """Write the rows batch by batch, then give the run its name."""
+    rows = _rows(file, path)
+    while batch := list(islice(rows, AT_ONCE)):
+        records = [Record.of(number, row, transcript=head.transcript) for row in batch]
+        with store.changing() as connection:
+            write(connection, records)
+    with store.changing() as connection:
+        named = {"id": head.id, "fingerprint": head.fingerprint}
+        connection.execute(RUNS.update().where(RUNS.c.number == number).values(named))
+
+
+def _rows(file: TextIO, path: Path) -> Iterator[Row]:
+    """Yield the rows of the lines; the last line has to say how many there were."""
+    count = 0
+    for line in file:
+        if line.startswith('{"rows":'):
+            if _End.model_validate_json(line).rows == count:
+                return
+            break
+        try:
+            yield decoded(_TEXTS.validate_json(line))
+        except ValidationError as error:
+            raise StoreError(f"{path}: line {count + 2} is not a row of a run") from error
+        count += 1
+    raise StoreError(f"{path}: the file was cut short after {count} rows; export it again")
+
+
+def _opened(path: Path) -> TextIO:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8", newline="\n")
+    return path.open(encoding="utf-8", newline="\n")
+
+
+@contextmanager
+def _written(path: Path) -> Generator[TextIO, None, None]:
+    """Give a file to write, which takes the place of the one at the path once it is whole."""
+    part = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
+    try:
+        if path.suffix == ".gz":
+            with gzip.open(part, "wt", compresslevel=6, encoding="utf-8", newline="\n") as file:
+                yield file
+        else:
+            with part.open("w", encoding="utf-8", newline="\n") as file:
+                yield file
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

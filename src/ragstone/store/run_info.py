@@ -1,0 +1,105 @@
+"""RunInfo: what the store knows of a run without looking at its rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from ragstone.messages import faults, one_line
+from ragstone.plan import Manifest
+from ragstone.scores import Detail, MetricInfo
+from ragstone.store.codec import from_text
+from ragstone.store.failures import StoreError
+from ragstone.values import Figure
+
+MANIFEST: TypeAdapter[Manifest] = TypeAdapter(Manifest)
+METRICS: TypeAdapter[Mapping[str, MetricInfo]] = TypeAdapter(dict[str, MetricInfo])
+EXTRAS: TypeAdapter[Mapping[str, Detail]] = TypeAdapter(dict[str, dict[str, Figure]])
+SUMMARY: TypeAdapter[Mapping[str, object]] = TypeAdapter(dict[str, object])
+
+
+class RunLine(BaseModel):
+    """One line of the table of runs."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    started_at: str
+    finished_at: str | None
+    tag: str | None
+    fingerprint: str
+    manifest: str
+    metrics: str
+    extras: str
+    summary: str | None
+    stopped: str | None
+    transcript: bool
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """One line in the list of runs.
+
+    Attributes:
+        finished_at: None while rows are missing.
+        tag: a name that a person gave it, None if nobody did.
+        fingerprint: equal for runs that were asked to do the same.
+        metrics: metric name -> what it is, in the order they were asked for.
+        extras: metric name -> its own figures.
+        summary: what `finish` was given; None where it was not.
+        stopped: the budget that was spent; None if none was.
+        transcript: whether what the judge wrote is stored; without it nothing can be replayed.
+        rows: how many are stored.
+    """
+
+    id: str
+    started_at: datetime
+    finished_at: datetime | None
+    tag: str | None
+    fingerprint: str
+    manifest: Manifest
+    metrics: Mapping[str, MetricInfo]
+    extras: Mapping[str, Detail]
+    summary: Mapping[str, object] | None
+    stopped: str | None
+    transcript: bool
+    rows: int
+
+    @property
+    def finished(self) -> bool:
+        """Whether every row was finished."""
+        return self.finished_at is not None
+
+    @classmethod
+    def of(cls, line: RunLine, rows: int) -> "RunInfo":
+        """Read a line of the table of runs.
+
+        Raises:
+            StoreError: this version cannot read it.
+        """
+        try:
+            return cls(
+                id=line.id,
+                started_at=datetime.fromisoformat(line.started_at),
+                finished_at=datetime.fromisoformat(line.finished_at) if line.finished_at else None,
+                tag=line.tag,
+                fingerprint=line.fingerprint,
+                manifest=from_text(MANIFEST, line.manifest),
+                metrics=from_text(METRICS, line.metrics),
+                extras=from_text(EXTRAS, line.extras),
+                summary=from_text(SUMMARY, line.summary) if line.summary else None,
+                stopped=line.stopped,
+                transcript=line.transcript,
+                rows=rows,
+            )
+        except ValidationError as error:
+            raise StoreError(
+                f"run {line.id} cannot be read: {one_line(faults(error), 300)}; "
+                "if a newer ragstone wrote it, update this one"
+            ) from error
+
+
+def stamp(time: datetime) -> str:
+    """Return a time as the store holds it: in UTC, so that it sorts as it reads."""
+    return time.astimezone(UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,110 @@
+"""Shelf: finding, tagging, and throwing away the runs of a store."""
+
+import re
+from datetime import datetime
+
+from sqlalchemy import Connection, func, literal, or_, select
+
+from ragstone.errors import nearest
+from ragstone.store.failures import StoreError
+from ragstone.store.locks import is_free
+from ragstone.store.run_info import stamp
+from ragstone.store.schema import RUNS
+from ragstone.store.store import Store
+
+LAST = "last"
+"""The name of the run that was started last."""
+_TAG = re.compile(r"[\w][\w.\-]{0,99}")
+_NEWEST = RUNS.c.started_at.desc(), RUNS.c.number.desc()
+
+
+def find(store: Store, name: str) -> str:
+    """Return the id of the run of that id, tag, or unique beginning of an id; or the `last`.
+
+    Raises:
+        StoreError: there is none, or several begin so; the message names near ones.
+    """
+    with store.reading() as connection:
+        if name == LAST:
+            found = connection.execute(select(RUNS.c.id).order_by(*_NEWEST).limit(1)).scalar()
+            if found is None:
+                raise StoreError(f"{store.name} holds no runs")
+            return found
+        exact = select(RUNS.c.id).where(or_(RUNS.c.id == name, RUNS.c.tag == name))
+        if (found := connection.execute(exact.order_by(RUNS.c.id != name)).scalar()) is not None:
+            return found
+        begins = func.substr(RUNS.c.id, 1, len(name)) == name
+        query = select(RUNS.c.id).where(begins, literal(bool(name))).order_by(*_NEWEST)
+        alike: list[str] = list(connection.execute(query).scalars())
+        if len(alike) == 1:
+            return alike[0]
+        raise StoreError(_not_found(connection, store.name, name, alike))
+
+
+def _not_found(connection: Connection, store: str, name: str, alike: list[str]) -> str:
+    if alike:
+        more = f" and {len(alike) - 5} more" if len(alike) > 5 else ""
+        return f"{len(alike)} runs begin with {name!r}: {', '.join(alike[:5])}{more}"
+    query = select(RUNS.c.id, RUNS.c.tag).order_by(*_NEWEST).limit(1000)
+    lines = connection.execute(query).all()
+    names = [text for line in lines for text in line if text]
+    if not names:
+        return f"there is no run named {name!r}: {store} holds none"
+    near = nearest(name, names)
+    hint = f"did you mean {near!r}?" if near else f"the newest: {', '.join(names[:5])}"
+    return f"there is no run named {name!r} in {store}; {hint}"
+
+
+def tag(store: Store, run_id: str, name: str) -> None:
+    """Name a run; a name that another run has moves to this one, which loses its own.
+
+    Raises:
+        StoreError: the name cannot be one of a run, or there is no such run.
+    """
+    if not _TAG.fullmatch(name) or name == LAST:
+        raise StoreError(
+            f"{name!r} cannot name a run: write letters, digits, '.', '_' and '-', not {LAST!r}"
+        )
+    with store.changing() as connection:
+        if connection.execute(select(RUNS.c.id).where(RUNS.c.id == name)).first():
+            raise StoreError(f"{name!r} is the id of a run; choose another name")
+        connection.execute(RUNS.update().where(RUNS.c.tag == name).values(tag=None))
+        change = RUNS.update().where(RUNS.c.id == run_id).values(tag=name)
+        if not connection.execute(change).rowcount:
+            raise StoreError(f"{store.name}: there is no run {run_id}")
+
+
+def untag(store: Store, run_id: str) -> None:
+    """Take a run's name away, if it has one."""
+    with store.changing() as connection:
+        connection.execute(RUNS.update().where(RUNS.c.id == run_id).values(tag=None))
+
+
+def delete(store: Store, run_id: str) -> None:
+    """Throw a run away, with its rows.
+
+    Raises:
+        StoreError: there is no such run, or a process works on it.
+    """
+    with store.reading() as connection:
+        number = connection.execute(select(RUNS.c.number).where(RUNS.c.id == run_id)).scalar()
+        if number is None:
+            raise StoreError(f"there is no run {run_id} in {store.name}")
+        if not is_free(connection, number):
+            raise StoreError(f"run {run_id} is being worked on; wait for its end, or stop it")
+    with store.changing() as connection:
+        connection.execute(RUNS.delete().where(RUNS.c.number == number))
+
+
+def prune(store: Store, *, before: datetime) -> list[str]:
+    """Throw away the runs that were started before a time and have no tag; return their ids.
+
+    One that a process works on stays too.
+    """
+    old = select(RUNS).where(RUNS.c.started_at < stamp(before), RUNS.c.tag.is_(None))
+    with store.reading() as connection:
+        lines = connection.execute(old.order_by(*_NEWEST)).mappings().all()
+        ids = [line["id"] for line in lines if is_free(connection, line["number"])]
+    for run_id in ids:  # one at a time, so that others may write in between
+        delete(store, run_id)
+    return ids

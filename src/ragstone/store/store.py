@@ -1,0 +1,244 @@
+"""Store: the runs of a folder or a team, in a SQLite file or a PostgreSQL database."""
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sqlalchemy import Connection, Engine, func, select
+
+from ragstone.plan import Manifest
+from ragstone.run import Run
+from ragstone.scores import NOTHING, Detail, MetricInfo, State
+from ragstone.store.codec import column, to_text
+from ragstone.store.engines import WRITING, engine_of, name_of
+from ragstone.store.failures import StoreError, told
+from ragstone.store.locks import holding, is_free
+from ragstone.store.migrating import migrate
+from ragstone.store.places import Places
+from ragstone.store.records import Record, write
+from ragstone.store.run_info import EXTRAS, MANIFEST, METRICS, SUMMARY, RunInfo, RunLine, stamp
+from ragstone.store.schema import ROWS, RUNS, SCORES
+from ragstone.store.stored_rows import StoredRows
+from ragstone.store.values import StoredValue, usage_of, values_of
+from ragstone.store.writing import RowWriter, Write
+from ragstone.usage import Usage
+
+
+class Store:
+    """Keeps runs; made by `Store.open(place)`, and used as `with`.
+
+    Any number of processes may use one place at once. Its methods block, but for those of the
+    writer; any of them raises StoreError where the database fails.
+    """
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        self.name = name
+        self._engine = engine
+
+    @classmethod
+    def open(cls, place: str | Path | None = None) -> Self:
+        """Open a SQLite file (None is `.ragstone/ragstone.db`) or a `postgresql://` URL.
+
+        The file and its folder are made where there are none; the tables are brought up to date.
+
+        Raises:
+            StoreError: the place cannot be used; the message says why and what to do.
+        """
+        name = name_of(place)
+        engine = engine_of(place)
+        try:
+            with told(name):
+                migrate(engine)
+        except StoreError as error:
+            engine.dispose()
+            said = str(error)
+            whole = said if said.startswith(name) else f"{name}: {said}"
+            raise StoreError(f"{whole}\nTo go without a store: --no-store") from error.__cause__
+        return cls(engine, name)
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def begin(
+        self,
+        manifest: Manifest,
+        metrics: Mapping[str, MetricInfo],
+        *,
+        fingerprint: str,
+        transcript: bool = True,
+    ) -> None:
+        """Enter a run, with no rows yet.
+
+        `fingerprint` is equal for runs that were asked to do the same. Without `transcript`, no
+        text that the judge wrote is stored but for what the scores hold.
+
+        Raises:
+            StoreError: a run of that id is there already.
+        """
+        line = {
+            "id": manifest.run_id,
+            "started_at": stamp(manifest.started_at),
+            "fingerprint": fingerprint,
+            "manifest": to_text(MANIFEST, manifest),
+            "metrics": to_text(METRICS, dict(metrics)),
+            "extras": "{}",
+            "transcript": transcript,
+        }
+        with self.changing() as connection:
+            known = select(RUNS.c.number).where(RUNS.c.id == manifest.run_id)
+            if connection.execute(known).first():
+                raise StoreError(f"{self.name}: run {manifest.run_id} is there already")
+            connection.execute(RUNS.insert().values(line))
+
+    def writing(self, run_id: str) -> RowWriter:
+        """Return what writes a run's rows as they finish; no other process may meanwhile."""
+        with self.reading() as connection:
+            number = _number(connection, run_id)
+            query = select(RUNS.c.transcript).where(RUNS.c.number == number)
+            transcript = bool(connection.execute(query).scalar_one())
+        record = partial(Record.of, number, transcript=transcript)
+        return RowWriter(run_id, claim=partial(self._claim, number, run_id), record=record)
+
+    @contextmanager
+    def _claim(self, number: int, run_id: str) -> Generator[Write, None, None]:
+        """Hold a run and a connection, and give the way to write its records."""
+        with told(self.name), self._engine.connect() as plain:
+            connection = plain.execution_options(**WRITING)
+
+            def put(records: Sequence[Record]) -> None:
+                with connection.begin():
+                    write(connection, records)
+
+            with holding(connection, number, name=run_id):
+                yield put
+
+    def finish(
+        self,
+        run_id: str,
+        *,
+        extras: Mapping[str, Detail],
+        stopped: str | None = None,
+        partial: bool = False,
+        summary: Mapping[str, object] | None = None,
+    ) -> None:
+        """Enter what a run came to; a `partial` one stays unfinished, to be resumed."""
+        line = {
+            "finished_at": None if partial else stamp(datetime.now(UTC)),
+            "extras": to_text(EXTRAS, {name: dict(extra) for name, extra in extras.items()}),
+            "stopped": stopped,
+            "summary": None if summary is None else to_text(SUMMARY, summary),
+        }
+        with self.changing() as connection:
+            number = _number(connection, run_id)
+            connection.execute(RUNS.update().where(RUNS.c.number == number).values(line))
+
+    def done(self, run_id: str, *, but_failed: bool = False) -> Places:
+        """Return which rows are stored; with `but_failed`, only those where no score failed."""
+        with self.reading() as connection:
+            number = _number(connection, run_id)
+            query = select(ROWS.c.place).where(ROWS.c.run == number)
+            if but_failed:
+                failed = select(SCORES.c.place).where(
+                    SCORES.c.run == number, SCORES.c.state == State.FAILED.value
+                )
+                query = query.where(ROWS.c.place.not_in(failed))
+            found = connection.execution_options(yield_per=10_000).execute(query).scalars()
+            return Places.of(found)
+
+    def unfinished(self, fingerprint: str) -> str | None:
+        """Return the newest unfinished run of a fingerprint that no process works on."""
+        query = (
+            select(RUNS.c.number, RUNS.c.id)
+            .where(RUNS.c.fingerprint == fingerprint, RUNS.c.finished_at.is_(None))
+            .order_by(RUNS.c.started_at.desc(), RUNS.c.number.desc())
+        )
+        with self.reading() as connection:
+            found = connection.execute(query).all()
+            return next((name for number, name in found if is_free(connection, number)), None)
+
+    def runs(self, limit: int | None = None) -> list[RunInfo]:
+        """Return what is known of the runs, newest first."""
+        newest = RUNS.c.started_at.desc(), RUNS.c.number.desc()
+        query = select(RUNS.c.number).order_by(*newest).limit(limit)
+        with self.reading() as connection:
+            numbers = connection.execute(query).scalars().all()
+            return [_info(connection, number) for number in numbers]
+
+    def info(self, run_id: str) -> RunInfo:
+        """Return what is known of one run."""
+        with self.reading() as connection:
+            return _info(connection, _number(connection, run_id))
+
+    def load(self, run_id: str) -> Run:
+        """Return a run whose rows are read as they are looked at."""
+        with self.reading() as connection:
+            number = _number(connection, run_id)
+            info = _info(connection, number)
+        return Run(
+            manifest=info.manifest,
+            metrics=info.metrics,
+            rows=StoredRows(number, run_id, reading=self.reading),
+            extras={name: info.extras.get(name, NOTHING) for name in info.metrics},
+            partial=not info.finished,
+            stopped=info.stopped,
+        )
+
+    def values(self, run_id: str, metric: str) -> Iterator[StoredValue]:
+        """Yield what one metric came to, row by row, ordered by place."""
+        with self.reading() as connection:
+            number = _number(connection, run_id)
+        return values_of(number, column(metric), reading=self.reading)
+
+    def usage(self, run_id: str) -> Usage:
+        """Return what the judge cost for the rows that are stored."""
+        with self.reading() as connection:
+            number = _number(connection, run_id)
+            return usage_of(connection, number)
+
+    @contextmanager
+    def reading(self) -> Generator[Connection, None, None]:
+        """Give a connection to read with."""
+        with told(self.name), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def changing(self) -> Generator[Connection, None, None]:
+        """Give a connection within a transaction, which is kept if the block ends well."""
+        with (
+            told(self.name),
+            self._engine.connect().execution_options(**WRITING) as connection,
+            connection.begin(),
+        ):
+            yield connection
+
+
+def _number(connection: Connection, run_id: str) -> int:
+    """Return what a run is called in the other tables."""
+    query = select(RUNS.c.number).where(RUNS.c.id == run_id)
+    number = connection.execute(query).scalar()
+    if number is None:
+        raise StoreError(f"there is no run {run_id} in the store")
+    return number
+
+
+def _info(connection: Connection, number: int) -> RunInfo:
+    lines = connection.execute(select(RUNS).where(RUNS.c.number == number)).mappings()
+    counted = select(func.count()).select_from(ROWS).where(ROWS.c.run == number)
+    rows = connection.execute(counted).scalar_one()
+    return RunInfo.of(RunLine.model_validate(dict(lines.one())), rows)

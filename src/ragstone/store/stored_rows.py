@@ -1,0 +1,89 @@
+"""StoredRows: the rows of a stored run, read each time they are looked at."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property
+from typing import overload
+
+from pydantic import ValidationError
+from sqlalchemy import Connection, func, select
+
+from ragstone.messages import faults, one_line
+from ragstone.rows import Row
+from ragstone.store.codec import Texts, decoded
+from ragstone.store.failures import StoreError
+from ragstone.store.schema import ROWS, TEXTS
+
+AT_ONCE = 200
+"""Rows that are read at once."""
+
+
+class StoredRows(Sequence[Row]):
+    """The rows of one run, ordered by place; few are in memory at a time."""
+
+    def __init__(
+        self, run: int, name: str, *, reading: Callable[[], AbstractContextManager[Connection]]
+    ) -> None:
+        self._run, self._name, self._reading = run, name, reading
+
+    @cached_property
+    def _count(self) -> int:
+        query = select(func.count()).select_from(ROWS).where(ROWS.c.run == self._run)
+        with self._reading() as connection:
+            return connection.execute(query).scalar_one()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Row]:
+        return (self._decoded(place, texts) for place, texts in self._all())
+
+    def texts(self) -> Iterator[Texts]:
+        """Yield the rows as they are stored."""
+        return (texts for _, texts in self._all())
+
+    def _all(self) -> Iterator[tuple[int, Texts]]:
+        last = -1
+        while found := self._after(last):
+            yield from found
+            last = found[-1][0]
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        number = index + len(self) if index < 0 else index
+        if not 0 <= number < len(self):
+            raise IndexError(f"row {index} of {len(self)}")
+        places = select(ROWS.c.place).where(ROWS.c.run == self._run).order_by(ROWS.c.place)
+        with self._reading() as connection:
+            place = connection.execute(places.limit(1).offset(number)).scalar_one()
+        return self._decoded(*self._after(place - 1, at_once=1)[0])
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} stored rows of run {self._name}>"
+
+    def _after(self, place: int, *, at_once: int = AT_ONCE) -> list[tuple[int, Texts]]:
+        """Read the next rows; each time anew, so that a reader who stops holds nothing up."""
+        query = (
+            select(TEXTS.c.place, TEXTS.c.body, TEXTS.c.transcript)
+            .where(TEXTS.c.run == self._run, TEXTS.c.place > place)
+            .order_by(TEXTS.c.place)
+            .limit(at_once)
+        )
+        with self._reading() as connection:
+            found = connection.execute(query)
+            return [(place, Texts(body, transcript)) for place, body, transcript in found]
+
+    def _decoded(self, place: int, texts: Texts) -> Row:
+        try:
+            return decoded(texts)
+        except ValidationError as error:
+            raise StoreError(
+                f"row {place} of run {self._name} cannot be read: "
+                f"{one_line(faults(error), 300)}; "
+                "if a newer ragstone wrote it, update this one"
+            ) from error

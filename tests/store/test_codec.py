@@ -1,0 +1,92 @@
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from ragstone.exchanges import Exchange, Failure, Reply
+from ragstone.questions import ExtractClaims, Question, adapter_of
+from ragstone.rows import Row
+from ragstone.samples import Sample
+from ragstone.scores import Score
+from ragstone.store.codec import Texts, column, decoded, encoded, query_fingerprint
+
+ANY_TEXT = st.text(st.characters(categories=None))  # halves of characters and NUL among them
+ODD_TEXTS = ["plain", "a\0b", "half \ud83d", "😀 \u202e", "\\ud800 as written", 'say "no"\n']
+
+
+@pytest.mark.parametrize("text", [*ODD_TEXTS, "x" * 1_000_000])
+def test_a_row_comes_back_as_it_was(make: SimpleNamespace, text: str) -> None:
+    row = make.full_row(7, text)
+    texts = encoded(row)
+    assert decoded(texts) == row
+    assert "\0" not in texts.body + texts.transcript
+    (texts.body + texts.transcript).encode()
+
+
+@given(st.text(min_size=1).filter(str.strip), ANY_TEXT, st.floats(-1e300, 1e300), st.integers())
+def test_any_texts_and_numbers_come_back(query: str, text: str, number: float, whole: int) -> None:
+    tags = {"number": number, "whole": whole, "text": text}
+    sample = Sample(id="q", query=query, response=text, tags=tags)
+    row = Row(0, sample, scores={"m": Score.scored(number)}, notes=(text,))
+    again = decoded(encoded(row))
+    assert again == row or "\ud800" <= max(text) <= "\udfff"  # two halves make a character
+    assert type(again.sample.tags["whole"]) is int
+
+
+def test_without_a_transcript_no_text_of_a_reply_is_there(make: SimpleNamespace) -> None:
+    row = make.full_row(0, "the reply")
+    texts = encoded(row, transcript=False)
+    assert "the reply" not in texts.transcript
+    again = decoded(texts)
+    assert again.usage == row.usage
+    assert replace(again, exchanges=()) == replace(row, exchanges=())
+    for exchange, was in zip(again.exchanges, row.exchanges, strict=True):
+        assert (exchange.key, exchange.kind) == (was.key, was.kind)
+        if isinstance(exchange.outcome, Reply):
+            assert (exchange.outcome.value, exchange.outcome.raw) == (None, None)
+        else:
+            assert exchange.outcome == replace(was.outcome, returned=(), raw=None)
+
+
+def test_what_an_older_version_did_not_store_is_at_its_default(make: SimpleNamespace) -> None:
+    body = json.loads(encoded(make.full_row(3)).body)
+    for name in ("lacking", "calls", "blamed", "notes"):
+        del body[name]
+    del body["scores"]["hit@5"]["detail"], body["scores"]["hit@5"]["mark"]
+    exchange = {"key": "k", "kind": "explain", "outcome": {"value": "so"}, "latency_ms": 1.0}
+    row = decoded(Texts(json.dumps(body), json.dumps([exchange])))
+    assert (row.index, row.notes, row.scores["hit@5"]) == (3, (), Score.scored(1))
+    assert row.exchanges == (Exchange("k", "explain", Reply("so"), 1.0),)
+
+
+def test_an_exchange_is_a_reply_or_a_failure_as_it_was(make: SimpleNamespace) -> None:
+    kinds = [type(exchange.outcome) for exchange in decoded(encoded(make.full_row(0))).exchanges]
+    assert kinds == [Reply, Failure, Reply, Reply]
+
+
+def test_a_broken_text_is_no_row() -> None:
+    with pytest.raises(ValidationError):
+        decoded(Texts("{", "[]"))
+
+
+def test_every_kind_of_question_says_what_its_replies_are() -> None:
+    question = ExtractClaims(query="q", response="r")
+    assert adapter_of("extract_claims") is question.adapter()
+    kinds = [each.kind for each in Question.__subclasses__() if hasattr(each, "kind")]
+    assert all(adapter_of(kind) for kind in kinds)
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [("q1", "q1"), ("größe 😀", "größe 😀"), ("a\0", "a\\x00"), ("\ud800", "\\ud800")],
+)
+def test_a_column_holds_what_a_database_takes(text: str, held: str) -> None:
+    assert column(text) == held
+
+
+def test_equal_queries_have_equal_fingerprints() -> None:
+    assert query_fingerprint("a") == query_fingerprint("a") != query_fingerprint("\ud800")

@@ -1,0 +1,188 @@
+"""What a store holds after the worst: nothing finished is lost, nothing is there twice."""
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ragstone.store import Store, StoreError
+
+WRITING = """
+import asyncio, sys
+from datetime import UTC, datetime
+from ragstone.plan import Manifest, Plan, Source
+from ragstone.rows import Row
+from ragstone.samples import Sample
+from ragstone.scores import Score
+from ragstone.store import Store, StoreError
+
+async def main(place, run_id, first, count):
+    manifest = Manifest(
+        run_id=run_id, version="0", started_at=datetime.now(UTC), plan=Plan(),
+        source=Source(name="x", rows=int(count)), judge=None, judge_note=None, target=None,
+        not_run={},
+    )
+    with Store.open(place) as store:
+        if run_id not in [info.id for info in store.runs()]:
+            store.begin(manifest, {}, fingerprint="f")
+        done = store.done(run_id)
+        print("begun", flush=True)
+        async with store.writing(run_id) as writer:
+            for n in range(int(first), int(count)):
+                if n not in done:
+                    sample = Sample(id=f"q{n}", query="q", response="x" * 2000)
+                    await writer.put(Row(n, sample, scores={"hit@5": Score.scored(n % 2)}))
+        store.finish(run_id, extras={})
+
+try:
+    asyncio.run(main(*sys.argv[1:]))
+except StoreError as error:
+    print(error)
+    sys.exit(2)
+"""
+
+
+def writing(place: str, run_id: str, count: int, *, before: str = "") -> "subprocess.Popen[str]":
+    """Start a process that writes the rows of a run that are not stored yet."""
+    return subprocess.Popen(
+        [sys.executable, "-c", before + WRITING, place, run_id, "0", str(count)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def whole(store: Store, run_id: str, count: int) -> bool:
+    """Whether each row and each score is there once."""
+    places = [row.index for row in store.load(run_id).rows]
+    values = [each.place for each in store.values(run_id, "hit@5")]
+    return places == values == list(store.done(run_id)) == list(range(count))
+
+
+def until_stored(store: Store, run_id: str, rows: int) -> None:
+    for _ in range(600):
+        if run_id in [info.id for info in store.runs()] and len(store.done(run_id)) >= rows:
+            return
+        time.sleep(0.05)
+    raise AssertionError("nothing is written")
+
+
+def test_four_processes_write_four_runs_at_once(place: str) -> None:
+    processes = [writing(place, f"r{n}", 1500) for n in range(4)]
+    for process in processes:
+        said, errors = process.communicate(timeout=240)
+        assert (process.returncode, said, errors) == (0, "begun\n", "")
+    with Store.open(place) as store:
+        assert {info.rows for info in store.runs()} == {1500}
+        assert all(whole(store, f"r{n}", 1500) for n in range(4))
+
+
+def test_a_killed_run_goes_on_where_it_was(place: str) -> None:
+    with Store.open(place) as store:
+        with writing(place, "r1", 1_000_000) as process:
+            until_stored(store, "r1", 1000)
+            assert store.unfinished("f") is None
+            process.send_signal(signal.SIGKILL)
+        run_id = None
+        for _ in range(100):  # PostgreSQL takes a moment to see that nobody is there
+            if run_id := store.unfinished("f"):
+                break
+            time.sleep(0.1)
+        assert run_id == "r1"
+        kept = store.done("r1")
+        assert [row.index for row in store.load("r1").rows] == list(kept) == list(range(len(kept)))
+        again = writing(place, "r1", len(kept) + 500)
+        assert again.communicate(timeout=240)[1] == ""
+        assert whole(store, "r1", len(kept) + 500)
+        assert store.unfinished("f") is None
+
+
+def fails_on_a_full_disk(place: Path, before: str = "") -> None:
+    process = writing(str(place), "r1", 20_000, before=before)
+    said, errors = process.communicate(timeout=240)
+    assert (process.returncode, errors) == (2, ""), errors
+    assert "full" in said
+    assert "finished rows are not stored" in said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on the size of files")
+def test_a_file_that_cannot_grow_keeps_what_is_in_it(tmp_path: Path) -> None:
+    place = tmp_path / "runs.db"
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (3_000_000,) * 2)\n"
+    fails_on_a_full_disk(place, before=limit)
+    goes_on(place)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 8 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if not shutil.which("mount") or os.geteuid() != 0:
+        pytest.skip("only root may mount a small disk")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no disk can be mounted here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_keeps_what_is_on_it(small_disk: Path) -> None:
+    fails_on_a_full_disk(small_disk / "runs.db")
+    subprocess.run(["mount", "-o", "remount,size=200m", str(small_disk)], check=True)
+    goes_on(small_disk / "runs.db")
+
+
+def goes_on(place: Path) -> None:
+    """Go on where there is room again."""
+    with Store.open(place) as store:
+        kept = len(store.done("r1"))
+        assert kept
+        assert whole(store, "r1", kept)
+        assert store.unfinished("f") == "r1"
+    again = writing(str(place), "r1", kept + 500)
+    assert again.communicate(timeout=240)[1] == ""
+    with Store.open(place) as store:
+        assert whole(store, "r1", kept + 500)
+
+
+async def test_a_server_that_dies_half_way_keeps_what_it_has(
+    own_server: SimpleNamespace, make: SimpleNamespace
+) -> None:
+    pytest.importorskip("psycopg", reason="no psycopg here: pip install 'ragstone[postgres]'")
+    with Store.open(own_server.url) as store:
+        make.begin(store, "r1")
+
+        async def work() -> None:
+            async with store.writing("r1") as writer:
+                for place in range(1_000_000):
+                    await writer.put(make.small_row(place))
+                    if place == 1000:
+                        await asyncio.to_thread(own_server.control, "-m", "immediate", "stop")
+
+        with pytest.raises(StoreError) as error:
+            await asyncio.wait_for(work(), 60)
+        assert "the server cannot be reached, or went away" in str(error.value)
+        assert "not stored" in str(error.value)
+        with pytest.raises(StoreError):
+            store.done("r1")
+        await asyncio.to_thread(own_server.control, "start")
+        kept = list(store.done("r1"))
+        told = re.search(r"the (\d+) before are", str(error.value))
+        assert told
+        assert kept == list(range(len(kept)))
+        assert len(kept) >= int(told[1]) > 0  # it may have died between a commit and its word of it
+        assert store.unfinished("f") == "r1"
+        async with store.writing("r1") as writer:
+            for place in range(len(kept), len(kept) + 300):
+                await writer.put(make.small_row(place))
+        assert whole(store, "r1", len(kept) + 300)

@@ -1,0 +1,146 @@
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ragstone.store import Store, StoreError
+from ragstone.store.engines import engine_of, name_of
+
+
+def test_the_default_is_a_file_in_a_folder_that_git_does_not_see(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Store.open() as store:
+        assert store.name == str(Path(".ragstone/ragstone.db"))
+        assert store.runs() == []
+    assert (tmp_path / ".ragstone/.gitignore").read_text() == "*\n"
+
+
+def test_a_file_is_shared_and_keeps_its_rules(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "a" / "b.db") as store, store.reading() as connection:
+        settings = {
+            name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+            for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+        }
+    assert settings == {
+        "journal_mode": "wal",
+        "synchronous": 1,
+        "foreign_keys": 1,
+        "busy_timeout": 30_000,
+    }
+
+
+def refused(place: str | Path) -> str:
+    with pytest.raises(StoreError) as error:
+        Store.open(place)
+    assert "secret" not in str(error.value)
+    return str(error.value)
+
+
+def test_a_folder_is_no_store(tmp_path: Path) -> None:
+    assert "it cannot be opened: it is a folder" in refused(tmp_path)
+
+
+def test_a_place_below_a_file_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert "its folder cannot be made" in refused(tmp_path / "file" / "folder" / "runs.db")
+
+
+def test_a_text_is_no_store_and_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("notes " * 100)
+    said = refused(path)
+    assert "it is no database" in said
+    assert "--no-store" in said
+    assert path.read_text() == "notes " * 100
+
+
+def test_the_database_of_another_program_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute("CREATE TABLE mine (x)")
+    was = path.read_bytes()
+    assert "the database of another program" in refused(path)
+    assert path.read_bytes() == was
+
+
+def test_the_tables_of_a_newer_version_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    Store.open(path).close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    assert "it was written by a newer ragstone (tables of version 9999" in refused(path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a user who may not write")
+def test_a_file_that_is_read_only_is_told(tmp_path: Path) -> None:
+    script = (
+        "import os, sys\n"
+        "from ragstone.store import Store, StoreError\n"
+        "Store.open(sys.argv[1] + 'other').close()\n"  # so that all is loaded by now
+        "if os.geteuid() == 0: os.setuid(65534)\n"  # root may write everywhere
+        "try: Store.open(sys.argv[1])\n"
+        "except StoreError as error: print(error)\n"
+    )
+    path = tmp_path / "runs.db"
+    path.touch(0o444)
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.name.startswith(("test_", "popen-", "pytest-")):
+            folder.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True
+    )
+    assert "it may be read and not written" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql://me:secret@host/db", "sqlite:///x.db", "postgresql://me:secret@host:x/db"]
+)
+def test_a_url_of_another_kind_is_told(url: str) -> None:
+    with pytest.raises(StoreError, match=r"name a path|is not of the shape") as error:
+        Store.open(url)
+    assert "secret" not in str(error.value)
+
+
+def test_a_name_shows_no_password() -> None:
+    assert name_of("postgres://me:secret@host/db?password=secret") == "postgresql://me@host/db"
+    assert name_of(Path("a/b.db")) == str(Path("a/b.db"))
+
+
+def test_without_the_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(StoreError, match=r"pip install 'ragstone\[postgres\]'"):
+        engine_of("postgresql://me@host/db")
+
+
+def test_a_server_that_is_not_there_is_told() -> None:
+    pytest.importorskip("psycopg")
+    said = refused("postgresql://me:secret@127.0.0.1:1/db")
+    assert "the server cannot be reached" in said
+
+
+def test_a_wrong_password_and_a_wrong_database_are_told(server: object) -> None:
+    pytest.importorskip("psycopg")
+    url: str = server.url  # type: ignore[attr-defined]
+    assert "no database of that name" in refused(url.replace("/postgres", "/nothing"))
+    server.query("CREATE ROLE other LOGIN PASSWORD 'right'")  # type: ignore[attr-defined]
+    rules = server.folder / "data" / "pg_hba.conf"  # type: ignore[attr-defined]
+    kept = rules.read_text()
+    rules.write_text("host all other 127.0.0.1/32 scram-sha-256\n" + kept)
+    server.control("reload")  # type: ignore[attr-defined]
+    said = ""
+    for _ in range(50):  # the server reads its rules in its own time
+        said = refused(url.replace("tester@", "other:secret@"))
+        if "password" in said:
+            break
+        time.sleep(0.1)
+    assert "the server refuses the password" in said
+    said = refused(url.replace("tester@", "other:right@"))
+    assert "may not make or use the schema" in said
+    rules.write_text(kept)
+    server.control("reload")  # type: ignore[attr-defined]

@@ -1,0 +1,74 @@
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from ragstone.store import Store
+from ragstone.store.migrating import MIGRATIONS
+from ragstone.store.schema import HEAD, METADATA
+
+OLD = sorted((Path(__file__).parent / "older").glob("*.db"))
+OPENING = "import sys\nfrom ragstone.store import Store\nprint(len(Store.open(sys.argv[1]).runs()))"
+
+
+def test_the_tables_are_those_of_the_newest_migration(store: Store) -> None:
+    with store.reading() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, METADATA) == []
+        assert context.get_current_revision() == HEAD
+
+
+def test_there_is_one_newest_migration() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    assert ScriptDirectory.from_config(config).get_heads() == [HEAD]
+
+
+@pytest.mark.parametrize("old", OLD, ids=lambda path: path.stem)
+def test_an_older_file_still_opens(old: Path, tmp_path: Path) -> None:
+    copy = tmp_path / old.name
+    shutil.copy(old, copy)
+    with Store.open(copy) as store:
+        assert [(info.id, info.rows) for info in store.runs()] == [("r1", 2)]
+        run = store.load("r1")
+        assert [row.sample.id for row in run.rows] == ["q0", "q1"]
+        assert run.summary()["hit@5"].mean == 0.5
+        assert run.rows[0].exchanges[0].kind == "extract_claims"
+    with Store.open(copy) as store, store.reading() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
+
+
+def test_every_migration_has_an_older_file() -> None:
+    assert [path.stem for path in OLD] == [f"{n:04}" for n in range(1, int(HEAD) + 1)]
+
+
+def test_many_may_open_a_new_store_at_once(place: str) -> None:
+    opening = [
+        subprocess.Popen(
+            [sys.executable, "-c", OPENING, place],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(4)
+    ]
+    said = [process.communicate(timeout=120) for process in opening]
+    assert said == [("0\n", "")] * 4
+
+
+def test_a_store_that_is_up_to_date_opens_without_alembic(tmp_path: Path) -> None:
+    Store.open(tmp_path / "runs.db").close()
+    code = OPENING + "\nprint('alembic' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "runs.db")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "0\nFalse\n"

@@ -1,0 +1,91 @@
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pytest
+
+from ragstone.store import Store, StoreError, delete, find, prune, tag, untag
+
+
+@pytest.fixture
+def shelf(store: Store, make: SimpleNamespace) -> Store:
+    for minutes, run_id in enumerate(["20260301-a1", "20260301-b2", "20260302-c3"]):
+        make.begin(store, run_id, minutes=minutes)
+    tag(store, "20260301-a1", "baseline")
+    return store
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("20260301-b2", "20260301-b2"),
+        ("20260301-b", "20260301-b2"),
+        ("20260302", "20260302-c3"),
+        ("baseline", "20260301-a1"),
+        ("last", "20260302-c3"),
+    ],
+)
+def test_a_run_is_found_by_id_beginning_tag_or_as_the_last(
+    shelf: Store, name: str, found: str
+) -> None:
+    assert find(shelf, name) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("20260301", "2 runs begin with '20260301': 20260301-b2, 20260301-a1"),
+        ("bseline", "did you mean 'baseline'"),
+        ("%", "the newest: 20260302-c3, 20260301-b2"),
+        ("", "there is no run named ''"),
+    ],
+)
+def test_a_run_that_is_not_found_is_told_with_near_ones(shelf: Store, name: str, said: str) -> None:
+    with pytest.raises(StoreError) as error:
+        find(shelf, name)
+    assert said in str(error.value)
+
+
+def test_an_empty_store_has_no_last_run(store: Store) -> None:
+    for name in ("last", "x"):
+        with pytest.raises(StoreError, match="holds no"):
+            find(store, name)
+
+
+def test_a_tag_moves_and_is_taken_away(shelf: Store) -> None:
+    tag(shelf, "20260301-b2", "baseline")
+    assert [info.tag for info in shelf.runs()] == [None, "baseline", None]
+    untag(shelf, "20260301-b2")
+    assert {info.tag for info in shelf.runs()} == {None}
+
+
+@pytest.mark.parametrize("name", ["", "last", "two words", "a\nb", "-x", "20260301-a1", "x" * 101])
+def test_some_names_are_no_tags(shelf: Store, name: str) -> None:
+    with pytest.raises(StoreError):
+        tag(shelf, "20260301-b2", name)
+
+
+def test_a_tag_for_no_run_changes_nothing(shelf: Store) -> None:
+    with pytest.raises(StoreError, match="there is no run nothing"):
+        tag(shelf, "nothing", "baseline")
+    assert find(shelf, "baseline") == "20260301-a1"
+
+
+async def test_a_deleted_run_is_gone_with_its_rows(shelf: Store, make: SimpleNamespace) -> None:
+    async with shelf.writing("20260301-b2") as writer:
+        await writer.put(make.full_row(0))
+        with pytest.raises(StoreError, match="is being worked on"):
+            delete(shelf, "20260301-b2")
+    delete(shelf, "20260301-b2")
+    with shelf.reading() as connection:
+        for table in ("rows", "scores", "texts"):
+            assert connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar() == 0
+    with pytest.raises(StoreError, match="there is no run"):
+        delete(shelf, "20260301-b2")
+
+
+def test_old_runs_are_pruned_but_for_tagged_ones(shelf: Store) -> None:
+    assert prune(shelf, before=datetime(2026, 1, 1, tzinfo=UTC)) == []
+    later = datetime(2026, 3, 1, 12, 31, 30, tzinfo=UTC).astimezone()
+    assert prune(shelf, before=later) == ["20260301-b2"]
+    assert prune(shelf, before=later + timedelta(days=1)) == ["20260302-c3"]
+    assert [info.id for info in shelf.runs()] == ["20260301-a1"]

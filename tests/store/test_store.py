@@ -1,0 +1,132 @@
+from types import SimpleNamespace
+
+import pytest
+
+from ragstone.errors import UsageError
+from ragstone.scores import State
+from ragstone.store import Store, StoreError, tag
+from ragstone.usage import Usage
+
+
+async def write(store: Store, run_id: str, rows: list[object]) -> None:
+    async with store.writing(run_id) as writer:
+        for row in rows:
+            await writer.put(row)
+
+
+async def test_a_run_comes_back_as_it_was(store: Store, make: SimpleNamespace) -> None:
+    make.begin(store, "r1")
+    rows = [make.full_row(place, text) for place, text in enumerate(["a\0", "half \ud83d", "😀"])]
+    await write(store, "r1", rows[::-1])
+    unfinished = store.load("r1")
+    assert (unfinished.partial, unfinished.stopped) == (True, None)
+    store.finish("r1", extras={"hit@5": {"Hits": 2}}, stopped="100 calls", summary={"a": [1]})
+    run = store.load("r1")
+    assert (run.manifest, dict(run.metrics)) == (make.manifest("r1"), make.metrics)
+    assert (run.partial, run.stopped) == (False, "100 calls")
+    assert run.extras == {"faithfulness": {}, "hit@5": {"Hits": 2}}
+    assert list(run.rows) == rows
+    assert run.summary()["hit@5"].mean == 1
+
+
+async def test_rows_are_read_anew_each_time(store: Store, make: SimpleNamespace) -> None:
+    make.begin(store, "r1")
+    rows = [make.small_row(place) for place in range(450) if place != 5]
+    await write(store, "r1", rows)
+    found = store.load("r1").rows
+    assert len(found) == 449
+    assert list(found) == list(found) == rows
+    assert (found[0], found[5], found[-1]) == (rows[0], rows[5], rows[-1])
+    assert found[3:9:2] == rows[3:9:2]
+    with pytest.raises(IndexError):
+        found[449]
+    assert repr(found) == "<449 stored rows of run r1>"
+
+
+async def test_a_run_without_transcript_says_so(store: Store, make: SimpleNamespace) -> None:
+    store.begin(make.manifest("r1"), make.metrics, fingerprint="f", transcript=False)
+    await write(store, "r1", [make.full_row(0)])
+    assert store.info("r1").transcript is False
+    assert store.load("r1").rows[0].exchanges[0].outcome.raw is None
+
+
+async def test_what_is_done_is_told_by_place(store: Store, make: SimpleNamespace) -> None:
+    make.begin(store, "r1")
+    assert list(store.done("r1")) == []
+    await write(store, "r1", [make.small_row(place) for place in (0, 1, 2, 6, 8)])
+    assert list(store.done("r1")) == [0, 1, 2, 6, 8]
+    assert list(store.done("r1", but_failed=True)) == [1, 2, 8]
+
+
+async def test_values_are_read_without_the_rows(store: Store, make: SimpleNamespace) -> None:
+    make.begin(store, "r1")
+    rows = [make.small_row(0, 0.5), make.full_row(1, hit=0.25)]
+    await write(store, "r1", rows)
+    hits = list(store.values("r1", "hit@5"))
+    assert [(each.place, each.sample_id, each.value) for each in hits] == [
+        (0, "q0", 0.5),
+        (1, "q1", 0.25),
+    ]
+    assert hits[0].query_fingerprint != hits[1].query_fingerprint
+    states = [(each.state, each.value) for each in store.values("r1", "faithfulness")]
+    assert states == [(State.FAILED, None), (State.SCORED, 0.75)]
+    assert list(store.values("r1", "nothing")) == []
+
+
+async def test_usage_is_added_up_by_the_database(store: Store, make: SimpleNamespace) -> None:
+    make.begin(store, "r1")
+    assert store.usage("r1") == Usage()
+    rows = [make.full_row(0), make.small_row(1)]
+    await write(store, "r1", rows)
+    assert store.usage("r1") == rows[0].usage == store.load("r1").usage()
+
+
+async def test_runs_are_listed_newest_first(store: Store, make: SimpleNamespace) -> None:
+    make.begin(store, "old")
+    make.begin(store, "new", minutes=5)
+    await write(store, "old", [make.small_row(0)])
+    store.finish("old", extras={}, summary={"metrics": {}})
+    tag(store, "old", "baseline")
+    new, old = store.runs()
+    assert (new.id, new.rows, new.finished, new.summary, new.tag) == ("new", 0, False, None, None)
+    assert (old.id, old.rows, old.finished, old.tag) == ("old", 1, True, "baseline")
+    assert (old.summary, old.manifest) == ({"metrics": {}}, make.manifest("old"))
+    assert [info.id for info in store.runs(limit=1)] == ["new"]
+
+
+async def test_the_newest_unfinished_run_is_resumed(store: Store, make: SimpleNamespace) -> None:
+    assert store.unfinished("f") is None
+    make.begin(store, "a")
+    make.begin(store, "b", minutes=1)
+    make.begin(store, "other", minutes=2, fingerprint="g")
+    assert store.unfinished("f") == "b"
+    store.finish("b", extras={}, partial=True, stopped="10 calls")
+    assert (store.unfinished("f"), store.info("b").stopped) == ("b", "10 calls")
+    store.finish("b", extras={})
+    assert store.unfinished("f") == "a"
+
+
+async def test_a_run_that_is_worked_on_is_nobody_elses(
+    store: Store, place: str, make: SimpleNamespace
+) -> None:
+    make.begin(store, "a")
+    async with store.writing("a"):
+        assert store.unfinished("f") is None
+        with Store.open(place) as other:
+            assert other.unfinished("f") is None
+            with pytest.raises(StoreError, match="run a is being worked on by another process"):
+                async with other.writing("a"):
+                    pass
+    assert store.unfinished("f") == "a"
+
+
+def test_an_id_is_used_once(store: Store, make: SimpleNamespace) -> None:
+    make.begin(store, "a")
+    with pytest.raises(UsageError, match="run a is there already"):
+        make.begin(store, "a")
+
+
+def test_a_run_that_is_not_there_is_told(store: Store) -> None:
+    for call in (store.info, store.load, store.done, store.usage, store.writing):
+        with pytest.raises(StoreError, match="there is no run nothing"):
+            call("nothing")

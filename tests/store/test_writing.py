@@ -1,0 +1,138 @@
+import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ragstone.store import Store, StoreError, engines, writing
+
+
+async def test_a_row_at_the_same_place_is_replaced(store: Store, make: SimpleNamespace) -> None:
+    make.begin(store, "r1")
+    async with store.writing("r1") as writer:
+        for hit in (0.0, 0.25, 0.5):
+            await writer.put(make.small_row(1, hit))
+    async with store.writing("r1") as writer:
+        await writer.put(make.small_row(1, 0.75))
+    assert [row.scores["hit@5"].value for row in store.load("r1").rows] == [0.75]
+    assert [each.value for each in store.values("r1", "hit@5")] == [0.75]
+
+
+async def test_a_row_that_waits_alone_is_soon_written(store: Store, make: SimpleNamespace) -> None:
+    make.begin(store, "r1")
+    async with store.writing("r1") as writer:
+        await writer.put(make.small_row(0))
+        for _ in range(100):
+            if len(store.done("r1")) == 1:
+                break
+            await asyncio.sleep(0.05)
+        assert list(store.done("r1")) == [0]
+
+
+async def test_a_cancelled_run_keeps_what_was_put(store: Store, make: SimpleNamespace) -> None:
+    make.begin(store, "r1")
+
+    async def work() -> None:
+        async with store.writing("r1") as writer:
+            for place in range(250):
+                await writer.put(make.small_row(place))
+            await asyncio.sleep(60)
+
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0.1)
+    task.cancel()
+    await asyncio.sleep(0)
+    task.cancel()  # and again while it is being written
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(store.done("r1")) == 250
+
+
+async def test_a_bug_in_the_block_is_raised_and_what_was_put_is_kept(
+    store: Store, make: SimpleNamespace
+) -> None:
+    make.begin(store, "r1")
+    with pytest.raises(ZeroDivisionError):  # noqa: PT012 - leaving the block is what is tested
+        async with store.writing("r1") as writer:
+            await writer.put(make.small_row(0))
+            raise ZeroDivisionError
+    assert list(store.done("r1")) == [0]
+
+
+async def test_big_rows_are_written_few_at_a_time(
+    store: Store, make: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+    monkeypatch.setattr("ragstone.store.store.write", lambda _, records: sizes.append(len(records)))
+    make.begin(store, "r1")
+    async with store.writing("r1") as writer:
+        for place in range(8):
+            await writer.put(make.full_row(place, "x" * 300_000))
+    assert sum(sizes) == 8
+    assert max(sizes) < 3
+
+
+async def test_a_locked_file_ends_the_writing_with_what_was_lost(
+    tmp_path: Path, make: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "WAIT", 0.2)
+    with Store.open(tmp_path / "runs.db") as store:
+        make.begin(store, "r1")
+        with closing(sqlite3.connect(tmp_path / "runs.db")) as other:
+            with pytest.raises(StoreError) as error:  # noqa: PT012 - as above
+                async with store.writing("r1") as writer:
+                    for place in range(200):
+                        await writer.put(make.small_row(place))
+                    while len(store.done("r1")) < 200:  # noqa: ASYNC110 - it is another thread's
+                        await asyncio.sleep(0.01)
+                    other.execute("BEGIN IMMEDIATE")
+                    for place in range(200, 5000):
+                        await writer.put(make.small_row(place))
+            other.rollback()
+        said = str(error.value)
+        assert "another program has kept it locked" in said
+        assert "the 200 before are, and `ragstone resume r1` goes on from there" in said
+        assert list(store.done("r1")) == list(range(200))
+        assert store.unfinished("f") == "r1"
+
+
+async def test_where_the_block_fails_too_the_loss_is_logged(
+    tmp_path: Path,
+    make: SimpleNamespace,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(engines, "WAIT", 0.2)
+    with Store.open(tmp_path / "runs.db") as store:
+        make.begin(store, "r1")
+        with closing(sqlite3.connect(tmp_path / "runs.db")) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(ZeroDivisionError):  # noqa: PT012 - leaving the block is what is tested
+                async with store.writing("r1") as writer:
+                    await writer.put(make.small_row(0))
+                    raise ZeroDivisionError
+            other.rollback()
+    assert "1 finished row is not stored" in caplog.text
+
+
+async def test_a_run_that_is_gone_is_told(store: Store, make: SimpleNamespace) -> None:
+    make.begin(store, "r1")
+    with pytest.raises(StoreError, match="not stored"):  # noqa: PT012 - as above
+        async with store.writing("r1") as writer:
+            with store.changing() as connection:
+                connection.exec_driver_sql("DELETE FROM runs")
+            await writer.put(make.small_row(0))
+
+
+async def test_writing_waits_where_the_database_is_behind(
+    store: Store, make: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "AT_ONCE", 2)
+    make.begin(store, "r1")
+    async with store.writing("r1") as writer:
+        for place in range(200):
+            await writer.put(make.small_row(place))
+            assert writer._waiting < writing.AHEAD
+    assert len(store.done("r1")) == 200
