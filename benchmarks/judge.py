@@ -4,10 +4,10 @@
 
 MOCK.py is a server of OpenAI's protocol (see faults.py). Each contender runs in a process of its
 own, 64 requests in flight, 50 ms a reply, and times itself without its start-up; ragstone has its
-reply cache on, in an empty folder. The bare loop sends the same number of requests of the same
-size over aiohttp and looks at nothing. `--ragas` names the Python of a virtual environment with
-ragas 0.4.3. The exit code is 1 if ragstone's wall time is over 1.5 times the bare loop's, its CPU
-over 1 ms a call, or its score of any sample is wrong.
+reply cache and its store on, in an empty folder. The bare loop sends the same number of requests
+of the same size over aiohttp and looks at nothing. `--ragas` names the Python of a virtual
+environment with ragas 0.4.3. The exit code is 1 if ragstone's wall time is over 1.5 times the bare
+loop's, its CPU over 1 ms a call, or its score of any sample is wrong.
 """
 
 import argparse
@@ -69,12 +69,12 @@ def ours(url: str, n: int) -> dict[str, float]:
 
     made = judged_samples(n)
     offline = [{"query": "q", "response": "It is so.", "contexts": ["It is so."]}]
-    ragstone.evaluate(offline, metrics="faithfulness")
+    ragstone.evaluate(offline, metrics="faithfulness", store="first.db")
     price_of("openai:gpt-4o-mini")
     wall, cpu = time.perf_counter(), time.process_time()
     run = ragstone.evaluate(
         made, metrics="faithfulness", judge="openai:mock", base_url=f"{url}/v1",
-        concurrency=IN_FLIGHT,
+        concurrency=IN_FLIGHT, store="runs.db",
     )  # fmt: skip
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     values = [(row.scores["faithfulness"].value, row.sample.tags["right"]) for row in run.rows]

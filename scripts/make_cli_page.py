@@ -30,6 +30,9 @@ def page() -> str:
         assert command is not None
         inner = click.Context(command, info_name=name, parent=context, max_content_width=80)
         parts.append(_block(f"ragstone {name}", command.get_help(inner)))
+        for below in command.commands.values() if isinstance(command, click.Group) else ():
+            within = click.Context(below, info_name=below.name, parent=inner, max_content_width=80)
+            parts.append(_block(f"ragstone {name} {below.name}", below.get_help(within)))
     return "\n".join(parts)
 
 

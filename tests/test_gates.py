@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from ragstone.errors import Cause, UsageError
-from ragstone.gates import EPSILON, Gate, Op, gate, share
+from ragstone.gates import EPSILON, FLAGS, Gate, Op, gate, share
 from ragstone.score_tally import ScoreTally
 from ragstone.scores import Score, Summary
 
@@ -102,3 +102,31 @@ def test_what_is_no_gate_is_refused(text: str) -> None:
 def test_a_gate_on_no_number_is_refused() -> None:
     with pytest.raises(UsageError, match="'high' is no number"):
         gate("hit=high", "<=")
+
+
+def test_an_interval_is_held_against_the_mark_by_its_worse_end() -> None:
+    found = summary(*[1.0] * 8, 0.0, 0.0)  # 8 of 10: exact, 0.44 to 0.97
+    least = Gate(metric="hit@5", op=">=", of="interval", mark=0.5).check(found)
+    assert least.value == pytest.approx(0.4439, abs=1e-4)
+    assert not least.passed
+    assert str(least) == "the lower end of hit@5's interval, 0.4439 is not >= 0.5"
+    most = Gate(metric="hit@5", op="<=", of="interval", mark=0.98).check(found)
+    assert most.passed
+    assert str(most) == "the upper end of hit@5's interval, 0.9748 is <= 0.98"
+
+
+def test_one_row_has_no_interval_to_hold_against_a_mark() -> None:
+    result = Gate(metric="hit@5", op=">=", of="interval", mark=0.5).check(summary(1.0))
+    assert result.passed is None
+    assert str(result) == "hit@5: too little was scored, so >= 0.5 cannot be told"
+
+
+@pytest.mark.parametrize(("failed", "passed"), [(1, True), (2, False)])
+def test_the_share_that_was_scored_is_held_against_a_mark(failed: int, passed: bool) -> None:
+    scores = [Score.scored(1.0)] * (10 - failed) + [Score.failed(Cause.TIMEOUT, "late")] * failed
+    found = {"hit@5": ScoreTally.of(scores).summary()}
+    result = gate("hit@5=90%", *FLAGS["min_scored"]).check(found)
+    assert (result.value, result.passed) == (1 - failed / 10, passed)
+    word = "is" if passed else "is not"
+    said = f"the share of rows scored by hit@5, {1 - failed / 10:.4f} {word} >= 0.9"
+    assert str(result) == said

@@ -111,7 +111,7 @@ def test_the_summary_for_machines_has_the_stable_shape() -> None:
         "mean", "interval", "n", "scored", "undefined", "failed", "flagged", "causes", "pass_rate"
     } <= metrics["hit@5"].keys()  # fmt: skip
     assert said["gates"] == [
-        {"metric": "hit@5", "op": ">=", "mark": 0.5, "value": 0.5, "passed": True}
+        {"metric": "hit@5", "op": ">=", "mark": 0.5, "of": "mean", "value": 0.5, "passed": True}
     ]
     assert said["usage"] == {
         "calls": 4, "cached": 0, "retries": 0, "prompt_tokens": 20, "completion_tokens": 0,

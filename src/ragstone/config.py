@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from ragstone.entries import Entry, Said, entries_in
 from ragstone.errors import InputError, Problem, UsageError, nearest
-from ragstone.gates import Gate, Op, share
+from ragstone.gates import FLAGS, Gate, Of, Op, share
 from ragstone.modules import FILES
 from ragstone.plan import NUMBERS_OR_NONE, Plan
 from ragstone.policies import POLICIES, PRESETS, preset
@@ -33,7 +33,7 @@ OTHER_WORDS: Mapping[str, str] = MappingProxyType(
 KEYS = (
     *(name for name in Plan.model_fields if name not in ("gates", "fallback_target")),
     *OTHER_WORDS,
-    *("fail_under", "fail_over", "preset", "data", "plugin"),
+    *(*FLAGS, "preset", "data", "plugin"),
 )
 """Every key that a file may have."""
 
@@ -73,8 +73,8 @@ class Config:
         for names in ("columns", "prompts"):
             joined[names] = {**_names(self.settings, names), **_names(said, names)}
         ours = _gates(said)
-        replaced = {(gate.metric, gate.op) for gate in ours}
-        kept = (gate for gate in _gates(self.settings) if (gate.metric, gate.op) not in replaced)
+        replaced = {gate.demand for gate in ours}
+        kept = (gate for gate in _gates(self.settings) if gate.demand not in replaced)
         return Plan.of({**joined, "gates": (*kept, *ours)})
 
 
@@ -142,11 +142,7 @@ def _unknown(entry: Entry) -> Problem:
 
 
 def _config(values: Mapping[str, object]) -> Config:
-    gates = [
-        gate
-        for name in ("fail_under", "fail_over")
-        for gate in cast("tuple[Gate, ...]", values.get(name, ()))
-    ]
+    gates = [gate for name in FLAGS for gate in cast("tuple[Gate, ...]", values.get(name, ()))]
     settings = {name: value for name, value in values.items() if name in Plan.model_fields}
     return Config(
         settings=MappingProxyType(settings | ({"gates": tuple(gates)} if gates else {})),
@@ -202,11 +198,11 @@ def _share(text: str, what: str = "this") -> float:
         raise ValueError(f"{what} is no number; write 0.8 or 80%") from None
 
 
-def _gates_of(op: Op) -> Callable[[Said, Path], object]:
+def _gates_of(op: Op, of: Of) -> Callable[[Said, Path], object]:
     def read(said: Said, folder: Path) -> object:
         del folder
         return tuple(
-            Gate(metric=name, op=op, mark=_share(mark, f"the mark of {name}"))
+            Gate(metric=name, op=op, of=of, mark=_share(mark, f"the mark of {name}"))
             for name, mark in _named(said).items()
         )
 
@@ -236,8 +232,7 @@ _READ: Mapping[str, Callable[[Said, Path], object]] = MappingProxyType(
             kind: str(folder / file) for kind, file in _named(said).items()
         },
         "max_failed": lambda said, _: _share(_one(said)),
-        "fail_under": _gates_of(">="),
-        "fail_over": _gates_of("<="),
+        **{name: _gates_of(*demand) for name, demand in FLAGS.items()},
         "policy": _known(POLICIES),
         "preset": _known(PRESETS),
         "data": lambda said, folder: str(folder / _one(said)),

@@ -9,8 +9,8 @@
     └── CallError                 one call was not answered: becomes a failed score, never a number
         └── JudgeError            by the judge
 
-Two more stand beside the nouns they carry: `exchanges.Unanswered`, a JudgeError with all that came
-back, and `run.Interrupted`, a KeyboardInterrupt.
+Three more stand where they arise: `store.StoreError`, a UsageError; `exchanges.Unanswered`, a
+JudgeError with all that came back; and `run.Interrupted`, a KeyboardInterrupt.
 """
 
 from collections.abc import Iterable, Sequence

@@ -5,24 +5,24 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Unpack
-from uuid import uuid4
+from typing import Unpack, cast
 
 from ragstone.budget import Budget
 from ragstone.collection import collecting
 from ragstone.datasets import Dataset
 from ragstone.errors import TargetError
 from ragstone.gates import Gate
+from ragstone.identity import identity_of, new_run_id
 from ragstone.judges.base import Judge
 from ragstone.messages import public_url
 from ragstone.metrics import Metric, RankingMetric, select
 from ragstone.options import Data, Options, dataset_of, judge_of, plan_of, target_of
 from ragstone.plan import Manifest, Plan
 from ragstone.readiness import Readiness, check_asked, gates_of
+from ragstone.recording import Keeping, Recording, begun
 from ragstone.rows import Row
 from ragstone.run import Interrupted, Run
 from ragstone.scoring import rank, scoring
-from ragstone.tally import Tally
 from ragstone.targets.base import Target
 from ragstone.workers import finish_in_thread
 
@@ -64,7 +64,8 @@ class Evaluation:
     Attributes:
         every: whether the target is asked for every row, or only where a row lacks what is wanted.
         wanted: the Sample fields that the target is asked for; empty if it is not asked.
-        finished: the rows with scores, as they come.
+        manifest: what it was asked to do, and what it is done with.
+        recording: where the finished rows go.
     """
 
     plan: Plan
@@ -76,9 +77,8 @@ class Evaluation:
     target: Target | None
     every: bool
     wanted: frozenset[str]
-    started_at: datetime
-    finished: list[Row]
-    tally: Tally
+    manifest: Manifest
+    recording: Recording
     on_row: Callable[[Row, int], None] | None
 
     @classmethod
@@ -95,38 +95,39 @@ class Evaluation:
         judge = judge_of(options.get("judge", plan.judge), plan, budget, metrics=metrics)
         named = options.get("target", plan.target)
         target = target_of(plan.fallback_target if named is None else named, plan, metrics=metrics)
-        ready = Readiness.of(
-            metrics,
-            dataset.samples,
-            judge=judge,
-            target=target,
-            every=named is not None,
-        )
+        every = named is not None
+        ready = Readiness.of(metrics, dataset.samples, judge=judge, target=target, every=every)
         check_asked(plan, ready.metrics, ready.refused)
+        plan = _recorded(plan, gates=gates_of(plan, ready.metrics), judge=judge)
+        asked = target if ready.wanted else None
+        manifest = _manifest(plan, dataset=dataset, ready=ready, judge=judge, target=asked)
+        recording, notices = begun(manifest, ready.metrics, **_kept(options))
+        for notice in notices:
+            options.get("on_notice", str)(notice)
         return cls(
-            plan=_recorded(plan, gates=gates_of(plan, ready.metrics), judge=judge),
+            plan=plan,
             dataset=dataset,
             metrics=ready.metrics,
             not_run=ready.refused,
             judge=judge,
             budget=budget,
-            target=target if ready.wanted else None,
-            every=named is not None,
+            target=asked,
+            every=every,
             wanted=ready.wanted,
-            started_at=datetime.now(UTC),
-            finished=[],
-            tally=Tally(map(str, ready.metrics)),
+            manifest=recording.manifest,
+            recording=recording,
             on_row=options.get("on_row"),
         )
 
     async def finish(self) -> None:
         """Ask and score every row; `record` tells what came of it, also after a cancellation."""
         ranking = [metric for metric in self.metrics if isinstance(metric, RankingMetric)]
-        if self.target is None and len(ranking) == len(self.metrics):
-            for row in rank(list(self._rows()), ranking):
-                self._keep(row)
-            return
         async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self.recording)
+            if self.target is None and len(ranking) == len(self.metrics):
+                for row in rank(list(self._rows()), ranking):
+                    await self._keep(row)
+                return
             source: Iterable[Row] | AsyncIterable[Row] = self._rows()
             concurrency = self.plan.concurrency
             if self._asks:
@@ -145,7 +146,7 @@ class Evaluation:
                 scoring(source, self.metrics, self.judge, concurrency=concurrency)
             )
             async for row in scored:
-                self._keep(row)
+                await self._keep(row)
 
     @asynccontextmanager
     async def _ready(self, target: Target) -> AsyncGenerator[None, None]:
@@ -165,45 +166,56 @@ class Evaluation:
         for index, sample in enumerate(self.dataset.samples):
             if self._asks and self.budget.spent:
                 return
-            yield Row(index, sample)
+            if index not in self.recording.done:
+                yield Row(index, sample)
 
     @property
     def _asks(self) -> bool:
         return any(metric.question_kinds for metric in self.metrics)
 
-    def _keep(self, row: Row) -> None:
-        self.finished.append(row)
-        self.tally.add(row)
+    async def _keep(self, row: Row) -> None:
+        await self.recording.keep(row)
         if self.on_row:
-            self.on_row(row, len(self.dataset.samples))
+            self.on_row(row, len(self.dataset.samples) - len(self.recording.done))
 
     def record(self) -> Run:
         """Return the run of what is finished; partial, if that is not every row."""
-        rows = sorted(self.finished, key=lambda row: row.index)
-        unfinished = len(rows) < len(self.dataset.samples)
-        manifest = Manifest(
-            run_id=f"{self.started_at:%Y%m%d-%H%M%S}-{uuid4().hex[:6]}",
+        tally = self.recording.tally
+        unfinished = tally.rows < len(self.dataset.samples)
+        stopped = self.budget.spent if tally.over_budget or unfinished else None
+        return self.recording.run(partial=unfinished, stopped=stopped)
+
+
+def _kept(options: Options) -> Keeping:
+    """Return what the options say of where rows are kept."""
+    names = Keeping.__annotations__.keys() & options.keys()
+    return cast("Keeping", {name: options[name] for name in names})
+
+
+def _manifest(
+    plan: Plan, *, dataset: Dataset, ready: Readiness, judge: Judge, target: Target | None
+) -> Manifest:
+    started_at = datetime.now(UTC)
+    asks = any(metric.question_kinds for metric in ready.metrics)
+    return Manifest(
+        run_id=new_run_id(started_at),
+        version=VERSION,
+        started_at=started_at,
+        plan=plan,
+        source=dataset.source,
+        judge=judge.name if asks else None,
+        judge_note=judge.description if asks else None,
+        target=target.name if target else None,
+        not_run=ready.refused,
+        identity=identity_of(
+            plan,
+            dataset=dataset,
+            metrics=ready.metrics,
+            judge=judge,
+            target=target,
             version=VERSION,
-            started_at=self.started_at,
-            plan=self.plan,
-            source=self.dataset.source,
-            judge=self.judge.name if self._asks else None,
-            judge_note=self.judge.description if self._asks else None,
-            target=self.target.name if self.target else None,
-            not_run=self.not_run,
-        )
-        return Run(
-            manifest=manifest,
-            metrics={str(metric): metric.described for metric in self.metrics},
-            rows=rows,
-            extras={
-                name: metric.summarise([row.scores[name] for row in rows])
-                for name, metric in ((str(metric), metric) for metric in self.metrics)
-            },
-            partial=unfinished,
-            stopped=self.budget.spent if self.tally.over_budget or unfinished else None,
-            counted=self.tally,
-        )
+        ),
+    )
 
 
 def _recorded(plan: Plan, *, gates: tuple[Gate, ...], judge: Judge) -> Plan:

@@ -1,8 +1,9 @@
-"""Gate: a pass mark on a metric's mean that decides a run's exit code."""
+"""Gate: a demand on what a metric came to, which decides a run's exit code."""
 
 import math
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, FiniteFloat
@@ -11,31 +12,49 @@ from ragstone.errors import UsageError
 from ragstone.scores import Summary
 
 Op = Literal[">=", "<="]
+Of = Literal["mean", "interval", "scored"]
+"""What is held against a mark: the mean, the end of its interval that is the worse for the gate, or
+the share of the rows that were scored."""
+FLAGS: Mapping[str, tuple[Op, Of]] = MappingProxyType(
+    {"fail_under": (">=", "mean"), "fail_over": ("<=", "mean"), "min_scored": (">=", "scored")}
+)
+"""Setting -> the gates that it makes, metric by metric."""
 EPSILON = 1e-9
 _SHARE = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)\s*")
 
 
 class Gate(BaseModel):
-    """The demand that a metric's mean be at least (`>=`) or at most (`<=`) a mark."""
+    """The demand that what a metric came to be at least (`>=`) or at most (`<=`) a mark."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     metric: str
     op: Op
     mark: FiniteFloat
+    of: Of = "mean"
 
     def check(self, summaries: Mapping[str, Summary]) -> "GateResult":
         """Hold a run's summaries against the mark; a mean over nothing is no pass."""
-        value = summaries[self.metric].mean if self.metric in summaries else None
+        value = self._value(summaries[self.metric]) if self.metric in summaries else None
         if value is None:
             passed = None
         elif self.op == ">=":
             passed = value >= self.mark - EPSILON
         else:
             passed = value <= self.mark + EPSILON
-        return GateResult(
-            metric=self.metric, op=self.op, mark=self.mark, value=value, passed=passed
-        )
+        return GateResult(**dict(self), value=value, passed=passed)
+
+    @property
+    def demand(self) -> tuple[str, Op, Of]:
+        """What is held against the mark, and how: another mark on the same replaces it."""
+        return self.metric, self.op, self.of
+
+    def _value(self, summary: Summary) -> float | None:
+        if self.of == "scored":
+            return summary.scored / summary.n if summary.n else None
+        if self.of == "interval":
+            return summary.interval[0 if self.op == ">=" else 1] if summary.interval else None
+        return summary.mean
 
 
 class GateResult(Gate):
@@ -46,11 +65,18 @@ class GateResult(Gate):
 
     def __str__(self) -> str:
         if self.value is None:
-            return f"{self.metric}: nothing was scored, so {self.op} {self.mark:g} cannot be told"
+            few = "too little" if self.of == "interval" else "nothing"
+            return f"{self.metric}: {few} was scored, so {self.op} {self.mark:g} cannot be told"
         word = "is" if self.passed else "is not"
         near = round(self.value, 4) == round(self.mark, 4)  # then four digits would say it passed
         value = f"{self.value:.4f}" if self.passed or not near else f"{self.value!r}"
-        return f"{self.metric} {value} {word} {self.op} {self.mark:g}"
+        ends = {">=": "lower", "<=": "upper"}
+        what = {
+            "mean": self.metric,
+            "interval": f"the {ends[self.op]} end of {self.metric}'s interval,",
+            "scored": f"the share of rows scored by {self.metric},",
+        }[self.of]
+        return f"{what} {value} {word} {self.op} {self.mark:g}"
 
 
 def share(text: str) -> float:
@@ -66,7 +92,7 @@ def share(text: str) -> float:
     return number / 100 if match[2] else number
 
 
-def gate(text: str, op: Op) -> Gate:
+def gate(text: str, op: Op, of: Of = "mean") -> Gate:
     """Read a gate written `METRIC=VALUE`.
 
     Raises:
@@ -75,4 +101,4 @@ def gate(text: str, op: Op) -> Gate:
     metric, equals, mark = text.rpartition("=")
     if not equals or not metric.strip():
         raise UsageError(f"{text!r} is no gate; write METRIC=VALUE, such as faithfulness=0.8")
-    return Gate(metric=metric.strip(), op=op, mark=share(mark))
+    return Gate(metric=metric.strip(), op=op, mark=share(mark), of=of)

@@ -3,18 +3,19 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import Literal, cast
 
 from ragstone.budget import Budget
 from ragstone.config import Config, read_config
 from ragstone.datasets import Dataset, load, samples_of
 from ragstone.errors import UnknownName, UsageError
-from ragstone.gates import Gate, Op, gate
+from ragstone.gates import FLAGS, Gate, gate
 from ragstone.judges.base import Judge
 from ragstone.judges.making import make_judge
 from ragstone.judges.route import RouteJudge
 from ragstone.metrics import Metric, load_plugin
 from ragstone.plan import Plan
+from ragstone.recording import Keeping
 from ragstone.rows import Row
 from ragstone.samples import Sample
 from ragstone.targets import Target, get_target
@@ -24,14 +25,15 @@ Data = str | Path | Iterable[Sample | Mapping[str, object]]
 """A file, or the samples themselves (or mappings of their fields, by any accepted name)."""
 
 
-class Options(TypedDict, total=False):
+class Options(Keeping, total=False):
     """What `evaluate` can be told: most fields of `Plan` by their names, and what has no name.
 
     `metrics` may be one name, several, or Metric objects; `k` one cut-off, or several; `target`
     and `judge` names or objects (a target may be a Python function); `fail_under` and
-    `fail_over` are metric -> mark; all other settings come from `preset` and the file `config`,
-    or from `plan`; `on_row` is called with each finished row and the number of rows there will
-    be.
+    `fail_over` are metric -> mark, `min_scored` metric -> the least share of its rows scored; all
+    other settings come from `preset` and the file `config`, or from `plan`; `on_row` is called
+    with each finished row and the number of rows there will be, `on_notice` with what is to be
+    known before the first. Rows are kept in memory unless `store` says where.
     """
 
     metrics: str | Metric | Sequence[str | Metric]
@@ -70,9 +72,13 @@ class Options(TypedDict, total=False):
     delay: float
     fail_under: Mapping[str, float | str]
     fail_over: Mapping[str, float | str]
+    min_scored: Mapping[str, float | str]
+    gates_on: Literal["mean", "interval"]
+    cluster: str
     max_failed: float
     plan: Plan
     on_row: Callable[[Row, int], None]
+    on_notice: Callable[[str], None]
 
 
 def plan_of(options: Options) -> Plan:
@@ -104,15 +110,12 @@ def _said(options: Options) -> dict[str, object]:
         metrics = options["metrics"]
         several = [metrics] if isinstance(metrics, str | Metric) else metrics
         said["metrics"] = tuple(m.spelled if isinstance(m, Metric) else m for m in several)
-    said["gates"] = (
-        *_gates(options.get("fail_under", {}), ">="),
-        *_gates(options.get("fail_over", {}), "<="),
+    said["gates"] = tuple(
+        gate(f"{metric}={mark}", *demand)
+        for name, demand in FLAGS.items()
+        for metric, mark in cast("Mapping[str, float | str]", given.get(name, {})).items()
     )
     return said
-
-
-def _gates(marks: Mapping[str, float | str], op: Op) -> Gates:
-    return tuple(gate(f"{name}={mark}", op) for name, mark in marks.items())
 
 
 def dataset_of(data: Data, plan: Plan) -> Dataset:

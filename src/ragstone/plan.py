@@ -1,7 +1,9 @@
 """Plan: everything a run was asked to do. Manifest: the plan, what it was done with, and when."""
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from hashlib import sha256
 from operator import index
 from typing import Annotated, Literal, SupportsIndex, cast, get_args
 
@@ -124,7 +126,9 @@ class Plan(JudgePlan, ClaimPlan):
         timeout: seconds that one try of a call may take.
         retries: further tries after a failed connection, a 429 or a 5xx.
         delay: seconds between the starts of two calls to the target.
-        gates: pass marks.
+        gates: demands on the metrics.
+        gates_on: what marks are held against: means, or the ends of their intervals.
+        cluster: the tag of rows that belong together, for the intervals.
         max_failed: the share of a metric's scores that may fail before the run counts as failed.
     """
 
@@ -143,6 +147,8 @@ class Plan(JudgePlan, ClaimPlan):
     retries: Annotated[int, Field(ge=0, le=20)] = 7
     delay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     gates: tuple[Gate, ...] = ()
+    gates_on: Literal["mean", "interval"] = "mean"
+    cluster: str | None = None
     max_failed: Annotated[float, Field(ge=0, le=1)] = 0.1
 
     @property
@@ -177,7 +183,10 @@ NUMBERS_OR_NONE = frozenset(
 
 
 class Source(BaseModel):
-    """The data set of a run: its name, the SHA-256 of its bytes, and its rows."""
+    """The data set of a run: its name, the SHA-256 of its bytes, and its rows.
+
+    `path` is where the file was; None for samples in memory.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -185,6 +194,7 @@ class Source(BaseModel):
     fingerprint: str | None = None
     rows: int = 0
     notes: tuple[str, ...] = ()
+    path: str | None = None
 
 
 class Manifest(BaseModel):
@@ -194,6 +204,7 @@ class Manifest(BaseModel):
         judge_note: what the judge is, in words; None if no metric asked one.
         target: the RAG system that was asked; None if none was.
         not_run: metric -> why it was not run.
+        identity: what decides the numbers, by name: runs of one identity were asked the same.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -207,6 +218,20 @@ class Manifest(BaseModel):
     judge_note: str | None
     target: str | None
     not_run: FrozenMap[str, str]
+    identity: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the identity."""
+        return sha256(json.dumps(dict(self.identity), sort_keys=True).encode()).hexdigest()
+
+    def changed(self, other: "Manifest") -> Mapping[str, tuple[str, str]]:
+        """Return where another one's identity differs: name -> what it is here, and there."""
+        names = [*self.identity, *(name for name in other.identity if name not in self.identity)]
+        pairs = {
+            name: (self.identity.get(name, ""), other.identity.get(name, "")) for name in names
+        }
+        return {name: (here, there) for name, (here, there) in pairs.items() if here != there}
 
     @property
     def options(self) -> Mapping[str, object]:

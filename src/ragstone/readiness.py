@@ -128,14 +128,15 @@ def gates_of(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:
                 f"{said} is on a metric that is not run; these are: {', '.join(known)}"
             )
         metric = known[name]
-        low, high = metric.range
+        low, high = (0.0, 1.0) if gate.of == "scored" else metric.range
         if not low <= gate.mark <= high:
             raise UsageError(
                 f"{said}: {name} lies between {low:g} and {high:g}. "
                 + ("80 per cent is written 0.8 or 80%" if (low, high) == (0, 1) else "")
             )
-        if metric.higher_is_better != (gate.op == ">="):
+        if gate.of != "scored" and metric.higher_is_better != (gate.op == ">="):
             better, flag = ("higher", "under") if metric.higher_is_better else ("lower", "over")
             raise UsageError(f"{said}: {better} is better for {name}; use --fail-{flag}")
-        gates.append(gate.model_copy(update={"metric": name}))
+        of = plan.gates_on if gate.of == "mean" else gate.of
+        gates.append(gate.model_copy(update={"metric": name, "of": of}))
     return tuple(gates)

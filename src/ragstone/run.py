@@ -37,7 +37,7 @@ class Run:
     @cached_property
     def tally(self) -> Tally:
         """What the rows come to; counted once."""
-        return self.counted or Tally.of(self.rows, self.metrics)
+        return self.counted or Tally.of(self.rows, self.metrics, cluster=self.manifest.plan.cluster)
 
     def __repr__(self) -> str:
         means = [

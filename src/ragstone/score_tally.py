@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ragstone.errors import Cause
 from ragstone.messages import one_line
 from ragstone.scores import NOTHING, Detail, Score, State, Summary
-from ragstone.stats import mean_interval
+from ragstone.stats import bounds, mean_interval
 
 LONGEST = 300
 """Characters kept of one reason; servers answer with whole pages."""
@@ -34,7 +34,7 @@ class ScoreTally:
     """Counts the scores of one metric; rows may come in any order.
 
     Attributes:
-        values: of the scored ones.
+        values: of the scored ones; `clusters` are the labels of their rows.
         undefined: reason -> how many are undefined for it.
         failed: cause -> the first row that failed for it.
         mark: the pass mark; None while no score has one.
@@ -46,6 +46,7 @@ class ScoreTally:
 
     def __init__(self) -> None:
         self.values = array("d")
+        self.clusters: list[str | None] = []
         self.states = Counter[State]()
         self.causes = Counter[Cause]()
         self.undefined = Counter[str]()
@@ -65,7 +66,15 @@ class ScoreTally:
             tally.add(score, place=place)
         return tally
 
-    def add(self, score: Score, *, place: int, sample_id: str = "", ranked: bool = True) -> None:
+    def add(
+        self,
+        score: Score,
+        *,
+        place: int,
+        sample_id: str = "",
+        ranked: bool = True,
+        cluster: str | None = None,
+    ) -> None:
         """Count one score, of the row at that place of the data set."""
 
         def first(known: First | None, words: str | None) -> First:
@@ -75,6 +84,7 @@ class ScoreTally:
         self.states[score.state] += 1
         if score.value is not None:
             self.values.append(score.value)
+            self.clusters.append(cluster)
             self.unranked += not ranked or score.detail.get("graded") == "contexts"
         elif score.cause is not None:
             self.causes[score.cause] += 1
@@ -112,9 +122,11 @@ class ScoreTally:
         `low` and `high` are the least and the most that a score can be.
         """
         values = self.values
+        clusters = self.clusters if any(each is not None for each in self.clusters) else None
         return Summary(
             mean=math.fsum(values) / len(values) if values else None,
-            interval=mean_interval(values, low=low, high=high),
+            interval=mean_interval(values, low=low, high=high, clusters=clusters),
+            bounds=bounds(values, self.states[State.FAILED], low=low, high=high),
             n=self.states.total(),
             scored=self.states[State.SCORED],
             undefined=self.states[State.UNDEFINED],

@@ -115,6 +115,7 @@ class Summary(BaseModel):
         mean: over the scored ones; None over nothing.
         interval: 95 % interval of the mean; None for fewer than two, and where all are the same
             inside the metric's range.
+        bounds: the mean if all that failed had scored worst, and if best; None over nothing.
         n: rows of the run; scored + undefined + failed.
         flagged: scored ones whose number a policy made up.
         causes: failed ones by cause.
@@ -126,6 +127,7 @@ class Summary(BaseModel):
 
     mean: float | None
     interval: tuple[float, float] | None
+    bounds: tuple[float, float] | None
     n: int
     scored: int
     undefined: int

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ragstone.blame import blamed
-from ragstone.errors import CallError, Cause
+from ragstone.errors import CallError, Cause, QuestionNotSupported
 from ragstone.exchanges import Failure
 from ragstone.judges.base import Judge
 from ragstone.judges.replay import ReplayJudge
@@ -135,6 +135,8 @@ async def _score(metric: Metric, row: Row, transcript: Transcript) -> Score:
         score = await metric.score(row.sample, asking)
     except CallError as error:
         return Score.failed(error.cause, str(error))
+    except QuestionNotSupported:
+        raise
     except Exception as error:  # noqa: BLE001 - a stranger's bug fails its score, ours is raised
         return _broken(metric, row, error)
     if not asking.notes:

@@ -28,6 +28,8 @@ class TargetHealth:
 class Tally:
     """Counts rows; they may come in any order, and none is kept.
 
+    `cluster` is the tag by which rows belong together, for the intervals.
+
     Attributes:
         scores: metric name -> what is known of its scores.
         usage: what the judge cost.
@@ -38,8 +40,9 @@ class Tally:
         tags: the names of the samples' tags.
     """
 
-    def __init__(self, metrics: Iterable[str]) -> None:
+    def __init__(self, metrics: Iterable[str], *, cluster: str | None = None) -> None:
         self.scores: Mapping[str, ScoreTally] = {name: ScoreTally() for name in metrics}
+        self._cluster = cluster
         self.rows = self.calls_saved = 0
         self.usage = Usage()
         self.over_budget = False
@@ -51,9 +54,11 @@ class Tally:
         self._asked, self._failed = Counter[str](), Counter[str]()
 
     @classmethod
-    def of(cls, rows: Iterable[Row], metrics: Iterable[str]) -> "Tally":
+    def of(
+        cls, rows: Iterable[Row], metrics: Iterable[str], *, cluster: str | None = None
+    ) -> "Tally":
         """Tally rows that have scores by these metrics."""
-        tally = cls(metrics)
+        tally = cls(metrics, cluster=cluster)
         for row in rows:
             tally.add(row)
         return tally
@@ -62,8 +67,16 @@ class Tally:
         """Count one row."""
         self.rows += 1
         ranked = row.sample.ranking is not None
+        label = row.sample.tags.get(self._cluster) if self._cluster else None
+        cluster = None if label is None else str(label)
         for name, tally in self.scores.items():
-            tally.add(row.scores[name], place=row.index, sample_id=row.sample.id, ranked=ranked)
+            tally.add(
+                row.scores[name],
+                place=row.index,
+                sample_id=row.sample.id,
+                ranked=ranked,
+                cluster=cluster,
+            )
         for exchange in row.exchanges:
             outcome = exchange.outcome
             self.usage += outcome.usage

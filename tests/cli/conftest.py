@@ -32,7 +32,13 @@ def ragstone(
     """Run `ragstone ARGS` in an empty folder, with no key or setting of this machine."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
-    for name in ("RAGSTONE_JUDGE", "LOG_LEVEL", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+    for name in (
+        "RAGSTONE_JUDGE",
+        "RAGSTONE_STORE",
+        "LOG_LEVEL",
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+    ):
         monkeypatch.delenv(name, raising=False)
 
     def run(*arguments: str) -> Said:

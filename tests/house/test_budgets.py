@@ -23,6 +23,8 @@ def test_no_file_is_long(source_files: list[Path]) -> None:
 def test_no_function_is_long(source_files: list[Path], root: Path) -> None:
     long = {}
     for path in source_files:
+        if path.parent.name == "versions":  # a migration is a list, and never changes again
+            continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 start = min([node.lineno, *(d.lineno for d in node.decorator_list)])

@@ -9,7 +9,17 @@ import pytest
 
 import ragstone
 
-HEAVY = ("aiohttp", "sqlalchemy", "numpy", "pydantic", "rich", "starlette", "genai_prices")
+HEAVY = (
+    "aiohttp",
+    "alembic",
+    "psycopg",
+    "sqlalchemy",
+    "numpy",
+    "pydantic",
+    "rich",
+    "starlette",
+    "genai_prices",
+)
 SOURCE = ast.parse(Path(ragstone.__file__).read_text(encoding="utf-8"))
 
 

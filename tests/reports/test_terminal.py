@@ -28,6 +28,7 @@ the run was stopped before every row was finished; these numbers are over 4 of 4
 hit@5, f1@5: undefined: relevance is not known (1)
 faithfulness: undefined: the response makes no claims (1)
 faithfulness: failed: timed out (1, first q4: no answer within 30 s)
+faithfulness: the mean would be 0.1667 if all that failed were the worst, 0.5000 if the best
 Data set  qr.xlsx (4 rows evaluated)
 Target    http://localhost:8000: 4 calls, 1 failed (25.0%), latency p50 110 ms, p95 119 ms
 Judge     offline: word overlap; no language model
@@ -62,6 +63,9 @@ faithfulness: undefined: the response
 makes no claims (1)
 faithfulness: failed: timed out (1,
 first q4: no answer within 30 s)
+faithfulness: the mean would be 0.1667
+if all that failed were the worst,
+0.5000 if the best
 Data set  qr.xlsx (4 rows evaluated)
 Target    http://localhost:8000: 4
           calls, 1 failed (25.0%),

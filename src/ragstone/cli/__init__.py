@@ -17,6 +17,11 @@ from ragstone.errors import RagstoneError
 COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "run": ("ragstone.cli.run", "Evaluate a RAG system, or answers it gave before."),
+        "resume": ("ragstone.cli.resume", "Go on with a stored run."),
+        "runs": ("ragstone.cli.runs", "List the stored runs; show, tag, delete or export one."),
+        "report": ("ragstone.cli.report", "Write again what a stored run wrote."),
+        "rescore": ("ragstone.cli.rescore", "Score a stored run again, without asking anybody."),
+        "compare": ("ragstone.cli.compare", "Compare two stored runs, sample by sample."),
         "metrics": ("ragstone.cli.metrics", "List the metrics, or print the definition of one."),
         "policies": ("ragstone.cli.policies", "Print what each policy makes of each situation."),
         "demo": ("ragstone.cli.demo", "Evaluate the demo RAG system: no key, nothing to start."),

@@ -46,7 +46,7 @@ def command(k: int, limit: int | None, verbose: bool, output: Path | None, no_ex
     click.echo("The demo RAG system answers questions about a made-up phone; some of its answers")
     click.echo("have an error planted in them, which faithfulness should find.\n")
     with _served() as url:
-        code = evaluated(DATASET, Plan(k=k, limit=limit, target=url), outputs=outputs)
+        code = evaluated(DATASET, Plan(k=k, limit=limit, target=url), outputs=outputs, keeping={})
     sys.exit(code)
 
 

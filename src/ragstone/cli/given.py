@@ -14,9 +14,10 @@ from ragstone.cli.setting import NONE
 from ragstone.config import FILE, Config, metric_names, model_names, read_config
 from ragstone.demo.dataset import DATASET
 from ragstone.errors import UsageError, nearest
-from ragstone.gates import gate, share
+from ragstone.gates import FLAGS, gate, share
 from ragstone.messages import public_url
 from ragstone.plan import DEFAULT_API, DEFAULT_JUDGE, NUMBERS_OR_NONE, Plan
+from ragstone.recording import Keeping
 
 _TRUSTED = ("target", "base_url")
 """Settings that make a file run code or send a key somewhere, beside its plugins: told."""
@@ -57,6 +58,7 @@ class Given(TypedDict):
     prompts: tuple[str, ...]
     fail_under: tuple[str, ...]
     fail_over: tuple[str, ...]
+    min_scored: tuple[str, ...]
     max_failed: str | None
     plugin: tuple[str, ...]
     dry_run: bool
@@ -66,6 +68,10 @@ class Given(TypedDict):
     no_export: bool
     json: Path | None
     rows: Path | None
+    store: str | None
+    no_store: bool
+    fresh: bool
+    no_transcript: bool
 
 
 def outputs_of(given: Given) -> Outputs:
@@ -77,6 +83,23 @@ def outputs_of(given: Given) -> Outputs:
         rows=given["rows"],
         verbose=given["verbose"],
     )
+
+
+def keeping_of(given: Given) -> Keeping:
+    """Return where the rows are kept.
+
+    Raises:
+        UsageError: options contradict each other.
+    """
+    if given["no_store"]:
+        if given["fresh"] or given["no_transcript"]:
+            raise UsageError("--no-store keeps nothing; leave --fresh and --no-transcript out")
+        return {}
+    return {
+        "store": given["store"] or True,
+        "fresh": given["fresh"],
+        "transcript": not given["no_transcript"],
+    }
 
 
 def config_of(given: Given) -> Config:
@@ -138,9 +161,10 @@ def _said(given: Given) -> Mapping[str, object]:
         "target": _one("--target", given["target"], "--api-url", given["api_url"]),
         "columns": _pairs(given["columns"], "--map", "FIELD=COLUMN", "query=Frage"),
         "prompts": _pairs(given["prompts"], "--prompt", "KIND=FILE", "verify_claims=my.md"),
-        "gates": (
-            *(gate(text, ">=") for text in given["fail_under"]),
-            *(gate(text, "<=") for text in given["fail_over"]),
+        "gates": tuple(
+            gate(text, *demand)
+            for name, demand in FLAGS.items()
+            for text in cast("tuple[str, ...]", typed[name])
         ),
         "max_failed": None if max_failed is None else share(max_failed),
     }

@@ -157,6 +157,17 @@ _GATES = (
         metavar="METRIC=VALUE",
         help="Exit 1 if the metric's mean is over the value.",
     ),
+    click.Option(
+        ["--min-scored"],
+        multiple=True,
+        metavar="METRIC=SHARE",
+        help="Exit 1 if less of the rows was scored: faithfulness=90%.",
+    ),
+    Setting(
+        "gates_on",
+        help="What --fail-under and --fail-over look at: the mean, or the end of its 95 % interval "
+        "that is nearer to failing.",
+    ),
     Setting(
         "max_failed",
         metavar="SHARE",
@@ -165,6 +176,12 @@ _GATES = (
 )
 
 _RESULTS = (
+    Setting(
+        "cluster",
+        metavar="TAG",
+        help="Rows that share this tag (a source, a conversation) are drawn together for the "
+        "intervals.",
+    ),
     click.Option(["-v", "--verbose"], is_flag=True, help="Print each query's results."),
     click.Option(
         ["-o", "--output"],
@@ -187,6 +204,23 @@ _RESULTS = (
     ),
 )
 
+STORE = click.Option(
+    ["--store"],
+    envvar="RAGSTONE_STORE",
+    metavar="PLACE",
+    help="Where runs are kept: a file, or postgresql://user@host/name. RAGSTONE_STORE says it for "
+    "good.  [default: .ragstone/ragstone.db here]",
+)
+
+_STORE = (
+    STORE,
+    click.Option(["--no-store"], is_flag=True, help="Keep nothing but the results asked for."),
+    click.Option(
+        ["--fresh"], is_flag=True, help="Begin a new run, even if this one is there unfinished."
+    ),
+    click.Option(["--no-transcript"], is_flag=True, help="Store no texts of the judge's replies."),
+)
+
 GROUPS: Groups = MappingProxyType(
     {
         "Data": _DATA,
@@ -197,5 +231,6 @@ GROUPS: Groups = MappingProxyType(
         "Limits": _LIMITS,
         "Pass marks": _GATES,
         "Results": _RESULTS,
+        "Store": _STORE,
     }
 )

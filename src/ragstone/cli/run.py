@@ -10,7 +10,15 @@ from rich.console import Console
 from ragstone.cli.catalogue import print_catalogue
 from ragstone.cli.codes import INTERRUPTED
 from ragstone.cli.estimate import print_estimate
-from ragstone.cli.given import Given, config_of, data_of, files_read, outputs_of, plan_of
+from ragstone.cli.given import (
+    Given,
+    config_of,
+    data_of,
+    files_read,
+    keeping_of,
+    outputs_of,
+    plan_of,
+)
 from ragstone.cli.grouped import GroupedCommand
 from ragstone.cli.options import GROUPS
 from ragstone.cli.outcome import Outputs, conclude
@@ -19,6 +27,7 @@ from ragstone.estimation import estimate
 from ragstone.evaluation import evaluate
 from ragstone.metrics.registry import load_plugin
 from ragstone.plan import Plan
+from ragstone.recording import Keeping
 from ragstone.run import Interrupted
 
 EPILOG = (
@@ -66,17 +75,24 @@ def command(**given: Unpack[Given]) -> None:
             estimated = estimate(data, plan=plan)
         print_estimate(estimated, Console(highlight=False))
         return
-    sys.exit(evaluated(data, plan, outputs=outputs))
+    sys.exit(evaluated(data, plan, outputs=outputs, keeping=keeping_of(given)))
 
 
-def evaluated(data: str | Path, plan: Plan, *, outputs: Outputs) -> int:
+def evaluated(data: str | Path, plan: Plan, *, outputs: Outputs, keeping: Keeping) -> int:
     """Evaluate with progress shown, conclude, and return the exit code, also when interrupted."""
     with outputs.quiet(), progress(Console(stderr=True)) as on_row:
         try:
-            run = evaluate(data, plan=plan, on_row=on_row)
+            run = evaluate(data, plan=plan, on_row=on_row, on_notice=_print_notice, **keeping)
             interrupted = False
         except Interrupted as stop:
             run = stop.run
             interrupted = True
     code = conclude(run, outputs)
+    if run.partial and "store" in keeping:
+        said = f"Run {run.manifest.run_id} is stored; the same command goes on with it."
+        click.echo(said, err=True)
     return INTERRUPTED if interrupted else code
+
+
+def _print_notice(notice: str) -> None:
+    click.echo(notice, err=True)

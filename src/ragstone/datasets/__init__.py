@@ -61,7 +61,13 @@ def load(
     samples = samples_in(table, file.name, columns=columns or {}, limit=_checked(limit), say=flag)
     return Dataset(
         samples,
-        Source(name=file.name, fingerprint=file.fingerprint, rows=len(samples), notes=table.notes),
+        Source(
+            name=file.name,
+            fingerprint=file.fingerprint,
+            rows=len(samples),
+            notes=table.notes,
+            path=str(path),
+        ),
     )
 
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from ragstone.claims import Label
 from ragstone.errors import Cause
 from ragstone.metrics import catalogue
-from ragstone.reports.figures import count, milliseconds, percent
+from ragstone.reports.figures import count, decimal, milliseconds, percent
 from ragstone.reports.judge_facts import (
     blame_lines,
     coverage,
@@ -116,6 +116,14 @@ def why_failed(run: Run, name: str) -> str:
         f"{CAUSES[cause]} ({number:,}, first {tally.failed[cause]})"
         for cause, number in tally.causes.most_common()
     )
+
+
+def had_all_scored(summary: Summary) -> str:
+    """Say where the mean would lie if what failed had scored worst, and best; "" if none did."""
+    if not summary.failed or summary.bounds is None or summary.mean is None:
+        return ""
+    worst, best = map(decimal, summary.bounds)
+    return f"the mean would be {worst} if all that failed were the worst, {best} if the best"
 
 
 def why_no_mean(summary: Summary) -> str:

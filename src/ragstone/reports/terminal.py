@@ -11,11 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from ragstone.claims import Label
-from ragstone.messages import one_line
+from ragstone.reports.console_text import LONGEST, shown
 from ragstone.reports.facts import (
     CAUSES,
     LABELS,
     facts,
+    had_all_scored,
     partial_notice,
     why_failed,
     why_no_mean,
@@ -29,40 +30,35 @@ from ragstone.scores import Score, State, Summary
 T = TypeVar("T", bound=Hashable)
 
 HEADS = ("metric", "score", "95 % interval", "n", "scored", "undefined", "failed", "flagged")
-LONGEST = 400
-"""Characters shown of one text; servers answer with whole pages."""
-
-_PLAIN = str.maketrans({"–": "-", "…": "..."})
-"""What stands for our own marks on a terminal that lacks some character."""
 
 
 def print_run(run: Run, console: Console) -> None:
     """Print a run's summary: the metrics' table, why scores are missing, and the facts."""
     summaries = run.summary()
     if run.partial:
-        console.print(_text(partial_notice(run), console, "bold red"))
+        console.print(shown(partial_notice(run), console, "bold red"))
     if not summaries:
-        console.print(_text("no metric was run", console, "bold"))
+        console.print(shown("no metric was run", console, "bold"))
     else:
         table = _table(summaries, console)
         fits = Measurement.get(console, console.options.update(max_width=1000), table).maximum
         console.print(table if fits <= console.width else _list(summaries, console))
     for words, style in _gaps(run, summaries):
-        console.print(_text(words, console, style))
+        console.print(shown(words, console, style))
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
     for fact in facts(run, list(run.metrics)):
-        words = _text(fact.words, console, "bold red" if fact.alarming else "")
-        grid.add_row(_text(fact.about, console), words)
+        words = shown(fact.words, console, "bold red" if fact.alarming else "")
+        grid.add_row(shown(fact.about, console), words)
     console.print(grid)
 
 
 def print_rows(run: Run, console: Console) -> None:
     """Print each row: its id and query, its score by each metric, and its first failing claim."""
     for row in run.rows:
-        query = _text(row.sample.query, console, limit=120)
-        console.print(_text(row.sample.id, console, "bold", limit=60).append("  ").append(query))
+        query = shown(row.sample.query, console, limit=120)
+        console.print(shown(row.sample.id, console, "bold", limit=60).append("  ").append(query))
         scores = [f"{name} {_number(score)}" for name, score in row.scores.items()]
         _print_below(" | ".join(scores), console, limit=10 * LONGEST)
         for words in _row_gaps(row):
@@ -76,9 +72,9 @@ def _table(summaries: Mapping[str, Summary], console: Console) -> Table:
         table.add_column(head, justify="left" if head == "metric" else "right", no_wrap=True)
     for name, summary in summaries.items():
         cells = [
-            _text(name, console, "bold", limit=60),
-            _text(decimal(summary.mean), console, "bold"),
-            _text(interval(summary.interval), console),
+            shown(name, console, "bold", limit=60),
+            shown(decimal(summary.mean), console, "bold"),
+            shown(interval(summary.interval), console),
             *(Text(f"{number:,}") for number in (summary.n, summary.scored, summary.undefined)),
             Text(f"{summary.failed:,}", "red" if summary.failed else ""),
         ]
@@ -89,7 +85,7 @@ def _table(summaries: Mapping[str, Summary], console: Console) -> Table:
 def _list(summaries: Mapping[str, Summary], console: Console) -> Text:
     lines = Text()
     for name, summary in summaries.items():
-        lines.append_text(_text(f"{name}  {decimal(summary.mean)}", console, "bold")).append("\n")
+        lines.append_text(shown(f"{name}  {decimal(summary.mean)}", console, "bold")).append("\n")
         words = [
             f"95 % interval {interval(summary.interval)}",
             f"{summary.scored:,} of {summary.n:,} scored",
@@ -97,7 +93,7 @@ def _list(summaries: Mapping[str, Summary], console: Console) -> Text:
         ]
         words += [f"{summary.flagged:,} flagged"] if summary.flagged else []
         for line in words:
-            lines.append("  ").append_text(_text(line, console)).append("\n")
+            lines.append("  ").append_text(shown(line, console)).append("\n")
     return lines
 
 
@@ -111,6 +107,8 @@ def _gaps(run: Run, summaries: Mapping[str, Summary]) -> list[tuple[str, str]]:
             found.append((name, (f"undefined: {why}", "yellow")))
         if why := why_failed(run, name):
             found.append((name, (f"failed: {why}", "red")))
+        if said := had_all_scored(summary):
+            found.append((name, (said, "yellow")))
     return [(f"{names}: {why}", style) for (why, style), names in _merged(found).items()]
 
 
@@ -147,15 +145,4 @@ def _row_gaps(row: Row) -> list[str]:
 
 
 def _print_below(words: str, console: Console, style: str = "", limit: int = LONGEST) -> None:
-    console.print(Padding(_text(words, console, style, limit), (0, 0, 0, 4)))
-
-
-def _text(words: str, console: Console, style: str = "", limit: int = LONGEST) -> Text:
-    """Return words that rich reads no markup from, in characters that the console can write."""
-    line = one_line(words, limit)
-    try:
-        line.encode(console.encoding)
-    except UnicodeEncodeError:
-        plain = line.translate(_PLAIN).encode(console.encoding, "replace")
-        line = plain.decode(console.encoding)
-    return Text(line, style, overflow="fold")
+    console.print(Padding(shown(words, console, style, limit), (0, 0, 0, 4)))

@@ -1,0 +1,187 @@
+"""`ragstone compare`: what moved between two stored runs, and whether by more than chance."""
+
+import json
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+import click
+from rich.console import Console
+
+from ragstone.cli.codes import GATE_FAILED, TOO_MUCH_FAILED
+from ragstone.cli.options import STORE
+from ragstone.cli.outcome import silent_pipes
+from ragstone.cli.stored import open_store
+from ragstone.comparison import OUTCOME, TOP, Comparison, Outcomes, compare, rows_of
+from ragstone.errors import UsageError
+from ragstone.gates import share
+from ragstone.reports.comparison_markdown import as_markdown
+from ragstone.reports.comparison_terminal import print_comparison
+from ragstone.reports.files import check_writable, write_file
+from ragstone.reports.rows import STDOUT, finite
+from ragstone.run import Run
+from ragstone.store import Store, find
+from ragstone.store.codec import from_text
+from ragstone.store.stored_rows import StoredRows
+
+EPILOG = (
+    "Exit codes: 0 fine, 1 a regression with --fail-on-regression, 2 usage error, 3 with "
+    "--fail-on-regression: no sample could be paired, or none was scored in both runs."
+)
+_PATH = click.Path(path_type=Path)
+
+
+class Given(TypedDict):
+    """What the command line said."""
+
+    a: str
+    b: str | None
+    metric: tuple[str, ...]
+    cluster: str | None
+    top: int
+    fail_on_regression: bool
+    min_effect: str
+    json: Path | None
+    markdown: Path | None
+    store: str | None
+
+
+_PARAMS: Sequence[click.Parameter] = (
+    click.Argument(["a"]),
+    click.Argument(["b"], required=False),
+    click.Option(
+        ["-m", "--metric"], multiple=True, metavar="NAME", help="Compare these metrics only."
+    ),
+    click.Option(
+        ["--cluster"],
+        metavar="TAG",
+        help="Take the rows together that have the same tag: questions about one source are "
+        "no independent witnesses.",
+    ),
+    click.Option(
+        ["--top"],
+        type=click.IntRange(min=0),
+        default=TOP,
+        metavar="N",
+        show_default=True,
+        help="Samples and claims told of each kind.",
+    ),
+    click.Option(
+        ["--fail-on-regression"],
+        is_flag=True,
+        help="Exit 1 if a metric got worse by more than chance.",
+    ),
+    click.Option(
+        ["--min-effect"],
+        default="0",
+        metavar="DIFFERENCE",
+        help="Let --fail-on-regression pass a drop up to this: 0.02 or 2%.",
+    ),
+    click.Option(["--json"], type=_PATH, metavar="FILE|-", help="Write all of it as JSON."),
+    click.Option(
+        ["--markdown"], type=_PATH, metavar="FILE|-", help="Write the report as Markdown."
+    ),
+    STORE,
+)
+
+
+@click.command(name="compare", params=[*_PARAMS], epilog=EPILOG)
+def command(**given: Unpack[Given]) -> None:
+    """Compare two stored runs, sample by sample: what moved, and is it more than chance?
+
+    A and B are run ids, unique beginnings of one, tags, or `last`. B is the newest finished run
+    if it is left out. What is said of gains and drops is of B against A.
+
+    \b
+    ragstone compare baseline
+    ragstone compare baseline last --fail-on-regression --min-effect 0.02
+    ragstone compare 20260301 20260302 -m faithfulness --markdown report.md
+    """
+    min_effect = _effect(given["min_effect"])
+    _check(given["json"], given["markdown"])
+    with open_store(given["store"]) as store:
+        a = find(store, given["a"])
+        b = find(store, given["b"]) if given["b"] else _newest(store, but=a)
+        if a == b:
+            raise UsageError(f"A and B are both run {a}; name two runs")
+        comparison = compare(
+            store.load(a),
+            store.load(b),
+            metrics=given["metric"],
+            cluster=given["cluster"],
+            top=given["top"],
+            reading=stored_outcomes,
+        )
+    _tell(comparison, json_to=given["json"], markdown_to=given["markdown"])
+    sys.exit(_exit_code(comparison, min_effect) if given["fail_on_regression"] else 0)
+
+
+def stored_outcomes(run: Run) -> Outcomes:
+    """Return what a comparison takes of a stored run's rows, without making the rows."""
+    if not isinstance(run.rows, StoredRows):
+        return rows_of(run)
+    return (from_text(OUTCOME, texts.body) for texts in run.rows.texts())
+
+
+def _effect(text: str) -> float:
+    effect = share(text)
+    if effect < 0:
+        raise UsageError(f"--min-effect {text}: name how large a drop may be, from 0")
+    return effect
+
+
+def _check(*files: Path | None) -> None:
+    """Refuse, before anything is read, what could not be written in the end."""
+    named = [path for path in files if path is not None]
+    if len(named) == 2 and named[0] == named[1]:
+        raise UsageError(f"--json and --markdown are both {named[0]}; name two places")
+    for path in named:
+        if path != STDOUT:
+            check_writable(path)
+
+
+def _newest(store: Store, *, but: str) -> str:
+    """Return the newest finished run; that it is A itself is no comparison."""
+    for info in store.runs():
+        if info.finished:
+            if info.id == but:
+                raise UsageError(f"A is the newest finished run, {but}; name B too")
+            return info.id
+    raise UsageError(f"{store.name} holds no finished run; name B too")
+
+
+def _tell(comparison: Comparison, *, json_to: Path | None, markdown_to: Path | None) -> None:
+    """Write what was asked for, and print the rest where it is not in the way."""
+    texts = [
+        (path, make(comparison))
+        for path, make in ((json_to, _as_json), (markdown_to, as_markdown))
+        if path is not None
+    ]
+    piped = [text for path, text in texts if path == STDOUT]
+    for path, text in texts:
+        if path != STDOUT:
+            write_file(path, partial(_fill, text=text))
+    console = Console(file=sys.stderr if piped else sys.stdout, highlight=False)
+    with silent_pipes():
+        print_comparison(comparison, console)
+        for path, _ in texts:
+            if path != STDOUT:
+                console.print(f"wrote {path}", markup=False, soft_wrap=True)
+        sys.stdout.writelines(piped)
+
+
+def _fill(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _as_json(comparison: Comparison) -> str:
+    # ASCII with escapes, because a lone surrogate in the data has no UTF-8
+    return json.dumps(finite(comparison.to_dict()), allow_nan=False, indent=2) + "\n"
+
+
+def _exit_code(comparison: Comparison, min_effect: float) -> int:
+    if not comparison.tellable:
+        return TOO_MUCH_FAILED
+    return GATE_FAILED if comparison.regressions(min_effect) else 0

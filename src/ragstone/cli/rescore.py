@@ -1,0 +1,139 @@
+"""`ragstone rescore`: score a stored run again, from what its judge answered then."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypedDict, Unpack, cast
+
+import click
+from rich.console import Console
+
+from ragstone.cli.given import Given as GivenToRun
+from ragstone.cli.given import config_of
+from ragstone.cli.options import GROUPS, STORE
+from ragstone.cli.outcome import Outputs, conclude
+from ragstone.cli.progress import progress
+from ragstone.cli.stored import RUN, open_store
+from ragstone.config import metric_names
+from ragstone.errors import UsageError
+from ragstone.gates import FLAGS, gate
+from ragstone.metrics import load_plugin
+from ragstone.policies import POLICIES
+from ragstone.rescored_rows import NotStored
+from ragstone.rescoring import rescore, save
+from ragstone.store import Store, find
+
+ALL = "all"
+_PRINTED = ("verbose", "json", "rows")
+
+
+class Given(TypedDict):
+    """What the command line said."""
+
+    run: str
+    policies: tuple[str, ...]
+    metrics: tuple[str, ...]
+    plugin: tuple[str, ...]
+    keep: bool
+    fail_under: tuple[str, ...]
+    fail_over: tuple[str, ...]
+    min_scored: tuple[str, ...]
+    verbose: bool
+    output: Path | None
+    json: Path | None
+    rows: Path | None
+    store: str | None
+
+
+_PARAMS: Sequence[click.Parameter] = (
+    click.Argument(["run"]),
+    click.Option(
+        ["--policy", "--policies", "policies"],
+        multiple=True,
+        metavar="NAME",
+        help=f"How verdicts become a number: {', '.join(POLICIES)}; several stand side by "
+        "side, and `all` is each.  [default: the run's]",
+    ),
+    click.Option(
+        ["-m", "--metric", "metrics"],
+        multiple=True,
+        metavar="TEXT",
+        help="Metrics or groups to score by.  [default: the run's]",
+    ),
+    click.Option(
+        ["--plugin"],
+        multiple=True,
+        metavar="MODULE|FILE",
+        help="Metrics of your own: a Python module, FILE.py, or rubrics in FILE.yaml.",
+    ),
+    click.Option(["--save", "keep"], is_flag=True, help="Store the result as a run of its own."),
+    *(option for option in GROUPS["Pass marks"] if option.name in FLAGS),
+    click.Option(
+        ["-o", "--output"],
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Write a workbook.",
+    ),
+    *(option for option in GROUPS["Results"] if option.name in _PRINTED),
+    STORE,
+)
+
+
+@click.command(
+    name="rescore",
+    params=list(_PARAMS),
+    epilog=f"{RUN} Exit codes as for run; its pass marks are not applied, but those named here.",
+)
+def command(**given: Unpack[Given]) -> None:
+    """Score a stored run again, from what its judge answered then; nobody is asked.
+
+    By other policies, side by side, or by metrics that need nothing that was not asked.
+
+    \b
+    ragstone rescore last --policy all
+    ragstone rescore last --policy ragas --save
+    ragstone rescore baseline -m hit@10 ndcg@10
+    """
+    outputs = Outputs(
+        workbook=given["output"],
+        export=given["output"] is not None,
+        json=given["json"],
+        rows=given["rows"],
+        verbose=given["verbose"],
+    )
+    with outputs.quiet():
+        nothing_said = cast("GivenToRun", {"config": None})
+        for name in (*config_of(nothing_said).plugins, *given["plugin"]):
+            load_plugin(name)
+    with open_store(given["store"]) as store:
+        outputs.check(store.name)
+        code = _rescored(store, given, outputs)
+    sys.exit(code)
+
+
+def _rescored(store: Store, given: Given, outputs: Outputs) -> int:
+    info = store.info(find(store, given["run"]))
+    said = cast("Mapping[str, Sequence[str]]", given)
+    gates = [gate(text, *demand) for name, demand in FLAGS.items() for text in said[name]]
+    with outputs.quiet(), progress(Console(stderr=True)) as on_row:
+        run = rescore(
+            store.load(info.id),
+            metric_names(given["metrics"]),
+            policies=_policies(given["policies"]),
+            gates=gates,
+            on_row=on_row,
+        )
+    if not info.transcript and run.manifest.judge is not None:
+        raise NotStored(info.id)  # all of its questions had failed: what came back is not there
+    if given["keep"]:
+        save(run, store, transcript=info.transcript)
+        outputs.console.print(f"stored as run {run.manifest.run_id}", markup=False)
+    return conclude(run, outputs)
+
+
+def _policies(said: Sequence[str]) -> Sequence[str]:
+    """Return the policies that are named, each once; with commas they may be several in one."""
+    names = [name.strip() for text in said for name in text.split(",")]
+    if any(not name for name in names):
+        raise UsageError("--policy: a name is empty; write one, several with commas, or all")
+    return list(dict.fromkeys(POLICIES if ALL in names else names))

@@ -1,0 +1,155 @@
+"""ClaimChanges: which claims appeared, vanished, lost or gained support from run A to run B."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from ragstone.claims import JudgedClaim, Label
+from ragstone.comparison.columns import MetricColumn, claim_key
+from ragstone.comparison.pairing import Pair
+from ragstone.rows import Row
+from ragstone.run import Run
+
+
+class Kind(StrEnum):
+    """What became of a claim; the worst first."""
+
+    LOST = "no longer supported"
+    GAINED = "now supported"
+    APPEARED = "appeared"
+    VANISHED = "vanished"
+
+
+class Seen(NamedTuple):
+    """Where a claim changed: the pair, and the claim's key."""
+
+    pair: Pair
+    key: int
+
+
+@dataclass(frozen=True)
+class ClaimChange:
+    """One claim that changed: the sample's id, and the label on each side where it stands.
+
+    `reason` is that of B's judge, or of A's for a claim that vanished.
+    """
+
+    sample_id: str
+    text: str
+    a: Label | None
+    b: Label | None
+    reason: str | None
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the change as plain data."""
+        return vars(self)
+
+
+@dataclass(frozen=True)
+class ClaimChanges:
+    """What became of one metric's claims, over the pairs that both scored.
+
+    Claims are the same if their words are, whatever the width, case and white space, and if both
+    are held against the same texts.
+
+    Attributes:
+        kept: claims that stand on both sides, supported on both or on neither.
+        counts: how many changed, by what became of them.
+        appeared_unsupported: how many of those that appeared are not supported.
+        first: the first few of each kind, in the order of the rows.
+    """
+
+    metric: str
+    kept: int
+    counts: Mapping[Kind, int]
+    appeared_unsupported: int
+    first: Mapping[Kind, tuple[ClaimChange, ...]]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the changes as plain data."""
+        return {
+            "kept": self.kept,
+            **{kind.name.lower(): self.counts[kind] for kind in Kind},
+            "appeared_unsupported": self.appeared_unsupported,
+            "first": {
+                kind.name.lower(): [change.to_dict() for change in self.first[kind]]
+                for kind in Kind
+            },
+        }
+
+
+class ClaimCount:
+    """Counts what became of claims, pair by pair, and remembers where the first few stand."""
+
+    def __init__(self, top: int) -> None:
+        self.kept = self.appeared_unsupported = 0
+        self.counts = dict.fromkeys(Kind, 0)
+        self.first: dict[Kind, list[Seen]] = {kind: [] for kind in Kind}
+        self._top = top
+
+    def add(self, pair: Pair, a: Mapping[int, Label], b: Mapping[int, Label]) -> None:
+        """Count the claims of one pair."""
+        if a == b:
+            self.kept += len(a)
+            return
+        for key, label in b.items():
+            if key not in a:
+                self.appeared_unsupported += label is not Label.SUPPORTED
+                self._see(Kind.APPEARED, Seen(pair, key))
+            elif (a[key] is Label.SUPPORTED) == (label is Label.SUPPORTED):
+                self.kept += 1
+            else:
+                lost = a[key] is Label.SUPPORTED
+                self._see(Kind.LOST if lost else Kind.GAINED, Seen(pair, key))
+        for key in a:
+            if key not in b:
+                self._see(Kind.VANISHED, Seen(pair, key))
+
+    def _see(self, kind: Kind, seen: Seen) -> None:
+        self.counts[kind] += 1
+        if len(self.first[kind]) < self._top:
+            self.first[kind].append(seen)
+
+
+def claim_changes(
+    metric: str,
+    columns: tuple[MetricColumn, MetricColumn],
+    *,
+    runs: tuple[Run, Run],
+    pairs: Sequence[Pair],
+    top: int,
+) -> ClaimChanges:
+    """Return what became of a metric's claims; only the rows that are told of are read."""
+    count = ClaimCount(top)
+    for pair in pairs:
+        count.add(pair, columns[0].claims(pair[0]), columns[1].claims(pair[1]))
+    return ClaimChanges(
+        metric=metric,
+        kept=count.kept,
+        counts=count.counts,
+        appeared_unsupported=count.appeared_unsupported,
+        first={
+            kind: tuple(_told(metric, runs, found) for found in seen)
+            for kind, seen in count.first.items()
+        },
+    )
+
+
+def _told(metric: str, runs: tuple[Run, Run], seen: Seen) -> ClaimChange:
+    rows = runs[0].rows[seen.pair[0]], runs[1].rows[seen.pair[1]]
+    a, b = (_claim(row, metric, seen.key) for row in rows)
+    shown = b or a
+    assert shown is not None
+    return ClaimChange(
+        sample_id=rows[1].sample.id,
+        text=shown.text,
+        a=a and a.label,
+        b=b and b.label,
+        reason=shown.reason,
+    )
+
+
+def _claim(row: Row, metric: str, key: int) -> JudgedClaim | None:
+    claims = row.scores[metric].claims
+    return next((each for each in claims if claim_key(each.text, each.against) == key), None)

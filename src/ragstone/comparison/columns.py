@@ -1,0 +1,129 @@
+"""Columns: what is known of all rows of one run, in some hundred bytes a row."""
+
+import unicodedata
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from ragstone.claims import Label
+from ragstone.comparison.outcomes import Outcome, Outcomes, OutcomeScore
+from ragstone.rows import Row
+from ragstone.scores import Score, State
+from ragstone.values import Figure
+
+_LABELS = tuple(Label)
+_STATE_CODES = {state: code for code, state in enumerate(State)}
+_SCORED = _STATE_CODES[State.SCORED]
+_LABEL_CODES = {label: code for code, label in enumerate(_LABELS)}
+
+
+class Unscored(NamedTuple):
+    """How many rows have no number."""
+
+    undefined: int
+    failed: int
+
+
+@lru_cache(maxsize=10_000)
+def claim_key(text: str, against: str) -> int:
+    """Return a number that is equal for claims of equal words held against the same texts.
+
+    Width, case and white space do not matter. It holds within one process only.
+    """
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return hash((" ".join(plain.split()), against))
+
+
+def query_key(query: str) -> int:
+    """Return a number that is equal for equal queries, but for white space around them."""
+    return hash(query.strip())
+
+
+class MetricColumn:
+    """One metric's scores, row by row.
+
+    Attributes:
+        values: each row's number; it counts where there is one.
+    """
+
+    def __init__(self) -> None:
+        self.values = array("d")
+        self._states = bytearray()
+        self._keys = array("q")
+        self._labels = bytearray()
+        self._ends = array("q", [0])
+
+    def add(self, score: Score | OutcomeScore | None) -> None:
+        """Take the next row's score; None is one that was not asked for."""
+        state = State.UNDEFINED if score is None else score.state
+        self._states.append(_STATE_CODES[state])
+        self.values.append(0.0 if score is None or score.value is None else score.value)
+        for claim in () if score is None else score.claims:
+            self._keys.append(claim_key(claim.text, claim.against))
+            self._labels.append(_LABEL_CODES[claim.label])
+        self._ends.append(len(self._keys))
+
+    @property
+    def judged(self) -> bool:
+        """Whether any score has claims."""
+        return bool(self._keys)
+
+    def scored(self, rows: Iterable[int]) -> list[bool]:
+        """Return for each of these rows whether it has a number."""
+        return [self._states[row] == _SCORED for row in rows]
+
+    def unscored(self, rows: Iterable[int]) -> Unscored:
+        """Count those of these rows that have no number."""
+        found = Counter(self._states[row] for row in rows)
+        return Unscored(*(found[_STATE_CODES[s]] for s in (State.UNDEFINED, State.FAILED)))
+
+    def claims(self, row: int) -> dict[int, Label]:
+        """Return the row's claims: key -> label; the first where two are equal."""
+        start, end = self._ends[row], self._ends[row + 1]
+        found: dict[int, Label] = {}
+        for place in range(start, end):
+            found.setdefault(self._keys[place], _LABELS[self._labels[place]])
+        return found
+
+
+class Columns:
+    """What a comparison knows of one run's rows.
+
+    Attributes:
+        ids: the samples' ids, in the order of the rows.
+        queries: their queries' keys.
+        clusters: each row's label of the tag that was named; None where it has none.
+        tags: the names of all tags.
+        metrics: metric name -> its column.
+    """
+
+    def __init__(self, metrics: Iterable[str], *, cluster: str | None = None) -> None:
+        self.ids: list[str] = []
+        self.queries = array("q")
+        self.clusters: list[Figure] = []
+        self.tags: dict[str, None] = {}
+        self.metrics: Mapping[str, MetricColumn] = {name: MetricColumn() for name in metrics}
+        self._cluster = cluster
+
+    @classmethod
+    def of(
+        cls, outcomes: Outcomes, metrics: Iterable[str], *, cluster: str | None = None
+    ) -> "Columns":
+        """Read the rows once; none is kept."""
+        columns = cls(metrics, cluster=cluster)
+        for outcome in outcomes:
+            columns.add(outcome)
+        return columns
+
+    def add(self, row: Row | Outcome) -> None:
+        """Take the next row."""
+        sample = row.sample
+        self.ids.append(sample.id)
+        self.queries.append(query_key(sample.query))
+        self.tags |= dict.fromkeys(sample.tags)
+        if self._cluster is not None:
+            self.clusters.append(sample.tags.get(self._cluster))
+        for name, column in self.metrics.items():
+            column.add(row.scores.get(name))

@@ -1,0 +1,69 @@
+"""Identity: what decides the numbers of a run, by name, so that two runs can be told apart."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from hashlib import sha256
+from uuid import uuid4
+
+from pydantic_core import PydanticSerializationError
+
+from ragstone.datasets import Dataset
+from ragstone.judges.base import Judge
+from ragstone.metrics.families.base import Metric
+from ragstone.plan import Plan
+from ragstone.samples import Sample
+from ragstone.targets.base import Target
+
+
+def new_run_id(started_at: datetime) -> str:
+    """Return an id that nobody else gives: ids of one place sort as their runs began."""
+    return f"{started_at:%Y%m%d-%H%M%S}-{uuid4().hex[:6]}"
+
+
+def identity_of(
+    plan: Plan,
+    *,
+    dataset: Dataset,
+    metrics: Sequence[Metric],
+    judge: Judge,
+    target: Target | None,
+    version: str,
+) -> Mapping[str, str]:
+    """Return what decides a run's numbers; what only decides its pace or its exit code is left out.
+
+    The prompts, the model and its options are one hash, `judge setup`: no key can be in it that
+    somebody could read.
+    """
+    kinds = sorted({kind for metric in metrics for kind in metric.question_kinds})
+    setup = [judge.identity(kind) for kind in kinds]
+    source = dataset.source
+    found = {
+        "data": source.name,
+        "data fingerprint": source.fingerprint or _hash(_texts(dataset.samples)),
+        "rows": str(source.rows),
+        "metrics": ", ".join(map(str, metrics)),
+        "judge": judge.name if kinds else "",
+        "judge setup": _hash([json.dumps(setup)]) if any(setup) else "",
+        "target": target.name if target else "",
+        "k": ", ".join(map(str, plan.cutoffs)),
+        "threshold": f"{plan.threshold:g}",
+        "columns": ", ".join(f"{ours}={theirs}" for ours, theirs in sorted(plan.columns.items())),
+        "version": version,
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _texts(samples: Iterable[Sample]) -> Iterable[str]:
+    for sample in samples:
+        try:
+            yield sample.model_dump_json()
+        except PydanticSerializationError:  # half a character, which has no UTF-8
+            yield json.dumps(sample.model_dump(mode="json"))
+
+
+def _hash(texts: Iterable[str]) -> str:
+    digest = sha256()
+    for text in texts:
+        digest.update(text.encode())
+    return digest.hexdigest()

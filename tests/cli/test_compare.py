@@ -1,0 +1,188 @@
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragstone.claims import JudgedClaim, Label
+from ragstone.cli.compare import stored_outcomes
+from ragstone.comparison import compare
+from ragstone.metrics import get
+from ragstone.plan import Manifest, Plan, Source
+from ragstone.rows import Row
+from ragstone.samples import Sample
+from ragstone.scores import Score
+from ragstone.store import Store, tag
+
+Command = Callable[..., Any]
+PLACE = Path(".ragstone/ragstone.db")
+START = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def put(store: Store, run_id: str, values: Sequence[float | None], **changed: Any) -> None:
+    """Store a run of `faithfulness` whose samples have one claim each, started in this order."""
+    manifest = Manifest(
+        run_id=run_id,
+        version="0.1.0",
+        started_at=START + timedelta(minutes=len(store.runs())),
+        plan=Plan(),
+        source=Source(name="data.xlsx", rows=len(values)),
+        judge=changed.get("judge", "offline"),
+        judge_note=None,
+        target=None,
+        not_run={},
+    )
+    store.begin(manifest, {"faithfulness": get("faithfulness").described}, fingerprint="")
+
+    async def write() -> None:
+        async with store.writing(run_id) as writer:
+            for place, value in enumerate(values):
+                await writer.put(Row(place, sample(place, changed), scores=scores(value)))
+
+    asyncio.run(write())
+    store.finish(run_id, extras={}, partial=changed.get("partial", False))
+
+
+def sample(place: int, changed: dict[str, Any]) -> Sample:
+    query = f"{changed.get('query', 'Why')} {place}? \ud83d"  # half an emoji, as data may hold
+    return Sample(id=f"q{place}", query=query, tags={"source": f"s{place // 4}"})
+
+
+def scores(value: float | None) -> dict[str, Score]:
+    if value is None:
+        return {"faithfulness": Score.undefined("no claims")}
+    label = Label.SUPPORTED if value > 0.5 else Label.CONTRADICTED
+    claim = JudgedClaim(
+        text="It floats.", span=None, label=label, reason="why", confidence=None, evidence=()
+    )
+    return {"faithfulness": Score.scored(value, claims=[claim])}
+
+
+@pytest.fixture
+def stored(ragstone: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Two finished runs, the newer one worse, in the store of this folder."""
+    monkeypatch.delenv("RAGSTONE_STORE", raising=False)
+    with Store.open(PLACE) as store:
+        put(store, "run-a", [1.0] * 12)
+        put(store, "run-b", [0.8] * 12)
+        tag(store, "run-a", "baseline")
+    return ragstone
+
+
+def test_a_baseline_is_compared_with_the_newest_finished_run(stored: Command) -> None:
+    said = stored("compare", "baseline")
+    assert said.code == 0
+    assert "What changed from A (run-a) to B (run-b)" in said.out
+    assert "12 pairs: 12 by id, 0 by query" in said.out
+    assert "-0.2000" in said.out
+    assert said.err == ""
+
+
+def test_an_unfinished_run_is_not_the_newest_finished(stored: Command) -> None:
+    with Store.open(PLACE) as store:
+        put(store, "run-c", [1.0], partial=True)
+    assert "to B (run-b)" in stored("compare", "baseline").out
+    named = stored("compare", "baseline", "run-c")
+    assert "run run-c was stopped before every row was finished" in named.out
+
+
+@pytest.mark.parametrize(
+    ("flags", "code"),
+    [
+        ((), 0),
+        (("--fail-on-regression",), 1),
+        (("--fail-on-regression", "--min-effect", "0.19"), 1),
+        (("--fail-on-regression", "--min-effect", "0.2"), 0),
+        (("--fail-on-regression", "--min-effect", "20%"), 0),
+        (("--min-effect", "0.1"), 0),
+        (("--fail-on-regression", "--cluster", "source"), 0),  # three sources prove nothing
+    ],
+)
+def test_a_regression_fails_only_where_that_is_asked_for(
+    stored: Command, flags: tuple[str, ...], code: int
+) -> None:
+    assert stored("compare", "run-a", "run-b", *flags).code == code
+
+
+def test_a_gain_is_no_regression(stored: Command) -> None:
+    assert stored("compare", "run-b", "run-a", "--fail-on-regression").code == 0
+
+
+@pytest.mark.parametrize("other", [{"query": "When"}, {}], ids=["not paired", "not scored"])
+def test_what_cannot_be_told_is_no_pass(stored: Command, other: dict[str, str]) -> None:
+    with Store.open(PLACE) as store:
+        put(store, "run-c", [1.0] * 12 if other else [None] * 12, **other)
+    assert stored("compare", "run-a", "run-c").code == 0
+    assert stored("compare", "run-a", "run-c", "--fail-on-regression").code == 3
+
+
+def test_a_changed_judge_is_said_first(stored: Command) -> None:
+    with Store.open(PLACE) as store:
+        put(store, "run-c", [1.0] * 12, judge="openai:m")
+    said = stored("compare", "run-a", "run-c").out.splitlines()
+    assert said[1] == (
+        "A changed judge is not a changed system: the numbers below show how both differ."
+    )
+    assert any("offline" in line and "openai:m" in line for line in said[2:6])
+
+
+def test_json_and_markdown_are_written(stored: Command, tmp_path: Path) -> None:
+    said = stored("compare", "run-a", "run-b", "--json", "c.json", "--markdown", "new/c.md")
+    assert "wrote c.json" in said.out
+    found = json.loads((tmp_path / "c.json").read_text(encoding="ascii"))
+    assert found["metrics"]["faithfulness"]["losses"] == 12
+    assert found["metrics"]["faithfulness"]["p"] == 2 / 2**12
+    assert found["claims"]["faithfulness"]["kept"] == 12
+    assert len(found["samples"]["faithfulness"]["worst"]) == 5
+    text = (tmp_path / "new/c.md").read_text(encoding="utf-8")
+    assert text.startswith("## What changed from A (run-a) to B (run-b)\n")
+
+
+def test_data_goes_to_standard_output_and_words_to_standard_error(stored: Command) -> None:
+    said = stored("compare", "run-a", "run-b", "--json", "-", "--top", "1")
+    assert json.loads(said.out)["a"] == "run-a"
+    assert len(json.loads(said.out)["samples"]["faithfulness"]["worst"]) == 1
+    assert "What moved" in said.err
+    assert stored("compare", "run-a", "--markdown", "-").out.startswith("## What changed")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("nothing",), "there is no run named 'nothing'"),
+        (("run-b",), "A is the newest finished run, run-b; name B too"),
+        (("run-a", "baseline"), "A and B are both run run-a"),
+        (("run-",), "2 runs begin with 'run-'"),
+        (("run-a", "run-b", "-m", "hit"), "no metric of both runs named 'hit'"),
+        (("run-a", "run-b", "--cluster", "sources"), "did you mean 'source'"),
+        (("run-a", "run-b", "--min-effect", "-1"), "from 0"),
+        (("run-a", "run-b", "--min-effect", "nan"), "'nan' is no number"),
+        (("run-a", "run-b", "--json", "-", "--markdown", "-"), "name two places"),
+        (("run-a", "run-b", "--json", ".ragstone"), "is a folder"),
+        (("run-a", "run-b", "--top", "-1"), "--top"),
+        (("run-a", "--store", "nowhere.db"), "there is no store at nowhere.db"),
+        ((), "Missing argument"),
+    ],
+)
+def test_what_cannot_be_done_is_told_with_exit_code_2(
+    stored: Command, arguments: tuple[str, ...], words: str
+) -> None:
+    said = stored("compare", *arguments)
+    assert said.code == 2
+    assert words in said.err
+
+
+def test_another_store_can_be_named(stored: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    PLACE.rename("other.db")
+    assert stored("compare", "run-a", "run-b", "--store", "other.db").code == 0
+    monkeypatch.setenv("RAGSTONE_STORE", "other.db")
+    assert stored("compare", "run-a", "run-b").code == 0
+
+
+def test_what_is_read_of_stored_rows_tells_the_same_as_the_rows(stored: Command) -> None:
+    with Store.open(PLACE) as store:
+        a, b = store.load("run-a"), store.load("run-b")
+        assert compare(a, b, reading=stored_outcomes) == compare(a, b)

@@ -1,0 +1,259 @@
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+from ragstone.claims import Claim
+from ragstone.evaluation import evaluate
+from ragstone.judges.scripted import ScriptedJudge
+from ragstone.store import Store
+from ragstone.store.locks import holding
+from ragstone.store.schema import RUNS
+
+Command = Callable[..., object]
+
+SAMPLE = {"query": "q", "response": "A.", "contexts": [{"id": "a", "text": "A."}]}
+METRICS = ("faithfulness", "hit@5", "recall@5", "mrr@5")
+
+
+def made(place: str | Path, *, rows: int = 2, **options: object) -> str:
+    """Store a run of some rows; return its id."""
+    judge = ScriptedJudge(
+        {"extract_claims": [Claim(text="A.")], "verify_claims": [{"label": "SUPPORTED"}]}
+    )
+    samples = [{**SAMPLE, "relevance": ["a"]}] * rows
+    told = {"metrics": METRICS, "judge": judge, "store": place} | options
+    return evaluate(samples, **told).manifest.run_id
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    return str(tmp_path / ".ragstone" / "ragstone.db")
+
+
+def age(place: str, run_id: str, days: int) -> None:
+    began = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="microseconds")
+    with Store.open(place) as store, store.changing() as connection:
+        connection.execute(RUNS.update().where(RUNS.c.id == run_id).values(started_at=began))
+
+
+def ids(ragstone: Command) -> list[str]:
+    return [run["run_id"] for run in json.loads(ragstone("runs", "--json", "-").out)]
+
+
+def test_the_list_is_newest_first_and_says_what_each_came_to(
+    ragstone: Command, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+    older = made(place, rows=3)
+    age(place, older, days=1)
+    newer = made(place)
+    said = ragstone("runs")
+    assert said.code == 0
+    assert said.out.index(newer) < said.out.index(older)
+    for words in ("2 of 2", "3 of 3", "scripted", "finished", "faithfulness 1.0000", "and 1 more"):
+        assert words in said.out
+    assert ragstone("runs", "list").out == said.out
+
+
+def test_a_narrow_terminal_gets_two_lines_a_run(
+    ragstone: Command, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "110")
+    run_id = made(place)
+    first, second = ragstone("runs").out.splitlines()
+    assert first.startswith(run_id)
+    assert second.startswith("faithfulness 1.0000, hit@5 1.0000")
+
+
+def test_the_limit_is_told_where_it_hides_runs(ragstone: Command, place: str) -> None:
+    made(place)
+    newer = made(place, fresh=True)
+    said = ragstone("runs", "--limit", "1")
+    assert newer in said.out
+    assert said.out.endswith("The newest 1; --limit shows more.\n")
+    assert "--limit shows" not in ragstone("runs", "--limit", "2").out
+
+
+def test_the_list_as_json(ragstone: Command, place: str, tmp_path: Path) -> None:
+    run_id = made(place)
+    ragstone("runs", "tag", run_id, "baseline")
+    (listed,) = json.loads(ragstone("runs", "--json", "-").out)
+    finished = datetime.fromisoformat(listed.pop("finished_at"))
+    assert datetime.fromisoformat(listed.pop("started_at")) <= finished
+    assert listed == {
+        "run_id": run_id,
+        "tag": "baseline",
+        "finished": True,
+        "stopped": None,
+        "dataset": listed["dataset"],
+        "target": None,
+        "judge": "scripted",
+        "rows": 2,
+        "rows_due": 2,
+        "transcript": True,
+        "metrics": dict.fromkeys(METRICS, 1.0),
+    }
+    ragstone("runs", "list", "--json", "runs.json")
+    (written,) = json.loads((tmp_path / "runs.json").read_text(encoding="utf-8"))
+    assert written["run_id"] == run_id
+
+
+def test_a_run_is_shown_with_what_it_was_asked_and_what_it_came_to(
+    ragstone: Command, place: str
+) -> None:
+    run_id = made(place, k=3, policy="ragas", transcript=False)
+    ragstone("runs", "tag", run_id, "baseline")
+    said = ragstone("runs", "show", "baseline")
+    assert said.code == 0
+    assert f"{run_id}, tagged baseline" in said.out
+    for words in ("k=3", "policy=ragas", "Transcript", "not stored", "95 % interval", "Judge"):
+        assert words in said.out
+    assert "hit@5" in said.out
+
+
+def test_an_unfinished_run_says_how_to_go_on(ragstone: Command, place: str) -> None:
+    run_id = made(place)
+    with Store.open(place) as store:
+        store.finish(run_id, extras={}, partial=True)
+    said = ragstone("runs", "show", "last")
+    assert f"`ragstone resume {run_id}` goes on" in said.out
+    assert "stopped before every row was finished" in said.out
+    assert "unfinished" in ragstone("runs").out
+
+
+def test_a_tag_names_one_run_until_it_is_taken_away(ragstone: Command, place: str) -> None:
+    first, second = made(place), made(place, fresh=True)
+    assert ragstone("runs", "tag", first, "baseline").out == f"run {first} is baseline\n"
+    ragstone("runs", "tag", "last", "baseline")
+    assert second in ragstone("runs", "show", "baseline").out
+    assert ragstone("runs", "untag", "baseline").out == f"run {second} has no tag\n"
+    gone = ragstone("runs", "show", "baseline")
+    assert gone.code == 2
+    assert "no run named 'baseline'" in gone.err
+
+
+@pytest.mark.parametrize(("answer", "left"), [("y\n", 0), ("n\n", 1)], ids=["is deleted", "stays"])
+def test_a_person_is_asked_before_a_run_is_deleted(
+    ragstone: Command,
+    place: str,
+    answer: str,
+    left: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run_id = made(place)
+    monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: answer.strip())
+    said = ragstone("runs", "delete", run_id)
+    assert said.code == 0
+    assert ("nothing was deleted" in said.out) == bool(left)
+    assert len(ids(ragstone)) == left
+
+
+def test_several_runs_are_deleted_at_once_each_once(ragstone: Command, place: str) -> None:
+    first, second = made(place), made(place, fresh=True)
+    said = ragstone("runs", "delete", first, "last", second, "--yes")
+    assert said.out.splitlines() == [f"deleted {first}", f"deleted {second}"]
+
+
+def test_a_run_that_is_worked_on_is_not_deleted(ragstone: Command, place: str) -> None:
+    run_id = made(place)
+
+    with (
+        Store.open(place) as store,
+        store.reading() as connection,
+        holding(connection, 1, name=run_id),
+    ):
+        said = ragstone("runs", "delete", run_id, "--yes")
+    assert said.code == 2
+    assert "is being worked on" in said.err
+    assert ids(ragstone) == [run_id]
+
+
+def test_old_runs_are_pruned_but_those_with_a_tag(ragstone: Command, place: str) -> None:
+    old, tagged, new = (made(place, fresh=True) for _ in range(3))
+    for run_id in (old, tagged):
+        age(place, run_id, days=31)
+    ragstone("runs", "tag", tagged, "kept")
+    assert ragstone("runs", "prune", "--older-than", "5w", "--yes").out.startswith("no run")
+    assert ragstone("runs", "prune", "--older-than", "30d", "--yes").out == f"deleted {old}\n"
+    assert set(ids(ragstone)) == {tagged, new}
+
+
+def test_pruning_names_the_runs_and_asks(
+    ragstone: Command, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = made(place)
+    age(place, old, days=2)
+    monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: "n")
+    said = ragstone("runs", "prune", "--older-than", "24h")
+    assert old in said.out
+    assert "nothing was deleted" in said.out
+    assert ids(ragstone) == [old]
+
+
+def test_an_age_has_a_unit(ragstone: Command, place: str) -> None:
+    made(place)
+    said = ragstone("runs", "prune", "--older-than", "30", "--yes")
+    assert said.code == 2
+    assert "--older-than 30: write hours, days or weeks" in said.err
+
+
+def test_a_run_travels_as_one_file_to_another_store(ragstone: Command, place: str) -> None:
+    run_id = made(place)
+    assert ragstone("runs", "export", "last", "run.jsonl.gz").code == 0
+    taken = ragstone("runs", "import", "run.jsonl.gz")
+    assert (taken.code, "is there already" in taken.err) == (2, True)
+    entered = ragstone("runs", "import", "run.jsonl.gz", "--store", "other.db")
+    assert entered.out == f"run {run_id} is in other.db\n"
+    assert run_id in ragstone("runs", "show", "last", "--store", "other.db").out
+
+
+@pytest.mark.parametrize(
+    "words", [["runs"], ["runs", "show", "x"], ["report", "x"], ["rescore", "x"]]
+)
+def test_looking_into_a_store_that_is_not_there_makes_none(
+    ragstone: Command, tmp_path: Path, words: list[str]
+) -> None:
+    said = ragstone(*words)
+    assert said.code == 2
+    assert "there is no store at .ragstone" in said.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_environment_names_the_store(
+    ragstone: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = made(tmp_path / "team.db")
+    monkeypatch.setenv("RAGSTONE_STORE", "team.db")
+    assert ids(ragstone) == [run_id]
+    assert ragstone("runs", "--store", "none.db").code == 2
+
+
+def test_an_empty_store_is_no_error(ragstone: Command, place: str) -> None:
+    Store.open(place).close()
+    said = ragstone("runs")
+    assert (said.code, "No runs" in said.out) == (0, True)
+    assert json.loads(ragstone("runs", "--json", "-").out) == []
+
+
+def test_a_report_is_what_the_run_wrote(ragstone: Command, tmp_path: Path) -> None:
+    data = tmp_path / "answers.jsonl"
+    data.write_text(json.dumps({**SAMPLE, "relevance": ["b"]}), encoding="utf-8")
+    words = ["--fail-under", "hit=0.5", "--no-export", "--json", "1.json", "--rows", "1.jsonl"]
+    ran = ragstone("run", "answers.jsonl", "-m", "hit", "faithfulness", *words, "-v")
+    again = ragstone("report", "last", *words[2:3], "--json", "2.json", "--rows", "2.jsonl", "-v")
+    assert (ran.code, again.code) == (1, 1)
+    assert again.out.replace("2.json", "1.json") == ran.out
+    for ending in ("json", "jsonl"):
+        first, second = ((tmp_path / f"{n}.{ending}").read_text("utf-8") for n in (1, 2))
+        assert first == second
+
+
+def test_a_report_is_written_as_a_workbook(ragstone: Command, place: str, tmp_path: Path) -> None:
+    made(place, metrics=["faithfulness"])
+    assert ragstone("report", "last", "-o", "r.xlsx").code == 0
+    assert "Summary" in openpyxl.load_workbook(tmp_path / "r.xlsx").sheetnames
+    assert ragstone("report", "last", "-o", "r.xlsx", "--json", place).code == 2

@@ -1,0 +1,258 @@
+import io
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from ragstone.claims import JudgedClaim, Label
+from ragstone.comparison import Comparison, compare
+from ragstone.reports.comparison_terminal import print_comparison
+from ragstone.run import Run
+from ragstone.scores import Score
+
+MakeRun = Callable[..., Run]
+
+AT_100 = """\
+What changed from A (20260301-123005-abc123) to B (20260302-080000-def456)
+A changed judge is not a changed system: the numbers below show how both differ.
+what         in A     in B
+────────────────────────────────────────
+judge        offline  openai:gpt-4o-mini
+temperature  0.0      0.5
+
+Samples
+4 pairs: 4 by id, 0 by query
+
+What moved
+metric             A       B    B - A     95 % interval  finding
+────────────────────────────────────────────────────────────────────────────
+faithfulness  0.5000  0.7500  +0.2500  -1.0000 – 1.0000  no difference shown
+
+How far to trust it
+metric        pairs       p    Holm  t-test  effect  better  worse  same  least
+───────────────────────────────────────────────────────────────────────────────
+faithfulness      2  1.0000  1.0000  0.7952   +0.24       1      1     0      –
+p: how often chance alone differs so much; Holm: p for several metrics at once, significant below
+0.05; least: the smallest true difference that so many pairs show four times of five
+faithfulness without a number: A 1 undefined, 1 failed; B 1 undefined, 0 failed; scored in A only 0,
+in B only 1
+
+Worst drops
+metric        sample       A       B  query
+───────────────────────────────────────────────────────────────────
+faithfulness  q1      1.0000  0.5000  How long does battery 1 last?
+
+Best gains
+metric        sample       A       B  query
+───────────────────────────────────────────────────────────────────
+faithfulness  q2      0.0000  1.0000  How long does battery 2 last?
+
+Claims
+faithfulness: 1 no longer supported, 1 now supported, 0 appeared, 0 vanished, 1 as before
+the first            sample  verdict                      claim      reason
+───────────────────────────────────────────────────────────────────────────
+no longer supported  q1      supported, now contradicted  It sings.  why
+now supported        q2      contradicted, now supported  It flies.  why
+
+"""
+AT_40 = """\
+What changed from A
+(20260301-123005-abc123) to B
+(20260302-080000-def456)
+A changed judge is not a changed system:
+the numbers below show how both differ.
+what         in A     in B
+────────────────────────────────────────
+judge        offline  openai:gpt-4o-mini
+temperature  0.0      0.5
+
+Samples
+4 pairs: 4 by id, 0 by query
+
+What moved
+faithfulness
+  A 0.5000 | B 0.7500 | B - A +0.2500 |
+  95 % interval -1.0000 – 1.0000 |
+  finding no difference shown
+
+How far to trust it
+faithfulness
+  pairs 2 | p 1.0000 | Holm 1.0000 |
+  t-test 0.7952 | effect +0.24 | better
+  1 | worse 1 | same 0 | least –
+p: how often chance alone differs so
+much; Holm: p for several metrics at
+once, significant below 0.05; least: the
+smallest true difference that so many
+pairs show four times of five
+faithfulness without a number: A 1
+undefined, 1 failed; B 1 undefined, 0
+failed; scored in A only 0, in B only 1
+
+Worst drops
+faithfulness
+  query How long does battery 1 last?
+  sample q1 | A 1.0000 | B 0.5000
+
+Best gains
+faithfulness
+  query How long does battery 2 last?
+  sample q2 | A 0.0000 | B 1.0000
+
+Claims
+faithfulness: 1 no longer supported, 1
+now supported, 0 appeared, 0 vanished, 1
+as before
+no longer supported
+  claim It sings.
+  reason why
+  sample q1 | verdict supported, now
+  contradicted
+now supported
+  claim It flies.
+  reason why
+  sample q2 | verdict contradicted, now
+  supported
+
+"""
+
+
+def judged(value: float, **labels: Label) -> Score:
+    claims = [
+        JudgedClaim(
+            text=f"It {text}.", span=None, label=label, reason="why", confidence=None, evidence=()
+        )
+        for text, label in labels.items()
+    ]
+    return Score.scored(value, claims=claims)
+
+
+def two_runs(make_run: MakeRun) -> Comparison:
+    """A, and B with another judge, one worse row, and one that failed in A only."""
+    yes, no = Label.SUPPORTED, Label.CONTRADICTED
+    before = (judged(1.0, floats=yes, sings=yes), judged(0.0, flies=no))
+    after = (judged(0.5, floats=yes, sings=no), judged(1.0, flies=yes), None, judged(1.0))
+    a, b = (
+        make_run(names=("faithfulness",)),
+        make_run(
+            names=("faithfulness",),
+            manifest={"run_id": "20260302-080000-def456", "judge": "openai:gpt-4o-mini"},
+            temperature=0.5,
+        ),
+    )
+    rows_a, rows_b = list(a.rows), list(b.rows)
+    for rows, scores in ((rows_a, before), (rows_b, after)):
+        for place, score in enumerate(scores):
+            if score:
+                rows[place] = replace(rows[place], scores={"faithfulness": score})
+    return compare(replace(a, rows=rows_a), replace(b, rows=rows_b))
+
+
+def shown(comparison: Comparison, width: int = 100, **options: object) -> str:
+    console = Console(file=io.StringIO(), width=width, **options)  # type: ignore[arg-type]
+    print_comparison(comparison, console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert max(map(len, text.splitlines()), default=0) <= width or not text.isascii()
+    return re.sub(" +$", "", text, flags=re.MULTILINE)
+
+
+def test_a_wide_terminal_gets_tables(make_run: MakeRun) -> None:
+    assert shown(two_runs(make_run)) == AT_100
+
+
+def test_a_narrow_terminal_gets_lists(make_run: MakeRun) -> None:
+    assert shown(two_runs(make_run), 40) == AT_40
+
+
+def test_a_better_and_a_worse_metric_are_told_by_word_and_colour(
+    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = make_run().rows[0]
+
+    def run(values: tuple[float, float], run_id: str) -> Run:
+        names = ("hit@5", "f1@5")
+        scores = {name: Score.scored(v) for name, v in zip(names, values, strict=True)}
+        rows = [
+            replace(row, sample=row.sample.model_copy(update={"id": f"q{i}"}), scores=scores)
+            for i in range(9)
+        ]
+        return make_run(rows, names=names, manifest={"run_id": run_id})
+
+    comparison = compare(run((1.0, 0.0), "a"), run((0.0, 0.5), "b"))
+    plain = shown(comparison)
+    assert re.search(r"hit@5 .* -1.0000 +– +worse\n", plain)
+    assert re.search(r"f1@5 .* \+0.5000 +– +better\n", plain)
+    colour = re.compile(r"\x1b\[(\d+;)*3[12]m(worse|better)")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    terminal = {"force_terminal": True, "color_system": "standard"}
+    assert len(colour.findall(shown(comparison, **terminal))) == 2
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not colour.search(shown(comparison, **terminal))
+
+
+def test_runs_without_a_metric_in_common_say_so(make_run: MakeRun) -> None:
+    comparison = compare(make_run(names=("hit@5",)), make_run(names=("f1@5",)))
+    text = shown(comparison)
+    assert "the runs have no metric in common" in text
+    assert "metrics of A only: hit@5" in text
+    assert "metrics of B only: f1@5" in text
+    assert "nothing that is known" in text
+
+
+def test_what_pairs_nothing_is_told(make_run: MakeRun) -> None:
+    rows = list(make_run().rows)
+    renamed = [
+        replace(row, sample=row.sample.model_copy(update={"query": "Another?"})) for row in rows
+    ]
+    text = shown(compare(make_run(rows), make_run(renamed, partial=True)))
+    assert "0 pairs" in text
+    assert "without a partner: 4 of A, 4 of B" in text
+    assert "the same id for another query, not paired by it: q1, q2, q3 and 1 more" in text
+    assert "left out as their query stands twice: 4 rows" in text
+    assert "was stopped before every row was finished" in text
+    assert "too few to tell" in text
+
+
+@settings(max_examples=40, deadline=None)
+@example("[red]x[/red][/]", 100)
+@example("\x1b[2J\x1b]0;title\x07", 100)
+@example("\u202egnp.exe", 40)
+@example("x" * 5000, 40)
+@given(st.text(st.characters(), min_size=1), st.sampled_from([20, 40, 100]))
+def test_any_text_is_shown_and_never_obeyed(
+    hostile_run: Callable[[str], Run], text: str, width: int
+) -> None:
+    run = hostile_run(text)
+    output = shown(compare(run, moved(run), cluster=text), width)
+    output.encode("utf-8")
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", output)
+
+
+def moved(run: Run) -> Run:
+    """The same run with other scores, its claims supported, by another judge."""
+    rows = [
+        replace(
+            row,
+            scores={
+                name: score
+                if score.value is None
+                else score.model_copy(
+                    update={
+                        "value": score.value / 2,
+                        "claims": tuple(
+                            claim.model_copy(update={"label": Label.SUPPORTED})
+                            for claim in score.claims
+                        ),
+                    }
+                )
+                for name, score in row.scores.items()
+            },
+        )
+        for row in run.rows
+    ]
+    manifest = run.manifest.model_copy(update={"judge": "other"})
+    return replace(run, rows=rows, manifest=manifest)

@@ -1,0 +1,190 @@
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ragstone import evaluate, evaluate_async
+from ragstone.errors import Cause, UsageError
+from ragstone.exchanges import Failure
+from ragstone.judges.scripted import ScriptedJudge
+from ragstone.questions import ExtractClaims, VerifyClaims
+from ragstone.rows import Row
+from ragstone.run import Run
+from ragstone.store import Store
+
+SAMPLES = [
+    {"id": f"s{n}", "query": f"q{n}", "response": f"claim {n}", "contexts": ["c"],
+     "ranking": ["a", "b"], "relevance": ["b"] if n % 2 else ["a"]}
+    for n in range(12)
+]  # fmt: skip
+METRICS = ["hit@1", "faithfulness"]
+
+
+class Stop(Exception):
+    """Ends a run in the middle, as a crash would."""
+
+
+def judge(broken: bool = False) -> ScriptedJudge:
+    def claims(question: ExtractClaims) -> list[dict[str, str]]:
+        return [{"text": question.response}]
+
+    def verdicts(question: VerifyClaims) -> object:
+        number = int(question.claims[0].split()[-1])
+        if broken and number % 3 == 0:
+            return Failure(Cause.TIMEOUT, "late")
+        return [{"label": "SUPPORTED" if number % 4 else "CONTRADICTED"}]
+
+    return ScriptedJudge({"extract_claims": claims, "verify_claims": verdicts})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "runs.db") as opened:
+        yield opened
+
+
+def begun(store: Store, after: int = 5, **options: object) -> ScriptedJudge:
+    """Begin a run and stop it when so many rows are finished."""
+    seen: list[Row] = []
+
+    def on_row(row: Row, total: int) -> None:
+        seen.append(row)
+        if len(seen) == after:
+            raise Stop
+
+    asked = judge()
+    with pytest.raises(Stop):
+        evaluate(SAMPLES, metrics=METRICS, judge=asked, store=store, on_row=on_row, concurrency=1,
+                 **options)  # fmt: skip
+    return asked
+
+
+def summaries(run: Run) -> dict[str, object]:
+    return {name: summary.model_dump() for name, summary in run.summary().items()}
+
+
+def test_a_stored_run_is_the_run_in_memory(store: Store) -> None:
+    kept = evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store)
+    plain = evaluate(SAMPLES, metrics=METRICS, judge=judge())
+    assert summaries(kept) == summaries(plain)
+    assert [row.to_dict()["scores"] for row in kept.rows] == [
+        row.to_dict()["scores"] for row in plain.rows
+    ]
+    (info,) = store.runs()
+    assert (info.finished, info.rows) == (True, 12)
+    assert info.summary is not None
+    assert info.summary["run_id"] == kept.manifest.run_id
+
+
+def test_what_was_finished_is_not_asked_again_and_counts_once(store: Store) -> None:
+    first = begun(store)
+    told: list[str] = []
+    again = judge()
+    run = evaluate(
+        SAMPLES, metrics=METRICS, judge=again, store=store, on_notice=told.append, concurrency=1
+    )
+    assert len(first.asked) + len(again.asked) <= 2 * 12 + 2, "at most the row under way"
+    assert len(again.asked) <= 2 * (12 - 5)
+    assert summaries(run) == summaries(evaluate(SAMPLES, metrics=METRICS, judge=judge()))
+    assert "going on with run" in told[0]
+    assert "of 12 rows were finished" in told[0]
+    assert [info.finished for info in store.runs()] == [True]
+
+
+def test_after_a_finished_run_the_next_is_new(store: Store) -> None:
+    for _ in range(2):
+        evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store)
+    assert len(store.runs()) == 2
+
+
+def test_fresh_begins_anew(store: Store) -> None:
+    begun(store)
+    run = evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store, fresh=True)
+    assert len(run.rows) == 12
+    assert [info.finished for info in store.runs()] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"metrics": ["faithfulness"]}, "metrics was hit@1, faithfulness, is faithfulness"),
+        ({"threshold": 0.5}, "threshold was 0, is 0.5"),
+    ],
+)
+def test_what_differs_is_told_and_begins_a_new_run(
+    store: Store, changed: dict[str, object], told: str
+) -> None:
+    begun(store)
+    notices: list[str] = []
+    options = {"metrics": METRICS, **changed}
+    evaluate(SAMPLES, judge=judge(), store=store, on_notice=notices.append, **options)
+    assert told in notices[0]
+    assert [info.finished for info in store.runs()] == [True, False]
+
+
+def test_other_data_is_another_run(store: Store) -> None:
+    begun(store)
+    notices: list[str] = []
+    others = [{**sample, "response": "claim 1"} for sample in SAMPLES]
+    evaluate(others, metrics=METRICS, judge=judge(), store=store, on_notice=notices.append)
+    assert "as this one differs: data fingerprint" in notices[0]
+
+
+def test_pace_and_gates_make_no_other_run(store: Store) -> None:
+    begun(store)
+    run = evaluate(
+        SAMPLES, metrics=METRICS, judge=judge(), store=store, concurrency=3, timeout=5,
+        fail_under={"faithfulness": 0.1},
+    )  # fmt: skip
+    assert len(store.runs()) == 1
+    assert [gate.passed for gate in run.gates()] == [True]
+
+
+def test_failed_rows_are_done_again_where_that_is_asked(store: Store) -> None:
+    run = evaluate(SAMPLES, metrics=METRICS, judge=judge(broken=True), store=store)
+    run_id, failed = run.manifest.run_id, run.summary()["faithfulness"].failed
+    assert failed == 4
+    again = judge()
+    mended = evaluate(
+        SAMPLES, metrics=METRICS, judge=again, store=store, resume=run_id, retry_failed=True
+    )
+    assert len(again.asked) == 2 * failed
+    assert mended.summary()["faithfulness"].scored == 12
+    assert len(store.runs()) == 1
+
+
+def test_a_run_that_was_asked_otherwise_cannot_go_on(store: Store) -> None:
+    run_id = evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store).manifest.run_id
+    with pytest.raises(UsageError, match="was asked otherwise, so it cannot go on: metrics was"):
+        evaluate(SAMPLES, metrics="faithfulness", judge=judge(), store=store, resume=run_id)
+
+
+def test_without_a_store_there_is_nothing_to_go_on_with() -> None:
+    with pytest.raises(UsageError, match="takes the store that it is in"):
+        evaluate(SAMPLES, metrics=METRICS, judge=judge(), resume="x")
+
+
+async def test_a_run_that_is_worked_on_is_not_gone_on_with(store: Store) -> None:
+    slow = ScriptedJudge(judge().answers, seconds=0.1)
+    first = asyncio.create_task(
+        evaluate_async(SAMPLES, metrics=METRICS, judge=slow, store=store, concurrency=1)
+    )
+    await asyncio.sleep(0.3)
+    other = await evaluate_async(SAMPLES, metrics=METRICS, judge=judge(), store=store)
+    one = await first
+    assert one.manifest.run_id != other.manifest.run_id
+    assert len(one.rows) == len(other.rows) == 12
+
+
+def test_a_ranking_alone_is_stored_too(store: Store) -> None:
+    run = evaluate(SAMPLES, metrics=["hit@1", "mrr@2"], store=store)
+    assert run.summary()["hit@1"].mean == 0.5
+    assert run.extras["hit@1"]["Hits"] == 6
+    assert store.load(run.manifest.run_id).summary()["hit@1"] == run.summary()["hit@1"]
+
+
+def test_no_texts_of_the_judges_where_none_are_wanted(store: Store, tmp_path: Path) -> None:
+    run = evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store, transcript=False)
+    assert store.info(run.manifest.run_id).transcript is False
+    assert run.rows[0].scores["faithfulness"].claims, "what the scores hold stays"
