@@ -14,12 +14,13 @@ from ragstone.errors import TargetError
 from ragstone.gates import Gate
 from ragstone.identity import identity_of, new_run_id
 from ragstone.judges.base import Judge
+from ragstone.keeping import Keeping, begun
 from ragstone.messages import public_url
 from ragstone.metrics import Metric, RankingMetric, select
 from ragstone.options import Data, Options, dataset_of, judge_of, plan_of, target_of
 from ragstone.plan import Manifest, Plan
 from ragstone.readiness import Readiness, check_asked, gates_of
-from ragstone.recording import Keeping, Recording, begun
+from ragstone.recording import Recording
 from ragstone.rows import Row
 from ragstone.run import Interrupted, Run
 from ragstone.scoring import rank, scoring
@@ -98,9 +99,9 @@ class Evaluation:
         every = named is not None
         ready = Readiness.of(metrics, dataset.samples, judge=judge, target=target, every=every)
         check_asked(plan, ready.metrics, ready.refused)
-        plan = _recorded(plan, gates=gates_of(plan, ready.metrics), judge=judge)
         asked = target if ready.wanted else None
         manifest = _manifest(plan, dataset=dataset, ready=ready, judge=judge, target=asked)
+        plan = manifest.plan
         recording, notices = begun(manifest, ready.metrics, **_kept(options))
         for notice in notices:
             options.get("on_notice", str)(notice)
@@ -201,7 +202,7 @@ def _manifest(
         run_id=new_run_id(started_at),
         version=VERSION,
         started_at=started_at,
-        plan=plan,
+        plan=_recorded(plan, gates=gates_of(plan, ready.metrics), judge=judge),
         source=dataset.source,
         judge=judge.name if asks else None,
         judge_note=judge.description if asks else None,

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
+from pathlib import Path
 from uuid import uuid4
 
 from pydantic_core import PydanticSerializationError
@@ -11,9 +12,13 @@ from pydantic_core import PydanticSerializationError
 from ragstone.datasets import Dataset
 from ragstone.judges.base import Judge
 from ragstone.metrics.families.base import Metric
-from ragstone.plan import Plan
+from ragstone.modules import FILES
+from ragstone.plan import JudgePlan, Plan
 from ragstone.samples import Sample
 from ragstone.targets.base import Target
+
+_PACE = {"cache", "rpm", "tpm", "max_calls", "max_cost"}
+"""What of a judge's plan decides no reply."""
 
 
 def new_run_id(started_at: datetime) -> str:
@@ -44,14 +49,35 @@ def identity_of(
         "rows": str(source.rows),
         "metrics": ", ".join(map(str, metrics)),
         "judge": judge.name if kinds else "",
-        "judge setup": _hash([json.dumps(setup)]) if any(setup) else "",
+        "judge setup": _hash([json.dumps(setup), *_judging(plan)]) if kinds else "",
         "target": target.name if target else "",
+        "target setup": _hash(_setup(plan)) if target else "",
+        "sheet": plan.sheet or "",
         "k": ", ".join(map(str, plan.cutoffs)),
         "threshold": f"{plan.threshold:g}",
         "columns": ", ".join(f"{ours}={theirs}" for ours, theirs in sorted(plan.columns.items())),
         "version": version,
     }
     return {name: value for name, value in found.items() if value}
+
+
+def _judging(plan: Plan) -> Iterable[str]:
+    """Yield what shapes a judge's replies, also where it keeps none and has no identity."""
+    yield plan.model_dump_json(include=JudgePlan.model_fields.keys() - _PACE)
+    for kind, file in sorted(plan.prompts.items()):
+        yield f"{kind} {_content(file)}"
+
+
+def _setup(plan: Plan) -> Iterable[str]:
+    """Yield the target's whole name, which may hold more than is shown, and its file."""
+    named = plan.target or plan.fallback_target or ""
+    yield f"{plan.target is not None} {named}"
+    yield _content(named if Path(named).suffix in FILES else named.rpartition(":")[0])
+
+
+def _content(file: str) -> str:
+    path = Path(file)
+    return sha256(path.read_bytes()).hexdigest() if file and path.is_file() else ""
 
 
 def _texts(samples: Iterable[Sample]) -> Iterable[str]:

@@ -13,9 +13,9 @@ from ragstone.gates import FLAGS, Gate, gate
 from ragstone.judges.base import Judge
 from ragstone.judges.making import make_judge
 from ragstone.judges.route import RouteJudge
+from ragstone.keeping import Keeping
 from ragstone.metrics import Metric, load_plugin
 from ragstone.plan import Plan
-from ragstone.recording import Keeping
 from ragstone.rows import Row
 from ragstone.samples import Sample
 from ragstone.targets import Target, get_target

@@ -15,9 +15,9 @@ from ragstone.config import FILE, Config, metric_names, model_names, read_config
 from ragstone.demo.dataset import DATASET
 from ragstone.errors import UsageError, nearest
 from ragstone.gates import FLAGS, gate, share
+from ragstone.keeping import Keeping
 from ragstone.messages import public_url
 from ragstone.plan import DEFAULT_API, DEFAULT_JUDGE, NUMBERS_OR_NONE, Plan
-from ragstone.recording import Keeping
 
 _TRUSTED = ("target", "base_url")
 """Settings that make a file run code or send a key somewhere, beside its plugins: told."""

@@ -81,6 +81,7 @@ def _resumed(store: Store, given: Given, outputs: Outputs) -> int:
     path = info.manifest.source.path
     if path is None:
         raise UsageError(f"run {run_id} is of samples in memory; go on with it from Python")
+    outputs.check(path, store.name)
     return evaluated(
         path,
         info.manifest.plan,

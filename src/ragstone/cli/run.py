@@ -25,9 +25,9 @@ from ragstone.cli.outcome import Outputs, conclude
 from ragstone.cli.progress import progress
 from ragstone.estimation import estimate
 from ragstone.evaluation import evaluate
+from ragstone.keeping import Keeping
 from ragstone.metrics.registry import load_plugin
 from ragstone.plan import Plan
-from ragstone.recording import Keeping
 from ragstone.run import Interrupted
 
 EPILOG = (
@@ -89,7 +89,7 @@ def evaluated(data: str | Path, plan: Plan, *, outputs: Outputs, keeping: Keepin
             interrupted = True
     code = conclude(run, outputs)
     if run.partial and "store" in keeping:
-        said = f"Run {run.manifest.run_id} is stored; the same command goes on with it."
+        said = f"Run {run.manifest.run_id} is stored: `ragstone resume` goes on with it."
         click.echo(said, err=True)
     return INTERRUPTED if interrupted else code
 

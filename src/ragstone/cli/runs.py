@@ -179,6 +179,8 @@ def export_(run: str, file: Path, store: str | None) -> None:
     check_writable(file)
     with open_store(store) as opened:
         run_id = find(opened, run)
+        if file.resolve() == Path(opened.name).resolve():
+            raise UsageError(f"{file} is the store itself; name another file")
         export(opened, run_id, file)
     click.echo(f"wrote {file}: run {run_id}")
 

@@ -10,9 +10,9 @@ from ragstone.stats.groups import Groups, Numbers
 RESAMPLES = 2000
 DRAWS = 20_000
 SEED = 20_240_229
-BLOCK = 1_000_000
-"""Numbers drawn at once: bounds the memory of a bootstrap to some 32 MB, whatever n is."""
-LARGE = 2000
+BLOCK = 250_000
+"""Numbers drawn at once: bounds the memory of a bootstrap to some 8 MB, whatever n is."""
+LARGE = 500
 """Above it resampling tells no more than its own analytic form, which is instant."""
 
 Ends = tuple[float, float]

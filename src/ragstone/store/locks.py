@@ -40,8 +40,14 @@ def is_free(connection: Connection, run: int) -> bool:
 def _file_lock(connection: Connection, run: int) -> Generator[bool, None, None]:
     """Lock a file beside the database, by way of SQLite, which knows how on every system."""
     path = Path(f"{connection.engine.url.database}.run-{run}.lock")
-    path.touch()
-    was = path.stat().st_ino
+    try:
+        path.touch()
+        was = path.stat().st_ino
+    except FileNotFoundError:  # whoever held it took it away just now
+        yield False
+        return
+    except OSError as error:
+        raise StoreError(f"{path} cannot be made: {error.strerror}") from error
     with closing(sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)) as file:
         try:
             file.execute("BEGIN EXCLUSIVE")

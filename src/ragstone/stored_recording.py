@@ -1,0 +1,110 @@
+"""StoredRecording: the finished rows of an evaluation, kept in the store."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+from ragstone.errors import Cause
+from ragstone.metrics.families.base import Metric
+from ragstone.plan import Manifest
+from ragstone.recording import Recording
+from ragstone.rows import Row
+from ragstone.run import Run
+from ragstone.store import RowWriter, Store
+
+
+class StoredRecording(Recording):
+    """Keeps finished rows in a store, in little memory; a run that was begun there goes on.
+
+    `retried` are the rows of it to be done again.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        metrics: Sequence[Metric],
+        *,
+        store: Store,
+        begun: bool,
+        retry_failed: bool = False,
+        transcript: bool = True,
+    ) -> None:
+        super().__init__(manifest, metrics)
+        self._store, self._begun, self._transcript = store, begun, transcript
+        self._retried = retry_failed
+        self._writer: RowWriter | None = None
+        if begun:
+            self.done = store.done(manifest.run_id, but_failed=retry_failed)
+
+    async def __aenter__(self) -> Self:
+        """Enter the run, or count what is there of it, and begin to write.
+
+        Raises:
+            StoreError: the store cannot be used, or another process works on the run.
+        """
+        run_id = self.manifest.run_id
+        if not self._begun:
+            described = {name: metric.described for name, metric in self.metrics.items()}
+            self._store.begin(
+                self.manifest,
+                described,
+                fingerprint=self.manifest.fingerprint,
+                transcript=self._transcript,
+            )
+        writer = self._store.writing(run_id)
+        self._writer = await writer.__aenter__()
+        try:
+            for row in self._store.load(run_id).rows if self._begun else ():
+                if row.index in self.done:
+                    self._count(row)
+        except BaseException as error:
+            await writer.__aexit__(type(error), error, error.__traceback__)
+            raise
+        self._begun = True
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Write what was kept.
+
+        Raises:
+            StoreError: some of it could not be written.
+        """
+        if self._writer is not None:
+            await self._writer.__aexit__(kind, error, trace)
+
+    async def keep(self, row: Row) -> None:
+        """Have one finished row written; one that the budget cut short is not finished.
+
+        Raises:
+            StoreError: the store failed.
+        """
+        assert self._writer is not None, "the recording is not open"
+        if any(score.cause is Cause.BUDGET for score in row.scores.values()):
+            return
+        self._count(row)
+        await self._writer.put(row)
+
+    def run(self, *, partial: bool, stopped: str | None) -> Run:
+        """Return the run, and enter in the store what it came to."""
+        run = super().run(partial=partial, stopped=stopped)
+        if not self._begun:  # stopped before the first row
+            return run
+        if self._retried:  # some rows stand twice in the tally's way: what is stored counts
+            run = replace(run, counted=None)
+        self._store.finish(
+            self.manifest.run_id,
+            extras=run.extras,
+            partial=partial,
+            stopped=stopped,
+            summary=run.to_dict(),
+        )
+        return run
+
+    def _kept(self) -> Sequence[Row]:
+        return self._store.load(self.manifest.run_id).rows if self._begun else ()
