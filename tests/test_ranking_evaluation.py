@@ -209,6 +209,7 @@ def test_ids_of_json_may_be_numbers_and_are_the_same_as_their_texts(tmp_path: Pa
         ('{"query_id": "1"}', "there is no ranking"),
         ('{"query_id": "0", "ranking": []}\n{"query_id": "0", "ranking": []}', "stands on line 1"),
         ("[1]", "this is no object"),
+        ("[" * 100_000, "this is no JSON"),
         ('{"query_id": ', "this is no JSON"),
         ("", "there is no ranking"),
     ],

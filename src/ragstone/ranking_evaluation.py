@@ -11,6 +11,7 @@ import numpy as np
 
 from ragstone.errors import UsageError
 from ragstone.metrics import RankingMetric, select
+from ragstone.metrics.families.ranking_metric import depth_of
 from ragstone.named_gates import gates_of
 from ragstone.plan import Manifest, Plan, Source
 from ragstone.ranked_values import SCORED, SKIPPED, UNKNOWN, RankedValues
@@ -141,6 +142,7 @@ class _Found:
         self._met: dict[str, bool] = {}
         self._names: list[str] = []
         self._values = Growing(np.float64)
+        self._depth = depth_of(evaluation.metrics)
 
     def add(self, batch: Batch) -> bool:
         """Take whole queries; False if one of them was met before, so that it is not whole."""
@@ -153,7 +155,9 @@ class _Found:
         return True
 
     def _score(self, batch: Batch) -> None:
-        for names, rankings in matched(batch, self._of.judgements, self.problems):
+        for names, rankings in matched(
+            batch, self._of.judgements, self.problems, depth=self._depth
+        ):
             self._names += names
             columns = [metric.values(rankings) for metric in self._of.metrics]
             self._values.add(np.stack(columns, axis=1))
