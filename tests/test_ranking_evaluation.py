@@ -223,6 +223,15 @@ def test_what_is_wrong_with_lines_of_json_is_told(line: str, told: str, tmp_path
     assert told in str(raised.value)
 
 
+@pytest.mark.parametrize("grade", ["1", "1.0"])
+def test_a_document_that_is_judged_twice_in_a_line_of_json_is_told(
+    grade: str, tmp_path: Path
+) -> None:
+    line = f'{{"query_id": "q1", "relevance": {{"a": {grade}, "b": 1, "a": 0}}}}'
+    with pytest.raises(InputError, match=r"line 1: .*\ba\b.*(already|twice)"):
+        RankingEvaluation.of(written(tmp_path, "qrels.jsonl", line), Plan(metrics=("mrr",)))
+
+
 def test_columns_may_have_names_of_their_own_and_queries_may_be_cut_anywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
