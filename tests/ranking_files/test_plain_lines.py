@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragstone.ranking_files.plain_lines import PlainShape, QueryLines
@@ -80,6 +80,7 @@ def test_grades_are_read_as_json_reads_them(
 
 
 @pytest.mark.parametrize("graded", [False, True])
+@settings(max_examples=500)
 @given(
     places=st.lists(st.tuples(st.integers(0, 120), st.integers(0, 6)), min_size=1, max_size=3),
     put=st.sampled_from(MANGLED),
@@ -112,11 +113,21 @@ def test_lines_of_the_usual_shape_are_read() -> None:
         assert pairs(found) == [("q", [("a", 3.0), ("b", 0.0)])]
 
 
+@pytest.mark.parametrize("ranking", ['["]', "[]", '["a" "b"]', '["a",, "b"]', '["a", "b", ]'])
+def test_lists_that_are_none_of_texts_are_left_to_json(ranking: str) -> None:
+    first = ranking_line("q", ["a"], (", ", ": "))
+    content = f'{first}\n{{"query_id": "r", "ranking": {ranking}}}\n'.encode()
+    assert read(content, graded=False) is None
+
+
 @pytest.mark.parametrize(
     "line",
     [
         '{"query_id": "q", "relevance": {"a": 1, "b}}\n{"query_id": "r", "relevance": {": 1}}',
         '{"query_id": "q", "relevance": {}}',
+        '{"query_id": ", "relevance": {"a": 1}}',
+        '{"query_id": "q", "relevance": {"}}',
+        '{"query_id": "q", "relevance": {"a"; 1}}',
         '{"query_id": "q", "relevance": {"a": 10}}',
         '{"query_id": "q", "relevance": {"a": -1}}',
         '{"query_id": "q", "relevance": {"a": 1.0}}',

@@ -66,13 +66,16 @@ class PlainShape:
             return None
         queries: list[bytes] = []
         bodies: list[bytes] = []
-        begin, middle, end = len(self.begin), len(self.middle), -len(self.end)
+        begin, middle, end = len(self.begin), len(self.middle), len(self.end)
         for line in content.removesuffix(b"\n").split(b"\n"):
-            place = line.find(self.middle)
-            if place < 0 or not line.startswith(self.begin) or not line.endswith(self.end):
+            place = line.find(self.middle, begin)
+            last = len(line) - end
+            if not 0 <= place <= last - middle or not line.endswith(self.end):
+                return None
+            if not line.startswith(self.begin):
                 return None
             queries.append(line[begin:place])
-            bodies.append(line[place + middle : end])
+            bodies.append(line[place + middle : last])
         names = b"\n".join(queries)
         quotes = np.array([body.count(b'"') for body in bodies], dtype=np.int64)
         found = self._graded(bodies) if self.colon else self._listed(bodies)
@@ -91,16 +94,18 @@ class PlainShape:
 
     def _graded(self, bodies: list[bytes]) -> tuple[Texts, NDArray[np.float64]] | None:
         """Find ids and grades of one digit in `a": 1, "b": 0`, one body after the other."""
-        between = b'"%b0%b"' % (self.colon, self.comma)
-        buffer, closing, opening = _quotes((self.comma + b'"').join(bodies))
+        between = self.comma + b'"'
+        buffer, closing, opening = _quotes(between.join(bodies))
         places = closing + 1 + len(self.colon)
-        grades = buffer[np.minimum(places, len(buffer) - 1)] - ord("0")
         if (
             len(closing) != len(opening) + 1
             or places[-1] + 1 != len(buffer) - len(PADDING)
-            or np.any(grades > 9)
-            or not _stand(buffer, closing[:-1], between, but=1 + len(self.colon))
+            or not _stand(buffer, closing, b'"' + self.colon)
+            or not _stand(buffer, places[:-1] + 1, between)
         ):
+            return None
+        grades = buffer[places] - ord("0")
+        if np.any(grades > 9):
             return None
         return _texts(buffer, opening, closing), grades.astype(np.float64)
 
@@ -125,15 +130,9 @@ def _quotes(content: bytes) -> tuple[NDArray[np.uint8], Integers, Integers]:
     return buffer, quotes[0::2], quotes[1::2]
 
 
-def _stand(
-    buffer: NDArray[np.uint8], places: Integers, wanted: bytes, *, but: int | None = None
-) -> bool:
-    """Tell whether the same bytes stand at all these places, whatever one of them may be."""
-    return all(
-        bool(np.all(buffer[places + number] == byte))
-        for number, byte in enumerate(wanted)
-        if number != but
-    )
+def _stand(buffer: NDArray[np.uint8], places: Integers, wanted: bytes) -> bool:
+    """Tell whether the same bytes stand at all these places."""
+    return all(bool(np.all(buffer[places + number] == byte)) for number, byte in enumerate(wanted))
 
 
 def _texts(buffer: NDArray[np.uint8], opening: Integers, closing: Integers) -> Texts:
