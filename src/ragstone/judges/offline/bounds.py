@@ -36,6 +36,14 @@ _DENIED = re.compile(
 )
 LONGEST = 40
 """Characters before a number that are looked at."""
+_LAST = (
+    "fino a",
+    *"""than most to under below over above least maximum minimum als maximal zu unter mindestens de
+    plus moins mucho menos hasta di massimo almeno dan hoogstens minstens maximaal tot about around
+    roughly approximately approx approx. nearly almost some circa ca ca. c. rund etwa knapp gut
+    environ quelque unos unas aproximadamente casi quase ongeveer omkring sekitar""".split(),
+)
+"""What such words end in without an accent: before most numbers there are none of them."""
 _PER = re.compile(
     r"(?:\s[^\W\d_]{2,20})?(?:\s?/\s?|\s(?:per|an?|each|every|pro|par|por|al|im|je|alla?|na)\s)"
     r"(?P<unit>[^\W\d_]{1,12})",
@@ -46,6 +54,9 @@ _PER = re.compile(
 def read_bound(text: str, start: int) -> tuple[str, bool]:
     """Return "<", ">" or "" for the words before a place, and whether they say `about`."""
     before = text[max(0, start - LONGEST) : start]
+    word = before.rstrip().rstrip("$€£¥").rstrip()
+    if before.isascii() and "~" not in before and not word.lower().endswith(_LAST):
+        return "", False
     spaced, han = _BEFORE.search(before), None if before.isascii() else _HAN.search(before)
     about = spaced is not None and bool(spaced["about"])
     if spaced and (spaced["most"] or spaced["least"]):

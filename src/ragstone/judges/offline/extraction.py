@@ -27,7 +27,7 @@ def extract_claims(response: str) -> tuple[Claim, ...]:
 
     Left out: chatter, headings, code blocks, and a claim that was made before.
     """
-    language = guess_language(response, tuple(form for form, _ in split_forms(response[:4000])))
+    language = guess_language(response, split_forms(response[:4000]))
     claims: dict[str, Claim] = {}
     for sentence in split_sentences(response):
         start, end = _trim(response, sentence.start, sentence.end)

@@ -147,21 +147,28 @@ LANGUAGES = MappingProxyType(
     {name: _language(name) for name in [*FUNCTION_WORDS, *(name for name, _ in _SCRIPTS)]}
 )
 _SCRIPT_RUNS = tuple((name, re.compile(f"[{letters}]")) for name, letters in _SCRIPTS)
+_ANY_SCRIPT = re.compile(f"[{''.join(letters for _, letters in _SCRIPTS)}]")
 _LETTERS = re.compile(r"[^\W\d_]")
 _SCORED = tuple(language for language in LANGUAGES.values() if language.function_words)
 
 
+_BITS = ENOUGH.bit_length()
+
+
 @cache
-def _spoken_in() -> Mapping[str, Sequence[int]]:
-    """Return folded word -> the places in `_SCORED` of the languages that use it so."""
-    found: defaultdict[str, list[int]] = defaultdict(list)
+def _spoken_in() -> Mapping[str, int]:
+    """Return folded word -> a one in the bits of each language of `_SCORED` that uses it so.
+
+    The numbers of all words of a text sum up to counts for all languages, `_BITS` bits each.
+    """
+    found: defaultdict[str, int] = defaultdict(int)
     for place, language in enumerate(_SCORED):
         for word in language.function_words | language.negations:
-            found[word].append(place)
-    return MappingProxyType(dict(found))
+            found[word] += 1 << place * _BITS
+    return dict(found)
 
 
-def guess_language(text: str, forms: tuple[str, ...]) -> Language:
+def guess_language(text: str, forms: Sequence[str]) -> Language:
     """Return the language whose script or function words the text has, or `UNKNOWN`.
 
     Args:
@@ -172,21 +179,22 @@ def guess_language(text: str, forms: tuple[str, ...]) -> Language:
     if not start.isascii() and (written := _by_script(start)):
         return written
     few = forms[: ENOUGH // 8]
-    counts: Counter[int] = Counter()
     spoken_in = _spoken_in()
-    for form, times in Counter(few).items():
-        for place in spoken_in.get(form, ()):
-            counts[place] += times
-    if not counts:
+    times = Counter(few)
+    together = sum([times[form] * spoken_in[form] for form in times.keys() & spoken_in.keys()])
+    if not together:
         return UNKNOWN
-    most = max(counts.values())
-    level = [place for place in counts if counts[place] == most]
+    counts = [together >> place * _BITS & (1 << _BITS) - 1 for place in range(len(_SCORED))]
+    most = max(counts)
+    level = [place for place, count in enumerate(counts) if count == most]
     best = level[0] if len(level) == 1 else max(level, key=lambda place: _numbers(place, few))
     return _SCORED[best] if most >= max(1, LEAST_SHARE * len(few)) else UNKNOWN
 
 
 def _by_script(text: str) -> Language | None:
     """Return the language whose script a text is in, where one language has it."""
+    if _ANY_SCRIPT.search(text) is None:
+        return None
     letters = len(_LETTERS.findall(text))
     for name, run in _SCRIPT_RUNS:
         share = 0.05 if name in _MIXED else 0.4

@@ -2,18 +2,20 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from functools import cache
 from itertools import chain, islice
 from typing import TypeVar
 
 from ragstone.judges.offline.amounts import join
 from ragstone.judges.offline.bounds import is_denied, read_bound, read_per
 from ragstone.judges.offline.codes import find_codes
+from ragstone.judges.offline.digit_runs import find_runs, match_runs
 from ragstone.judges.offline.quantity import Quantity
-from ragstone.judges.offline.spelled_numbers import find_spelled
+from ragstone.judges.offline.spelled_numbers import WORD, find_spelled
 from ragstone.judges.offline.units import IMPERIAL, TIMES, UNITS, Unit
-from ragstone.judges.offline.words import MARKS, fold
+from ragstone.judges.offline.words import fold, marks
 
 V = TypeVar("V")
 
@@ -32,15 +34,10 @@ MOST = 20_000
 """Figures of each kind that are read in one text, so that a table of a million ends soon."""
 LONGEST_RANGE = 3
 """How many numbers in a row wait for the unit of the last."""
-_DIGIT = re.compile(r"\d")
 _CLOCK = re.compile(
     r"(?<![\d:.])(\d{1,2})[:h](\d{2})(?![\d:])|(?<![\d:.,])(\d{1,2})\s?(?=[ap]\.?m\b)"
 )
 _AFTERNOON = re.compile(r"\s?([ap])\.?\s?m\b", re.IGNORECASE)
-_UNIT = re.compile(
-    r"[\s\u00a0-]?(°\s?[CFcf]\b|[%％٪°℃℉]|[$€£¥￥₹₽₫₩฿](?!\d)"
-    rf"|[^\W\d_](?:[^\W\d_]|[{MARKS}]){{0,24}}+(?!['’][^\W\d_])(?:/[^\W\d_]{{1,4}}\b)?)"
-)
 _SPELLED_WORD = re.compile(r"[^\W\d_]{2,24}")
 _CITATION = re.compile(r"\[\d{1,3}(?:[,;–-]\s?\d{1,3})*\]")
 _LETTERS = frozenset("GMST")
@@ -69,8 +66,10 @@ def find_quantities(
     busy = sorted([*taken, *(match.span() for match in islice(_CITATION.finditer(text), MOST))])
     ends = [end for _, end in busy]
     found: list[Quantity] = []
-    written = (find_codes(text), _clocks(text), _fractions(text), _ranged(text))
-    read = chain(*written if _DIGIT.search(text) else (), _spelled(text, name))
+    words = frozenset(map(fold, set(WORD.findall(text))))
+    runs = find_runs(text)
+    written = (find_codes(text, words), _clocks(text, runs), _fractions(text, runs), _ranged(text))
+    read = chain(*written if runs else (), _spelled(text, name, words))
     for quantity in sorted(read, key=_place):
         after = bisect_right(ends, quantity.start)  # the first place that ends beyond our start
         if is_denied(text, quantity.start):
@@ -85,8 +84,8 @@ def _place(quantity: Quantity) -> tuple[int, int]:
     return quantity.start, -quantity.end
 
 
-def _clocks(text: str) -> Iterator[Quantity]:
-    for match in islice(_CLOCK.finditer(text), MOST):
+def _clocks(text: str, runs: Sequence[int]) -> Iterator[Quantity]:
+    for match in islice(match_runs(_CLOCK, text, runs), MOST):
         hour, minute = int(match[1] or match[3]), int(match[2] or 0)
         half = _AFTERNOON.match(text, match.end())
         end = half.end() if half else match.end()
@@ -98,8 +97,8 @@ def _clocks(text: str) -> Iterator[Quantity]:
             yield Quantity(value, value, "clock", "", "", match.start(), end, shown)
 
 
-def _fractions(text: str) -> Iterator[Quantity]:
-    for match in islice(_FRACTION.finditer(text), MOST):
+def _fractions(text: str, runs: Sequence[int]) -> Iterator[Quantity]:
+    for match in islice(match_runs(_FRACTION, text, runs), MOST):
         above, below = int(match["above"]), int(match["below"])
         if above < below:
             value = {int(match["whole"] or 0) + above / below: 0.0}
@@ -197,9 +196,18 @@ def _measure(text: str, at: int, money: str | None) -> tuple[Unit, str, int]:
     return Unit("", 1.0), fold(after[0]) if after else "", at
 
 
+@cache
+def _unit() -> re.Pattern[str]:
+    """Return what may be a unit."""
+    return re.compile(
+        r"[\s\u00a0-]?(°\s?[CFcf]\b|[%％٪°℃℉]|[$€£¥￥₹₽₫₩฿](?!\d)"
+        rf"|[^\W\d_](?:[^\W\d_]|[{marks()}]){{0,24}}+(?!['’][^\W\d_])(?:/[^\W\d_]{{1,4}}\b)?)"
+    )
+
+
 def _lookup(table: Mapping[str, V], text: str, at: int) -> tuple[V, int] | None:
     """Return the entry of the table that stands at a place of the text, and where it ends."""
-    match = _UNIT.match(text, at)
+    match = _unit().match(text, at)
     if not match:
         return None
     name = match[1]
@@ -217,8 +225,8 @@ def _lookup(table: Mapping[str, V], text: str, at: int) -> tuple[V, int] | None:
     return None
 
 
-def _spelled(text: str, name: str) -> Iterator[Quantity]:
-    for value, start, end in find_spelled(text, name):
+def _spelled(text: str, name: str, words: Set[str]) -> Iterator[Quantity]:
+    for value, start, end in find_spelled(text, name, words):
         step = 1.0
         while value and value % (10 * step) == 0:  # two thousand is said to the thousand
             step *= 10

@@ -69,10 +69,9 @@ def _choose(
 
 
 def _conflict(claim: ClaimText, window: Window, stretches: Stretches) -> Conflict | None:
-    whole = sum(term.weight for term in claim.terms)
-    covered = window.coverage * whole
+    covered = window.coverage * claim.weight
     stretch = stretches.of(window.first, window.last)
     for conflict in find_conflicts(claim, window, stretch):
-        if covered >= conflict.needs * (whole - conflict.weight):
+        if covered >= conflict.needs * (claim.weight - conflict.weight):
             return conflict
     return None

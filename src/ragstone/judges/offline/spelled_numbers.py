@@ -5,7 +5,7 @@ together in a way that the table cannot read, there is no number rather than a w
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
@@ -81,7 +81,7 @@ _JOINED = {"de": "und", "nl": "en"}
 _ADDS_TO_TEN = frozenset(("fr", "tr"))
 _OPENS = frozenset(("de", "fr", "es", "pt", "it", "nl", "sv", "pl", "ru", "tr"))
 """Languages in which `hundred` alone is a number; English says `a hundred`, and `a few hundred`."""
-_WORD = re.compile(r"[^\W\d_]{2,24}|\b[ey]\b")
+WORD = re.compile(r"[^\W\d_]{2,24}|\b[ey]\b")
 _GAP = re.compile(r"\s?[-‐ \u00a0]\s?\Z|\Z")
 _A = re.compile(r"(?<!half )\ban?\s\Z", re.IGNORECASE)
 _AND_A_HALF = re.compile(r"\sand a half\b", re.IGNORECASE)
@@ -138,24 +138,23 @@ NUMBER_WORDS: Mapping[str, Mapping[str, Token]] = MappingProxyType(
 """Language -> its folded number words. `One` counts only as a part: mostly it is an article."""
 
 
-def find_spelled(text: str, name: str) -> Iterator[Spelled]:
-    """Yield the numbers in words of a text in a language; none where the language is not known."""
+def find_spelled(text: str, name: str, words: Set[str]) -> Iterator[Spelled]:
+    """Yield the numbers in words of a text in a language; none where the language is not known.
+
+    `words` are the folded `WORD`s of the text, so that one without a number word is done with soon.
+    """
     table = NUMBER_WORDS.get(name)
-    if table is None:
+    if table is None or table.keys().isdisjoint(words):
         return
-    words = (match for match in _WORD.finditer(text) if _counts(match, table, name))
+    counting = (words & table.keys()) | {_AND.get(name, "")}
+    matches = (match for match in WORD.finditer(text) if fold(match[0]) in counting)
     run: list[re.Match[str]] = []
-    for match in islice(words, MOST):
+    for match in islice(matches, MOST):
         if run and not _GAP.match(text[run[-1].end() : match.start()]):
             yield from _read(text, run, table, name)
             run = []
         run.append(match)
     yield from _read(text, run, table, name)
-
-
-def _counts(match: re.Match[str], table: Mapping[str, Token], name: str) -> bool:
-    form = fold(match[0])
-    return form in table or form == _AND.get(name)
 
 
 def _read(

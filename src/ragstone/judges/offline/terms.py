@@ -56,6 +56,11 @@ class ClaimText:
     terms: tuple[Term, ...]
 
     @cached_property
+    def weight(self) -> float:
+        """What all its terms count together."""
+        return sum(term.weight for term in self.terms)
+
+    @cached_property
     def negations(self) -> tuple[Negation, ...]:
         """What it denies."""
         return find_negations(self.text, self.words, self.language)

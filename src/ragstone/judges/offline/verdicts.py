@@ -35,7 +35,7 @@ def read_claims(claims: Sequence[str], index: ContextIndex) -> Iterator[ClaimTex
     """Yield each claim, taken apart in the language that they have together."""
     claims = [_MARKS.sub("", claim) for claim in claims]
     together = " ".join(claim[:1000] for claim in claims[:20])
-    language = guess_language(together, tuple(form for form, _ in split_forms(together)))
+    language = guess_language(together, split_forms(together))
     for claim in claims:
         yield read_claim(claim, language, index)
 

@@ -10,10 +10,6 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-MARKS = "".join(
-    chr(code) for code in range(0x300, 0x2000) if unicodedata.category(chr(code))[0] == "M"
-)
-"""Combining marks, for use in a character class: they belong to words, and `\\w` misses them."""
 _JOINERS = "\u200c\u200d\u00ad"
 _HAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々"
 _THAI = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
@@ -54,6 +50,13 @@ class Word(NamedTuple):
         return not self.form.isalpha() and any(map(str.isdigit, self.form)) and not self.gram
 
 
+@cache
+def marks() -> str:
+    r"""Return the combining marks, for a character class: words have them, and `\w` does not."""
+    signs = map(chr, range(0x300, 0x2000))
+    return "".join(sign for sign in signs if unicodedata.category(sign)[0] == "M")
+
+
 @lru_cache(maxsize=1 << 16)
 def fold(text: str) -> str:
     """Return the text without case, accents and compatibility forms; equal words become equal."""
@@ -72,29 +75,70 @@ def split_words(text: str) -> tuple[Word, ...]:
     )
 
 
-def split_forms(text: str) -> list[tuple[str, int]]:
-    """Return the folded form and the start of each word: enough for large texts, and quicker."""
-    return [(form, start) for form, start, _, _ in _pieces(text)]
+def split_forms(text: str) -> list[str]:
+    """Return the folded words of a text in order: all that large texts need, and quicker."""
+    if not is_spaced(text):
+        return [form for form, _, _, _ in _pieces(text)]
+    if not text.isascii():
+        folded = [fold(word[:LONGEST]).removesuffix("'s") for word in _spaced().findall(text)]
+        return [form for form in folded if form]
+    words: list[str] = (_apostrophes() if "'" in text else _plain()).findall(text)
+    forms = "\n".join(words).lower().split("\n") if words else []
+    if "'" in text or len(max(forms, key=len, default="")) > LONGEST:
+        return [form[:LONGEST].removesuffix("'s") for form in forms]
+    return forms
+
+
+def is_spaced(text: str) -> bool:
+    """Tell whether all words of a text have spaces between them."""
+    return text.isascii() or _UNSPACED.search(text) is None
+
+
+_ELIDED = r"(?<!\b[lLdDjJmMtTsSnNcC])(?<!\b[qQ]u)(?<!\bl)(?<!\b\wll)(?<!\b\w\wll)"
+"""What stands before an apostrophe that ends a word: `l'eau` is two, `dell'acqua` is too."""
+
+
+def _word(text: str) -> re.Pattern[str]:
+    """Return what a word of a text is."""
+    if text.isascii():
+        return _apostrophes()
+    return _spaced() if is_spaced(text) else _mixed()
 
 
 @cache
-def _word(*, spaced: bool) -> re.Pattern[str]:
-    """Return what a word is; where all words have spaces between them, it is found quicker."""
-    elided = r"(?<!\b[lLdDjJmMtTsSnNcC])(?<!\b[qQ]u)(?<!\bl)(?<!\b\wll)(?<!\b\w\wll)"
-    if spaced:
-        return re.compile(rf"[^\W_](?:[^\W_]|[{MARKS}{_JOINERS}])*+(?:{elided}['’][^\W\d_]++)*+")
+def _plain() -> re.Pattern[str]:
+    """Return what a word is in ASCII without apostrophes, which is found the quickest."""
+    return re.compile("[A-Za-z0-9]+")
+
+
+@cache
+def _apostrophes() -> re.Pattern[str]:
+    """Return what a word is in ASCII."""
+    return re.compile(rf"[A-Za-z0-9]++(?:(?='){_ELIDED}'[A-Za-z]++)*+")
+
+
+@cache
+def _spaced() -> re.Pattern[str]:
+    """Return what a word is where all words have spaces between them."""
+    return re.compile(
+        rf"[^\W_](?:[^\W_]|[{marks()}{_JOINERS}])*+(?:(?=['’]){_ELIDED}['’][^\W\d_]++)*+"
+    )
+
+
+@cache
+def _mixed() -> re.Pattern[str]:
+    """Return what a word is, or a run of letters without spaces."""
     own = f"(?![{_HAN}{_THAI}])"
     return re.compile(
         rf"(?P<han>[{_HAN}]+)|(?P<thai>[{_THAI}]+)"
-        rf"|(?:{own}[^\W_])(?:{own}[^\W_]|[{MARKS}{_JOINERS}])*+"
-        rf"(?:{elided}['’](?:{own}[^\W\d_])++)*+"
+        rf"|(?:{own}[^\W_])(?:{own}[^\W_]|[{marks()}{_JOINERS}])*+"
+        rf"(?:(?=['’]){_ELIDED}['’](?:{own}[^\W\d_])++)*+"
     )
 
 
 def _pieces(text: str) -> Iterator[tuple[str, int, int, bool]]:
     """Yield the folded form, the start, the end of each word, and whether it is a gram."""
-    spaced = text.isascii() or _UNSPACED.search(text) is None
-    for match in _word(spaced=spaced).finditer(text):
+    for match in _word(text).finditer(text):
         start, end = match.span()
         if match.lastgroup:
             size = 2 if match.lastgroup == "han" else 3
