@@ -5,6 +5,7 @@ from collections.abc import Iterator, Set
 from itertools import islice
 from types import MappingProxyType
 
+from ragstone.judges.offline.lazy_pattern import lazy_pattern
 from ragstone.judges.offline.quantity import Quantity
 from ragstone.judges.offline.words import fold
 
@@ -14,7 +15,7 @@ _NUMBERED = r"(?:\s?:|\s(?:is|number|no\.?|nummer|numéro|número|numero|ном�
 _DECIMAL = r"\d{1,9}(?:\.\d{1,9})+"
 _END = r"(?![^\W_])(?!\.\d)"
 _PATTERNS = tuple(
-    re.compile(pattern, re.IGNORECASE)
+    lazy_pattern(pattern, re.IGNORECASE)
     for pattern in (
         r"(?<![\w.])(?!\d{1,3}(?:\.\d{3})+(?![\d.]))(?P<digits>\d{1,9}(?:\.\d{1,9}){2,9})" + _END,
         rf"(?<![\w.])(?P<v>v)(?P<digits>{_DECIMAL}){_END}",
@@ -64,7 +65,7 @@ def find_codes(text: str, words: Set[str]) -> Iterator[Quantity]:
     for pattern, is_worth in zip(_PATTERNS, worth, strict=True):
         if not is_worth:
             continue
-        for match in islice(pattern.finditer(text), MOST):
+        for match in islice(pattern().finditer(text), MOST):
             yield _code(text, match)
 
 

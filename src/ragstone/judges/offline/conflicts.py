@@ -1,11 +1,11 @@
 """Conflict: what a claim and a context say differently, in words that name both."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ragstone.judges.offline.dates import Date
 from ragstone.judges.offline.languages import Language
+from ragstone.judges.offline.lazy_pattern import lazy_pattern
 from ragstone.judges.offline.negation import Negation
 from ragstone.judges.offline.opposites import OPPOSITES
 from ragstone.judges.offline.stretches import Stretch
@@ -16,7 +16,7 @@ from ragstone.judges.offline.words import Word, likeness
 NEAR = 4
 """How many words to each side of a word are its neighbours."""
 ALIKE = 0.8
-_AND = re.compile(r"\s?[,/&]\s?|\s(?:and|or|und|oder|et|ou|y|e|o|en|of|og|och|eller|i|и|или)\s")
+_AND = lazy_pattern(r"\s?[,/&]\s?|\s(?:and|or|und|oder|et|ou|y|e|o|en|of|og|och|eller|i|и|или)\s")
 QUANTITY_NEEDS, DATE_NEEDS, NAME_NEEDS, NEGATION_NEEDS, OPPOSITE_NEEDS = 0.4, 0.6, 0.7, 0.6, 0.5
 """The share of a claim's other terms to be found, by kind of conflict; chosen on data."""
 TURNED = 0.5
@@ -174,7 +174,7 @@ def _is_listed(stretch: Stretch, names: Sequence[int], there: int) -> bool:
         if other == there or abs(other - there) > 2:
             continue
         left, right = words[min(other, there)], words[max(other, there)]
-        if _AND.fullmatch(stretch.text, left.end, right.start):
+        if _AND().fullmatch(stretch.text, left.end, right.start):
             return True
     return False
 

@@ -7,6 +7,7 @@ from itertools import islice
 from types import MappingProxyType
 
 from ragstone.judges.offline.digit_runs import find_runs, match_runs
+from ragstone.judges.offline.lazy_pattern import lazy_pattern
 from ragstone.judges.offline.words import fold
 
 _MONTHS = """january jan januar janner janvier janv enero ene janeiro gennaio januari stycznia ledna
@@ -81,7 +82,7 @@ def _differ(mine: Reading, theirs: Reading) -> bool:
 _NAME = r"(?P<{}>[^\W\d_]{{3,12}})\.?"
 _YEAR = r"(?P<{}>1\d{{3}}|20\d{{2}}|21\d{{2}})(?!\d)"
 _NUMBERED = tuple(
-    re.compile(pattern)
+    lazy_pattern(pattern)
     for pattern in (
         r"(?<![\d.,/-])(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?![\d/-])",
         r"(?<![\d.,/-])(?P<a>\d{1,2})(?P<sep>[-/.])(?P<b>\d{1,2})(?P=sep)(?P<y>\d{4})(?![\d/-])",
@@ -93,7 +94,7 @@ _NUMBERED = tuple(
     )
 )
 _NAMED = tuple(
-    re.compile(pattern)
+    lazy_pattern(pattern)
     for pattern in (
         r"\b"
         + _NAME.format("n")
@@ -104,13 +105,13 @@ _NAMED = tuple(
     )
 )
 _HAN = tuple(
-    re.compile(pattern)
+    lazy_pattern(pattern)
     for pattern in (
         r"(?P<y>\d{4})\s?[年년]\s?(?:(?P<m>\d{1,2})\s?[月월]\s?(?:(?P<d>\d{1,2})\s?[日号號일])?)?",
         r"(?P<m>\d{1,2})\s?[月월]\s?(?P<d>\d{1,2})\s?[日号號일]",
     )
 )
-_LONE = re.compile(r"(?<![\d.,/:$€£-])" + _YEAR.format("y") + r"(?![.,:/-]?\d)(?!['’]?s\b)")
+_LONE = lazy_pattern(r"(?<![\d.,/:$€£-])" + _YEAR.format("y") + r"(?![.,:/-]?\d)(?!['’]?s\b)")
 _LETTERS = re.compile(r"[^\W\d_]{3,12}")
 BEFORE = 20
 """Characters before a number that may hold the name of its month."""
@@ -135,14 +136,14 @@ def _dates(text: str, runs: Sequence[int]) -> Iterator[Date]:
     if not runs:
         return
     for pattern in _NUMBERED:
-        yield from _read(match_runs(pattern, text, runs))
+        yield from _read(match_runs(pattern(), text, runs))
     if not text.isascii():
         for pattern in _HAN:
-            yield from _read(pattern.finditer(text))
+            yield from _read(pattern().finditer(text))
     if _has_month(text, runs):
         for pattern in _NAMED:
-            yield from _read(pattern.finditer(text))
-    yield from _read(match_runs(_LONE, text, runs), is_lone=True)
+            yield from _read(pattern().finditer(text))
+    yield from _read(match_runs(_LONE(), text, runs), is_lone=True)
 
 
 def _has_month(text: str, runs: Sequence[int]) -> bool:

@@ -13,6 +13,7 @@ from functools import cache
 from types import MappingProxyType
 
 from ragstone.judges.offline.function_words import FUNCTION_WORDS
+from ragstone.judges.offline.lazy_pattern import lazy_pattern
 from ragstone.judges.offline.spelled_numbers import NUMBER_WORDS
 from ragstone.judges.offline.words import fold
 
@@ -146,8 +147,8 @@ def _language(name: str) -> Language:
 LANGUAGES = MappingProxyType(
     {name: _language(name) for name in [*FUNCTION_WORDS, *(name for name, _ in _SCRIPTS)]}
 )
-_SCRIPT_RUNS = tuple((name, re.compile(f"[{letters}]")) for name, letters in _SCRIPTS)
-_ANY_SCRIPT = re.compile(f"[{''.join(letters for _, letters in _SCRIPTS)}]")
+_SCRIPT_RUNS = tuple((name, lazy_pattern(f"[{letters}]")) for name, letters in _SCRIPTS)
+_ANY_SCRIPT = lazy_pattern(f"[{''.join(letters for _, letters in _SCRIPTS)}]")
 _LETTERS = re.compile(r"[^\W\d_]")
 _SCORED = tuple(language for language in LANGUAGES.values() if language.function_words)
 
@@ -193,12 +194,12 @@ def guess_language(text: str, forms: Sequence[str]) -> Language:
 
 def _by_script(text: str) -> Language | None:
     """Return the language whose script a text is in, where one language has it."""
-    if _ANY_SCRIPT.search(text) is None:
+    if _ANY_SCRIPT().search(text) is None:
         return None
     letters = len(_LETTERS.findall(text))
     for name, run in _SCRIPT_RUNS:
         share = 0.05 if name in _MIXED else 0.4
-        if len(run.findall(text)) > share * letters:
+        if len(run().findall(text)) > share * letters:
             return LANGUAGES[name]
     return None
 

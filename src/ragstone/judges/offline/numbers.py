@@ -12,6 +12,7 @@ from ragstone.judges.offline.amounts import join
 from ragstone.judges.offline.bounds import is_denied, read_bound, read_per
 from ragstone.judges.offline.codes import find_codes
 from ragstone.judges.offline.digit_runs import find_runs, match_runs
+from ragstone.judges.offline.lazy_pattern import lazy_pattern
 from ragstone.judges.offline.quantity import Quantity
 from ragstone.judges.offline.spelled_numbers import WORD, find_spelled
 from ragstone.judges.offline.units import IMPERIAL, TIMES, UNITS, Unit
@@ -19,7 +20,7 @@ from ragstone.judges.offline.words import fold, marks
 
 V = TypeVar("V")
 
-_NUMBER = re.compile(
+_NUMBER = lazy_pattern(
     r"""(?<![A-Za-z\u00c0-\u024f\u0370-\u04ff\d\#_])  # not inside IP68 or #12
     (?<![A-Za-z\u00c0-\u024f]-)(?<!\d\d\d\d[-–/])  # nor the second half of HX-200 or 2018-19
     (?P<sign>(?<![\w.,)])[-−–](?=[$€£¥₹₽₩฿\d])|(?<!\d\s)\b(?:[Mm]inus|[Nn]egative|[Мм]инус)\s)?
@@ -44,16 +45,16 @@ _LETTERS = frozenset("GMST")
 """Single capitals that make a name of a number, as in 5G, and no amount."""
 _GLUED = re.compile(r"[A-Za-z]")
 _DECADE = re.compile(r"[12]\d\d0['’]?s\b")
-_FRACTION = re.compile(
+_FRACTION = lazy_pattern(
     r"(?<![\w.,/-])(?:(?P<whole>\d{1,3})[ \u00a0-])?(?P<above>[1-9])[/⁄](?P<below>[2-9]|1\d)"
     r"(?![\w/⁄])"
 )
 _MONEY_TIMES = re.compile(r"(?P<by>[kmb]|mn|bn)\b", re.IGNORECASE)
 _BY = {"k": 1e3, "m": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9}
-_SCALE = re.compile(
+_SCALE = lazy_pattern(
     r"\s?(?:(?P<celsius>celsius|c\b)|(?P<fahrenheit>fahrenheit|f\b))", re.IGNORECASE
 )
-_PER_CENT = re.compile(r"\s(?:por|per|pour|за)\s(?:cent\w*|ciento)\b|\sphần trăm\b|\sper cent\b")
+_PER_CENT = lazy_pattern(r"\s(?:por|per|pour|за)\s(?:cent\w*|ciento)\b|\sphần trăm\b|\sper cent\b")
 
 
 def find_quantities(
@@ -98,7 +99,7 @@ def _clocks(text: str, runs: Sequence[int]) -> Iterator[Quantity]:
 
 
 def _fractions(text: str, runs: Sequence[int]) -> Iterator[Quantity]:
-    for match in islice(match_runs(_FRACTION, text, runs), MOST):
+    for match in islice(match_runs(_FRACTION(), text, runs), MOST):
         above, below = int(match["above"]), int(match["below"])
         if above < below:
             value = {int(match["whole"] or 0) + above / below: 0.0}
@@ -108,7 +109,7 @@ def _fractions(text: str, runs: Sequence[int]) -> Iterator[Quantity]:
 def _ranged(text: str) -> Iterator[Quantity]:
     """Yield the numbers in digits; the first of a range takes the unit of the second."""
     waiting: list[re.Match[str]] = []
-    for match in islice(_NUMBER.finditer(text), MOST):
+    for match in islice(_NUMBER().finditer(text), MOST):
         if _is_name(text, match):
             continue
         if match["range"] and len(waiting) < LONGEST_RANGE:
@@ -187,10 +188,10 @@ def _measure(text: str, at: int, money: str | None) -> tuple[Unit, str, int]:
         return UNITS[fold(money.strip())], "", at
     if found := _lookup(UNITS, text, at):
         unit, end = found
-        if unit.dimension == "degrees" and (scale := _SCALE.match(text, end)):
+        if unit.dimension == "degrees" and (scale := _SCALE().match(text, end)):
             return UNITS["celsius" if scale["celsius"] else "°f"], "", scale.end()
         return unit, "", end
-    if share := _PER_CENT.match(text, at):
+    if share := _PER_CENT().match(text, at):
         return UNITS["%"], "", share.end()
     after = _SPELLED_WORD.match(text, at + 1)
     return Unit("", 1.0), fold(after[0]) if after else "", at

@@ -10,6 +10,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
+from ragstone.judges.offline.lazy_pattern import lazy_pattern
 from ragstone.judges.offline.words import fold
 
 MOST = 20_000
@@ -83,9 +84,9 @@ _OPENS = frozenset(("de", "fr", "es", "pt", "it", "nl", "sv", "pl", "ru", "tr"))
 """Languages in which `hundred` alone is a number; English says `a hundred`, and `a few hundred`."""
 WORD = re.compile(r"[^\W\d_]{2,24}|\b[ey]\b")
 _GAP = re.compile(r"\s?[-‐ \u00a0]\s?\Z|\Z")
-_A = re.compile(r"(?<!half )\ban?\s\Z", re.IGNORECASE)
-_AND_A_HALF = re.compile(r"\sand a half\b", re.IGNORECASE)
-_NO_WHOLE = re.compile(
+_A = lazy_pattern(r"(?<!half )\ban?\s\Z", re.IGNORECASE)
+_AND_A_HALF = lazy_pattern(r"\sand a half\b", re.IGNORECASE)
+_NO_WHOLE = lazy_pattern(
     r"-(?:first|second|third|odd|fold|[a-z]+th)\b"
     r"|[\s-](?:thirds|quarters|halves|fourths|fifths|sixths|sevenths|eighths|tenths)\b",
     re.IGNORECASE,
@@ -193,12 +194,12 @@ def _number(
         return
     start, end = part[0].start(), part[-1].end()
     tokens = [table[fold(match[0])] for match in part]
-    if tokens[0].times and name not in _OPENS and not _A.search(text, max(0, start - 8), start):
+    if tokens[0].times and name not in _OPENS and not _A().search(text, max(0, start - 8), start):
         return
     value = _value(tokens, name)
-    if value is None or (len(part) == 1 and value <= 1) or _NO_WHOLE.match(text, end):
+    if value is None or (len(part) == 1 and value <= 1) or _NO_WHOLE().match(text, end):
         return
-    if name == "en" and (half := _AND_A_HALF.match(text, end)):
+    if name == "en" and (half := _AND_A_HALF().match(text, end)):
         value, end = value + 0.5, half.end()
     yield Spelled(value, start, end)
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from ragstone.claims import Evidence, Label, Verdict
 from ragstone.judges.offline.index import ContextIndex
 from ragstone.judges.offline.languages import guess_language
+from ragstone.judges.offline.lazy_pattern import lazy_pattern
 from ragstone.judges.offline.readings import Reading, read_contexts
 from ragstone.judges.offline.stretches import Stretches
 from ragstone.judges.offline.terms import ClaimText, read_claim
@@ -18,7 +19,7 @@ MISSING_SHOWN = 5
 DIGITS = 4
 """Decimals of a confidence."""
 
-_MARKS = re.compile(
+_MARKS = lazy_pattern(
     r"\s?[\[【](?:\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*|[^\[\]\s]{1,40})[\]】](?!\()", re.ASCII
 )
 """Citations such as `[1, 3]` and `[doc-7]`: they say where a claim comes from, not what it says."""
@@ -33,7 +34,7 @@ def verify_claims(claims: Sequence[str], contexts: Sequence[str]) -> tuple[Verdi
 
 def read_claims(claims: Sequence[str], index: ContextIndex) -> Iterator[ClaimText]:
     """Yield each claim, taken apart in the language that they have together."""
-    claims = [_MARKS.sub("", claim) for claim in claims]
+    claims = [_MARKS().sub("", claim) for claim in claims]
     together = " ".join(claim[:1000] for claim in claims[:20])
     language = guess_language(together, split_forms(together))
     for claim in claims:

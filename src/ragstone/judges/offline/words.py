@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from ragstone.judges.offline.lazy_pattern import lazy_pattern
+
 _JOINERS = "\u200c\u200d\u00ad"
 _HAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々"
 _THAI = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
-_UNSPACED = re.compile(f"[{_HAN}{_THAI}]")
-_DROPPED = re.compile(f"[\u0300-\u036f\u0591-\u05c7\u0640\u064b-\u065f\u0670{_JOINERS}]")
+_UNSPACED = lazy_pattern(f"[{_HAN}{_THAI}]")
+_DROPPED = lazy_pattern(f"[\u0300-\u036f\u0591-\u05c7\u0640\u064b-\u065f\u0670{_JOINERS}]")
 _APOSTROPHES = str.maketrans("’", "'")
 _DIGIT = re.compile(r"\d")
 _EQUALS = str.maketrans("ىةıłøđ", "يهilod")
@@ -63,7 +65,7 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     plain = unicodedata.normalize("NFKC", text).casefold().translate(_APOSTROPHES)
-    apart = _DROPPED.sub("", unicodedata.normalize("NFD", plain))
+    apart = _DROPPED().sub("", unicodedata.normalize("NFD", plain))
     return unicodedata.normalize("NFC", apart).translate(_EQUALS)
 
 
@@ -91,7 +93,7 @@ def split_forms(text: str) -> list[str]:
 
 def is_spaced(text: str) -> bool:
     """Tell whether all words of a text have spaces between them."""
-    return text.isascii() or _UNSPACED.search(text) is None
+    return text.isascii() or _UNSPACED().search(text) is None
 
 
 _ELIDED = r"(?<!\b[lLdDjJmMtTsSnNcC])(?<!\b[qQ]u)(?<!\bl)(?<!\b\wll)(?<!\b\w\wll)"
