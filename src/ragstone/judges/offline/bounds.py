@@ -43,7 +43,7 @@ _LAST = (
     *"""than most to under below over above least maximum minimum als maximal zu unter mindestens de
     plus moins mucho menos hasta di massimo almeno dan hoogstens minstens maximaal tot about around
     roughly approximately approx approx. nearly almost some circa ca ca. c. rund etwa knapp gut
-    environ quelque unos unas aproximadamente casi quase ongeveer omkring sekitar""".split(),
+    environ quelque unos unas aproximadamente casi quase ongeveer omkring sekitar of""".split(),
 )
 """What such words end in without an accent: before most numbers there are none of them."""
 _PER = lazy_pattern(

@@ -52,9 +52,9 @@ def find_conflicts(claim: ClaimText, window: Window, stretch: Stretch) -> Iterat
     turned = list(_opposites(claim, window, stretch))
     parity = bool(negated) != bool(denied)
     if turned and not parity:
-        one, other = turned[0]
+        one, other, weight = turned[0]
         reason = f"the claim says {one!r}, the context {other!r}"
-        yield Conflict("opposite", reason, OPPOSITE_NEEDS)
+        yield Conflict("opposite", reason, OPPOSITE_NEEDS, weight)
     if not turned and parity:
         for conflict in _negations(claim, negated, stretch, denied):
             yield replace(conflict, of_another=is_other)
@@ -80,8 +80,10 @@ def _is_of_another(claim: ClaimText, window: Window) -> bool:
     return is_subject or any(term.is_name for term in absent)
 
 
-def _opposites(claim: ClaimText, window: Window, stretch: Stretch) -> Iterator[tuple[str, str]]:
-    """Yield the claim's words for which the context has the opposite, with that."""
+def _opposites(
+    claim: ClaimText, window: Window, stretch: Stretch
+) -> Iterator[tuple[str, str, float]]:
+    """Yield the claim's words for which the context has the opposite, with that and its weight."""
     mine = {word.form for word in claim.words}
     places: dict[str, int] = {}
     for there, other in enumerate(stretch.words):
@@ -91,13 +93,14 @@ def _opposites(claim: ClaimText, window: Window, stretch: Stretch) -> Iterator[t
         number = terms.get(here)
         if word.form in places or (number is not None and number in window.found):
             continue
-        against = OPPOSITES.get(word.form, frozenset())
+        against, weight = OPPOSITES.get(word.form, frozenset()), 0.0
         if number is not None:
             against |= claim.terms[number].against
+            weight = claim.terms[number].weight
         for opposite in sorted(against & places.keys() - mine):
             there = places[opposite]
             if _share_neighbours(claim.words, here, stretch.words, there, claim.language):
-                yield word.shown, stretch.words[there].shown
+                yield word.shown, stretch.words[there].shown, weight
 
 
 def _share_neighbours(

@@ -19,9 +19,10 @@ begin/end begins/ends began/ended inside/outside indoor/outdoor indoors/outdoors
 over/under up/down left/right front/back north/south east/west northern/southern eastern/western
 hot/cold warm/cool warmer/cooler wet/dry light/dark heavy/light fast/slow faster/slower
 quick/slow large/small larger/smaller big/small bigger/smaller long/short longer/shorter
-near/far strong/weak stronger/weaker hard/soft easy/difficult easier/harder cheap/expensive
-cheaper/dearer free/paid full/empty loud/quiet safe/dangerous safe/unsafe true/false right/wrong
-correct/incorrect correct/wrong success/failure succeeded/failed pass/fail passed/failed
+near/far tall/short strong/weak stronger/weaker hard/soft easy/difficult easier/harder
+cheap/expensive cheaper/dearer free/paid full/empty loud/quiet safe/dangerous safe/unsafe
+true/false right/wrong correct/incorrect correct/wrong success/failure
+succeeded/failed pass/fail passed/failed
 alive/dead born/died male/female man/woman men/women boy/girl father/mother son/daughter
 husband/wife brother/sister king/queen positive/negative optional/mandatory optional/required
 optional/compulsory voluntary/mandatory permanent/temporary permanently/temporarily
