@@ -16,7 +16,9 @@ from ragstone.judges.offline.lazy_pattern import lazy_pattern
 from ragstone.judges.offline.quantity import Quantity
 from ragstone.judges.offline.spelled_numbers import WORD, find_spelled
 from ragstone.judges.offline.units import IMPERIAL, TIMES, UNITS, Unit
-from ragstone.judges.offline.words import fold, marks
+from ragstone.judges.offline.word_patterns import marks
+from ragstone.judges.offline.words import fold
+from ragstone.judges.offline.written_numbers import read_number
 
 V = TypeVar("V")
 
@@ -232,25 +234,3 @@ def _spelled(text: str, name: str, words: Set[str]) -> Iterator[Quantity]:
         while value and value % (10 * step) == 0:  # two thousand is said to the thousand
             step *= 10
         yield _counted(text, {float(value): step}, (start, end), end)
-
-
-def read_number(digits: str) -> Mapping[float, float]:
-    """Return the values that a number written with points, commas and spaces can stand for.
-
-    Each with what a one in its last digit is worth: 2500 is exact to the one, 2.5 to the tenth.
-    """
-    plain = re.sub(r"[\s'’٬\u00a0\u202f]", "", digits).replace("٫", ".")
-    points, commas = plain.count("."), plain.count(",")
-    if points and commas:
-        decimal = max(plain.rfind("."), plain.rfind(","))
-        whole, part = re.sub("[.,]", "", plain[:decimal]), plain[decimal + 1 :]
-        return {float(f"{whole}.{part}"): 10.0 ** -len(part)}
-    if points + commas > 1:
-        return {float(re.sub("[.,]", "", plain)): 1.0}
-    if points + commas == 1:
-        whole, part = re.split("[.,]", plain)
-        values = {float(f"{whole}.{part}"): 10.0 ** -len(part)}
-        if len(part) == 3 and len(whole) <= 3 and whole.strip("0"):
-            values[float(whole + part)] = 1.0
-        return values
-    return {float(plain): 1.0}

@@ -7,16 +7,13 @@ become overlapping pairs (Han, kana) or threes (Thai, Lao, Khmer, Burmese) of ch
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from ragstone.judges.offline.lazy_pattern import lazy_pattern
+from ragstone.judges.offline.word_patterns import JOINERS, is_spaced, plain_word, word_of
 
-_JOINERS = "\u200c\u200d\u00ad"
-_HAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々"
-_THAI = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
-_UNSPACED = lazy_pattern(f"[{_HAN}{_THAI}]")
-_DROPPED = lazy_pattern(f"[\u0300-\u036f\u0591-\u05c7\u0640\u064b-\u065f\u0670{_JOINERS}]")
+_DROPPED = lazy_pattern(f"[\u0300-\u036f\u0591-\u05c7\u0640\u064b-\u065f\u0670{JOINERS}]")
 _APOSTROPHES = str.maketrans("’", "'")
 _DIGIT = re.compile(r"\d")
 _EQUALS = str.maketrans("ىةıłøđ", "يهilod")
@@ -52,13 +49,6 @@ class Word(NamedTuple):
         return not self.form.isalpha() and any(map(str.isdigit, self.form)) and not self.gram
 
 
-@cache
-def marks() -> str:
-    r"""Return the combining marks, for a character class: words have them, and `\w` does not."""
-    signs = map(chr, range(0x300, 0x2000))
-    return "".join(sign for sign in signs if unicodedata.category(sign)[0] == "M")
-
-
 @lru_cache(maxsize=1 << 16)
 def fold(text: str) -> str:
     """Return the text without case, accents and compatibility forms; equal words become equal."""
@@ -82,65 +72,18 @@ def split_forms(text: str) -> list[str]:
     if not is_spaced(text):
         return [form for form, _, _, _ in _pieces(text)]
     if not text.isascii():
-        folded = [fold(word[:LONGEST]).removesuffix("'s") for word in _spaced().findall(text)]
+        folded = [fold(word[:LONGEST]).removesuffix("'s") for word in word_of(text).findall(text)]
         return [form for form in folded if form]
-    words: list[str] = (_apostrophes() if "'" in text else _plain()).findall(text)
+    words: list[str] = (word_of(text) if "'" in text else plain_word()).findall(text)
     forms = "\n".join(words).lower().split("\n") if words else []
     if "'" in text or len(max(forms, key=len, default="")) > LONGEST:
         return [form[:LONGEST].removesuffix("'s") for form in forms]
     return forms
 
 
-def is_spaced(text: str) -> bool:
-    """Tell whether all words of a text have spaces between them."""
-    return text.isascii() or _UNSPACED().search(text) is None
-
-
-_ELIDED = r"(?<!\b[lLdDjJmMtTsSnNcC])(?<!\b[qQ]u)(?<!\bl)(?<!\b\wll)(?<!\b\w\wll)"
-"""What stands before an apostrophe that ends a word: `l'eau` is two, `dell'acqua` is too."""
-
-
-def _word(text: str) -> re.Pattern[str]:
-    """Return what a word of a text is."""
-    if text.isascii():
-        return _apostrophes()
-    return _spaced() if is_spaced(text) else _mixed()
-
-
-@cache
-def _plain() -> re.Pattern[str]:
-    """Return what a word is in ASCII without apostrophes, which is found the quickest."""
-    return re.compile("[A-Za-z0-9]+")
-
-
-@cache
-def _apostrophes() -> re.Pattern[str]:
-    """Return what a word is in ASCII."""
-    return re.compile(rf"[A-Za-z0-9]++(?:(?='){_ELIDED}'[A-Za-z]++)*+")
-
-
-@cache
-def _spaced() -> re.Pattern[str]:
-    """Return what a word is where all words have spaces between them."""
-    return re.compile(
-        rf"[^\W_](?:[^\W_]|[{marks()}{_JOINERS}])*+(?:(?=['’]){_ELIDED}['’][^\W\d_]++)*+"
-    )
-
-
-@cache
-def _mixed() -> re.Pattern[str]:
-    """Return what a word is, or a run of letters without spaces."""
-    own = f"(?![{_HAN}{_THAI}])"
-    return re.compile(
-        rf"(?P<han>[{_HAN}]+)|(?P<thai>[{_THAI}]+)"
-        rf"|(?:{own}[^\W_])(?:{own}[^\W_]|[{marks()}{_JOINERS}])*+"
-        rf"(?:(?=['’]){_ELIDED}['’](?:{own}[^\W\d_])++)*+"
-    )
-
-
 def _pieces(text: str) -> Iterator[tuple[str, int, int, bool]]:
     """Yield the folded form, the start, the end of each word, and whether it is a gram."""
-    for match in _word(text).finditer(text):
+    for match in word_of(text).finditer(text):
         start, end = match.span()
         if match.lastgroup:
             size = 2 if match.lastgroup == "han" else 3
