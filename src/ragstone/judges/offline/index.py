@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
@@ -89,15 +89,17 @@ class ContextIndex:
         """The contexts' words in a row, each beginning and end marked: no piece spans two."""
         return f"^{'$^'.join(self.postings)}$"
 
-    def words_near(self, form: str) -> Set[str]:
-        """Return the contexts' words that begin or end as this one does."""
+    def words_near(self, form: str) -> Sequence[str]:
+        """Return the contexts' words that begin or end as this one does, in a fixed order."""
         if len(form) < LEAST:
-            return set()
+            return ()
         words, turned = self._sorted
-        near = _beginning(words, form[:BEGINNING])
+        near = dict.fromkeys(_beginning(words, form[:BEGINNING]))
         if len(form) >= ENDING:
-            near |= {word[::-1] for word in _beginning(turned, form[: -ENDING - 1 : -1])}
-        return near - {form}
+            ending = _beginning(turned, form[: -ENDING - 1 : -1])
+            near.update((word[::-1], None) for word in ending)
+        near.pop(form, None)
+        return tuple(near)
 
     @cached_property
     def _sorted(self) -> tuple[list[str], list[str]]:
@@ -110,7 +112,7 @@ def _row(forms: Iterable[str]) -> str:
     return "\n" + "\n".join(forms) + "\n"
 
 
-def _beginning(words: Sequence[str], part: str) -> set[str]:
+def _beginning(words: Sequence[str], part: str) -> Sequence[str]:
     """Return the first words, of some in order, that begin so."""
     first = bisect_left(words, part)
-    return set(words[first : min(bisect_left(words, part + LAST, first), first + MOST)])
+    return words[first : min(bisect_left(words, part + LAST, first), first + MOST)]

@@ -83,7 +83,7 @@ def read_claim(text: str, language: Language, index: ContextIndex) -> ClaimText:
         if word.gram and any(start < word.end and word.start < end for start, end in turning):
             continue
         seen.add(word.form)
-        near = frozenset[str]() if word.gram else index.words_near(word.form)
+        near = () if word.gram else index.words_near(word.form)
         alike = {other: like for other in near if (like := likeness(word.form, other))}
         alike[word.form] = 1.0
         weight = _weight(word, is_name=number in names) * _rarity(alike, index)
