@@ -7,7 +7,7 @@ from ragstone.judges.offline.dates import Date
 from ragstone.judges.offline.languages import Language
 from ragstone.judges.offline.lazy_pattern import lazy_pattern
 from ragstone.judges.offline.negation import Negation
-from ragstone.judges.offline.opposites import OPPOSITES
+from ragstone.judges.offline.opposites import opposites
 from ragstone.judges.offline.stretches import Stretch
 from ragstone.judges.offline.terms import ClaimText, find_names
 from ragstone.judges.offline.windows import Window
@@ -93,7 +93,7 @@ def _opposites(
         number = terms.get(here)
         if word.form in places or (number is not None and number in window.found):
             continue
-        against, weight = OPPOSITES.get(word.form, frozenset()), 0.0
+        against, weight = opposites().get(word.form, frozenset()), 0.0
         if number is not None:
             against |= claim.terms[number].against
             weight = claim.terms[number].weight

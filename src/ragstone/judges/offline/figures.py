@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ragstone.judges.offline.dates import Date, find_dates
-from ragstone.judges.offline.languages import LANGUAGES
+from ragstone.judges.offline.languages import language_of
 from ragstone.judges.offline.lazy_pattern import lazy_pattern
 from ragstone.judges.offline.numbers import Quantity, find_quantities
 from ragstone.judges.offline.words import fold
@@ -45,7 +45,7 @@ def find_figures(text: str, name: str = "") -> tuple[Figure, ...]:
     """
     dates = find_dates(text)
     taken = [(date.start, date.end) for date in dates if not date.is_lone]
-    empty = LANGUAGES[name].function_words if name in LANGUAGES else ()
+    empty = language_of(name).function_words
     quantities = [
         replace(quantity, noun="") if quantity.noun in empty else quantity
         for quantity in find_quantities(text, name, taken)

@@ -10,11 +10,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from types import MappingProxyType
 
 from ragstone.judges.offline.function_words import FUNCTION_WORDS
 from ragstone.judges.offline.lazy_pattern import lazy_pattern
-from ragstone.judges.offline.spelled_numbers import NUMBER_WORDS
+from ragstone.judges.offline.spelled_numbers import number_words
 from ragstone.judges.offline.words import fold
 
 
@@ -131,7 +130,11 @@ LEAST_SHARE = 0.1
 """The share of a text's words that have to be function words of the language guessed."""
 
 
-def _language(name: str) -> Language:
+@cache
+def language_of(name: str) -> Language:
+    """Return what is known of a language, by its two-letter code; `UNKNOWN` if nothing is."""
+    if name not in FUNCTION_WORDS and name not in _SCRIPT_RUNS:
+        return UNKNOWN
     negations = frozenset(map(fold, _NEGATIONS.get(name, "").split()))
     return Language(
         name,
@@ -144,13 +147,10 @@ def _language(name: str) -> Language:
     )
 
 
-LANGUAGES = MappingProxyType(
-    {name: _language(name) for name in [*FUNCTION_WORDS, *(name for name, _ in _SCRIPTS)]}
-)
-_SCRIPT_RUNS = tuple((name, lazy_pattern(f"[{letters}]")) for name, letters in _SCRIPTS)
+_SCRIPT_RUNS = {name: lazy_pattern(f"[{letters}]") for name, letters in _SCRIPTS}
 _ANY_SCRIPT = lazy_pattern(f"[{''.join(letters for _, letters in _SCRIPTS)}]")
 _LETTERS = re.compile(r"[^\W\d_]")
-_SCORED = tuple(language for language in LANGUAGES.values() if language.function_words)
+_SCORED = tuple(FUNCTION_WORDS)
 
 
 _BITS = ENOUGH.bit_length()
@@ -163,7 +163,7 @@ def _spoken_in() -> Mapping[str, int]:
     The numbers of all words of a text sum up to counts for all languages, `_BITS` bits each.
     """
     found: defaultdict[str, int] = defaultdict(int)
-    for place, language in enumerate(_SCORED):
+    for place, language in enumerate(map(language_of, _SCORED)):
         for word in language.function_words | language.negations:
             found[word] += 1 << place * _BITS
     return dict(found)
@@ -189,7 +189,7 @@ def guess_language(text: str, forms: Sequence[str]) -> Language:
     most = max(counts)
     level = [place for place, count in enumerate(counts) if count == most]
     best = level[0] if len(level) == 1 else max(level, key=lambda place: _numbers(place, few))
-    return _SCORED[best] if most >= max(1, LEAST_SHARE * len(few)) else UNKNOWN
+    return language_of(_SCORED[best]) if most >= max(1, LEAST_SHARE * len(few)) else UNKNOWN
 
 
 def _by_script(text: str) -> Language | None:
@@ -197,14 +197,14 @@ def _by_script(text: str) -> Language | None:
     if _ANY_SCRIPT().search(text) is None:
         return None
     letters = len(_LETTERS.findall(text))
-    for name, run in _SCRIPT_RUNS:
+    for name, run in _SCRIPT_RUNS.items():
         share = 0.05 if name in _MIXED else 0.4
         if len(run().findall(text)) > share * letters:
-            return LANGUAGES[name]
+            return language_of(name)
     return None
 
 
 def _numbers(place: int, forms: Sequence[str]) -> tuple[int, int]:
     """Return how many number words of a language the forms have; the first language wins ties."""
-    words = NUMBER_WORDS.get(_SCORED[place].name, {})
+    words = number_words(_SCORED[place])
     return sum(form in words for form in forms), -place

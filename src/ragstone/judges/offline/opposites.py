@@ -3,6 +3,8 @@
 A pair says nothing about the words around it; `conflicts` looks at those.
 """
 
+from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 
 from ragstone.judges.offline.words import fold
@@ -85,15 +87,12 @@ sebelum/sesudah sebelum/setelah lebih/kurang dengan/tanpa buka/tutup selalu/tida
 """
 
 
-def _opposites() -> dict[str, frozenset[str]]:
+@cache
+def opposites() -> Mapping[str, frozenset[str]]:
+    """Return folded word -> the words that exclude it."""
     found: dict[str, set[str]] = {}
     for pair in _PAIRS.split():
         one, other = map(fold, pair.split("/"))
         found.setdefault(one, set()).add(other)
         found.setdefault(other, set()).add(one)
-    return {word: frozenset(others) for word, others in found.items()}
-
-
-OPPOSITES = MappingProxyType(_opposites())
-
-"""Folded word -> the words that exclude it."""
+    return MappingProxyType({word: frozenset(others) for word, others in found.items()})

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragstone.judges.offline.stretches import Stretch, Stretches
-from ragstone.judges.offline.synonyms import SYNONYMS
+from ragstone.judges.offline.synonyms import synonyms
 from ragstone.judges.offline.terms import ClaimText, Term
 from ragstone.judges.offline.windows import Window
 from ragstone.judges.offline.words import Word, likeness
@@ -132,7 +132,7 @@ def _has_content(word: Word, stretch: Stretch) -> bool:
 
 
 def _means_same(one: Word, other: Word) -> bool:
-    return other.form in SYNONYMS.get(one.form, frozenset())
+    return other.form in synonyms().get(one.form, frozenset())
 
 
 def _shown(words: Sequence[Word]) -> str:

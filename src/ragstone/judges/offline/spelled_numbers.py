@@ -6,6 +6,7 @@ together in a way that the table cannot read, there is no number rather than a w
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import cache
 from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
@@ -108,7 +109,14 @@ class Spelled(NamedTuple):
     end: int
 
 
-def _table(name: str) -> Mapping[str, Token]:
+@cache
+def number_words(name: str) -> Mapping[str, Token]:
+    """Return the folded number words of a language; none where it is not known.
+
+    `One` counts only as a part: mostly it is an article.
+    """
+    if name not in _ONES:
+        return MappingProxyType({})
     ones = {word: at for at, word in enumerate(_ONES[name].split(), start=1)}
     tens = {word: 20 + 10 * at for at, word in enumerate(_TENS[name].split())}
     plain = {**ones, **tens}
@@ -133,19 +141,13 @@ def _table(name: str) -> Mapping[str, Token]:
     return MappingProxyType(table)
 
 
-NUMBER_WORDS: Mapping[str, Mapping[str, Token]] = MappingProxyType(
-    {name: _table(name) for name in _ONES}
-)
-"""Language -> its folded number words. `One` counts only as a part: mostly it is an article."""
-
-
 def find_spelled(text: str, name: str, words: Set[str]) -> Iterator[Spelled]:
     """Yield the numbers in words of a text in a language; none where the language is not known.
 
     `words` are the folded `WORD`s of the text, so that one without a number word is done with soon.
     """
-    table = NUMBER_WORDS.get(name)
-    if table is None or table.keys().isdisjoint(words):
+    table = number_words(name)
+    if table.keys().isdisjoint(words):
         return
     counting = (words & table.keys()) | {_AND.get(name, "")}
     matches = (match for match in WORD.finditer(text) if fold(match[0]) in counting)

@@ -4,6 +4,7 @@ They only help: a word that is not here may have another for it all the same.
 """
 
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 
 from ragstone.judges.offline.words import fold
@@ -31,14 +32,12 @@ permitido/autorizado prohibido/vedado necesario/requerido gratis/gratuito compra
 casa/vivienda medico/doctor error/fallo dificil/duro facil/sencillo pelicula/filme"""
 
 
-def _table() -> Mapping[str, frozenset[str]]:
+@cache
+def synonyms() -> Mapping[str, frozenset[str]]:
+    """Return folded word -> the words that may mean the same, itself among them."""
     found: dict[str, frozenset[str]] = {}
     for group in _GROUPS.split():
         words = frozenset(map(fold, group.split("/")))
         for word in words:
             found[word] = found.get(word, frozenset()) | words
     return MappingProxyType(found)
-
-
-SYNONYMS = _table()
-"""Folded word -> the words that may mean the same, itself among them."""
