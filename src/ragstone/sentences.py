@@ -15,7 +15,10 @@ two passes whose work grows with the length of the text and no faster:
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
+
+_compiled = cache(re.compile)  # compiling the largest patterns would make importing slow
 
 
 class Sentence(NamedTuple):
@@ -38,7 +41,7 @@ def split_sentences(text: str) -> tuple[Sentence, ...]:
     for start, end, prose in _units(text):
         begin = start
         if prose:
-            for stop in _STOP.finditer(text, start, end):
+            for stop in _compiled(_STOP).finditer(text, start, end):
                 if _ends_sentence(text, begin, stop, caseless):
                     _append(found, text, begin, stop.end())
                     begin = stop.end()
@@ -55,8 +58,7 @@ def _append(found: list[Sentence], text: str, start: int, end: int) -> None:
 
 # Units: what the lines of a text say about where sentences can run.
 
-_LINE = re.compile(
-    r"""[ \t]*+(?:
+_LINE = r"""(?x)[ \t]*+(?:
     (?P<blank>\s*+\Z)
     |(?P<fence>`{3,}+|~{3,}+)
     |(?P<rule>(?:={3,}+|-{3,}+|\*{3,}+|_{3,}+|(?:[-*_][ \t]++){3,}+)\s*+\Z)
@@ -65,9 +67,7 @@ _LINE = re.compile(
         |\(?[一二三四五六七八九十]{1,3}[)）、]|[①-⑳]|（[一二三四五六七八九十\d]{1,3}）)(?=\s|(?<=[）、①-⑳])))
     |(?P<number>(?:\d{1,3}(?:\.\d{1,3}){0,4}+\.?|[A-Za-z]\.|[IVXivx]{1,5}\.)\s|\d{1,3}[.．、](?=[^\W\d]))
     |(?P<quote>>)
-    )""",
-    re.VERBOSE,
-)
+    )"""
 _BEGINS = frozenset({"blank", "fence", "line", "item", "number"})
 _ENDS = frozenset({"blank", "rule", "line"})
 _LISTED = frozenset({"item", "number"})
@@ -87,7 +87,7 @@ def _units(text: str) -> Iterator[tuple[int, int, bool]]:
                 start, fence, before, settled = after, "", "", True
             here = after
             continue
-        match = _LINE.match(line)
+        match = _compiled(_LINE).match(line)
         kind = match.lastgroup if match else ""
         if kind == "number" and not settled:
             kind = ""  # "on page", line break, "3. May": a wrapped line, not an item
@@ -115,8 +115,7 @@ _STOPS = frozenset(_SOFT + _HARD)
 _HARD_SET = frozenset(_HARD)
 _UNSEEN = "\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff"  # joiners, RTL marks
 _SPACE = " \u00a0\u202f\u2009"
-_STOP = re.compile(
-    rf"""[{_SOFT}{_HARD};「『“（](?:
+_STOP = rf"""(?xs)[{_SOFT}{_HARD};「『“（](?:
     (?<=「)[^「」]{{0,120}}+」(?<=[{_HARD}!?…]」)  # a quoted sentence is not split
     |(?<=『)[^『』]{{0,120}}+』(?<=[{_HARD}!?…]』)
     |(?<=“)[^“”]{{0,120}}+”(?<=[。！？]”)
@@ -129,11 +128,9 @@ _STOP = re.compile(
     |[{_SPACE}]?【[^】\n]{{1,40}}】
     |[{_SPACE}]?[\u2600-\u27bf\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff][\u200d\ufe0f]?
     )*+
-    (?=(?P<gap>\s[\s"'“„«»‹›(\[{{（「『*_—–\-{_UNSEEN}]*+)?(?P<next>.?))""",
-    re.VERBOSE | re.DOTALL,
-)
+    (?=(?P<gap>\s[\s"'“„«»‹›(\[{{（「『*_—–\-{_UNSEEN}]*+)?(?P<next>.?))"""
 _WORD = re.compile(r"[^\W_]+")
-_IDEOGRAPH = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_IDEOGRAPH = "[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 _TOLD = re.compile(r"[他她我](?:[^\s。！？，]{0,5})[说說道问問]|[とっな]|という")
 
 
@@ -149,7 +146,8 @@ def _ends_sentence(text: str, begin: int, stop: re.Match[str], caseless: bool) -
     if not gap:
         if (run == "．" and follower.isdigit()) or text.startswith("។ល។", at):
             return False  # a full-width decimal, or Khmer for "and so on"
-        glued = run[-1] in "!?" and _IDEOGRAPH.match(follower) and _IDEOGRAPH.match(text, at - 1)
+        letter = _compiled(_IDEOGRAPH)
+        glued = run[-1] in "!?" and letter.match(follower) and letter.match(text, at - 1)
         return bool(glued) or not _HARD_SET.isdisjoint(run)
     if at - begin <= 64 and not _WORD.search(text, begin, at):
         return False  # nothing said yet: "... And then"

@@ -40,7 +40,7 @@ def _shared(runs: NDArray[np.uint64], known: NDArray[np.uint64]) -> float:
 @cache
 def _runs(text: str) -> NDArray[np.uint64]:
     """Return a number for each run of words; a text that is shorter is one run."""
-    forms = [form for form, _ in split_forms(text)]
+    forms = split_forms(text)
     words = np.array([_NUMBERS.setdefault(form, len(_NUMBERS) + 1) for form in forms], np.uint64)
     length = max(1, min(LENGTH, len(words)))
     count = len(words) - length + 1

@@ -2,7 +2,8 @@ import pytest
 
 from ragstone.judges.offline.dates import Date, find_dates
 from ragstone.judges.offline.figures import covers, differs, find_figures
-from ragstone.judges.offline.numbers import find_quantities, read_number
+from ragstone.judges.offline.numbers import find_quantities
+from ragstone.judges.offline.written_numbers import read_number
 
 
 @pytest.mark.parametrize(

@@ -71,4 +71,4 @@ def _language(claim: str, material: Material) -> str:
     text = claim
     if len(claim.split()) < LONG:
         text = " ".join((claim, *material.sentences[:MORE]))
-    return guess_language(text, tuple(form for form, _ in split_forms(text))).name
+    return guess_language(text, split_forms(text)).name

@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from ragstone.judges.offline.lazy_pattern import lazy_pattern
 from ragstone.judges.offline.quantity import Quantity
 
-_PLUS = re.compile(r"\s?(?:,|and|und|et|y|e|en|och|og|и|i)?\s?", re.IGNORECASE)
-_TO = re.compile(r"\s?(?:-|–|—|~|to|bis|à|a|до|至|到)\s?", re.IGNORECASE)
-_AND = re.compile(r"\s(?:and|und|et|y|e|en|och|og|и|i)\s", re.IGNORECASE)
+_PLUS = lazy_pattern(r"\s?(?:,|and|und|et|y|e|en|och|og|и|i)?\s?", re.IGNORECASE)
+_TO = lazy_pattern(r"\s?(?:-|–|—|~|to|bis|à|a|до|至|到)\s?", re.IGNORECASE)
+_AND = lazy_pattern(r"\s(?:and|und|et|y|e|en|och|og|и|i)\s", re.IGNORECASE)
 _BETWEEN = frozenset(
     "between zwischen entre tra fra tussen mellan mellem mellom miedzy между".split()
 )
@@ -43,7 +44,7 @@ def _adds(text: str, whole: Quantity, part: Quantity) -> bool:
         and max(part.readings) < whole.factor
         and whole.before not in _BETWEEN
         and whole.is_imperial == part.is_imperial
-        and _PLUS.fullmatch(text, whole.end, part.start) is not None
+        and _PLUS().fullmatch(text, whole.end, part.start) is not None
     )
 
 
@@ -63,8 +64,8 @@ def _ranges(text: str, quantities: list[Quantity]) -> list[Quantity]:
     """Give both ends of each range its ends, and the first the unit of the second."""
     for number, (low, high) in enumerate(pairwise(quantities)):
         between = text[low.end : high.start]
-        is_range = _TO.fullmatch(between) or (
-            low.before in _BETWEEN and _AND.fullmatch(between) is not None
+        is_range = _TO().fullmatch(between) or (
+            low.before in _BETWEEN and _AND().fullmatch(between) is not None
         )
         if not is_range or (low.dimension and low.dimension != high.dimension):
             continue

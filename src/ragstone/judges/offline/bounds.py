@@ -2,6 +2,8 @@
 
 import re
 
+from ragstone.judges.offline.lazy_pattern import lazy_pattern
+
 _AT_MOST = (
     r"(?:not?|never) (?:more|longer|later|greater|higher) than|at (?:the )?most|up to|less than"
     r"|fewer than|under|below|a maximum of|maximum|nicht mehr als|höchstens|maximal|bis zu"
@@ -21,22 +23,30 @@ _ABOUT = (
     r"|ungefähr|knapp|gut|environ|près de|quelque|unos|unas|alrededor de|cerca de|aproximadamente"
     r"|casi|quase|ongeveer|omkring|około|около|примерно|yaklaşık|sekitar|khoảng"
 )
-_BEFORE = re.compile(
+_BEFORE = lazy_pattern(
     rf"(?:\b(?P<most>{_AT_MOST})|\b(?P<least>{_AT_LEAST}))?\s*(?:\b(?P<about>{_ABOUT})|~|≈)?"
     r"\s*[$€£¥]?\s?\Z",
     re.IGNORECASE,
 )
-_HAN = re.compile(
+_HAN = lazy_pattern(
     r"(?:(?P<most>最多|不超过|不超過|至多)|(?P<least>至少|不少于|不少於|超过|超過))\s?\Z"
 )
 _HAN_ABOUT = re.compile(r"(?:大约|大約|约|約)\s?\Z")
-_DENIED = re.compile(
+_DENIED = lazy_pattern(
     r"[,(，]\s?(?:and\s|und\s|et\s|y\s)?(?:not|nicht|non|pas|no|não|niet|inte|ikke|nie|не)\s[$€£¥]?\Z",
     re.IGNORECASE,
 )
 LONGEST = 40
 """Characters before a number that are looked at."""
-_PER = re.compile(
+_LAST = (
+    "fino a",
+    *"""than most to under below over above least maximum minimum als maximal zu unter mindestens de
+    plus moins mucho menos hasta di massimo almeno dan hoogstens minstens maximaal tot about around
+    roughly approximately approx approx. nearly almost some circa ca ca. c. rund etwa knapp gut
+    environ quelque unos unas aproximadamente casi quase ongeveer omkring sekitar of""".split(),
+)
+"""What such words end in without an accent: before most numbers there are none of them."""
+_PER = lazy_pattern(
     r"(?:\s[^\W\d_]{2,20})?(?:\s?/\s?|\s(?:per|an?|each|every|pro|par|por|al|im|je|alla?|na)\s)"
     r"(?P<unit>[^\W\d_]{1,12})",
     re.IGNORECASE,
@@ -46,7 +56,10 @@ _PER = re.compile(
 def read_bound(text: str, start: int) -> tuple[str, bool]:
     """Return "<", ">" or "" for the words before a place, and whether they say `about`."""
     before = text[max(0, start - LONGEST) : start]
-    spaced, han = _BEFORE.search(before), None if before.isascii() else _HAN.search(before)
+    word = before.rstrip().rstrip("$€£¥").rstrip()
+    if before.isascii() and "~" not in before and not word.lower().endswith(_LAST):
+        return "", False
+    spaced, han = _BEFORE().search(before), None if before.isascii() else _HAN().search(before)
     about = spaced is not None and bool(spaced["about"])
     if spaced and (spaced["most"] or spaced["least"]):
         return ("<" if spaced["most"] else ">"), about
@@ -57,10 +70,10 @@ def read_bound(text: str, start: int) -> tuple[str, bool]:
 
 def is_denied(text: str, start: int) -> bool:
     """Tell whether a number is what something is not: the 180 of `172 g, not 180 g`."""
-    return _DENIED.search(text[max(0, start - LONGEST) : start]) is not None
+    return _DENIED().search(text[max(0, start - LONGEST) : start]) is not None
 
 
 def read_per(text: str, end: int) -> str:
     """Return the word for what a number is counted in: `month` after `5 GB per month`, or ""."""
-    match = _PER.match(text, end)
+    match = _PER().match(text, end)
     return match["unit"] if match else ""

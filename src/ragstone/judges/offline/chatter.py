@@ -9,6 +9,7 @@ import re
 from functools import cache
 
 from ragstone.judges.offline.languages import UNKNOWN, Language, guess_language
+from ragstone.judges.offline.lazy_pattern import lazy_pattern
 from ragstone.judges.offline.patterns import REFUSAL_PATTERNS, PhrasePatterns, phrase_pattern
 from ragstone.judges.offline.phrases import ANNOUNCEMENTS, COURTESIES, OPENINGS
 from ragstone.judges.offline.refusals import BUTS
@@ -23,8 +24,8 @@ _OPENINGS = PhrasePatterns(OPENINGS)
 _CITATION = re.compile(r"\[\d{1,3}\]")
 _DIGIT = re.compile(r"\d")
 _FOLDED = re.compile(r"[\u200b\u200e\u200f\ufeff]")
-_HEADING = re.compile(r"\s*(?:#{1,6}\s|```|~~~|\*\*[^*]+\*\*:?\s*\Z)")
-_QUESTION = re.compile(r"[?？؟;⸮]['\"”’»)\]*_\s]*\Z")
+_HEADING = lazy_pattern(r"\s*(?:#{1,6}\s|```|~~~|\*\*[^*]+\*\*:?\s*\Z)")
+_QUESTION = lazy_pattern(r"[?？؟;⸮]['\"”’»)\]*_\s]*\Z")
 _GREEK = re.compile("[\u0370-\u03ff]")
 _TABLE_RULE = re.compile(r"[\s|:+=_*~.-]*\Z")
 
@@ -35,7 +36,7 @@ def is_chatter(sentence: str, language: Language) -> bool:
     Questions, headings, code, courtesies, announcements and honest refusals claim nothing, nor
     does a sentence without a word that has content.
     """
-    if _HEADING.match(sentence) or _TABLE_RULE.match(sentence) or _is_question(sentence):
+    if _HEADING().match(sentence) or _TABLE_RULE.match(sentence) or _is_question(sentence):
         return True
     plain = _FOLDED.sub("", fold(sentence[:OPENING])).strip(" \t\r\n*_>-\"'“”¡¿")
     return (
@@ -77,7 +78,7 @@ def _buts() -> re.Pattern[str]:
 
 
 def _is_question(sentence: str) -> bool:
-    mark = _QUESTION.search(sentence[-40:])
+    mark = _QUESTION().search(sentence[-40:])
     return mark is not None and (mark[0][0] != ";" or _GREEK.search(sentence) is not None)
 
 

@@ -1,10 +1,11 @@
 """Code: a number that is a name, such as a version or a telephone number, and counts nothing."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from itertools import islice
 from types import MappingProxyType
 
+from ragstone.judges.offline.lazy_pattern import lazy_pattern
 from ragstone.judges.offline.quantity import Quantity
 from ragstone.judges.offline.words import fold
 
@@ -14,7 +15,7 @@ _NUMBERED = r"(?:\s?:|\s(?:is|number|no\.?|nummer|numéro|número|numero|ном�
 _DECIMAL = r"\d{1,9}(?:\.\d{1,9})+"
 _END = r"(?![^\W_])(?!\.\d)"
 _PATTERNS = tuple(
-    re.compile(pattern, re.IGNORECASE)
+    lazy_pattern(pattern, re.IGNORECASE)
     for pattern in (
         r"(?<![\w.])(?!\d{1,3}(?:\.\d{3})+(?![\d.]))(?P<digits>\d{1,9}(?:\.\d{1,9}){2,9})" + _END,
         rf"(?<![\w.])(?P<v>v)(?P<digits>{_DECIMAL}){_END}",
@@ -38,34 +39,33 @@ _PATTERNS = tuple(
         + _END,
     )
 )
-_NEEDED = tuple(
-    tuple(parts.split())
-    for parts in (
-        ".",
-        "v",
-        "#",
-        (
-            "vers wersj verze sürüm верси release firmware section chapter clause article "
-            "abschnitt kapitel sección"
-        ),
-        "code pin zip id serial plz postleitzahl código codice",
-        "phon tel fax mobile hotline téléphone телефон",
-        "number no. nummer numéro número numero номер id code serial",
+_POINT = re.compile(r"\d\.\d")
+_LABELS = tuple(
+    frozenset(map(fold, labels.split()))
+    for labels in (
+        """version versión versione versie versão versjon wersja verze sürüm версия версии release
+        firmware section chapter clause article abschnitt kapitel sección""",
+        "code pin zip postcode id serial plz postleitzahl código codice",
+        """phone telephone tel fax mobile hotline telefon téléphone teléfono telefono telefone
+        телефон""",
+        "number no nummer numéro número numero номер id code serial",
     )
 )
-"""What a text has to have of each form: the forms take long, and most texts have none of them."""
+"""What a text has to have of each form with a label: the forms take long, most texts have none."""
 _SAME = MappingProxyType({"v": "version", "hash": "#"})
 _SEPARATORS = re.compile(r"[^\d.]|\.(?=.*[^\d.])")
 _WORD_BEFORE = re.compile(r"([^\s\d]+)\s\Z")
 
 
-def find_codes(text: str) -> Iterator[Quantity]:
-    """Yield the codes of a text, each form in order."""
-    lower = text.lower()
-    for pattern, needed in zip(_PATTERNS, _NEEDED, strict=True):
-        if not any(part in lower for part in needed):
+def find_codes(text: str, words: Set[str]) -> Iterator[Quantity]:
+    """Yield the codes of a text, whose folded words are given, each form in order."""
+    has_point = _POINT.search(text) is not None
+    labelled = [not words.isdisjoint(labels) for labels in _LABELS]
+    worth = (has_point, has_point, "#" in text, has_point and labelled[0], *labelled[1:])
+    for pattern, is_worth in zip(_PATTERNS, worth, strict=True):
+        if not is_worth:
             continue
-        for match in islice(pattern.finditer(text), MOST):
+        for match in islice(pattern().finditer(text), MOST):
             yield _code(text, match)
 
 

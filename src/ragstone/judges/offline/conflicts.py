@@ -1,13 +1,13 @@
 """Conflict: what a claim and a context say differently, in words that name both."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ragstone.judges.offline.dates import Date
 from ragstone.judges.offline.languages import Language
+from ragstone.judges.offline.lazy_pattern import lazy_pattern
 from ragstone.judges.offline.negation import Negation
-from ragstone.judges.offline.opposites import OPPOSITES
+from ragstone.judges.offline.opposites import opposites
 from ragstone.judges.offline.stretches import Stretch
 from ragstone.judges.offline.terms import ClaimText, find_names
 from ragstone.judges.offline.windows import Window
@@ -16,7 +16,7 @@ from ragstone.judges.offline.words import Word, likeness
 NEAR = 4
 """How many words to each side of a word are its neighbours."""
 ALIKE = 0.8
-_AND = re.compile(r"\s?[,/&]\s?|\s(?:and|or|und|oder|et|ou|y|e|o|en|of|og|och|eller|i|и|или)\s")
+_AND = lazy_pattern(r"\s?[,/&]\s?|\s(?:and|or|und|oder|et|ou|y|e|o|en|of|og|och|eller|i|и|или)\s")
 QUANTITY_NEEDS, DATE_NEEDS, NAME_NEEDS, NEGATION_NEEDS, OPPOSITE_NEEDS = 0.4, 0.6, 0.7, 0.6, 0.5
 """The share of a claim's other terms to be found, by kind of conflict; chosen on data."""
 TURNED = 0.5
@@ -52,9 +52,9 @@ def find_conflicts(claim: ClaimText, window: Window, stretch: Stretch) -> Iterat
     turned = list(_opposites(claim, window, stretch))
     parity = bool(negated) != bool(denied)
     if turned and not parity:
-        one, other = turned[0]
+        one, other, weight = turned[0]
         reason = f"the claim says {one!r}, the context {other!r}"
-        yield Conflict("opposite", reason, OPPOSITE_NEEDS)
+        yield Conflict("opposite", reason, OPPOSITE_NEEDS, weight)
     if not turned and parity:
         for conflict in _negations(claim, negated, stretch, denied):
             yield replace(conflict, of_another=is_other)
@@ -80,8 +80,10 @@ def _is_of_another(claim: ClaimText, window: Window) -> bool:
     return is_subject or any(term.is_name for term in absent)
 
 
-def _opposites(claim: ClaimText, window: Window, stretch: Stretch) -> Iterator[tuple[str, str]]:
-    """Yield the claim's words for which the context has the opposite, with that."""
+def _opposites(
+    claim: ClaimText, window: Window, stretch: Stretch
+) -> Iterator[tuple[str, str, float]]:
+    """Yield the claim's words for which the context has the opposite, with that and its weight."""
     mine = {word.form for word in claim.words}
     places: dict[str, int] = {}
     for there, other in enumerate(stretch.words):
@@ -91,13 +93,14 @@ def _opposites(claim: ClaimText, window: Window, stretch: Stretch) -> Iterator[t
         number = terms.get(here)
         if word.form in places or (number is not None and number in window.found):
             continue
-        against = OPPOSITES.get(word.form, frozenset())
+        against, weight = opposites().get(word.form, frozenset()), 0.0
         if number is not None:
             against |= claim.terms[number].against
+            weight = claim.terms[number].weight
         for opposite in sorted(against & places.keys() - mine):
             there = places[opposite]
             if _share_neighbours(claim.words, here, stretch.words, there, claim.language):
-                yield word.shown, stretch.words[there].shown
+                yield word.shown, stretch.words[there].shown, weight
 
 
 def _share_neighbours(
@@ -174,7 +177,7 @@ def _is_listed(stretch: Stretch, names: Sequence[int], there: int) -> bool:
         if other == there or abs(other - there) > 2:
             continue
         left, right = words[min(other, there)], words[max(other, there)]
-        if _AND.fullmatch(stretch.text, left.end, right.start):
+        if _AND().fullmatch(stretch.text, left.end, right.start):
             return True
     return False
 

@@ -1,11 +1,13 @@
 """Date: a day, a month of a year, or a year that a text names, in any order of its parts."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
 
+from ragstone.judges.offline.digit_runs import find_runs, match_runs
+from ragstone.judges.offline.lazy_pattern import lazy_pattern
 from ragstone.judges.offline.words import fold
 
 _MONTHS = """january jan januar janner janvier janv enero ene janeiro gennaio januari stycznia ledna
@@ -79,50 +81,80 @@ def _differ(mine: Reading, theirs: Reading) -> bool:
 
 _NAME = r"(?P<{}>[^\W\d_]{{3,12}})\.?"
 _YEAR = r"(?P<{}>1\d{{3}}|20\d{{2}}|21\d{{2}})(?!\d)"
-_PATTERNS = tuple(
-    re.compile(pattern)
+_NUMBERED = tuple(
+    lazy_pattern(pattern)
     for pattern in (
         r"(?<![\d.,/-])(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?![\d/-])",
         r"(?<![\d.,/-])(?P<a>\d{1,2})(?P<sep>[-/.])(?P<b>\d{1,2})(?P=sep)(?P<y>\d{4})(?![\d/-])",
-        r"(?P<y>\d{4})\s?[年년]\s?(?:(?P<m>\d{1,2})\s?[月월]\s?(?:(?P<d>\d{1,2})\s?[日号號일])?)?",
-        r"(?P<m>\d{1,2})\s?[月월]\s?(?P<d>\d{1,2})\s?[日号號일]",
         r"(?<![\d.,/-])(?P<d>\d{1,2})(?:\.|st|nd|rd|th|er|º|°)?\s(?:(?:de|of)\s)?"
         + _NAME.format("n")
         + r"(?:,?\s(?:(?:de|del)\s)?"
         + _YEAR.format("y")
         + ")?",
+    )
+)
+_NAMED = tuple(
+    lazy_pattern(pattern)
+    for pattern in (
         r"\b"
         + _NAME.format("n")
         + r"\s(?P<d>\d{1,2})(?:st|nd|rd|th)?\b(?![.,:]?\d)(?!\s?[%€°])(?:,?\s"
         + _YEAR.format("y")
         + ")?",
         r"\b" + _NAME.format("n") + r",?\s(?:(?:de|of)\s)?" + _YEAR.format("y"),
-        r"(?<![\d.,/:$€£-])" + _YEAR.format("y") + r"(?![.,:/-]?\d)(?!['’]?s\b)",
     )
 )
-_DIGIT = re.compile(r"\d")
+_HAN = tuple(
+    lazy_pattern(pattern)
+    for pattern in (
+        r"(?P<y>\d{4})\s?[年년]\s?(?:(?P<m>\d{1,2})\s?[月월]\s?(?:(?P<d>\d{1,2})\s?[日号號일])?)?",
+        r"(?P<m>\d{1,2})\s?[月월]\s?(?P<d>\d{1,2})\s?[日号號일]",
+    )
+)
+_LONE = lazy_pattern(r"(?<![\d.,/:$€£-])" + _YEAR.format("y") + r"(?![.,:/-]?\d)(?!['’]?s\b)")
+_LETTERS = re.compile(r"[^\W\d_]{3,12}")
+BEFORE = 20
+"""Characters before a number that may hold the name of its month."""
 
 
 def find_dates(text: str) -> tuple[Date, ...]:
     """Return the dates of a text in order; a lone number from 1000 to 2199 is taken as a year."""
-    if not _DIGIT.search(text):
-        return ()
-    ranked = enumerate(_PATTERNS)
-    dates = [(rank, date) for rank, pattern in ranked for date in _dates_by(pattern, text)]
-    dates.sort(key=lambda pair: (pair[1].start, pair[0], -pair[1].end))
+    dates = sorted(_dates(text, find_runs(text)), key=_start)
     found: list[Date] = []
-    for _, date in dates:
+    for date in dates:
         if not found or date.start >= found[-1].end:
             found.append(date)
     return tuple(found)
 
 
-def _dates_by(pattern: re.Pattern[str], text: str) -> Iterator[Date]:
-    for match in islice(pattern.finditer(text), MOST):
-        parts = match.groupdict()
-        readings = frozenset(_readings(parts))
-        if readings:
-            is_lone = pattern is _PATTERNS[-1]
+def _start(date: Date) -> int:
+    return date.start
+
+
+def _dates(text: str, runs: Sequence[int]) -> Iterator[Date]:
+    """Yield the dates of each form; of those that begin at one place, the best first."""
+    if not runs:
+        return
+    for pattern in _NUMBERED:
+        yield from _read(match_runs(pattern(), text, runs))
+    if not text.isascii():
+        for pattern in _HAN:
+            yield from _read(pattern().finditer(text))
+    if _has_month(text, runs):
+        for pattern in _NAMED:
+            yield from _read(pattern().finditer(text))
+    yield from _read(match_runs(_LONE(), text, runs), is_lone=True)
+
+
+def _has_month(text: str, runs: Sequence[int]) -> bool:
+    """Tell whether a month stands before a number; the forms that begin with one take long."""
+    before = (_LETTERS.findall(text, max(0, start - BEFORE), start) for start in runs)
+    return any(fold(word) in MONTHS for words in before for word in words)
+
+
+def _read(matches: Iterator[re.Match[str]], *, is_lone: bool = False) -> Iterator[Date]:
+    for match in islice(matches, MOST):
+        if readings := frozenset(_readings(match.groupdict())):
             yield Date(readings, match.start(), match.end(), match[0].strip(), is_lone)
 
 

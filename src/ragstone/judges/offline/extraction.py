@@ -5,16 +5,17 @@ import re
 from ragstone.claims import Claim
 from ragstone.judges.offline.chatter import is_chatter
 from ragstone.judges.offline.languages import guess_language
+from ragstone.judges.offline.lazy_pattern import lazy_pattern
 from ragstone.judges.offline.words import split_forms
 from ragstone.sentences import split_sentences
 
-_MARKER = re.compile(
+_MARKER = lazy_pattern(
     r"\s*(?:(?:[-*+•‣◦▪●○■□➢➤·–—>|]|\(?\d{1,3}[.)、）]|[①-⑳]|\(?[a-z]\)|\[[ xX]\])\s+)*"
     r"[|\s]*"
 )
 _TRAIL = re.compile(r"[|\s]*\Z")
 _EMPHASIS = ("***", "**", "__", "*", "_")
-_OPENING = re.compile(
+_OPENING = lazy_pattern(
     r"(?:yes|no|sure|certainly|of course|absolutely|ja|nein|natürlich|oui|non|bien sûr|sí|sim|não|"
     r"claro|sì|certo|nee|nej|tak|nie|да|нет|конечно|evet|hayır|ya|vâng|có|是的|当然|はい|نعم|हाँ)"
     r"\s?[,，:：–—、،-]\s?(?=\w)",
@@ -27,7 +28,7 @@ def extract_claims(response: str) -> tuple[Claim, ...]:
 
     Left out: chatter, headings, code blocks, and a claim that was made before.
     """
-    language = guess_language(response, tuple(form for form, _ in split_forms(response[:4000])))
+    language = guess_language(response, split_forms(response[:4000]))
     claims: dict[str, Claim] = {}
     for sentence in split_sentences(response):
         start, end = _trim(response, sentence.start, sentence.end)
@@ -40,7 +41,7 @@ def extract_claims(response: str) -> tuple[Claim, ...]:
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the span without list markers, emphasis around it, and an opening `Yes,`."""
-    if marker := _MARKER.match(text, start, end):
+    if marker := _MARKER().match(text, start, end):
         start = marker.end()
     if trail := _TRAIL.search(text, max(start, end - 20), end):
         end = max(start, trail.start())
@@ -49,6 +50,6 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
         whole = text.startswith(mark, start) and text.endswith(mark, start + len(mark), end)
         if whole and mark not in inner:
             start, end = start + len(mark), end - len(mark)
-    if opening := _OPENING.match(text, start, end):
+    if opening := _OPENING().match(text, start, end):
         start = opening.end()
     return start, end

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ragstone.judges.offline.dates import Date, find_dates
-from ragstone.judges.offline.languages import LANGUAGES
+from ragstone.judges.offline.languages import language_of
+from ragstone.judges.offline.lazy_pattern import lazy_pattern
 from ragstone.judges.offline.numbers import Quantity, find_quantities
 from ragstone.judges.offline.words import fold
 
@@ -18,7 +19,7 @@ class Year(Date):
 
 
 Figure = Date | Quantity
-_IN_TIME = re.compile(
+_IN_TIME = lazy_pattern(
     r"(?:\b(?:in|since|by|until|till|from|to|of|before|after|during|around|circa|year|early|mid|late"
     r"|im|seit|bis|von|vor|nach|jahr|jahre|en|depuis|de|avant|après|année|desde|hasta|año|em|até"
     r"|ano|nel|dal|del|fino al|anno|sinds|tot|jaar|i|sedan|år|od|do|w|roku|в|с|до|год|году|tahun"
@@ -44,7 +45,7 @@ def find_figures(text: str, name: str = "") -> tuple[Figure, ...]:
     """
     dates = find_dates(text)
     taken = [(date.start, date.end) for date in dates if not date.is_lone]
-    empty = LANGUAGES[name].function_words if name in LANGUAGES else ()
+    empty = language_of(name).function_words
     quantities = [
         replace(quantity, noun="") if quantity.noun in empty else quantity
         for quantity in find_quantities(text, name, taken)
@@ -75,7 +76,7 @@ def _decided(text: str, dates: Sequence[Date], quantities: Sequence[Quantity]) -
 
 
 def _is_in_time(text: str, date: Date) -> bool:
-    return _IN_TIME.search(text[max(0, date.start - LONGEST) : date.start]) is not None
+    return _IN_TIME().search(text[max(0, date.start - LONGEST) : date.start]) is not None
 
 
 def _is_year(text: str, date: Date, quantity: Quantity) -> bool:

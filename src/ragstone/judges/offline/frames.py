@@ -5,8 +5,10 @@ The verbs and nouns are exact: `not open` still denies.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
+
+from ragstone.judges.offline.lazy_pattern import lazy_pattern
 
 _FRAMES = {
     "en": r"(?:no|not|never)\s(?:more|less|fewer|longer|later|earlier|higher|lower|greater)\sthan\b"
@@ -34,10 +36,10 @@ _BEFORE = {
 """What stands before the negation in a frame, where that decides it: N'oubliez pas."""
 _CORRECTION = re.compile(r"\s?(?:[$€£¥]\s?)?\d")
 _AFTER = MappingProxyType(
-    {name: re.compile(frame, re.IGNORECASE) for name, frame in _FRAMES.items()}
+    {name: lazy_pattern(frame, re.IGNORECASE) for name, frame in _FRAMES.items()}
 )
-_AHEAD: Mapping[str, re.Pattern[str]] = MappingProxyType(
-    {name: re.compile(frame, re.IGNORECASE) for name, frame in _BEFORE.items()}
+_AHEAD: Mapping[str, Callable[[], re.Pattern[str]]] = MappingProxyType(
+    {name: lazy_pattern(frame, re.IGNORECASE) for name, frame in _BEFORE.items()}
 )
 _LINE = 80
 
@@ -48,9 +50,9 @@ def is_framed(text: str, start: int, end: int, name: str) -> bool:
     A negation with nothing but a figure after it (`172 g, not 180 g`) corrects that figure.
     """
     after, before = _AFTER.get(name), _AHEAD.get(name)
-    if after and after.match(text, start, start + _LINE):
+    if after and after().match(text, start, start + _LINE):
         return True
-    if before and before.search(text[max(0, start - 20) : start]):
+    if before and before().search(text[max(0, start - 20) : start]):
         return True
     return text[:start].rstrip().endswith((",", "(", "，")) and _corrects(text, end)
 

@@ -1,8 +1,10 @@
 """ContextIndex: the sentences of a question's contexts, prepared once for all its claims."""
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from ragstone.judges.offline.figures import Figure
@@ -11,6 +13,8 @@ from ragstone.judges.offline.passages import Passage, read_passage
 
 LEAST, BEGINNING, ENDING = 3, 3, 4
 """Letters of a word that can have forms, and of the beginning or ending that those share."""
+LAST = "\U0010ffff"
+"""A character that comes after all that words have."""
 MOST = 400
 """How many words with the same beginning, and with the same ending, are looked at."""
 
@@ -39,19 +43,20 @@ class ContextIndex:
         self.texts = tuple(contexts)
         self.passages: tuple[Passage, ...] = tuple(map(read_passage, contexts))
         self.languages: list[Language] = [passage.language for passage in self.passages]
-        self.places: list[Place] = []
-        self.postings: dict[str, list[int]] = {}
-        for number, passage in enumerate(self.passages):
-            self._add(number, passage)
+        self.places = [
+            Place(number, each.start, each.end)
+            for number, passage in enumerate(self.passages)
+            for each in passage.sentences
+        ]
+        self.postings: Mapping[str, Sequence[int]] = self._place_words()
+        self._pieces: dict[str, bool] = {}
 
-    def _add(self, number: int, passage: Passage) -> None:
-        first = len(self.places)
-        self.places.extend(Place(number, each.start, each.end) for each in passage.sentences)
-        postings = self.postings
-        for form, within in zip(passage.forms, passage.within, strict=True):
-            numbers = postings.setdefault(form, [])
-            if not numbers or numbers[-1] != first + within:
-                numbers.append(first + within)
+    def _place_words(self) -> Mapping[str, Sequence[int]]:
+        postings: defaultdict[str, list[int]] = defaultdict(list)
+        for place, forms in enumerate(forms for each in self.passages for forms in each.forms):
+            for form in dict.fromkeys(forms):
+                postings[form].append(place)
+        return dict(postings)
 
     @cached_property
     def figures(self) -> Mapping[int, Sequence[Figure]]:
@@ -63,35 +68,51 @@ class ContextIndex:
             first += len(passage.sentences)
         return found
 
-    @cached_property
-    def pairs(self) -> frozenset[tuple[str, str]]:
-        """The words that stand side by side in a context."""
-        return frozenset[tuple[str, str]]().union(*(each.pairs for each in self.passages))
+    def has_row(self, forms: Sequence[str]) -> bool:
+        """Tell whether words stand side by side in a context, in that order."""
+        return all(map(self.postings.__contains__, forms)) and _row(forms) in self._rows
 
     @cached_property
-    def triples(self) -> frozenset[tuple[str, str, str]]:
-        """The words that stand three in a row in a context."""
-        return frozenset[tuple[str, str, str]]().union(*(each.triples for each in self.passages))
+    def _rows(self) -> str:
+        """All words of the contexts in order; no row of words spans two contexts."""
+        return "".join(_row(chain.from_iterable(each.forms)) + "\n" for each in self.passages)
+
+    def has_piece(self, piece: str) -> bool:
+        """Tell whether a word of the contexts has a piece, as `pieces` cuts them."""
+        known = self._pieces.get(piece)
+        if known is None:
+            known = self._pieces[piece] = piece in self._marked
+        return known
 
     @cached_property
-    def pieces(self) -> frozenset[str]:
-        """The pieces of the contexts' words."""
-        return frozenset[str]().union(*(each.pieces for each in self.passages))
+    def _marked(self) -> str:
+        """The contexts' words in a row, each beginning and end marked: no piece spans two."""
+        return f"^{'$^'.join(self.postings)}$"
 
-    def words_near(self, form: str) -> frozenset[str]:
-        """Return the contexts' words that begin or end as this one does."""
+    def words_near(self, form: str) -> Sequence[str]:
+        """Return the contexts' words that begin or end as this one does, in a fixed order."""
         if len(form) < LEAST:
-            return frozenset()
-        begins, ends = form[:BEGINNING], form[-ENDING:]
-        near = [*self._by_part.get("^" + begins, ())[:MOST], *self._by_part.get(ends, ())[:MOST]]
-        return frozenset(near) - {form}
+            return ()
+        words, turned = self._sorted
+        near = dict.fromkeys(_beginning(words, form[:BEGINNING]))
+        if len(form) >= ENDING:
+            ending = _beginning(turned, form[: -ENDING - 1 : -1])
+            near.update((word[::-1], None) for word in ending)
+        near.pop(form, None)
+        return tuple(near)
 
     @cached_property
-    def _by_part(self) -> Mapping[str, Sequence[str]]:
-        found: defaultdict[str, list[str]] = defaultdict(list)
-        for form in self.postings:
-            if len(form) >= LEAST:
-                found["^" + form[:BEGINNING]].append(form)
-                if len(form) >= ENDING:
-                    found[form[-ENDING:]].append(form)
-        return found
+    def _sorted(self) -> tuple[list[str], list[str]]:
+        """The words long enough to have forms, in order; and the same from end to beginning."""
+        words = [form for form in self.postings if len(form) >= LEAST]
+        return sorted(words), sorted(form[::-1] for form in words)
+
+
+def _row(forms: Iterable[str]) -> str:
+    return "\n" + "\n".join(forms) + "\n"
+
+
+def _beginning(words: Sequence[str], part: str) -> Sequence[str]:
+    """Return the first words, of some in order, that begin so."""
+    first = bisect_left(words, part)
+    return words[first : min(bisect_left(words, part + LAST, first), first + MOST)]

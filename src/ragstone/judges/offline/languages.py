@@ -10,10 +10,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from types import MappingProxyType
 
 from ragstone.judges.offline.function_words import FUNCTION_WORDS
-from ragstone.judges.offline.spelled_numbers import NUMBER_WORDS
+from ragstone.judges.offline.lazy_pattern import lazy_pattern
+from ragstone.judges.offline.spelled_numbers import number_words
 from ragstone.judges.offline.words import fold
 
 
@@ -130,7 +130,11 @@ LEAST_SHARE = 0.1
 """The share of a text's words that have to be function words of the language guessed."""
 
 
-def _language(name: str) -> Language:
+@cache
+def language_of(name: str) -> Language:
+    """Return what is known of a language, by its two-letter code; `UNKNOWN` if nothing is."""
+    if name not in FUNCTION_WORDS and name not in _SCRIPT_RUNS:
+        return UNKNOWN
     negations = frozenset(map(fold, _NEGATIONS.get(name, "").split()))
     return Language(
         name,
@@ -143,25 +147,29 @@ def _language(name: str) -> Language:
     )
 
 
-LANGUAGES = MappingProxyType(
-    {name: _language(name) for name in [*FUNCTION_WORDS, *(name for name, _ in _SCRIPTS)]}
-)
-_SCRIPT_RUNS = tuple((name, re.compile(f"[{letters}]")) for name, letters in _SCRIPTS)
+_SCRIPT_RUNS = {name: lazy_pattern(f"[{letters}]") for name, letters in _SCRIPTS}
+_ANY_SCRIPT = lazy_pattern(f"[{''.join(letters for _, letters in _SCRIPTS)}]")
 _LETTERS = re.compile(r"[^\W\d_]")
-_SCORED = tuple(language for language in LANGUAGES.values() if language.function_words)
+_SCORED = tuple(FUNCTION_WORDS)
+
+
+_BITS = ENOUGH.bit_length()
 
 
 @cache
-def _spoken_in() -> Mapping[str, Sequence[int]]:
-    """Return folded word -> the places in `_SCORED` of the languages that use it so."""
-    found: defaultdict[str, list[int]] = defaultdict(list)
-    for place, language in enumerate(_SCORED):
+def _spoken_in() -> Mapping[str, int]:
+    """Return folded word -> a one in the bits of each language of `_SCORED` that uses it so.
+
+    The numbers of all words of a text sum up to counts for all languages, `_BITS` bits each.
+    """
+    found: defaultdict[str, int] = defaultdict(int)
+    for place, language in enumerate(map(language_of, _SCORED)):
         for word in language.function_words | language.negations:
-            found[word].append(place)
-    return MappingProxyType(dict(found))
+            found[word] += 1 << place * _BITS
+    return dict(found)
 
 
-def guess_language(text: str, forms: tuple[str, ...]) -> Language:
+def guess_language(text: str, forms: Sequence[str]) -> Language:
     """Return the language whose script or function words the text has, or `UNKNOWN`.
 
     Args:
@@ -172,30 +180,31 @@ def guess_language(text: str, forms: tuple[str, ...]) -> Language:
     if not start.isascii() and (written := _by_script(start)):
         return written
     few = forms[: ENOUGH // 8]
-    counts: Counter[int] = Counter()
     spoken_in = _spoken_in()
-    for form, times in Counter(few).items():
-        for place in spoken_in.get(form, ()):
-            counts[place] += times
-    if not counts:
+    times = Counter(few)
+    together = sum([times[form] * spoken_in[form] for form in times.keys() & spoken_in.keys()])
+    if not together:
         return UNKNOWN
-    most = max(counts.values())
-    level = [place for place in counts if counts[place] == most]
+    counts = [together >> place * _BITS & (1 << _BITS) - 1 for place in range(len(_SCORED))]
+    most = max(counts)
+    level = [place for place, count in enumerate(counts) if count == most]
     best = level[0] if len(level) == 1 else max(level, key=lambda place: _numbers(place, few))
-    return _SCORED[best] if most >= max(1, LEAST_SHARE * len(few)) else UNKNOWN
+    return language_of(_SCORED[best]) if most >= max(1, LEAST_SHARE * len(few)) else UNKNOWN
 
 
 def _by_script(text: str) -> Language | None:
     """Return the language whose script a text is in, where one language has it."""
+    if _ANY_SCRIPT().search(text) is None:
+        return None
     letters = len(_LETTERS.findall(text))
-    for name, run in _SCRIPT_RUNS:
+    for name, run in _SCRIPT_RUNS.items():
         share = 0.05 if name in _MIXED else 0.4
-        if len(run.findall(text)) > share * letters:
-            return LANGUAGES[name]
+        if len(run().findall(text)) > share * letters:
+            return language_of(name)
     return None
 
 
 def _numbers(place: int, forms: Sequence[str]) -> tuple[int, int]:
     """Return how many number words of a language the forms have; the first language wins ties."""
-    words = NUMBER_WORDS.get(_SCORED[place].name, {})
+    words = number_words(_SCORED[place])
     return sum(form in words for form in forms), -place

@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 from ragstone.judges.offline.frames import is_framed
 from ragstone.judges.offline.languages import Language
+from ragstone.judges.offline.lazy_pattern import lazy_pattern
 from ragstone.judges.offline.words import Word
 
 SCOPE = 3
 """How many words with content a negation is taken to turn."""
-_CLAUSE = re.compile(
+_CLAUSE = lazy_pattern(
     r"[,;:()，、；：。！？.!?—–،؛|]|\b(?:but|sondern|mais|sino|mas|bensì|maar)\b", re.IGNORECASE
 )
 """Where a clause ends; what follows `but` is no longer denied."""
@@ -37,7 +38,7 @@ def find_negations(text: str, words: Sequence[Word], language: Language) -> tupl
     The words turned are the next ones in the clause; where none follow, those before (German and
     Turkish put the negation last). Without spaces, a negation turns its whole clause.
     """
-    cuts = [match.start() for match in _CLAUSE.finditer(text)]
+    cuts = [match.start() for match in _CLAUSE().finditer(text)]
     found: list[Negation] = []
     for shown, start, end in _marks(text, words, language):
         left = max((cut for cut in cuts if cut < start), default=-1)

@@ -2,22 +2,27 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from functools import cache
 from itertools import chain, islice
 from typing import TypeVar
 
 from ragstone.judges.offline.amounts import join
 from ragstone.judges.offline.bounds import is_denied, read_bound, read_per
 from ragstone.judges.offline.codes import find_codes
+from ragstone.judges.offline.digit_runs import find_runs, match_runs
+from ragstone.judges.offline.lazy_pattern import lazy_pattern
 from ragstone.judges.offline.quantity import Quantity
-from ragstone.judges.offline.spelled_numbers import find_spelled
+from ragstone.judges.offline.spelled_numbers import WORD, find_spelled
 from ragstone.judges.offline.units import IMPERIAL, TIMES, UNITS, Unit
-from ragstone.judges.offline.words import MARKS, fold
+from ragstone.judges.offline.word_patterns import marks
+from ragstone.judges.offline.words import fold
+from ragstone.judges.offline.written_numbers import read_number
 
 V = TypeVar("V")
 
-_NUMBER = re.compile(
+_NUMBER = lazy_pattern(
     r"""(?<![A-Za-z\u00c0-\u024f\u0370-\u04ff\d\#_])  # not inside IP68 or #12
     (?<![A-Za-z\u00c0-\u024f]-)(?<!\d\d\d\d[-–/])  # nor the second half of HX-200 or 2018-19
     (?P<sign>(?<![\w.,)])[-−–](?=[$€£¥₹₽₩฿\d])|(?<!\d\s)\b(?:[Mm]inus|[Nn]egative|[Мм]инус)\s)?
@@ -32,31 +37,26 @@ MOST = 20_000
 """Figures of each kind that are read in one text, so that a table of a million ends soon."""
 LONGEST_RANGE = 3
 """How many numbers in a row wait for the unit of the last."""
-_DIGIT = re.compile(r"\d")
 _CLOCK = re.compile(
     r"(?<![\d:.])(\d{1,2})[:h](\d{2})(?![\d:])|(?<![\d:.,])(\d{1,2})\s?(?=[ap]\.?m\b)"
 )
 _AFTERNOON = re.compile(r"\s?([ap])\.?\s?m\b", re.IGNORECASE)
-_UNIT = re.compile(
-    r"[\s\u00a0-]?(°\s?[CFcf]\b|[%％٪°℃℉]|[$€£¥￥₹₽₫₩฿](?!\d)"
-    rf"|[^\W\d_](?:[^\W\d_]|[{MARKS}]){{0,24}}+(?!['’][^\W\d_])(?:/[^\W\d_]{{1,4}}\b)?)"
-)
 _SPELLED_WORD = re.compile(r"[^\W\d_]{2,24}")
 _CITATION = re.compile(r"\[\d{1,3}(?:[,;–-]\s?\d{1,3})*\]")
 _LETTERS = frozenset("GMST")
 """Single capitals that make a name of a number, as in 5G, and no amount."""
 _GLUED = re.compile(r"[A-Za-z]")
 _DECADE = re.compile(r"[12]\d\d0['’]?s\b")
-_FRACTION = re.compile(
+_FRACTION = lazy_pattern(
     r"(?<![\w.,/-])(?:(?P<whole>\d{1,3})[ \u00a0-])?(?P<above>[1-9])[/⁄](?P<below>[2-9]|1\d)"
     r"(?![\w/⁄])"
 )
 _MONEY_TIMES = re.compile(r"(?P<by>[kmb]|mn|bn)\b", re.IGNORECASE)
 _BY = {"k": 1e3, "m": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9}
-_SCALE = re.compile(
+_SCALE = lazy_pattern(
     r"\s?(?:(?P<celsius>celsius|c\b)|(?P<fahrenheit>fahrenheit|f\b))", re.IGNORECASE
 )
-_PER_CENT = re.compile(r"\s(?:por|per|pour|за)\s(?:cent\w*|ciento)\b|\sphần trăm\b|\sper cent\b")
+_PER_CENT = lazy_pattern(r"\s(?:por|per|pour|за)\s(?:cent\w*|ciento)\b|\sphần trăm\b|\sper cent\b")
 
 
 def find_quantities(
@@ -69,8 +69,10 @@ def find_quantities(
     busy = sorted([*taken, *(match.span() for match in islice(_CITATION.finditer(text), MOST))])
     ends = [end for _, end in busy]
     found: list[Quantity] = []
-    written = (find_codes(text), _clocks(text), _fractions(text), _ranged(text))
-    read = chain(*written if _DIGIT.search(text) else (), _spelled(text, name))
+    words = frozenset(map(fold, set(WORD.findall(text))))
+    runs = find_runs(text)
+    written = (find_codes(text, words), _clocks(text, runs), _fractions(text, runs), _ranged(text))
+    read = chain(*written if runs else (), _spelled(text, name, words))
     for quantity in sorted(read, key=_place):
         after = bisect_right(ends, quantity.start)  # the first place that ends beyond our start
         if is_denied(text, quantity.start):
@@ -85,8 +87,8 @@ def _place(quantity: Quantity) -> tuple[int, int]:
     return quantity.start, -quantity.end
 
 
-def _clocks(text: str) -> Iterator[Quantity]:
-    for match in islice(_CLOCK.finditer(text), MOST):
+def _clocks(text: str, runs: Sequence[int]) -> Iterator[Quantity]:
+    for match in islice(match_runs(_CLOCK, text, runs), MOST):
         hour, minute = int(match[1] or match[3]), int(match[2] or 0)
         half = _AFTERNOON.match(text, match.end())
         end = half.end() if half else match.end()
@@ -98,8 +100,8 @@ def _clocks(text: str) -> Iterator[Quantity]:
             yield Quantity(value, value, "clock", "", "", match.start(), end, shown)
 
 
-def _fractions(text: str) -> Iterator[Quantity]:
-    for match in islice(_FRACTION.finditer(text), MOST):
+def _fractions(text: str, runs: Sequence[int]) -> Iterator[Quantity]:
+    for match in islice(match_runs(_FRACTION(), text, runs), MOST):
         above, below = int(match["above"]), int(match["below"])
         if above < below:
             value = {int(match["whole"] or 0) + above / below: 0.0}
@@ -109,7 +111,7 @@ def _fractions(text: str) -> Iterator[Quantity]:
 def _ranged(text: str) -> Iterator[Quantity]:
     """Yield the numbers in digits; the first of a range takes the unit of the second."""
     waiting: list[re.Match[str]] = []
-    for match in islice(_NUMBER.finditer(text), MOST):
+    for match in islice(_NUMBER().finditer(text), MOST):
         if _is_name(text, match):
             continue
         if match["range"] and len(waiting) < LONGEST_RANGE:
@@ -188,18 +190,27 @@ def _measure(text: str, at: int, money: str | None) -> tuple[Unit, str, int]:
         return UNITS[fold(money.strip())], "", at
     if found := _lookup(UNITS, text, at):
         unit, end = found
-        if unit.dimension == "degrees" and (scale := _SCALE.match(text, end)):
+        if unit.dimension == "degrees" and (scale := _SCALE().match(text, end)):
             return UNITS["celsius" if scale["celsius"] else "°f"], "", scale.end()
         return unit, "", end
-    if share := _PER_CENT.match(text, at):
+    if share := _PER_CENT().match(text, at):
         return UNITS["%"], "", share.end()
     after = _SPELLED_WORD.match(text, at + 1)
     return Unit("", 1.0), fold(after[0]) if after else "", at
 
 
+@cache
+def _unit() -> re.Pattern[str]:
+    """Return what may be a unit."""
+    return re.compile(
+        r"[\s\u00a0-]?(°\s?[CFcf]\b|[%％٪°℃℉]|[$€£¥￥₹₽₫₩฿](?!\d)"
+        rf"|[^\W\d_](?:[^\W\d_]|[{marks()}]){{0,24}}+(?!['’][^\W\d_])(?:/[^\W\d_]{{1,4}}\b)?)"
+    )
+
+
 def _lookup(table: Mapping[str, V], text: str, at: int) -> tuple[V, int] | None:
     """Return the entry of the table that stands at a place of the text, and where it ends."""
-    match = _UNIT.match(text, at)
+    match = _unit().match(text, at)
     if not match:
         return None
     name = match[1]
@@ -217,31 +228,9 @@ def _lookup(table: Mapping[str, V], text: str, at: int) -> tuple[V, int] | None:
     return None
 
 
-def _spelled(text: str, name: str) -> Iterator[Quantity]:
-    for value, start, end in find_spelled(text, name):
+def _spelled(text: str, name: str, words: Set[str]) -> Iterator[Quantity]:
+    for value, start, end in find_spelled(text, name, words):
         step = 1.0
         while value and value % (10 * step) == 0:  # two thousand is said to the thousand
             step *= 10
         yield _counted(text, {float(value): step}, (start, end), end)
-
-
-def read_number(digits: str) -> Mapping[float, float]:
-    """Return the values that a number written with points, commas and spaces can stand for.
-
-    Each with what a one in its last digit is worth: 2500 is exact to the one, 2.5 to the tenth.
-    """
-    plain = re.sub(r"[\s'’٬\u00a0\u202f]", "", digits).replace("٫", ".")
-    points, commas = plain.count("."), plain.count(",")
-    if points and commas:
-        decimal = max(plain.rfind("."), plain.rfind(","))
-        whole, part = re.sub("[.,]", "", plain[:decimal]), plain[decimal + 1 :]
-        return {float(f"{whole}.{part}"): 10.0 ** -len(part)}
-    if points + commas > 1:
-        return {float(re.sub("[.,]", "", plain)): 1.0}
-    if points + commas == 1:
-        whole, part = re.split("[.,]", plain)
-        values = {float(f"{whole}.{part}"): 10.0 ** -len(part)}
-        if len(part) == 3 and len(whole) <= 3 and whole.strip("0"):
-            values[float(whole + part)] = 1.0
-        return values
-    return {float(plain): 1.0}

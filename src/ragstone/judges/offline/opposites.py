@@ -3,6 +3,8 @@
 A pair says nothing about the words around it; `conflicts` looks at those.
 """
 
+from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 
 from ragstone.judges.offline.words import fold
@@ -19,9 +21,10 @@ begin/end begins/ends began/ended inside/outside indoor/outdoor indoors/outdoors
 over/under up/down left/right front/back north/south east/west northern/southern eastern/western
 hot/cold warm/cool warmer/cooler wet/dry light/dark heavy/light fast/slow faster/slower
 quick/slow large/small larger/smaller big/small bigger/smaller long/short longer/shorter
-near/far strong/weak stronger/weaker hard/soft easy/difficult easier/harder cheap/expensive
-cheaper/dearer free/paid full/empty loud/quiet safe/dangerous safe/unsafe true/false right/wrong
-correct/incorrect correct/wrong success/failure succeeded/failed pass/fail passed/failed
+near/far tall/short strong/weak stronger/weaker hard/soft easy/difficult easier/harder
+cheap/expensive cheaper/dearer free/paid full/empty loud/quiet safe/dangerous safe/unsafe
+true/false right/wrong correct/incorrect correct/wrong success/failure
+succeeded/failed pass/fail passed/failed
 alive/dead born/died male/female man/woman men/women boy/girl father/mother son/daughter
 husband/wife brother/sister king/queen positive/negative optional/mandatory optional/required
 optional/compulsory voluntary/mandatory permanent/temporary permanently/temporarily
@@ -84,15 +87,12 @@ sebelum/sesudah sebelum/setelah lebih/kurang dengan/tanpa buka/tutup selalu/tida
 """
 
 
-def _opposites() -> dict[str, frozenset[str]]:
+@cache
+def opposites() -> Mapping[str, frozenset[str]]:
+    """Return folded word -> the words that exclude it."""
     found: dict[str, set[str]] = {}
     for pair in _PAIRS.split():
         one, other = map(fold, pair.split("/"))
         found.setdefault(one, set()).add(other)
         found.setdefault(other, set()).add(one)
-    return {word: frozenset(others) for word, others in found.items()}
-
-
-OPPOSITES = MappingProxyType(_opposites())
-
-"""Folded word -> the words that exclude it."""
+    return MappingProxyType({word: frozenset(others) for word, others in found.items()})

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import chain, pairwise
+from itertools import chain
 
 from ragstone.judges.offline.figures import Figure, find_figures
 from ragstone.judges.offline.languages import Language, guess_language
@@ -28,15 +28,13 @@ class Passage:
         text: the context.
         language: its language.
         sentences: its sentences, in order.
-        forms: its folded words, in order.
-        within: for each word, the number of its sentence here.
+        forms: the folded words of each sentence, in order.
     """
 
     text: str
     language: Language
     sentences: tuple[Sentence, ...]
-    forms: tuple[str, ...]
-    within: tuple[int, ...]
+    forms: tuple[Sequence[str], ...]
 
     @cached_property
     def figures(self) -> Mapping[int, Sequence[Figure]]:
@@ -46,21 +44,6 @@ class Passage:
         for figure in find_figures(self.text, self.language.name):
             found[bisect_right(starts, figure.start) - 1].append(figure)
         return found
-
-    @cached_property
-    def pairs(self) -> frozenset[tuple[str, str]]:
-        """The words that stand side by side."""
-        return frozenset(pairwise(self.forms))
-
-    @cached_property
-    def triples(self) -> frozenset[tuple[str, str, str]]:
-        """The words that stand three in a row."""
-        return frozenset(zip(self.forms, self.forms[1:], self.forms[2:], strict=False))
-
-    @cached_property
-    def pieces(self) -> frozenset[str]:
-        """The pieces of its words."""
-        return frozenset(chain.from_iterable(map(pieces, set(self.forms))))
 
 
 def read_passage(text: str) -> Passage:
@@ -76,12 +59,10 @@ def pieces(form: str) -> tuple[str, ...]:
 
 
 def _read(text: str) -> Passage:
-    found = split_forms(text)
-    forms = tuple(form for form, _ in found)
     sentences = split_sentences(text)
-    starts = [sentence.start for sentence in sentences]
-    within = tuple(bisect_right(starts, start) - 1 for _, start in found)
-    return Passage(text, guess_language(text, forms), sentences, forms, within)
+    forms = tuple(split_forms(sentence.text) for sentence in sentences)
+    language = guess_language(text, list(chain.from_iterable(forms)))
+    return Passage(text, language, sentences, forms)
 
 
 _read_short = lru_cache(maxsize=KEPT)(_read)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ragstone.judges.offline.conflicts import Conflict, find_conflicts
 from ragstone.judges.offline.index import ContextIndex
+from ragstone.judges.offline.replacements import Replacement, find_replacement
 from ragstone.judges.offline.stretches import Stretch, Stretches
 from ragstone.judges.offline.terms import ClaimText
 from ragstone.judges.offline.windows import (
@@ -30,6 +31,7 @@ class Reading:
         stretch: their text.
         everywhere: number of a term -> how surely it stands anywhere in the contexts.
         conflict: what the window says otherwise, if anything.
+        replacement: what a sentence has in the place of a word, where nothing conflicts.
     """
 
     claim: ClaimText
@@ -38,6 +40,7 @@ class Reading:
     stretch: Stretch
     everywhere: Mapping[int, float]
     conflict: Conflict | None
+    replacement: Replacement | None = None
 
 
 def read_contexts(claim: ClaimText, index: ContextIndex, stretches: Stretches) -> Reading | None:
@@ -49,8 +52,9 @@ def read_contexts(claim: ClaimText, index: ContextIndex, stretches: Stretches) -
     if conflict is None and (rival := find_rival(claim, index, sentences)):
         conflict = _conflict(claim, rival, stretches)
         window = rival if conflict else window
-    stretch = stretches.of(window.first, window.last)
-    return Reading(claim, sentences, window, stretch, union(sentences), conflict)
+    stretch, everywhere = stretches.of(window.first, window.last), union(sentences)
+    other = None if conflict else find_replacement(claim, sentences, everywhere, stretches)
+    return Reading(claim, sentences, window, stretch, everywhere, conflict, other)
 
 
 def _choose(
@@ -69,10 +73,9 @@ def _choose(
 
 
 def _conflict(claim: ClaimText, window: Window, stretches: Stretches) -> Conflict | None:
-    whole = sum(term.weight for term in claim.terms)
-    covered = window.coverage * whole
+    covered = window.coverage * claim.weight
     stretch = stretches.of(window.first, window.last)
     for conflict in find_conflicts(claim, window, stretch):
-        if covered >= conflict.needs * (whole - conflict.weight):
+        if covered >= conflict.needs * (claim.weight - conflict.weight):
             return conflict
     return None

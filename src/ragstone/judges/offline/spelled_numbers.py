@@ -5,11 +5,13 @@ together in a way that the table cannot read, there is no number rather than a w
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import cache
 from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
+from ragstone.judges.offline.lazy_pattern import lazy_pattern
 from ragstone.judges.offline.words import fold
 
 MOST = 20_000
@@ -81,11 +83,11 @@ _JOINED = {"de": "und", "nl": "en"}
 _ADDS_TO_TEN = frozenset(("fr", "tr"))
 _OPENS = frozenset(("de", "fr", "es", "pt", "it", "nl", "sv", "pl", "ru", "tr"))
 """Languages in which `hundred` alone is a number; English says `a hundred`, and `a few hundred`."""
-_WORD = re.compile(r"[^\W\d_]{2,24}|\b[ey]\b")
+WORD = re.compile(r"[^\W\d_]{2,24}|\b[ey]\b")
 _GAP = re.compile(r"\s?[-‐ \u00a0]\s?\Z|\Z")
-_A = re.compile(r"(?<!half )\ban?\s\Z", re.IGNORECASE)
-_AND_A_HALF = re.compile(r"\sand a half\b", re.IGNORECASE)
-_NO_WHOLE = re.compile(
+_A = lazy_pattern(r"(?<!half )\ban?\s\Z", re.IGNORECASE)
+_AND_A_HALF = lazy_pattern(r"\sand a half\b", re.IGNORECASE)
+_NO_WHOLE = lazy_pattern(
     r"-(?:first|second|third|odd|fold|[a-z]+th)\b"
     r"|[\s-](?:thirds|quarters|halves|fourths|fifths|sixths|sevenths|eighths|tenths)\b",
     re.IGNORECASE,
@@ -107,7 +109,14 @@ class Spelled(NamedTuple):
     end: int
 
 
-def _table(name: str) -> Mapping[str, Token]:
+@cache
+def number_words(name: str) -> Mapping[str, Token]:
+    """Return the folded number words of a language; none where it is not known.
+
+    `One` counts only as a part: mostly it is an article.
+    """
+    if name not in _ONES:
+        return MappingProxyType({})
     ones = {word: at for at, word in enumerate(_ONES[name].split(), start=1)}
     tens = {word: 20 + 10 * at for at, word in enumerate(_TENS[name].split())}
     plain = {**ones, **tens}
@@ -132,30 +141,23 @@ def _table(name: str) -> Mapping[str, Token]:
     return MappingProxyType(table)
 
 
-NUMBER_WORDS: Mapping[str, Mapping[str, Token]] = MappingProxyType(
-    {name: _table(name) for name in _ONES}
-)
-"""Language -> its folded number words. `One` counts only as a part: mostly it is an article."""
+def find_spelled(text: str, name: str, words: Set[str]) -> Iterator[Spelled]:
+    """Yield the numbers in words of a text in a language; none where the language is not known.
 
-
-def find_spelled(text: str, name: str) -> Iterator[Spelled]:
-    """Yield the numbers in words of a text in a language; none where the language is not known."""
-    table = NUMBER_WORDS.get(name)
-    if table is None:
+    `words` are the folded `WORD`s of the text, so that one without a number word is done with soon.
+    """
+    table = number_words(name)
+    if table.keys().isdisjoint(words):
         return
-    words = (match for match in _WORD.finditer(text) if _counts(match, table, name))
+    counting = (words & table.keys()) | {_AND.get(name, "")}
+    matches = (match for match in WORD.finditer(text) if fold(match[0]) in counting)
     run: list[re.Match[str]] = []
-    for match in islice(words, MOST):
+    for match in islice(matches, MOST):
         if run and not _GAP.match(text[run[-1].end() : match.start()]):
             yield from _read(text, run, table, name)
             run = []
         run.append(match)
     yield from _read(text, run, table, name)
-
-
-def _counts(match: re.Match[str], table: Mapping[str, Token], name: str) -> bool:
-    form = fold(match[0])
-    return form in table or form == _AND.get(name)
 
 
 def _read(
@@ -194,12 +196,12 @@ def _number(
         return
     start, end = part[0].start(), part[-1].end()
     tokens = [table[fold(match[0])] for match in part]
-    if tokens[0].times and name not in _OPENS and not _A.search(text, max(0, start - 8), start):
+    if tokens[0].times and name not in _OPENS and not _A().search(text, max(0, start - 8), start):
         return
     value = _value(tokens, name)
-    if value is None or (len(part) == 1 and value <= 1) or _NO_WHOLE.match(text, end):
+    if value is None or (len(part) == 1 and value <= 1) or _NO_WHOLE().match(text, end):
         return
-    if name == "en" and (half := _AND_A_HALF.match(text, end)):
+    if name == "en" and (half := _AND_A_HALF().match(text, end)):
         value, end = value + 0.5, half.end()
     yield Spelled(value, start, end)
 

@@ -56,6 +56,11 @@ class ClaimText:
     terms: tuple[Term, ...]
 
     @cached_property
+    def weight(self) -> float:
+        """What all its terms count together."""
+        return sum(term.weight for term in self.terms)
+
+    @cached_property
     def negations(self) -> tuple[Negation, ...]:
         """What it denies."""
         return find_negations(self.text, self.words, self.language)
@@ -78,7 +83,7 @@ def read_claim(text: str, language: Language, index: ContextIndex) -> ClaimText:
         if word.gram and any(start < word.end and word.start < end for start, end in turning):
             continue
         seen.add(word.form)
-        near = frozenset[str]() if word.gram else index.words_near(word.form)
+        near = () if word.gram else index.words_near(word.form)
         alike = {other: like for other in near if (like := likeness(word.form, other))}
         alike[word.form] = 1.0
         weight = _weight(word, is_name=number in names) * _rarity(alike, index)

@@ -5,7 +5,6 @@ of them on English texts has a meaning on others too.
 """
 
 from collections.abc import Collection, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from ragstone.judges.offline.index import ContextIndex
@@ -104,18 +103,18 @@ def _rows(reading: Reading, index: ContextIndex) -> dict[str, float]:
     forms = [word.form for word in claim.words]
     contents = [claim.words[term.word].form for term in claim.terms if term.word is not None]
     cut = [piece for form in contents for piece in pieces(form)]
-    return {"triples": _triples(forms, index), "pieces": _share(cut, index.pieces)}
+    return {
+        "triples": _triples(forms, index),
+        "pieces": sum(map(index.has_piece, cut)) / len(cut) if cut else 0.0,
+    }
 
 
 def _triples(forms: Sequence[str], index: ContextIndex) -> float:
-    if len(forms) > 2:
-        triples = list(zip(forms, forms[1:], forms[2:], strict=False))
-        return _share(triples, index.triples)
-    return (
-        _share(list(pairwise(forms)), index.pairs)
-        if len(forms) > 1
-        else _share(forms, index.postings)
-    )
+    if not forms:
+        return 0.0
+    length = min(3, len(forms))
+    rows = [forms[at : at + length] for at in range(len(forms) - length + 1)]
+    return sum(map(index.has_row, rows)) / len(rows)
 
 
 def strength(reading: Reading) -> float:

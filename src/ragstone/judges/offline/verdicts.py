@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from ragstone.claims import Evidence, Label, Verdict
 from ragstone.judges.offline.index import ContextIndex
 from ragstone.judges.offline.languages import guess_language
+from ragstone.judges.offline.lazy_pattern import lazy_pattern
 from ragstone.judges.offline.readings import Reading, read_contexts
 from ragstone.judges.offline.stretches import Stretches
 from ragstone.judges.offline.terms import ClaimText, read_claim
@@ -18,7 +19,7 @@ MISSING_SHOWN = 5
 DIGITS = 4
 """Decimals of a confidence."""
 
-_MARKS = re.compile(
+_MARKS = lazy_pattern(
     r"\s?[\[【](?:\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*|[^\[\]\s]{1,40})[\]】](?!\()", re.ASCII
 )
 """Citations such as `[1, 3]` and `[doc-7]`: they say where a claim comes from, not what it says."""
@@ -33,9 +34,9 @@ def verify_claims(claims: Sequence[str], contexts: Sequence[str]) -> tuple[Verdi
 
 def read_claims(claims: Sequence[str], index: ContextIndex) -> Iterator[ClaimText]:
     """Yield each claim, taken apart in the language that they have together."""
-    claims = [_MARKS.sub("", claim) for claim in claims]
+    claims = [_MARKS().sub("", claim) for claim in claims]
     together = " ".join(claim[:1000] for claim in claims[:20])
-    language = guess_language(together, tuple(form for form, _ in split_forms(together)))
+    language = guess_language(together, split_forms(together))
     for claim in claims:
         yield read_claim(claim, language, index)
 
@@ -50,6 +51,8 @@ def seen_in(reading: Reading) -> Iterator[str]:
     """Yield what lowers the probability, whatever else the claim's traits are."""
     if reading.conflict:
         yield "another" if reading.conflict.of_another else reading.conflict.kind
+    if reading.replacement:
+        yield "replaced"
     if digits_lacking(reading.claim, reading.everywhere):
         yield "digits"
     if names_lacking(reading.claim, reading.everywhere):
@@ -79,6 +82,8 @@ def _verdict(claim: ClaimText, index: ContextIndex, stretches: Stretches) -> Ver
         )
     if likely >= weights.mark:
         return Verdict(label=Label.SUPPORTED, confidence=round(likely, DIGITS), evidence=evidence)
+    if reading.replacement:
+        return _unknown(reading.replacement.reason, likely, evidence)
     return _unknown(_missing(claim, reading.window.found), likely, evidence)
 
 

@@ -66,8 +66,10 @@ def find_windows(
     pairs = [
         pair
         for window in best
-        for first in (window.first - 1, window.first)
-        if (pair := _pair(claim, index, sentences, first)) and pair.coverage > window.coverage
+        for first, other in ((window.first - 1,) * 2, (window.first, window.first + 1))
+        if other in sentences
+        and (pair := _pair(claim, index, sentences, first))
+        and pair.coverage > window.coverage
     ]
     distinct = {(window.first, window.last): window for window in [*best, *pairs]}
     return sorted(distinct.values(), key=lambda window: (-window.coverage, window.last))
@@ -107,8 +109,8 @@ def _is_beside(rival: Window, holder: Window, index: ContextIndex) -> bool:
 
 def share(claim: ClaimText, found: Mapping[int, float]) -> float:
     """Return the weight of the terms found, as a share of all terms' weight, in [0, 1]."""
-    whole = sum(term.weight for term in claim.terms)
-    return sum(claim.terms[number].weight * like for number, like in found.items()) / whole
+    terms = claim.terms
+    return sum([terms[number].weight * like for number, like in found.items()]) / claim.weight
 
 
 def union(sentences: Mapping[int, Window]) -> dict[int, float]:
