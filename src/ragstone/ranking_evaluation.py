@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ragstone.errors import UsageError
 from ragstone.metrics import RankingMetric, select
 from ragstone.named_gates import gates_of
 from ragstone.plan import Manifest, Plan, Source
+from ragstone.ranked_columns import column_of
 from ragstone.ranked_values import SCORED, SKIPPED, UNKNOWN, RankedValues
 from ragstone.ranking_files import (
     Batch,
@@ -28,6 +30,7 @@ from ragstone.ranking_files import (
     read_judgements,
     read_ranking,
 )
+from ragstone.rankings import Rankings
 from ragstone.run import Run
 from ragstone.run_ids import new_run_id
 
@@ -94,7 +97,6 @@ class RankingEvaluation:
             manifest=self._manifest(ranking, rows),
             metrics={str(metric): metric.described for metric in self.metrics},
             rows=rows,
-            counted=rows.tally(),
         )
 
     def _manifest(self, ranking: Path, rows: RankedValues) -> Manifest:
@@ -141,6 +143,7 @@ class _Found:
         self._met: dict[str, bool] = {}
         self._names: list[str] = []
         self._values = Growing(np.float64)
+        self._failed: dict[str, dict[int, str]] = {}
 
     def add(self, batch: Batch) -> bool:
         """Take whole queries; False if one of them was met before, so that it is not whole."""
@@ -154,9 +157,17 @@ class _Found:
 
     def _score(self, batch: Batch) -> None:
         for names, rankings in matched(batch, self._of.judgements, self.problems):
+            columns = [self._column(metric, rankings) for metric in self._of.metrics]
             self._names += names
-            columns = [metric.values(rankings) for metric in self._of.metrics]
             self._values.add(np.stack(columns, axis=1))
+
+    def _column(self, metric: RankingMetric, rankings: Rankings) -> NDArray[np.float64]:
+        found, failed = column_of(metric, rankings)
+        if failed:
+            before = len(self._names)
+            places = {before + place: words for place, words in failed.items()}
+            self._failed.setdefault(str(metric), {}).update(places)
+        return found
 
     def rows(self) -> RankedValues:
         """Return what came of all queries: those of the ranking, then those it has nothing of."""
@@ -180,4 +191,5 @@ class _Found:
             values=self._values.floats(0).reshape(len(ids), len(self._of.metrics)),
             why=why,
             missing=len(missing),
+            failed=self._failed,
         )
