@@ -26,7 +26,7 @@ def test_a_ranking_is_evaluated_and_printed(
     assert said.code == 0
     assert re.search(r"mrr@5 +0\.5000", said.out)
     assert "3 queries are judged in qrels, 2 ranked; 2 are both" in said.out
-    assert "Worst by mrr@5: q3 0.0000, q1 0.5000" in said.out
+    assert "Worst by mrr@5\nq3  0.0000\nq1  0.5000\n" in said.out
     assert not (files / ".ragstone").exists()
 
 
