@@ -81,7 +81,6 @@ def test_gates_decide_the_exit_code(files: Path, ragstone: Command) -> None:
         (("--ranking", "a.run", "--map", "x"), "--map x: write FIELD=COLUMN"),
         (("--ranking", "a.run", "--k", "0"), "whole number from 1"),
         (("--ranking", "a.run", "-m", "mrr", "--fail-under", "ndcg=1"), "is not run"),
-        (("--ranking", "a.run") * 3, "3 rankings"),
         ((), "Missing option '--ranking'"),
     ],
 )

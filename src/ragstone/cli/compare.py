@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ragstone.cli.codes import GATE_FAILED, TOO_MUCH_FAILED
 from ragstone.cli.options import STORE
-from ragstone.cli.outcome import silent_pipes
+from ragstone.cli.pipes import silent_pipes
 from ragstone.cli.stored import open_store, read_by
 from ragstone.cli.writable import check_files
 from ragstone.comparison import MIN_PAIRED, TOP, Comparison, Regressions, compare, regressed

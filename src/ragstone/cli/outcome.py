@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 
 from ragstone.cli.codes import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED
+from ragstone.cli.pipes import silent_pipes
 from ragstone.cli.writable import check_files
 from ragstone.errors import UsageError
 from ragstone.reports.github import no_commands, report_to_github
@@ -124,16 +125,6 @@ def conclude(run: Run, outputs: Outputs, *, first: bool = False, interrupted: bo
     if run.troubles:
         click.echo(f"Exit code {code}: {'; '.join(run.troubles)}", err=True)
     return code
-
-
-@contextmanager
-def silent_pipes() -> Generator[None, None, None]:
-    """Let a reader of standard output leave early, as `head` does, without a word."""
-    try:
-        yield
-        sys.stdout.flush()
-    except (BrokenPipeError, SystemExit):  # rich makes the one the other
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def exit_code(run: Run) -> int:

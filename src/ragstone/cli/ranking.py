@@ -1,7 +1,7 @@
 """`ragstone rank`: evaluate rankings of many queries from files; `run --ranking` is the same."""
 
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from time import monotonic
@@ -15,15 +15,13 @@ from ragstone.cli import later
 from ragstone.cli.grouped import GroupedCommand
 from ragstone.cli.plugins import load_plugins
 from ragstone.cli.ranking_options import GROUPS, Given
-from ragstone.cli.ranking_results import Compared, RankingResults, exit_code
+from ragstone.cli.ranking_results import Compared, RankingResults
 from ragstone.cli.reading import pairs_of
 from ragstone.comparison import compare
 from ragstone.config import metric_names
 from ragstone.gates import FLAGS, gate, share
 from ragstone.plan import Plan
 from ragstone.ranking_evaluation import RankingEvaluation
-from ragstone.reports.comparison_terminal import print_comparison
-from ragstone.reports.ranking_report import print_ranking
 from ragstone.run import Run
 
 if TYPE_CHECKING:
@@ -64,7 +62,7 @@ def command(**given: Unpack[Given]) -> None:
 
 def _ranked(given: Given, results: RankingResults, store: "RankingStore | None") -> int:
     """Evaluate, keep, compare and write what was asked for; return the exit code."""
-    said = given["baseline"]
+    said, keeps = given["baseline"], given["store"] is not None
     baseline = store.run(said) if store is not None and said is not None else None
     evaluation = RankingEvaluation.of(given["qrels"], _plan(given), missing=given["missing"])
     runs: list[Run] = []
@@ -72,25 +70,9 @@ def _ranked(given: Given, results: RankingResults, store: "RankingStore | None")
         with _progress(Console(stderr=True), ranking) as on_read:
             runs.append(evaluation.run(ranking, on_read))
     first, *others = runs if baseline is None else [baseline, *runs]
-    for run in runs:
-        print_ranking(run, results.console)
-        if store is not None and store.keep(run):
-            told = f"stored as run {run.manifest.run_id} in {store.name}"
-            results.console.print(told, markup=False, soft_wrap=True)
-    results.write(runs, _compared(first, others, results.console))
-    return exit_code(runs)
-
-
-def _compared(first: Run, others: Sequence[Run], console: Console) -> list[Compared]:
-    """Compare runs with the first of them, and print what moved."""
-    found = [Compared(first, run, compare(first, run)) for run in others]
-    for _, run, comparison in found:
-        console.print()
-        if len(found) > 1:
-            names = f"{first.manifest.source.name} and {run.manifest.source.name}"
-            console.print(names, style="bold", markup=False)
-        print_comparison(comparison, console)
-    return found
+    compared = [Compared(first, run, compare(first, run)) for run in others]
+    stored = [store.keep(run) for run in runs] if store is not None and keeps else []
+    return results.conclude(runs, compared, stored)
 
 
 def _opened(given: Given) -> "AbstractContextManager[RankingStore | None]":

@@ -1,7 +1,9 @@
 """What becomes of the runs of `ragstone rank`: files, and an exit code."""
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -10,11 +12,14 @@ from rich.console import Console
 
 from ragstone.cli import later
 from ragstone.cli.codes import GATE_FAILED, TOO_MUCH_FAILED
+from ragstone.cli.pipes import silent_pipes
 from ragstone.cli.ranking_options import Given
 from ragstone.cli.writable import check_files
 from ragstone.comparison import Comparison
 from ragstone.errors import UsageError
 from ragstone.ranked_values import RankedRows
+from ragstone.reports.comparison_terminal import print_comparison
+from ragstone.reports.ranking_report import print_ranking
 from ragstone.reports.ranking_tables import check_values, write_values
 from ragstone.reports.rows import STDOUT, write_document, write_json
 from ragstone.run import Run
@@ -24,7 +29,7 @@ if TYPE_CHECKING:
 
 PIPED = ("json", "rows", "markdown")
 """Formats that may go to standard output."""
-_LATE = ("html", "markdown", "junit")
+_LIGHT = frozenset({"json", "rows"})
 _OF_ONE = ("html", "rows", "markdown", "junit", "output")
 """Options that mean a file of one run."""
 
@@ -49,35 +54,80 @@ class RankingResults:
         for name in paths.keys() - set(PIPED):
             if paths[name] == STDOUT:
                 raise UsageError(f"--{name}: name a file; this format is not for standard output")
-        check_files(*paths.values(), inputs=(given["qrels"], *given["ranking"]))
+        check_files(*paths.values(), inputs=_read(given))
         if "rows" in paths:
             check_values(paths["rows"])
-        self._json, self._rows = paths.get("json"), paths.get("rows")
-        piped = STDOUT in paths.values()
-        self.console = Console(file=sys.stderr if piped else sys.stdout, highlight=False)
-        late = {name: paths[name] for name in _LATE if name in paths}
+        self._piped = STDOUT in paths.values()
+        self.console = Console(file=sys.stderr if self._piped else sys.stdout, highlight=False)
         self._reports: RankingReports | None = None
-        if late or "output" in paths or given["verbose"]:
+        in_actions = bool(os.environ.get("GITHUB_ACTIONS"))
+        if paths.keys() - _LIGHT or given["verbose"] or in_actions:
             made: type[RankingReports] = later("ranking_reports").RankingReports
-            workbook = paths.get("output")
-            self._reports = made(late, workbook=workbook, verbose=given["verbose"])
+            workbook = paths.pop("output", None)
+            self._reports = made(workbook=workbook, verbose=given["verbose"])
+        self._files = paths
 
-    def write(self, runs: Sequence[Run], compared: Sequence["Compared"]) -> None:
-        """Write what was asked for, and tell which files that are."""
-        made: list[Path] = []
-        if self._json is not None and compared:
-            write_document(_told(compared), self._json)
-        elif self._json is not None:
-            write_json(runs[0], self._json)
-        if self._rows is not None:
+    def conclude(
+        self, runs: Sequence[Run], compared: Sequence["Compared"], stored: Sequence[str] = ()
+    ) -> int:
+        """Write what was asked for, print the rest, and return the exit code.
+
+        `stored` says where runs are kept. Files come first: whoever reads what is printed may
+        stop reading.
+        """
+        piped = {name: path for name, path in self._files.items() if path == STDOUT}
+        files = {name: path for name, path in self._files.items() if path != STDOUT}
+        for name, path in files.items():
+            self._write(name, path, runs, compared)
+        written = [
+            *files.values(),
+            *(self._reports.write_workbook(runs[0]) if self._reports else ()),
+        ]
+        console = self.console
+        with silent_pipes():
+            with self._reports.guarded(console) if self._reports else nullcontext():
+                self._print(runs, compared)
+                for line in (*stored, *(f"wrote {path}" for path in written)):
+                    console.print(line, markup=False, soft_wrap=True)
+            for run in runs if self._reports else ():
+                assert self._reports is not None
+                self._reports.annotate(run, err=self._piped)
+            for name, path in piped.items():
+                self._write(name, path, runs, compared)
+        return _exit_code(runs)
+
+    def _write(
+        self, name: str, path: Path, runs: Sequence[Run], compared: Sequence["Compared"]
+    ) -> None:
+        if name == "json" and compared:
+            write_document(_told(compared), path)
+        elif name == "json":
+            write_json(runs[0], path)
+        elif name == "rows":
             rows = runs[0].rows
             assert isinstance(rows, RankedRows)
-            write_values(rows, self._rows)
-        for run in runs if self._reports else ():
-            made += self._reports.write(run, self.console) if self._reports else []
-        for path in (self._json, self._rows, *made):
-            if path not in (None, STDOUT):
-                self.console.print(f"wrote {path}", markup=False, soft_wrap=True)
+            write_values(rows, path)
+        else:
+            assert self._reports is not None
+            self._reports.write(name, runs[0], path)
+
+    def _print(self, runs: Sequence[Run], compared: Sequence["Compared"]) -> None:
+        for run in runs:
+            if self._reports:
+                self._reports.print_values(run, self.console)
+            print_ranking(run, self.console)
+        for a, b, comparison in compared:
+            self.console.print()
+            if len(compared) > 1:
+                names = f"{a.manifest.source.name} and {b.manifest.source.name}"
+                self.console.print(names, style="bold", markup=False)
+            print_comparison(comparison, self.console)
+
+
+def _read(given: Given) -> list[str | Path]:
+    """Return the files that no output may write over."""
+    place = given["store"]
+    return [given["qrels"], *given["ranking"], *([place] if place else [])]
 
 
 class Compared(NamedTuple):
@@ -96,7 +146,7 @@ def _told(compared: Sequence[Compared]) -> dict[str, object]:
     return {"a": compared[0].a.to_dict(), **first, "more": more}
 
 
-def exit_code(runs: Sequence[Run]) -> int:
+def _exit_code(runs: Sequence[Run]) -> int:
     """Return 3 where a run's numbers decide nothing, and say why; 1 where a gate failed; else 0."""
     for run in runs:
         if run.troubles:

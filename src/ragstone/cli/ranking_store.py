@@ -11,16 +11,17 @@ from ragstone.store import Store, find, keep_ranked
 
 
 class RankingStore:
-    """An open store, made where there is none if runs are to be kept in it."""
+    """An open store."""
 
-    def __init__(self, store: Store, *, keeps: bool) -> None:
-        self.name = store.name
-        self._store, self._keeps = store, keeps
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     @classmethod
     @contextmanager
     def open(cls, place: str, *, keeps: bool) -> Generator[Self, None, None]:
         """Open the store at a place; "" is what RAGSTONE_STORE or the config file says.
+
+        With `keeps`, a SQLite file is made where there is none.
 
         Raises:
             UsageError: there is none, and nothing is to be kept.
@@ -28,7 +29,7 @@ class RankingStore:
         """
         said = place or os.environ.get("RAGSTONE_STORE", "").strip() or store_here()
         with open_store(said, make=keeps) as store:
-            yield cls(store, keeps=keeps)
+            yield cls(store)
 
     def run(self, name: str) -> Run:
         """Return the run of that id, tag, or unique beginning of an id; or the `last`.
@@ -38,12 +39,11 @@ class RankingStore:
         """
         return self._store.load(find(self._store, name))
 
-    def keep(self, run: Run) -> bool:
-        """Keep a run, if runs are to be kept; tell whether.
+    def keep(self, run: Run) -> str:
+        """Keep a run; say where, in a line.
 
         Raises:
             StoreError: it could not be written.
         """
-        if self._keeps:
-            keep_ranked(self._store, run)
-        return self._keeps
+        keep_ranked(self._store, run)
+        return f"stored as run {run.manifest.run_id} in {self._store.name}"

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from ragstone.cli.options import STORE
-from ragstone.cli.outcome import silent_pipes
+from ragstone.cli.pipes import silent_pipes
 from ragstone.cli.stored import RUN, open_store, read_by
 from ragstone.cli.writable import check_files
 from ragstone.errors import UsageError

@@ -99,9 +99,9 @@ def _documents(part: RankedValues) -> Iterator[dict[str, object]]:
     failures = [part.failures(name) for name in part.metrics]
     for place, (name, query) in enumerate(zip(part.ids, part.queries, strict=True)):
         why = int(part.why[place])
-        told: dict[str, object] = {"state": "scored", "reason": None, "cause": None}
+        told: dict[str, object] = {"state": "scored", "reason": None}
         if why:
-            told = {"state": "undefined", "reason": REASONS[why - 1], "cause": None}
+            told = {"state": "undefined", "reason": REASONS[why - 1]}
         scores = {
             metric: {"value": column[place], **_failed(failed.get(place), told)}
             for metric, column, failed in zip(part.metrics, columns, failures, strict=True)
