@@ -218,9 +218,9 @@ class Store:
         """Yield what one metric came to, row by row, ordered by place."""
         with self.reading() as connection:
             number = self._number(connection, run_id)
-            ranked = info_of(connection, number).ranked
-        if ranked:
-            rows = StoredValues(number, run_id, [metric], reading=self.reading)
+            info = info_of(connection, number)
+        if info.ranked:
+            rows = StoredValues(number, run_id, tuple(info.metrics), reading=self.reading)
             return values_in_blocks(rows, metric)
         return values_of(number, column(metric), reading=self.reading)
 

@@ -64,7 +64,8 @@ class StoredValues(RankedRows):
             lines = dict(connection.execute(query).all())
         for start in self._starts:
             with self._told(start):
-                found[start : start + self._size(start)] = numbers_of(lines[start])
+                size = self._size(start)
+                found[start : start + size] = numbers_of(lines[start], size)
         return found
 
     def failures(self, metric: str) -> Failures:
@@ -110,7 +111,7 @@ class StoredValues(RankedRows):
         values = np.empty((size, len(names)))
         with self._told(start):
             for number, metric in enumerate(names):
-                values[:, number] = numbers_of(lines[metric])
+                values[:, number] = numbers_of(lines[metric], size)
         failed = {
             metric: {
                 place - start: words

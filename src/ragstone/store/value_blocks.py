@@ -7,14 +7,14 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 from sqlalchemy import Connection
 
 from ragstone.ranked_values import RankedValues
-from ragstone.store.codec import column
+from ragstone.store.codec import column, from_text
 from ragstone.store.schema import QUERY_BLOCKS, VALUE_BLOCKS
 
 AT_ONCE = 10_000
@@ -22,6 +22,10 @@ AT_ONCE = 10_000
 FAST = 1
 """Of zlib: a second's work for what the next level makes a fifth smaller."""
 _FLOAT = np.dtype("<f8")
+_NAMES: TypeAdapter[tuple[list[str], dict[str, str]]] = TypeAdapter(
+    tuple[list[str], dict[str, str]]
+)
+_FAILED: TypeAdapter[list[tuple[int, str]]] = TypeAdapter(list[tuple[int, str]])
 
 
 @dataclass(frozen=True)
@@ -85,20 +89,23 @@ def names_of(names: bytes, why: bytes) -> Names:
     Raises:
         ValueError: they were not made so.
     """
-    ids, texts = cast("tuple[list[str], dict[str, str]]", json.loads(_unpacked(names)))
+    ids, texts = from_text(_NAMES, _unpacked(names).decode())
     found = np.frombuffer(_unpacked(why), dtype=np.uint8)
     if len(ids) != len(found):
         raise ValueError(f"{len(ids)} ids are there, and of {len(found)} is known whether scored")
     return Names(ids, texts, found)
 
 
-def numbers_of(numbers: bytes) -> NDArray[np.float64]:
-    """Return the numbers that a cell of VALUE_BLOCKS was made of.
+def numbers_of(numbers: bytes, queries: int) -> NDArray[np.float64]:
+    """Return the numbers, one a query, that a cell of VALUE_BLOCKS was made of.
 
     Raises:
         ValueError: it was not made so.
     """
-    return np.frombuffer(_unpacked(numbers), dtype=_FLOAT).astype(np.float64, copy=False)
+    found = np.frombuffer(_unpacked(numbers), dtype=_FLOAT).astype(np.float64, copy=False)
+    if len(found) != queries:
+        raise ValueError(f"{len(found)} numbers are there for {queries} queries")
+    return found
 
 
 def failures_of(failed: bytes) -> dict[int, str]:
@@ -107,7 +114,7 @@ def failures_of(failed: bytes) -> dict[int, str]:
     Raises:
         ValueError: the cell was not made of that.
     """
-    return dict(cast("list[tuple[int, str]]", json.loads(_unpacked(failed))))
+    return dict(from_text(_FAILED, _unpacked(failed).decode()))
 
 
 def _within(failed: Mapping[int, str], start: int, end: int) -> dict[int, str]:

@@ -57,6 +57,8 @@ def values_of(
 
 def values_in_blocks(rows: StoredValues, metric: str) -> Iterator[StoredValue]:
     """Yield the values of one metric of a ranking's run, ordered by place."""
+    if metric not in rows.metrics:
+        return
     numbers, states = rows.column(metric)
     codes: list[int] = states.tolist()
     each = zip(rows.ids, rows.queries, numbers.tolist(), codes, strict=True)
