@@ -9,7 +9,7 @@ GATES = (
         ["--fail-under"],
         multiple=True,
         metavar="METRIC=VALUE",
-        help="Exit 1 if the metric's mean is under the value: faithfulness=0.8 or 80%.",
+        help="Exit 1 if the metric's mean is under the value: faithfulness=0.8, hit@5=80%.",
     ),
     click.Option(
         ["--fail-over"],
