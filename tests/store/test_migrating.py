@@ -2,6 +2,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -11,7 +12,8 @@ from alembic.script import ScriptDirectory
 
 from ragstone.ranked_values import NOT_JUDGED
 from ragstone.store import Store
-from ragstone.store.migrating import MIGRATIONS
+from ragstone.store.engines import SCHEMA, WRITING, engine_of
+from ragstone.store.migrating import MIGRATIONS, upgrade
 from ragstone.store.schema import HEAD, METADATA
 
 OLD = sorted((Path(__file__).parent / "older").glob("*.db"))
@@ -56,6 +58,23 @@ def test_an_older_ranked_run_still_opens(old: Path, tmp_path: Path) -> None:
         assert [score.value for score in scores.values()] == [0.25, None, None]
         assert (scores["q1"].reason, scores["ü"].reason) == (NOT_JUDGED, "it raised")
         assert [row.sample.query for row in run.rows] == ["q0", "why?", "ü"]
+
+
+@pytest.mark.parametrize("version", [f"{n:04}" for n in range(1, int(HEAD))])
+def test_a_store_of_an_older_version_is_brought_up_to_date(
+    version: str, place: str, make: SimpleNamespace
+) -> None:
+    engine = engine_of(place)
+    with engine.connect().execution_options(**WRITING) as connection, connection.begin():
+        if "://" in place:
+            connection.exec_driver_sql(f"CREATE SCHEMA {SCHEMA}")
+        upgrade(connection, version)
+    engine.dispose()
+    with Store.open(place) as store:
+        make.begin(store, "r1")
+        assert [info.rows for info in store.runs()] == [0]
+        with store.reading() as connection:
+            assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
 
 
 def test_every_migration_has_an_older_file() -> None:
