@@ -3,8 +3,8 @@
     python benchmarks/storing_values.py [--queries 100000] [--metrics 35] [--store PLACE] [--unlike]
 
 The values are shares with two digits; with --unlike no two are alike, which packs worst. The exit
-code is 1 if writing takes more than 2 s of CPU or 30 MB, or more than 8 MB of memory, however many they are;
-or if reading one metric's values takes more than 0.5 s of CPU.
+code is 1 if writing takes more than 2 s of CPU, 30 MB, or 8 MB of memory; or if reading one
+metric's values takes more than 0.5 s of CPU.
 """
 
 import argparse

@@ -70,8 +70,8 @@ def _ranked(given: Given, results: RankingResults, store: "RankingStore | None")
         with _progress(Console(stderr=True), ranking) as on_read:
             runs.append(evaluation.run(ranking, on_read))
     first, *others = runs if baseline is None else [baseline, *runs]
-    compared = [Compared(first, run, compare(first, run)) for run in others]
     stored = [store.keep(run) for run in runs] if store is not None and keeps else []
+    compared = [Compared(first, run, compare(first, run)) for run in others]
     return results.conclude(runs, compared, stored)
 
 
@@ -87,7 +87,7 @@ def _plan(given: Given) -> Plan:
     typed = cast("dict[str, tuple[str, ...]]", given)
     said: dict[str, object] = {
         "metrics": metric_names(given["metrics"]) or ("all_retrieval",),
-        "columns": pairs_of(given["columns"]),
+        "columns": pairs_of(given["columns"], form="FIELD=COLUMN, such as document_id=pid"),
         "gates": tuple(
             gate(text, *demand) for name, demand in FLAGS.items() for text in typed[name]
         ),

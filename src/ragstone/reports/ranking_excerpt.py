@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ragstone.ranked_values import RankedRows
 from ragstone.rows import MadeRows, Row
 from ragstone.run import Run
-from ragstone.score_tally import SCORED
+from ragstone.score_tally import FAILED, SCORED
 
 MOST = 1000
 """Queries that a page, or a report of tests, tells one by one."""
@@ -33,8 +33,8 @@ class _Few(MadeRows):
 def excerpt(run: Run, most: int = MOST) -> tuple[Run, str | None]:
     """Return a run with at most so many rows, and in words which; None where it has all.
 
-    Of a ranking's run these are the queries that did worst by any of its metrics; all other runs
-    stay as they are. What the run came to stays that of all rows.
+    Of a ranking's run these are the queries on which any of its metrics failed, or that did worst
+    by any; all other runs stay as they are. What the run came to stays that of all rows.
     """
     rows = run.rows
     if not isinstance(rows, RankedRows) or len(rows) <= most:
@@ -45,16 +45,17 @@ def excerpt(run: Run, most: int = MOST) -> tuple[Run, str | None]:
     nearest = np.minimum.reduce(orders)
     places = np.sort(np.argsort(nearest, kind="stable")[:most])
     said = (
-        f"{most:,} of {len(rows):,} queries, those that did worst by one metric or another; "
+        f"{most:,} of {len(rows):,} queries, those that failed or did worst by one metric or another; "
         "--rows FILE writes all"
     )
     return replace(run, rows=_Few(rows, places.tolist()), counted=run.tally), said
 
 
 def _order(rows: RankedRows, metric: str, *, higher: bool) -> NDArray[np.int64]:
-    """Return int64[Q]: 0 for the query that did worst, then 1 ...; those without a number last."""
+    """Return int64[Q]: 0 for the query that failed or did worst, then 1 ...; undefined ones last."""
     numbers, states = rows.column(metric)
-    worst_first = np.where(states == SCORED, numbers if higher else -numbers, np.inf)
+    none = np.where(states == FAILED, -np.inf, np.inf)
+    worst_first = np.where(states == SCORED, numbers if higher else -numbers, none)
     order = np.empty(len(rows), dtype=np.int64)
     order[np.argsort(worst_first, kind="stable")] = np.arange(len(rows))
     return order
