@@ -45,14 +45,14 @@ def excerpt(run: Run, most: int = MOST) -> tuple[Run, str | None]:
     nearest = np.minimum.reduce(orders)
     places = np.sort(np.argsort(nearest, kind="stable")[:most])
     said = (
-        f"{most:,} of {len(rows):,} queries, those that failed or did worst by one metric or another; "
-        "--rows FILE writes all"
+        f"{most:,} of {len(rows):,} queries, those that failed or did worst by one metric or "
+        "another; --rows FILE writes all"
     )
     return replace(run, rows=_Few(rows, places.tolist()), counted=run.tally), said
 
 
 def _order(rows: RankedRows, metric: str, *, higher: bool) -> NDArray[np.int64]:
-    """Return int64[Q]: 0 for the query that failed or did worst, then 1 ...; undefined ones last."""
+    """Return int64[Q]: 0 for the query that failed or did worst, then 1 ...; undefined last."""
     numbers, states = rows.column(metric)
     none = np.where(states == FAILED, -np.inf, np.inf)
     worst_first = np.where(states == SCORED, numbers if higher else -numbers, none)
