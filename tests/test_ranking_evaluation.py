@@ -209,6 +209,7 @@ def test_ids_of_json_may_be_numbers_and_are_the_same_as_their_texts(tmp_path: Pa
         ('{"query_id": "1"}', "there is no ranking"),
         ('{"query_id": "0", "ranking": []}\n{"query_id": "0", "ranking": []}', "stands on line 1"),
         ("[1]", "this is no object"),
+        ("[" * 100_000, "this is no JSON"),
         ('{"query_id": ', "this is no JSON"),
         ("", "there is no ranking"),
     ],
@@ -220,6 +221,15 @@ def test_what_is_wrong_with_lines_of_json_is_told(line: str, told: str, tmp_path
             written(tmp_path, "run.jsonl", line)
         )
     assert told in str(raised.value)
+
+
+@pytest.mark.parametrize("grade", ["1", "1.0"])
+def test_a_document_that_is_judged_twice_in_a_line_of_json_is_told(
+    grade: str, tmp_path: Path
+) -> None:
+    line = f'{{"query_id": "q1", "relevance": {{"a": {grade}, "b": 1, "a": 0}}}}'
+    with pytest.raises(InputError, match=r"line 1: .*\ba\b.*(already|twice)"):
+        RankingEvaluation.of(written(tmp_path, "qrels.jsonl", line), Plan(metrics=("mrr",)))
 
 
 def test_columns_may_have_names_of_their_own_and_queries_may_be_cut_anywhere(

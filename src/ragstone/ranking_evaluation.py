@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ragstone.errors import UsageError
 from ragstone.metrics import RankingMetric, select
+from ragstone.metrics.families.ranking_metric import depth_of
 from ragstone.named_gates import gates_of
 from ragstone.plan import Manifest, Plan, Source
 from ragstone.ranked_columns import column_of
@@ -144,6 +145,7 @@ class _Found:
         self._names: list[str] = []
         self._values = Growing(np.float64)
         self._failed: dict[str, dict[int, str]] = {}
+        self._depth = depth_of(evaluation.metrics)
 
     def add(self, batch: Batch) -> bool:
         """Take whole queries; False if one of them was met before, so that it is not whole."""
@@ -158,6 +160,9 @@ class _Found:
     def _score(self, batch: Batch) -> None:
         for names, rankings in matched(batch, self._of.judgements, self.problems):
             columns = [self._column(metric, rankings) for metric in self._of.metrics]
+        for names, rankings in matched(
+            batch, self._of.judgements, self.problems, depth=self._depth
+        ):
             self._names += names
             self._values.add(np.stack(columns, axis=1))
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, count
+from itertools import chain, repeat
 from typing import Literal
 
 import numpy as np
@@ -29,9 +29,9 @@ class Rankings:
         best: float64[Q, R], the grades above 0 of each query, highest first, then zeros.
         n_relevant: int64[Q], documents with a grade above 0, whether returned or not.
         n_irrelevant: int64[Q], documents judged not relevant (grade 0), whether returned or not.
-        n_retrieved: int64[Q], distinct documents returned.
-        ids: Q tuples of distinct document ids, best first; made when they are looked at.
-        relevance: Q mappings of document id to grade; made when they are looked at.
+        n_retrieved: int64[Q], distinct documents returned, down to the last rank that was taken.
+        ids: Q sequences of distinct document ids, best first.
+        relevance: Q mappings of document id to grade.
     """
 
     gains: NDArray[np.float64]
@@ -40,35 +40,40 @@ class Rankings:
     n_relevant: NDArray[np.int64]
     n_irrelevant: NDArray[np.int64]
     n_retrieved: NDArray[np.int64]
-    ids: Sequence[tuple[str, ...]]
+    ids: Sequence[Sequence[str]]
     relevance: Sequence[Mapping[str, float]]
 
     @classmethod
     def of(
-        cls, retrieved: Sequence[Sequence[str]], relevance: Sequence[Mapping[str, float]]
+        cls,
+        retrieved: Sequence[Sequence[str]],
+        relevance: Sequence[Mapping[str, float]],
+        *,
+        depth: int | None = None,
     ) -> "Rankings":
-        """Build from Q lists of document ids, best first, and Q mappings of id to grade."""
-        unique = [tuple(ids) for ids in retrieved]
-        found: list[int] = []  # how many of each query's documents are judged
-        ranks: list[int] = []
-        grades: list[float] = []
-        for row, (ids, known) in enumerate(zip(unique, relevance, strict=True)):
-            places = dict(zip(ids, count()))
-            if len(places) < len(ids):
-                unique[row] = tuple(dict.fromkeys(ids))
-                places = dict(zip(unique[row], count()))
-            judged = places.keys() & known.keys()
-            found.append(len(judged))
-            ranks.extend(map(places.__getitem__, judged))
-            grades.extend(map(known.__getitem__, judged))
+        """Build from Q lists of document ids, best first, and Q mappings of id to grade.
+
+        With a depth only so many ranks are taken: what metrics make of them is the same, as long
+        as none looks deeper.
+        """
+        ids = [_distinct(each, depth) for each in retrieved]
+        n_retrieved = _counts(map(len, ids))
+        found = (
+            map(known.get, each, repeat(np.nan)) for each, known in zip(ids, relevance, strict=True)
+        )
+        grades = np.full((len(ids), int(n_retrieved.max(initial=0))), np.nan)
+        listed = np.arange(grades.shape[1]) < n_retrieved[:, np.newaxis]
+        grades[listed] = np.fromiter(chain.from_iterable(found), np.float64)
         values = np.fromiter(chain.from_iterable(known.values() for known in relevance), np.float64)
-        return cls.placed(
-            rows=np.repeat(np.arange(len(unique)), found),
-            ranks=np.array(ranks, dtype=np.int64),
-            grades=np.array(grades, dtype=np.float64),
-            n_retrieved=_counts(map(len, unique)),
-            judged=Judged.of(values, _counts(map(len, relevance))),
-            ids=unique,
+        judged = Judged.of(values, _counts(map(len, relevance)))
+        return cls(
+            gains=np.where(np.isnan(grades), 0.0, grades),
+            irrelevant=grades == 0,
+            best=judged.best,
+            n_relevant=judged.n_relevant,
+            n_irrelevant=judged.n_irrelevant,
+            n_retrieved=n_retrieved,
+            ids=ids,
             relevance=relevance,
         )
 
@@ -81,7 +86,7 @@ class Rankings:
         grades: NDArray[np.float64],
         n_retrieved: NDArray[np.int64],
         judged: "Judged",
-        ids: Sequence[tuple[str, ...]],
+        ids: Sequence[Sequence[str]],
         relevance: Sequence[Mapping[str, float]],
     ) -> "Rankings":
         """Build from the judged documents that were returned: query, rank (from 0) and grade."""
@@ -237,6 +242,12 @@ def cut(sums: NDArray[np.float64], k: int) -> NDArray[np.float64]:
     """
     depth = min(k, sums.shape[1])
     return sums[:, depth - 1] if depth else np.zeros(len(sums))
+
+
+def _distinct(ids: Sequence[str], depth: int | None) -> Sequence[str]:
+    """Return the first so many documents, without later copies."""
+    first = ids[:depth]
+    return first if len(set(first)) == len(first) else tuple(dict.fromkeys(ids))[:depth]
 
 
 def _counts(numbers: Iterable[int]) -> NDArray[np.int64]:

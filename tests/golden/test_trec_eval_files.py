@@ -20,6 +20,8 @@ from ragstone.scores import State
 KS = (1, 2, 3, 5, 10)
 DEEP = 1000
 ASKED = ("hit", "recall", "precision", "map", "ndcg", f"mrr@{DEEP}", "r_precision", "bpref")
+CUT = ("recall", "precision", "map", "ndcg", "mrr@3")
+"""Metrics that look at the first ranks alone."""
 THEIRS = {
     **{f"hit@{k}": f"success_{k}" for k in KS},
     **{f"recall@{k}": f"recall_{k}" for k in KS},
@@ -129,10 +131,10 @@ FORMATS: tuple[Writer, ...] = (
 
 
 def values_of(
-    write: Writer, judged: Qrels, ran: Ran, missing: Missing
+    write: Writer, judged: Qrels, ran: Ran, missing: Missing, asked: tuple[str, ...] = ASKED
 ) -> dict[str, dict[str, float]]:
     """Query -> metric -> value, of the queries that have values."""
-    plan = Plan(metrics=ASKED, k=KS)
+    plan = Plan(metrics=asked, k=KS)
     with TemporaryDirectory() as folder:
         known, ranked = write(Path(folder), judged, ran)
         run = RankingEvaluation.of(known, plan, missing=missing).run(ranked)
@@ -160,7 +162,12 @@ def check(
 @given(judged=qrels, ran=rankings)
 def test_every_front_end_equals_trec_eval(write: Writer, judged: Qrels, ran: Ran) -> None:
     evaluator = pytrec_eval.RelevanceEvaluator(judged, MEASURES)
-    check(values_of(write, judged, ran, "skip"), evaluator.evaluate(ran))
+    found = values_of(write, judged, ran, "skip")
+    check(found, evaluator.evaluate(ran))
+    for query, values in values_of(write, judged, ran, "skip", CUT).items():
+        first = values.pop("mrr@3")
+        assert first == (found[query][f"mrr@{DEEP}"] if first else 0)
+        assert values == {name: found[query][name] for name in values}
 
 
 @settings(deadline=None, max_examples=30)

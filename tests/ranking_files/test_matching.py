@@ -41,17 +41,17 @@ def judged_of(relevance: dict[str, dict[str, float]], noted: Problems) -> Judgem
     return judging.judgements("")
 
 
-def rankings_of(batch: Batch, judged: Judgements) -> list[Rankings]:
+def rankings_of(batch: Batch, judged: Judgements, depth: int | None = None) -> list[Rankings]:
     noted = problems()
-    found = [rankings for _, rankings in matched(batch, judged, noted)]
+    found = [rankings for _, rankings in matched(batch, judged, noted, depth=depth)]
     noted.tell()
     return found
 
 
 @pytest.mark.parametrize("collide", [0, 2**63 - 1, 2**64 - 1, None])
-@given(pairs=queries)
+@given(pairs=queries, depth=st.sampled_from([None, 1, 3, 20]))
 def test_what_is_matched_is_what_lists_in_memory_come_to(
-    collide: int | None, pairs: list[tuple[list[str], dict[str, float]]]
+    collide: int | None, pairs: list[tuple[list[str], dict[str, float]]], depth: int | None
 ) -> None:
     """Also where hashes are the same for all documents, or for many."""
     batch = batch_of({f"q{number}": ids for number, (ids, _) in enumerate(pairs)})
@@ -63,11 +63,11 @@ def test_what_is_matched_is_what_lists_in_memory_come_to(
     if collide == 2**64 - 1:
         batch = replace(batch, hashes=batch.hashes | mask)
         judged = replace(judged, hashes=judged.hashes | mask)
-    [found] = rankings_of(batch, judged)
-    wanted = Rankings.of([ids for ids, _ in pairs], [known for _, known in pairs])
+    [found] = rankings_of(batch, judged, depth)
+    wanted = Rankings.of([ids for ids, _ in pairs], [known for _, known in pairs], depth=depth)
     for name in ("gains", "irrelevant", "best", "n_relevant", "n_irrelevant", "n_retrieved"):
         np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name), err_msg=name)
-    assert list(found.ids) == list(wanted.ids)
+    assert list(found.ids) == [tuple(ids) for ids in wanted.ids]
     assert list(found.relevance) == list(wanted.relevance)
 
 

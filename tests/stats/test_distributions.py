@@ -6,7 +6,7 @@ import pytest
 from ragstone.stats.distributions import (
     NORMAL,
     beta_below,
-    bisected,
+    root_of,
     t_below,
     t_both_tails,
     t_quantile,
@@ -35,7 +35,7 @@ def test_beta_has_all_of_itself_between_0_and_1() -> None:
 
 def test_t_is_symmetric_and_ends_at_infinity() -> None:
     assert t_quantile(0.5, 3) == 0
-    assert t_quantile(0.9, 3) == -t_quantile(0.1, 3)
+    assert t_quantile(0.9, 3) == pytest.approx(-t_quantile(0.1, 3), rel=1e-14)
     assert [t_both_tails(x, 3) for x in (0, math.inf)] == [1, 0]
 
 
@@ -43,5 +43,22 @@ def test_t_of_many_degrees_is_normal() -> None:
     assert t_quantile(0.975, 1e7) == pytest.approx(NORMAL.inv_cdf(0.975), abs=1e-6)
 
 
-def test_bisection_finds_the_root_to_the_last_digit() -> None:
-    assert bisected(lambda x: x * x, 2, 0, 2) == pytest.approx(math.sqrt(2), abs=1e-15)
+def test_a_root_is_found_to_the_last_digit() -> None:
+    assert root_of(lambda x: x * x, 2, 0, 2) == pytest.approx(math.sqrt(2), abs=1e-15)
+
+
+@pytest.mark.parametrize("steepness", [1, 30, 1e4, 1e9])
+def test_a_steep_root_takes_few_steps(steepness: float) -> None:
+    asked: list[float] = []
+
+    def rising(x: float) -> float:
+        asked.append(x)
+        return math.atan((x - 0.3) * steepness)
+
+    assert root_of(rising, 0.0, 0.0, 1.0) == pytest.approx(0.3, rel=1e-14)
+    assert len(asked) < 50
+
+
+@pytest.mark.parametrize(("goal", "end"), [(-1, 0), (0, 0), (1, 1), (2, 1)])
+def test_a_goal_that_is_not_between_gives_the_nearer_end(goal: float, end: float) -> None:
+    assert root_of(lambda x: x, goal, 0.0, 1.0) == end

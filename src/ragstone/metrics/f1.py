@@ -6,8 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.metrics.families.base import Cutoff
-from ragstone.metrics.families.ranking_metric import RankingMetric
+from ragstone.metrics.families.cutoff_metric import CutoffMetric
 from ragstone.metrics.registry import register
 from ragstone.rankings import Denominator, Rankings, ratio
 from ragstone.scores import Detail, Score, mean_detail
@@ -16,7 +15,7 @@ _PARTS = ("precision", "recall")
 
 
 @register("f1")
-class F1(RankingMetric):
+class F1(CutoffMetric):
     """The harmonic mean of Precision@K and Recall@K, a query at a time.
 
     Formula: 2PR / (P + R); P is over k, also of a shorter list, or as its `denominator` says.
@@ -26,7 +25,6 @@ class F1(RankingMetric):
     """
 
     label: ClassVar[str] = "F1@K"
-    k: Cutoff = 5
     denominator: Denominator = "k"
 
     def values(self, rankings: Rankings) -> NDArray[np.float64]:

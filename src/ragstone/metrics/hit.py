@@ -6,15 +6,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.metrics.families.base import Cutoff
-from ragstone.metrics.families.ranking_metric import RankingMetric
+from ragstone.metrics.families.cutoff_metric import CutoffMetric
 from ragstone.metrics.registry import register
 from ragstone.rankings import Rankings
 from ragstone.scores import Detail, Score
 
 
 @register("hit")
-class Hit(RankingMetric):
+class Hit(CutoffMetric):
     """Whether at least one relevant document appears in the top K.
 
     Formula: 1 if any of the first k documents is relevant, else 0. A list shorter than k is
@@ -24,8 +23,6 @@ class Hit(RankingMetric):
     """
 
     label: ClassVar[str] = "Hit@K"
-
-    k: Cutoff = 5
 
     def values(self, rankings: Rankings) -> NDArray[np.float64]:
         """Return 1 where something relevant is among the first k."""

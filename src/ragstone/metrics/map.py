@@ -5,14 +5,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.metrics.families.base import Cutoff
-from ragstone.metrics.families.ranking_metric import RankingMetric
+from ragstone.metrics.families.cutoff_metric import CutoffMetric
 from ragstone.metrics.registry import register
 from ragstone.rankings import Rankings, cut, ratio
 
 
 @register("map")
-class MAP(RankingMetric):
+class MAP(CutoffMetric):
     """The precision at each relevant document in the top K, averaged over all relevant ones.
 
     Formula: sum over the relevant among the first k of (relevant down to it / its rank) / all
@@ -23,8 +22,6 @@ class MAP(RankingMetric):
     """
 
     label: ClassVar[str] = "MAP@K"
-
-    k: Cutoff = 5
 
     def values(self, rankings: Rankings) -> NDArray[np.float64]:
         """Return each query's average precision."""

@@ -6,15 +6,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.metrics.families.base import Cutoff
-from ragstone.metrics.families.ranking_metric import RankingMetric
+from ragstone.metrics.families.cutoff_metric import CutoffMetric
 from ragstone.metrics.registry import register
 from ragstone.rankings import Rankings
 from ragstone.scores import Detail, Score
 
 
 @register("mrr")
-class MRR(RankingMetric):
+class MRR(CutoffMetric):
     """The reciprocal rank of the first relevant document in the top K, averaged over queries.
 
     Formula: 1 / rank of the first relevant document, 0 if it is not among the first k, or not in
@@ -24,8 +23,6 @@ class MRR(RankingMetric):
     """
 
     label: ClassVar[str] = "MRR@K"
-
-    k: Cutoff = 5
 
     def values(self, rankings: Rankings) -> NDArray[np.float64]:
         """Return the reciprocal rank."""

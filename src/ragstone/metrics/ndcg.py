@@ -5,14 +5,13 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.metrics.families.base import Cutoff
-from ragstone.metrics.families.ranking_metric import RankingMetric
+from ragstone.metrics.families.cutoff_metric import CutoffMetric
 from ragstone.metrics.registry import register
 from ragstone.rankings import Rankings, ratio
 
 
 @register("ndcg")
-class NDCG(RankingMetric):
+class NDCG(CutoffMetric):
     """The grades found in the top K, discounted by rank, against the best possible order.
 
     Formula: DCG@k / DCG@k of all known documents, highest grade first; DCG = sum of gain /
@@ -23,7 +22,6 @@ class NDCG(RankingMetric):
     """
 
     label: ClassVar[str] = "NDCG@K"
-    k: Cutoff = 5
     gain: Literal["linear", "exponential"] = "linear"
 
     def values(self, rankings: Rankings) -> NDArray[np.float64]:

@@ -5,14 +5,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.metrics.families.base import Cutoff
-from ragstone.metrics.families.ranking_metric import RankingMetric
+from ragstone.metrics.families.cutoff_metric import CutoffMetric
 from ragstone.metrics.registry import register
 from ragstone.rankings import Denominator, Rankings
 
 
 @register("precision")
-class Precision(RankingMetric):
+class Precision(CutoffMetric):
     """The share of the top K documents that are relevant.
 
     Formula: relevant among the first k / k; with `denominator="retrieved"`, / the number of
@@ -24,7 +23,6 @@ class Precision(RankingMetric):
 
     label: ClassVar[str] = "Precision@K"
 
-    k: Cutoff = 5
     denominator: Denominator = "k"
 
     def values(self, rankings: Rankings) -> NDArray[np.float64]:

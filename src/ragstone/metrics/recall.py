@@ -5,14 +5,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.metrics.families.base import Cutoff
-from ragstone.metrics.families.ranking_metric import RankingMetric
+from ragstone.metrics.families.cutoff_metric import CutoffMetric
 from ragstone.metrics.registry import register
 from ragstone.rankings import Rankings
 
 
 @register("recall")
-class Recall(RankingMetric):
+class Recall(CutoffMetric):
     """The share of the relevant documents that are retrieved in the top K.
 
     Formula: relevant among the first k / all relevant. A list shorter than k is taken as it is.
@@ -22,8 +21,6 @@ class Recall(RankingMetric):
     """
 
     label: ClassVar[str] = "Recall@K"
-
-    k: Cutoff = 5
 
     def values(self, rankings: Rankings) -> NDArray[np.float64]:
         """Return the share of each query's relevant documents among the first k."""

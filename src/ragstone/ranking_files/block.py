@@ -136,22 +136,24 @@ class Block:
         ranks, found = np.array(hits, dtype=np.int64).reshape(-1, 2).T
         return Matches(np.full(len(ranks), row), ranks, found, tuple(copies))
 
-    def rankings(self, matches: "Matches") -> Rankings:
-        """Return the rankings of the queries that are judged."""
+    def rankings(self, matches: "Matches", depth: int | None) -> Rankings:
+        """Return the rankings of the queries that are judged, down to a rank; None is all."""
+        deep = int(self.returned.sizes.max(initial=0)) if depth is None else depth
+        matches = matches.down_to(deep)
         rows = np.flatnonzero(self.known >= 0)
         number = np.cumsum(self.known >= 0) - 1
         return Rankings.placed(
             rows=number[matches.rows],
             ranks=matches.ranks,
             grades=self.judgements.grades[matches.members],
-            n_retrieved=self.returned.sizes[rows],
+            n_retrieved=np.minimum(self.returned.sizes[rows], deep),
             judged=self.judgements.judged(self.known[rows]),
-            ids=Lazy(len(rows), lambda place: self._ids(int(rows[place]))),
+            ids=Lazy(len(rows), lambda place: self._ids(int(rows[place]), deep)),
             relevance=Lazy(len(rows), lambda place: self._relevance(int(rows[place]))),
         )
 
-    def _ids(self, row: int) -> tuple[str, ...]:
-        places = self.places[self.returned.members(np.array([row]))]
+    def _ids(self, row: int, depth: int) -> tuple[str, ...]:
+        places = self.places[self.returned.members(np.array([row]))[:depth]]
         return tuple(self.batch.documents.part(places).strings())
 
     def _relevance(self, row: int) -> Mapping[str, float]:
@@ -177,6 +179,11 @@ class Matches:
         """Return no match."""
         nothing = np.zeros(0, dtype=np.int64)
         return cls(nothing, nothing, nothing, copies)
+
+    def down_to(self, depth: int) -> "Matches":
+        """Return those of the first ranks."""
+        near = self.ranks < depth
+        return Matches(self.rows[near], self.ranks[near], self.members[near], self.copies)
 
     def __add__(self, other: "Matches") -> "Matches":
         return Matches(

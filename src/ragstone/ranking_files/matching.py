@@ -14,11 +14,12 @@ from ragstone.rankings import Rankings
 
 
 def matched(
-    batch: Batch, judgements: Judgements, problems: Problems
+    batch: Batch, judgements: Judgements, problems: Problems, *, depth: int | None = None
 ) -> Iterator[tuple[list[str], Rankings]]:
     """Yield the judged queries of a batch, some at once, and their rankings.
 
-    A document that stands twice for a query is noted as a problem.
+    Rankings end at the depth, if there is one. A document that stands twice for a query is noted
+    as a problem.
     """
     known = np.array([judgements.queries.get(name, -1) for name in batch.queries], np.int64)
     order = batch.order()
@@ -31,7 +32,7 @@ def matched(
         places: list[int] = judged.tolist()
         names = [batch.queries[place] for place in places]
         if names:
-            yield names, block.rankings(matches)
+            yield names, block.rankings(matches, depth)
 
 
 def _note(batch: Batch, copies: tuple[int, int], problems: Problems) -> None:

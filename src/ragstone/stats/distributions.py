@@ -1,12 +1,13 @@
 """Distributions that the intervals and tests need: Student's t, beta, and the normal."""
 
 import math
+import sys
 from collections.abc import Callable
 from functools import cache
 from statistics import NormalDist
 
 NORMAL = NormalDist()
-TINY = 1e-300
+TINY, EPSILON = 1e-300, sys.float_info.epsilon
 MANY = 1000
 """Degrees of freedom from which on Student's t is near enough to the normal to be expanded."""
 STEPS = 100_000
@@ -48,7 +49,7 @@ def t_quantile(share: float, freedom: float) -> float:
     reach = 1.0
     while t_both_tails(reach, freedom) > tails:
         reach *= 2
-    found = bisected(lambda x: -t_both_tails(x, freedom), -tails, 0.0, reach)
+    found = root_of(lambda x: -t_both_tails(x, freedom), -tails, 0.0, reach)
     return math.copysign(found, share - 0.5)
 
 
@@ -66,11 +67,38 @@ def _near_normal(z: float, freedom: float) -> float:
     return z + sum(term / freedom**power for power, term in enumerate(terms, 1))
 
 
-def bisected(rising: Callable[[float], float], goal: float, low: float, high: float) -> float:
-    """Return where a rising function reaches the goal, between low and high, to the last digit."""
-    while low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if rising(middle) < goal else (low, middle)
-    return middle
+def root_of(rising: Callable[[float], float], goal: float, low: float, high: float) -> float:
+    """Return where a rising function reaches the goal, between low and high, to the last digits.
+
+    Source: Chandrupatla, A new hybrid quadratic/bisection algorithm (1997); halving alone asks
+    the function four times as often.
+    """
+    (x1, f1), (x2, f2) = (high, rising(high) - goal), (low, rising(low) - goal)
+    if f2 >= 0 or f1 <= 0:
+        return low if f2 >= 0 else high
+    share = 0.5
+    while True:
+        x = x1 + share * (x2 - x1)
+        f = rising(x) - goal
+        if (f > 0) == (f1 > 0):
+            x3, f3 = x1, f1
+        else:
+            (x3, f3), (x2, f2) = (x2, f2), (x1, f1)
+        x1, f1 = x, f
+        best = x1 if abs(f1) < abs(f2) else x2
+        least = 2 * EPSILON * abs(best) / abs(x2 - x1)
+        if least > 0.5 or f1 == 0:
+            return best
+        share = min(max(_share(x1, f1, x2, f2, x3, f3), least), 1 - least)
+
+
+def _share(x1: float, f1: float, x2: float, f2: float, x3: float, f3: float) -> float:
+    """Return how far from x1 to x2 the root seems to be: on a parabola, if that can be trusted."""
+    width, height = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
+    if height**2 >= width or (1 - height) ** 2 >= 1 - width:
+        return 0.5
+    along = f1 / (f2 - f1) * f3 / (f2 - f3)
+    return along + (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (f3 - f2)
 
 
 def _below(x: float, rest: float, a: float, b: float) -> float:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ragstone.stats.distributions import NORMAL, bisected, t_quantile
+from ragstone.stats.distributions import NORMAL, root_of, t_quantile
 from ragstone.stats.groups import Numbers
 
 NODES = 200
@@ -33,7 +33,7 @@ def smallest_difference(
     reach = 1.0
     while shown(reach) < power:
         reach *= 2
-    return spread * bisected(shown, power, 0.0, reach) / math.sqrt(n)
+    return spread * root_of(shown, power, 0.0, reach) / math.sqrt(n)
 
 
 def _spread_of_spreads(freedom: int) -> tuple[Numbers, Numbers]:

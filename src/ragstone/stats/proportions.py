@@ -1,6 +1,6 @@
 """Intervals of a proportion: how many of n were right."""
 
-from ragstone.stats.distributions import beta_below, bisected
+from ragstone.stats.distributions import beta_below, root_of
 
 FEW = 30
 """Below it the interval errs on the safe side; from it on it is right on the average.
@@ -26,8 +26,8 @@ def _lower(right: int, n: int, tail: float) -> float:
     if right == 0:
         return 0.0
     if n < FEW:
-        return bisected(lambda p: _at_least(right, n, p), tail, 0.0, 1.0)
-    return bisected(
+        return root_of(lambda p: _at_least(right, n, p), tail, 0.0, 1.0)
+    return root_of(
         lambda p: (_at_least(right, n, p) + _at_least(right + 1, n, p)) / 2, tail, 0.0, 1.0
     )
 

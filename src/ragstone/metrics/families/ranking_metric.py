@@ -1,6 +1,6 @@
 """RankingMetric: the family that scores what a retriever returned, and asks nobody."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -23,6 +23,11 @@ class RankingMetric(Metric):
 
     family: ClassVar[str] = "retrieval"
     needs: ClassVar[tuple[str, ...]] = ("ranking", "relevance")
+
+    @property
+    def depth(self) -> int | None:
+        """How many ranks the values depend on; None is all of them."""
+        return None
 
     def values(self, rankings: Rankings) -> NDArray[np.float64]:
         """Return float64[Q], one value a query."""
@@ -89,3 +94,10 @@ class RankingMetric(Metric):
         for ids, relevance in zip(rankings.ids, rankings.relevance, strict=True):
             answer = self.value(ids[:k], relevance)
             yield answer if isinstance(answer, tuple) else (answer, NOTHING)
+
+
+def depth_of(metrics: Iterable[RankingMetric]) -> int | None:
+    """Return how many ranks the values of any of these metrics depend on; None is all of them."""
+    depths = [metric.depth for metric in metrics]
+    known = [depth for depth in depths if depth is not None]
+    return max(known) if known and len(known) == len(depths) else None
