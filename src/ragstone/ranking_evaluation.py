@@ -31,6 +31,7 @@ from ragstone.ranking_files import (
     read_judgements,
     read_ranking,
 )
+from ragstone.ranking_ties import TieRule, tied
 from ragstone.rankings import Rankings
 from ragstone.run import Run
 from ragstone.run_ids import new_run_id
@@ -46,7 +47,8 @@ class RankingEvaluation:
     Attributes:
         source: the file or folder of the judgements.
         texts: query id -> its text, where the judgements come with them.
-        columns: our field -> the name in the files.
+        missing: what a judged query comes to of which the ranking has nothing.
+        ties: which of two documents with equal scores stands before the other.
     """
 
     plan: Plan
@@ -55,9 +57,17 @@ class RankingEvaluation:
     texts: Mapping[str, str]
     metrics: tuple[RankingMetric, ...]
     missing: Missing
+    ties: TieRule = "trec_eval"
 
     @classmethod
-    def of(cls, qrels: Path, plan: Plan, *, missing: Missing = "zero") -> "RankingEvaluation":
+    def of(
+        cls,
+        qrels: Path,
+        plan: Plan,
+        *,
+        missing: Missing = "zero",
+        ties: TieRule = "trec_eval",
+    ) -> "RankingEvaluation":
         """Read the judgements.
 
         `plan` says the metrics, their cut-offs, and what the columns are called.
@@ -75,7 +85,7 @@ class RankingEvaluation:
             metrics.append(metric)
         plan = plan.model_copy(update={"gates": gates_of(plan, metrics)})
         judgements = read_judgements(qrels, plan.columns)
-        return cls(plan, qrels, judgements, query_texts(qrels), tuple(metrics), missing)
+        return cls(plan, qrels, judgements, query_texts(qrels), tuple(metrics), missing, ties)
 
     def run(self, ranking: Path, on_read: OnRead | None = None) -> Run:
         """Evaluate a ranking; what is read at once is all that is held of it.
@@ -118,6 +128,7 @@ class RankingEvaluation:
                 "judgements": self.source.name,
                 "metrics": ", ".join(map(str, self.metrics)),
                 "missing": self.missing,
+                "ties": self.ties,
             },
         )
 
@@ -158,11 +169,10 @@ class _Found:
         return True
 
     def _score(self, batch: Batch) -> None:
-        for names, rankings in matched(batch, self._of.judgements, self.problems):
-            columns = [self._column(metric, rankings) for metric in self._of.metrics]
-        for names, rankings in matched(
-            batch, self._of.judgements, self.problems, depth=self._depth
-        ):
+        of = self._of
+        some = tied(batch, of.ties)
+        for names, rankings in matched(some, of.judgements, self.problems, depth=self._depth):
+            columns = [self._column(metric, rankings) for metric in of.metrics]
             self._names += names
             self._values.add(np.stack(columns, axis=1))
 

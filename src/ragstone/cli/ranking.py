@@ -45,8 +45,8 @@ def command(**given: Unpack[Given]) -> None:
     """Evaluate rankings of many queries, from the files that retrieval tools write.
 
     `ragstone run --qrels ... --ranking ...` is the same. Scores rank the documents, the higher
-    first, and of equal ones the greater id, as in trec_eval; a ranking in JSON Lines, or without
-    scores, is taken as it stands.
+    first, and of equal ones the greater id, as in trec_eval (--tie-rule); a ranking in JSON Lines,
+    or without scores, is taken as it stands.
 
     \b
     ragstone rank --qrels qrels.txt --ranking bm25.run --k 1,3,5,10,20
@@ -64,7 +64,9 @@ def _ranked(given: Given, results: RankingResults, store: "RankingStore | None")
     """Evaluate, keep, compare and write what was asked for; return the exit code."""
     said, keeps = given["baseline"], given["store"] is not None
     baseline = store.run(said) if store is not None and said is not None else None
-    evaluation = RankingEvaluation.of(given["qrels"], _plan(given), missing=given["missing"])
+    evaluation = RankingEvaluation.of(
+        given["qrels"], _plan(given), missing=given["missing"], ties=given["tie_rule"]
+    )
     runs: list[Run] = []
     for ranking in given["ranking"]:
         with _progress(Console(stderr=True), ranking) as on_read:

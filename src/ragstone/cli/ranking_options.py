@@ -12,6 +12,7 @@ from ragstone.cli.plugins import PLUGIN
 from ragstone.cli.result_options import WORKBOOK, written
 from ragstone.cli.setting import Setting
 from ragstone.ranking_evaluation import Missing
+from ragstone.ranking_ties import TieRule
 
 _PATH = click.Path(path_type=Path)
 
@@ -24,6 +25,7 @@ class Given(result_options.Given):
     metrics: tuple[str, ...]
     k: str | None
     missing: Missing
+    tie_rule: TieRule
     columns: tuple[str, ...]
     plugin: tuple[str, ...]
     fail_under: tuple[str, ...]
@@ -65,6 +67,14 @@ _FILES = (
         default="zero",
         show_default=True,
         help="What a judged query comes to of which the ranking has nothing: 0, or no number.",
+    ),
+    click.Option(
+        ["--tie-rule"],
+        type=click.Choice(["trec_eval", "given"]),
+        default="trec_eval",
+        show_default=True,
+        help="Which of two documents with equal scores comes first: the greater id, as in "
+        "trec_eval, or the one that the file has first.",
     ),
     Setting(
         "columns",
