@@ -170,6 +170,25 @@ def test_stored_runs_are_compared_with_each_other_and_with_files(
     assert "no regression" in worse.out
 
 
+def test_a_regression_against_the_baseline_is_exit_1(files: Path, ragstone: Command) -> None:
+    numbers = range(20)
+    (files / "qrels").write_text("".join(f"q{n} 0 a 1\n" for n in numbers))
+    for name, first in (("a.run", "a"), ("b.run", "z")):
+        (files / name).write_text("".join(f"q{n} Q0 {first} 1 1 x\n" for n in numbers))
+    assert ragstone(*RANK, "--store").code == 0
+    asked = ("rank", "--qrels", "qrels", "--ranking", "b.run", "-m", "mrr", "--baseline", "last")
+    assert ragstone(*asked).code == 0
+    said = ragstone(*asked, "--fail-on-regression")
+    assert said.code == 1
+    assert "REGRESSION: mrr@5 -1.0000" in said.out
+    assert ragstone(*asked, "--fail-on-regression", "--min-effect", "1").code == 0
+    (files / "qrels").write_text("q1 0 a 1\n")
+    (files / "b.run").write_text("q1 Q0 a 1 1 x\n")
+    said = ragstone(*asked, "--fail-on-regression")
+    assert said.code == 3
+    assert "have a partner in B" in said.err
+
+
 def test_a_report_is_what_the_command_writes_itself(files: Path, ragstone: Command) -> None:
     asked = ("--markdown", "a.md", "--junit", "a.xml", "--rows", "a.csv", "--html", "a.html")
     said = ragstone(*RANK, "--store", *asked, "-o", "a.xlsx", "-v")
@@ -189,6 +208,8 @@ def test_a_report_is_what_the_command_writes_itself(files: Path, ragstone: Comma
     [
         (("--ranking", "b.run", "--html", "x.html"), "--html is for one ranking"),
         (("--html", "-"), "--html: name a file"),
+        (("--fail-on-regression",), "there is nothing to compare with"),
+        (("--min-paired", "2"), "name a share of A's samples"),
         (("-o", "x.csv"), "does not end in .xlsx"),
         (("--baseline", "last"), "there is no store at"),
         (("--store", "--baseline", "none"), "there is no run named 'none'"),

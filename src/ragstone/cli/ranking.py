@@ -38,8 +38,9 @@ EVERY = 10.0
     cls=GroupedCommand,
     params=[],
     groups=GROUPS,
-    epilog="Exit codes: 0 fine, 1 a gate failed, 2 usage or input error, 3 too much failed, or a "
-    "gate with nothing scored.",
+    epilog="Exit codes: 0 fine, 1 a gate failed, or a regression with --fail-on-regression, 2 "
+    "usage or input error, 3 too much failed, a gate with nothing scored, or no verdict on "
+    "regressions.",
 )
 def command(**given: Unpack[Given]) -> None:
     """Evaluate rankings of many queries, from the files that retrieval tools write.
@@ -52,7 +53,7 @@ def command(**given: Unpack[Given]) -> None:
     ragstone rank --qrels qrels.txt --ranking bm25.run --k 1,3,5,10,20
     ragstone rank --qrels scifact/ --ranking dense.parquet -m ndcg recall -k 10
     ragstone rank --qrels qrels.txt --ranking bm25.run --ranking dense.run -m ndcg@10
-    ragstone rank --qrels qrels.txt --ranking dense.run --store --baseline bm25
+    ragstone rank --qrels qrels.txt --ranking new.run --baseline old --fail-on-regression
     """
     load_plugins(*given["plugin"])
     results = RankingResults(given)

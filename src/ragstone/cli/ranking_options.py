@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import click
 
-from ragstone.cli import result_options
+from ragstone.cli import regression, result_options
 from ragstone.cli.gate_options import GATES
 from ragstone.cli.grouped import Groups
 from ragstone.cli.plugins import PLUGIN
@@ -17,7 +17,7 @@ from ragstone.ranking_ties import TieRule
 _PATH = click.Path(path_type=Path)
 
 
-class Given(result_options.Given):
+class Given(result_options.Given, regression.Given):
     """What the command line said."""
 
     qrels: Path
@@ -107,6 +107,16 @@ _RESULTS = (
     written("junit", said="Write a test a query and metric as JUnit XML, for CI."),
 )
 
+_COMPARISON = (
+    click.Option(
+        ["--baseline"],
+        metavar="RUN",
+        help="Compare with a stored run instead of the first ranking: an id, the beginning of one, "
+        "a tag, or `last`.",
+    ),
+    *regression.OPTIONS,
+)
+
 _STORE = (
     click.Option(
         ["--store"],
@@ -117,12 +127,6 @@ _STORE = (
         "postgresql://user@host/name. Where no PLACE is named it is RAGSTONE_STORE, else `store` "
         "in ragstone.yaml, else .ragstone/ragstone.db here.",
     ),
-    click.Option(
-        ["--baseline"],
-        metavar="RUN",
-        help="Compare with a stored run instead of the first ranking: an id, the beginning of one, "
-        "a tag, or `last`.",
-    ),
 )
 
 GROUPS: Groups = MappingProxyType(
@@ -130,6 +134,7 @@ GROUPS: Groups = MappingProxyType(
         "Files": _FILES,
         "Metrics": _METRICS,
         "Gates": GATES,
+        "Comparison": _COMPARISON,
         "Results": _RESULTS,
         "Store": _STORE,
     }

@@ -14,11 +14,12 @@ from ragstone.cli import later
 from ragstone.cli.codes import GATE_FAILED, TOO_MUCH_FAILED
 from ragstone.cli.pipes import silent_pipes
 from ragstone.cli.ranking_options import Given
+from ragstone.cli.regression import Limits, code_of
 from ragstone.cli.writable import check_files
 from ragstone.comparison import Comparison
 from ragstone.errors import UsageError
 from ragstone.ranked_values import RankedRows
-from ragstone.reports.comparison_terminal import print_comparison
+from ragstone.reports.comparison_terminal import print_comparison, print_regressions
 from ragstone.reports.ranking_report import print_ranking
 from ragstone.reports.ranking_tables import check_values, write_values
 from ragstone.reports.rows import STDOUT, write_document, write_json
@@ -66,6 +67,12 @@ class RankingResults:
             workbook = paths.pop("output", None)
             self._reports = made(workbook=workbook, verbose=given["verbose"])
         self._files = paths
+        self._limits = Limits.of(given)
+        if self._limits.asked and given["baseline"] is None and len(given["ranking"]) < 2:
+            raise UsageError(
+                "--fail-on-regression: there is nothing to compare with; name a second --ranking, "
+                "or a stored run with --baseline"
+            )
 
     def conclude(
         self, runs: Sequence[Run], compared: Sequence["Compared"], stored: Sequence[str] = ()
@@ -94,7 +101,8 @@ class RankingResults:
                 self._reports.annotate(run, err=self._piped)
             for name, path in piped.items():
                 self._write(name, path, runs, compared)
-        return _exit_code(runs)
+        codes = [_exit_code(runs), *(code_of(self._limits.found(each[2])) for each in compared)]
+        return max(codes)  # 3 says more than 1, and both more than 0
 
     def _write(
         self, name: str, path: Path, runs: Sequence[Run], compared: Sequence["Compared"]
@@ -122,6 +130,9 @@ class RankingResults:
                 names = f"{a.manifest.source.name} and {b.manifest.source.name}"
                 self.console.print(names, style="bold", markup=False)
             print_comparison(comparison, self.console)
+            found = self._limits.found(comparison)
+            if found is not None and not found.doubts:
+                print_regressions(found, self.console)
 
 
 def _read(given: Given) -> list[str | Path]:
