@@ -62,17 +62,18 @@ def fields_of(content: bytes, wanted: Sequence[int], *, least: int) -> Fields:
     width = int(np.searchsorted(blanks, len(PADDING) + ended.index(b"\n"))) + 1
     if width >= least and len(blanks) % width == 0 and b"#" not in ended:
         table = blanks.reshape(-1, width)
-        if _is_regular(buffer, blank, table):
+        if _is_regular(buffer, blank, table, ended.count(b"\n")):
             return _regular(buffer, table, wanted)
     return _any(buffer, blanks, wanted, least=least)
 
 
-def _is_regular(buffer: NDArray[np.uint8], blank: NDArray[np.bool_], table: Integers) -> bool:
+def _is_regular(
+    buffer: NDArray[np.uint8], blank: NDArray[np.bool_], table: Integers, breaks: int
+) -> bool:
     """Tell whether the last blank of each line alone ends one, and no two are neighbours."""
-    kinds = buffer[table] == _BREAK
     return bool(
-        np.all(kinds[:, -1])
-        and np.count_nonzero(kinds) == len(table)
+        breaks == len(table)
+        and np.all(buffer[table[:, -1]] == _BREAK)
         and not np.any(blank[1:] & blank[:-1])
         and not blank[len(PADDING)]
     )

@@ -55,9 +55,11 @@ class Judging:
         buffer = np.frombuffer(self._content, dtype=np.uint8)
         documents, hashes = Texts.joint(buffer, self._columns.integers(0)), self._columns.hashes(1)
         grades, lines = self._columns.floats(2), self._columns.small_integers(3)
-        sizes, places = np.array(self._sizes, dtype=np.int64), dict[str, int]()
-        numbers = np.array([places.setdefault(name, len(places)) for name in self._queries])
-        if len(places) < len(self._queries):
+        sizes = np.array(self._sizes, dtype=np.int64)
+        places = dict(zip(self._queries, range(len(sizes)), strict=True))
+        if len(places) < len(self._queries):  # some queries' lines are scattered
+            places.clear()
+            numbers = np.array([places.setdefault(name, len(places)) for name in self._queries])
             order = np.argsort(np.repeat(numbers, sizes), kind="stable")
             documents, hashes = documents.part(order), hashes[order]
             grades, lines = grades[order], lines[order]

@@ -42,9 +42,9 @@ def read_qrels(path: Path, problems: Problems) -> Judgements:
     """
     judging = Judging(problems)
     with opened(path) as stream:
-        for fields in _parts(stream, _QRELS, problems, whole_queries=False):
+        for fields, starts in _parts(stream, _QRELS, problems, whole_queries=False):
             queries, documents, written = fields.texts
-            runs, spans = _runs(queries)
+            runs, spans = _runs(queries, starts)
             grades, wrong = numbers(written)
             for place in np.union1d(wrong, np.flatnonzero(np.isinf(grades))).tolist():
                 seen = f"the grade {quoted(written.text(place))} is no number"
@@ -63,9 +63,9 @@ def read_ranking(path: Path, problems: Problems, on_read: OnRead | None = None) 
     """
     empty = True
     with opened(path, on_read) as stream:
-        for fields in _parts(stream, _RANKING, problems, whole_queries=True):
+        for fields, starts in _parts(stream, _RANKING, problems, whole_queries=True):
             queries, documents, written = fields.texts
-            names, spans = _runs(queries)
+            names, spans = _runs(queries, starts)
             scores, wrong = singles(written)
             for place in wrong.tolist():
                 seen = f"the score {quoted(written.text(place))} is no number"
@@ -79,8 +79,11 @@ def read_ranking(path: Path, problems: Problems, on_read: OnRead | None = None) 
 
 def _parts(
     stream: Stream, shape: _Shape, problems: Problems, *, whole_queries: bool
-) -> Iterator[Fields]:
-    """Yield the fields of some lines at once, the lines counted from 1; none is without lines."""
+) -> Iterator[tuple[Fields, Integers]]:
+    """Yield the fields of some lines at once, and where another query begins among them.
+
+    Lines are counted from 1; there is one at least.
+    """
     rest, before, at_once, last = b"", 1, AT_ONCE, False
     while not last:
         more = stream.read(at_once)
@@ -88,22 +91,21 @@ def _parts(
         end = len(content) if last else content.rfind(b"\n") + 1
         fields = fields_of(content[:end], shape.wanted, least=shape.least)
         rest = content[end:]
+        starts = fields.texts[0].changes()
         if whole_queries and not last:  # the last query may go on behind what was read
-            starts = fields.texts[0].changes()
             if len(starts) < 2:
                 rest, at_once = content, 2 * at_once
                 continue
             rest = content[int(fields.begins[starts[-1]]) :]
-            fields = fields.until(int(starts[-1]))
+            fields, starts = fields.until(int(starts[-1])), starts[:-1]
         _note_short(fields.short, problems, before, shape, content)
         if len(fields.lines):
-            yield replace(fields, lines=fields.lines + before)
+            yield replace(fields, lines=fields.lines + before), starts
         before += fields.count
 
 
-def _runs(queries: Texts) -> tuple[list[str], Spans]:
+def _runs(queries: Texts, starts: Integers) -> tuple[list[str], Spans]:
     """Return the query of each run of lines with the same one, and which lines are the run's."""
-    starts = queries.changes()
     names = queries.part(starts).strings()
     return names, Spans.of(np.diff(starts, append=len(queries)))
 

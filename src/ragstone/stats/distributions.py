@@ -118,19 +118,15 @@ def _below_its_middle(x: float, rest: float, a: float, b: float) -> float:
 
 def _fraction(x: float, a: float, b: float) -> float:
     """Return the continued fraction of the incomplete beta function, by Lentz's method."""
-    c, d = 1.0, 1 / _not_zero(1 - (a + b) * x / (a + 1))
+    c, d = 1.0, 1 / ((1 - (a + b) * x / (a + 1)) or TINY)
     value = d
     for m in range(1, STEPS):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         for term in (even, odd):
-            d = 1 / _not_zero(1 + term * d)
-            c = _not_zero(1 + term / c)
+            d = 1 / ((1 + term * d) or TINY)
+            c = (1 + term / c) or TINY
             value *= c * d
         if abs(c * d - 1) < 1e-15:
             break
     return value
-
-
-def _not_zero(number: float) -> float:
-    return number if abs(number) > TINY else TINY
