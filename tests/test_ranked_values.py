@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from ragstone.comparison.columns import Columns
 from ragstone.ranked_values import REASONS, RankedValues
-from ragstone.score_tally import ScoreTally
+from ragstone.score_tally import SCORED, ScoreTally
 from ragstone.tally import Tally
 
 shares = st.sampled_from([0.0, 0.25, 0.5, 1.0]) | st.floats(0, 1)
@@ -68,8 +68,8 @@ def test_a_row_is_made_when_it_is_looked_at() -> None:
 def test_the_lowest_of_many_equal_ones_are_the_first() -> None:
     many = np.array([0.5] * 1000 + [0.0] * 3 + [1.0] * 1000)
     ids = [f"{number}" for number in range(len(many))]
-    why = np.zeros(len(many), dtype=np.uint8)
-    tally = ScoreTally.of_values(many, why, reasons=REASONS, ids=ids)
+    states = np.full(len(many), SCORED, dtype=np.int8)
+    tally = ScoreTally.of_values(many, states, ids=ids, undefined={}, failed={})
     worst = tally.worst(higher_is_better=True)
     assert [one.sample_id for one in worst] == ["1000", "1001", "1002", "0", "1"]
     assert tally.worst(higher_is_better=False)[0].sample_id == "1003"

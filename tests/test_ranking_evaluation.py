@@ -57,6 +57,23 @@ def test_scores_rank_and_of_equal_ones_the_greater_id(tmp_path: Path) -> None:
     assert values(evaluated(tmp_path, run=tied)) == {"q1": 0.5, "q2": 1.0}
 
 
+@pytest.mark.parametrize(
+    ("lines", "value"),
+    [
+        ("q1 Q0 a 1 1 x\nq1 Q0 b 2 1 x\n", 1.0),
+        ("q1 Q0 b 1 1 x\nq1 Q0 a 2 1 x\n", 0.5),
+        ("q1 Q0 a 1 1 x\nq1 Q0 b 2 1 x\nq1 Q0 z 3 2 x\n", 0.5),
+        ("q1 Q0 b 1 1 x\nq2 Q0 c 1 1 x\nq1 Q0 a 2 1 x\n", 0.5),
+    ],
+)
+def test_equal_scores_may_stay_in_the_order_of_the_file(
+    lines: str, value: float, tmp_path: Path
+) -> None:
+    known = written(tmp_path, "qrels", "q1 0 a 1\n")
+    evaluation = RankingEvaluation.of(known, Plan(metrics=("mrr",)), ties="given")
+    assert values(evaluation.run(written(tmp_path, "run", lines)))["q1"] == value
+
+
 def test_scores_that_differ_in_no_single_precision_are_equal(tmp_path: Path) -> None:
     near = "q1 Q0 a 1 1.00000001 x\nq1 Q0 b 2 1.0 x\nq2 Q0 c 1 0 x\n"
     assert values(evaluated(tmp_path, run=near))["q1"] == 0.5

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ragstone.errors import UsageError
 from ragstone.metrics import RankingMetric, select
 from ragstone.metrics.families.ranking_metric import depth_of
 from ragstone.named_gates import gates_of
 from ragstone.plan import Manifest, Plan, Source
+from ragstone.ranked_columns import column_of
 from ragstone.ranked_values import SCORED, SKIPPED, UNKNOWN, RankedValues
 from ragstone.ranking_files import (
     Batch,
@@ -29,6 +31,8 @@ from ragstone.ranking_files import (
     read_judgements,
     read_ranking,
 )
+from ragstone.ranking_ties import TieRule, tied
+from ragstone.rankings import Rankings
 from ragstone.run import Run
 from ragstone.run_ids import new_run_id
 
@@ -43,7 +47,8 @@ class RankingEvaluation:
     Attributes:
         source: the file or folder of the judgements.
         texts: query id -> its text, where the judgements come with them.
-        columns: our field -> the name in the files.
+        missing: what a judged query comes to of which the ranking has nothing.
+        ties: which of two documents with equal scores stands before the other.
     """
 
     plan: Plan
@@ -52,9 +57,17 @@ class RankingEvaluation:
     texts: Mapping[str, str]
     metrics: tuple[RankingMetric, ...]
     missing: Missing
+    ties: TieRule = "trec_eval"
 
     @classmethod
-    def of(cls, qrels: Path, plan: Plan, *, missing: Missing = "zero") -> "RankingEvaluation":
+    def of(
+        cls,
+        qrels: Path,
+        plan: Plan,
+        *,
+        missing: Missing = "zero",
+        ties: TieRule = "trec_eval",
+    ) -> "RankingEvaluation":
         """Read the judgements.
 
         `plan` says the metrics, their cut-offs, and what the columns are called.
@@ -72,7 +85,7 @@ class RankingEvaluation:
             metrics.append(metric)
         plan = plan.model_copy(update={"gates": gates_of(plan, metrics)})
         judgements = read_judgements(qrels, plan.columns)
-        return cls(plan, qrels, judgements, query_texts(qrels), tuple(metrics), missing)
+        return cls(plan, qrels, judgements, query_texts(qrels), tuple(metrics), missing, ties)
 
     def run(self, ranking: Path, on_read: OnRead | None = None) -> Run:
         """Evaluate a ranking; what is read at once is all that is held of it.
@@ -95,7 +108,6 @@ class RankingEvaluation:
             manifest=self._manifest(ranking, rows),
             metrics={str(metric): metric.described for metric in self.metrics},
             rows=rows,
-            counted=rows.tally(),
         )
 
     def _manifest(self, ranking: Path, rows: RankedValues) -> Manifest:
@@ -116,6 +128,7 @@ class RankingEvaluation:
                 "judgements": self.source.name,
                 "metrics": ", ".join(map(str, self.metrics)),
                 "missing": self.missing,
+                "ties": self.ties,
             },
         )
 
@@ -142,6 +155,7 @@ class _Found:
         self._met: dict[str, bool] = {}
         self._names: list[str] = []
         self._values = Growing(np.float64)
+        self._failed: dict[str, dict[int, str]] = {}
         self._depth = depth_of(evaluation.metrics)
 
     def add(self, batch: Batch) -> bool:
@@ -155,12 +169,20 @@ class _Found:
         return True
 
     def _score(self, batch: Batch) -> None:
-        for names, rankings in matched(
-            batch, self._of.judgements, self.problems, depth=self._depth
-        ):
+        of = self._of
+        some = tied(batch, of.ties)
+        for names, rankings in matched(some, of.judgements, self.problems, depth=self._depth):
+            columns = [self._column(metric, rankings) for metric in of.metrics]
             self._names += names
-            columns = [metric.values(rankings) for metric in self._of.metrics]
             self._values.add(np.stack(columns, axis=1))
+
+    def _column(self, metric: RankingMetric, rankings: Rankings) -> NDArray[np.float64]:
+        found, failed = column_of(metric, rankings)
+        if failed:
+            before = len(self._names)
+            places = {before + place: words for place, words in failed.items()}
+            self._failed.setdefault(str(metric), {}).update(places)
+        return found
 
     def rows(self) -> RankedValues:
         """Return what came of all queries: those of the ranking, then those it has nothing of."""
@@ -184,4 +206,5 @@ class _Found:
             values=self._values.floats(0).reshape(len(ids), len(self._of.metrics)),
             why=why,
             missing=len(missing),
+            failed=self._failed,
         )

@@ -13,7 +13,7 @@ from ragstone.rows import Row
 from ragstone.scores import NOTHING, Detail, MetricInfo, Summary
 from ragstone.slices import Slices
 from ragstone.stats import histogram
-from ragstone.tally import Tally
+from ragstone.tally import Counted, Tally
 from ragstone.usage import Usage
 
 T = TypeVar("T", bound=str)
@@ -45,6 +45,8 @@ class Run:
     @cached_property
     def tally(self) -> Tally:
         """What the rows come to; counted once."""
+        if isinstance(self.rows, Counted):
+            return self.rows.tally()
         return self.counted or Tally.of(self.rows, self.metrics, cluster=self.manifest.plan.cluster)
 
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@ import math
 from array import array
 from bisect import insort
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +22,10 @@ MOST = 1000
 """Different reasons that are counted apart."""
 OTHERS = "for other reasons"
 STATES = tuple(State)
+SCORED, UNDEFINED, FAILED = (
+    STATES.index(state) for state in (State.SCORED, State.UNDEFINED, State.FAILED)
+)
+"""What stands for each state where states are numbers."""
 KEPT = 5
 """Lowest, and highest, scores whose places are remembered."""
 
@@ -90,26 +94,30 @@ class ScoreTally:
     def of_values(
         cls,
         values: NDArray[np.float64],
-        why: NDArray[np.uint8],
+        states: NDArray[np.int8],
         *,
-        reasons: Sequence[str],
         ids: Sequence[str],
+        undefined: Mapping[str, int],
+        failed: Mapping[int, str],
     ) -> "ScoreTally":
         """Tally the numbers of many rows at once.
 
-        `why` is 0 for a row that is scored, else the number, from 1, of the reason for which it
-        is undefined; `ids` are the samples'.
+        `states` are those of the rows, as indices into STATES; `ids` the samples'; `undefined`
+        is how many are undefined for each reason, and `failed` has the places where the metric
+        itself failed, with its words.
         """
         tally = cls()
-        places = np.flatnonzero(why == 0)
-        scored = values[places]
-        tally.values = array("d", scored.tobytes())
-        codes = np.array([STATES.index(State.SCORED), STATES.index(State.UNDEFINED)], np.int8)
-        tally.row_states = array("b", codes[(why > 0).astype(np.int8)].tobytes())
-        counts = np.bincount(why, minlength=len(reasons) + 1).tolist()
-        tally.states = Counter({State.SCORED: counts[0], State.UNDEFINED: sum(counts[1:])})
-        told = zip(reasons, counts[1:], strict=True)
-        tally.undefined = Counter({reason: count for reason, count in told if count})
+        places = np.flatnonzero(states == SCORED)
+        tally.values = array("d", values[places].tobytes())
+        tally.row_states = array("b", states.astype(np.int8).tobytes())
+        counts = np.bincount(states, minlength=len(STATES)).tolist()
+        tally.states = Counter(dict(zip(STATES, counts, strict=True)))
+        tally.undefined = Counter({reason: count for reason, count in undefined.items() if count})
+        if failed:
+            first = min(failed)
+            tally.causes = Counter({Cause.METRIC_ERROR: len(failed)})
+            words = one_line(failed[first], LONGEST)
+            tally.failed = {Cause.METRIC_ERROR: First(first, ids[first], words)}
         tally._later = places, ids
         return tally
 

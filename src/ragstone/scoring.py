@@ -1,12 +1,9 @@
 """Scoring: rows, metrics and a judge -> rows with scores."""
 
-import logging
-import traceback
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 
 from ragstone.blame import blamed
 from ragstone.errors import CallError, Cause, QuestionNotSupported
@@ -14,9 +11,9 @@ from ragstone.exchanges import Failure
 from ragstone.judges.base import Judge
 from ragstone.judges.replay import ReplayJudge
 from ragstone.judges.tracing import Scorer
-from ragstone.messages import one_line
 from ragstone.metrics.families.base import Metric
 from ragstone.metrics.families.ranking_metric import RankingMetric
+from ragstone.raised import is_ours, words
 from ragstone.rankings import Rankings
 from ragstone.rows import Row
 from ragstone.samples import STAND_INS
@@ -26,8 +23,6 @@ from ragstone.workers import together, working
 
 AT_ONCE = 200
 """Rows that are ranked at once, where they need not be waited for."""
-
-_log = logging.getLogger("ragstone.scoring")
 
 
 def scoring(
@@ -99,13 +94,9 @@ def _column(metric: RankingMetric, rows: Sequence[Row], rankings: Rankings) -> l
         if len(rows) == 1:
             return [_broken(metric, rows[0], error)]
         scores = [_column(metric, [row], _rankings([row]))[0] for row in rows]
-        if _is_ours(metric):
+        if is_ours(metric):
             raise  # no row raised by itself
         return scores
-
-
-def _is_ours(metric: Metric) -> bool:
-    return type(metric).__module__.partition(".")[0] == "ragstone"
 
 
 def _broken(metric: Metric, row: Row, error: Exception) -> Score:
@@ -113,14 +104,10 @@ def _broken(metric: Metric, row: Row, error: Exception) -> Score:
 
     A bug in a user's own metric costs that score, not the run; one of ours is raised.
     """
-    if _is_ours(metric):
+    if is_ours(metric):
         error.add_note(f"while scoring sample {row.sample.id} with {metric}")
         raise error
-    _log.debug("%s raised:", metric, exc_info=error)
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{Path(last.filename).name}:{last.lineno}"
-    said = f"the metric raised {type(error).__name__} at {where}: {error}"
-    return Score.failed(Cause.METRIC_ERROR, one_line(said, 300))
+    return Score.failed(Cause.METRIC_ERROR, words(metric, error))
 
 
 async def rescored(row: Row, metrics: Sequence[Metric]) -> Row:

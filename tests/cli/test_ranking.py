@@ -26,7 +26,7 @@ def test_a_ranking_is_evaluated_and_printed(
     assert said.code == 0
     assert re.search(r"mrr@5 +0\.5000", said.out)
     assert "3 queries are judged in qrels, 2 ranked; 2 are both" in said.out
-    assert "Worst by mrr@5: q3 0.0000, q1 0.5000" in said.out
+    assert "Worst by mrr@5\nq3  0.0000\nq1  0.5000\n" in said.out
     assert not (files / ".ragstone").exists()
 
 
@@ -81,7 +81,6 @@ def test_gates_decide_the_exit_code(files: Path, ragstone: Command) -> None:
         (("--ranking", "a.run", "--map", "x"), "--map x: write FIELD=COLUMN"),
         (("--ranking", "a.run", "--k", "0"), "whole number from 1"),
         (("--ranking", "a.run", "-m", "mrr", "--fail-under", "ndcg=1"), "is not run"),
-        (("--ranking", "a.run") * 3, "3 rankings"),
         ((), "Missing option '--ranking'"),
     ],
 )
@@ -99,3 +98,176 @@ def test_a_damaged_file_is_told_with_its_line(files: Path, ragstone: Command) ->
     assert said.code == 2
     assert "a.run: 1 problem" in said.err
     assert "line 4: document a of query q1 stands at line 2 already" in said.err
+
+
+RANK = ("rank", "--qrels", "qrels", "--ranking", "a.run", "-m", "mrr")
+
+
+def test_several_rankings_are_compared_with_the_first(files: Path, ragstone: Command) -> None:
+    (files / "c.run").write_text(B + "q1 Q0 z 1 3 x\n")
+    more = ("--ranking", "b.run", "--ranking", "c.run")
+    said = ragstone(*RANK, *more, "--json", "all.json")
+    assert said.code == 0
+    assert said.out.count("What moved") == 2
+    assert "a.run and c.run" in said.out
+    found = json.loads((files / "all.json").read_text())
+    assert found["b"]["dataset"]["name"] == "b.run"
+    (third,) = found["more"]
+    assert third["b"]["dataset"]["name"] == "c.run"
+    assert third["comparison"]["a"] == found["a"]["run_id"]
+    assert third["comparison"]["metrics"]["mrr@5"]["difference"] == pytest.approx(1 / 3)
+
+
+def test_a_run_is_stored_if_that_is_asked_for(files: Path, ragstone: Command) -> None:
+    assert ragstone(*RANK).code == 0
+    assert not (files / ".ragstone").exists()
+    said = ragstone(*RANK, "--store")
+    assert re.search(r"stored as run \S+ in \.ragstone/ragstone\.db", said.out)
+    listed = ragstone("runs").out
+    assert "a.run: mrr@5 0.5000" in listed
+    assert "3 rows" in listed
+    (told,) = json.loads(ragstone("runs", "--json", "-").out)
+    assert (told["rows"], told["finished"], told["transcript"]) == (3, True, False)
+    assert "mrr@5    0.5000" in ragstone("runs", "show", "last").out
+    assert ragstone("runs", "delete", "last", "--yes").code == 0
+
+
+@pytest.mark.parametrize("how", ["option", "environment", "file"])
+def test_where_runs_are_stored_is_said_as_for_other_runs(
+    how: str, files: Path, ragstone: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if how == "environment":
+        monkeypatch.setenv("RAGSTONE_STORE", "mine.db")
+    elif how == "file":
+        (files / "ragstone.yaml").write_text("store: mine.db\n")
+    assert ragstone(*RANK, "--store", *(["mine.db"] if how == "option" else [])).code == 0
+    assert (files / "mine.db").exists()
+    assert not (files / ".ragstone").exists()
+    (files / "mine.db").unlink()
+    assert ragstone(*RANK).code == 0
+    assert not (files / "mine.db").exists()
+
+
+def test_stored_runs_are_compared_with_each_other_and_with_files(
+    files: Path, ragstone: Command
+) -> None:
+    ragstone(*RANK, "--store")
+    ragstone("runs", "tag", "last", "base")
+    better = ("rank", "--qrels", "qrels", "--ranking", "b.run", "-m", "mrr")
+    said = ragstone(*better, "--baseline", "base", "--json", "now.json")
+    assert said.code == 0
+    assert "stored as" not in said.out
+    now = json.loads((files / "now.json").read_text())["comparison"]
+    ragstone(*better, "--store", "--missing", "skip")
+    assert ragstone("compare", "base", "last", "--json", "kept.json").code == 0
+    kept = json.loads((files / "kept.json").read_text())
+    assert now["metrics"] == kept["metrics"]
+    assert now["samples"] == kept["samples"]
+    assert {"about": "data", "name": "queries not ranked", "a": "zero", "b": "skip"} in kept[
+        "changes"
+    ]
+    worse = ragstone("compare", "last", "base", "--fail-on-regression", "--min-paired", "0")
+    assert "no regression" in worse.out
+
+
+def test_a_regression_against_the_baseline_is_exit_1(files: Path, ragstone: Command) -> None:
+    numbers = range(20)
+    (files / "qrels").write_text("".join(f"q{n} 0 a 1\n" for n in numbers))
+    for name, first in (("a.run", "a"), ("b.run", "z")):
+        (files / name).write_text("".join(f"q{n} Q0 {first} 1 1 x\n" for n in numbers))
+    assert ragstone(*RANK, "--store").code == 0
+    asked = ("rank", "--qrels", "qrels", "--ranking", "b.run", "-m", "mrr", "--baseline", "last")
+    assert ragstone(*asked).code == 0
+    said = ragstone(*asked, "--fail-on-regression")
+    assert said.code == 1
+    assert "REGRESSION: mrr@5 -1.0000" in said.out
+    assert ragstone(*asked, "--fail-on-regression", "--min-effect", "1").code == 0
+    (files / "qrels").write_text("q1 0 a 1\n")
+    (files / "b.run").write_text("q1 Q0 a 1 1 x\n")
+    said = ragstone(*asked, "--fail-on-regression")
+    assert said.code == 3
+    assert "have a partner in B" in said.err
+
+
+def test_a_report_is_what_the_command_writes_itself(files: Path, ragstone: Command) -> None:
+    asked = ("--markdown", "a.md", "--junit", "a.xml", "--rows", "a.csv", "--html", "a.html")
+    said = ragstone(*RANK, "--store", *asked, "-o", "a.xlsx", "-v")
+    assert said.code == 0
+    for name in (*asked[1::2], "a.xlsx"):
+        assert f"wrote {name}" in said.out
+        assert (files / name).exists()
+    assert "    mrr@5 0.5000" in said.out
+    again = [word.replace("a.", "again.") for word in asked]
+    assert ragstone("report", "last", *again, "-o", "again.xlsx").code == 0
+    for ending in ("md", "xml", "csv", "html"):
+        assert (files / f"a.{ending}").read_text() == (files / f"again.{ending}").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--ranking", "b.run", "--html", "x.html"), "--html is for one ranking"),
+        (("--html", "-"), "--html: name a file"),
+        (("--fail-on-regression",), "there is nothing to compare with"),
+        (("--min-paired", "2"), "name a share of A's samples"),
+        (("-o", "x.csv"), "does not end in .xlsx"),
+        (("--baseline", "last"), "there is no store at"),
+        (("--store", "--baseline", "none"), "there is no run named 'none'"),
+        (("--store", "s.db", "--json", "s.db"), "s.db is read, and cannot be written"),
+        (("--json", "x", "--markdown", "x"), "x would be written twice"),
+    ],
+)
+def test_what_cannot_be_kept_or_written_is_told_before_the_work(
+    arguments: tuple[str, ...], told: str, files: Path, ragstone: Command
+) -> None:
+    (files / "a.run").write_text("this is not read")
+    said = ragstone(*RANK, *arguments)
+    assert said.code == 2
+    assert told in said.err
+
+
+def test_a_stored_ranking_cannot_be_scored_again_or_gone_on_with(
+    files: Path, ragstone: Command
+) -> None:
+    ragstone(*RANK, "--store")
+    for again in (("rescore", "last"), ("resume", "last", "--retry-failed")):
+        said = ragstone(*again)
+        assert said.code == 2
+        assert "is of a ranking from a file" in said.err
+
+
+def test_a_plugin_that_raises_costs_its_scores_and_not_the_run(
+    files: Path, ragstone: Command
+) -> None:
+    (files / "picky.py").write_text(
+        "from ragstone import RankingMetric, register\n"
+        "@register('picky')\n"
+        "class Picky(RankingMetric):\n"
+        "    '''Whether the first document is a.'''\n"
+        "    def value(self, retrieved_ids, relevance):\n"
+        "        return float(retrieved_ids[0] == 'a')\n"
+    )
+    asked = ("--plugin", "picky.py", "-m", "picky", "mrr", "--json", "-")
+    said = ragstone(*RANK[:5], *asked)
+    assert said.code == 3
+    assert "1 of 3 scores of picky failed, more than 10%" in said.err
+    assert re.search(
+        r"picky: failed: the metric itself failed \(1, first q3: the\s+metric", said.err
+    )
+    told = json.loads(said.out)["metrics"]
+    assert told["picky"]["causes"] == {"metric_error": 1}
+    assert told["mrr@5"]["failed"] == 0
+    assert ragstone(*RANK[:5], *asked, "--max-failed", "50%").code == 0
+    assert ragstone(*RANK[:5], *asked, "--max-failed", "1", "--min-scored", "picky=90%").code == 1
+
+
+def test_in_github_actions_the_job_is_told(
+    files: Path, ragstone: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(files / "summary.md"))
+    said = ragstone(*RANK, "--fail-under", "mrr=0.9")
+    assert said.code == 1
+    assert "::stop-commands::" in said.out
+    assert "::error" in said.out
+    assert "mrr@5" in (files / "summary.md").read_text()

@@ -9,7 +9,7 @@ ALIASES = re.compile(
     r"|ground_truth|expected_output|qrels|point_ids)\b"
 )
 WHERE_OTHERS_WORDS_MAY_STAND = (
-    "datasets/", "demo/", "ranking_files/", "reports/", "cli/arguments.py", "cli/ranking.py",
+    "datasets/", "demo/", "ranking_files/", "reports/", "cli/arguments.py", "cli/ranking",
     "cli/run.py", "ranking_evaluation.py", "targets/rag_api.yaml", "samples.py",
 )  # fmt: skip
 MACHINE = re.compile(r"(?<![\w.])/(?:work|root|home/\w+|opt/pypi)/|file:///opt|--index-url https?:")

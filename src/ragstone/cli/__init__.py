@@ -6,7 +6,7 @@ import sys
 import traceback
 from collections.abc import Mapping
 from importlib import import_module
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 
 import click
 
@@ -36,6 +36,11 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     }
 )
 """Command -> the module that holds it as `command`, and its help in a line."""
+
+
+def later(name: str) -> ModuleType:
+    """Return a module of this package that few calls of a command need, loaded when one does."""
+    return import_module(f"ragstone.cli.{name}")
 
 
 class _Commands(click.Group):

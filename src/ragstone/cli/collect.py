@@ -17,10 +17,10 @@ from ragstone.asking import Asking, asked_as
 from ragstone.cli.codes import INTERRUPTED, TOO_MUCH_FAILED
 from ragstone.cli.given import config_here
 from ragstone.cli.grouped import GroupedCommand
-from ragstone.cli.outcome import check_files
 from ragstone.cli.progress import progress
 from ragstone.cli.reading import READING, pairs_of
 from ragstone.cli.setting import Setting
+from ragstone.cli.writable import check_files
 from ragstone.config import Config, read_config
 from ragstone.datasets import load
 from ragstone.datasets.responses import MODES

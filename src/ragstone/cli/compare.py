@@ -4,18 +4,19 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Unpack
 
 import click
 from rich.console import Console
 
-from ragstone.cli.codes import GATE_FAILED, TOO_MUCH_FAILED
+from ragstone.cli import regression
 from ragstone.cli.options import STORE
-from ragstone.cli.outcome import check_files, silent_pipes
+from ragstone.cli.pipes import silent_pipes
+from ragstone.cli.regression import Limits, code_of
 from ragstone.cli.stored import open_store, read_by
-from ragstone.comparison import MIN_PAIRED, TOP, Comparison, Regressions, compare, regressed
+from ragstone.cli.writable import check_files
+from ragstone.comparison import TOP, Comparison, Regressions, compare
 from ragstone.errors import UsageError
-from ragstone.gates import share
 from ragstone.reports.comparison_markdown import as_markdown
 from ragstone.reports.comparison_terminal import print_comparison, print_regressions
 from ragstone.reports.files import write_text
@@ -30,7 +31,7 @@ EPILOG = (
 _PATH = click.Path(path_type=Path)
 
 
-class Given(TypedDict):
+class Given(regression.Given):
     """What the command line said."""
 
     a: str
@@ -38,9 +39,6 @@ class Given(TypedDict):
     metric: tuple[str, ...]
     cluster: str | None
     top: int
-    fail_on_regression: bool
-    min_effect: str
-    min_paired: str
     json: Path | None
     markdown: Path | None
     store: str | None
@@ -66,24 +64,7 @@ _PARAMS: Sequence[click.Parameter] = (
         show_default=True,
         help="Samples and claims told of each kind.",
     ),
-    click.Option(
-        ["--fail-on-regression"],
-        is_flag=True,
-        help="Exit 1 if a metric got worse by more than chance.",
-    ),
-    click.Option(
-        ["--min-effect"],
-        default="0",
-        metavar="DIFFERENCE",
-        help="Let --fail-on-regression pass a drop up to this: 0.02 or 2%.",
-    ),
-    click.Option(
-        ["--min-paired"],
-        default=f"{MIN_PAIRED:.0%}",
-        metavar="SHARE",
-        show_default=True,
-        help="Have --fail-on-regression exit 3 if a smaller share of A's samples is in B.",
-    ),
+    *regression.OPTIONS,
     click.Option(["--json"], type=_PATH, metavar="FILE|-", help="Write all of it as JSON."),
     click.Option(
         ["--markdown"], type=_PATH, metavar="FILE|-", help="Write the report as Markdown."
@@ -104,7 +85,7 @@ def command(**given: Unpack[Given]) -> None:
     ragstone compare baseline last --fail-on-regression --min-effect 0.02
     ragstone compare 20260301 20260302 -m faithfulness --markdown report.md
     """
-    min_effect, min_paired = _effect(given["min_effect"]), _paired(given["min_paired"])
+    limits = Limits.of(given)
     with open_store(given["store"]) as store:
         a = find(store, given["a"])
         b = find(store, given["b"]) if given["b"] else _newest(store, but=a)
@@ -119,25 +100,9 @@ def command(**given: Unpack[Given]) -> None:
             cluster=given["cluster"],
             top=given["top"],
         )
-    found = regressed(comparison, min_effect=min_effect, min_paired=min_paired)
-    asked = given["fail_on_regression"]
-    files = {_as_json: given["json"], as_markdown: given["markdown"]}
-    _tell(comparison, files, found if asked else None)
-    sys.exit(_exit_code(found) if asked else 0)
-
-
-def _effect(text: str) -> float:
-    effect = share(text)
-    if effect < 0:
-        raise UsageError(f"--min-effect {text}: name how large a drop may be, from 0")
-    return effect
-
-
-def _paired(text: str) -> float:
-    paired = share(text)
-    if not 0 <= paired <= 1:
-        raise UsageError(f"--min-paired {text}: name a share of A's samples, from 0 to 100%")
-    return paired
+    found = limits.found(comparison)
+    _tell(comparison, {_as_json: given["json"], as_markdown: given["markdown"]}, found)
+    sys.exit(code_of(found))
 
 
 def _newest(store: Store, *, but: str) -> str:
@@ -175,12 +140,3 @@ def _tell(
 def _as_json(comparison: Comparison) -> str:
     # ASCII with escapes, because a lone surrogate in the data has no UTF-8
     return json.dumps(finite(comparison.to_dict()), allow_nan=False, indent=2) + "\n"
-
-
-def _exit_code(found: Regressions) -> int:
-    """Return the exit code; why there is no verdict is told."""
-    if found.doubts:
-        said = "; ".join(found.doubts)
-        click.echo(f"Exit code {TOO_MUCH_FAILED}: no verdict, as {said}", err=True)
-        return TOO_MUCH_FAILED
-    return GATE_FAILED if found.beyond else 0

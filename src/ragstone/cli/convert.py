@@ -7,8 +7,8 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from ragstone.cli.outcome import check_files
 from ragstone.cli.reading import READING, pairs_of
+from ragstone.cli.writable import check_files
 from ragstone.datasets import Dataset, load
 from ragstone.datasets.writing import check_format, losses, texts_in, write_samples
 from ragstone.errors import UsageError

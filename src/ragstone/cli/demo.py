@@ -9,7 +9,7 @@ from typing import Unpack
 
 import click
 
-from ragstone.cli import results
+from ragstone.cli import result_options, results
 from ragstone.cli.demo_server import RETRIEVER
 from ragstone.cli.options import NO_STORE, STORE
 from ragstone.cli.run import evaluated
@@ -26,7 +26,7 @@ have an error planted in them, which faithfulness should find.
 """
 
 
-class Given(results.Given):
+class Given(result_options.Given):
     """What the command line said."""
 
     k: int
@@ -46,7 +46,7 @@ _OPTIONS = (
     ),
     click.Option(["--limit"], type=click.IntRange(1), help="Only the first questions."),
     RETRIEVER,
-    *results.RESULTS,
+    *result_options.RESULTS,
     STORE,
     NO_STORE,
 )

@@ -8,7 +8,7 @@ from typing import cast
 
 import click
 
-from ragstone.cli import COMMANDS, results
+from ragstone.cli import COMMANDS, result_options
 from ragstone.cli.setting import NONE
 from ragstone.cli.stored import place_said
 from ragstone.config import FILE, Config, metric_names, model_names, read_config
@@ -44,7 +44,7 @@ CASCADE_ONLY: Mapping[str, str] = MappingProxyType(
 """Settings that only a cascade has a use for."""
 
 
-class Given(results.Given):
+class Given(result_options.Given):
     """What the command line said, by the names of its options.
 
     Beside these stand the fields of the plan that mean what is typed, None if nothing was.

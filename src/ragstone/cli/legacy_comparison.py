@@ -14,7 +14,8 @@ from rich.text import Text
 
 from ragstone.cli.codes import TOO_MUCH_FAILED
 from ragstone.cli.given import Given
-from ragstone.cli.outcome import WRITERS, silent_pipes
+from ragstone.cli.outcome import WRITERS
+from ragstone.cli.pipes import silent_pipes
 from ragstone.cli.progress import progress
 from ragstone.config import metric_names
 from ragstone.errors import UsageError

@@ -6,9 +6,10 @@ from types import MappingProxyType
 
 import click
 
+from ragstone.cli.gate_options import GATES
 from ragstone.cli.grouped import Groups
 from ragstone.cli.plugins import PLUGIN
-from ragstone.cli.results import RESULTS
+from ragstone.cli.result_options import RESULTS
 from ragstone.cli.setting import Setting
 from ragstone.cli.stored import store_here
 from ragstone.config import FILE
@@ -157,37 +158,6 @@ _DRY_RUN = click.Option(
     ["--dry-run"], is_flag=True, help="Print what the judge would take; ask nobody."
 )
 
-_GATES = (
-    click.Option(
-        ["--fail-under"],
-        multiple=True,
-        metavar="METRIC=VALUE",
-        help="Exit 1 if the metric's mean is under the value: faithfulness=0.8 or 80%.",
-    ),
-    click.Option(
-        ["--fail-over"],
-        multiple=True,
-        metavar="METRIC=VALUE",
-        help="Exit 1 if the metric's mean is over the value.",
-    ),
-    click.Option(
-        ["--min-scored"],
-        multiple=True,
-        metavar="METRIC=SHARE",
-        help="Exit 1 if less of the rows was scored: faithfulness=90%.",
-    ),
-    Setting(
-        "gates_on",
-        help="What --fail-under and --fail-over look at: the mean, or the end of its 95 % interval "
-        "that is nearer to failing.",
-    ),
-    Setting(
-        "max_failed",
-        metavar="SHARE",
-        help="Exit 3 if more of a metric's scores failed: 0.1 or 10%.",
-    ),
-)
-
 OTEL = click.Option(
     ["--otel"],
     is_flag=True,
@@ -243,7 +213,7 @@ GROUPS: Groups = MappingProxyType(
         "Judge": JUDGE,
         "Claims and verdicts": _CLAIMS,
         "Limits": (*LIMITS, _DRY_RUN),
-        "Gates": _GATES,
+        "Gates": GATES,
         "Results": _RESULTS,
         "Store": _STORE,
     }

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +12,9 @@ import click
 from rich.console import Console
 
 from ragstone.cli.codes import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED
+from ragstone.cli.pipes import silent_pipes
+from ragstone.cli.writable import check_files
 from ragstone.errors import UsageError
-from ragstone.reports.files import check_writable
 from ragstone.reports.github import no_commands, report_to_github
 from ragstone.reports.junit import write_junit
 from ragstone.reports.rows import STDOUT, write_json
@@ -124,37 +125,6 @@ def conclude(run: Run, outputs: Outputs, *, first: bool = False, interrupted: bo
     if run.troubles:
         click.echo(f"Exit code {code}: {'; '.join(run.troubles)}", err=True)
     return code
-
-
-def check_files(
-    *files: Path | None, inputs: Sequence[str | Path] = (), written: Sequence[Path] = ()
-) -> None:
-    """Refuse, before anything is asked, files that could not be written in the end.
-
-    `inputs` are read, `written` are other files that are written and were looked at elsewhere.
-
-    Raises:
-        UsageError: a file cannot be written, is an input, or is named twice.
-    """
-    named = [path for path in files if path is not None]
-    for path in named:
-        if path != STDOUT:
-            check_writable(path)
-    taken = {Path(name).resolve(): f"{name} is read, and cannot be written" for name in inputs}
-    for path in (*named, *written):
-        if path.resolve() in taken:
-            raise UsageError(f"{taken[path.resolve()]}; name another place")
-        taken[path.resolve()] = f"{path} would be written twice"
-
-
-@contextmanager
-def silent_pipes() -> Generator[None, None, None]:
-    """Let a reader of standard output leave early, as `head` does, without a word."""
-    try:
-        yield
-        sys.stdout.flush()
-    except (BrokenPipeError, SystemExit):  # rich makes the one the other
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def exit_code(run: Run) -> int:

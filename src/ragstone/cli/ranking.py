@@ -2,211 +2,103 @@
 
 import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from time import monotonic
-from typing import TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Unpack, cast
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ragstone.cli.codes import GATE_FAILED, TOO_MUCH_FAILED
-from ragstone.cli.plugins import PLUGIN, load_plugins
-from ragstone.cli.setting import Setting
+from ragstone.cli import later
+from ragstone.cli.grouped import GroupedCommand
+from ragstone.cli.plugins import load_plugins
+from ragstone.cli.ranking_options import GROUPS, Given
+from ragstone.cli.ranking_results import Compared, RankingResults
+from ragstone.cli.reading import pairs_of
 from ragstone.comparison import compare
 from ragstone.config import metric_names
-from ragstone.errors import UsageError
-from ragstone.gates import FLAGS, gate
+from ragstone.gates import FLAGS, gate, share
 from ragstone.plan import Plan
-from ragstone.ranking_evaluation import Missing, RankingEvaluation
-from ragstone.reports.comparison_terminal import print_comparison
-from ragstone.reports.files import check_writable
-from ragstone.reports.ranking_report import print_ranking
-from ragstone.reports.ranking_tables import check_values, write_values
-from ragstone.reports.rows import STDOUT, write_document, write_json
+from ragstone.ranking_evaluation import RankingEvaluation
 from ragstone.run import Run
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from ragstone.cli.ranking_store import RankingStore
 
 EVERY = 10.0
 """Seconds between two lines that tell how far the reading is, where there is no terminal."""
-_PATH = click.Path(path_type=Path)
 
 
-class Given(TypedDict):
-    """What the command line said."""
-
-    qrels: Path
-    ranking: tuple[Path, ...]
-    metrics: tuple[str, ...]
-    k: str | None
-    missing: Missing
-    columns: tuple[str, ...]
-    plugin: tuple[str, ...]
-    fail_under: tuple[str, ...]
-    fail_over: tuple[str, ...]
-    json: Path | None
-    rows: Path | None
-
-
-_PARAMS = (
-    click.Option(
-        ["--qrels"],
-        type=_PATH,
-        required=True,
-        metavar="FILE",
-        help="What is relevant: TREC qrels, .jsonl, .parquet, .arrow, or a BEIR folder.",
-    ),
-    click.Option(
-        ["--ranking"],
-        type=_PATH,
-        required=True,
-        multiple=True,
-        metavar="FILE",
-        help="What was retrieved: a TREC run, .jsonl, .parquet or .arrow; text also packed as .gz "
-        "or .zst. Two are compared, query by query.",
-    ),
-    click.Option(
-        ["-m", "--metric", "metrics"],
-        multiple=True,
-        metavar="NAME",
-        help="Ranking metrics; several words are several metrics.  [default: all_retrieval]",
-    ),
-    Setting("k", "-k", "--k", metavar="N[,N...]", help="Cut-offs: --k 1,3,5,10."),
-    click.Option(
-        ["--missing"],
-        type=click.Choice(["zero", "skip"]),
-        default="zero",
-        show_default=True,
-        help="What a judged query comes to of which the ranking has nothing.",
-    ),
-    Setting(
-        "columns",
-        "--map",
-        multiple=True,
-        metavar="FIELD=COLUMN",
-        help="Where a column has a name of its own: --map document_id=pid.",
-    ),
-    PLUGIN,
-    click.Option(
-        ["--fail-under"],
-        multiple=True,
-        metavar="METRIC=VALUE",
-        help="Exit 1 if the metric's mean is under the value: ndcg@10=0.4.",
-    ),
-    click.Option(
-        ["--fail-over"],
-        multiple=True,
-        metavar="METRIC=VALUE",
-        help="Exit 1 if the metric's mean is over the value.",
-    ),
-    click.Option(["--json"], type=_PATH, metavar="FILE|-", help="Write the summary as JSON."),
-    click.Option(
-        ["--rows"],
-        type=_PATH,
-        metavar="FILE|-",
-        help="Write each query's values: .jsonl, .csv or .parquet.",
-    ),
+@click.command(
+    name="rank",
+    cls=GroupedCommand,
+    params=[],
+    groups=GROUPS,
+    epilog="Exit codes: 0 fine, 1 a gate failed, or a regression with --fail-on-regression, 2 "
+    "usage or input error, 3 too much failed, a gate with nothing scored, or no verdict on "
+    "regressions.",
 )
-
-
-@click.command(name="rank", params=[*_PARAMS])
 def command(**given: Unpack[Given]) -> None:
     """Evaluate rankings of many queries, from the files that retrieval tools write.
 
     `ragstone run --qrels ... --ranking ...` is the same. Scores rank the documents, the higher
-    first, and of equal ones the greater id, as in trec_eval; a ranking in JSON Lines, or without
-    scores, is taken as it stands.
+    first, and of equal ones the greater id, as in trec_eval (--tie-rule); a ranking in JSON Lines,
+    or without scores, is taken as it stands.
 
     \b
     ragstone rank --qrels qrels.txt --ranking bm25.run --k 1,3,5,10,20
     ragstone rank --qrels scifact/ --ranking dense.parquet -m ndcg recall -k 10
     ragstone rank --qrels qrels.txt --ranking bm25.run --ranking dense.run -m ndcg@10
+    ragstone rank --qrels qrels.txt --ranking new.run --baseline old --fail-on-regression
     """
     load_plugins(*given["plugin"])
-    rankings = given["ranking"]
-    if len(rankings) > 2:
-        raise UsageError(f"{len(rankings)} rankings: one is evaluated, two are compared")
-    if len(rankings) == 2 and given["rows"]:
-        raise UsageError("--rows is for one ranking; leave it out to compare two")
-    _check_outputs(given)
-    evaluation = RankingEvaluation.of(given["qrels"], _plan(given), missing=given["missing"])
-    console = Console(file=sys.stderr if _piped(given) else sys.stdout, highlight=False)
+    results = RankingResults(given)
+    with _opened(given) as store:
+        sys.exit(_ranked(given, results, store))
+
+
+def _ranked(given: Given, results: RankingResults, store: "RankingStore | None") -> int:
+    """Evaluate, keep, compare and write what was asked for; return the exit code."""
+    said, keeps = given["baseline"], given["store"] is not None
+    baseline = store.run(said) if store is not None and said is not None else None
+    evaluation = RankingEvaluation.of(
+        given["qrels"], _plan(given), missing=given["missing"], ties=given["tie_rule"]
+    )
     runs: list[Run] = []
-    for ranking in rankings:
+    for ranking in given["ranking"]:
         with _progress(Console(stderr=True), ranking) as on_read:
             runs.append(evaluation.run(ranking, on_read))
-    for run in runs:
-        print_ranking(run, console)
-    if len(runs) == 2:
-        _compare(runs[0], runs[1], given, console)
-    else:
-        _write(runs[0], given, console)
-    sys.exit(_exit_code(runs))
+    first, *others = runs if baseline is None else [baseline, *runs]
+    stored = [store.keep(run) for run in runs] if store is not None and keeps else []
+    compared = [Compared(first, run, compare(first, run)) for run in others]
+    return results.conclude(runs, compared, stored)
+
+
+def _opened(given: Given) -> "AbstractContextManager[RankingStore | None]":
+    """Open the store, if runs are to be kept in it or compared with one of it."""
+    if given["store"] is None and given["baseline"] is None:
+        return nullcontext()
+    stores: type[RankingStore] = later("ranking_store").RankingStore
+    return stores.open(given["store"] or "", keeps=given["store"] is not None)
 
 
 def _plan(given: Given) -> Plan:
-    said: dict[str, object] = {"metrics": metric_names(given["metrics"]) or ("all_retrieval",)}
-    if given["k"] is not None:
-        said["k"] = given["k"]
-    columns: dict[str, str] = {}
-    for text in given["columns"]:
-        field, _, name = text.partition("=")
-        if not field or not name:
-            raise UsageError(f"--map {text}: write FIELD=COLUMN, such as document_id=pid")
-        columns[field] = name
-    said["columns"] = columns
     typed = cast("dict[str, tuple[str, ...]]", given)
-    said["gates"] = tuple(
-        gate(text, *demand) for name, demand in FLAGS.items() for text in typed.get(name, ())
-    )
-    return Plan.of(said)
-
-
-def _piped(given: Given) -> bool:
-    return STDOUT in (given["json"], given["rows"])
-
-
-def _check_outputs(given: Given) -> None:
-    """Tell before the work what could not be written."""
-    inputs = [path.resolve() for path in (given["qrels"], *given["ranking"])]
-    for path in (given["json"], given["rows"]):
-        if path is None or path == STDOUT:
-            continue
-        check_writable(path)
-        if path.resolve() in inputs:
-            raise UsageError(f"{path} is read, and cannot be written; name another place")
-    if given["rows"] is not None:
-        check_values(given["rows"])
-    if given["json"] is not None and given["json"] == given["rows"]:
-        raise UsageError(f"{given['json']} would be written twice")
-
-
-def _write(run: Run, given: Given, console: Console) -> None:
-    if given["json"] is not None:
-        write_json(run, given["json"])
-    if given["rows"] is not None:
-        write_values(run, given["rows"])
-    for path in (given["json"], given["rows"]):
-        if path is not None and path != STDOUT:
-            console.print(f"wrote {path}", markup=False, soft_wrap=True)
-
-
-def _compare(a: Run, b: Run, given: Given, console: Console) -> None:
-    comparison = compare(a, b)
-    console.print()
-    print_comparison(comparison, console)
-    if given["json"] is not None:
-        told = {"a": a.to_dict(), "b": b.to_dict(), "comparison": comparison.to_dict()}
-        write_document(told, given["json"])
-
-
-def _exit_code(runs: list[Run]) -> int:
-    for run in runs:
-        if run.troubles:
-            click.echo(f"Exit code {TOO_MUCH_FAILED}: {'; '.join(run.troubles)}", err=True)
-            return TOO_MUCH_FAILED
-    failed = any(result.passed is False for run in runs for result in run.gates())
-    return GATE_FAILED if failed else 0
+    said: dict[str, object] = {
+        "metrics": metric_names(given["metrics"]) or ("all_retrieval",),
+        "columns": pairs_of(given["columns"], form="FIELD=COLUMN, such as document_id=pid"),
+        "gates": tuple(
+            gate(text, *demand) for name, demand in FLAGS.items() for text in typed[name]
+        ),
+        "k": given["k"],
+        "gates_on": given["gates_on"],
+        "max_failed": None if given["max_failed"] is None else share(given["max_failed"]),
+    }
+    return Plan.of({name: value for name, value in said.items() if value is not None})
 
 
 @contextmanager

@@ -27,8 +27,10 @@ FORMS = MappingProxyType(
 """How each option with pairs is written."""
 
 
-def pairs_of(said: tuple[str, ...], flag: str = "--map") -> dict[str, str]:
+def pairs_of(said: tuple[str, ...], flag: str = "--map", *, form: str = "") -> dict[str, str]:
     """Return field -> column, for what --map says; kind -> file, for --prompt.
+
+    `form` stands in for what is usually said of how such an option is written.
 
     Raises:
         UsageError: it says something else.
@@ -37,7 +39,6 @@ def pairs_of(said: tuple[str, ...], flag: str = "--map") -> dict[str, str]:
     for text in said:
         field, equals, column = text.partition("=")
         if not equals or not field.strip() or not column.strip():
-            form = FORMS[flag]
-            raise UsageError(f"{flag} {text}: write {form}")
+            raise UsageError(f"{flag} {text}: write {form or FORMS[flag]}")
         pairs[field.strip()] = column.strip()
     return pairs

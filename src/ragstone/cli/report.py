@@ -5,21 +5,23 @@ from typing import Unpack
 
 import click
 
-from ragstone.cli import results
+from ragstone.cli import result_options, results
 from ragstone.cli.options import STORE
 from ragstone.cli.outcome import conclude
 from ragstone.cli.stored import RUN, open_store, read_by
 from ragstone.store import find
 
 
-class Given(results.Given):
+class Given(result_options.Given):
     """What the command line said."""
 
     run: str
     store: str | None
 
 
-@click.command(name="report", params=[click.Argument(["run"]), *results.RESULTS, STORE], epilog=RUN)
+@click.command(
+    name="report", params=[click.Argument(["run"]), *result_options.RESULTS, STORE], epilog=RUN
+)
 def command(**given: Unpack[Given]) -> None:
     """Write what `ragstone run` writes, of a stored run; with the exit code that it had.
 

@@ -2,13 +2,12 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Unpack, cast
 
 import click
 from rich.console import Console
 
-from ragstone.cli import results
+from ragstone.cli import result_options, results
 from ragstone.cli.given import config_here
 from ragstone.cli.options import GROUPS, STORE
 from ragstone.cli.outcome import Outputs, conclude
@@ -28,7 +27,7 @@ _OWN = ("output", "no_export")
 """Options of results that mean something else here: a workbook is written where one is named."""
 
 
-class Given(results.Given):
+class Given(result_options.Given):
     """What the command line said."""
 
     run: str
@@ -60,13 +59,8 @@ _PARAMS: Sequence[click.Parameter] = (
     PLUGIN,
     click.Option(["--save", "keep"], is_flag=True, help="Store the result as a run of its own."),
     *(option for option in GROUPS["Gates"] if option.name in FLAGS),
-    click.Option(
-        ["-o", "--output"],
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Write a workbook.",
-    ),
-    *(option for option in results.RESULTS if option.name not in _OWN),
+    result_options.WORKBOOK,
+    *(option for option in result_options.RESULTS if option.name not in _OWN),
     STORE,
 )
 

@@ -7,7 +7,7 @@ from typing import Unpack
 
 import click
 
-from ragstone.cli import results
+from ragstone.cli import result_options, results
 from ragstone.cli.given import config_here
 from ragstone.cli.options import OTEL, STORE
 from ragstone.cli.outcome import Outputs, conclude
@@ -23,7 +23,7 @@ from ragstone.rescoring import ORIGIN
 from ragstone.store import RunInfo, Store, find
 
 
-class Given(results.Given):
+class Given(result_options.Given):
     """What the command line said."""
 
     run: str | None
@@ -39,7 +39,7 @@ _OPTIONS = (
         ["--retry-failed"], is_flag=True, help="Do the rows again of which a score failed."
     ),
     PLUGIN,
-    *results.RESULTS,
+    *result_options.RESULTS,
     STORE,
     OTEL,
 )
@@ -99,6 +99,11 @@ def _gone_on(store: Store, info: RunInfo, given: Given, outputs: Outputs) -> int
         Changed: it cannot go on, as something is not what it was.
     """
     run_id, retries = info.id, given["retry_failed"]
+    if info.ranked:
+        raise UsageError(
+            f"run {run_id} is of a ranking from a file and is there whole; evaluate the file again "
+            "with `ragstone rank`"
+        )
     if info.finished and not retries:
         raise UsageError(f"run {run_id} is finished; --retry-failed does its failed rows again")
     if origin := info.manifest.identity.get(ORIGIN):

@@ -10,8 +10,9 @@ import click
 from rich.console import Console
 
 from ragstone.cli.options import STORE
-from ragstone.cli.outcome import check_files, silent_pipes
+from ragstone.cli.pipes import silent_pipes
 from ragstone.cli.stored import RUN, open_store, read_by
+from ragstone.cli.writable import check_files
 from ragstone.errors import UsageError
 from ragstone.reports.files import write_text
 from ragstone.reports.rows import STDOUT

@@ -83,6 +83,9 @@ def _facts(manifest: Manifest) -> dict[tuple[About, str], str]:
         (About.DATA, "data set"): source.name,
         (About.DATA, "fingerprint"): _short(data),
         (About.DATA, "rows"): source.rows,
+        (About.DATA, "judgements"): identity.get("judgements"),
+        (About.DATA, "queries not ranked"): identity.get("missing"),
+        (About.DATA, "equal scores"): identity.get("ties"),
         (About.TARGET, "target"): manifest.target,
         (About.VERSION, "ragstone"): manifest.version,
     }

@@ -68,11 +68,10 @@ class MetricColumn:
             self._labels.append(_LABEL_CODES[claim.label])
         self._ends.append(len(self._keys))
 
-    def take(self, values: NDArray[np.float64], scored: NDArray[np.bool_]) -> None:
-        """Take the numbers of rows without claims, and which of them are numbers."""
-        codes = np.where(scored, _SCORED, _STATE_CODES[State.UNDEFINED]).astype(np.uint8)
-        self._states += codes.tobytes()
-        self.values.frombytes(np.where(scored, values, 0.0).tobytes())
+    def take(self, values: NDArray[np.float64], states: NDArray[np.int8]) -> None:
+        """Take the numbers of rows without claims, and the rows' states as indices of State's."""
+        self._states += states.astype(np.uint8).tobytes()
+        self.values.frombytes(np.where(states == _SCORED, values, 0.0).tobytes())
         self._ends.extend([len(self._keys)] * len(values))
 
     @property

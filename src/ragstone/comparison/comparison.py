@@ -9,7 +9,7 @@ from ragstone.comparison.changes import About, Change, changes
 from ragstone.comparison.claim_changes import ClaimChanges, claim_changes
 from ragstone.comparison.columns import Columns
 from ragstone.comparison.movement import Movement, adjusted, moved
-from ragstone.comparison.outcomes import outcomes_of
+from ragstone.comparison.outcomes import InColumns, outcomes_of
 from ragstone.comparison.paired_scores import PairedScores
 from ragstone.comparison.pairing import Pairing, paired
 from ragstone.errors import UnknownName
@@ -208,7 +208,12 @@ class _Told:
         return Move(
             id_a=self.columns[0].ids[one],
             id_b=self.columns[1].ids[two],
-            query=self.runs[1].rows[two].sample.query,
+            query=self._query(two),
             a=scores.a[place],
             b=scores.b[place],
         )
+
+    def _query(self, place: int) -> str:
+        """Return a query of B, without making the row if it can."""
+        rows = self.runs[1].rows
+        return rows.queries[place] if isinstance(rows, InColumns) else rows[place].sample.query

@@ -65,8 +65,8 @@ class InColumns(Protocol):
     ids: Sequence[str]
     queries: Sequence[str]
 
-    def column(self, metric: str, /) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return each row's number, and whether it is one."""
+    def column(self, metric: str, /) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
+        """Return each row's number, and its state, as an index into those of State."""
         ...
 
     def __iter__(self) -> Iterator[Row]:

@@ -32,8 +32,9 @@ class ClaimLine:
 
 def claim_lines(run: Run, names: Sequence[str]) -> Iterator[ClaimLine]:
     """Yield the claims of those metrics, sample by sample."""
-    for row in run.rows:
-        for name in names:
+    judged = [name for name in names if run.tally.scores[name].judged]
+    for row in run.rows if judged else ():
+        for name in judged:
             for number, claim in enumerate(row.scores[name].claims, start=1):
                 first = claim.evidence[0] if claim.evidence else None
                 yield ClaimLine(

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from ragstone.ranked_values import RankedRows
 from ragstone.reports.excel_book import Book, sheet_names
 from ragstone.reports.excel_claims import add_claims
 from ragstone.reports.excel_queries import SEVERAL, SINGLE, add_queries
 from ragstone.reports.excel_summary import add_combined, add_single
 from ragstone.reports.facts import titles
+from ragstone.reports.ranking_excel import add_values
 from ragstone.run import Run
 
 
@@ -18,6 +20,10 @@ def write_workbook(path: Path, run: Run, *, names: Sequence[str], combined: bool
         OSError: the file cannot be written.
     """
     with Book(path, run.manifest.started_at) as book:
+        if isinstance(run.rows, RankedRows):
+            add_combined(book, run, names=names)
+            add_values(book, run, names=names)
+            return
         if combined:
             add_combined(book, run, names=names)
             labels = titles(run.metrics)

@@ -5,7 +5,7 @@ in it a test a sample, and one a gate. A sample fails where its score falls shor
 without one, where it falls short of the mark of a gate on the metric's mean (a gate passes or fails
 by the mean, so samples may fail under a gate that passes). What was not judged is an error with its
 cause, and so is a number that a policy made up, and a gate that cannot be told; what is undefined
-is skipped.
+is skipped. Of a ranking's run with many queries only some are tests; a property says which.
 """
 
 from collections import Counter
@@ -28,6 +28,7 @@ from ragstone.reports.facts import CAUSES, partial_notice
 from ragstone.reports.figures import NOTHING, decimal, interval
 from ragstone.reports.files import write_file
 from ragstone.reports.marks import held, shortfall
+from ragstone.reports.ranking_excerpt import excerpt
 from ragstone.rows import Row
 from ragstone.run import Run
 from ragstone.scores import Score, State
@@ -93,9 +94,10 @@ def write_junit(run: Run, path: Path) -> None:
 
 
 def _write(path: Path, run: Run) -> None:
+    some, left_out = excerpt(run)
     with ExitStack() as stack:
         suites = [stack.enter_context(_Suite(name)) for name in held(run)]
-        for row in run.rows:
+        for row in some.rows:
             for suite in suites:
                 suite.add(row.sample.id, _finding(run, suite.name, row))
         for suite in suites:
@@ -112,12 +114,13 @@ def _write(path: Path, run: Run) -> None:
                 whole.add("no more failed than is allowed", found)
             suites.append(whole)
         stream = stack.enter_context(path.open("w", encoding="utf-8", newline=""))
-        _join(run, suites, stream)
+        _join(run, suites, stream, left_out=left_out)
 
 
-def _join(run: Run, suites: list[_Suite], stream: IO[str]) -> None:
+def _join(run: Run, suites: list[_Suite], stream: IO[str], *, left_out: str | None) -> None:
     total = sum((suite.counts for suite in suites), Counter[str]())
     started = f"{run.manifest.started_at.astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
+    told = [("tests are of", left_out)] if left_out else []
     stream.write('<?xml version="1.0" encoding="UTF-8"?>\n')
     stream.write(_opened("testsuites", name="ragstone", **_counted(total)) + "\n")
     for suite in suites:
@@ -125,7 +128,7 @@ def _join(run: Run, suites: list[_Suite], stream: IO[str]) -> None:
         stream.write(_opened("testsuite", name=_line(suite.name), timestamp=started, **counted))
         known = "".join(
             _opened("property", name=name, value=_line(value) or NOTHING) + "</property>"
-            for name, value in _known(run, suite.name)
+            for name, value in (*_known(run, suite.name), *told)
         )
         stream.write(f"\n<properties>{known}</properties>\n")
         suite.copy(stream)

@@ -10,7 +10,7 @@ from ragstone.reports.figures import count
 from ragstone.reports.worst import focus
 from ragstone.rescoring import ORIGIN
 from ragstone.run import Run
-from ragstone.store import StoredRows
+from ragstone.store import StoredRows, StoredValues
 
 GOAL = 0.05
 """How near a mean should be known, as a share of the metric's range."""
@@ -37,7 +37,7 @@ def next_step(run: Run, *, first: bool = False) -> str | None:
 
 
 def _is_stored(run: Run) -> bool:
-    return isinstance(run.rows, StoredRows)
+    return isinstance(run.rows, StoredRows | StoredValues)
 
 
 def _too_many_failed(run: Run) -> bool:

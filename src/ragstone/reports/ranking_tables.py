@@ -2,21 +2,21 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TextIO
 
 import numpy as np
 
-from ragstone.errors import UsageError
-from ragstone.ranked_values import REASONS, RankedValues
+from ragstone.errors import Cause, UsageError
+from ragstone.ranked_values import REASONS, RankedRows, RankedValues
 from ragstone.reports.csv_table import fill_csv
 from ragstone.reports.files import write_file
 from ragstone.reports.parquet_table import check_parquet
-from ragstone.reports.rows import STDOUT
+from ragstone.reports.rows import STDOUT, Destination
 from ragstone.reports.table_columns import Cell, Column, Table
-from ragstone.run import Run
+from ragstone.score_tally import SCORED
 
 CSV, PARQUET, LINES = ".csv", ".parquet", (".jsonl", ".ndjson")
 
@@ -34,7 +34,7 @@ def check_values(path: Path) -> None:
     check_parquet()
 
 
-def write_values(run: Run, destination: Path) -> None:
+def write_values(rows: RankedRows, destination: Destination) -> None:
     """Write a line a query: its id, its text, and its value by each metric.
 
     In CSV and Parquet a value is a column `scores.METRIC.value`, empty where there is none; a line
@@ -43,60 +43,73 @@ def write_values(run: Run, destination: Path) -> None:
     Raises:
         UsageError: the file cannot be written.
     """
-    rows = run.rows
-    assert isinstance(rows, RankedValues)
-    if destination == STDOUT:
+    if not isinstance(destination, Path):
+        _write_lines(destination, rows)
+    elif destination == STDOUT:
         _write_lines(sys.stdout, rows)
-        return
-    fill = {CSV: _fill_csv, PARQUET: _fill_parquet}.get(destination.suffix.lower(), _fill_lines)
-    write_file(destination, partial(fill, rows=rows))
+    else:
+        fill = {CSV: _fill_csv, PARQUET: _fill_parquet}.get(destination.suffix.lower(), _fill_lines)
+        write_file(destination, partial(fill, rows=rows))
 
 
-def _fill_parquet(path: Path, rows: RankedValues) -> None:
+def _fill_parquet(path: Path, rows: RankedRows) -> None:
     import polars as pl  # an extra, and slow to import
 
-    values = np.where((rows.why == 0)[:, None], rows.values, np.nan)
     columns: dict[str, object] = {"id": list(rows.ids), "query": list(rows.queries)}
-    for place, name in enumerate(rows.metrics):
-        column = pl.Series(values[:, place], dtype=pl.Float64).fill_nan(None)
-        columns[f"scores.{name}.value"] = column
+    for name in rows.metrics:
+        numbers, states = rows.column(name)
+        values = np.where(states == SCORED, numbers, np.nan)
+        columns[f"scores.{name}.value"] = pl.Series(values, dtype=pl.Float64).fill_nan(None)
     pl.DataFrame(columns).write_parquet(path)
 
 
-def _fill_csv(path: Path, rows: RankedValues) -> None:
+def _fill_csv(path: Path, rows: RankedRows) -> None:
     columns = [Column(f"scores.{name}.value", float) for name in rows.metrics]
     fill_csv(path, Table([Column("id", str), Column("query", str), *columns], _cells(rows)))
 
 
-def _cells(rows: RankedValues) -> Iterator[Sequence[Cell]]:
-    nothing = [None] * len(rows.metrics)
-    for place, names in enumerate(zip(rows.ids, rows.queries, strict=True)):
-        yield [*names, *(nothing if rows.why[place] else rows.values[place].tolist())]
+def _cells(rows: RankedRows) -> Iterator[Sequence[Cell]]:
+    for part in rows.parts():
+        columns = [_shown(part, name) for name in rows.metrics]
+        yield from zip(part.ids, part.queries, *columns, strict=True)
 
 
-def _fill_lines(path: Path, rows: RankedValues) -> None:
+def _shown(part: RankedValues, metric: str) -> list[float | None]:
+    """Return one metric's values; None where there is none."""
+    numbers, states = part.column(metric)
+    scored = (states == SCORED).tolist()
+    return [value if known else None for value, known in zip(numbers.tolist(), scored, strict=True)]
+
+
+def _fill_lines(path: Path, rows: RankedRows) -> None:
     with path.open("w", encoding="ascii", newline="\n") as stream:
         _write_lines(stream, rows)
 
 
-def _write_lines(stream: TextIO, rows: RankedValues) -> None:
+def _write_lines(stream: TextIO, rows: RankedRows) -> None:
     stream.writelines(
         f"{json.dumps(document, ensure_ascii=True, allow_nan=False)}\n"
-        for document in _documents(rows)
+        for part in rows.parts()
+        for document in _documents(part)
     )
 
 
-def _documents(rows: RankedValues) -> Iterator[dict[str, object]]:
-    for place, (name, query) in enumerate(zip(rows.ids, rows.queries, strict=True)):
-        why = int(rows.why[place])
-        values = rows.values[place].tolist()
-        scored = {"state": "scored", "reason": None}
-        state = {"state": "undefined", "reason": REASONS[why - 1]} if why else scored
-        yield {
-            "id": name,
-            "query": query,
-            "scores": {
-                metric: {"value": None if why else value, **state}
-                for metric, value in zip(rows.metrics, values, strict=True)
-            },
+def _documents(part: RankedValues) -> Iterator[dict[str, object]]:
+    columns = [_shown(part, name) for name in part.metrics]
+    failures = [part.failures(name) for name in part.metrics]
+    for place, (name, query) in enumerate(zip(part.ids, part.queries, strict=True)):
+        why = int(part.why[place])
+        told: dict[str, object] = {"state": "scored", "reason": None}
+        if why:
+            told = {"state": "undefined", "reason": REASONS[why - 1]}
+        scores = {
+            metric: {"value": column[place], **_failed(failed.get(place), told)}
+            for metric, column, failed in zip(part.metrics, columns, failures, strict=True)
         }
+        yield {"id": name, "query": query, "scores": scores}
+
+
+def _failed(words: str | None, told: Mapping[str, object]) -> Mapping[str, object]:
+    if words is None:
+        return told
+    return {"state": "failed", "reason": words, "cause": Cause.METRIC_ERROR.value}

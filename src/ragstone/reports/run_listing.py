@@ -24,7 +24,7 @@ def listing(info: RunInfo) -> dict[str, object]:
         "rows_due": manifest.source.rows,
         "failed": failed(info),
         "scored_again_from": manifest.identity.get(ORIGIN),
-        "transcript": info.transcript,
+        "transcript": info.transcript and not info.ranked,
         "metrics": means(info),
     }
 

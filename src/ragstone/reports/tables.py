@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TextIO
 
 from ragstone.errors import UsageError
+from ragstone.ranked_values import RankedRows
 from ragstone.reports.csv_table import fill_csv
 from ragstone.reports.files import write_file
 from ragstone.reports.parquet_table import check_parquet, fill_parquet
+from ragstone.reports.ranking_tables import write_values
 from ragstone.reports.rows import STDOUT, Destination, finite, write_rows
 from ragstone.reports.table_columns import Table, claims_table, rows_table
 from ragstone.run import Run
@@ -38,10 +40,14 @@ def check_table(path: Path) -> None:
 def write_rows_table(run: Run, destination: Destination) -> None:
     """Write a line a sample: flat in CSV and Parquet, else the whole row as a line of JSON.
 
+    Of a ranking's run a line has what there is of a query: see `write_values`.
+
     Raises:
         UsageError: the file cannot be written, or is Parquet and polars is not installed.
     """
-    if isinstance(destination, Path) and destination.suffix.lower() in (CSV, PARQUET):
+    if isinstance(run.rows, RankedRows):
+        write_values(run.rows, destination)
+    elif isinstance(destination, Path) and destination.suffix.lower() in (CSV, PARQUET):
         _write_flat(destination, rows_table(run))
     else:
         write_rows(run, destination)

@@ -1,12 +1,13 @@
 """Archive: one run as one file, to be kept elsewhere or given to somebody.
 
-A line of JSON for the run, one for each row, and one that says how many rows there were, so that
-a file which was cut short is found out. A name that ends in `.gz` is compressed.
+A line of JSON for the run, one for each row, and one that says how many there were, so that a file
+which was cut short is found out. Of a ranking's run a line has the values of some thousand queries.
+A name that ends in `.gz` is compressed.
 """
 
 import gzip
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -17,18 +18,20 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from sqlalchemy import Connection, select
 
 from ragstone.rows import Row
+from ragstone.store.archived_values import archived, from_archive
 from ragstone.store.codec import Texts, decoded
-from ragstone.store.engines import WRITING
+from ragstone.store.entering import entering
 from ragstone.store.failures import Gone, StoreError
-from ragstone.store.locks import holding
 from ragstone.store.records import Record, write
 from ragstone.store.run_info import RunInfo, RunLine
-from ragstone.store.schema import RUNS, UNDER_WAY, WHOLE
-from ragstone.store.shelf import delete
+from ragstone.store.schema import RUNS
 from ragstone.store.store import Store
 from ragstone.store.stored_rows import StoredRows
+from ragstone.store.stored_values import StoredValues
+from ragstone.store.value_blocks import blocks_of, write_block
 
-FORMAT = 1
+FORMAT, RANKED = 1, 2
+"""The first line's number where a line is a row, and where it is many queries' values."""
 AT_ONCE = 200
 """Rows that are written in one transaction, so that other processes get their turn."""
 
@@ -57,15 +60,17 @@ def export(store: Store, run_id: str, path: Path) -> None:
         line = connection.execute(query).mappings().first()
     if line is None:
         raise Gone(f"there is no run {run_id} in {store.name}")
-    head = _Head.model_validate({**line, "tag": None, "ragstone_run": FORMAT})
+    rows = store.load(run_id).rows
+    kind = RANKED if isinstance(rows, StoredValues) else FORMAT
+    head = _Head.model_validate({**line, "tag": None, "ragstone_run": kind})
     try:
         with _written(path) as file:
             file.write(head.model_dump_json() + "\n")
-            rows = 0
-            for texts in StoredRows(line["number"], run_id, reading=store.reading).texts():
-                file.write(_TEXTS.dump_json(texts).decode() + "\n")
-                rows += 1
-            file.write(_End(rows=rows).model_dump_json() + "\n")
+            count = 0
+            for text in _told(rows):
+                file.write(text + "\n")
+                count += 1
+            file.write(_End(rows=count).model_dump_json() + "\n")
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
 
@@ -82,6 +87,14 @@ def check_archive(path: Path) -> None:
             pass
 
 
+def _told(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the lines of a stored run's rows."""
+    if isinstance(rows, StoredValues):
+        return map(archived, rows.parts())
+    assert isinstance(rows, StoredRows)
+    return (_TEXTS.dump_json(texts).decode() for texts in rows.texts())
+
+
 def import_(store: Store, path: Path) -> str:
     """Enter the run of a file in the store, and return its id.
 
@@ -90,14 +103,9 @@ def import_(store: Store, path: Path) -> str:
     """
     with _readable(path) as file:
         head = _head(file, path)
-        _clear(store)
-        try:
-            with _begun(store, head) as (connection, number):
-                _fill(connection, number, file, head=head, path=path)
-        except BaseException:
-            with suppress(StoreError):  # the next import clears it
-                delete(store, head.id + UNDER_WAY)
-            raise
+        fill = _fill_values if head.ragstone_run == RANKED else _fill
+        with entering(store, head) as (connection, number):
+            fill(connection, number, file, head=head, path=path)
     return head.id
 
 
@@ -121,56 +129,36 @@ def _head(file: TextIO, path: Path) -> _Head:
         head = _Head.model_validate_json(file.readline())
     except ValidationError as error:
         raise StoreError(f"{path}: this is no file of `ragstone runs export`") from error
-    if head.ragstone_run > FORMAT:
+    if head.ragstone_run > RANKED:
         raise StoreError(f"{path}: a newer ragstone wrote it; update this one")
     RunInfo.of(head, rows=0)  # so that what cannot be read is not entered
     return head
 
 
-def _clear(store: Store) -> None:
-    """Throw away what imports left that were killed."""
-    with store.reading() as connection:
-        left = connection.execute(select(RUNS.c.id).where(~WHOLE)).scalars().all()
-    for run_id in left:
-        with suppress(StoreError):  # it is being imported
-            delete(store, run_id)
-
-
-@contextmanager
-def _begun(store: Store, head: _Head) -> Generator[tuple[Connection, int], None, None]:
-    """Enter the run, held from when others see it; give a connection to fill it, and its number."""
-    with store.reading() as connection:
-        connection.execution_options(**WRITING)
-        number = _enter(connection, head, store=store.name)
-        with holding(connection, number, name=head.id):
-            connection.commit()
-            yield connection, number
-
-
-def _enter(connection: Connection, head: _Head, *, store: str) -> int:
-    """Enter the run under a name that says that it is not whole yet; return its number."""
-    under_way = head.id + UNDER_WAY
-    if connection.execute(select(RUNS.c.id).where(RUNS.c.id == head.id)).first():
-        raise StoreError(f"{store}: run {head.id} is there already; delete it first")
-    if connection.execute(select(RUNS.c.id).where(RUNS.c.id == under_way)).first():
-        raise StoreError(f"{store}: another process is importing run {head.id}")
-    values = head.model_dump(exclude={"ragstone_run", "tag"})
-    unlike_any = {"id": under_way, "fingerprint": ""}  # nobody resumes it
-    made = connection.execute(RUNS.insert().values(values | unlike_any))
-    assert made.inserted_primary_key
-    return int(made.inserted_primary_key[0])
-
-
 def _fill(connection: Connection, number: int, file: TextIO, *, head: _Head, path: Path) -> None:
-    """Write the rows batch by batch, then give the run its name."""
+    """Write the rows batch by batch."""
     rows = _rows(file, path)
     while batch := list(islice(rows, AT_ONCE)):
         records = [Record.of(number, row, transcript=head.transcript) for row in batch]
         with connection.begin():
             write(connection, records)
-    with connection.begin():
-        named = {"id": head.id, "fingerprint": head.fingerprint}
-        connection.execute(RUNS.update().where(RUNS.c.number == number).values(named))
+
+
+def _fill_values(
+    connection: Connection, number: int, file: TextIO, *, head: _Head, path: Path
+) -> None:
+    """Write the values of a ranking's run, a line of the file at a time."""
+    metrics = tuple(RunInfo.of(head, rows=0).metrics)
+    place = 0
+    for line, text in enumerate(_lines(file, path), start=2):
+        try:
+            values = from_archive(text, metrics)
+        except ValueError as error:
+            raise StoreError(f"{path}: line {line} holds no values of a ranking's run") from error
+        with connection.begin():
+            for start, block in blocks_of(values):
+                write_block(connection, number, place + start, block)
+        place += len(values)
 
 
 def _rows(file: TextIO, path: Path) -> Iterator[Row]:

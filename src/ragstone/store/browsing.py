@@ -1,75 +1,22 @@
 """Browsing: some rows of a stored run, found, sorted and counted by the database."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from collections.abc import Iterator
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, FromClause, and_, func, literal, select
 
-from ragstone.errors import UnknownName, UsageError
 from ragstone.rows import Row
-from ragstone.scores import State
 from ragstone.store.codec import Texts, column, decoded
 from ragstone.store.numbers import number_of
-from ragstone.store.schema import ROWS, SCORES, TEXTS
+from ragstone.store.schema import QUERY_BLOCKS, ROWS, SCORES, TEXTS
 from ragstone.store.searching import is_tagged, says
 from ragstone.store.store import Store
 from ragstone.store.stored_rows import row_told
+from ragstone.store.stored_values import StoredValues
+from ragstone.store.value_browsing import find_values
+from ragstone.store.wanted import STATES, Found, Wanted
 
-MOST = 500
-"""Rows that are given at once."""
-LONGEST = 1000
-"""Characters that are looked for; databases take no pattern of any length."""
-STATES: Mapping[str, ColumnElement[bool]] = MappingProxyType(
-    {state.value: SCORES.c.state == state.value for state in State}
-    | {"flagged": SCORES.c.fallback.is_(True), "missed": SCORES.c.passed.is_(False)}
-)
-"""What a score can be asked to be: its state, made up by the policy, or short of its pass mark."""
 _NO_EXCHANGES = "[]"
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Which rows of a run are to be shown, and in which order.
-
-    Attributes:
-        text: stands in the id, the query or the response, whatever the case of its letters.
-        metric: what `state`, `low` and `high` are about; None is any metric.
-        state: one of STATES.
-        low, high: the least and the most that its score may be.
-        tag, value: a tag that they have, and what it is, as text; None is anything.
-        sort: the metric by whose value they are sorted, those without one last; None is by place.
-    """
-
-    text: str = ""
-    metric: str | None = None
-    state: str | None = None
-    low: float | None = None
-    high: float | None = None
-    tag: str | None = None
-    value: str | None = None
-    sort: str | None = None
-    descending: bool = False
-    offset: int = 0
-    limit: int = 50
-
-    def __post_init__(self) -> None:
-        if self.state is not None and self.state not in STATES:
-            raise UnknownName("state", self.state, STATES)
-        if self.offset < 0 or not 1 <= self.limit <= MOST:
-            raise UsageError(f"the offset is 0 or more, and the limit 1 to {MOST}")
-        if len(self.text) > LONGEST:
-            raise UsageError(f"a text to look for has {LONGEST:,} characters at most")
-
-
-@dataclass(frozen=True)
-class Found:
-    """Some rows, without their exchanges, of `matched` that are as wanted, of `total`."""
-
-    total: int
-    matched: int
-    rows: tuple[Row, ...]
 
 
 def find_rows(store: Store, run_id: str, wanted: Wanted) -> Found:
@@ -78,6 +25,8 @@ def find_rows(store: Store, run_id: str, wanted: Wanted) -> Found:
     Raises:
         StoreError: there is no such run, a row cannot be read, or the database fails.
     """
+    if (values := _values(store, run_id)) is not None:
+        return find_values(values, wanted)
     with store.reading() as connection:
         run = number_of(connection, run_id, store=store.name)
         count = select(func.count()).select_from(ROWS).where(ROWS.c.run == run)
@@ -105,11 +54,23 @@ def row_at(store: Store, run_id: str, place: int) -> Row | None:
     Raises:
         StoreError: there is no such run, the row cannot be read, or the database fails.
     """
+    if (values := _values(store, run_id)) is not None:
+        return values.at(place) if place < len(values) else None
     with store.reading() as connection:
         run = number_of(connection, run_id, store=store.name)
         here = TEXTS.c.run == run, TEXTS.c.place == place
         line = connection.execute(select(TEXTS.c.body, TEXTS.c.transcript).where(*here)).first()
     return None if line is None else _row(run_id, place, Texts(line[0], line[1]))
+
+
+def _values(store: Store, run_id: str) -> StoredValues | None:
+    """Return the rows of a ranking's run; None for any other run."""
+    with store.reading() as connection:
+        run = number_of(connection, run_id, store=store.name)
+        first = select(QUERY_BLOCKS.c.place).where(QUERY_BLOCKS.c.run == run).limit(1)
+        ranked = connection.execute(first).first() is not None
+    rows = store.load(run_id).rows if ranked else None
+    return rows if isinstance(rows, StoredValues) else None
 
 
 def _row(run_id: str, place: int, texts: Texts) -> Row:

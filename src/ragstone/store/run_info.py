@@ -52,6 +52,7 @@ class RunInfo:
         stopped: the budget that was spent; None if none was.
         transcript: whether what the judge wrote is stored; without it nothing can be replayed.
         rows: how many are stored.
+        ranked: whether it is of a ranking from a file, of which only values are stored.
     """
 
     id: str
@@ -66,6 +67,7 @@ class RunInfo:
     stopped: str | None
     transcript: bool
     rows: int
+    ranked: bool = False
 
     @property
     def finished(self) -> bool:
@@ -73,7 +75,7 @@ class RunInfo:
         return self.finished_at is not None
 
     @classmethod
-    def of(cls, line: RunLine, rows: int) -> "RunInfo":
+    def of(cls, line: RunLine, rows: int, *, ranked: bool = False) -> "RunInfo":
         """Read a line of the table of runs.
 
         Raises:
@@ -93,6 +95,7 @@ class RunInfo:
                 stopped=line.stopped,
                 transcript=line.transcript,
                 rows=rows,
+                ranked=ranked,
             )
         except ValidationError as error:
             raise StoreError(

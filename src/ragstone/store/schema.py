@@ -7,12 +7,13 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     Text,
 )
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest migration: what the tables below are."""
 
 METADATA = MetaData()
@@ -96,3 +97,25 @@ TEXTS = Table(
     Column("transcript", Text, nullable=False),
 )
 """Rows as JSON: all but the exchanges, and the exchanges."""
+
+QUERY_BLOCKS = Table(
+    "query_blocks",
+    METADATA,
+    _of_run(),
+    _place(),
+    Column("queries", Integer, nullable=False),
+    Column("why", LargeBinary, nullable=False),
+    Column("names", LargeBinary, nullable=False),
+)
+"""A ranking's run has no rows, scores and texts: its queries, some thousands a line."""
+
+VALUE_BLOCKS = Table(
+    "value_blocks",
+    METADATA,
+    _of_run(),
+    Column("metric", Text, primary_key=True),
+    _place(),
+    Column("failed", LargeBinary),
+    Column("numbers", LargeBinary, nullable=False),
+)
+"""What one metric says of the queries of a block; `place` is that of the first of them."""

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, Engine, select
 
 from ragstone.errors import Cause
 from ragstone.plan import Manifest
@@ -22,10 +22,12 @@ from ragstone.store.migrating import migrate
 from ragstone.store.numbers import number_of
 from ragstone.store.places import Places
 from ragstone.store.records import Record
-from ragstone.store.run_info import EXTRAS, METRICS, SUMMARY, RunInfo, RunLine, manifest_text, stamp
+from ragstone.store.run_info import EXTRAS, METRICS, SUMMARY, RunInfo, manifest_text, stamp
+from ragstone.store.run_lines import info_of
 from ragstone.store.schema import NEWEST, ROWS, RUNS, SCORES, WHOLE
 from ragstone.store.stored_rows import StoredRows
-from ragstone.store.values import StoredValue, usage_of, values_of
+from ragstone.store.stored_values import StoredValues
+from ragstone.store.values import StoredValue, usage_of, values_in_blocks, values_of
 from ragstone.store.writing import RowWriter
 from ragstone.usage import Usage
 
@@ -187,22 +189,26 @@ class Store:
         query = select(RUNS.c.number).where(WHOLE).order_by(*NEWEST).limit(limit)
         with self.reading() as connection:
             numbers = connection.execute(query).scalars().all()
-            return [_info(connection, number) for number in numbers]
+            return [info_of(connection, number) for number in numbers]
 
     def info(self, run_id: str) -> RunInfo:
         """Return what is known of one run."""
         with self.reading() as connection:
-            return _info(connection, self._number(connection, run_id))
+            return info_of(connection, self._number(connection, run_id))
 
     def load(self, run_id: str) -> Run:
         """Return a run whose rows are read as they are looked at."""
         with self.reading() as connection:
             number = self._number(connection, run_id)
-            info = _info(connection, number)
+            info = info_of(connection, number)
+        if info.ranked:
+            rows = StoredValues(number, run_id, tuple(info.metrics), reading=self.reading)
+        else:
+            rows = StoredRows(number, run_id, reading=self.reading)
         return Run(
             manifest=info.manifest,
             metrics=info.metrics,
-            rows=StoredRows(number, run_id, reading=self.reading),
+            rows=rows,
             extras={name: info.extras.get(name, NOTHING) for name in info.metrics},
             partial=not info.finished,
             stopped=info.stopped,
@@ -212,6 +218,10 @@ class Store:
         """Yield what one metric came to, row by row, ordered by place."""
         with self.reading() as connection:
             number = self._number(connection, run_id)
+            info = info_of(connection, number)
+        if info.ranked:
+            rows = StoredValues(number, run_id, tuple(info.metrics), reading=self.reading)
+            return values_in_blocks(rows, metric)
         return values_of(number, column(metric), reading=self.reading)
 
     def usage(self, run_id: str) -> Usage:
@@ -237,10 +247,3 @@ class Store:
 
     def _number(self, connection: Connection, run_id: str) -> int:
         return number_of(connection, run_id, store=self.name)
-
-
-def _info(connection: Connection, number: int) -> RunInfo:
-    lines = connection.execute(select(RUNS).where(RUNS.c.number == number)).mappings()
-    counted = select(func.count()).select_from(ROWS).where(ROWS.c.run == number)
-    rows = connection.execute(counted).scalar_one()
-    return RunInfo.of(RunLine.model_validate(dict(lines.one())), rows)

@@ -6,8 +6,11 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, and_, func, select
 
+from ragstone.score_tally import STATES
 from ragstone.scores import State
+from ragstone.store.codec import column, query_fingerprint
 from ragstone.store.schema import ROWS, SCORES
+from ragstone.store.stored_values import StoredValues
 from ragstone.usage import Usage
 
 AT_ONCE = 10_000
@@ -50,6 +53,19 @@ def values_of(
         for place, sample_id, fingerprint, state, value in lines:
             yield StoredValue(place, sample_id, fingerprint, State(state), value)
         last = lines[-1][0]
+
+
+def values_in_blocks(rows: StoredValues, metric: str) -> Iterator[StoredValue]:
+    """Yield the values of one metric of a ranking's run, ordered by place."""
+    if metric not in rows.metrics:
+        return
+    numbers, states = rows.column(metric)
+    codes: list[int] = states.tolist()
+    each = zip(rows.ids, rows.queries, numbers.tolist(), codes, strict=True)
+    for place, (name, query, number, code) in enumerate(each):
+        state = STATES[code]
+        value = number if state is State.SCORED else None
+        yield StoredValue(place, column(name), query_fingerprint(query), state, value)
 
 
 def usage_of(connection: Connection, run: int) -> Usage:

@@ -50,6 +50,8 @@ def _facts(info: RunInfo, stored: Mapping[str, object]) -> Iterator[Fact]:
             yield Fact(
                 "Made up", f"{name}: {count(flagged, 'score')}, by the policy", alarming=True
             )
+    if info.ranked:  # its rows have no notes
+        return
     yield Fact(
         "Not shown",
         f"notes on single rows, as the run has more than {FEW:,}: "

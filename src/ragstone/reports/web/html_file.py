@@ -8,6 +8,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from ragstone.reports.files import write_file
+from ragstone.reports.ranking_excerpt import excerpt
 from ragstone.reports.summary import summary_of
 from ragstone.reports.web.embedded_rows import blocks
 from ragstone.reports.web.templates import SCRIPTS, STYLE, asset, pieces
@@ -25,10 +26,12 @@ def write_html(run: Run, path: Path) -> None:
 
 def _write(run: Run, path: Path) -> None:
     script, style = "\n".join(map(asset, SCRIPTS)), asset(STYLE)
+    some, left_out = excerpt(run)
     page = pieces(
         "file.html",
         run=summary_of(run),
-        blocks=blocks(run),
+        blocks=blocks(some),
+        left_out=left_out,
         script_text=Markup(script),  # noqa: S704 - our own file
         script_hash=_hash(script),
         style_text=Markup(style),  # noqa: S704 - our own file

@@ -1,0 +1,39 @@
+"""A ranking's run of as many queries as a test wants; the values are made, not judged."""
+
+from datetime import UTC, datetime
+
+import numpy as np
+
+from ragstone.metrics import get
+from ragstone.plan import Manifest, Plan, Source
+from ragstone.ranked_values import RankedValues
+from ragstone.run import Run
+
+METRICS = ("hit@5", "ndcg@5")
+
+
+def ranked_run(queries: int, plan: Plan | None = None) -> Run:
+    """Query n has ndcg n / queries; the first is not judged, the metric failed on the second."""
+    places = np.arange(queries)
+    values = np.stack([places % 2, places / queries], axis=1).astype(np.float64)
+    values[:2] = 0
+    rows = RankedValues(
+        ids=[f"q{place}" for place in range(queries)],
+        texts={"q2": "what?"},
+        metrics=METRICS,
+        values=values,
+        why=np.where(places == 0, 2, 0).astype(np.uint8),
+        failed={"ndcg@5": {1: "it raised"}},
+    )
+    manifest = Manifest(
+        run_id="r1",
+        version="0.1.0",
+        started_at=datetime(2026, 3, 1, tzinfo=UTC),
+        plan=plan or Plan(metrics=METRICS),
+        source=Source(name="bm25.run", rows=queries),
+        judge=None,
+        judge_note=None,
+        target=None,
+        not_run={},
+    )
+    return Run(manifest=manifest, metrics={m: get(m).described for m in METRICS}, rows=rows)

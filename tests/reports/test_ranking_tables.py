@@ -1,0 +1,50 @@
+"""What the values of a stored run are written as is what they were before."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from tests.reports.ranked import ranked_run
+
+from ragstone.reports.tables import write_claims, write_rows_table
+from ragstone.store import Store, keep_ranked
+from ragstone.store import value_blocks as blocks
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_a_stored_runs_values_are_written_alike(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "AT_ONCE", 4)
+    run = ranked_run(10)
+    with Store.open(tmp_path / "runs.db") as store:
+        keep_ranked(store, run)
+        write_rows_table(run, tmp_path / f"a.{ending}")
+        write_rows_table(store.load("r1"), tmp_path / f"b.{ending}")
+    assert (tmp_path / f"a.{ending}").read_text() == (tmp_path / f"b.{ending}").read_text()
+
+
+def test_a_failed_value_is_null_and_says_why(tmp_path: Path) -> None:
+    run = ranked_run(10)
+    write_rows_table(run, tmp_path / "rows.jsonl")
+    first, second, *_ = (tmp_path / "rows.jsonl").read_text().splitlines()
+    assert json.loads(first)["scores"]["ndcg@5"]["state"] == "undefined"
+    assert json.loads(second)["scores"] == {
+        "hit@5": {"value": 0.0, "state": "scored", "reason": None},
+        "ndcg@5": {
+            "value": None,
+            "state": "failed",
+            "reason": "it raised",
+            "cause": "metric_error",
+        },
+    }
+    write_rows_table(run, tmp_path / "rows.parquet")
+    frame = pl.read_parquet(tmp_path / "rows.parquet")
+    assert frame["scores.ndcg@5.value"].to_list() == [None, None, *(n / 10 for n in range(2, 10))]
+    assert frame["scores.hit@5.value"].null_count() == 1
+
+
+def test_there_are_no_claims(tmp_path: Path) -> None:
+    write_claims(ranked_run(10), tmp_path / "claims.csv")
+    assert len((tmp_path / "claims.csv").read_text().splitlines()) == 1

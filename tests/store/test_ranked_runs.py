@@ -1,0 +1,203 @@
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import select
+from tests.store.conftest import START
+
+from ragstone.errors import Cause
+from ragstone.metrics import get
+from ragstone.plan import Manifest, Plan, Source
+from ragstone.ranked_values import NOT_RANKED, RankedValues
+from ragstone.run import Run
+from ragstone.scores import State
+from ragstone.store import Store, StoreError, delete, export, find, import_, keep_ranked, prune, tag
+from ragstone.store import value_blocks as blocks
+from ragstone.store.schema import QUERY_BLOCKS, UNDER_WAY, VALUE_BLOCKS
+
+METRICS = ("hit@5", "ndcg@5")
+IDS = ["q1", "q\0", "half \ud83d", "ü 4", "line\n5", "q6", "q7"]
+
+
+def ranked(run_id: str = "r1") -> Run:
+    """Seven queries: the third is not ranked, the metric fails on the fifth and the last."""
+    values = np.arange(14.0).reshape(7, 2) / 14
+    values[2] = 0
+    values[[4, 6], 1] = 0
+    rows = RankedValues(
+        ids=IDS,
+        texts={"q1": "why?", "q6": "how \ud83d?"},
+        metrics=METRICS,
+        values=values,
+        why=np.array([0, 0, 1, 0, 0, 0, 0], dtype=np.uint8),
+        failed={"ndcg@5": {4: "it raised", 6: "again"}},
+    )
+    manifest = Manifest(
+        run_id=run_id,
+        version="0.1.0",
+        started_at=START,
+        plan=Plan(metrics=METRICS, k=5),
+        source=Source(name="bm25.run", rows=7, notes=("7 queries are judged",)),
+        judge=None,
+        judge_note=None,
+        target=None,
+        not_run={},
+        identity={"data": "bm25.run"},
+    )
+    return Run(manifest=manifest, metrics={m: get(m).described for m in METRICS}, rows=rows)
+
+
+@pytest.fixture(params=[10_000, 3, 1])
+def at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """However many queries a block has."""
+    monkeypatch.setattr(blocks, "AT_ONCE", request.param)
+    return request.param
+
+
+def test_a_run_comes_back_as_it_was(store: Store, at_once: int) -> None:
+    run = ranked()
+    keep_ranked(store, run)
+    stored = store.load("r1")
+    assert list(stored.rows) == list(run.rows)
+    assert stored.rows[-1] == run.rows[6]
+    assert stored.to_dict() == run.to_dict()
+    for name in METRICS:
+        for one, other in zip(stored.rows.column(name), run.rows.column(name), strict=True):
+            assert one.tolist() == other.tolist()
+    assert [len(part) for part in stored.rows.parts()] == [
+        len(IDS[start : start + at_once]) for start in range(0, len(IDS), at_once)
+    ]
+
+
+def test_a_run_is_listed_finished_and_summed_up(store: Store) -> None:
+    run = ranked()
+    keep_ranked(store, run)
+    (info,) = store.runs()
+    assert (info.id, info.rows, info.ranked, info.finished) == ("r1", 7, True, True)
+    assert info.summary is not None
+    assert info.summary["metrics"] == json.loads(json.dumps(run.to_dict()["metrics"]))
+    tag(store, "r1", "base")
+    assert find(store, "base") == "r1"
+    assert store.usage("r1").calls == 0
+    assert store.unfinished(info.fingerprint) is None
+
+
+def test_states_and_reasons_are_those_of_the_run(store: Store) -> None:
+    keep_ranked(store, ranked())
+    rows = store.load("r1").rows
+    third, fifth = rows[2].scores["ndcg@5"], rows[4].scores["ndcg@5"]
+    assert (third.state, third.reason) == (State.UNDEFINED, NOT_RANKED)
+    assert (fifth.cause, fifth.reason) == (Cause.METRIC_ERROR, "it raised")
+    assert rows[4].scores["hit@5"].value == 8 / 14
+    told = list(store.values("r1", "ndcg@5"))
+    assert [each.sample_id for each in told][1:3] == ["q\\x00", "half \\ud83d"]
+    assert [each.value for each in told] == [1 / 14, 3 / 14, None, 7 / 14, None, 11 / 14, None]
+    assert list(store.values("r1", "mrr@5")) == []
+
+
+@pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz"])
+def test_a_run_goes_into_a_file_and_comes_back(
+    name: str, store: Store, tmp_path: Path, at_once: int
+) -> None:
+    del at_once
+    run = ranked()
+    keep_ranked(store, run)
+    before = store.info("r1")
+    export(store, "r1", tmp_path / name)
+    with pytest.raises(StoreError, match="run r1 is there already"):
+        import_(store, tmp_path / name)
+    delete(store, "r1")
+    assert import_(store, tmp_path / name) == "r1"
+    assert store.info("r1") == before
+    assert list(store.load("r1").rows) == list(run.rows)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"why":[0,', '"why":[7,'),
+        ('"why":[0,', '"why":['),
+        ('"hit@5":[0.0,', '"hit@5":["x",'),
+        ('"hit@5":[', '"mrr@5":['),
+        ('"ids":', '"names":'),
+    ],
+)
+def test_a_file_of_something_else_enters_nothing(
+    old: str, new: str, store: Store, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.jsonl"
+    keep_ranked(store, ranked())
+    export(store, "r1", path)
+    delete(store, "r1")
+    text = path.read_text(encoding="ascii")
+    head, _, rest = text.partition("\n")
+    assert old in rest
+    path.write_text(f"{head}\n{rest.replace(old, new, 1)}", encoding="ascii")
+    with pytest.raises(StoreError, match="line 2 holds no values of a ranking's run"):
+        import_(store, path)
+    assert store.runs() == []
+
+
+def test_an_older_ragstone_refuses_the_file_of_a_ranked_run(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl.gz"
+    keep_ranked(store, ranked())
+    export(store, "r1", path)
+    with gzip.open(path, "rt") as file:
+        assert json.loads(file.readline())["ragstone_run"] == 2
+
+
+def test_a_run_is_there_whole_or_not_at_all(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "AT_ONCE", 3)
+    whole = ranked()
+    rows = whole.rows
+    assert isinstance(rows, RankedValues)
+    broken = replace(rows, ids=[*IDS[:-1], b"no text"])  # the last block cannot be written
+    with pytest.raises(TypeError):
+        keep_ranked(store, replace(whole, rows=broken))
+    assert store.runs() == []
+    with store.reading() as connection:
+        assert connection.execute(select(QUERY_BLOCKS)).all() == []
+    keep_ranked(store, whole)
+    with pytest.raises(StoreError, match="run r1 is there already"):
+        keep_ranked(store, whole)
+    assert [info.id for info in store.runs()] == ["r1"]
+
+
+def test_what_was_left_by_a_killed_process_is_cleared(store: Store) -> None:
+    keep_ranked(store, ranked(f"r0{UNDER_WAY}"))
+    assert store.runs() == []
+    keep_ranked(store, ranked())
+    with store.reading() as connection:
+        assert len(connection.execute(select(QUERY_BLOCKS.c.run)).all()) == 1
+
+
+@pytest.mark.parametrize("by", ["delete", "prune"])
+def test_a_run_is_thrown_away_with_its_values(by: str, store: Store) -> None:
+    keep_ranked(store, ranked())
+    if by == "delete":
+        delete(store, "r1")
+    else:
+        assert prune(store, before=START.replace(year=2030)) == ["r1"]
+    with store.reading() as connection:
+        for table in (QUERY_BLOCKS, VALUE_BLOCKS):
+            assert connection.execute(select(table)).all() == []
+
+
+@pytest.mark.parametrize(
+    "cell", [b"", b"no zlib", blocks._packed(b"123"), blocks._packed(b"1" * 8)]
+)
+def test_a_damaged_block_is_told(cell: bytes, store: Store) -> None:
+    keep_ranked(store, ranked())
+    with store.changing() as connection:
+        connection.execute(VALUE_BLOCKS.update().values(numbers=cell))
+    rows = store.load("r1").rows
+    for look in (lambda: rows[0], lambda: rows.column("hit@5")):
+        with pytest.raises(StoreError, match="the queries from place 0 of run r1 cannot be read"):
+            look()
+    with store.changing() as connection:
+        connection.execute(QUERY_BLOCKS.update().values(names=cell))
+    with pytest.raises(StoreError, match="cannot be read"):
+        store.load("r1")
