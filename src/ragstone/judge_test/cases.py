@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 
+from ragstone.judge_test.capitals import Capitals
 from ragstone.judge_test.changes.names import names_in
 from ragstone.judge_test.material import Material
 from ragstone.judges.offline.extraction import extract_claims
@@ -43,6 +45,12 @@ class _Stated:
     contexts: tuple[str, ...]
     copies: tuple[str, ...]
 
+    @cached_property
+    def names(self) -> list[str]:
+        """The names in its claims."""
+        capitals = Capitals.of("\n".join(self.claims), "\n".join(self.contexts))
+        return names_in(self.claims, capitals)
+
 
 def cases_of(samples: Iterable[Sample], n: int) -> list[Case]:
     """Take about `n` claims of samples that have contexts; the same ones each time."""
@@ -65,9 +73,10 @@ def _case(own: _Stated, claims: Sequence[str], others: Sequence[_Stated]) -> Cas
     strange = [text for each in others for text in each.contexts if text not in own.contexts]
     material = Material(
         contexts=own.contexts,
-        names=names_in(claim for each in others for claim in each.claims),
+        names=[name for each in others for name in each.names],
         sentences=tuple(claim for each in others for claim in each.claims),
         seed=own.id,
+        claims=own.claims,
         distractor=min(strange, key=_chance, default=None),
     )
     copies = (text for text in own.copies if text not in claims)
