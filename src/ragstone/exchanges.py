@@ -56,6 +56,7 @@ class Failure:
     Attributes:
         returned: the verdicts that did come, in order; a policy may make something of them.
         raw, attempts, usage: as a Reply's.
+        cascade: what went up and came back unanswered; None where there are no two judges.
     """
 
     cause: Cause
@@ -64,6 +65,7 @@ class Failure:
     raw: str | None = None
     attempts: int = 1
     usage: Usage = NOTHING_SPENT
+    cascade: Cascaded | None = None
 
     @classmethod
     def of(cls, error: CallError) -> "Failure":

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ragstone.cascaded import Cascaded, added_up
 from ragstone.claims import Blame
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, Reply
+from ragstone.exchanges import Failure
 from ragstone.rows import Row
 from ragstone.samples import Tags
 from ragstone.score_tally import MOST, OTHERS, ScoreTally
@@ -93,7 +93,7 @@ class Tally:
             outcome = exchange.outcome
             self.usage += outcome.usage
             self.calls_saved += (exchange.askers - 1) * outcome.usage.calls
-            if isinstance(outcome, Reply) and outcome.cascade:
+            if outcome.cascade:
                 self.cascade = added_up((self.cascade, outcome.cascade))
             if outcome.usage.calls:
                 self._judge_ms.append(exchange.latency_ms)

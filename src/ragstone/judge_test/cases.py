@@ -119,8 +119,9 @@ class PassedOver:
             contexts = _contexts(sample)
             bare += not contexts
             texts = (sample.response or "", sample.reference or "", "\n".join(contexts))
-            found = map(extract_claims, texts if contexts else ())
-            lengths += [_length(claim.text) for claim in next(filter(None, found), ())]
+            found = [extract_claims(text) for text in texts if contexts]
+            claims = next((each for each in found if each), ())
+            lengths += [_length(claim.text) for claim in claims]
         short = sum(length < SHORTEST for length in lengths)
         return cls(rows, bare, short, sum(length > LONGEST for length in lengths))
 

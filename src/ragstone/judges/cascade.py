@@ -106,7 +106,9 @@ class CascadeJudge(AroundJudges):
         usage = cheap.usage + dear.usage if dear else cheap.usage
         if isinstance(dear, Failure) and any(ups):
             came = self._returned(dear, cheap, ups, asked)
-            raise Unanswered(replace(dear, returned=came, usage=usage))
+            given = {item.number for item in came if item.verdict}
+            lost = Cascaded(unanswered=sum(up and n not in given for n, up in enumerate(ups, 1)))
+            raise Unanswered(replace(dear, returned=came, usage=usage, cascade=lost))
         notes: list[str] = []
         for judge, outcome in ((self._cheap, cheap), (self._dear, dear)):
             if isinstance(outcome, Failure):

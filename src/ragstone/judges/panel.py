@@ -92,14 +92,20 @@ class PanelJudge(AroundJudges):
             usage=reduce(add, (outcome.usage for outcome in outcomes)),
             notes=tuple(notes),
             attempts=sum(outcome.attempts for outcome in outcomes),
-            cascade=added_up(self._cascades(outcomes)),
+            cascade=added_up(
+                replace(each, unanswered=0) for each in self._cascades(outcomes)
+            ),  # the panel has answered all the same
         )
 
     def _cascades(self, outcomes: Sequence[Outcome[T]]) -> Iterable[Cascaded]:
-        """Return what each cascade did; several votes of one are about the same verdicts."""
+        """Return what each cascade did; several votes of one are about the same verdicts.
+
+        What one vote did not answer is not told of where another one did.
+        """
         told: dict[str, Cascaded] = {}
-        for judge, outcome in zip(self.judges, outcomes, strict=False):
-            if isinstance(outcome, Reply) and (one := outcome.cascade):
+        both = zip(self.judges, outcomes, strict=False)
+        for judge, outcome in sorted(both, key=lambda each: isinstance(each[1], Failure)):
+            if one := outcome.cascade:
                 first = told.setdefault(judge.name, replace(one, saved=0))
                 told[judge.name] = replace(first, saved=first.saved + one.saved)
         return told.values()
@@ -123,6 +129,7 @@ class PanelJudge(AroundJudges):
                 returned=(),  # one member's verdicts are not the panel's
                 usage=reduce(add, (outcome.usage for outcome in outcomes)),
                 attempts=sum(outcome.attempts for outcome in outcomes),
+                cascade=added_up(self._cascades(outcomes)),
             )
         )
 

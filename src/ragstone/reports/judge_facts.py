@@ -49,7 +49,12 @@ def usage_lines(run: Run) -> Iterator[str]:
 def cascade_lines(run: Run) -> Iterator[str]:
     """Say how many verdicts went up to the dear judge, and how far it agreed with the cheap one."""
     told = run.tally.cascade
-    if told is None or not told.verdicts:
+    if told is None:
+        return
+    if told.unanswered:
+        claims = count(told.unanswered, "claim")
+        yield f"{claims} went up and came back unanswered: what hangs on it is failed, or by the policy"
+    if not told.verdicts:
         return
     yield (
         f"{told.up:,} of {count(told.verdicts, 'verdict')} ({percent(told.up / told.verdicts)}) "
