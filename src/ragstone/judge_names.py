@@ -91,6 +91,16 @@ def is_model(name: str) -> bool:
     return name != OFFLINE and not name.startswith(f"{LOCAL}:")
 
 
+def is_free(said: str) -> bool:
+    """Tell whether no judge that is named is an LLM: then there is nothing to pay."""
+    return not any(map(is_model, single_names(said)))
+
+
+def begins_free(said: str) -> bool:
+    """Tell whether each judge of a panel asks an LLM second, or not at all."""
+    return all(cascaded(name) or not is_model(name) for name in split_names(said))
+
+
 def is_fixed(name: str) -> bool:
     """Tell whether a judge, or both of a cascade, say the same each time: no LLM has a part."""
     return not any(map(is_model, cascaded(name) or (name,)))

@@ -95,7 +95,7 @@ class Tally:
             self.calls_saved += (exchange.askers - 1) * outcome.usage.calls
             if outcome.cascade:
                 self.cascade = added_up((self.cascade, outcome.cascade))
-            if outcome.usage.calls:
+            if outcome.usage.calls or outcome.usage.local_calls:
                 self._judge_ms.append(exchange.latency_ms)
             if isinstance(outcome, Failure) and outcome.cause is Cause.BUDGET:
                 self.over_budget = True

@@ -8,11 +8,13 @@ class Usage:
     """What answering cost.
 
     Attributes:
-        calls: calls made, `retries` of them made again after one that failed.
+        calls: calls of a service, `retries` of them made again after one that failed.
         cached: answers from the reply cache, which cost nothing.
         prompt_tokens: as the provider counts them, `cached_tokens` of them at its cache's price.
         completion_tokens: as the provider counts them, `reasoning_tokens` of them not shown.
         cost_usd: an estimate in US dollars; None where no price is known.
+        local_calls: questions that a model on this machine was run for, `local_tokens` tokens in
+            all. They are free, no budget holds them, and they are no `calls`.
     """
 
     calls: int = 0
@@ -23,6 +25,8 @@ class Usage:
     cached_tokens: int = 0
     reasoning_tokens: int = 0
     cost_usd: float | None = 0.0
+    local_calls: int = 0
+    local_tokens: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
         unknown = self.cost_usd is None or other.cost_usd is None
@@ -35,6 +39,8 @@ class Usage:
             self.cached_tokens + other.cached_tokens,
             self.reasoning_tokens + other.reasoning_tokens,
             None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
+            self.local_calls + other.local_calls,
+            self.local_tokens + other.local_tokens,
         )
 
 

@@ -171,6 +171,13 @@ async def test_nothing_that_came_is_taken_for_what_did_not() -> None:
     assert caught.value.failure.returned == ()
 
 
+async def test_a_control_that_the_budget_does_not_allow_is_asked_when_the_run_goes_on() -> None:
+    spent = ScriptedJudge({"verify_claims": Failure(Cause.BUDGET, "spent")}, name="dear")
+    with pytest.raises(Unanswered) as caught:
+        await CascadeJudge(sure(1.0), spent, control=1.0).answer(question())
+    assert caught.value.failure.cause is Cause.BUDGET
+
+
 async def test_a_control_that_is_not_answered_changes_no_verdict() -> None:
     broken = ScriptedJudge({"verify_claims": Failure(Cause.TIMEOUT, "slow")}, name="dear")
     reply = await CascadeJudge(sure(1.0), broken, control=1.0).answer(question())

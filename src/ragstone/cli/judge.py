@@ -26,6 +26,7 @@ from ragstone.datasets import load
 from ragstone.demo.dataset import grounded_samples
 from ragstone.errors import UsageError
 from ragstone.identity import judge_key
+from ragstone.judge_names import is_free
 from ragstone.judge_test import KEPT, JudgeTest, PassedOver, Testing, cases_of, keep
 from ragstone.judge_test.cases import Case
 from ragstone.judge_test.gates import Mark
@@ -151,7 +152,8 @@ def _finished(
     budget = Budget(plan.max_calls, plan.max_cost)
     judge = make_judge(plan, asked=[[VerifyClaims.kind]], budget=budget)
     testing = Testing(judge, cases)
-    interrupted = not _went_on(testing, plan.concurrency, budget)
+    free = is_free(plan.judge)
+    interrupted = not _went_on(testing, plan.concurrency, lambda: None if free else budget.spent)
     stopped = INTERRUPT if interrupted else budget.spent
     result = testing.result(data=data.name, version=VERSION, stopped=stopped)
     result = result.model_copy(update={"fingerprint": data.fingerprint})
@@ -197,15 +199,15 @@ def _samples(data: str | None, plan: Plan) -> tuple[Sequence[Sample], Source]:
     return dataset.samples, dataset.source
 
 
-def _went_on(testing: Testing, concurrency: int, budget: Budget) -> bool:
-    """Test until the end, or until the budget is spent; False where Ctrl-C ended it."""
+def _went_on(testing: Testing, concurrency: int, spent: Callable[[], str | None]) -> bool:
+    """Test until the end, or until something is spent; False where Ctrl-C ended it."""
     with _progress() as on_case:
         try:
             finish_in_thread(
                 partial(
                     testing.finish,
                     concurrency=concurrency,
-                    spent=lambda: budget.spent,
+                    spent=spent,
                     on_case=on_case,
                 )
             )

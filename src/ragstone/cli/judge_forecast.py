@@ -28,6 +28,8 @@ def forecast(plan: Plan, cases: Sequence[Case], *, wanted: int, named: str) -> s
     of = count(claims, "claim") if claims >= wanted else f"the {count(claims, 'claim')}"
     said = f"Testing {plan.judge} on {of} of {named}"
     least, most = usage(LEAST), usage(MOST)
+    if most.local_calls:
+        said += f", at most {count(most.local_calls, 'call')} of a model on this machine"
     if not most.calls:
         return f"{said}: nothing to pay"
     said = f"{said}: at most {count(most.calls, 'call')}"

@@ -42,6 +42,10 @@ def print_test(test: JudgeTest, console: Console) -> None:
         kinds = [kind for kind in test.kinds if kind.wanted == wanted]
         console.print()
         console.print(_table(wanted, words, [*kinds, test.total(wanted)], console.width >= WIDE))
+    if test.local_calls:
+        console.print()
+        calls = count(test.local_calls, "call")
+        console.print(Text(f"{calls} of a model on this machine, nothing to pay"))
     if not test.calls and not test.failed and not test.unasked:
         return
     console.print()

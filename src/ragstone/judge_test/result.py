@@ -91,7 +91,8 @@ class JudgeTest(BaseModel):
         planned: claims to be tested; `claims` of them were, of as many `samples`.
         supported: claims that are, by the judge's own word: only these are changed.
         tried: every claim that was tried, kind by kind; none in what is kept.
-        calls: that the judge made; `cost_usd` is None where no price is known.
+        calls: of services; `cost_usd` is None where no price is known.
+        local_calls: of models on this machine, which are free.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -114,6 +115,7 @@ class JudgeTest(BaseModel):
     tried: tuple[TriedClaim, ...] = ()
     calls: int
     cost_usd: float | None
+    local_calls: int = 0
 
     @property
     def sound(self) -> bool:

@@ -115,6 +115,7 @@ class Testing:
             tried=counts.tried(),
             calls=counts.usage.calls,
             cost_usd=counts.usage.cost_usd,
+            local_calls=counts.usage.local_calls,
         )
 
     async def _tried(self, numbered: tuple[int, Case]) -> None:

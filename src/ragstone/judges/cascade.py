@@ -66,7 +66,8 @@ class CascadeJudge(AroundJudges):
         """Answer one question.
 
         Raises:
-            Unanswered: a verdict had to come from the dear judge, and it did not answer.
+            Unanswered: a verdict had to come from the dear judge, and it did not answer; or the
+                budget does not allow the control: then the row is to be done again.
             QuestionNotSupported: neither takes that kind of question.
         """
         if isinstance(question, VerifyClaims):
@@ -104,7 +105,7 @@ class CascadeJudge(AroundJudges):
     ) -> Reply[_Verdicts]:
         """Join what both said, the dear one's word first, with what it cost and how they agree."""
         usage = cheap.usage + dear.usage if dear else cheap.usage
-        if isinstance(dear, Failure) and any(ups):
+        if isinstance(dear, Failure) and (any(ups) or dear.cause is Cause.BUDGET):
             came = self._returned(dear, cheap, ups, asked)
             given = {item.number for item in came if item.verdict}
             lost = Cascaded(unanswered=sum(up and n not in given for n, up in enumerate(ups, 1)))

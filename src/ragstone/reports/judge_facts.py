@@ -22,14 +22,23 @@ BLAMES: Mapping[Blame, str] = MappingProxyType(
 def usage_lines(run: Run) -> Iterator[str]:
     """Say what the judge took, if it took anything."""
     usage, latency = run.usage(), run.tally.judge_latency()
+    if usage.local_calls:
+        calls = count(usage.local_calls, "call")
+        yield (
+            f"{calls} of a model on this machine, {usage.local_tokens:,} tokens; nothing to pay, "
+            "and no part of a limit"
+        )
     if not usage.prompt_tokens and not usage.retries and not usage.cached:
         return
     again = f" ({usage.retries:,} of them again after a failure)" if usage.retries else ""
     cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
     silent = f" ({usage.reasoning_tokens:,} of them reasoning)" if usage.reasoning_tokens else ""
     if not usage.calls:
+        if usage.local_calls and not usage.cached:
+            return
         replies = "1 reply" if usage.cached == 1 else f"{usage.cached:,} replies"
-        yield f"nothing was asked: {replies} came from the cache"
+        asked = "no service was asked" if usage.local_calls else "nothing was asked"
+        yield f"{asked}: {replies} came from the cache"
         return
     saved = ""
     if run.tally.calls_saved:
@@ -53,7 +62,8 @@ def cascade_lines(run: Run) -> Iterator[str]:
         return
     if told.unanswered:
         claims = count(told.unanswered, "claim")
-        yield f"{claims} went up and came back unanswered: what hangs on it is failed, or by the policy"
+        failed = "what hangs on it is failed, or by the policy"
+        yield f"{claims} went up and came back unanswered: {failed}"
     if not told.verdicts:
         return
     yield (

@@ -61,7 +61,58 @@ def test_a_cascade_that_begins_with_it_is_estimated_from_none_up_to_all(make_mod
     told = estimate(
         ROWS, metrics="faithfulness", judge=name, claims="sentences", cascade_control=0.0
     )
-    assert told.calls == (1, 2)  # the model's own run, and one call of the LLM or none
+    assert told.calls == (0, 1)  # one call of the LLM or none
+    assert told.local_calls == (1, 1)
+
+
+@pytest.mark.parametrize("judge", ["local:nli", "offline", "offline,local:nli"])
+@pytest.mark.parametrize("limit", [{"max_calls": 0}, {"max_cost": 0}])
+def test_a_limit_holds_up_nothing_that_costs_nothing(make_model, judge: str, limit) -> None:
+    make_model("nli")
+    run = ragstone.evaluate(ROWS, metrics="faithfulness", judge=judge, **limit)
+    assert (len(run.rows), run.stopped, run.partial) == (1, None, False)
+    assert run.usage().calls == 0
+
+
+def test_a_spent_budget_leaves_the_rows_of_which_the_first_judge_is_sure(make_model) -> None:
+    name = f"cascade:local:{make_model('nli')}+openai:m"
+    responses = ("The phone weighs 172 grams.", "The phone weighs box grams.", "Battery lasts.")
+    rows = [{**ROWS[0], "response": text} for text in responses]
+    said = {"metrics": "faithfulness", "judge": name, "claims": "sentences", "max_calls": 0}
+    run = ragstone.evaluate(rows, **said, cascade_mark=0.9, cascade_control=0.0)
+    scores = [score.value for row in run.rows for score in row.scores.values()]
+    assert scores == [1.0, 0.0, 0.0]
+    assert run.stopped is None
+    unsure = ragstone.evaluate(rows, **said, cascade_mark=0.999999, cascade_control=0.0)
+    assert unsure.stopped == "the budget of 0 calls (--max-calls) is spent"
+    assert unsure.tally.cascade.unanswered > 0
+
+
+def test_calls_of_this_machine_are_told_apart(make_model, tmp_path: Path) -> None:
+    make_model("nli")
+    (tmp_path / "rows.jsonl").write_text(json.dumps(ROWS[0]))
+    options = ["run", "rows.jsonl", "--judge", "local:nli", "-m", "faithfulness", "--no-store"]
+    foretold = CliRunner().invoke(group, [*options, "--dry-run"]).output
+    assert "calls on this machine" in foretold
+    done = CliRunner().invoke(group, [*options, "--json", "out.json"])
+    assert "1 call of a model on this machine" in " ".join(done.output.split())
+    usage = json.loads((tmp_path / "out.json").read_text())["usage"]
+    assert (usage["calls"], usage["local_calls"]) == (0, 1)
+    again = CliRunner().invoke(group, options).output
+    assert "1 reply came from the cache" in " ".join(again.split())
+
+
+def test_a_local_model_is_tested_whatever_the_limit(make_model, tmp_path: Path) -> None:
+    make_model("nli")
+    text = "The phone weighs 172 grams."
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"response": text, "contexts": [text]}))
+    options = ["judge", "test", "rows.jsonl", "--judge", "local:nli", "--max-calls", "0"]
+    done = CliRunner().invoke(group, [*options, "--json", "out.json"])
+    assert done.exit_code == 0, done.output
+    assert "calls of a model on this machine: nothing to pay" in done.output
+    told = json.loads((tmp_path / "out.json").read_text())
+    assert told["calls"] == 0
+    assert told["local_calls"] > 0
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,8 @@ def _cells(name: str, tally: ScoreTally, infos: Mapping[str, MetricInfo]) -> tup
 
 
 def _cost(usage: Usage) -> Iterator[str]:
+    if usage.local_calls:
+        yield f"{count(usage.local_calls, 'call')} of a model on this machine, free"
     if not usage.calls and not usage.cached:
         return
     cached = f", {usage.cached:,} more from the cache" if usage.cached else ""

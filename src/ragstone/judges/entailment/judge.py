@@ -117,7 +117,7 @@ class EntailmentJudge(Judge):
             own = [next(readings) for _ in each.pairs]
             verdicts.append(self._verdict(each, question.contexts, own) if own else NO_CONTEXT)
         tokens = sum(len(pair.ids) for pair in pairs)
-        return tuple(verdicts), Usage(calls=int(bool(pairs)), prompt_tokens=tokens)
+        return tuple(verdicts), Usage(local_calls=int(bool(pairs)), local_tokens=tokens)
 
     def _verdict(self, asked: _Asked, contexts: Sequence[str], own: Sequence[Reading]) -> Verdict:
         mark = self._settings.mark

@@ -38,7 +38,7 @@ class UnaskedLocal(Judge):
             verdict = Verdict(label=Label.NOT_ENOUGH_INFO, confidence=self._confidence)
             contexts = sum(map(estimated_tokens, question.contexts))
             tokens = sum(contexts + estimated_tokens(claim) for claim in question.claims)
-            usage = Usage(calls=int(bool(question.claims)), prompt_tokens=tokens)
+            usage = Usage(local_calls=int(bool(question.claims)), local_tokens=tokens)
             return (verdict,) * len(question.claims), usage
         if isinstance(question, ExtractClaims):
             return extract_claims(question.response), NOTHING_SPENT
