@@ -55,8 +55,7 @@ class Failure:
 
     Attributes:
         returned: the verdicts that did come, in order; a policy may make something of them.
-        raw, attempts, usage: as a Reply's.
-        cascade: what went up and came back unanswered; None where there are no two judges.
+        raw, attempts, usage, cascade: as a Reply's.
     """
 
     cause: Cause

@@ -13,8 +13,7 @@ class Usage:
         prompt_tokens: as the provider counts them, `cached_tokens` of them at its cache's price.
         completion_tokens: as the provider counts them, `reasoning_tokens` of them not shown.
         cost_usd: an estimate in US dollars; None where no price is known.
-        local_calls: questions that a model on this machine was run for, `local_tokens` tokens in
-            all. They are free, no budget holds them, and they are no `calls`.
+        local_calls: runs of a model on this machine, of `local_tokens`: free, and no `calls`.
     """
 
     calls: int = 0
@@ -31,17 +30,14 @@ class Usage:
     def __add__(self, other: "Usage") -> "Usage":
         unknown = self.cost_usd is None or other.cost_usd is None
         return Usage(
-            self.calls + other.calls,
-            self.cached + other.cached,
-            self.retries + other.retries,
+            self.calls + other.calls, self.cached + other.cached, self.retries + other.retries,
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
             self.cached_tokens + other.cached_tokens,
             self.reasoning_tokens + other.reasoning_tokens,
             None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
-            self.local_calls + other.local_calls,
-            self.local_tokens + other.local_tokens,
-        )
+            self.local_calls + other.local_calls, self.local_tokens + other.local_tokens,
+        )  # fmt: skip
 
 
 NOTHING_SPENT = Usage()
