@@ -11,6 +11,7 @@ from ragstone.judges.base import Judge, outcome_of
 from ragstone.judges.cascade import CascadeJudge
 from ragstone.judges.panel import PanelJudge
 from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.several import setup_of
 from ragstone.questions import ExtractClaims, GradeContexts, VerifyClaims
 
 CONTEXTS = ("The phone weighs 172 grams.",)
@@ -214,10 +215,13 @@ def test_it_takes_claims_to_verify_only_if_both_do() -> None:
     assert CascadeJudge(none, dear()).takes("extract_claims")
 
 
-def test_its_identity_is_both_and_how_they_share_the_work() -> None:
+def test_its_setup_is_both_and_how_they_share_the_work() -> None:
     def identity(mark: float, *within: str | None) -> str | None:
         both: list[Judge] = [ScriptedJudge({"verify_claims": []}, identity=each) for each in within]
-        return CascadeJudge(*both, mark=mark).identity("verify_claims")
+        judge = CascadeJudge(*both, mark=mark)
+        known = judge.identity("verify_claims") is not None
+        assert known == (None not in within)  # else nothing may be kept
+        return setup_of(judge, "verify_claims")
 
     assert identity(0.8, None, None) is None
     assert identity(0.8, None, "a") == identity(0.8, None, "a")

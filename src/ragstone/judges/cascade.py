@@ -12,7 +12,7 @@ from ragstone.errors import Cause, QuestionNotSupported
 from ragstone.exchanges import Failure, Outcome, Reply, Returned, Unanswered
 from ragstone.judge_names import CASCADE
 from ragstone.judges.base import Judge, outcome_of
-from ragstone.judges.several import AroundJudges
+from ragstone.judges.several import AroundJudges, setup_of
 from ragstone.questions import Question, VerifyClaims
 
 T = TypeVar("T")
@@ -52,11 +52,13 @@ class CascadeJudge(AroundJudges):
         return needed(judge.takes(kind) for judge in self.judges)
 
     def identity(self, kind: str) -> str | None:
-        """Name both judges, the mark and the share; None where neither has an identity.
+        """Name both judges, the mark and the share; None where one has no identity."""
+        known = all(judge.identity(kind) for judge in self.judges)
+        return self.setup(kind) if known else None
 
-        One without is there by its name, so that the other's model is not forgotten.
-        """
-        found = [judge.identity(kind) for judge in self.judges]
+    def setup(self, kind: str) -> str | None:
+        """Name both judges, one without identity by its name; None where neither has one."""
+        found = [setup_of(judge, kind) for judge in self.judges]
         if not any(found):
             return None
         cheap, dear = (own or judge.name for own, judge in zip(found, self.judges, strict=True))

@@ -12,7 +12,7 @@ from ragstone.cascaded import Cascaded, added_up
 from ragstone.errors import Cause, UsageError
 from ragstone.exchanges import Failure, Outcome, Reply, Unanswered
 from ragstone.judges.base import Judge, outcome_of
-from ragstone.judges.several import AroundJudges
+from ragstone.judges.several import AroundJudges, setup_of
 from ragstone.judges.votes import VOTED, tally
 from ragstone.questions import Question
 from ragstone.workers import together
@@ -46,8 +46,13 @@ class PanelJudge(AroundJudges):
         return all(judge.takes(kind) for judge in self.judges)
 
     def identity(self, kind: str) -> str | None:
-        """Name all judges within, one without identity by its name; None where none has one."""
+        """Name all judges within; None where one has no identity: its word may change."""
         found = [judge.identity(kind) for judge in self.judges]
+        return json.dumps(found) if all(found) else None
+
+    def setup(self, kind: str) -> str | None:
+        """Name all judges within, one without identity by its name; None where none has one."""
+        found = [setup_of(judge, kind) for judge in self.judges]
         named = [own or judge.name for own, judge in zip(found, self.judges, strict=True)]
         return json.dumps(named) if any(found) else None
 
