@@ -66,9 +66,7 @@ async def test_a_panel_with_a_judge_without_identity_is_asked_each_time(path: Pa
             return (await judge.answer(question)).value[0].label
 
     assert await label("SUPPORTED") == "SUPPORTED"
-    assert (
-        await label("CONTRADICTED") == "NOT_ENOUGH_INFO"
-    )  # the own judge was changed: no majority
+    assert await label("CONTRADICTED") == "NOT_ENOUGH_INFO"  # it was changed
     assert await label("SUPPORTED", "own") == "SUPPORTED"
     assert await label("CONTRADICTED", "own") == "SUPPORTED"  # it says to be the same one
 

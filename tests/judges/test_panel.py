@@ -1,4 +1,5 @@
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -7,7 +8,7 @@ from ragstone.claims import Label, Verdict
 from ragstone.errors import Cause, JudgeError, QuestionNotSupported, UsageError
 from ragstone.exchanges import Failure, Reply, Returned, Unanswered
 from ragstone.grades import Guesses, Rating
-from ragstone.judges.around import AroundJudge
+from ragstone.judges.cached import CachedJudge
 from ragstone.judges.panel import PanelJudge
 from ragstone.judges.route import RouteJudge
 from ragstone.judges.scripted import ScriptedJudge
@@ -247,7 +248,7 @@ def test_a_member_without_identity_hides_no_other_set_up_and_lets_nothing_be_kep
         return PanelJudge([ScriptedJudge({"verify_claims": []}, identity=each) for each in within])
 
     def setup(*within: str | None) -> str | None:
-        return setup_of(RouteJudge({}, AroundJudge(panel(*within))), "verify_claims")
+        return setup_of(RouteJudge({}, CachedJudge(panel(*within), Path("x"))), "verify_claims")
 
     assert setup(None, "a") == setup(None, "a")
     assert len({setup(None, "a"), setup(None, "b"), setup(None, None)}) == 3
