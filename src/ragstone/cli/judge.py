@@ -32,9 +32,9 @@ from ragstone.judge_test.cases import Case
 from ragstone.judge_test.gates import Mark
 from ragstone.judges.making import make_judge
 from ragstone.manifests import VERSION
+from ragstone.messages import count
 from ragstone.plan import Plan, Source
 from ragstone.questions import VerifyClaims
-from ragstone.reports.figures import count
 from ragstone.samples import Sample
 from ragstone.workers import finish_in_thread
 

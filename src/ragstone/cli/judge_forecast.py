@@ -8,9 +8,10 @@ from ragstone.judge_test.cases import LONGEST, SHORTEST, Case
 from ragstone.judge_test.testing import foreseen
 from ragstone.judges.counting import LEAST, MOST, Guess
 from ragstone.judges.making import make_judge
+from ragstone.messages import count
 from ragstone.plan import Plan
 from ragstone.questions import VerifyClaims
-from ragstone.reports.figures import count, dollars
+from ragstone.reports.figures import dollars
 from ragstone.usage import Usage
 
 LENGTHS = f"{SHORTEST} to {LONGEST} characters"

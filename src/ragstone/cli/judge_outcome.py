@@ -11,7 +11,7 @@ from ragstone.cli.codes import GATE_FAILED, TOO_MUCH_FAILED
 from ragstone.judge_test import JudgeTest
 from ragstone.judge_test.gates import Mark, unmet
 from ragstone.judge_test.result import MOST_FAILED
-from ragstone.reports.figures import count
+from ragstone.messages import count
 from ragstone.reports.files import write_file
 
 

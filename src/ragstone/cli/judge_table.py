@@ -10,7 +10,8 @@ from rich.text import Text
 
 from ragstone.judge_test import JudgeTest, KindResult
 from ragstone.judge_test.result import WORDS, Wanted
-from ragstone.reports.figures import NOTHING, count, dollars
+from ragstone.messages import count
+from ragstone.reports.figures import NOTHING, dollars
 from ragstone.stats.shares import Share
 
 SAID: Mapping[str, str] = MappingProxyType(

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from ragstone.claims import Label
+from ragstone.messages import count
 from ragstone.stats.proportions import proportion_interval
 from ragstone.stats.shares import Share
 
@@ -158,4 +159,5 @@ class JudgeTest(BaseModel):
         worst = min(noticed, key=lambda kind: kind.share or 0.0, default=None)
         if worst and worst.right < worst.answered:
             said.append(f"worst at {worst.kind}, {worst.right} of {worst.answered}")
-        return f"{'; '.join(said)} ({self.supported} claims of {self.data}, {self.at:%Y-%m-%d})"
+        claims = count(self.supported, "claim")
+        return f"{'; '.join(said)} ({claims} of {self.data}, {self.at:%Y-%m-%d})"

@@ -14,6 +14,7 @@ from ragstone.exchanges import Failure, Outcome, Reply, Unanswered
 from ragstone.judges.base import Judge, outcome_of
 from ragstone.judges.several import AroundJudges, setup_of
 from ragstone.judges.votes import VOTED, tally
+from ragstone.messages import count
 from ragstone.questions import Question
 from ragstone.workers import together
 
@@ -125,7 +126,8 @@ class PanelJudge(AroundJudges):
         cause = first.cause
         if cause is Cause.COUNT_MISMATCH:  # a policy would look for verdicts to count
             cause = Cause.MALFORMED
-        of_how_many = f"{len(failures)} of the panel's {len(outcomes)} judges did not answer"
+        judges = count(len(outcomes), "judge")
+        of_how_many = f"{len(failures)} of the panel's {judges} did not answer"
         return Unanswered(
             replace(
                 first,

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from ragstone.claims import Blame
-from ragstone.reports.figures import count, dollars, milliseconds, percent
+from ragstone.messages import count
+from ragstone.reports.figures import dollars, milliseconds, percent
 from ragstone.run import Run
 from ragstone.scores import Summary
 from ragstone.stats.shares import Share
@@ -33,10 +34,10 @@ def usage_lines(run: Run) -> Iterator[str]:
     again = f" ({usage.retries:,} of them again after a failure)" if usage.retries else ""
     cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
     silent = f" ({usage.reasoning_tokens:,} of them reasoning)" if usage.reasoning_tokens else ""
+    replies = "1 reply" if usage.cached == 1 else f"{usage.cached:,} replies"
     if not usage.calls:
         if usage.local_calls and not usage.cached:
             return
-        replies = "1 reply" if usage.cached == 1 else f"{usage.cached:,} replies"
         asked = "no service was asked" if usage.local_calls else "nothing was asked"
         yield f"{asked}: {replies} came from the cache"
         return
@@ -47,7 +48,7 @@ def usage_lines(run: Run) -> Iterator[str]:
     if usage.cost_usd is not None:
         cost = f"about {dollars(usage.cost_usd)}, by list prices"
     yield (
-        f"{count(usage.calls, 'call')}{again}{saved}, {usage.cached:,} replies from the cache; "
+        f"{count(usage.calls, 'call')}{again}{saved}, {replies} from the cache; "
         f"{usage.prompt_tokens:,} prompt tokens{cached}, "
         f"{usage.completion_tokens:,} completion tokens{silent}; {cost}; "
         f"answers took p50 {milliseconds(latency['p50_ms'])}, "

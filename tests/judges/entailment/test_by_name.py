@@ -10,8 +10,10 @@ from click.testing import CliRunner
 
 import ragstone
 from ragstone.cli import ragstone as group
+from ragstone.errors import UsageError
 from ragstone.estimation import estimate
 from ragstone.judges.cached import CachedJudge
+from ragstone.judges.counting import LEAST
 from ragstone.judges.entailment import EntailmentJudge
 from ragstone.judges.making import make_judge
 from ragstone.judges.panel import PanelJudge
@@ -48,6 +50,69 @@ def test_from_the_command_line(make_model, tmp_path: Path) -> None:
     told = json.loads((tmp_path / "out.json").read_text())
     assert told["metrics"]["faithfulness"]["mean"] == 0.5
     assert told["judge"] == "local:nli"
+
+
+@pytest.mark.parametrize(
+    ("judge", "name"),
+    [
+        ("openai:a, cascade:offline+local:nli", "3*openai:a,cascade:offline+local:nli"),
+        ("offline,local:nli,mark=0.7", "offline,local:nli,mark=0.7"),
+        ("local:nli,local:nli,mark=0.7,threads=2", "local:nli,local:nli,mark=0.7"),
+        ("cascade:offline+local:nli", "cascade:offline+local:nli"),
+    ],
+)
+def test_what_says_the_same_each_time_has_one_vote(make_model, judge: str, name: str) -> None:
+    make_model("nli")
+    for guess in (None, LEAST):
+        made = make_judge(Plan(judge=judge, votes=3), asked=[[KIND]], guess=guess)
+        assert made.name == name
+
+
+@pytest.mark.parametrize(
+    ("judge", "why"),
+    [
+        ("local:nowhere", "there is no folder nowhere"),
+        ("local:", "names no model"),
+        ("local:nli,labels=a/b", "what the model's outputs mean is not known"),
+        ("local:nli,lenght=9", "did you mean 'length'"),
+        ("local:hf:nli", "is named hf:owner/name"),
+        ("cascade:local:nowhere+openai:m", "there is no folder nowhere"),
+        ("offline,foo:bar", "there is no provider of models named 'foo'"),
+        ("local", "which model? Name its folder"),
+        ("cascade", "of which judges?"),
+        ("hf:owner/name", "is named local:hf:owner/name"),
+    ],
+)
+def test_a_dry_run_refuses_what_a_run_would(make_model, tmp_path: Path, judge, why) -> None:
+    make_model("nli")
+    (tmp_path / "rows.jsonl").write_text(json.dumps(ROWS[0]))
+    for command in (["run", "rows.jsonl", "-m", "faithfulness", "--no-store"],
+                    ["judge", "test", "rows.jsonl"]):  # fmt: skip
+        for more in ([], ["--dry-run"]):
+            done = CliRunner().invoke(group, [*command, "--judge", judge, *more])
+            assert isinstance(done.exception, UsageError), done.output
+            assert why in str(done.exception)
+
+
+def test_a_dry_run_downloads_nothing_and_takes_a_hub_model_by_its_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+    said = {"metrics": "faithfulness", "judge": "local:hf:owner/nothing"}
+    assert estimate(ROWS, **said).local_calls == (1, 1)
+    with pytest.raises(UsageError, match="--offline forbids to download"):
+        estimate(ROWS, **said, offline=True)
+
+
+def test_a_dry_run_refuses_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(UsageError, match=r"needs an extra: pip install 'ragstone\[local\]'"):
+        estimate(ROWS, metrics="faithfulness", judge="local:nowhere")
+    monkeypatch.setitem(sys.modules, "mistralai", None)
+    for name in [name for name in sys.modules if name.startswith("mistralai.")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(UsageError, match=r"needs an extra: pip install 'ragstone\[mistral\]'"):
+        estimate(ROWS, metrics="faithfulness", judge="mistral:m")
 
 
 def test_what_it_does_not_answer_is_not_run(make_model) -> None:

@@ -71,7 +71,11 @@ class EntailmentJudge(Judge):
         self._length = _length(files, settings, name)
         template = _template(files, settings, name)
         head = Head.of(
-            files.config, settings.labels, settings.head, name, chances_out=settings.chances
+            files.config if files.has_config else None,
+            settings.labels,
+            settings.head,
+            name,
+            chances_out=settings.chances,
         )
         self._pairs = Pairs(files.tokenizer, template, name)
         self._model = LocalModel(name, files, self._pairs, head, settings, length=self._length)
