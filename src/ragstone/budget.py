@@ -17,7 +17,8 @@ class Budget:
     def spent(self) -> str | None:
         """What is spent, in words; None as long as a call may begin."""
         if self._max_calls is not None and self._calls >= self._max_calls:
-            return f"the budget of {self._max_calls:,} calls (--max-calls) is spent"
+            calls = "1 call" if self._max_calls == 1 else f"{self._max_calls:,} calls"
+            return f"the budget of {calls} (--max-calls) is spent"
         if self._max_cost is not None and self._cost >= self._max_cost:
             return f"the budget of ${self._max_cost:g} (--max-cost) is spent"
         return None

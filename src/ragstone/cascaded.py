@@ -16,6 +16,8 @@ class Cascaded:
         alike: of the control, those on which both said supported, or both did not.
         same: of the control, those on which both said the same.
         saved: calls of the dear judge that were not made, windows and re-asks not counted.
+        unanswered: claims that went up and came back without a verdict, beside `verdicts`: the
+            questions that they are of are failed, and so are the scores that hang on them.
     """
 
     verdicts: int = 0
@@ -24,6 +26,7 @@ class Cascaded:
     alike: int = 0
     same: int = 0
     saved: int = 0
+    unanswered: int = 0
 
     def __add__(self, other: "Cascaded") -> "Cascaded":
         return Cascaded(
@@ -33,6 +36,7 @@ class Cascaded:
             self.alike + other.alike,
             self.same + other.same,
             self.saved + other.saved,
+            self.unanswered + other.unanswered,
         )
 
 

@@ -24,7 +24,8 @@ ASSUMED_SENTENCES, ASSUMED_WORDS = 5, 100
 class Estimate:
     """What a run would take: each as the least and the most that is likely.
 
-    `cost_usd` is None where no price is known.
+    `cost_usd` is None where no price is known. `local_calls` are of models on this machine, with
+    `local_tokens`: they cost nothing, and no limit holds them.
     """
 
     rows: int
@@ -32,6 +33,8 @@ class Estimate:
     prompt_tokens: tuple[int, int]
     completion_tokens: tuple[int, int]
     cost_usd: tuple[float, float] | None
+    local_calls: tuple[int, int] = (0, 0)
+    local_tokens: tuple[int, int] = (0, 0)
     notes: tuple[str, ...] = ()
 
 
@@ -68,15 +71,18 @@ def estimate(data: Data, **options: Unpack[Options]) -> Estimate:
         prompt_tokens=(least.prompt_tokens, most.prompt_tokens),
         completion_tokens=(least.completion_tokens, most.completion_tokens),
         cost_usd=None if costs[0] is None or costs[1] is None else (costs[0], costs[1]),
-        notes=_notes(unknown, cached=plan.cache and most.prompt_tokens > 0),
+        local_calls=(least.local_calls, most.local_calls),
+        local_tokens=(least.local_tokens, most.local_tokens),
+        notes=_notes(unknown, cached=plan.cache and most.prompt_tokens + most.local_tokens > 0),
     )
 
 
 def _notes(unknown: int, *, cached: bool) -> tuple[str, ...]:
     notes = ["replies in the cache are not asked for again"] if cached else []
     if unknown:
+        lack = "1 row lacks" if unknown == 1 else f"{unknown:,} rows lack"
         notes.append(
-            f"{unknown} rows lack an answer or its contexts: {ASSUMED_SENTENCES} sentences and "
+            f"{lack} an answer or its contexts: {ASSUMED_SENTENCES} sentences and "
             f"contexts of {ASSUMED_WORDS} words each are assumed"
         )
     return tuple(notes)

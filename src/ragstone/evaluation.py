@@ -12,6 +12,7 @@ from ragstone.budget import Budget
 from ragstone.collection import collecting
 from ragstone.datasets import Dataset
 from ragstone.errors import TargetError
+from ragstone.judge_names import begins_free, is_free
 from ragstone.judges.base import Judge
 from ragstone.judges.tracing import UNTRACED, Tracing
 from ragstone.keeping import Keeping, begun
@@ -178,11 +179,25 @@ class Evaluation:
 
     def _affordable(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Yield rows until the budget is spent."""
-        return takewhile(lambda _: not (self._asks and self.budget.spent), rows)
+        return takewhile(lambda _: not self._spent, rows)
 
     @property
     def _asks(self) -> bool:
         return any(metric.question_kinds for metric in self.metrics)
+
+    @property
+    def _spent(self) -> str | None:
+        """What is spent, in words; None as long as a row may need nothing of it.
+
+        What costs nothing needs no budget: the offline judge, and models on this machine. Where
+        they come first, in a cascade, only the row itself can tell; but no target is asked for
+        rows that may come to nothing.
+        """
+        spent = self.budget.spent
+        if spent is None or not self._asks:
+            return None
+        free = is_free(self.plan.judge) or (begins_free(self.plan.judge) and not self.target)
+        return None if free and self.plan.embedding_model is None else spent
 
     async def _keep(self, row: Row) -> None:
         await self.recording.keep(row)
@@ -193,7 +208,7 @@ class Evaluation:
         """Return the run of what is finished; partial, if that is not every row."""
         tally = self.recording.tally
         unfinished = tally.rows < len(self.dataset.samples)
-        stopped = self.budget.spent if tally.over_budget or unfinished else None
+        stopped = self.budget.spent if tally.over_budget or (unfinished and self._spent) else None
         return self.recording.run(partial=unfinished, stopped=stopped)
 
 

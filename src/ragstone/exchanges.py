@@ -17,10 +17,9 @@ class Reply(Generic[T_co]):
     """A judge's validated answer to one question.
 
     Attributes:
-        usage: what it cost.
+        usage, attempts: what it cost, and how often the question was put, re-asks included.
         notes: what a reader of the numbers should know of how it came about.
         raw: the reply as the model wrote it; None where no model wrote one.
-        attempts: how often the question was put, re-asks included.
         final: False where a doubt stayed because asking again was cut short: not to be kept.
         cascade: what went up from a cheap judge to a dear one; None where there are no two.
     """
@@ -55,7 +54,7 @@ class Failure:
 
     Attributes:
         returned: the verdicts that did come, in order; a policy may make something of them.
-        raw, attempts, usage: as a Reply's.
+        raw, attempts, usage, cascade: as a Reply's.
     """
 
     cause: Cause
@@ -64,6 +63,7 @@ class Failure:
     raw: str | None = None
     attempts: int = 1
     usage: Usage = NOTHING_SPENT
+    cascade: Cascaded | None = None
 
     @classmethod
     def of(cls, error: CallError) -> "Failure":

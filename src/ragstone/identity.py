@@ -9,6 +9,7 @@ from pydantic_core import PydanticSerializationError
 
 from ragstone.datasets import Dataset
 from ragstone.judges.base import Judge
+from ragstone.judges.several import setup_of
 from ragstone.metrics.families.base import Metric
 from ragstone.modules import FILES
 from ragstone.plan import JudgePlan, Plan
@@ -56,7 +57,7 @@ def identity_of(
 
 def judge_setup(plan: Plan, judge: Judge, kinds: Iterable[str]) -> str:
     """Return a hash of all that shapes the judge's replies to these kinds of question."""
-    setup = [judge.identity(kind) for kind in kinds]
+    setup = [setup_of(judge, kind) for kind in kinds]
     return _hash([json.dumps(setup), *_judging(plan)])
 
 

@@ -91,6 +91,16 @@ def is_model(name: str) -> bool:
     return name != OFFLINE and not name.startswith(f"{LOCAL}:")
 
 
+def is_free(said: str) -> bool:
+    """Tell whether no judge that is named is an LLM: then there is nothing to pay."""
+    return not any(map(is_model, single_names(said)))
+
+
+def begins_free(said: str) -> bool:
+    """Tell whether each judge of a panel asks an LLM second, or not at all."""
+    return all(cascaded(name) or not is_model(name) for name in split_names(said))
+
+
 def is_fixed(name: str) -> bool:
     """Tell whether a judge, or both of a cascade, say the same each time: no LLM has a part."""
     return not any(map(is_model, cascaded(name) or (name,)))
@@ -102,12 +112,19 @@ def votes_of(names: Sequence[str], votes: int) -> Iterator[str]:
         yield from (name for name in names if not vote or not is_fixed(name))
 
 
-def refuse_options(name: str) -> None:
-    """See that a judge that takes no options is told none.
+def check_model(name: str) -> None:
+    """See that what is taken for an LLM's name is not meant for another judge's.
 
     Raises:
-        UsageError: it is.
+        UsageError: it has options, or is the beginning or the end of another judge's name.
     """
+    meant: Mapping[str, str] = {
+        LOCAL: f"which model? Name its folder, {LOCAL}:FOLDER",
+        CASCADE: f"of which judges? Such as {CASCADE}:{OFFLINE}+openai:gpt-4o-mini",
+    }
+    hub = f"a model of the Hugging Face hub is named {LOCAL}:{name}"
+    if hint := hub if name.startswith("hf:") else meant.get(name):
+        raise UsageError(f"--judge {name}: {hint}")
     for option in JudgeName.of(name).options:
         raise UsageError(
             f"--judge {name}: options such as {option}= are for local judges; others are told by "

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from ragstone.errors import UsageError
-from ragstone.messages import one_line
+from ragstone.messages import count, one_line
 from ragstone.metrics.families.base import Metric
 from ragstone.plan import Manifest
 from ragstone.recording import Recording
@@ -70,10 +70,8 @@ def begun(
         retry_failed=keeping.get("retry_failed", False),
     )
     anew = "" if "resume" in keeping else " (--fresh starts anew)"
-    said = (
-        f"going on with run {run_id}: {len(recording.done):,} of {manifest.source.rows:,} rows "
-        f"were finished{anew}"
-    )
+    rows = count(manifest.source.rows, "row")
+    said = f"going on with run {run_id}: {len(recording.done):,} of {rows} were finished{anew}"
     return recording, (*notices, said)
 
 

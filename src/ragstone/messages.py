@@ -64,3 +64,8 @@ def faults(error: ValidationError) -> str:
         why = f"{fault['msg']}, got {fault['input']!r:.80}"
         told.append(f"{place}: {why}" if place else why)
     return "; ".join(told)
+
+
+def count(number: int, noun: str) -> str:
+    """Write how many there are of something whose plural takes an s."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

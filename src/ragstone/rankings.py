@@ -61,18 +61,17 @@ class Rankings:
         found = (
             map(known.get, each, repeat(np.nan)) for each, known in zip(ids, relevance, strict=True)
         )
-        grades = np.full((len(ids), int(n_retrieved.max(initial=0))), np.nan)
-        listed = np.arange(grades.shape[1]) < n_retrieved[:, np.newaxis]
-        grades[listed] = np.fromiter(chain.from_iterable(found), np.float64)
+        table = np.full((len(ids), int(n_retrieved.max(initial=0))), np.nan)
+        listed = np.arange(table.shape[1]) < n_retrieved[:, np.newaxis]
+        table[listed] = np.fromiter(chain.from_iterable(found), np.float64)
+        rows, ranks = np.nonzero(~np.isnan(table))
         values = np.fromiter(chain.from_iterable(known.values() for known in relevance), np.float64)
-        judged = Judged.of(values, _counts(map(len, relevance)))
-        return cls(
-            gains=np.where(np.isnan(grades), 0.0, grades),
-            irrelevant=grades == 0,
-            best=judged.best,
-            n_relevant=judged.n_relevant,
-            n_irrelevant=judged.n_irrelevant,
+        return cls.placed(
+            rows=rows,
+            ranks=ranks,
+            grades=table[rows, ranks],
             n_retrieved=n_retrieved,
+            judged=Judged.of(values, _counts(map(len, relevance))),
             ids=ids,
             relevance=relevance,
         )

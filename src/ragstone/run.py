@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from ragstone.gates import GateResult
+from ragstone.messages import count
 from ragstone.plan import Manifest
 from ragstone.rows import Row
 from ragstone.scores import NOTHING, Detail, MetricInfo, Summary
@@ -104,7 +105,7 @@ class Run:
             if bad > limit * answered:
                 how = "failed or are flagged" if summary.flagged else "failed"
                 told.append(
-                    f"{bad:,} of {answered:,} scores of {name} {how}, more than {limit:.0%} "
+                    f"{bad:,} of {count(answered, 'score')} of {name} {how}, more than {limit:.0%} "
                     "(--max-failed)"
                 )
         return tuple(told)

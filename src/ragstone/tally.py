@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from ragstone.cascaded import Cascaded, added_up
 from ragstone.claims import Blame
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, Reply
+from ragstone.exchanges import Failure
 from ragstone.rows import Row
 from ragstone.samples import Tags
 from ragstone.score_tally import MOST, OTHERS, ScoreTally
@@ -94,9 +94,9 @@ class Tally:
             outcome = exchange.outcome
             self.usage += outcome.usage
             self.calls_saved += (exchange.askers - 1) * outcome.usage.calls
-            if isinstance(outcome, Reply) and outcome.cascade:
+            if outcome.cascade:
                 self.cascade = added_up((self.cascade, outcome.cascade))
-            if outcome.usage.calls:
+            if outcome.usage.calls or outcome.usage.local_calls:
                 self._judge_ms.append(exchange.latency_ms)
             if isinstance(outcome, Failure) and outcome.cause is Cause.BUDGET:
                 self.over_budget = True

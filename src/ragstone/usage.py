@@ -8,11 +8,11 @@ class Usage:
     """What answering cost.
 
     Attributes:
-        calls: calls made, `retries` of them made again after one that failed.
-        cached: answers from the reply cache, which cost nothing.
+        calls: calls of a service, `retries` of them again; `cached` are answers from the cache.
         prompt_tokens: as the provider counts them, `cached_tokens` of them at its cache's price.
         completion_tokens: as the provider counts them, `reasoning_tokens` of them not shown.
         cost_usd: an estimate in US dollars; None where no price is known.
+        local_calls: runs of a model on this machine, of `local_tokens`: free, and no `calls`.
     """
 
     calls: int = 0
@@ -23,19 +23,19 @@ class Usage:
     cached_tokens: int = 0
     reasoning_tokens: int = 0
     cost_usd: float | None = 0.0
+    local_calls: int = 0
+    local_tokens: int = 0
 
-    def __add__(self, other: "Usage") -> "Usage":
-        unknown = self.cost_usd is None or other.cost_usd is None
+    def __add__(self, more: "Usage") -> "Usage":
+        unknown = self.cost_usd is None or more.cost_usd is None
         return Usage(
-            self.calls + other.calls,
-            self.cached + other.cached,
-            self.retries + other.retries,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.reasoning_tokens + other.reasoning_tokens,
-            None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
-        )
+            self.calls + more.calls, self.cached + more.cached, self.retries + more.retries,
+            self.prompt_tokens + more.prompt_tokens,
+            self.completion_tokens + more.completion_tokens,
+            self.cached_tokens + more.cached_tokens, self.reasoning_tokens + more.reasoning_tokens,
+            None if unknown else (self.cost_usd or 0.0) + (more.cost_usd or 0.0),
+            self.local_calls + more.local_calls, self.local_tokens + more.local_tokens,
+        )  # fmt: skip
 
 
 NOTHING_SPENT = Usage()

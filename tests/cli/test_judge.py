@@ -28,7 +28,7 @@ def rows(tmp_path: Path) -> str:
 def test_the_offline_judge_on_rows_of_ones_own(ragstone, rows: str, tmp_path: Path) -> None:
     said = ragstone("judge", "test", rows, "--json", "out.json")
     assert said.code == 0, said.err
-    assert "offline: 2 claims of 2 samples of rows.jsonl; it called 2 of them supported" in said.out
+    assert "offline: 2 claims of 2 samples of rows.jsonl; it called 2 supported" in said.out
     assert "another number" in said.out
     told = json.loads((tmp_path / "out.json").read_text())
     number = next(kind for kind in told["kinds"] if kind["kind"] == "number")
@@ -61,7 +61,9 @@ def test_a_mark_decides_the_exit_code(ragstone, rows: str) -> None:
 def test_what_an_llm_would_take_is_told_before_and_nobody_is_asked(ragstone, rows: str) -> None:
     said = ragstone("judge", "test", rows, "--model", "gpt-4o-mini", "--dry-run")
     assert said.code == 0, said.err
-    assert said.out.startswith("Nobody was asked. Testing openai:gpt-4o-mini on about 60 claims")
+    assert said.out.startswith(
+        "Nobody was asked. Testing openai:gpt-4o-mini on the 2 claims of rows"
+    )
     assert "at most" in said.out
     assert "by list prices (an estimate)" in said.out
 
@@ -97,6 +99,69 @@ def test_rows_without_contexts_cannot_be_tested_on(ragstone, tmp_path: Path) -> 
     assert "no row has contexts and a claim" in said.err
 
 
+def test_a_query_is_not_needed(ragstone, tmp_path: Path) -> None:
+    bare = [{name: row[name] for name in ("response", "contexts")} for row in ROWS]
+    blank = [{"query": "", "question": " ", **row} for row in bare]
+    (tmp_path / "bare.jsonl").write_text("\n".join(map(json.dumps, bare + blank)))
+    said = ragstone("judge", "test", "bare.jsonl", "--no-store")
+    assert said.code == 0, said.err
+    assert "4 claims of 4 samples" in said.out
+    table = "response,contexts\nThe Tarn weighs 172 grams.,The Tarn weighs 172 grams."
+    (tmp_path / "bare.csv").write_text(table)
+    assert ragstone("judge", "test", "bare.csv", "--no-store").code == 0
+    assert ragstone("bare.csv", "-m", "faithfulness", "--no-store").code == 2
+
+
+def test_claims_that_are_too_short_are_counted_and_told(ragstone, tmp_path: Path) -> None:
+    short = {"response": "It is red. It is blue.", "contexts": ["It is red."]}
+    rows = [short, {"response": "It is red.", "contexts": []}]
+    (tmp_path / "short.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    said = ragstone("judge", "test", "short.jsonl")
+    assert said.code == 2
+    assert (
+        "no row has contexts and a claim of 15 to 400 characters (passed over: 1 row without "
+        "contexts, 2 shorter sentences)"
+    ) in " ".join(said.err.split())
+    (tmp_path / "some.jsonl").write_text("\n".join(map(json.dumps, [*rows, ROWS[0]])))
+    said = ragstone("judge", "test", "some.jsonl")
+    assert said.code == 0
+    assert "Testing offline on the 1 claim of some.jsonl" in said.err
+    assert "passed over: 1 row without contexts, 2 shorter sentences" in said.err
+
+
+def test_wide_letters_count_two(ragstone, tmp_path: Path) -> None:
+    row = {"response": "手机重172克，有两个镜头。", "contexts": ["手机重172克，有两个镜头。"]}
+    (tmp_path / "wide.jsonl").write_text(json.dumps(row))
+    assert ragstone("judge", "test", "wide.jsonl").code == 0
+
+
+def test_what_was_missed_is_shown_and_all_that_was_tried_is_in_the_json(ragstone) -> None:
+    said = ragstone("judge", "test", "--n", "30", "--no-store", "--json", "out.json")
+    told = json.loads(Path("out.json").read_text())
+    missed = [each for each in told["tried"] if each["right"] is False]
+    kinds = {kind["kind"]: kind for kind in told["kinds"]}
+    assert len(told["tried"]) == sum(kind["applied"] for kind in kinds.values())
+    assert len(missed) == sum(kind["answered"] - kind["right"] for kind in kinds.values())
+    negations = [each for each in missed if each["kind"] == "negation"]
+    assert f"negation ({len(negations)})" in said.out
+    assert negations[0]["claim"] in said.out
+    assert negations[0]["was"] in said.out
+    assert negations[1]["claim"] not in said.out
+    more = ragstone("judge", "test", "--n", "30", "--no-store", "--show", "99").out
+    assert all(each["claim"][:40] in more for each in missed)
+    assert "missed" not in ragstone("judge", "test", "--n", "30", "--no-store", "--show", "0").out
+
+
+def test_a_smaller_test_leaves_the_larger_one(ragstone, rows: str, tmp_path: Path) -> None:
+    ragstone("judge", "test", rows)
+    said = ragstone("judge", "test", rows, "--n", "1")
+    assert said.code == 0
+    assert "has a test of 2 claims of the same data" in said.err
+    assert "this one is of 1" in said.err
+    (tmp_path / rows).write_text(json.dumps(ROWS[0]))
+    assert "Kept in" in ragstone("judge", "test", rows).err
+
+
 def test_a_judge_that_supports_nothing_fails_the_test(ragstone, tmp_path: Path) -> None:
     row = {"query": "q", "response": "The Tarn is red today.", "contexts": ["Entry costs 5 euros."]}
     (tmp_path / "odd.jsonl").write_text(json.dumps(row))
@@ -126,4 +191,5 @@ def test_an_interrupt_says_where_the_answers_are(tmp_path: Path, rows: str, opti
             said = process.communicate(timeout=30)[1]
             call.close()
     assert process.returncode == 130
-    assert f"Interrupted; what a model answered is {told}." in said
+    assert "Interrupted, 0 of 2 claims tested until then; nothing is kept" in said
+    assert f"what a model answered is {told}." in said

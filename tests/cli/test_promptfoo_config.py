@@ -275,7 +275,7 @@ def test_a_comparison_whose_judge_does_not_answer_decides_nothing(run: Run, serv
     served.status = 400
     done = run(configuration(served.url, HALF), "--compare-legacy", "--no-cache")
     assert done.code == 3
-    assert "Exit code 3: RAGAS mode: 1 of 1 scores of faithfulness" in done.err
+    assert "Exit code 3: RAGAS mode: 1 of 1 score of faithfulness" in done.err
 
 
 def test_the_highest_of_several_marks_decides_what_passes_both_ways(

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 import pytest
+from tests.judges.entailment.conftest import write_model
 
 from ragstone.cli import COMMANDS
 from ragstone.cli import ragstone as group
@@ -20,6 +21,8 @@ from ragstone.metrics import registry
 from ragstone.policies import POLICIES
 
 ROOT = Path(__file__).parents[2]
+MODELS = {"nli": "nli", "minicheck": "pair", "lettuce": "tokens", "hhem": "pair"}
+"""Folders of models on the pages, and the kind of model that stands there in a test."""
 PAGES = {page.name: page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
 TEXTS = {name: page.read_text(encoding="utf-8") for name, page in PAGES.items()}
 
@@ -112,6 +115,10 @@ def test_every_command_with_a_judge_can_be_told_what_it_takes(
     Path("promptfooconfig.yaml").write_text(json.dumps(CONFIGURATION), encoding="utf-8")
     [prompt] = [block for _, block in blocks("markdown")]
     Path("my_verify.md").write_text(prompt, encoding="utf-8")
+    if "local:models/" in " ".join(words):  # which a dry run looks for as well
+        for name, kind in MODELS.items():
+            write_model(Path("models") / name, kind)
+        Path("models/hhem/ask.txt").write_text("{context} {claim}", encoding="utf-8")
     said = ragstone(*words, "--dry-run")
     assert said.code == 0, said.err
     assert "Nobody was asked" in said.out

@@ -1,8 +1,11 @@
 import pytest
 
+from ragstone.judge_test.capitals import Capitals
+from ragstone.judge_test.cases import cases_of
 from ragstone.judge_test.changes import CHANGES
 from ragstone.judge_test.changes.names import names_in
 from ragstone.judge_test.material import Material
+from ragstone.samples import Context, Sample
 
 
 def material(
@@ -29,6 +32,16 @@ def material(
         ("negation", "The port is sealed.", "The port is not sealed."),
         ("negation", "It weighs 172 grams and has a case.",
          "It is not true that it weighs 172 grams and has a case."),
+        ("negation", "The port is\nnot sealed.", "The port is sealed."),
+        ("negation", "The port is also not sealed.", "The port is also sealed."),
+        ("negation", "Es ist leider nicht wasserdicht.", "Es ist leider wasserdicht."),
+        ("negation", "Oslo lies in the south of Norway.",
+         "It is not true that Oslo lies in the south of Norway."),
+        ("negation", "Kameras kosten 5 Euro im Laden.",
+         "Es stimmt nicht, dass Kameras kosten 5 Euro im Laden."),
+        ("qualifier", "- Only the Pro has a lens.", "- The Pro has a lens."),
+        ("qualifier", "It is red. Usually it is new.", "It is red. It is new."),
+        ("qualifier", "Most of the phones are red.", "The phones are red."),
         ("qualifier", "It lasts up to two days.", "It lasts two days."),
         ("qualifier", "Only the Pro has a lens.", "The Pro has a lens."),
         ("qualifier", "It is replaced, if it was bought here.", "It is replaced."),
@@ -51,6 +64,9 @@ def test_a_change(kind: str, claim: str, changed: str) -> None:
         ("name", "The phone is small."),
         ("qualifier", "It weighs 172 grams."),
         ("invented", "It weighs 172 grams."),  # no other sample
+        ("negation", "The port is *not* sealed."),  # to put in a second one would tell nothing
+        ("negation", "No es caro y puede fallar."),
+        ("negation", "Nunca es caro."),
         ("negation", "تزن 172 جراما."),  # no words of that language are here
     ],
 )
@@ -75,16 +91,59 @@ def test_an_invented_sentence_is_one_that_the_contexts_do_not_state() -> None:
     assert CHANGES["invented"]("It is small.", found) == f"It is small. {new}"
 
 
+def names(*texts: str) -> list[str]:
+    return names_in(texts, Capitals.of("\n".join(texts)))
+
+
 def test_names_are_words_with_capitals_within_a_sentence() -> None:
     texts = ["Open the USB port of the Tarn Pro in April.", "It is new. Then Anna came."]
-    assert names_in(texts) == ["USB", "Tarn Pro", "Anna"]
-    assert names_in(["Open it.", "这是新的。"]) == []
+    assert names(*texts) == ["USB", "Tarn Pro", "Anna"]
+    assert names("Open it.", "这是新的。") == []
+    assert names("It is what I'm told in Oslo.") == ["Oslo"]
+
+
+def test_a_word_that_stands_there_without_a_capital_is_no_name() -> None:
+    assert names("Open the Battery menu of the Tarn, as the battery is new.") == ["Tarn"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Die Kamera wiegt 172 Gramm und hat ein Gehäuse aus Aluminium.",
+        "Anna Berg läuft jeden Sonntag eine Strecke durch den Wald von Oslo.",
+        "D'Kamera weegt 172 Gramm an huet e Gehais aus Aluminium.",  # Luxembourgish
+        "THE PHONE WEIGHS 172 GRAMS AND HAS A CASE.",
+        "The Long List of Known Stores and Their Owners in Oslo, Rome, Bergen, Paris, With Prices",
+        "Telefon Oslo 172 gram",  # of no language that is known, and too short to tell
+    ],
+)
+def test_where_capitals_do_not_tell_names_there_are_none(text: str) -> None:
+    assert names(text) == []
+
+
+def test_what_has_capitals_of_its_own_is_a_name_in_german_too() -> None:
+    assert names("Das Gerät hat einen Anschluss für USB und ein LCD-Feld.") == ["USB"]
+
+
+def test_no_german_noun_takes_the_place_of_another() -> None:
+    texts = {
+        "a": "Die Kamera wiegt 172 Gramm und hat ein Gehäuse aus Aluminium.",
+        "b": "Das Museum öffnet um neun Uhr und zeigt Gemälde aus Holland.",
+    }
+    samples = [
+        Sample(id=name, query="q", response=text, contexts=[Context(text=text)])
+        for name, text in texts.items()
+    ]
+    cases = cases_of(samples, 9)
+    assert [CHANGES["name"](case.claims[0], case.material) for case in cases] == [None, None]
 
 
 @pytest.mark.parametrize("kind", CHANGES)
 def test_a_change_is_the_same_each_time(kind: str) -> None:
     claim = "The Tarn of 2021 is only 172 grams for Anna."
-    found = material("x", names=("Oslo", "Berlin", "Rome"), sentences=("The museum opens late.",))
+    found = material(
+        "It is.", names=("Oslo", "Berlin", "Rome"), sentences=("The museum opens late.",)
+    )
     first = CHANGES[kind](claim, found)
     assert first is not None
     assert first != claim

@@ -4,9 +4,11 @@ from pathlib import Path
 import pytest
 
 import ragstone
+from ragstone.claims import Label
 from ragstone.errors import UsageError
 from ragstone.identity import judge_key
-from ragstone.judge_test import KEPT, JudgeTest, keep, kept
+from ragstone.judge_test import KEPT, JudgeTest, TriedClaim, keep, kept
+from ragstone.judge_test.kept import Keeping
 from ragstone.judges.making import make_judge
 from ragstone.plan import Plan
 
@@ -21,7 +23,7 @@ def _empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_the_newest_test_of_each_judge_is_kept() -> None:
+def test_of_one_data_the_newest_test_of_each_judge_is_kept() -> None:
     assert kept("a") is None
     later = TEST.model_copy(update={"claims": 9})
     for key, test in (("a", TEST), ("b", TEST), ("a", later)):
@@ -30,16 +32,48 @@ def test_the_newest_test_of_each_judge_is_kept() -> None:
     assert [path.name for path in KEPT.parent.iterdir()] == [KEPT.name]
 
 
+def test_a_smaller_test_of_the_same_data_does_not_take_the_place_of_a_larger_one() -> None:
+    large = TEST.model_copy(update={"claims": 60, "fingerprint": "f"})
+    keep("a", large)
+    small = large.model_copy(update={"claims": 1})
+    assert keep("a", small) == Keeping(larger=large)
+    assert kept("a") == large
+    assert keep("b", small) == Keeping()  # another judge
+    changed = small.model_copy(update={"fingerprint": "g"})
+    assert keep("a", changed) == Keeping()
+    assert kept("a") == changed
+
+
+def test_tests_of_several_data_are_kept_and_the_largest_is_told() -> None:
+    large = TEST.model_copy(update={"claims": 60})
+    small = TEST.model_copy(update={"data": "e", "claims": 1})
+    for test in (large, small):
+        assert keep("a", test) == Keeping()
+    assert kept("a") == large
+
+
+def test_claims_are_told_and_not_kept() -> None:
+    tried = TriedClaim(
+        kind="number", sample="s", was="1", claim="2", label_before=Label.SUPPORTED,
+        label=Label.SUPPORTED, right=False,
+    )  # fmt: skip
+    test = TEST.model_copy(update={"tried": (tried,)})
+    assert test.missed() == {"number": [tried]}
+    keep("a", test)
+    assert kept("a") == TEST
+
+
 def test_a_file_that_cannot_be_read_is_as_none_and_set_aside() -> None:
     KEPT.parent.mkdir()
     for n in (1, 2):
         KEPT.write_text(f"{{ {n}")
         assert kept("a") is None
         aside = keep("a", TEST)
-        assert aside == KEPT.with_name(f"judge-tests.unread-{n}.json")
-        assert aside.read_text() == f"{{ {n}"
+        assert aside == Keeping(KEPT.with_name(f"judge-tests.unread-{n}.json"))
+        assert aside.aside is not None
+        assert aside.aside.read_text() == f"{{ {n}"
         assert kept("a") == TEST
-    assert keep("b", TEST) is None
+    assert keep("b", TEST) == Keeping()
 
 
 def test_a_file_that_may_not_be_read_is_not_written_over() -> None:

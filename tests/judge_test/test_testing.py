@@ -139,7 +139,7 @@ async def test_no_more_is_asked_than_was_planned() -> None:
     judge = judging(exact)
     test = await tried(judge, SAMPLES, n=20, data="d", version="1")
     asked = {question.key for question in judge.asked}
-    assert asked == {question.key for question in planned(SAMPLES, 20)}
+    assert asked == {question.key for question in planned(cases_of(SAMPLES, 20))}
     assert test.asked == len(judge.asked)
 
 

@@ -12,6 +12,7 @@ from ragstone.claims import Claim
 from ragstone.errors import CallError, Cause, JudgeError, UsageError
 from ragstone.exchanges import Failure, Reply, Unanswered
 from ragstone.judges.cached import CachedJudge
+from ragstone.judges.panel import PanelJudge
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.questions import ExtractClaims, VerifyClaims
 from ragstone.usage import Usage
@@ -52,6 +53,22 @@ async def test_another_identity_is_another_answer(path: Path) -> None:
         async with CachedJudge(judge, path) as cached:
             await cached.answer(ONE)
         assert len(judge.asked) == asked
+
+
+async def test_a_panel_with_a_judge_without_identity_is_asked_each_time(path: Path) -> None:
+    def verdict(label: str, identity: str | None) -> ScriptedJudge:
+        return ScriptedJudge({"verify_claims": [{"label": label}]}, identity=identity)
+
+    async def label(own: str, identity: str | None = None) -> str:
+        panel = PanelJudge([verdict(own, identity), verdict("SUPPORTED", "model")])
+        async with CachedJudge(panel, path) as judge:
+            question = VerifyClaims(claims=("a",), contexts=("b",))
+            return (await judge.answer(question)).value[0].label
+
+    assert await label("SUPPORTED") == "SUPPORTED"
+    assert await label("CONTRADICTED") == "NOT_ENOUGH_INFO"  # it was changed
+    assert await label("SUPPORTED", "own") == "SUPPORTED"
+    assert await label("CONTRADICTED", "own") == "SUPPORTED"  # it says to be the same one
 
 
 async def test_a_judge_without_identity_is_asked_each_time(path: Path) -> None:

@@ -11,6 +11,7 @@ from ragstone.judges.base import Judge, outcome_of
 from ragstone.judges.cascade import CascadeJudge
 from ragstone.judges.panel import PanelJudge
 from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.several import setup_of
 from ragstone.questions import ExtractClaims, GradeContexts, VerifyClaims
 
 CONTEXTS = ("The phone weighs 172 grams.",)
@@ -90,6 +91,34 @@ async def test_what_has_to_go_up_and_is_not_answered_is_failed() -> None:
         await judge.answer(question(CLAIMS[:2]))
     assert caught.value.failure.cause is Cause.TIMEOUT
     assert caught.value.failure.usage.calls == 1
+    assert caught.value.failure.cascade == Cascaded(unanswered=1)
+
+
+async def test_claims_that_came_back_unanswered_are_told_beside_the_verdicts() -> None:
+    def verdicts(question: VerifyClaims) -> object:
+        if "Claim 3." in question.claims:
+            return Failure(Cause.TIMEOUT, "slow")
+        return tuple(Verdict(label=Label.SUPPORTED) for _ in question.claims)
+
+    above = ScriptedJudge(
+        {"verify_claims": verdicts, "extract_claims": lambda each: [{"text": each.response}]},
+        name="dear",
+    )
+    rows = [{"query": "q", "response": f"Claim {n}.", "contexts": list(CONTEXTS)} for n in range(4)]
+    judge = CascadeJudge(sure(0.9, 0.1), above, control=0.0)
+    run = ragstone.evaluate(rows, metrics="faithfulness", judge=judge)
+    assert run.tally.cascade == Cascaded(verdicts=3, up=1, saved=2, unanswered=1)
+    assert run.to_dict()["cascade"]["unanswered"] == 1
+
+
+async def test_a_panel_tells_what_its_cascades_left_unanswered() -> None:
+    broken = ScriptedJudge({"verify_claims": Failure(Cause.TIMEOUT, "slow")}, name="dear")
+    cascade = CascadeJudge(sure(0.1), broken, control=0.0)
+    with pytest.raises(Unanswered) as caught:
+        await PanelJudge([cascade, cascade]).answer(question(CLAIMS[:2]))
+    assert caught.value.failure.cascade == Cascaded(unanswered=2)
+    reply = await PanelJudge([cascade, dear(), dear()]).answer(question(CLAIMS[:2]))
+    assert reply.cascade == Cascaded()
 
 
 def short(*came: tuple[int | None, Label]) -> ScriptedJudge:
@@ -117,6 +146,8 @@ async def test_what_came_is_told_by_the_numbers_of_all_claims(came, numbers, lab
     with pytest.raises(Unanswered) as caught:
         await judge.answer(question(CLAIMS[:4]))
     returned = caught.value.failure.returned
+    missing = {2, 4} - set(numbers)
+    assert caught.value.failure.cascade == Cascaded(unanswered=len(missing))
     assert [each.number for each in returned] == numbers
     assert [each.verdict.label for each in returned if each.verdict] == labels
     assert {each.verdict.judge for each in returned if each.verdict} <= {"cheap", "dear"}
@@ -139,6 +170,13 @@ async def test_nothing_that_came_is_taken_for_what_did_not() -> None:
     with pytest.raises(Unanswered) as caught:
         await CascadeJudge(sure(0.9, 0.1), broken, control=0.0).answer(question(CLAIMS[:2]))
     assert caught.value.failure.returned == ()
+
+
+async def test_a_control_that_the_budget_does_not_allow_is_asked_when_the_run_goes_on() -> None:
+    spent = ScriptedJudge({"verify_claims": Failure(Cause.BUDGET, "spent")}, name="dear")
+    with pytest.raises(Unanswered) as caught:
+        await CascadeJudge(sure(1.0), spent, control=1.0).answer(question())
+    assert caught.value.failure.cause is Cause.BUDGET
 
 
 async def test_a_control_that_is_not_answered_changes_no_verdict() -> None:
@@ -177,10 +215,13 @@ def test_it_takes_claims_to_verify_only_if_both_do() -> None:
     assert CascadeJudge(none, dear()).takes("extract_claims")
 
 
-def test_its_identity_is_both_and_how_they_share_the_work() -> None:
+def test_its_setup_is_both_and_how_they_share_the_work() -> None:
     def identity(mark: float, *within: str | None) -> str | None:
         both: list[Judge] = [ScriptedJudge({"verify_claims": []}, identity=each) for each in within]
-        return CascadeJudge(*both, mark=mark).identity("verify_claims")
+        judge = CascadeJudge(*both, mark=mark)
+        known = judge.identity("verify_claims") is not None
+        assert known == (None not in within)  # else nothing may be kept
+        return setup_of(judge, "verify_claims")
 
     assert identity(0.8, None, None) is None
     assert identity(0.8, None, "a") == identity(0.8, None, "a")
@@ -213,7 +254,8 @@ def test_a_run_tells_what_went_up_what_was_saved_and_the_agreement() -> None:
     rows = [{"query": "q", "response": "r", "contexts": list(CONTEXTS)}]
     run = ragstone.evaluate(rows, metrics="faithfulness", judge=judge)
     assert run.to_dict()["cascade"] == {
-        "verdicts": 4, "up": 2, "control": 2, "alike": 0, "same": 0, "saved": 0
+        "verdicts": 4, "up": 2, "control": 2, "alike": 0, "same": 0, "saved": 0,
+        "unanswered": 0,
     }  # fmt: skip
     [row] = run.rows
     assert {claim.judge for claim in row.scores["faithfulness"].claims} == {"dear"}

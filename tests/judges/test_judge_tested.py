@@ -1,6 +1,9 @@
 """`ragstone judge test` on a model behind a socket of loopback that supports whatever it reads."""
 
+import asyncio
 import json
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,10 +41,19 @@ def test_a_model_that_supports_all_notices_nothing_but_its_own_word(tested, judg
 
 
 def test_a_spent_budget_ends_it_and_the_same_command_goes_on(tested, judge_server) -> None:
-    stopped = tested("--max-calls", "4")
+    stopped = tested("--max-calls", "2", "--json", "out.json")
     assert stopped.exit_code == 3
-    assert "the budget of 4 calls (--max-calls) is spent" in stopped.output
-    assert len(judge_server.asked) == 4
+    assert "the budget of 2 calls (--max-calls) is spent" in stopped.output
+    assert len(judge_server.asked) == 2
+    assert "of which --max-calls allows 2" in stopped.output
+    told = json.loads(Path("out.json").read_text())
+    assert told["claims"] < told["planned"] == 12
+    assert told["supported"] <= told["claims"]
+    assert (told["asked"], told["failed"], told["calls"]) == (2, 0, 2)
+    assert told["unasked"] > 0
+    assert told["stopped"] == "the budget of 2 calls (--max-calls) is spent"
+    assert all(kind["failed"] == 0 for kind in told["kinds"])
+    assert f"{told['claims']} of 12 claims (the budget of 2 calls" in stopped.output
     assert not KEPT.exists()
     assert tested().exit_code == 0
     assert KEPT.exists()
@@ -55,3 +67,25 @@ def test_a_server_that_is_not_there_is_a_failed_test(tested, judge_server) -> No
     assert done.exit_code == 3
     assert "questions were not answered; the first: unreachable: " in done.output
     assert "called no claim supported" in done.output
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+def test_an_interrupt_tells_what_came_until_then(tested, judge_server) -> None:
+    async def hang(asked: object, request: object) -> dict[str, object]:
+        del asked, request
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(60)
+        return {}
+
+    judge_server.fault, judge_server.on = hang, lambda asked: asked.number == 3
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        done = tested("--concurrency", "1", "--json", "out.json")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert done.exit_code == 130
+    assert "4 of 12 claims (it was interrupted)" in done.output
+    assert "Interrupted, 4 of 12 claims tested until then; nothing is kept" in done.output
+    told = json.loads(Path("out.json").read_text())
+    assert (told["asked"], told["stopped"]) == (3, "it was interrupted")
+    assert not KEPT.exists()

@@ -9,7 +9,6 @@ from ragstone.errors import Cause, InputError, UnknownName, UsageError
 from ragstone.judges.cached import CachedJudge
 from ragstone.judges.cascade import CascadeJudge
 from ragstone.judges.counting import LEAST, MOST, CountingJudge
-from ragstone.judges.entailment.unasked import UnaskedLocal
 from ragstone.judges.llm import LlmJudge
 from ragstone.judges.making import make_judge
 from ragstone.judges.models.openai_compatible import OpenAICompatibleModel
@@ -61,10 +60,7 @@ def test_making_a_judge_writes_nothing(tmp_path: Path) -> None:
     ("judge", "name"),
     [
         ("offline,openai:a", "offline,3*openai:a"),
-        ("openai:a, cascade:offline+local:m", "3*openai:a,cascade:offline+local:m"),
-        ("offline,local:m,mark=0.7", "offline,local:m,mark=0.7"),
-        ("local:m,local:m,mark=0.7,threads=2", "local:m,local:m,mark=0.7"),
-        ("cascade:offline+local:m", "cascade:offline+local:m"),
+        ("openai:a, cascade:offline+openai:b", "3*openai:a,3*cascade:offline+openai:b"),
     ],
 )
 def test_what_says_the_same_each_time_has_one_vote(judge: str, name: str) -> None:
@@ -433,9 +429,3 @@ def test_a_local_judge_is_told_which_options_there_are() -> None:
         make_judge(Plan(judge="local:m,lables=a/b"))
     with pytest.raises(UsageError, match="a local judge's mark"):
         make_judge(Plan(judge="local:m,mark=2"))
-
-
-def test_a_dry_run_opens_no_file_of_a_local_model() -> None:
-    assert isinstance(
-        make_judge(Plan(judge="local:nowhere"), asked=[[KIND]], guess=LEAST), UnaskedLocal
-    )

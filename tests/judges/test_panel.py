@@ -1,4 +1,5 @@
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -7,8 +8,11 @@ from ragstone.claims import Label, Verdict
 from ragstone.errors import Cause, JudgeError, QuestionNotSupported, UsageError
 from ragstone.exchanges import Failure, Reply, Returned, Unanswered
 from ragstone.grades import Guesses, Rating
+from ragstone.judges.cached import CachedJudge
 from ragstone.judges.panel import PanelJudge
+from ragstone.judges.route import RouteJudge
 from ragstone.judges.scripted import ScriptedJudge
+from ragstone.judges.several import setup_of
 from ragstone.questions import (
     DetectAbstention,
     ExtractClaims,
@@ -239,13 +243,17 @@ def test_it_is_named_for_its_judges_and_keeps_no_replies_of_its_own() -> None:
     assert panel.identity("verify_claims") is None
 
 
-def test_a_member_without_identity_does_not_hide_the_others() -> None:
-    def identity(*within: str | None) -> str | None:
-        judges = [ScriptedJudge({"verify_claims": []}, identity=each) for each in within]
-        return PanelJudge(judges).identity("verify_claims")
+def test_a_member_without_identity_hides_no_other_set_up_and_lets_nothing_be_kept() -> None:
+    def panel(*within: str | None) -> PanelJudge:
+        return PanelJudge([ScriptedJudge({"verify_claims": []}, identity=each) for each in within])
 
-    assert identity(None, "a") == identity(None, "a")
-    assert len({identity(None, "a"), identity(None, "b"), identity(None, None)}) == 3
+    def setup(*within: str | None) -> str | None:
+        return setup_of(RouteJudge({}, CachedJudge(panel(*within), Path("x"))), "verify_claims")
+
+    assert setup(None, "a") == setup(None, "a")
+    assert len({setup(None, "a"), setup(None, "b"), setup(None, None)}) == 3
+    assert panel(None, "a").identity("verify_claims") is None
+    assert panel("b", "a").identity("verify_claims") is not None
 
 
 def test_a_panel_of_nobody_is_refused() -> None:

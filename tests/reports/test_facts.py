@@ -85,6 +85,12 @@ def test_what_a_cascade_did_is_told(make_run: MakeRun) -> None:
             "label"
         ),
     ]
+    assert lines(Cascaded(unanswered=1)) == [
+        (
+            "Cascade: 1 claim went up and came back unanswered: what hangs on it is failed, or by "
+            "the policy"
+        )
+    ]
     assert lines(Cascaded(verdicts=40, up=40))[1] == (
         "Cascade: no verdict was asked of both: how far the two agree is not known"
     )

@@ -1,4 +1,5 @@
-from ragstone.reports.figures import count, decimal, interval, milliseconds, percent
+from ragstone.messages import count
+from ragstone.reports.figures import decimal, interval, milliseconds, percent
 
 
 def test_numbers_that_there_are() -> None:

@@ -69,7 +69,6 @@ def test_of_a_run_that_was_stopped_the_command_says_how_it_goes_on(make_run: Mak
         ),
         (Cause.UNREACHABLE, "no answer", "see that the service answers, then run it again"),
         (Cause.REFUSAL, "refused", "another --model may answer what this one refuses"),
-        (Cause.TRUNCATED, "cut off", "a run with --max-tokens 8192 lets replies end"),
         (
             Cause.MALFORMED,
             "not readable",
@@ -88,6 +87,23 @@ def test_each_cause_of_failures_has_its_cure(
 ) -> None:
     words = next_step(of(make_run, [*STEADY, *[Score.failed(cause, "why")] * 4])) or ""
     assert words.startswith(f"4 scores failed ({said}): ")
+    assert cure in words
+
+
+@pytest.mark.parametrize(
+    ("judge", "cure"),
+    [
+        ("openai:m", "a run with --max-tokens 8192 lets replies end"),
+        ("cascade:local:nli+openai:m", "a run with --max-tokens 8192 lets replies end"),
+        ("local:nli", "a run with a larger length= of the local judge"),
+    ],
+)
+def test_what_was_cut_off_is_cured_by_what_the_judge_has(
+    make_run: MakeRun, judge: str, cure: str
+) -> None:
+    cut = [*STEADY, Score.failed(Cause.TRUNCATED, "cut")]
+    words = next_step(of(make_run, cut, judge=judge)) or ""
+    assert words.startswith("1 score failed (cut off): ")
     assert cure in words
 
 

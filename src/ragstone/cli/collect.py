@@ -27,9 +27,8 @@ from ragstone.datasets.responses import MODES
 from ragstone.errors import UsageError
 from ragstone.gates import share
 from ragstone.kept_answers import ENDING, discard
-from ragstone.messages import quoted
+from ragstone.messages import count, quoted
 from ragstone.plan import DEFAULT_API, Plan
-from ragstone.reports.figures import count
 from ragstone.reports.files import write_file
 
 FOLDER = Path("responses")

@@ -12,9 +12,8 @@ from ragstone.cli.writable import check_files
 from ragstone.datasets import Dataset, load
 from ragstone.datasets.writing import check_format, losses, texts_in, write_samples
 from ragstone.errors import UsageError
-from ragstone.messages import clean
+from ragstone.messages import clean, count
 from ragstone.reports.csv_table import guarded
-from ragstone.reports.figures import count
 from ragstone.reports.files import write_file
 
 

@@ -19,6 +19,12 @@ def print_estimate(estimate: Estimate, console: Console) -> None:
         ("completion tokens", _span(estimate.completion_tokens)),
         ("cost", _cost(estimate.cost_usd)),
     )
+    if estimate.local_calls[1]:
+        lines = (
+            *lines,
+            ("calls on this machine", f"{_span(estimate.local_calls)} (free, in no limit)"),
+            ("tokens on this machine", _span(estimate.local_tokens)),
+        )
     table = Table.grid(padding=(0, 3, 0, 0))
     for name, value in lines:
         table.add_row(name, value)

@@ -1,9 +1,9 @@
 """`ragstone judge test`: how far the judge that is configured can be trusted, without labels."""
 
-import asyncio
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypedDict, Unpack, cast
 
@@ -15,6 +15,8 @@ from ragstone.budget import Budget
 from ragstone.cli.codes import INTERRUPTED
 from ragstone.cli.given import check_needed, config_here, judge_named
 from ragstone.cli.grouped import GroupedCommand
+from ragstone.cli.judge_examples import print_missed
+from ragstone.cli.judge_forecast import forecast, nothing_to_test, passed_over
 from ragstone.cli.judge_outcome import code_of, write_test
 from ragstone.cli.judge_table import print_test
 from ragstone.cli.options import JUDGE, LIMITS
@@ -24,20 +26,20 @@ from ragstone.datasets import load
 from ragstone.demo.dataset import grounded_samples
 from ragstone.errors import UsageError
 from ragstone.identity import judge_key
-from ragstone.judge_test import KEPT, JudgeTest, keep, planned, tried
+from ragstone.judge_names import is_free
+from ragstone.judge_test import KEPT, JudgeTest, PassedOver, Testing, cases_of, keep
+from ragstone.judge_test.cases import Case
 from ragstone.judge_test.gates import Mark
-from ragstone.judge_test.testing import foreseen
-from ragstone.judges.base import Judge
-from ragstone.judges.counting import LEAST, MOST, Guess
 from ragstone.judges.making import make_judge
 from ragstone.manifests import VERSION
-from ragstone.plan import Plan
+from ragstone.messages import count
+from ragstone.plan import Plan, Source
 from ragstone.questions import VerifyClaims
-from ragstone.reports.figures import count, dollars
 from ragstone.samples import Sample
 from ragstone.workers import finish_in_thread
 
 OURS = "the demo's manuals"
+INTERRUPT = "it was interrupted"
 
 _TEST = (
     click.Option(
@@ -64,6 +66,14 @@ _RESULT = (
         help="Exit 1 if less is right: 80% of all, number=90% of a kind, noticed=80% of all "
         "changes.",
     ),
+    click.Option(
+        ["--show"],
+        type=click.IntRange(0),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Changed claims to show of each kind that the judge missed; --json has all.",
+    ),
     click.Option(["--json", "json_file"], metavar="FILE|-", help="Write the result as JSON."),
     click.Option(["--no-store"], is_flag=True, help="Keep nothing: no report will tell of it."),
 )
@@ -80,6 +90,7 @@ class Given(TypedDict):
     config: Path | None
     dry_run: bool
     fail_under: tuple[str, ...]
+    show: int
     json_file: str | None
     no_store: bool
     judge: str | None
@@ -106,11 +117,11 @@ def command() -> None:
 def test(**given: Unpack[Given]) -> None:
     """Test a judge without labels: errors put into claims must be noticed.
 
-    Takes claims of DATA (rows with contexts and a response or reference) that the judge calls
-    supported, changes each in several ways (a number, a name, a negation ...), and counts how
-    often that is noticed. What changes nothing (the order of contexts and of claims) must change
-    no verdict. Without DATA the claims are those of the demo's manuals. The result is kept, and
-    reports of runs by the same judge tell it.
+    Takes claims of DATA (rows with contexts, and a response or reference; a query is not needed)
+    that the judge calls supported, changes each in several ways (a number, a name, a negation
+    ...), counts how often that is noticed, and shows what was not. What changes nothing (the order
+    of contexts and of claims) must change no verdict. Without DATA the claims are those of the
+    demo's manuals. The result is kept, and reports of runs by the same judge tell it.
 
     \b
     ragstone judge test answers.jsonl
@@ -120,40 +131,50 @@ def test(**given: Unpack[Given]) -> None:
     config = config_here() if given["config"] is None else read_config(given["config"])
     plan = _plan(given, config)
     marks = [Mark.of(text) for text in given["fail_under"]]
-    samples, named = _samples(given["data"], plan)
-    questions = planned(samples, given["n"])
-    if not questions:
-        raise UsageError(
-            f"{named}: no row has contexts and a claim; `ragstone collect` asks a RAG system for "
-            "both, and without DATA the claims are those of the demo's manuals"
-        )
-    told = _told_before(plan, questions, given["n"], named)
+    samples, data = _samples(given["data"], plan)
+    cases = cases_of(samples, given["n"])
+    if not cases:
+        raise UsageError(nothing_to_test(data.name, PassedOver.of(samples)))
+    told = forecast(plan, cases, wanted=given["n"], named=data.name)
+    if sum(len(case.claims) for case in cases) < given["n"]:
+        told += passed_over(PassedOver.of(samples))
     if given["dry_run"]:
         click.echo(f"Nobody was asked. {told}")
     else:
         click.echo(told, err=True)
-        sys.exit(_finished(given, plan, samples, named=named, marks=marks))
+        sys.exit(_finished(given, plan, cases, data=data, marks=marks))
 
 
 def _finished(
-    given: Given, plan: Plan, samples: Sequence[Sample], *, named: str, marks: Sequence[Mark]
+    given: Given, plan: Plan, cases: Sequence[Case], *, data: Source, marks: Sequence[Mark]
 ) -> int:
     """Test the judge, tell what came of it, and return the exit code."""
     budget = Budget(plan.max_calls, plan.max_cost)
     judge = make_judge(plan, asked=[[VerifyClaims.kind]], budget=budget)
-    try:
-        result = _tested(judge, samples, n=given["n"], data=named, concurrency=plan.concurrency)
-    except KeyboardInterrupt:
-        answered = "in the reply cache" if plan.cache else "lost, by --no-cache"
-        click.echo(f"Interrupted; what a model answered is {answered}.", err=True)
-        return INTERRUPTED
+    testing = Testing(judge, cases)
+    free = is_free(plan.judge)
+    interrupted = not _went_on(testing, plan.concurrency, lambda: None if free else budget.spent)
+    stopped = INTERRUPT if interrupted else budget.spent
+    result = testing.result(data=data.name, version=VERSION, stopped=stopped)
+    result = result.model_copy(update={"fingerprint": data.fingerprint})
     if result.sound and not given["no_store"]:
         _keep(judge_key(plan, judge, VERSION), result)
     file = given["json_file"]
-    print_test(result, Console(highlight=False, stderr=file == "-"))
+    console = Console(highlight=False, stderr=file == "-")
+    if result.asked:
+        print_test(result, console)
+        print_missed(result, console, most=given["show"])
     if file is not None:
         write_test(file, result, marks)
-    return code_of(result, marks, spent=budget.spent)
+    if interrupted:
+        answered = "in the reply cache" if plan.cache else "lost, by --no-cache"
+        so_far = f"{result.claims:,} of {count(result.planned, 'claim')} tested until then"
+        click.echo(
+            f"Interrupted, {so_far}; nothing is kept, and what a model answered is {answered}.",
+            err=True,
+        )
+        return INTERRUPTED
+    return code_of(result, marks)
 
 
 def _plan(given: Given, config: Config) -> Plan:
@@ -170,53 +191,29 @@ def _plan(given: Given, config: Config) -> Plan:
     return plan
 
 
-def _samples(data: str | None, plan: Plan) -> tuple[Sequence[Sample], str]:
+def _samples(data: str | None, plan: Plan) -> tuple[Sequence[Sample], Source]:
     if data is None:
-        return grounded_samples()[: plan.limit], OURS
-    dataset = load(data, sheet=plan.sheet, columns=plan.columns, limit=plan.limit)
-    return dataset.samples, dataset.source.name
+        samples = grounded_samples()[: plan.limit]
+        return samples, Source(name=OURS, fingerprint="", rows=len(samples))
+    dataset = load(data, sheet=plan.sheet, columns=plan.columns, limit=plan.limit, queries=False)
+    return dataset.samples, dataset.source
 
 
-def _told_before(plan: Plan, questions: Sequence[VerifyClaims], n: int, named: str) -> str:
-    """Say what a test would take at most; nobody is asked."""
-
-    def usage(guess: Guess) -> tuple[int, float | None]:
-        judge = make_judge(plan, asked=[[VerifyClaims.kind]], guess=guess)
-        told = asyncio.run(foreseen(judge, questions))
-        return told.calls, told.cost_usd
-
-    (fewest, least), (calls, most) = usage(LEAST), usage(MOST)
-    told = f"Testing {plan.judge} on about {count(n, 'claim')} of {named}: at most {calls:,} calls"
-    if not calls:
-        return f"Testing {plan.judge} on about {count(n, 'claim')} of {named}: nothing to pay"
-    told = f"{told} ({fewest:,} if all goes well)" if fewest != calls else told
-    if most == 0:
-        return f"{told}, at no cost"
-    if least is None or most is None:
-        return f"{told}; no price is known"
-    return f"{told}, {dollars(least)} to {dollars(most)} by list prices (an estimate)"
-
-
-def _tested(
-    judge: Judge, samples: Sequence[Sample], *, n: int, data: str, concurrency: int
-) -> JudgeTest:
-    found: list[JudgeTest] = []
+def _went_on(testing: Testing, concurrency: int, spent: Callable[[], str | None]) -> bool:
+    """Test until the end, or until something is spent; False where Ctrl-C ended it."""
     with _progress() as on_case:
-
-        async def finish() -> None:
-            result = await tried(
-                judge,
-                samples,
-                n=n,
-                data=data,
-                version=VERSION,
-                concurrency=concurrency,
-                on_case=on_case,
+        try:
+            finish_in_thread(
+                partial(
+                    testing.finish,
+                    concurrency=concurrency,
+                    spent=spent,
+                    on_case=on_case,
+                )
             )
-            found.append(result)
-
-        finish_in_thread(finish)
-    return found[0]
+        except KeyboardInterrupt:
+            return False
+    return True
 
 
 @contextmanager
@@ -236,11 +233,18 @@ def _progress() -> Generator[Callable[[int, int], None], None, None]:
 
 def _keep(key: str, result: JudgeTest) -> None:
     try:
-        aside = keep(key, result)
+        keeping = keep(key, result)
     except OSError as error:
         click.echo(f"The result could not be kept in {KEPT}: {error}", err=True)
+        return
+    if keeping.aside:
+        said = f"{KEPT} could not be read (another version's?), and is now {keeping.aside}"
+        click.echo(said, err=True)
+    if larger := keeping.larger:
+        click.echo(
+            f"Not kept: {KEPT} has a test of {count(larger.claims, 'claim')} of the same data "
+            f"({larger.at:%Y-%m-%d}), this one is of {result.claims:,}. Reports tell that one.",
+            err=True,
+        )
     else:
-        if aside:
-            said = f"{KEPT} could not be read (another version's?), and is now {aside}"
-            click.echo(said, err=True)
         click.echo(f"Kept in {KEPT}: reports of runs by this judge tell it.", err=True)

@@ -11,6 +11,7 @@ from ragstone.cli.codes import GATE_FAILED, TOO_MUCH_FAILED
 from ragstone.judge_test import JudgeTest
 from ragstone.judge_test.gates import Mark, unmet
 from ragstone.judge_test.result import MOST_FAILED
+from ragstone.messages import count
 from ragstone.reports.files import write_file
 
 
@@ -41,21 +42,22 @@ def _fill(path: Path, *, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def code_of(result: JudgeTest, marks: Sequence[Mark], *, spent: str | None) -> int:
+def code_of(result: JudgeTest, marks: Sequence[Mark]) -> int:
     """Say what was missed, and return the exit code."""
     missed, blind = unmet(marks, result)
     for mark in missed:
         held = mark.held(result)
         click.echo(f"Gate FAILED: {mark.kind} {held.share:.1%} is under {mark.least:.0%}", err=True)
     troubles = [f"{mark.kind}: nothing was answered" for mark in blind]
-    if spent and result.failed:
-        troubles.append(spent)
-    elif result.failed > MOST_FAILED * result.asked:
+    if result.stopped:
+        tested = f"{result.claims:,} of {count(result.planned, 'claim')} tested"
+        troubles.append(f"{result.stopped}, {tested}: nothing is kept")
+    if result.failed > MOST_FAILED * result.asked:
         troubles.append(
-            f"{result.failed:,} of {result.asked:,} questions were not answered; "
+            f"{result.failed:,} of {count(result.asked, 'question')} were not answered; "
             f"the first: {result.why}"
         )
-    if not result.supported:
+    if result.claims and not result.supported:
         troubles.append("the judge called no claim supported, so none could be changed")
     if troubles:
         click.echo(f"Exit code {TOO_MUCH_FAILED}: {'; '.join(troubles)}", err=True)

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from ragstone.judge_test import JudgeTest, KindResult
 from ragstone.judge_test.result import WORDS, Wanted
+from ragstone.messages import count
 from ragstone.reports.figures import NOTHING, dollars
 from ragstone.stats.shares import Share
 
@@ -37,22 +38,32 @@ WIDE = 100
 
 def print_test(test: JudgeTest, console: Console) -> None:
     """Print a test: a table with a heading for each thing that is wanted of a judge."""
-    console.print(
-        Text(
-            f"{test.judge}: {test.claims:,} claims of {test.samples:,} samples of {test.data}; it "
-            f"called {test.supported:,} of them supported, and those were changed"
-        )
-    )
+    console.print(Text(_begins(test)))
     for wanted, words in WORDS.items():
         kinds = [kind for kind in test.kinds if kind.wanted == wanted]
         console.print()
         console.print(_table(wanted, words, [*kinds, test.total(wanted)], console.width >= WIDE))
-    if not test.calls and not test.failed:
+    if test.local_calls:
+        console.print()
+        calls = count(test.local_calls, "call")
+        console.print(Text(f"{calls} of a model on this machine, nothing to pay"))
+    if not test.calls and not test.failed and not test.unasked:
         return
     console.print()
     cost = "no price is known" if test.cost_usd is None else f"about {dollars(test.cost_usd)}"
-    failed = f"; {test.failed:,} questions were not answered" if test.failed else ""
-    console.print(Text(f"{test.calls:,} calls, {cost}{failed}"))
+    failed = f"; {count(test.failed, 'question')} without an answer" if test.failed else ""
+    unasked = f"; {count(test.unasked, 'question')} not asked" if test.unasked else ""
+    console.print(Text(f"{count(test.calls, 'call')}, {cost}{failed}{unasked}"))
+
+
+def _begins(test: JudgeTest) -> str:
+    claims = count(test.claims, "claim")
+    if test.stopped:
+        claims = f"{test.claims:,} of {count(test.planned, 'claim')} ({test.stopped}),"
+    of = f"{claims} of {count(test.samples, 'sample')} of {test.data}"
+    which = "it was" if test.supported == 1 else "those were"
+    changed = f", and {which} changed" if test.supported else ""
+    return f"{test.judge}: {of}; it called {test.supported:,} supported{changed}"
 
 
 def _table(wanted: Wanted, words: str, kinds: list[KindResult], wide: bool) -> Table:

@@ -23,6 +23,7 @@ from ragstone.gates import FLAGS
 from ragstone.integrations.promptfoo.both_ways import METRIC, BothWays, Pair, both_ways
 from ragstone.integrations.promptfoo.running import Watched
 from ragstone.judges.tracing import Tracing
+from ragstone.messages import count
 from ragstone.plan import Plan
 from ragstone.samples import Sample
 from ragstone.scores import Score
@@ -139,4 +140,4 @@ def _agreement(found: BothWays) -> list[str]:
         )
     if any(score.fallback for pair in pairs for score in (pair.legacy, pair.ragas)):
         lines.append(f"{MADE_UP} made up by the policy, as the judge gave no whole answer")
-    return [*lines, f"judge: {found.judge}, {found.calls:,} calls; nothing was stored"]
+    return [*lines, f"judge: {found.judge}, {count(found.calls, 'call')}; nothing was stored"]

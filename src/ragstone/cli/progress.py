@@ -7,6 +7,7 @@ from time import monotonic
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ragstone.messages import count
 from ragstone.rows import Row
 from ragstone.scores import State
 
@@ -48,7 +49,7 @@ def _lines(console: Console) -> Callable[[Row, int], None]:
         failed += _failed(row)
         if monotonic() - last >= SECONDS_BETWEEN_LINES and done < total:
             last = monotonic()
-            console.print(f"{done} of {total} rows done, {failed} failed", highlight=False)
+            console.print(f"{done} of {count(total, 'row')} done, {failed} failed", highlight=False)
 
     return on_row
 

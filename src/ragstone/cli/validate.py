@@ -11,8 +11,8 @@ from ragstone.cli.reading import COLUMNS, SHEET, pairs_of
 from ragstone.datasets import Dataset, load
 from ragstone.datasets.columns import misspelt
 from ragstone.errors import InputError, UsageError
+from ragstone.messages import count
 from ragstone.metrics import catalogue, select
-from ragstone.reports.figures import count
 from ragstone.reports.github import no_commands, refusal_to_github
 from ragstone.samples import Sample
 from ragstone.targets.base import FIELDS

@@ -72,12 +72,13 @@ def load(
     sheet: str | None = None,
     columns: Mapping[str, str] | None = None,
     limit: int | None = None,
+    queries: bool = True,
 ) -> Dataset:
     """Read a file of rows: a workbook, CSV, JSON, JSON Lines, YAML, or Arrow's columns.
 
     What other tools write is recognised by its names; see `shapes`. A folder may be one that
     Hugging Face datasets saved. `columns` is our field -> the file's column, where the names
-    differ; `limit` reads only the first rows, and does not look at the others.
+    differ; `limit` reads only the first rows. Without `queries` rows need not have one.
 
     Raises:
         UsageError: there is no such file, sheet or column, or ragstone does not read such files.
@@ -85,17 +86,16 @@ def load(
     """
     file, table = _read(Path(path), sheet)
     limit = _checked(limit)
-    mapped = columns or {}
-    found = shaped(table, limit, named=mapped.values())
-    said = {field: name for field, name in found.columns.items() if field not in meant(mapped)}
+    found = shaped(table, limit, named=(columns or {}).values())
     samples = samples_in(
         found.table,
         file.name,
-        columns={**said, **mapped},
+        columns=_mapped(found, columns or {}),
         limit=limit,
         say=flag,
         near=found.near,
         read_as=found.shape.name if found.shape else "",
+        queries=queries,
     )
     source = Source(
         name=file.name,
@@ -105,6 +105,12 @@ def load(
         path=str(path),
     )
     return _collected(found, samples, source)
+
+
+def _mapped(found: Shaped, said: Mapping[str, str]) -> Mapping[str, str]:
+    """Return our field -> column: as was said, else as the file's shape has it."""
+    own = {field: name for field, name in found.columns.items() if field not in meant(said)}
+    return {**own, **said}
 
 
 def _collected(found: Shaped, samples: tuple[Sample, ...], source: Source) -> Dataset:

@@ -7,8 +7,9 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from ragstone.datasets import cells
-from ragstone.datasets.columns import Layout, Spelling, chosen, doubt, no_query
+from ragstone.datasets.columns import Spelling, chosen
 from ragstone.datasets.documents import contexts, ranking, relevance
+from ragstone.datasets.layouts import Layouts
 from ragstone.datasets.table import Record, Table
 from ragstone.errors import InputError, Problem
 from ragstone.samples import Sample
@@ -29,6 +30,12 @@ READERS: Mapping[str, Callable[[cells.Plain], object]] = MappingProxyType(
 )
 """Field of a Sample -> what reads its value; `tags` are read apart, being many columns."""
 
+WITHOUT_QUERY: Mapping[str, Callable[[cells.Plain], object]] = MappingProxyType(
+    {field: reader for field, reader in READERS.items() if field != "query"}
+)
+NO_QUERY = "(not read)"
+"""The query of rows that are read for other things."""
+
 IDS = frozenset(("id", "ranking", "relevance"))
 """Fields whose values are ids."""
 
@@ -42,11 +49,13 @@ def samples_in(
     say: Spelling,
     near: str = "",
     read_as: str = "",
+    queries: bool = True,
 ) -> tuple[Sample, ...]:
     """Return the first `limit` rows of a table as Samples; `columns` is our field -> its column.
 
     `say` is how messages tell the user to choose a field's column; `near` is what to add where no
-    column is the query, and `read_as` whose file this was taken for.
+    column is the query, and `read_as` whose file this was taken for. without `queries`
+    these are not read, and need not be there.
 
     Raises:
         InputError: all that is wrong with these rows; `file` is what the message calls the table.
@@ -62,7 +71,8 @@ def samples_in(
     elif rows:
         names, unsound = _columns(table, records)
         picked = chosen(columns, names, say=say) if records else {}
-        layouts = _Layouts(names, picked, own=table.columns is None, read_as=read_as)
+        own = table.columns is None
+        layouts = Layouts(names, picked, own=own, read_as=read_as, queries=queries)
         samples, faults = _samples(rows, layouts)
         told = layouts.problems(say, near) if records else []
         problems += (unsound or told) + faults
@@ -102,56 +112,8 @@ def _columns(table: Table, records: Iterable[Record]) -> tuple[tuple[str, ...], 
     return tuple(names), problems
 
 
-class _Layouts:
-    """The layout of each row: of the header, or of the names that the row itself gives values.
-
-    Attributes:
-        query: the column that is the query, where a row does not say.
-    """
-
-    def __init__(
-        self, columns: tuple[str, ...], chosen: Mapping[str, str], *, own: bool, read_as: str
-    ) -> None:
-        self._columns = columns
-        self._sound = frozenset(columns)
-        self._chosen = chosen
-        self._own = own
-        self._read_as = f" (the file is read as {read_as})" if read_as else ""
-        self._made: dict[tuple[str, ...], Layout] = {}
-        self._doubts: dict[tuple[str, tuple[str, ...]], int] = {}
-        whole = Layout.of(columns, chosen)
-        self.query = whole.fields.get("query", next(iter(whole.doubts.get("query", ())), None))
-
-    def of(self, record: Record) -> Layout:
-        """Return a row's layout, and remember what is in doubt there."""
-        names = self._columns
-        if self._own:
-            given = record.values.items()
-            names = tuple(n for n, value in given if value is not None and n in self._sound)
-        if (layout := self._made.get(names)) is None:
-            layout = self._made[names] = Layout.of(names, self._chosen)
-        for doubtful in layout.doubts.items():
-            self._doubts.setdefault(doubtful, record.row)
-        return layout
-
-    def without_query(self, record: Record) -> str:
-        """Say what a row has instead of a query, where each row names its own values."""
-        names = [repr(name) for name, value in record.values.items() if value is not None]
-        if not self._own or self.query in record.values or not names:
-            return "there is no query"
-        return f"there is no query; the row has {', '.join(names[:8])}{self._read_as}"
-
-    def problems(self, say: Spelling, near: str) -> list[Problem]:
-        """Return what is in doubt, each once, with the first row if rows name their own values."""
-        doubts = [
-            doubt(field, names, say=say, row=row if self._own else None)
-            for (field, names), row in self._doubts.items()
-        ]
-        return doubts if self.query else [no_query(self._columns, near, say=say), *doubts]
-
-
 def _samples(
-    rows: Iterable[Record | Sample], layouts: _Layouts
+    rows: Iterable[Record | Sample], layouts: Layouts
 ) -> tuple[list[Sample], list[Problem]]:
     samples: list[Sample] = []
     problems: list[Problem] = []
@@ -177,17 +139,18 @@ class _Row:
         id: the one it has in the file, once that was read.
     """
 
-    def __init__(self, record: Record, layouts: _Layouts) -> None:
+    def __init__(self, record: Record, layouts: Layouts) -> None:
         self.problems: list[Problem] = []
         self._record = record
         self._layout = layouts.of(record)
         self._layouts = layouts
+        self._readers = READERS if layouts.queries else WITHOUT_QUERY
         self.id: str | None = None
 
     def sample(self, number: str) -> Sample | None:
         """Return the Sample, with its number as its id if it has none; None if it has problems."""
         fields: dict[str, object] = {}
-        for field, reader in READERS.items():
+        for field, reader in self._readers.items():
             column = self._layout.fields.get(field)
             if column is None or (value := self._read(column, reader, ids=field in IDS)) is None:
                 continue
@@ -197,6 +160,10 @@ class _Row:
         self._refuse_conversations()
         tags = self._tags()
         doubts = self._layout.doubts  # which are told for all rows together
+        if not self._layouts.queries:
+            doubtful = bool(doubts.keys() - {"query"})
+            whole = {"id": number, "query": NO_QUERY, **fields, "tags": tags}
+            return None if self.problems or doubtful else Sample.model_validate(whole)
         query = self._layout.fields.get("query", self._layouts.query)
         if query and "query" not in doubts and self._record.values.get(query) is None:
             seen = self._layouts.without_query(self._record)

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -14,7 +15,10 @@ from ragstone.judge_test.result import JudgeTest
 from ragstone.locked_file import locked
 
 KEPT = Path(".ragstone") / "judge-tests.json"
-"""Where the newest test of each judge is kept."""
+"""Where the tests of each judge are kept."""
+
+_BETWEEN = " "
+"""What stands between the judge's key and the data's name."""
 
 LONGEST = 10.0
 """Seconds to wait for another process that keeps a test: writing takes a moment."""
@@ -22,16 +26,34 @@ LONGEST = 10.0
 _TESTS: TypeAdapter[dict[str, JudgeTest]] = TypeAdapter(dict[str, JudgeTest])
 
 
+@dataclass(frozen=True)
+class Keeping:
+    """What came of keeping a test.
+
+    Attributes:
+        aside: where a file went that could not be read; None if it could.
+        larger: the test of the same data, of more claims, that stays instead; None if none does.
+    """
+
+    aside: Path | None = None
+    larger: JudgeTest | None = None
+
+
 def kept(key: str) -> JudgeTest | None:
-    """Return the newest test of the judge with that key; None if there is none that can be read."""
-    return _read().get(key)
+    """Return the test of the judge with that key that has the most claims, of several the newest.
+
+    None if there is none that can be read.
+    """
+    own = [test for name, test in _read().items() if name.partition(_BETWEEN)[0] == key]
+    return max(own, key=lambda test: (test.claims, test.at), default=None)
 
 
-def keep(key: str, test: JudgeTest) -> Path | None:
-    """Keep a test, in the place of an older one of the same judge.
+def keep(key: str, test: JudgeTest) -> Keeping:
+    """Keep a test: one for each judge and data, in the place of an older one.
 
+    One of more claims stays, unless the data have changed since. Claims one by one are not kept.
     One process at a time does so, so that none loses what another one keeps. A file that cannot be
-    read is not written over: it is set aside, and where is returned.
+    read is not written over: it is set aside.
 
     Raises:
         OSError: the file cannot be written, or another process has it for too long.
@@ -46,12 +68,16 @@ def keep(key: str, test: JudgeTest) -> Path | None:
         except ValidationError:
             before, aside = {}, _free_name()
             KEPT.replace(aside)
-        tests = {**before, key: test}
+        name = f"{key}{_BETWEEN}{test.data}"
+        older = before.get(name)
+        if older and older.fingerprint == test.fingerprint and older.claims > test.claims:
+            return Keeping(aside, older)
+        tests = {**before, name: test.model_copy(update={"tried": ()})}
         text = json.dumps(_TESTS.dump_python(tests, mode="json"), ensure_ascii=True, indent=1)
         with NamedTemporaryFile("w", dir=KEPT.parent, suffix=".part", delete=False) as file:
             file.write(text)
         Path(file.name).replace(KEPT)
-    return aside
+    return Keeping(aside)
 
 
 def _read() -> Mapping[str, JudgeTest]:

@@ -7,6 +7,8 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TypeVar
 
+from ragstone.judge_test.capitals import Capitals
+
 T = TypeVar("T")
 
 _LONG_WORD = re.compile(r"\w{4,}|\d+")
@@ -24,6 +26,7 @@ class Material:
         sentences: that other samples claim.
         distractor: a context of another sample; None if there is none.
         seed: makes every choice the same each time.
+        claims: all that the sample claims: what language it is in, and how words are written.
     """
 
     contexts: Sequence[str]
@@ -31,10 +34,16 @@ class Material:
     sentences: Sequence[str]
     seed: str
     distractor: str | None = None
+    claims: Sequence[str] = ()
 
     @cached_property
     def _lowered(self) -> str:
         return "\n".join(self.contexts).casefold()
+
+    @cached_property
+    def capitals(self) -> Capitals:
+        """What a capital tells in the sample's texts."""
+        return Capitals.of("\n".join(self.claims), "\n".join(self.contexts))
 
     def knows(self, text: str) -> bool:
         """Tell whether a text stands in the contexts, whatever its case."""

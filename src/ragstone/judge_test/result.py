@@ -1,12 +1,14 @@
 """JudgeTest: how often a judge noticed what was changed, and kept its word on what was not."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from ragstone.claims import Label
+from ragstone.messages import count
 from ragstone.stats.proportions import proportion_interval
 from ragstone.stats.shares import Share
 
@@ -57,14 +59,41 @@ class KindResult(BaseModel):
         return proportion_interval(self.right, self.answered) if self.answered else None
 
 
+class TriedClaim(BaseModel):
+    """One claim of one trial: what it was, what was put to the judge, and what that said.
+
+    Attributes:
+        sample: the id of the sample.
+        was: the claim before the change; what is changed around it leaves it as it was.
+        label_before: the verdict on that; None where nobody was asked.
+        label: the verdict on `claim`; None where the judge did not answer.
+        right: whether that is what is wanted of the kind.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: str
+    sample: str
+    was: str
+    claim: str
+    label_before: Label | None
+    label: Label | None
+    right: bool | None
+
+
 class JudgeTest(BaseModel):
     """What a test of a judge came to.
 
     Attributes:
+        fingerprint: of the data's file, where it is one.
         asked: questions; `failed` of them the judge did not answer, and `why` not the first.
-        claims: taken from the samples; `supported` of them by the judge's own word: only these
-            are changed.
-        calls: that the judge made; `cost_usd` is None where no price is known.
+        unasked: questions that were not asked, as the budget was spent.
+        stopped: why it ended before its end; None if it did not.
+        planned: claims to be tested; `claims` of them were, of as many `samples`.
+        supported: claims that are, by the judge's own word: only these are changed.
+        tried: every claim that was tried, kind by kind; none in what is kept.
+        calls: of services; `cost_usd` is None where no price is known.
+        local_calls: of models on this machine, which are free.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -73,20 +102,38 @@ class JudgeTest(BaseModel):
     data: str
     at: datetime
     version: str
+    fingerprint: str = ""
     samples: int
     claims: int
+    planned: int = 0
     supported: int
     asked: int
     failed: int
+    unasked: int = 0
+    stopped: str | None = None
     why: str | None = None
     kinds: tuple[KindResult, ...]
+    tried: tuple[TriedClaim, ...] = ()
     calls: int
     cost_usd: float | None
+    local_calls: int = 0
 
     @property
     def sound(self) -> bool:
-        """Whether it tells of the judge: most questions were answered, and some claim supported."""
-        return bool(self.supported) and self.failed <= MOST_FAILED * self.asked
+        """Whether it tells of the judge.
+
+        It came to its end, most questions were answered, and some claim was supported.
+        """
+        answered = self.failed <= MOST_FAILED * self.asked
+        return bool(self.supported) and answered and self.stopped is None
+
+    def missed(self) -> Mapping[str, Sequence[TriedClaim]]:
+        """Return kind -> the claims at which the judge did not do what is wanted."""
+        found: dict[str, list[TriedClaim]] = {}
+        for each in self.tried:
+            if each.right is False:
+                found.setdefault(each.kind, []).append(each)
+        return found
 
     def total(self, *wanted: Wanted) -> KindResult:
         """Return the sum of the kinds of which that is wanted; of all, where none is named."""
@@ -112,4 +159,5 @@ class JudgeTest(BaseModel):
         worst = min(noticed, key=lambda kind: kind.share or 0.0, default=None)
         if worst and worst.right < worst.answered:
             said.append(f"worst at {worst.kind}, {worst.right} of {worst.answered}")
-        return f"{'; '.join(said)} ({self.supported} claims of {self.data}, {self.at:%Y-%m-%d})"
+        claims = count(self.supported, "claim")
+        return f"{'; '.join(said)} ({claims} of {self.data}, {self.at:%Y-%m-%d})"

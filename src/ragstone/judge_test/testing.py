@@ -1,42 +1,30 @@
 """Testing a judge: its word on claims as they are, then on what they were changed into."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import reduce
+from itertools import takewhile
 from operator import add
-from typing import TypeAlias
 
 from ragstone.claims import Label, Verdict
-from ragstone.exchanges import Failure, Outcome, Reply
+from ragstone.exchanges import Outcome, Reply
 from ragstone.judge_test.cases import Case, cases_of
-from ragstone.judge_test.result import JudgeTest, KindResult
-from ragstone.judge_test.trials import (
-    KINDS,
-    Trial,
-    copied_trial,
-    first_trial,
-    later_trials,
-    unrelated_trial,
-)
+from ragstone.judge_test.counts import Counts, Verdicts
+from ragstone.judge_test.result import JudgeTest
+from ragstone.judge_test.trials import copied_trial, first_trial, later_trials, unrelated_trial
 from ragstone.judges.base import Judge, outcome_of
-from ragstone.messages import one_line
 from ragstone.questions import VerifyClaims
 from ragstone.samples import Sample
 from ragstone.usage import NOTHING_SPENT, Usage
 from ragstone.workers import working
 
-LONGEST = 300
-"""Characters told of a failure."""
-
-_Outcome: TypeAlias = Outcome[tuple[Verdict, ...]]
 _ASSUMED = Verdict(label=Label.SUPPORTED)
 
 
-def planned(samples: Iterable[Sample], n: int) -> list[VerifyClaims]:
+def planned(cases: Iterable[Case]) -> list[VerifyClaims]:
     """Return the questions that a test asks at most: fewer if not every claim is supported."""
     asked: dict[str, VerifyClaims] = {}
-    for case in cases_of(samples, n):
+    for case in cases:
         first, unrelated = first_trial(case), unrelated_trial(case)
         later = later_trials(
             case,
@@ -63,108 +51,90 @@ async def tried(
     data: str,
     version: str,
     concurrency: int = 8,
-    on_case: Callable[[int, int], None] | None = None,
 ) -> JudgeTest:
-    """Test a judge on about `n` claims; `on_case` is told how many samples are done, of how many.
+    """Test a judge on about `n` claims.
 
     A question that is not answered is counted as failed, and as nothing else.
     """
-    cases = cases_of(samples, n)
-    counts = _Counts()
-    async with judge, working(cases, _Asker(judge).asked, concurrency=concurrency) as found:
-        done = 0
-        async for case, outcomes in found:
-            counts.add(case, outcomes)
-            done += 1
-            if on_case:
-                on_case(done, len(cases))
-    return JudgeTest(
-        judge=judge.name,
-        data=data,
-        at=datetime.now(UTC),
-        version=version,
-        samples=len(cases),
-        claims=sum(len(case.claims) for case in cases),
-        supported=counts.supported,
-        asked=counts.asked,
-        failed=counts.failures,
-        why=counts.why,
-        kinds=counts.kinds(),
-        calls=counts.usage.calls,
-        cost_usd=counts.usage.cost_usd,
-    )
+    testing = Testing(judge, cases_of(samples, n))
+    await testing.finish(concurrency=concurrency)
+    return testing.result(data=data, version=version)
 
 
-_Told: TypeAlias = list[tuple[Trial | None, _Outcome]]
-"""Each trial of a case with what came of it; the first question is no trial."""
+class Testing:
+    """A test of a judge under way: what came of it until now can be told at any time."""
 
+    def __init__(self, judge: Judge, cases: Sequence[Case]) -> None:
+        self._judge, self._cases = judge, cases
+        self._counts = Counts()
+        self._done = 0
 
-class _Asker:
-    """Puts a case's questions to a judge, those that wait for the first ones after them."""
+    async def finish(
+        self,
+        *,
+        concurrency: int,
+        spent: Callable[[], str | None] = lambda: None,
+        on_case: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Ask all that is to be asked; no sample is begun once something is `spent`.
 
-    def __init__(self, judge: Judge) -> None:
-        self._judge = judge
+        `on_case` is told how many samples are done, of how many.
+        """
+        cases = takewhile(lambda _: not spent(), enumerate(self._cases))
+        async with (
+            self._judge,
+            working(cases, self._tried, concurrency=concurrency) as found,
+        ):
+            async for _ in found:
+                self._done += 1
+                if on_case:
+                    on_case(self._done, len(self._cases))
 
-    async def asked(self, case: Case) -> tuple[Case, _Told]:
-        """Ask all of a case; return it, and what came of it."""
-        first = await outcome_of(self._judge, first_trial(case))
-        told: _Told = [(None, first)]
+    def result(self, *, data: str, version: str, stopped: str | None = None) -> JudgeTest:
+        """Return what came of it until now.
+
+        `stopped` is why it may have ended before its end: it has, if something was not asked.
+        """
+        counts = self._counts
+        whole = self._done == len(self._cases) and not counts.unasked
+        return JudgeTest(
+            judge=self._judge.name,
+            data=data,
+            at=datetime.now(UTC),
+            version=version,
+            samples=counts.samples,
+            claims=counts.claims,
+            planned=sum(len(case.claims) for case in self._cases),
+            supported=counts.supported,
+            asked=counts.asked,
+            failed=counts.failures,
+            unasked=counts.unasked,
+            stopped=None if whole else stopped or "it was not finished",
+            why=counts.why,
+            kinds=counts.kinds(),
+            tried=counts.tried(),
+            calls=counts.usage.calls,
+            cost_usd=counts.usage.cost_usd,
+            local_calls=counts.usage.local_calls,
+        )
+
+    async def _tried(self, numbered: tuple[int, Case]) -> None:
+        """Ask all of a case, what waits for the first answers after them."""
+        number, case = numbered
+        counts = self._counts
+        first = await self._asked(first_trial(case))
+        counts.first(case, first)
         trial, unrelated = unrelated_trial(case), None
         if trial is not None:
-            outcome = await outcome_of(self._judge, trial.question)
-            told.append((trial, outcome))
+            outcome = await self._asked(trial.question)
+            counts.trial(number, case, trial, outcome)
             unrelated = outcome.value[0] if isinstance(outcome, Reply) else None
-        if isinstance(first, Reply):
-            if copied := copied_trial(case):
-                told.append((copied, Reply(first.value)))
-            for trial in later_trials(case, first.value, unrelated=unrelated):
-                told.append((trial, await outcome_of(self._judge, trial.question)))
-        return case, told
+        if not isinstance(first, Reply):
+            return
+        if copied := copied_trial(case):
+            counts.part(number, case, copied, first)
+        for trial in later_trials(case, first.value, unrelated=unrelated):
+            counts.trial(number, case, trial, await self._asked(trial.question))
 
-
-class _Counts:
-    """Counts what came of cases, kind by kind."""
-
-    def __init__(self) -> None:
-        self.usage: Usage = NOTHING_SPENT
-        self.why: str | None = None
-        self.cases = self.supported = self.asked = self.failures = 0
-        self._right, self._answered = Counter[str](), Counter[str]()
-        self._applied, self._failed = Counter[str](), Counter[str]()
-
-    def add(self, case: Case, told: Sequence[tuple[Trial | None, _Outcome]]) -> None:
-        """Count one case."""
-        self.cases += 1
-        self.usage = reduce(add, (outcome.usage for _, outcome in told), self.usage)
-        for trial, outcome in told:
-            self.asked += trial is None or trial.kind != "copied"  # which is of the first one
-            if isinstance(outcome, Failure):
-                self.failures += 1
-                self.why = self.why or f"{outcome.cause}: {one_line(outcome.message, LONGEST)}"
-            if trial is None:
-                if isinstance(outcome, Reply):
-                    own = outcome.value[: len(case.claims)]
-                    self.supported += sum(each.label is Label.SUPPORTED for each in own)
-                continue
-            self._applied[trial.kind] += len(trial.places)
-            if isinstance(outcome, Reply):
-                self._answered[trial.kind] += len(trial.places)
-                self._right[trial.kind] += trial.right(outcome.value)
-            else:
-                self._failed[trial.kind] += len(trial.places)
-
-    def kinds(self) -> tuple[KindResult, ...]:
-        """Return the counts, kind by kind; those that applied to nothing too."""
-        alone = ("unrelated", "order_in_claim", "order_in_context", "copied")
-        return tuple(
-            KindResult(
-                kind=kind,
-                wanted=wanted,
-                right=self._right[kind],
-                answered=self._answered[kind],
-                applied=self._applied[kind],
-                of=self.cases if kind in alone else self.supported,
-                failed=self._failed[kind],
-            )
-            for kind, wanted in KINDS.items()
-        )
+    async def _asked(self, question: VerifyClaims) -> Outcome[Verdicts]:
+        return await outcome_of(self._judge, question)

@@ -32,22 +32,23 @@ class Trial:
 
     Attributes:
         places: the claims that count.
-        before: the labels that they had before, in the places' order, where they are to be kept.
+        were: what these claims were before the change, in the places' order.
+        before: the labels that they had before, likewise; None where nobody was asked.
     """
 
     kind: str
     question: VerifyClaims
     places: tuple[int, ...]
-    before: tuple[Label, ...] = ()
+    were: tuple[str, ...]
+    before: tuple[Label | None, ...]
 
-    def right(self, verdicts: Sequence[Verdict]) -> int:
-        """Return at how many places the judge did what is wanted."""
+    def rights(self, verdicts: Sequence[Verdict]) -> list[bool]:
+        """Return, place by place, whether the judge did what is wanted."""
         labels = [verdicts[place].label for place in self.places]
         wanted = KINDS[self.kind]
         if wanted == "kept":
-            return sum(a is b for a, b in zip(labels, self.before, strict=True))
-        supported = sum(label is Label.SUPPORTED for label in labels)
-        return supported if wanted == "supported" else len(labels) - supported
+            return [a is b for a, b in zip(labels, self.before, strict=True)]
+        return [(label is Label.SUPPORTED) == (wanted == "supported") for label in labels]
 
 
 def first_trial(case: Case) -> VerifyClaims:
@@ -61,12 +62,14 @@ def unrelated_trial(case: Case) -> Trial | None:
     if case.unrelated is None:
         return None
     question = VerifyClaims(claims=(case.unrelated,), contexts=case.contexts)
-    return Trial("unrelated", question, (0,))
+    return Trial("unrelated", question, (0,), question.claims, (None,))
 
 
 def copied_trial(case: Case) -> Trial | None:
     """Return the part of the first question that is about a copied sentence."""
-    return Trial("copied", first_trial(case), (len(case.claims),)) if case.copied else None
+    if not case.copied:
+        return None
+    return Trial("copied", first_trial(case), (len(case.claims),), (case.copied,), (None,))
 
 
 def later_trials(
@@ -83,7 +86,7 @@ def later_trials(
     ]  # fmt: skip
     yield from _changed(case, sound)
     if unrelated is not None and unrelated.label is not Label.SUPPORTED:
-        yield from _ordered(case)
+        yield from _ordered(case, unrelated.label)
     if sound:
         yield from _moved(case, before, sound)
 
@@ -99,28 +102,31 @@ def _changed(case: Case, sound: Sequence[int]) -> Iterator[Trial]:
                 places.append(place)
         if places:
             question = VerifyClaims(claims=tuple(claims), contexts=case.contexts)
-            yield Trial(kind, question, tuple(places))
+            were = tuple(case.claims[place] for place in places)
+            yield Trial(kind, question, tuple(places), were, (Label.SUPPORTED,) * len(places))
 
 
-def _ordered(case: Case) -> Iterator[Trial]:
+def _ordered(case: Case, before: Label) -> Iterator[Trial]:
     assert case.unrelated is not None, "nobody was asked about it"
+    was = (case.unrelated,)
     claim = VerifyClaims(claims=(f"{case.unrelated} {ORDER}",), contexts=case.contexts)
-    yield Trial("order_in_claim", claim, (0,))
+    yield Trial("order_in_claim", claim, (0,), was, (before,))
     contexts = (*case.contexts[:-1], f"{case.contexts[-1]}\n\n{ORDER}")
     context = VerifyClaims(claims=(case.unrelated,), contexts=contexts)
-    yield Trial("order_in_context", context, (0,))
+    yield Trial("order_in_context", context, (0,), was, (before,))
 
 
 def _moved(case: Case, before: Sequence[Verdict], sound: Sequence[int]) -> Iterator[Trial]:
     claims = first_trial(case).claims
     labels = tuple(before[place].label for place in sound)
+    were = tuple(claims[place] for place in sound)
     if contexts := _evidence_moved(case, [before[place] for place in sound]):
         question = VerifyClaims(claims=claims, contexts=contexts)
-        yield Trial("evidence_moved", question, tuple(sound), labels)
+        yield Trial("evidence_moved", question, tuple(sound), were, labels)
     if len(claims) > 1:
         question = VerifyClaims(claims=claims[::-1], contexts=case.contexts)
         places = tuple(len(claims) - 1 - place for place in sound)
-        yield Trial("claims_reversed", question, places, labels)
+        yield Trial("claims_reversed", question, places, were, labels)
 
 
 def _evidence_moved(case: Case, verdicts: Sequence[Verdict]) -> tuple[str, ...] | None:

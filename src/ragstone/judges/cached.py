@@ -111,7 +111,7 @@ class CachedJudge(AroundJudge):
 
 def _kept(question: Question[T], reply: Reply[T]) -> Kept | None:
     """Return the reply as text; None if it is in doubt, was free, or holds half a character."""
-    if not reply.final or not reply.usage.calls:
+    if not reply.final or not (reply.usage.calls or reply.usage.local_calls):
         return None
     try:
         if reply.raw is not None:

@@ -12,7 +12,7 @@ from ragstone.errors import Cause, QuestionNotSupported
 from ragstone.exchanges import Failure, Outcome, Reply, Returned, Unanswered
 from ragstone.judge_names import CASCADE
 from ragstone.judges.base import Judge, outcome_of
-from ragstone.judges.several import AroundJudges
+from ragstone.judges.several import AroundJudges, setup_of
 from ragstone.questions import Question, VerifyClaims
 
 T = TypeVar("T")
@@ -52,11 +52,13 @@ class CascadeJudge(AroundJudges):
         return needed(judge.takes(kind) for judge in self.judges)
 
     def identity(self, kind: str) -> str | None:
-        """Name both judges, the mark and the share; None where neither has an identity.
+        """Name both judges, the mark and the share; None where one has no identity."""
+        known = all(judge.identity(kind) for judge in self.judges)
+        return self.setup(kind) if known else None
 
-        One without is there by its name, so that the other's model is not forgotten.
-        """
-        found = [judge.identity(kind) for judge in self.judges]
+    def setup(self, kind: str) -> str | None:
+        """Name both judges, one without identity by its name; None where neither has one."""
+        found = [setup_of(judge, kind) for judge in self.judges]
         if not any(found):
             return None
         cheap, dear = (own or judge.name for own, judge in zip(found, self.judges, strict=True))
@@ -66,7 +68,8 @@ class CascadeJudge(AroundJudges):
         """Answer one question.
 
         Raises:
-            Unanswered: a verdict had to come from the dear judge, and it did not answer.
+            Unanswered: a verdict had to come from the dear judge, and it did not answer; or the
+                budget does not allow the control: then the row is to be done again.
             QuestionNotSupported: neither takes that kind of question.
         """
         if isinstance(question, VerifyClaims):
@@ -104,9 +107,11 @@ class CascadeJudge(AroundJudges):
     ) -> Reply[_Verdicts]:
         """Join what both said, the dear one's word first, with what it cost and how they agree."""
         usage = cheap.usage + dear.usage if dear else cheap.usage
-        if isinstance(dear, Failure) and any(ups):
+        if isinstance(dear, Failure) and (any(ups) or dear.cause is Cause.BUDGET):
             came = self._returned(dear, cheap, ups, asked)
-            raise Unanswered(replace(dear, returned=came, usage=usage))
+            given = {item.number for item in came if item.verdict}
+            lost = Cascaded(unanswered=sum(up and n not in given for n, up in enumerate(ups, 1)))
+            raise Unanswered(replace(dear, returned=came, usage=usage, cascade=lost))
         notes: list[str] = []
         for judge, outcome in ((self._cheap, cheap), (self._dear, dear)):
             if isinstance(outcome, Failure):

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from ragstone.budget import Budget
@@ -12,8 +13,8 @@ from ragstone.judge_names import (
     LOCAL,
     JudgeName,
     cascaded,
+    check_model,
     is_model,
-    refuse_options,
     single_names,
     split_names,
     votes_of,
@@ -25,10 +26,10 @@ from ragstone.judges.counting import CountingJudge, Guess, UnaskedModel
 from ragstone.judges.embedding import EmbeddingJudge, UnaskedEmbedder
 from ragstone.judges.entailment import EntailmentJudge
 from ragstone.judges.entailment.settings import LocalSettings
-from ragstone.judges.entailment.unasked import UnaskedLocal
+from ragstone.judges.entailment.unasked import UnaskedLocal, check_local
 from ragstone.judges.llm import LlmJudge
 from ragstone.judges.models.base import Model
-from ragstone.judges.models.extras import EXTRAS
+from ragstone.judges.models.extras import EXTRAS, check
 from ragstone.judges.models.openai_compatible import OpenAICompatibleModel
 from ragstone.judges.models.prices import Price, price_of
 from ragstone.judges.models.providers import PROVIDERS
@@ -64,7 +65,7 @@ def make_judge(
 
     `asked` are the kinds of question that each metric asks; None is any. Texts are compared by a
     judge of its own, beside that judge: the one that the plan means where a metric that can run
-    asks for it, else one that demands nothing, such as a key. With a `guess` it asks nobody: it
+    asks for it, else one that demands nothing, such as a key. With a `guess` it asks nobody, and
     counts what asking would take. `tracing` watches the models; `replies` is where theirs are kept.
 
     Raises:
@@ -93,7 +94,8 @@ class _Maker:
         self.plan, self.budget, self.guess, self.tracing = plan, budget, guess, tracing
         self.callers: dict[str, Caller] = {}
         self.locals: dict[str, EntailmentJudge] = {}
-        models = filter(is_model, single_names(plan.judge))
+        models = list(filter(is_model, single_names(plan.judge)))
+        list(map(check_model, models))
         self.providers = {name.partition(":")[0] for name in models}
         if plan.base_url is not None and len(self.providers) > 1:
             raise UsageError(
@@ -119,7 +121,6 @@ class _Maker:
             return self._cascade(*pair, vote)
         if name.startswith(f"{LOCAL}:"):
             return self._local(name)
-        refuse_options(name)
         judge = self._llm(name, vote)
         around = CountingJudge(judge, self.guess) if self.guess else self._kept(judge)
         return SplitJudge(around, context_window=self.plan.context_window)
@@ -137,6 +138,7 @@ class _Maker:
         name = JudgeName.of(said)
         settings = LocalSettings.of(name.options)
         if self.guess:
+            check_local(name.model, settings, offline=self.plan.offline)
             return UnaskedLocal(settings.judge_name(name.model), confidence=self.guess.confidence)
         if said not in self.locals:
             offline = self.plan.offline
@@ -206,7 +208,7 @@ class _Maker:
         known = PROVIDERS.get(provider)
         price = self._price(name, known.said(plan.base_url) if known else plan.base_url)
         return LlmJudge(
-            UnaskedModel(name) if self.guess else self.tracing.model(self._model(provider, model)),
+            self._unasked(provider, model) if self.guess else self._model(provider, model),
             prompts={kind: Prompt.read(kind, Path(file)) for kind, file in plan.prompts.items()},
             strict_json=plan.strict_json,
             max_tokens=plan.max_tokens,
@@ -215,25 +217,24 @@ class _Maker:
             vote=vote,
         )
 
+    def _unasked(self, provider: str, model: str) -> Model:
+        """Return what stands for a model; it needs no key, but its name and extra are checked."""
+        if provider not in PROVIDERS:
+            check(provider, model)
+        return UnaskedModel(f"{provider}:{model}")
+
     def _model(self, provider: str, model: str) -> Model:
-        plan = self.plan
-        if provider in PROVIDERS:
-            return OpenAICompatibleModel(
-                PROVIDERS[provider],
-                model,
-                caller=self._caller(provider),
-                timeout=plan.timeout,
-                temperature=plan.temperature,
-                base_url=plan.base_url,
-            )
-        return PydanticAiModel(
-            provider,
+        plan, known = self.plan, PROVIDERS.get(provider)
+        own = partial(PydanticAiModel, provider)
+        make = partial(OpenAICompatibleModel, known) if known else own
+        made = make(
             model,
             caller=self._caller(provider),
             timeout=plan.timeout,
             temperature=plan.temperature,
             base_url=plan.base_url,
         )
+        return self.tracing.model(made)
 
     def _caller(self, provider: str) -> Caller:
         """Return what makes all calls to a provider, whichever judge and vote wants them."""

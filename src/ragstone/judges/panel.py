@@ -12,8 +12,9 @@ from ragstone.cascaded import Cascaded, added_up
 from ragstone.errors import Cause, UsageError
 from ragstone.exchanges import Failure, Outcome, Reply, Unanswered
 from ragstone.judges.base import Judge, outcome_of
-from ragstone.judges.several import AroundJudges
+from ragstone.judges.several import AroundJudges, setup_of
 from ragstone.judges.votes import VOTED, tally
+from ragstone.messages import count
 from ragstone.questions import Question
 from ragstone.workers import together
 
@@ -46,8 +47,13 @@ class PanelJudge(AroundJudges):
         return all(judge.takes(kind) for judge in self.judges)
 
     def identity(self, kind: str) -> str | None:
-        """Name all judges within, one without identity by its name; None where none has one."""
+        """Name all judges within; None where one has no identity: its word may change."""
         found = [judge.identity(kind) for judge in self.judges]
+        return json.dumps(found) if all(found) else None
+
+    def setup(self, kind: str) -> str | None:
+        """Name all judges within, one without identity by its name; None where none has one."""
+        found = [setup_of(judge, kind) for judge in self.judges]
         named = [own or judge.name for own, judge in zip(found, self.judges, strict=True)]
         return json.dumps(named) if any(found) else None
 
@@ -92,14 +98,20 @@ class PanelJudge(AroundJudges):
             usage=reduce(add, (outcome.usage for outcome in outcomes)),
             notes=tuple(notes),
             attempts=sum(outcome.attempts for outcome in outcomes),
-            cascade=added_up(self._cascades(outcomes)),
+            cascade=added_up(
+                replace(each, unanswered=0) for each in self._cascades(outcomes)
+            ),  # the panel has answered all the same
         )
 
     def _cascades(self, outcomes: Sequence[Outcome[T]]) -> Iterable[Cascaded]:
-        """Return what each cascade did; several votes of one are about the same verdicts."""
+        """Return what each cascade did; several votes of one are about the same verdicts.
+
+        What one vote did not answer is not told of where another one did.
+        """
         told: dict[str, Cascaded] = {}
-        for judge, outcome in zip(self.judges, outcomes, strict=False):
-            if isinstance(outcome, Reply) and (one := outcome.cascade):
+        both = zip(self.judges, outcomes, strict=False)
+        for judge, outcome in sorted(both, key=lambda each: isinstance(each[1], Failure)):
+            if one := outcome.cascade:
                 first = told.setdefault(judge.name, replace(one, saved=0))
                 told[judge.name] = replace(first, saved=first.saved + one.saved)
         return told.values()
@@ -114,7 +126,8 @@ class PanelJudge(AroundJudges):
         cause = first.cause
         if cause is Cause.COUNT_MISMATCH:  # a policy would look for verdicts to count
             cause = Cause.MALFORMED
-        of_how_many = f"{len(failures)} of the panel's {len(outcomes)} judges did not answer"
+        judges = count(len(outcomes), "judge")
+        of_how_many = f"{len(failures)} of the panel's {judges} did not answer"
         return Unanswered(
             replace(
                 first,
@@ -123,6 +136,7 @@ class PanelJudge(AroundJudges):
                 returned=(),  # one member's verdicts are not the panel's
                 usage=reduce(add, (outcome.usage for outcome in outcomes)),
                 attempts=sum(outcome.attempts for outcome in outcomes),
+                cascade=added_up(self._cascades(outcomes)),
             )
         )
 

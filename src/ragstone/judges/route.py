@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from ragstone.exchanges import Reply
 from ragstone.judges.base import Judge
-from ragstone.judges.several import AroundJudges
+from ragstone.judges.several import AroundJudges, setup_of
 from ragstone.questions import Question
 
 T = TypeVar("T")
@@ -39,6 +39,10 @@ class RouteJudge(AroundJudges):
     def identity(self, kind: str) -> str | None:
         """Return the identity of the judge for that kind."""
         return self._judge(kind).identity(kind)
+
+    def setup(self, kind: str) -> str | None:
+        """Return the set-up of the judge for that kind."""
+        return setup_of(self._judge(kind), kind)
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         """Ask the judge for that kind."""

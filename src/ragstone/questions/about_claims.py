@@ -7,6 +7,7 @@ from pydantic import Field, TypeAdapter
 from ragstone.claims import Claim, Label, Verdict
 from ragstone.errors import Cause
 from ragstone.exchanges import Failure, Reply, Returned, Unanswered
+from ragstone.messages import count
 from ragstone.questions.base import Question
 from ragstone.usage import NOTHING_SPENT, Usage
 
@@ -60,7 +61,7 @@ class VerifyClaims(Question[tuple[Verdict, ...]]):
         """As every question's, and the count of verdicts must be the count of claims."""
         reply = super().reply(value, usage)
         if (came := len(reply.value)) != (due := len(self.claims)):
-            said = f"{self.kind}: {came} verdicts came back for {due} claims"
+            said = f"{self.kind}: {count(came, 'verdict')} came back for {count(due, 'claim')}"
             returned = tuple(Returned(None, verdict.label, verdict) for verdict in reply.value)
             raise Unanswered(Failure(Cause.COUNT_MISMATCH, said, returned, usage=usage))
         return reply

@@ -7,6 +7,7 @@ from pydantic import Field, TypeAdapter
 from ragstone.errors import Cause, JudgeError
 from ragstone.exchanges import Failure, Reply, Unanswered
 from ragstone.grades import Grade, Guesses, Rating
+from ragstone.messages import count
 from ragstone.questions.base import Question
 from ragstone.usage import NOTHING_SPENT, Usage
 
@@ -73,8 +74,7 @@ class GuessQueries(Question[Guesses]):
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[Guesses]:
         """As every question's, and a response that commits itself has `count` guesses."""
         reply = super().reply(value, usage)
-        came = len(reply.value.queries)
-        if came != self.count and not reply.value.noncommittal:
+        if (came := len(reply.value.queries)) != self.count and not reply.value.noncommittal:
             said = f"{came} queries came back for the {self.count} asked for"
             raise Unanswered(Failure(Cause.COUNT_MISMATCH, said, usage=usage))
         return reply
@@ -145,6 +145,6 @@ class RateResponse(Question[Rating]):
 
 def _one_each(reply: Reply[tuple[T, ...]], due: int, what: str, of: str) -> Reply[tuple[T, ...]]:
     if (came := len(reply.value)) != due:
-        said = f"{came} {what} came back for {due} {of}"
+        said = f"{count(came, what[:-1])} came back for {count(due, of[:-1])}"
         raise Unanswered(Failure(Cause.COUNT_MISMATCH, said, usage=reply.usage))
     return reply

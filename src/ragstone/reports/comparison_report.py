@@ -13,8 +13,9 @@ from ragstone.comparison import (
     Movement,
     Regressions,
 )
+from ragstone.messages import count
 from ragstone.reports.facts import LABELS
-from ragstone.reports.figures import NOTHING, count, decimal, interval
+from ragstone.reports.figures import NOTHING, decimal, interval
 from ragstone.reports.sections import Grid, GridRow, Line, Mood, Section
 
 SHOWN = 3

@@ -8,8 +8,9 @@ from types import MappingProxyType
 
 from ragstone.claims import Label
 from ragstone.errors import Cause
+from ragstone.messages import count
 from ragstone.metrics import catalogue
-from ragstone.reports.figures import count, decimal, milliseconds, percent
+from ragstone.reports.figures import decimal, milliseconds, percent
 from ragstone.reports.judge_facts import (
     blame_lines,
     cascade_lines,

@@ -27,8 +27,3 @@ def milliseconds(value: float | None) -> str:
 def dollars(value: float) -> str:
     """Write an amount of US dollars; small ones with more decimals."""
     return f"${value:,.2f}" if value >= 1 else f"${value:,.4f}"
-
-
-def count(number: int, noun: str) -> str:
-    """Write how many there are of something whose plural takes an s."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

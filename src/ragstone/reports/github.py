@@ -8,9 +8,8 @@ from types import MappingProxyType
 from typing import IO, Literal
 
 from ragstone.errors import InputError, Problem, RagstoneError
-from ragstone.messages import one_line
+from ragstone.messages import count, one_line
 from ragstone.reports.facts import partial_notice, why_failed
-from ragstone.reports.figures import count
 from ragstone.reports.judge_facts import coverage
 from ragstone.reports.run_markdown import as_markdown
 from ragstone.run import Run

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from ragstone.claims import Blame
-from ragstone.reports.figures import count, dollars, milliseconds, percent
+from ragstone.messages import count
+from ragstone.reports.figures import dollars, milliseconds, percent
 from ragstone.run import Run
 from ragstone.scores import Summary
 from ragstone.stats.shares import Share
@@ -22,14 +23,23 @@ BLAMES: Mapping[Blame, str] = MappingProxyType(
 def usage_lines(run: Run) -> Iterator[str]:
     """Say what the judge took, if it took anything."""
     usage, latency = run.usage(), run.tally.judge_latency()
+    if usage.local_calls:
+        calls = count(usage.local_calls, "call")
+        yield (
+            f"{calls} of a model on this machine, {usage.local_tokens:,} tokens; nothing to pay, "
+            "and no part of a limit"
+        )
     if not usage.prompt_tokens and not usage.retries and not usage.cached:
         return
     again = f" ({usage.retries:,} of them again after a failure)" if usage.retries else ""
     cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
     silent = f" ({usage.reasoning_tokens:,} of them reasoning)" if usage.reasoning_tokens else ""
+    replies = "1 reply" if usage.cached == 1 else f"{usage.cached:,} replies"
     if not usage.calls:
-        replies = "1 reply" if usage.cached == 1 else f"{usage.cached:,} replies"
-        yield f"nothing was asked: {replies} came from the cache"
+        if usage.local_calls and not usage.cached:
+            return
+        asked = "no service was asked" if usage.local_calls else "nothing was asked"
+        yield f"{asked}: {replies} came from the cache"
         return
     saved = ""
     if run.tally.calls_saved:
@@ -38,7 +48,7 @@ def usage_lines(run: Run) -> Iterator[str]:
     if usage.cost_usd is not None:
         cost = f"about {dollars(usage.cost_usd)}, by list prices"
     yield (
-        f"{count(usage.calls, 'call')}{again}{saved}, {usage.cached:,} replies from the cache; "
+        f"{count(usage.calls, 'call')}{again}{saved}, {replies} from the cache; "
         f"{usage.prompt_tokens:,} prompt tokens{cached}, "
         f"{usage.completion_tokens:,} completion tokens{silent}; {cost}; "
         f"answers took p50 {milliseconds(latency['p50_ms'])}, "
@@ -49,7 +59,13 @@ def usage_lines(run: Run) -> Iterator[str]:
 def cascade_lines(run: Run) -> Iterator[str]:
     """Say how many verdicts went up to the dear judge, and how far it agreed with the cheap one."""
     told = run.tally.cascade
-    if told is None or not told.verdicts:
+    if told is None:
+        return
+    if told.unanswered:
+        claims = count(told.unanswered, "claim")
+        failed = "what hangs on it is failed, or by the policy"
+        yield f"{claims} went up and came back unanswered: {failed}"
+    if not told.verdicts:
         return
     yield (
         f"{told.up:,} of {count(told.verdicts, 'verdict')} ({percent(told.up / told.verdicts)}) "

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Container, Iterable, Sequence
 
-from ragstone.messages import one_line
+from ragstone.messages import count, one_line
 
 LONGEST = 1000
 """Characters of one cell or sentence."""
@@ -62,7 +62,7 @@ def document(blocks: Sequence[str], *, limit: int) -> str:
     kept = list(blocks)
     while kept:
         kept.pop()
-        notice = f"**{len(blocks) - len(kept):,} parts of this report did not fit here**"
+        notice = f"**{count(len(blocks) - len(kept), 'part')} of this report did not fit here**"
         text = "\n\n".join([*kept, notice]) + "\n"
         if len(text.encode()) <= limit:
             return text

@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Mapping
 
 from ragstone.errors import Cause
+from ragstone.judge_names import is_model, split_names
+from ragstone.messages import count
 from ragstone.reports.facts import CAUSES
-from ragstone.reports.figures import count
 from ragstone.reports.worst import focus
 from ragstone.rescoring import ORIGIN
 from ragstone.run import Run
@@ -84,11 +85,23 @@ def _cures(run: Run) -> Mapping[Cause, str]:
         f"--concurrency than {plan.concurrency}",
         Cause.UNREACHABLE: f"see that the service answers, then {again}",
         Cause.REFUSAL: "another --model may answer what this one refuses",
-        Cause.TRUNCATED: f"a run with --max-tokens {2 * plan.max_tokens} lets replies end",
+        Cause.TRUNCATED: _longer(run),
         Cause.MALFORMED: f"a run with another --model{smaller}",
         Cause.COUNT_MISMATCH: f"a run with another --model{smaller}",
         Cause.METRIC_ERROR: f"mend the metric, then {again}",
     }
+
+
+def _longer(run: Run) -> str:
+    """Say what lets replies end, or, where no LLM writes any, claims fit."""
+    plan, health = run.manifest.plan, run.tally.health()
+    of_target = health is not None and health.failed
+    if not of_target and not any(map(is_model, split_names(plan.judge))):
+        return (
+            "a run with a larger length= of the local judge, if its model takes more, or with "
+            "shorter claims"
+        )
+    return f"a run with --max-tokens {2 * plan.max_tokens} lets replies end"
 
 
 def _more_samples(run: Run) -> str | None:

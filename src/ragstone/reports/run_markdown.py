@@ -4,8 +4,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from ragstone.messages import count
 from ragstone.reports.facts import CAUSES, facts, partial_notice
-from ragstone.reports.figures import NOTHING, count, decimal, interval
+from ragstone.reports.figures import NOTHING, decimal, interval
 from ragstone.reports.files import write_text
 from ragstone.reports.markdown_text import details, document, escaped, table
 from ragstone.reports.marks import held, marked

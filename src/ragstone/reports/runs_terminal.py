@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ragstone.messages import one_line
+from ragstone.messages import count, one_line
 from ragstone.reports.console_text import shown
-from ragstone.reports.figures import count, decimal
+from ragstone.reports.figures import decimal
 from ragstone.reports.run_listing import failed, means
 from ragstone.reports.settings import settings
 from ragstone.rescoring import ORIGIN

@@ -69,7 +69,10 @@ def values_in_blocks(rows: StoredValues, metric: str) -> Iterator[StoredValue]:
 
 
 def usage_of(connection: Connection, run: int) -> Usage:
-    """Return the usage of all rows of a run; its cost is None where that of one is not known."""
+    """Return the usage of all rows of a run; its cost is None where that of one is not known.
+
+    Calls of models on this machine are not among it: they stand with each row.
+    """
     counts = (
         ROWS.c.calls,
         ROWS.c.cached,

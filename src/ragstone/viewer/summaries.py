@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import cast
 
+from ragstone.messages import count
 from ragstone.reports.facts import Fact, titles
-from ragstone.reports.figures import count
 from ragstone.reports.summary import summary_of
 from ragstone.store import RunInfo, Store
 from ragstone.viewer.kept import Kept, as_of

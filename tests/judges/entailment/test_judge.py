@@ -258,7 +258,8 @@ async def test_replies_are_kept_until_a_file_of_the_model_changes(make_model, tm
         inner = EntailmentJudge(str(folder), LocalSettings.model_validate(settings))
         async with CachedJudge(inner, tmp_path / "replies.db") as judge:
             reply = await judge.answer(question)
-        return reply.usage.calls, reply.usage.cached
+        assert reply.usage.calls == 0
+        return reply.usage.local_calls, reply.usage.cached
 
     assert await usage() == (1, 0)
     assert await usage(threads=1, batch=1) == (0, 1)
@@ -276,7 +277,13 @@ def test_a_run_by_a_local_model(make_model, tmp_path, monkeypatch: pytest.Monkey
     run = ragstone.evaluate(rows, metrics="faithfulness", judge=name)
     assert run.summary()["faithfulness"].mean == 0.5
     assert "calibrated" in str(run.manifest.judge_note)
-    assert run.usage().calls == 1
+    usage = run.usage()
+    assert (usage.calls, usage.prompt_tokens, usage.local_calls, usage.local_tokens) == (
+        0,
+        0,
+        1,
+        72,
+    )
     again = ragstone.evaluate(rows, metrics="faithfulness", judge=name)
     assert again.usage().cached == 1
 

@@ -30,6 +30,38 @@ def test_a_file_that_is_missing_is_named_with_what_writes_it(make_model, name: s
         made(folder)
 
 
+@pytest.mark.parametrize("name", ["", "   "])
+def test_a_name_of_nothing(name: str) -> None:
+    with pytest.raises(UsageError, match=r"names no model: say a folder with model\.onnx"):
+        made(name)
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "config.json"])
+def test_a_pointer_of_git_lfs_is_told_from_a_model(make_model, name: str) -> None:
+    folder = make_model("nli")
+    (folder / name).write_text("version https://git-lfs.github.com/spec/v1\nsize 9\n")
+    with pytest.raises(UsageError, match=rf"{name} is a pointer of git-LFS .*`git lfs pull`"):
+        made(folder)
+
+
+def test_what_a_folder_has_in_the_place_of_an_onnx_file_is_told(make_model) -> None:
+    folder = make_model("nli")
+    (folder / "model.onnx").rename(folder / "model.safetensors")
+    with pytest.raises(UsageError, match=r"it has model\.safetensors, which is not ONNX. To make"):
+        made(folder)
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(UsageError, match=r"it has no \.onnx file"):
+        made(folder)
+
+
+def test_a_config_that_is_not_there_is_needed_for_the_labels_only(make_model) -> None:
+    folder = make_model("nli")
+    (folder / "config.json").unlink()
+    with pytest.raises(UsageError, match=r"there is no config\.json, which would name its labels"):
+        made(folder)
+    assert made(folder, labels="contradiction/entailment/neutral")
+
+
 def test_another_onnx_file_is_named_by_file(make_model) -> None:
     folder = make_model("nli")
     (folder / "model.onnx").rename(folder / "model_int8.onnx")
@@ -67,7 +99,7 @@ def test_a_head_that_is_not_understood_says_what_it_saw(make_model, labels, said
 
 
 async def test_labels_that_the_outputs_do_not_have(make_model) -> None:
-    with pytest.raises(UsageError, match="3 outputs and 2 labels"):
+    with pytest.raises(UsageError, match="3 outputs, and known are 2 labels"):
         async with made(make_model("nli"), labels="supported/unsupported"):
             pass
 

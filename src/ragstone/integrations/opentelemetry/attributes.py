@@ -78,6 +78,7 @@ def of_usage(usage: Usage) -> Attributes:
         "ragstone.usage.calls": usage.calls,
         "ragstone.usage.cached": usage.cached,
         "ragstone.usage.retries": usage.retries,
+        "ragstone.usage.local_calls": usage.local_calls,
         "ragstone.usage.input_tokens": usage.prompt_tokens,
         "ragstone.usage.output_tokens": usage.completion_tokens,
     }

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from ragstone.claims import JudgedClaim, Label
 from ragstone.gates import GateResult
 from ragstone.integrations.pytest.evidence import evidence_of
-from ragstone.messages import one_line
+from ragstone.messages import count, one_line
 from ragstone.reports.facts import LABELS
-from ragstone.reports.figures import count
 from ragstone.run import Run
 from ragstone.samples import Sample
 from ragstone.scores import Score

@@ -7,9 +7,9 @@ from operator import add
 
 from ragstone.integrations.pytest.told import Told
 from ragstone.integrations.pytest_plugin import SKIPPED
-from ragstone.messages import one_line
+from ragstone.messages import count, one_line
 from ragstone.reports.facts import CAUSES
-from ragstone.reports.figures import count, decimal, dollars, interval
+from ragstone.reports.figures import decimal, dollars, interval
 from ragstone.score_tally import ScoreTally
 from ragstone.scores import MetricInfo, Summary
 from ragstone.usage import Usage
@@ -60,6 +60,8 @@ def _cells(name: str, tally: ScoreTally, infos: Mapping[str, MetricInfo]) -> tup
 
 
 def _cost(usage: Usage) -> Iterator[str]:
+    if usage.local_calls:
+        yield f"{count(usage.local_calls, 'call')} of a model on this machine, free"
     if not usage.calls and not usage.cached:
         return
     cached = f", {usage.cached:,} more from the cache" if usage.cached else ""

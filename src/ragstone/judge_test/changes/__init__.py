@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from ragstone.judge_test.capitals import WORD
 from ragstone.judge_test.changes.dates import change_date
 from ragstone.judge_test.changes.names import change_name
 from ragstone.judge_test.changes.negations import turn_negation
@@ -17,7 +18,12 @@ Change = Callable[[str, Material], str | None]
 def add_sentence(claim: str, material: Material) -> str | None:
     """Add a sentence of another sample, which the contexts do not state."""
     added = material.foreign_sentence(claim)
-    return None if added is None else f"{claim} {added}"
+    if added is None:
+        return None
+    first = WORD.match(added)
+    begins = added[:1].upper() if first and first[0].islower() else added[:1]
+    stop = "." if WORD.match(claim[-1:]) else ""
+    return f"{claim}{stop} {begins}{added[1:]}"
 
 
 CHANGES: Mapping[str, Change] = MappingProxyType(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ragstone.claims import Label
 from ragstone.errors import UsageError
+from ragstone.messages import count
 
 Shape: TypeAlias = Literal["pair", "first", "tokens"]
 Logits: TypeAlias = NDArray[np.float32]
@@ -50,7 +51,7 @@ class Head:
     @classmethod
     def of(
         cls,
-        config: Mapping[str, object],
+        config: Mapping[str, object] | None,
         said: str | None,
         shape: Shape | None,
         name: str,
@@ -59,15 +60,19 @@ class Head:
     ) -> "Head":
         """Read the labels from what is `said`, as `a/b/c`, else from the config's id2label.
 
+        `config` is None where there is none.
+
         Raises:
             UsageError: they do not tell which output means that a claim is supported.
         """
-        names = said.split("/") if said else _named(config)
+        names = said.split("/") if said else _named(config or {})
         simple = [re.sub(r"[\W_]+", "", each).lower() for each in names]
         labels = tuple(label for each in simple if (label := _MEANINGS.get(each)))
         told = Label.SUPPORTED in labels or len(simple) == 1
         if len(labels) < len(simple) or not told or (len(simple) > 1 and len(set(labels)) < 2):
             seen = f"its labels are {', '.join(names)}" if names else "it names no labels"
+            if config is None:
+                seen = "there is no config.json, which would name its labels"
             raise UsageError(
                 f"local:{name}: what the model's outputs mean is not known: {seen}. Say it in "
                 "their order, such as labels=unsupported/supported, "
@@ -92,9 +97,9 @@ class Head:
             )
         if shape[-1] != len(self.labels):
             raise UsageError(
-                f"local:{name}: the model has {shape[-1]} outputs and {len(self.labels)} labels "
-                "are known; say them in the outputs' order with labels=, such as "
-                "labels=unsupported/supported"
+                f"local:{name}: the model has {count(shape[-1], 'output')}, and known are "
+                f"{count(len(self.labels), 'label')}; say them in the outputs' order with "
+                "labels=, such as labels=unsupported/supported"
             )
         return replace(self, shape=found)
 

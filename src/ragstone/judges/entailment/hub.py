@@ -13,6 +13,10 @@ HUB = "hf:"
 """What a model of the hub begins with: a plain path never goes to the network."""
 
 
+class NotHere(UsageError):
+    """A model of the hub is not on this machine, and may not be downloaded."""
+
+
 def hub_folder(
     name: str,
     revision: str | None,
@@ -27,7 +31,8 @@ def hub_folder(
     download that was broken off leaves some of them.
 
     Raises:
-        UsageError: it cannot be had, or may not be downloaded.
+        NotHere: it would have to be downloaded, and that is forbidden.
+        UsageError: it cannot be had.
     """
     had = _taking(name, revision, models)
     try:
@@ -40,7 +45,7 @@ def hub_folder(
             return folder
     said = f"the hub's cache on this machine lacks {', '.join(lacking)}"
     if offline:
-        raise UsageError(f"local:{HUB}{name}: {said}, and --offline forbids to download it")
+        raise NotHere(f"local:{HUB}{name}: {said}, and --offline forbids to download it")
     try:
         folder = had()
         more = missing(folder)  # weights may have a name that only the model tells

@@ -71,7 +71,11 @@ class EntailmentJudge(Judge):
         self._length = _length(files, settings, name)
         template = _template(files, settings, name)
         head = Head.of(
-            files.config, settings.labels, settings.head, name, chances_out=settings.chances
+            files.config if files.has_config else None,
+            settings.labels,
+            settings.head,
+            name,
+            chances_out=settings.chances,
         )
         self._pairs = Pairs(files.tokenizer, template, name)
         self._model = LocalModel(name, files, self._pairs, head, settings, length=self._length)
@@ -117,7 +121,7 @@ class EntailmentJudge(Judge):
             own = [next(readings) for _ in each.pairs]
             verdicts.append(self._verdict(each, question.contexts, own) if own else NO_CONTEXT)
         tokens = sum(len(pair.ids) for pair in pairs)
-        return tuple(verdicts), Usage(calls=int(bool(pairs)), prompt_tokens=tokens)
+        return tuple(verdicts), Usage(local_calls=int(bool(pairs)), local_tokens=tokens)
 
     def _verdict(self, asked: _Asked, contexts: Sequence[str], own: Sequence[Reading]) -> Verdict:
         mark = self._settings.mark

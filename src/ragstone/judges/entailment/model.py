@@ -15,7 +15,7 @@ from ragstone.judges.entailment.model_files import ModelFiles
 from ragstone.judges.entailment.pairs import Pair, Pairs
 from ragstone.judges.entailment.session import Session, open_session
 from ragstone.judges.entailment.settings import LocalSettings
-from ragstone.messages import quoted
+from ragstone.messages import count, quoted
 from ragstone.workers import in_thread
 
 INPUTS: tuple[str, ...] = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
@@ -188,7 +188,9 @@ class LocalModel:
         try:
             logits = self._session.run([self._settings.output], feeds)[0][: len(pairs)]
         except Exception as error:  # the library's errors have no class of their own
-            said = f"the model could not be run on {len(pairs)} pairs: {quoted(str(error))}"
+            said = (
+                f"the model could not be run on {count(len(pairs), 'pair')}: {quoted(str(error))}"
+            )
             raise JudgeError(Cause.MALFORMED, said) from error
         if not np.isfinite(logits).all():
             raise JudgeError(Cause.MALFORMED, "the model put out what is no number")

@@ -18,6 +18,11 @@ ONNX = ("model.onnx", "onnx/model.onnx")
 """Where a model's ONNX file is looked for."""
 TOKENIZER, CONFIG, TOKENIZER_CONFIG = "tokenizer.json", "config.json", "tokenizer_config.json"
 
+_WEIGHTS = (".safetensors", ".bin", ".pt")
+"""What the files of models are called that are not ONNX."""
+_POINTER = b"version https://git-lfs.github.com/spec/"
+"""What git has of a large file where git-LFS has not got it."""
+
 _SCALING = (b"DynamicQuantizeLinear", b"DynamicQuantizeMatMul", b"DynamicQuantizeLSTM")
 """Operators whose scale is that of all they are given; their names stand in the file as text."""
 
@@ -47,6 +52,11 @@ class ModelFiles:
         Raises:
             UsageError: there is no such folder or model, or a file of it is missing.
         """
+        if not name.strip():
+            raise UsageError(
+                f"--judge local:{name} names no model: say a folder with {ONNX[0]}, {TOKENIZER} "
+                f"and {CONFIG}, or {HUB}owner/name"
+            )
         if name.startswith(HUB):
             hub = _HUB_NAME.fullmatch(name.removeprefix(HUB))
             if hub is None:
@@ -90,11 +100,8 @@ class ModelFiles:
     def _in(cls, folder: Path, file: str | None) -> "ModelFiles":
         onnx = _onnx(folder, file)
         if onnx is None:
-            others = sorted(str(each.relative_to(folder)) for each in folder.rglob("*.onnx"))
-            named = f"; it has {', '.join(others)}: name one with file=" if others else ""
             raise UsageError(
-                f"local:{folder}: there is no {file or ' or '.join(ONNX)}{named}. To make one: "
-                "optimum-cli export onnx --model NAME FOLDER"
+                f"local:{folder}: there is no {file or ' or '.join(ONNX)}{_instead(folder)}"
             )
         if not onnx.stat().st_size:
             raise UsageError(f"local:{folder}: {onnx.relative_to(folder)} is empty: make it anew")
@@ -103,12 +110,19 @@ class ModelFiles:
                 f"local:{folder}: there is no {TOKENIZER}. To write it: "
                 'AutoTokenizer.from_pretrained("NAME").save_pretrained("FOLDER"), of transformers'
             )
+        for path in (onnx, *(folder / name for name in (TOKENIZER, CONFIG))):
+            _check_whole(path, folder)
         return cls(folder, onnx)
 
     @property
     def tokenizer(self) -> Path:
         """The file of the tokenizer."""
         return self.folder / TOKENIZER
+
+    @property
+    def has_config(self) -> bool:
+        """Whether there is a config.json."""
+        return (self.folder / CONFIG).is_file()
 
     @cached_property
     def config(self) -> Mapping[str, object]:
@@ -180,3 +194,29 @@ def _read(path: Path) -> Mapping[str, object]:
     if not isinstance(found, dict):
         raise UsageError(f"{path} is no JSON object")
     return cast("Mapping[str, object]", found)
+
+
+def _instead(folder: Path) -> str:
+    """Say what a folder without the ONNX file has instead, and what to do."""
+    if others := sorted(str(each.relative_to(folder)) for each in folder.rglob("*.onnx")):
+        return f"; it has {', '.join(others)}: name one with file="
+    weights = sorted(each.name for suffix in _WEIGHTS for each in folder.glob(f"*{suffix}"))
+    has = f"it has {', '.join(weights)}, which is not ONNX" if weights else "it has no .onnx file"
+    name = folder if weights else "NAME"
+    return f"; {has}. To make one: optimum-cli export onnx --model {name} ANOTHER_FOLDER"
+
+
+def _check_whole(path: Path, folder: Path) -> None:
+    """See that a file is not what git has in the place of a large one.
+
+    Raises:
+        UsageError: it is.
+    """
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        if file.read(len(_POINTER)) == _POINTER:
+            raise UsageError(
+                f"local:{folder}: {path.relative_to(folder)} is a pointer of git-LFS and not the "
+                "file itself: `git lfs pull` in the repository that it is from gets it"
+            )

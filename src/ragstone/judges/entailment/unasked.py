@@ -1,4 +1,4 @@
-"""UnaskedLocal: stands for a local model in a dry run; no file of it is opened."""
+"""UnaskedLocal: stands for a local model in a dry run; it is looked for, and never run."""
 
 from typing import TypeVar
 
@@ -6,13 +6,32 @@ from ragstone.claims import Label, Verdict
 from ragstone.errors import QuestionNotSupported
 from ragstone.exchanges import Reply
 from ragstone.judges.base import Judge
-from ragstone.judges.entailment.judge import KINDS
+from ragstone.judges.entailment.hub import NotHere
+from ragstone.judges.entailment.judge import KINDS, EntailmentJudge
+from ragstone.judges.entailment.libraries import library
+from ragstone.judges.entailment.settings import LocalSettings
 from ragstone.judges.offline.extraction import extract_claims
 from ragstone.judges.tokens import estimated_tokens
 from ragstone.questions import ExtractClaims, Question, VerifyClaims
 from ragstone.usage import NOTHING_SPENT, Usage
 
 T = TypeVar("T")
+
+
+def check_local(name: str, settings: LocalSettings, *, offline: bool) -> None:
+    """See that a local model could be used: its files, its labels, and the extra.
+
+    Nothing is loaded. Of a hub's model that is to be downloaded first only the name is looked at.
+
+    Raises:
+        UsageError: it could not.
+    """
+    library("onnxruntime", name)
+    try:
+        EntailmentJudge(name, settings, offline=True)
+    except NotHere:
+        if offline:
+            raise
 
 
 class UnaskedLocal(Judge):
@@ -38,7 +57,7 @@ class UnaskedLocal(Judge):
             verdict = Verdict(label=Label.NOT_ENOUGH_INFO, confidence=self._confidence)
             contexts = sum(map(estimated_tokens, question.contexts))
             tokens = sum(contexts + estimated_tokens(claim) for claim in question.claims)
-            usage = Usage(calls=int(bool(question.claims)), prompt_tokens=tokens)
+            usage = Usage(local_calls=int(bool(question.claims)), local_tokens=tokens)
             return (verdict,) * len(question.claims), usage
         if isinstance(question, ExtractClaims):
             return extract_claims(question.response), NOTHING_SPENT

@@ -37,9 +37,26 @@ def connect(provider: str, model: str, *, timeout: float, base_url: str | None =
     try:
         return _connected(f"{provider}:{model}", timeout, base_url)
     except ImportError as error:
-        extra = f"ragstone[{provider}]" if provider in EXTRAS else f"pydantic-ai-slim[{provider}]"
-        needs = f"needs an extra: pip install '{extra}'"
-        raise UsageError(f"the judge {provider}:{model} {needs}") from error
+        raise _lacking(f"{provider}:{model}") from error
+
+
+def _lacking(name: str) -> UsageError:
+    provider = name.partition(":")[0]
+    extra = f"ragstone[{provider}]" if provider in EXTRAS else f"pydantic-ai-slim[{provider}]"
+    return UsageError(f"the judge {name} needs an extra: pip install '{extra}'")
+
+
+def check(provider: str, model: str) -> None:
+    """See that a model could be made, whatever keys there are; nothing is sent.
+
+    Raises:
+        UsageError: the extra is not installed, or the provider is not known.
+    """
+    name = f"{provider}:{model}"
+    try:
+        _provider_class(provider)
+    except ImportError as error:
+        raise _lacking(name) from error
 
 
 def aws_errors(name: str) -> tuple[type[Exception], ...]:
@@ -78,16 +95,20 @@ def _connected(name: str, timeout: float, base_url: str | None) -> "Wire":
         raise UsageError(f"the judge {name} cannot be used: {shown(str(error))}") from error
 
 
-def _provider(name: str, timeout: float, base_url: str | None) -> "Provider[Any]":
+def _provider_class(provider: str) -> "Callable[..., Provider[Any]]":
     from pydantic_ai.models import known_model_names
     from pydantic_ai.providers import infer_provider_class
 
-    provider = name.partition(":")[0]
     try:
-        make = cast("Callable[..., Provider[Any]]", infer_provider_class(provider))
+        return cast("Callable[..., Provider[Any]]", infer_provider_class(provider))
     except ValueError:
         known = {other.partition(":")[0] for other in known_model_names() if ":" in other}
         raise UnknownName("provider of models", provider, known) from None
+
+
+def _provider(name: str, timeout: float, base_url: str | None) -> "Provider[Any]":
+    provider = name.partition(":")[0]
+    make = _provider_class(provider)
     if provider == "bedrock":
         return make(bedrock_client=_bedrock_client(timeout, base_url))
     if base_url is None:

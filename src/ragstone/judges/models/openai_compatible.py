@@ -15,7 +15,7 @@ from ragstone.judges.models.dialect import Dialect
 from ragstone.judges.models.openai_replies import Chat, Embeddings
 from ragstone.judges.models.providers import Provider
 from ragstone.judges.tokens import estimated_tokens
-from ragstone.messages import hidden, public_url, quoted
+from ragstone.messages import count, hidden, public_url, quoted
 from ragstone.usage import Usage
 
 _FILTERED = re.compile(r"content[ _](filter|management policy)", re.IGNORECASE)
@@ -108,7 +108,7 @@ class OpenAICompatibleModel(Model, Embedder):
         told = self._read(Embeddings, "embeddings", reply, reply.tries)
         rows = sorted(told.data, key=lambda row: row.index)
         if [row.index for row in rows] != list(range(len(texts))):
-            said = f"{len(rows)} embeddings came back for {len(texts)} texts"
+            said = f"{count(len(rows), 'embedding')} came back for {count(len(texts), 'text')}"
             raise CallError(Cause.COUNT_MISMATCH, said, tries=reply.tries)
         return tuple(row.embedding for row in rows), told.usage.as_ours(reply.tries)
 

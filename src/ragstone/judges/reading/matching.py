@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from ragstone.judges.reading.items import Item
+from ragstone.messages import count
 
 _NUMBER = re.compile(r"\s*(?:(?:claim|statement)\s*)?#?[0-9]{1,4}[.):]\s+", re.IGNORECASE)
 
@@ -37,7 +38,8 @@ def order(numbers: Sequence[int | None], due: int, what: str, *, of: str) -> Seq
         Mismatch: there is not one word for each.
     """
     if (came := len(numbers)) != due:
-        raise Mismatch(f"{came} {what} came back for {due} {of}")
+        counted = count(came, what.removesuffix("s"))
+        raise Mismatch(f"{counted} came back for {count(due, of.removesuffix('s'))}")
     told = [number for number in numbers if number is not None]
     if not told:
         return range(due)

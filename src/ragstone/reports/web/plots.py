@@ -4,7 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragstone.reports.figures import count, decimal
+from ragstone.messages import count
+from ragstone.reports.figures import decimal
 from ragstone.stats import histograms
 
 WIDTH, HEIGHT = 240.0, 56.0

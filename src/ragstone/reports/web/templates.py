@@ -9,8 +9,8 @@ from typing import TypeVar, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from ragstone.messages import clean
-from ragstone.reports.figures import count, decimal, dollars, interval, milliseconds, percent
+from ragstone.messages import clean, count
+from ragstone.reports.figures import decimal, dollars, interval, milliseconds, percent
 from ragstone.reports.settings import settings
 from ragstone.reports.web.plots import gauge, histogram
 from ragstone.reports.web.run_page import families, gaps

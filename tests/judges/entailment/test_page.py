@@ -1,0 +1,36 @@
+"""docs/local-judges.md: its recipes are short, and every judge in it is one that can be named."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ragstone.judge_names import JudgeName
+from ragstone.judges.entailment.head import Head
+from ragstone.judges.entailment.settings import LocalSettings
+
+PAGE = (Path(__file__).parents[3] / "docs/local-judges.md").read_text(encoding="utf-8")
+RECIPES = PAGE[PAGE.index("## Recipes") : PAGE.index("## Options")]
+JUDGES = sorted(set(re.findall(r"--judge (local:\S+?)[`\s]", PAGE)))
+
+
+def test_no_recipe_has_more_than_three_lines() -> None:
+    blocks = re.findall(r"```sh\n(.*?)```", RECIPES, flags=re.DOTALL)
+    assert [len(block.splitlines()) for block in blocks] == [3, 3, 3, 2]
+    for name in ("NLI", "MiniCheck", "LettuceDetect", "HHEM"):
+        assert re.search(rf"^\*\*[^*]*{name}", RECIPES, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("said", JUDGES)
+def test_every_judge_of_the_page_can_be_named(said: str) -> None:
+    name = JudgeName.of(said)
+    settings = LocalSettings.of(name.options)
+    if settings.labels:
+        assert Head.of(None, settings.labels, settings.head, name.model)
+
+
+def test_every_model_that_is_exported_is_in_the_table_of_what_they_need() -> None:
+    exported = re.findall(r"--model (\S+)", RECIPES)
+    assert len(exported) == 3
+    for model in exported:
+        assert f"[{model}](https://huggingface.co/{model})" in RECIPES
