@@ -176,12 +176,9 @@ class Rankings:
         """float64[D]: 1, 2, 3 and so on, down to the end of the longest list."""
         return np.arange(1, self.gains.shape[1] + 1, dtype=np.float64)
 
-    def ideal(self) -> "Rankings":
-        """Return the best possible rankings: each query's relevant documents, best grade first."""
-        return self._ideal
-
     @cached_property
-    def _ideal(self) -> "Rankings":
+    def ideal(self) -> "Rankings":
+        """The best possible rankings: each query's relevant documents, best grade first."""
         nothing = np.zeros(self.best.shape, dtype=np.bool_)
         return replace(self, gains=self.best, irrelevant=nothing, n_retrieved=self.n_relevant)
 

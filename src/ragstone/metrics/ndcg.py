@@ -28,5 +28,5 @@ class NDCG(CutoffMetric):
         """Return the discounted gain as a share of the best possible one."""
         exponential = self.gain == "exponential"
         found = rankings.discounted(self.k, exponential=exponential)
-        best = rankings.ideal().discounted(self.k, exponential=exponential)
+        best = rankings.ideal.discounted(self.k, exponential=exponential)
         return np.minimum(ratio(found, best), 1.0)  # rounding may lift it above
