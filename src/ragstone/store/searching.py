@@ -6,7 +6,7 @@ Rows are JSON, and each database has its own ways to look into that.
 import json
 import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from sqlalchemy import (
@@ -21,6 +21,7 @@ from sqlalchemy import (
     func,
     or_,
     select,
+    true,
 )
 from sqlalchemy.dialects.postgresql import JSON
 
@@ -38,8 +39,6 @@ _SIGNS = (r"\u0000", _HALVED)
 _NUL = r"%\u0000%"
 _HEAD = func.substr(TEXTS.c.body, 1, func.instr(TEXTS.c.body, '"contexts":'))
 """The beginning of a row's JSON: its place, and the sample's id, query and response."""
-_ESCAPED = r"%\%"
-"""What holds an escape, whose letters are not those of the text."""
 _CODED = r"%\u%"
 """What holds a letter by its number: all but ASCII, where half a character stands in the row."""
 _FRAME = re.compile(r"[\s\d:,{]*")
@@ -73,7 +72,7 @@ def _says_in_file(connection: Connection, text: str) -> ColumnElement[bool]:
         )
         in_head = _HEAD.like(_pattern(written), escape="/")
         if written == text and not _FRAME.fullmatch(text) and text.lower() not in _KEYS:
-            as_is = or_(TEXTS.c.body.not_like(_ESCAPED), _HEAD.not_like(_ESCAPED))
+            as_is = and_(true(), *(_HEAD.not_like(f"%{sign}%") for sign in _escapes(text)))
             in_fields = or_(as_is, in_fields)
         in_id = ROWS.c.sample_id.like(_pattern(text), escape="/")
         return or_(in_id, and_(in_head, in_fields))
@@ -84,6 +83,15 @@ def _says_in_file(connection: Connection, text: str) -> ColumnElement[bool]:
     in_fields = or_(*(_stands(fold, field, text) for field in (ROWS.c.sample_id, *fields)))
     may = or_(_stands(fold, _HEAD, written), _HEAD.like(_CODED))
     return and_(may, in_fields)
+
+
+def _escapes(text: str) -> Iterator[str]:
+    r"""Yield the escapes of JSON in which a text without any could begin, as `nl` does in `\nl`."""
+    first = text[0].lower()
+    if first in "bfnrt":
+        yield f"\\{first}"
+    if first in "u0123456789abcdef":
+        yield r"\u"
 
 
 def _stands(fold: Callable[..., Function[str]], where: Any, text: str) -> ColumnElement[bool]:

@@ -16,7 +16,6 @@ from ragstone.datasets.promptfoo_tests import field_of, record_of
 from ragstone.datasets.yaml_file import Loader
 from ragstone.errors import InputError, Problem, RagstoneError, UsageError
 from ragstone.integrations.promptfoo.demands import Demands, Thing, demands_of, expected_by, part
-from ragstone.samples import Sample
 
 READ = ("prompts", "providers", "defaultTest", "tests", "ragas")
 SILENT = (
@@ -46,11 +45,6 @@ class Configuration:
 
     dataset: Dataset
     demands: Demands
-
-    @property
-    def samples(self) -> tuple[Sample, ...]:
-        """One for each test and prompt, with its response."""
-        return self.dataset.samples
 
 
 def is_configuration(path: str | Path) -> bool:
