@@ -8,6 +8,7 @@ from operator import add
 from typing import overload
 
 from ragstone.claims import Blamed
+from ragstone.errors import Cause
 from ragstone.exchanges import Exchange, Failure
 from ragstone.samples import Sample
 from ragstone.scores import Score
@@ -56,6 +57,15 @@ class Row:
         if not self.calls or any(call.failure for call in self.calls):
             return None
         return sum(call.latency_ms for call in self.calls)
+
+    @property
+    def failed_before(self) -> tuple[Cause, ...]:
+        """The causes of the scores that failed for calls that had failed before, by the data."""
+        if self.calls or not self.lacking:
+            return ()
+        told = {(why.cause, why.message) for why in self.lacking.values()}
+        scores = self.scores.values()
+        return tuple(s.cause for s in scores if s.cause and (s.cause, s.reason) in told)
 
     def to_dict(self) -> dict[str, object]:
         """Return the row as plain data, in the stable shape of `--rows`."""

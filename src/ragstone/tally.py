@@ -47,6 +47,7 @@ class Tally:
         calls_saved: calls not made as several metrics asked the same question.
         over_budget: whether a question was not asked as the budget was spent.
         cascade: what went up from a cheap judge to a dear one; None where there are no two.
+        failed_before: cause -> how many scores failed for calls that had failed before the run.
         blame: what went wrong -> how many claims it went wrong with.
         notes: what was noted of rows -> how many rows.
         tags: the names of the samples' tags.
@@ -62,6 +63,7 @@ class Tally:
         self.blame = Counter[Blame]()
         self.notes = Counter[str]()
         self.tags: dict[str, None] = {}
+        self.failed_before = Counter[Cause]()
         self._slicer = Slicer()
         self._judge_ms = array("d")
         self._target_ms = array("d")
@@ -106,6 +108,7 @@ class Tally:
                 self._failed[call.name] += 1
             else:
                 self._target_ms.append(call.latency_ms)
+        self.failed_before.update(row.failed_before)
         self.blame.update(each.blame for each in row.blamed)
         for note in set(row.notes):
             known = note in self.notes or len(self.notes) < MOST

@@ -1,12 +1,16 @@
 """The command line called as a person would, and the demo served for it."""
 
 import asyncio
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 
 import pytest
+from tests.cli.collected import FAILING, QUESTIONS, target
+from tests.cli.promptfoo_judge import Run, Served
 
 from ragstone.cli import main
 from ragstone.demo.server import running
@@ -64,3 +68,41 @@ def demo_url() -> Iterator[str]:
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    """A file of two questions."""
+    path = tmp_path / "questions.jsonl"
+    path.write_text(QUESTIONS, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def failing(tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """A target that fails for the queries in failing.txt, none at first."""
+    (tmp_path / "failing.txt").touch()
+    name = "".join(filter(str.isalnum, request.node.name))
+    return target(tmp_path, FAILING, f"failing_{name}")
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    """A judge on loopback, for configurations of promptfoo."""
+    server = Served()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def run(ragstone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Write a configuration, unless it is there, and run it."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+    def running(config: object, *words: str) -> SimpleNamespace:
+        if config is not None:
+            path = tmp_path / "promptfooconfig.json"
+            path.write_text(json.dumps(config), encoding="utf-8")
+        return ragstone("run", "promptfooconfig.json", "--no-export", *words)
+
+    return running

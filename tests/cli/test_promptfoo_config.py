@@ -1,122 +1,10 @@
 """`ragstone run promptfooconfig.json`: whose word counts, what is asked, and the exit code."""
 
 import json
-import re
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from types import SimpleNamespace
 
 import pytest
-
-ORDER = "Final verdict for each statement in order:"
-Run = Callable[..., SimpleNamespace]
-
-
-def configuration(url: str, *responses: str, **assertion: object) -> dict[str, object]:
-    grader = {"id": "openai:chat:m", "config": {"apiBaseUrl": f"{url}/v1"}}
-    given = {"query": "What is it?", "context": "It is high. It is old."}
-    return {
-        "prompts": ["{{query}}"],
-        "providers": ["echo"],
-        "defaultTest": {
-            "assert": [{"type": "context-faithfulness", **assertion}],
-            "options": {"provider": grader},
-        },
-        "tests": [{"vars": given, "providerOutput": response} for response in responses],
-    }
-
-
-def content(request: dict) -> str:
-    """Answer as a judge would; `backed one` and `wrong two` are claims.
-
-    In plain text where that is asked for, else in JSON, where the judge is milder: `wrong three`
-    is supported.
-    """
-    system, user = (message["content"] for message in request["messages"])
-    schema = request["response_format"]["json_schema"]["schema"]
-    found = re.findall(r"\b(?:backed|wrong) \w+", user)
-    if schema["title"] == "text":
-        if ORDER not in system:
-            return "\n".join(found)
-        return f"{ORDER} " + " ".join("No." if "wrong" in claim else "Yes." for claim in found)
-    if "label" not in json.dumps(schema):
-        return json.dumps({"claims": found})
-    labels = ["CONTRADICTED" if "wrong two" in claim else "SUPPORTED" for claim in found]
-    said = [{"claim": n, "reason": "so", "label": each} for n, each in enumerate(labels, 1)]
-    return json.dumps({"verdicts": said})
-
-
-class Served:
-    """A judge on loopback, in threads of its own; `asked` holds the bodies, in order.
-
-    It takes OpenTelemetry's spans too; `traces` holds these, as bytes.
-    """
-
-    def __init__(self) -> None:
-        self.asked: list[dict] = []
-        self.traces: list[bytes] = []
-        self.status = 200
-        served = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                said = self.rfile.read(int(self.headers["Content-Length"]))
-                if self.path == "/v1/traces":
-                    served.traces.append(said)
-                    self.send_response(200)
-                    self.send_header("Content-Length", "0")
-                    self.end_headers()
-                    return
-                request = json.loads(said)
-                served.asked.append(request)
-                message = {"role": "assistant", "content": content(request)}
-                choice = {"index": 0, "finish_reason": "stop", "message": message}
-                body = json.dumps({"choices": [choice], "usage": {}}).encode()
-                self.send_response(served.status)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                """Print nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}).start()
-
-    def stop(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-    @property
-    def models(self) -> set[str]:
-        return {request["model"] for request in self.asked}
-
-
-@pytest.fixture
-def served() -> Iterator[Served]:
-    server = Served()
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def run(ragstone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Write a configuration, unless it is there, and run it."""
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-
-    def running(config: object, *words: str) -> SimpleNamespace:
-        if config is not None:
-            path = tmp_path / "promptfooconfig.json"
-            path.write_text(json.dumps(config), encoding="utf-8")
-        return ragstone("run", "promptfooconfig.json", "--no-export", *words)
-
-    return running
-
-
-ALL_BACKED, HALF, MILDLY = "backed one, backed four", "backed one, wrong two", "wrong three"
+from tests.cli.promptfoo_judge import ALL_BACKED, HALF, MILDLY, Run, Served, configuration
 
 
 def test_a_test_under_its_threshold_is_exit_code_1(run: Run, served: Served) -> None:
@@ -185,6 +73,14 @@ def test_a_spent_budget_leaves_the_run_to_the_same_command(run: Run, served: Ser
     assert (asked, len(served.asked)) == (2, 6)
 
 
+def test_reports_name_the_file_and_the_tests_that_were_run(run: Run, served: Served) -> None:
+    config = configuration(served.url, ALL_BACKED, HALF, MILDLY)
+    done = run(config, "--no-store", "--limit", "2", "--json", "-")
+    told = json.loads(done.out)["dataset"]
+    assert (told["name"], told["rows"]) == ("promptfooconfig.json", 2)
+    assert "Data set   promptfooconfig.json (2 rows evaluated)" in done.err
+
+
 def test_a_dry_run_asks_nobody(run: Run, served: Served) -> None:
     done = run(configuration(served.url, ALL_BACKED, HALF), "--dry-run")
     assert (done.code, served.asked) == (0, [])
@@ -200,21 +96,7 @@ def test_a_dry_run_asks_nobody(run: Run, served: Served) -> None:
         (("--verify", "each", "--strict-json"), "strict_json, verify: promptfoo's own way"),
         (("--max-cost", "1"), "no price is known of openai:m"),
         (("--map", "query=frage"), "promptfooconfig.json has no columns to --map"),
-        (("--sheet", "x"), "have no sheets"),
-        (("--compare-legacy", "--json", "-"), "--compare-legacy prints a table"),
-        (("--compare-legacy", "--policy", "ragas"), "leave --policy and --preset out"),
-        (
-            ("--compare-legacy", "--fail-under", "faithfulness=1", "-v", "--gates-on", "mean"),
-            "has no use for --verbose, --fail-under, --gates-on; leave that out",
-        ),
-        (("--compare-legacy", "--dry-run"), "has no use for --dry-run"),
-        (("--compare-legacy", "-m", "hit"), "scores faithfulness, and --metric says hit"),
-        (("--compare-legacy", "-m", "all"), "scores faithfulness, and --metric says all"),
-        (("--compare-legacy", "-m", "faithfulness:strict"), "or name a mark"),
-        (
-            ("--compare-legacy", "-m", "faithfulness,mark=1 faithfulness,mark=0"),
-            "--metric says faithfulness,mark=0, faithfulness,mark=1",
-        ),
+        (("--sheet", "x"), "promptfooconfig.json has no sheets; leave --sheet x out"),
     ],
 )
 def test_what_does_not_go_together_is_refused(
@@ -223,101 +105,6 @@ def test_what_does_not_go_together_is_refused(
     done = run(configuration(served.url, ALL_BACKED), "--no-store", *words)
     assert (done.code, served.asked) == (2, [])
     assert said in done.err
-
-
-def test_both_ways_are_compared_on_the_same_responses(run: Run, served: Served) -> None:
-    config = configuration(served.url, ALL_BACKED, HALF, MILDLY, threshold=0.6)
-    done = run(config, "--compare-legacy")
-    assert done.code == 0
-    [line] = [line for line in done.out.splitlines() if line.startswith("│")]
-    assert line.replace("│", " ").split() == ["3", "0.00", "1.00", "+1.00", "no", "/", "yes"]
-    assert "same score: 2 of 3 samples" in done.out
-    assert "same verdict, passed or not: 2 of 3 samples" in done.out
-    said = "mean over the 3 scored both ways: legacy 0.5000, RAGAS mode 0.8333"
-    assert said in done.out
-    assert "judge: openai:m, 12 calls; nothing was stored" in done.out
-
-
-@pytest.mark.parametrize(
-    ("most", "asked", "finished", "ways"),
-    [(4, 8, "only 2 of 3", ["RAGAS mode"]), (3, 6, "only 2 of 3", ["RAGAS mode", "legacy"])],
-)
-def test_a_comparison_that_a_budget_cut_short_says_so(
-    run: Run, served: Served, most: int, asked: int, finished: str, ways: list[str]
-) -> None:
-    config = configuration(served.url, ALL_BACKED, HALF, MILDLY)
-    words = ("--max-calls", str(most), "--concurrency", "1", "--no-cache")
-    done = run(config, "--compare-legacy", *words)
-    assert (done.code, len(served.asked)) == (3, asked)
-    assert f"{finished} samples were finished" in done.out
-    said = f"the budget of {most} calls (--max-calls) is spent"
-    [line] = [line for line in done.err.splitlines() if line.startswith("Exit code 3: ")]
-    assert re.findall(rf"(RAGAS mode|legacy): {re.escape(said)}", line) == ways
-
-
-def test_a_budget_that_is_enough_cuts_nothing(run: Run, served: Served) -> None:
-    config = configuration(served.url, ALL_BACKED, HALF, MILDLY)
-    done = run(config, "--compare-legacy", "--max-calls", "6", "--concurrency", "1", "--no-cache")
-    assert (done.code, len(served.asked), "only" in done.out) == (0, 12, False)
-
-
-def test_a_comparison_is_traced_both_ways(
-    run: Run, served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", served.url)
-    config = configuration(served.url, HALF)
-    assert run(config, "--compare-legacy", "--no-cache", "--otel").code == 0
-    spans = b"".join(served.traces)
-    assert spans.count(b"ragstone sample") == 2
-
-
-def test_a_comparison_whose_judge_does_not_answer_decides_nothing(run: Run, served: Served) -> None:
-    served.status = 400
-    done = run(configuration(served.url, HALF), "--compare-legacy", "--no-cache")
-    assert done.code == 3
-    assert "Exit code 3: RAGAS mode: 1 of 1 score of faithfulness" in done.err
-
-
-def test_the_highest_of_several_marks_decides_what_passes_both_ways(
-    run: Run, served: Served
-) -> None:
-    config = configuration(served.url, f"{ALL_BACKED}, {MILDLY}")
-    asserted = [{"type": "context-faithfulness", "threshold": mark} for mark in (0.1, 0.9)]
-    config["defaultTest"]["assert"] = asserted  # type: ignore[index]
-    done = run(config, "--compare-legacy")
-    [line] = [line for line in done.out.splitlines() if line.startswith("│")]
-    assert line.replace("│", " ").split() == ["1", "0.67", "1.00", "+0.33", "no", "/", "yes"]
-
-
-def test_both_ways_are_compared_on_any_data(
-    run: Run, ragstone, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    row = {"query": "q", "response": MILDLY, "contexts": ["c"]}
-    (tmp_path / "data.jsonl").write_text(json.dumps(row), encoding="utf-8")
-    words = ("--compare-legacy", "--model", "m", "--base-url", f"{served.url}/v1")
-    done = ragstone("run", "data.jsonl", *words)
-    assert (done.code, "same score: 0 of 1 samples" in done.out) == (0, True)
-    assert not (tmp_path / "results").exists()
-
-
-def test_what_the_target_did_not_give_fails_both_ways(
-    run: Run, ragstone, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    given = {"vars": {"query": "q", "context": "c"}, "prompt": {"raw": "q"}, "success": True}
-    test = {"testIdx": 0, "promptIdx": 0, "provider": {"id": "p"}, "gradingResult": {}, **given}
-    failed = {**test, "response": None, "success": False, "error": "API error: 500"}
-    answered = [{**test, "testIdx": n, "response": {"output": HALF}} for n in range(1, 20)]
-    document = {"evalId": "e", "results": {"version": 3, "results": [failed, *answered]}}
-    words = ("--compare-legacy", "--model", "m", "--base-url", f"{served.url}/v1")
-    (tmp_path / "out.json").write_text(json.dumps(document), encoding="utf-8")
-    done = ragstone("run", "out.json", *words)
-    assert (done.code, "same score: 20 of 20 samples" in done.out) == (0, True), done.err
-    document["results"]["results"] = [failed]  # type: ignore[index]
-    (tmp_path / "out.json").write_text(json.dumps(document), encoding="utf-8")
-    done = ragstone("run", "out.json", *words)
-    assert (done.code, "same score: 1 of 1 samples" in done.out) == (3, True), done.err
 
 
 def test_a_panel_may_judge_where_no_claims_are_asked_about(run: Run, served: Served) -> None:

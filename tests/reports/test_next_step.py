@@ -186,3 +186,33 @@ def test_a_stored_run_does_its_failed_rows_again(make_run: MakeRun, tmp_path: Pa
     again = run.manifest.model_copy(update={"identity": {ORIGIN: "20260301-123005-abc123"}})
     rescored = replace(run, manifest=again, counted=failed.tally)
     assert (next_step(rescored) or "").endswith("then run it again")  # resume takes none such
+
+
+@pytest.mark.parametrize(
+    ("later", "said"),
+    [
+        (0, "2 scores failed as calls had failed before, by what answers.jsonl says: collect"),
+        (1, "2 scores failed as calls had failed before, by what answers.jsonl says: collect"),
+        (3, "3 scores failed (timed out): `ragstone resume"),
+    ],
+)
+def test_rows_whose_calls_had_failed_before_are_not_done_again(
+    make_run: MakeRun, tmp_path: Path, later: int, said: str
+) -> None:
+    """Nobody would be asked; what failed in the run itself is told if it is as much."""
+    before = Failure(Cause.UNREACHABLE, "the call failed, says the file: 500")
+    late = Score.failed(Cause.TIMEOUT, "late")
+    broken = Score.failed(before.cause, before.message)
+    rows = list(of(make_run, [*STEADY, broken, broken, *[late] * later]).rows)
+    rows = [replace(row, calls=(), lacking={"response": before}) for row in rows]
+    failed = make_run(rows, names=("faithfulness",))
+    run = replace(stored(tmp_path, [ANSWER] * 20), counted=failed.tally)
+    assert (next_step(run) or "").startswith(said)
+
+
+def test_what_a_target_failed_to_give_just_now_is_done_again(make_run: MakeRun) -> None:
+    now = Failure(Cause.UNREACHABLE, "500")
+    [row, *_] = of(make_run, [Score.failed(now.cause, now.message)]).rows
+    asked = replace(row, calls=(TargetCall("chat", 1.0, now),), lacking={"response": now})
+    run = make_run([asked], names=("faithfulness",))
+    assert (next_step(run) or "").startswith("1 score failed (no answer): see that the service")

@@ -2,7 +2,7 @@ import pytest
 
 from ragstone.viewer.guard import hosts
 
-PAGES = ("/", "/runs/run-a", "/runs/run-a/rows.json", "/assets/report.css", "/nowhere")
+PAGES = ("/", "/runs/run-a", "/runs/run-a/rows.json", "/assets/page.css", "/nowhere")
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1:1", "", "::1"])

@@ -17,7 +17,9 @@ from ragstone.cli.given import Given
 from ragstone.cli.outcome import WRITERS
 from ragstone.cli.pipes import silent_pipes
 from ragstone.cli.progress import progress
+from ragstone.cli.stored import is_place_typed
 from ragstone.config import metric_names
+from ragstone.datasets import Dataset
 from ragstone.errors import UsageError
 from ragstone.gates import FLAGS
 from ragstone.integrations.promptfoo.both_ways import METRIC, BothWays, Pair, both_ways
@@ -25,7 +27,6 @@ from ragstone.integrations.promptfoo.running import Watched
 from ragstone.judges.tracing import Tracing
 from ragstone.messages import count
 from ragstone.plan import Plan
-from ragstone.samples import Sample
 from ragstone.scores import Score
 
 MOST = 30
@@ -33,16 +34,15 @@ MOST = 30
 UNHEEDED = (
     *("dry_run", "output", "verbose", *WRITERS),
     *(*FLAGS, "gates_on", "cluster", "include_reason"),
+    *("fresh", "no_transcript"),
 )
-"""Options of `run` that say what becomes of one run's numbers."""
+"""Options of `run` that say what becomes of one run's numbers, or where it is kept."""
 MADE_UP = "*"
 """Stands behind a number that the policy made up."""
 _MEASURED = re.compile(rf"{METRIC}(,mark=[^,]+)?")
 
 
-def compare_ways(
-    data: str | Path | Sequence[Sample], plan: Plan, given: Given, *, tracing: Tracing
-) -> int:
+def compare_ways(data: str | Path | Dataset, plan: Plan, given: Given, *, tracing: Tracing) -> int:
     """Score in both ways, print where they differ, and return the exit code.
 
     Raises:
@@ -73,7 +73,8 @@ def _check_heeded(given: Given) -> None:
     if given["policy"] is not None or given["preset"] is not None:
         raise UsageError("--compare-legacy scores by two policies; leave --policy and --preset out")
     typed = cast("Mapping[str, object]", given)
-    unheeded = [f"--{name.replace('_', '-')}" for name in UNHEEDED if typed[name]]
+    named = [name for name in UNHEEDED if typed[name]] + ["store"] * is_place_typed()
+    unheeded = [f"--{name.replace('_', '-')}" for name in named]
     if unheeded:
         raise UsageError(
             "--compare-legacy prints a table of two scores a sample, and has no use for "

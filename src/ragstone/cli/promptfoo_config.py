@@ -1,7 +1,7 @@
 """A promptfoo configuration as DATA of `run`: what it says, and which of its tests fail."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -10,6 +10,7 @@ import click
 from ragstone.cli.codes import GATE_FAILED
 from ragstone.cli.given import Given, plan_of
 from ragstone.config import Config
+from ragstone.datasets import Dataset
 from ragstone.errors import UsageError
 from ragstone.integrations.promptfoo.both_ways import RAGAS
 from ragstone.integrations.promptfoo.configuration import (
@@ -21,7 +22,6 @@ from ragstone.integrations.promptfoo.legacy_judge import legacy_model
 from ragstone.integrations.promptfoo.running import LEGACY, asks_in_text
 from ragstone.plan import Plan
 from ragstone.run import Run
-from ragstone.samples import Sample
 
 MODES: Mapping[str, str] = MappingProxyType(
     {LEGACY: "RAGAS mode is off: scored as promptfoo 0.121.20 does", RAGAS: "RAGAS mode is on"}
@@ -39,9 +39,17 @@ class PromptfooTests:
     configuration: Configuration
 
     @property
-    def samples(self) -> tuple[Sample, ...]:
-        """One for each test and prompt, with its response."""
-        return self.configuration.samples
+    def dataset(self) -> Dataset:
+        """A sample for each test and prompt, with its response."""
+        return self.configuration.dataset
+
+    def limited(self, plan: Plan) -> tuple["PromptfooTests", Plan]:
+        """Return the first tests, as many as a plan asks for, and a plan that asks for all."""
+        read, samples = self.configuration, self.dataset.samples[: plan.limit]
+        source = self.dataset.source.model_copy(update={"rows": len(samples)})
+        first = replace(self.dataset, samples=samples, source=source)
+        tests = replace(self, configuration=replace(read, dataset=first))
+        return tests, plan.model_copy(update={"limit": None})
 
     def plan(self, given: Given, config: Config) -> Plan:
         """Return the plan of a run of these tests, and tell what is to be known of it.
@@ -59,10 +67,12 @@ class PromptfooTests:
                 f"{file} has no columns to --map: promptfoo's assertions read the vars query and "
                 "context"
             )
+        if plan.sheet is not None:
+            raise UsageError(f"{file} has no sheets; leave --sheet {plan.sheet} out")
         if asks_in_text(plan):
             legacy_model(plan)
         how = MODES.get(plan.policy, "scored by ragstone's own rules")
-        said = f"{len(self.samples):,} samples; {how} (policy {plan.policy})"
+        said = f"{len(self.dataset.samples):,} samples; {how} (policy {plan.policy})"
         for note in () if given["compare_legacy"] else (said, *demands.notes):
             click.echo(f"{file}: {note}", err=True)
         return plan.model_copy(update={"fallback_target": None})

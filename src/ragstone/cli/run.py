@@ -80,7 +80,9 @@ def _done(given: Given, config: Config, outputs: Outputs) -> int:
     data = data_of(given, config)
     tests = promptfoo_tests(data)
     plan = tests.plan(given, config) if tests else plan_of(given, config)
-    rows = tests.samples if tests else data
+    if tests:
+        tests, plan = tests.limited(plan)
+    rows = tests.dataset if tests else data
     outputs.check(data, *files_read(given, config, plan))
     if given["compare_legacy"]:
         with tracing_of(given["otel"]) as tracing:
@@ -109,7 +111,7 @@ def evaluated(
         options: Watched = {"on_row": on_row, "on_notice": _print_notice, "tracing": tracing}
         try:
             if isinstance(data, PromptfooTests):
-                run = evaluate_tests(data.samples, plan, options, **keeping)
+                run = evaluate_tests(data.dataset, plan, options, **keeping)
             else:
                 run = evaluate(data, plan=plan, **options, **keeping)
             interrupted = False

@@ -41,10 +41,20 @@ def place_said(given: str | None, *, no_store: bool) -> str | None:
     Raises:
         UsageError: --store and --no-store are both typed.
     """
-    source = click.get_current_context().get_parameter_source("store")
-    if no_store and source is ParameterSource.COMMANDLINE:
+    if no_store and is_place_typed():
         raise UsageError(f"--no-store keeps nothing; leave it out, or --store {name_of(given)}")
-    return given if source in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT) else None
+    return (
+        given if _source() in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT) else None
+    )
+
+
+def is_place_typed() -> bool:
+    """Tell whether --store is typed: RAGSTONE_STORE and the config file speak of every run."""
+    return _source() is ParameterSource.COMMANDLINE
+
+
+def _source() -> ParameterSource | None:
+    return click.get_current_context().get_parameter_source("store")
 
 
 def open_store(place: str | None, *, make: bool = False) -> Store:

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from ragstone.datasets.encoding import advice, broken_byte, wide
 from ragstone.errors import InputError, Problem, UsageError, nearest
 
 ZIP = b"PK\x03\x04"
 """How a zip archive begins, and so every .xlsx."""
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """How an old .xls begins, and an .xlsx with a password."""
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _LOOKED_AT = 4096
 _CONTROLS = bytes({*range(1, 32)} - set(b"\t\n\r\f\x1b"))
 """Bytes that no encoding of text has but by chance; a NUL is told apart, as UTF-16 has it."""
@@ -57,12 +57,12 @@ class File:
         """Return the bytes of a text file, without a byte order mark.
 
         Raises:
-            InputError: the file is empty, is no text, is a workbook, or is UTF-16.
+            InputError: the file is empty, is no text, is a workbook, or is UTF-16 or UTF-32.
         """
         if self.content.startswith((ZIP, OLE)):
             raise self.refused("this is a workbook, not text", "give its name the ending .xlsx")
-        if self.content.startswith(_UTF16):
-            raise self.refused("this is UTF-16 text", "save it as UTF-8 (Excel: 'CSV UTF-8')")
+        if seen := wide(self.content[:_LOOKED_AT]):
+            raise self.refused(f"this is {seen} text", "save it as UTF-8 (Excel: 'CSV UTF-8')")
         if _is_binary(self.content[:_LOOKED_AT]):
             raise self.refused("this is not text", "name a file that a text editor can open")
         content = self.content.removeprefix(b"\xef\xbb\xbf")
@@ -81,19 +81,11 @@ class File:
             text = content.decode("utf-8")
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1
-            raise self.refused(*not_utf8(content[error.start], error.start), row=line) from error
+            raise self.refused(broken_byte(content, error), advice(content), row=line) from error
         if (nul := text.find("\0")) >= 0:
             line = text.count("\n", 0, nul) + 1
             raise self.refused("the text holds a NUL", "it may be damaged or UTF-16", row=line)
         return text
-
-
-def not_utf8(byte: int, place: int) -> tuple[str, str]:
-    """Say what is wrong with a byte at a place (from 0), and what to do."""
-    return (
-        f"byte {place + 1} (0x{byte:02x}) is not UTF-8",
-        "save the file as UTF-8 (Excel: 'CSV UTF-8'; else: iconv -f windows-1252 -t utf-8)",
-    )
 
 
 def _is_binary(begins: bytes) -> bool:

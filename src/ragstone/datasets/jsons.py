@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from ragstone.datasets.file import File, not_utf8
+from ragstone.datasets.encoding import advice, broken_byte, of_another
+from ragstone.datasets.file import File
 from ragstone.datasets.literals import parsed_json
 from ragstone.datasets.table import Record, Table, Unreadable
 from ragstone.errors import Problem
@@ -103,6 +104,7 @@ def _lines(content: bytes) -> Iterator[Record | Problem]:
     if (whole := _over_lines(content)) is not None:
         yield whole
         return
+    looked = False
     # Split before decoding: a line of JSON may hold U+2028, at which Python would split text.
     for number, line in enumerate(content.split(b"\n"), 1):
         if not line.strip():
@@ -110,8 +112,11 @@ def _lines(content: bytes) -> Iterator[Record | Problem]:
         try:
             yield Record.of(number, parsed_json(line.decode("utf-8")))
         except UnicodeDecodeError as error:
-            seen, mend = not_utf8(line[error.start], error.start)
-            yield Problem(seen, mend, row=number)
+            whole = None if looked else of_another(content)
+            looked = True
+            yield whole or Problem(broken_byte(line, error), advice(line), row=number)
+            if whole:
+                return
         except json.JSONDecodeError as error:
             yield Problem(f"this is no JSON: {error.msg} (column {error.colno})", row=number)
         except ValueError as error:

@@ -59,17 +59,29 @@ def _look(run: Run) -> str:
 
 def _failures(run: Run) -> str | None:
     """Say what to do about the commonest cause for which scores failed."""
+    before = run.tally.failed_before
     causes = Counter[Cause]()
     for tally in run.tally.scores.values():
         causes.update(tally.causes)
     if not causes:
         return None
-    [(cause, number)] = causes.most_common(1)
+    [(cause, number)] = (causes - before).most_common(1) or [(None, 0)]
+    if cause is None or before.total() > number:
+        return _failed_before(run)
     health = run.tally.health()
     if cause is Cause.MALFORMED and health is not None and health.failed:
         return None  # it may be the target's reply that was not readable, or the judge's
     cure = _cures(run).get(cause)
     return cure and f"{count(number, 'score')} failed ({CAUSES[cause]}): {cure}"
+
+
+def _failed_before(run: Run) -> str:
+    """Say what helps where calls had failed before: to score their rows again asks nobody."""
+    number, named = run.tally.failed_before.total(), run.manifest.source.name
+    return (
+        f"{count(number, 'score')} failed as calls had failed before, by what {named} says: "
+        "collect these answers again, or mend the file; then run it again"
+    )
 
 
 def _cures(run: Run) -> Mapping[Cause, str]:

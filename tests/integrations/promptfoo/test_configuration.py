@@ -48,7 +48,7 @@ async def test_the_samples_are_those_of_the_real_program(promptfoo, read, tmp_pa
     }
     await promptfoo({**PLAIN, **config}, {})
     default = {**config["defaultTest"], "assert": [FAITHFUL]}
-    ours = read(**{**config, "defaultTest": default}).samples
+    ours = read(**{**config, "defaultTest": default}).dataset.samples
     theirs = load(tmp_path / "out.json").samples
     parts = ("query", "response", "contexts", "reference")
     assert [sample.model_dump(include=set(parts)) for sample in ours] == [
@@ -60,7 +60,7 @@ async def test_the_samples_are_those_of_the_real_program(promptfoo, read, tmp_pa
 def test_the_expected_answer_of_a_recall_is_the_reference(read) -> None:
     value = "{{query}} Yes."
     found = read(**asserting({"type": "context-recall", "value": value, "threshold": 1}))
-    assert found.samples[0].reference == "q? Yes."
+    assert found.dataset.samples[0].reference == "q? Yes."
     assert found.demands.metrics == ("context_recall,mark=1.0",)
 
 
@@ -71,13 +71,13 @@ RECALL = {"type": "context-recall", "value": "{{query}} Yes."}
 def test_what_a_recall_expects_goes_before_a_variable(read, name: str) -> None:
     """It is what promptfoo holds against the contexts."""
     given = {**TEST, "vars": {**TEST["vars"], name: "Another."}}
-    assert read(**asserting(RECALL), tests=[given]).samples[0].reference == "q? Yes."
-    assert read(**asserting(FAITHFUL), tests=[given]).samples[0].reference == "Another."
+    assert read(**asserting(RECALL), tests=[given]).dataset.samples[0].reference == "q? Yes."
+    assert read(**asserting(FAITHFUL), tests=[given]).dataset.samples[0].reference == "Another."
 
 
 def test_one_expected_answer_may_be_held_against_two_thresholds(read) -> None:
     found = read(**asserting({**RECALL, "threshold": 0.5}, {**RECALL, "threshold": 1}))
-    assert found.samples[0].reference == "q? Yes."
+    assert found.dataset.samples[0].reference == "q? Yes."
     assert found.demands.metrics == ("context_recall,mark=0.5", "context_recall,mark=1.0")
 
 
@@ -228,4 +228,4 @@ def test_yaml_is_read_as_promptfoo_reads_it(tmp_path: Path) -> None:
         "- vars: {query: 'why?', flag: no, context: c}\n"
         "  assert: [{type: context-faithfulness}]\n"
     )
-    assert read_configuration(path).samples[0].response == "why? no"
+    assert read_configuration(path).dataset.samples[0].response == "why? no"

@@ -12,7 +12,7 @@ from ragstone.errors import UsageError
 from ragstone.evaluation import evaluate
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.reports.web.html_file import write_html
-from ragstone.reports.web.templates import SCRIPTS, STYLE, asset
+from ragstone.reports.web.templates import SCRIPTS, STYLES, asset
 from ragstone.run import Run
 
 Unpacked = Callable[[str], tuple[list[dict], list[dict]]]
@@ -122,8 +122,9 @@ def test_nothing_is_fetched(judged: Run, page_of: PageOf) -> None:
     for tag, attributes in Elements(page).found:
         assert not {"src", "srcset", "action"} & attributes.keys(), tag
         assert tag not in ("link", "iframe", "img", "object", "embed")
-    assert "url(" not in asset(STYLE)
-    assert "@import" not in asset(STYLE)
+    for name in STYLES:
+        assert "url(" not in asset(name)
+        assert "@import" not in asset(name)
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

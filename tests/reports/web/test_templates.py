@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from ragstone.gates import Gate
 from ragstone.reports.summary import summary_of
-from ragstone.reports.web.templates import SCRIPTS, STYLE, asset, minus, rendered
+from ragstone.reports.web.templates import SCRIPTS, STYLES, asset, minus, rendered
 from ragstone.run import Run
 
 LATER = ("facts", "titles", "slices")
@@ -57,7 +57,8 @@ def test_a_served_page_names_its_rows_and_scripts(judged: Run) -> None:
     assert '<body data-rows="/runs/x/rows">' in page
     for name in SCRIPTS:
         assert f'<script src="/assets/{name}" defer></script>' in page
-    assert f'href="/assets/{STYLE}"' in page
+    links = [f'<link rel="stylesheet" href="/assets/{name}">' for name in STYLES]
+    assert "\n".join(links) in page
 
 
 def test_what_a_template_lacks_is_an_error() -> None:

@@ -16,7 +16,6 @@ from ragstone.plan import Plan
 from ragstone.policies import preset
 from ragstone.rows import Row
 from ragstone.run import Run
-from ragstone.samples import Sample
 from ragstone.scores import Score
 
 METRIC = "faithfulness"
@@ -103,7 +102,7 @@ class BothWays:
         return [pair for pair in self.pairs if pair.difference is not None]
 
 
-def both_ways(data: str | Path | Sequence[Sample], plan: Plan, watching: Watching) -> BothWays:
+def both_ways(data: str | Path | Dataset, plan: Plan, watching: Watching) -> BothWays:
     """Score the faithfulness of the same responses in both ways; nothing is stored.
 
     Whatever the rows lack, the target is asked for once. The judge is asked anew for each way; a

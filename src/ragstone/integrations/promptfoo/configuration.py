@@ -10,13 +10,12 @@ from typing import cast
 
 import yaml
 
-from ragstone.datasets import samples_of
+from ragstone.datasets import Dataset, samples_of
 from ragstone.datasets.file import File
 from ragstone.datasets.promptfoo_tests import field_of, record_of
 from ragstone.datasets.yaml_file import Loader
 from ragstone.errors import InputError, Problem, RagstoneError, UsageError
 from ragstone.integrations.promptfoo.demands import Demands, Thing, demands_of, expected_by, part
-from ragstone.samples import Sample
 
 READ = ("prompts", "providers", "defaultTest", "tests", "ragas")
 SILENT = (
@@ -42,9 +41,9 @@ _INSTEAD = "run `promptfoo eval -o results.json` and give ragstone results.json"
 
 @dataclass(frozen=True)
 class Configuration:
-    """The samples of a configuration, and what is demanded of each."""
+    """The samples of a configuration, under its file's name, and what is demanded of each."""
 
-    samples: tuple[Sample, ...]
+    dataset: Dataset
     demands: Demands
 
 
@@ -93,7 +92,7 @@ def read_configuration(path: str | Path) -> Configuration:
         )
     records = [record for test in tests for record in test.records(_prompts(whole))]
     numbered = [{**record, "id": str(number)} for number, record in enumerate(records, 1)]
-    return Configuration(samples_of(numbered, name=file.name).samples, tests[0].read)
+    return Configuration(samples_of(numbered, name=file.name), tests[0].read)
 
 
 @dataclass(frozen=True)

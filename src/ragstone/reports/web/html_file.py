@@ -11,7 +11,7 @@ from ragstone.reports.files import write_file
 from ragstone.reports.ranking_excerpt import excerpt
 from ragstone.reports.summary import summary_of
 from ragstone.reports.web.embedded_rows import blocks
-from ragstone.reports.web.templates import SCRIPTS, STYLE, asset, pieces
+from ragstone.reports.web.templates import SCRIPTS, STYLES, asset, pieces
 from ragstone.run import Run
 
 
@@ -25,7 +25,7 @@ def write_html(run: Run, path: Path) -> None:
 
 
 def _write(run: Run, path: Path) -> None:
-    script, style = "\n".join(map(asset, SCRIPTS)), asset(STYLE)
+    script, style = ("\n".join(map(asset, names)) for names in (SCRIPTS, STYLES))
     some, left_out = excerpt(run)
     page = pieces(
         "file.html",

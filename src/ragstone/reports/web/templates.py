@@ -19,7 +19,17 @@ T = TypeVar("T")
 
 SCRIPTS = ("elements.js", "source.js", "marked.js", "sample.js", "samples.js")
 """The page's scripts in their order; they share one scope."""
-STYLE = "report.css"
+STYLES = (
+    "colours.css",
+    "page.css",
+    "scores.css",
+    "tables.css",
+    "controls.css",
+    "sample.css",
+    "claims.css",
+    "screens.css",
+)
+"""The page's styles in their order: of rules that weigh the same, the later one counts."""
 
 _MINUS = re.compile(r"(?<![\w-])-(?=\.?\d)")
 _HERE = Path(__file__).parent
@@ -67,7 +77,7 @@ def _environment() -> Environment:
     filters = {each.__name__: each for each in (families, gaps, settings)} | figures | signed
     names = {"gauge": gauge, "histogram": histogram, "version": version("ragstone")}
     cast("dict[str, object]", environment.filters).update(filters)
-    cast("dict[str, object]", environment.globals).update(names, scripts=SCRIPTS, style=STYLE)
+    cast("dict[str, object]", environment.globals).update(names, scripts=SCRIPTS, styles=STYLES)
     return environment
 
 

@@ -1,0 +1,42 @@
+"""What `ragstone collect` is tried on: questions, and targets of Python that note what is asked."""
+
+import json
+from pathlib import Path
+
+QUESTIONS = (
+    '{"query": "How long does the Tarn 4 charge to 50 percent?", "point_ids": [101], "level": 1}\n'
+    '{"query": "Who built the tower?", "ground_truth": "A guild."}\n'
+)
+
+FAILING = """
+from pathlib import Path
+
+def ask(query):
+    with Path("asked.txt").open("a") as file:
+        file.write(query + "\\n")
+    if query in Path("failing.txt").read_text().split():
+        raise ValueError("an outage")
+    return {"response": query, "contexts": ["c"]}
+"""
+"""Fails for the queries that a file names, and writes down what it was asked."""
+
+
+def asked(folder: Path) -> list[str]:
+    """What the target that fails was asked since it was looked at last."""
+    file = folder / "asked.txt"
+    queries = file.read_text(encoding="utf-8").split() if file.exists() else []
+    file.unlink(missing_ok=True)
+    return sorted(queries)
+
+
+def rows(path: Path, queries: str) -> str:
+    """A file with a row for each letter."""
+    text = "".join(json.dumps({"query": query}) + "\n" for query in queries)
+    path.write_text(text, encoding="utf-8")
+    return path.name
+
+
+def target(folder: Path, body: str, name: str) -> str:
+    """A target of Python in a module of its own; modules stay imported, so names differ."""
+    (folder / f"{name}.py").write_text(body, encoding="utf-8")
+    return f"{name}:ask"

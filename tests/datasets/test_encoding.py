@@ -1,0 +1,89 @@
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import process_time
+
+import pytest
+
+from ragstone.datasets import load
+from ragstone.errors import InputError
+
+Write = Callable[[str, str | bytes], Path]
+GERMAN = ["Wie heißt die Straße?", "Größe fünf", "Was kostet das Café im Süden?", "Plain"]
+RUSSIAN = ["Как дела?", "Хорошо, спасибо", "Где музей?"]
+JAPANESE = ["元気ですか", "はい、元気です", "博物館はどこですか"]
+
+
+def lines(queries: Sequence[str]) -> str:
+    return "".join(f"{json.dumps({'query': q}, ensure_ascii=False)}\n" for q in queries)
+
+
+def problems(path: Path) -> list[str]:
+    with pytest.raises(InputError) as refused:
+        load(path)
+    return [str(problem) for problem in refused.value.problems]
+
+
+@pytest.mark.parametrize("codec", ["latin-1", "windows-1252"])
+def test_lines_of_a_western_encoding_are_told_once(write: Write, codec: str) -> None:
+    [said] = problems(write("a.jsonl", lines(GERMAN).encode(codec)))
+    assert said == (
+        "row 1: byte 19 (0xdf) is not UTF-8, nor is any other letter beyond ASCII (3 lines): it "
+        "seems to be Windows-1252 (Latin-1), if its language is a Western one; save the file as "
+        "UTF-8 (Excel: 'CSV UTF-8'; else: iconv -f windows-1252 -t utf-8)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("queries", "codec"),
+    [(RUSSIAN, "windows-1251"), (RUSSIAN, "koi8-r"), (JAPANESE, "shift-jis"), (JAPANESE, "euc-jp")],
+)
+def test_other_alphabets_are_not_called_western(
+    write: Write, queries: list[str], codec: str
+) -> None:
+    [said] = problems(write("a.jsonl", lines(queries).encode(codec)))
+    assert "it seems to be an encoding of another alphabet than the Latin one; save the" in said
+    assert "iconv -f ENCODING -t utf-8" in said
+
+
+@pytest.mark.parametrize("queries", [GERMAN, RUSSIAN, JAPANESE])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.csv", "a.yaml"])
+@pytest.mark.parametrize(
+    ("codec", "seen"),
+    [
+        ("utf-16", "UTF-16"),
+        ("utf-16-le", "UTF-16"),
+        ("utf-16-be", "UTF-16"),
+        ("utf-32", "UTF-32"),
+    ],
+)
+def test_two_and_four_bytes_a_letter_are_told_with_and_without_a_mark(
+    write: Write, queries: list[str], name: str, codec: str, seen: str
+) -> None:
+    path = write(name, lines(queries * 400).encode(codec))
+    assert problems(path) == [f"this is {seen} text; save it as UTF-8 (Excel: 'CSV UTF-8')"]
+
+
+def test_some_broken_lines_among_good_ones_are_told_each(write: Write) -> None:
+    mixed = lines(GERMAN).encode() + lines(GERMAN).encode("latin-1")
+    said = problems(write("a.jsonl", mixed))
+    assert [each.partition(":")[0] for each in said] == ["row 5", "row 6", "row 7"]
+    assert all(each.endswith("iconv -f windows-1252 -t utf-8)") for each in said)
+
+
+def test_one_broken_line_does_not_hide_other_problems(write: Write) -> None:
+    text = b'{"query": "\xe9t\xe9"}\n{"query": }\n'
+    said = problems(write("a.jsonl", text))
+    assert [each.partition(":")[0] for each in said] == ["row 1", "row 2"]
+
+
+def test_utf_8_with_nuls_is_not_taken_for_utf_16(write: Write) -> None:
+    [said] = problems(write("a.csv", "query\nWas ist das\0\0\n"))
+    assert said.startswith("row 2: the text holds a NUL")
+
+
+def test_many_broken_lines_are_looked_through_once(write: Write) -> None:
+    good, bad = lines(["Süden"]).encode(), lines(["Süden"]).encode("latin-1")
+    path, begun = write("a.jsonl", bad * 20_000 + good), process_time()
+    assert len(problems(path)) == 20_000
+    assert process_time() - begun < 20  # once a line, it would be minutes
