@@ -190,13 +190,14 @@ class Evaluation:
         """What is spent, in words; None as long as a row may need nothing of it.
 
         What costs nothing needs no budget: the offline judge, and models on this machine. Where
-        they come first, in a cascade, only the row itself can tell; but no target is asked for
-        rows that may come to nothing.
+        they come first, in a cascade, only the row itself can tell, if its claims cost nothing;
+        but no target is asked for rows that may come to nothing.
         """
         spent = self.budget.spent
         if spent is None or not self._asks:
             return None
-        free = is_free(self.plan.judge) or (begins_free(self.plan.judge) and not self.target)
+        may_be_free = self.plan.claims == "sentences" and not self.target
+        free = is_free(self.plan.judge) or (may_be_free and begins_free(self.plan.judge))
         return None if free and self.plan.embedding_model is None else spent
 
     async def _keep(self, row: Row) -> None:

@@ -79,3 +79,18 @@ def test_the_mark_is_part_of_what_a_run_is(judge_server, kit) -> None:
 
     assert setup() == setup(offline=True)
     assert len({setup(), setup(cascade_mark=0.5), setup(cascade_control=0.0)}) == 3
+
+
+@pytest.mark.parametrize("claims", ["sentences", "llm"])
+def test_a_spent_budget_leaves_the_sure_rows_where_claims_cost_nothing(
+    claims: str, judge_server, kit
+) -> None:
+    said = options(judge_server.url, cache=False, claims=claims, cascade_control=0.0)
+    run = ragstone.evaluate(kit.samples(), **{**said, "cascade_mark": 0.6}, max_calls=0)
+    assert judge_server.asked == []
+    if claims == "llm":
+        assert (run.partial, len(run.rows)) == (True, 0)
+    else:
+        [told] = run.tally.scores.values()
+        assert told.scored > 0
+        assert told.scored + told.failed == len(run.rows) == len(kit.samples())
