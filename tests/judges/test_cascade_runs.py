@@ -91,6 +91,6 @@ def test_a_spent_budget_leaves_the_sure_rows_where_claims_cost_nothing(
     if claims == "llm":
         assert (run.partial, len(run.rows)) == (True, 0)
     else:
-        [told] = run.tally.scores.values()
+        [told] = [tally.summary() for tally in run.tally.scores.values()]
         assert told.scored > 0
-        assert told.scored + told.failed == len(run.rows) == len(kit.samples())
+        assert told.scored + told.failed == len(kit.samples())

@@ -250,6 +250,17 @@ async def test_a_template_makes_one_text_of_both(make_model) -> None:
     assert verdict.label is Label.SUPPORTED
 
 
+async def test_a_template_of_the_usual_name_need_not_be_named(make_model) -> None:
+    folder = make_model("tokens")
+    (folder / "ask.txt").write_text("the {context} is {claim} .\n")
+    [unsaid] = await asked(folder, ["The phone has radio"])
+    [said] = await asked(folder, ["The phone has radio"], template="ask.txt")
+    assert unsaid == said
+    (folder / "ask.txt").unlink()
+    [pair] = await asked(folder, ["The phone has radio"])
+    assert pair.label is not said.label
+
+
 async def test_replies_are_kept_until_a_file_of_the_model_changes(make_model, tmp_path) -> None:
     folder = make_model("nli")
     question = VerifyClaims(claims=("The phone weighs 172 grams",), contexts=CONTEXTS)

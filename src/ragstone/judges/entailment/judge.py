@@ -13,7 +13,7 @@ from ragstone.judges.entailment.head import Head
 from ragstone.judges.entailment.model import LocalModel, Reading
 from ragstone.judges.entailment.model_files import ModelFiles
 from ragstone.judges.entailment.pairs import Pair, Pairs
-from ragstone.judges.entailment.settings import LENGTH, LocalSettings
+from ragstone.judges.entailment.settings import ASK, LENGTH, LocalSettings
 from ragstone.judges.entailment.verdicts import NO_CONTEXT, verdict_of
 from ragstone.judges.entailment.windows import Window, halves_of, stretches_of, windows_of
 from ragstone.judges.offline.extraction import extract_claims
@@ -179,9 +179,9 @@ def _length(files: ModelFiles, settings: LocalSettings, name: str) -> int:
 
 
 def _template(files: ModelFiles, settings: LocalSettings, name: str) -> str | None:
+    path = files.folder / (settings.template or ASK)
+    if path.is_file():
+        return path.read_text(encoding="utf-8").rstrip("\n")
     if settings.template is None:
         return None
-    path = files.folder / settings.template
-    if not path.is_file():
-        raise UsageError(f"local:{name}: there is no file {path} for template=")
-    return path.read_text(encoding="utf-8").rstrip("\n")
+    raise UsageError(f"local:{name}: there is no file {path} for template=")

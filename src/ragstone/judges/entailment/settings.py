@@ -12,6 +12,8 @@ from ragstone.messages import faults
 
 LENGTH = 512
 """Tokens of a pair where the model takes more and `length` says nothing: cost grows with it."""
+ASK = "ask.txt"
+"""The template of a folder for which `template` says nothing, where it has one."""
 
 _PACE = {"batch", "threads", "device"}
 """What decides how fast the verdicts come."""
@@ -34,7 +36,7 @@ class LocalSettings(BaseModel):
         output: the name of the output that is read, which is `logits` in most models.
         chances: whether that output is chances already, 0 to 1, and not logits.
         template: a file in the model's folder with `{context}` and `{claim}`, for models that
-            take one text instead of a pair.
+            take one text instead of a pair; None: `ask.txt`, where the folder has one.
         file: the ONNX file, in the model's folder.
         length: tokens of a context window and its claim together; None: as the model takes, at
             most 512.
