@@ -308,6 +308,21 @@ def test_a_beir_folder_gives_judgements_and_the_queries_texts(tmp_path: Path) ->
     assert values(run)["q1"] == 0.0
 
 
+def test_columns_without_a_known_score_are_noted(tmp_path: Path) -> None:
+    known = written(tmp_path, "qrels", QRELS)
+    frame = pl.DataFrame(
+        {"qid": ["q1", "q1", "q2"], "docno": ["z", "a", "c"], "cosine": [0.1, 1, 1]}
+    )
+    frame.write_parquet(tmp_path / "run.parquet")
+    plan = Plan(metrics=("mrr",))
+    run = RankingEvaluation.of(known, plan).run(tmp_path / "run.parquet")
+    assert [note for note in run.manifest.source.notes if "--map score=COLUMN" in note]
+    plan = Plan(metrics=("mrr",), columns={"score": "cosine"})
+    run = RankingEvaluation.of(known, plan).run(tmp_path / "run.parquet")
+    assert [note for note in run.manifest.source.notes if "score" in note] == []
+    assert values(run)["q1"] == 1.0
+
+
 def test_a_metric_of_more_than_ids_is_refused(tmp_path: Path) -> None:
     known = written(tmp_path, "qrels", QRELS)
     with pytest.raises(UsageError, match="faithfulness needs"):

@@ -10,7 +10,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.errors import UsageError
+from ragstone.errors import InputError, Problem, UsageError
+from ragstone.messages import quoted
 from ragstone.metrics import RankingMetric, select
 from ragstone.metrics.families.ranking_metric import depth_of
 from ragstone.named_gates import gates_of
@@ -105,20 +106,35 @@ class RankingEvaluation:
         found.problems.tell()
         rows = found.rows()
         return Run(
-            manifest=self._manifest(ranking, rows),
+            manifest=self._manifest(ranking, rows, found.problems.notes),
             metrics={str(metric): metric.described for metric in self.metrics},
             rows=rows,
         )
 
-    def _manifest(self, ranking: Path, rows: RankedValues) -> Manifest:
+    def check_shared(self, run: Run) -> None:
+        """Refuse a run of which no query is judged: most likely ids are written in two ways.
+
+        Raises:
+            InputError: so it is, and there are queries on both sides.
+        """
+        rows = run.rows
+        assert isinstance(rows, RankedValues)
+        unknown = np.flatnonzero(rows.why == UNKNOWN)
+        if len(unknown) and rows.missing == len(self.judgements):
+            ours, theirs = rows.ids[int(unknown[0])], next(iter(self.judgements.queries))
+            seen = f"no query of it is judged in {self.source.name}: its ids are such as "
+            seen += f"{quoted(ours)}, there they are such as {quoted(theirs)}"
+            raise InputError(run.manifest.source.name, [Problem(seen, "write both alike")])
+
+    def _manifest(self, ranking: Path, rows: RankedValues, notes: Sequence[str]) -> Manifest:
         started_at = datetime.now(UTC)
-        notes = tuple(self._coverage(rows))
+        told = (*self._coverage(rows), *notes)
         return Manifest(
             run_id=new_run_id(started_at),
             version=version("ragstone"),
             started_at=started_at,
             plan=self.plan,
-            source=Source(name=ranking.name, rows=len(rows), notes=notes, path=str(ranking)),
+            source=Source(name=ranking.name, rows=len(rows), notes=told, path=str(ranking)),
             judge=None,
             judge_note=None,
             target=None,

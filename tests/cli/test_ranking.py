@@ -170,6 +170,14 @@ def test_stored_runs_are_compared_with_each_other_and_with_files(
     assert "no regression" in worse.out
 
 
+def test_a_ranking_of_which_no_query_is_judged_is_refused(files: Path, ragstone: Command) -> None:
+    ranking = (files / "a.run").read_text()
+    (files / "a.run").write_text(ranking.replace("q", "Q"))
+    said = ragstone(*RANK)
+    assert said.code == 2
+    assert "no query of it is judged in qrels: its ids are such as Q1, there they are" in said.err
+
+
 def test_a_regression_against_the_baseline_is_exit_1(files: Path, ragstone: Command) -> None:
     numbers = range(20)
     (files / "qrels").write_text("".join(f"q{n} 0 a 1\n" for n in numbers))
@@ -181,7 +189,8 @@ def test_a_regression_against_the_baseline_is_exit_1(files: Path, ragstone: Comm
     said = ragstone(*asked, "--fail-on-regression")
     assert said.code == 1
     assert "REGRESSION: mrr@5 -1.0000" in said.out
-    assert ragstone(*asked, "--fail-on-regression", "--min-effect", "1").code == 0
+    said = ragstone(*asked, "--fail-on-regression", "--min-effect", "2")
+    assert (said.code, "--min-effect 2 lets every drop pass" in said.err) == (2, True)
     (files / "qrels").write_text("q1 0 a 1\n")
     (files / "b.run").write_text("q1 Q0 a 1 1 x\n")
     said = ragstone(*asked, "--fail-on-regression")

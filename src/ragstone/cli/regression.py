@@ -1,5 +1,6 @@
 """The options by which a comparison decides the exit code, and the code that it comes to."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self, TypedDict
@@ -73,9 +74,19 @@ class Limits:
         return cls(given["fail_on_regression"], effect, paired)
 
     def found(self, comparison: Comparison) -> Regressions | None:
-        """Return whether B is worse than A; None if that was not asked."""
+        """Return whether B is worse than A; None if that was not asked.
+
+        Raises:
+            UsageError: any drop would pass.
+        """
         if not self.asked:
             return None
+        widest = max((each.span for each in comparison.movements), default=math.inf)
+        if self.min_effect >= widest:
+            said = f"--min-effect {self.min_effect:g} lets every drop pass"
+            raise UsageError(
+                f"{said}: no metric can fall by more than {widest:g}; write 0.02 or 2%"
+            )
         return regressed(comparison, min_effect=self.min_effect, min_paired=self.min_paired)
 
 

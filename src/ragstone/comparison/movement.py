@@ -41,6 +41,7 @@ class Movement:
     """One metric of both runs, over the pairs that both scored.
 
     Attributes:
+        span: the largest difference that the metric's range allows.
         n: pairs scored on both sides; all figures are over these.
         unscored_a, unscored_b: paired rows without a number, on each side.
         lost, found: pairs scored in A only, and in B only.
@@ -57,6 +58,7 @@ class Movement:
 
     metric: str
     higher_is_better: bool
+    span: float
     n: int
     unscored_a: Unscored
     unscored_b: Unscored
@@ -143,6 +145,7 @@ def moved(
     return Movement(
         metric=metric,
         higher_is_better=higher_is_better,
+        span=span,
         n=len(differences),
         unscored_a=scores.unscored_a,
         unscored_b=scores.unscored_b,

@@ -60,6 +60,11 @@ def read_ranking(
     frame = _frame(path, ("query_id", "document_id"), columns, maybe="score")
     import polars as pl  # an extra; whether it is there is told by now
 
+    if "score" not in frame.collect_schema().names():
+        problems.notes.append(
+            f"{path.name}: no column is known for score, so the order of the rows is the ranking; "
+            "name it with --map score=COLUMN, if there is one"
+        )
     count = int(frame.select(pl.len()).collect().item())
     size = path.stat().st_size
     start, at_once = 0, AT_ONCE

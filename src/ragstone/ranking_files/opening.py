@@ -79,8 +79,10 @@ def check(path: Path) -> None:
     """
     if path.is_dir():
         raise UsageError(f"{path} is a folder; name a file in it")
-    if not path.is_file():
+    if not path.exists():
         raise UsageError(f"there is no file {path}")
+    if not path.is_file():
+        raise UsageError(f"{path} is no regular file, and may be read once only; write it to one")
 
 
 def _unpacked(path: Path, raw: BinaryIO, start: bytes) -> BinaryIO:

@@ -1,4 +1,4 @@
-"""Problems: what is wrong with a file, gathered up to a bound, and told at once."""
+"""Problems: what is wrong with a file, gathered up to a bound and told at once; and notes."""
 
 from pathlib import Path
 
@@ -13,10 +13,12 @@ class Problems:
 
     Attributes:
         unit: what of the file is counted: lines, or the rows of a table.
+        notes: what is not wrong, but must be known of the numbers.
     """
 
     def __init__(self, path: Path, unit: str = "line") -> None:
         self.name, self.unit = path.name, unit
+        self.notes: list[str] = []
         self._found: list[Problem] = []
 
     def add(self, seen: str, mend: str = "", *, line: int | None = None) -> None:
