@@ -67,11 +67,23 @@ def test_a_change(kind: str, claim: str, changed: str) -> None:
         ("negation", "The port is *not* sealed."),  # to put in a second one would tell nothing
         ("negation", "No es caro y puede fallar."),
         ("negation", "Nunca es caro."),
+        ("negation", "Il ne marche plus aujourd'hui."),
+        ("negation", "L'appareil n'est plus dans la boîte."),
+        ("negation", "The lid is hardly visible."),
+        ("negation", "The lid is scarcely visible."),
+        ("negation", "Barely a lid is visible."),
         ("negation", "تزن 172 جراما."),  # no words of that language are here
     ],
 )
 def test_what_a_change_cannot_be_applied_to(kind: str, claim: str) -> None:
     assert CHANGES[kind](claim, material("The phone.")) is None
+
+
+def test_a_short_claim_is_in_the_language_of_its_sample_not_of_others() -> None:
+    german = ("Die Pumpe läuft nachts.", "Sie ist in dem Keller und wird nicht heiß.")
+    english = ("The port is sealed and it is in the box.", "It has a case of its own.")
+    mixed = Material(german, (), sentences=english, seed="s", claims=german)
+    assert CHANGES["negation"](german[0], mixed) == "Es stimmt nicht, dass die Pumpe läuft nachts."
 
 
 def test_nothing_new_stands_in_the_contexts() -> None:

@@ -85,3 +85,67 @@ def test_a_long_claim_may_say_it_in_other_words():
     said = "The old harbour of the northern town was rebuilt by local workers after the great"
     (verdict,) = verify_claims([f"{said} storm."], [f"{said} tempest."])
     assert verdict.label is Label.SUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("context", "claim"),
+    [
+        ("The service is offered at no charge.", "The service is free."),
+        ("The car is powered by a battery.", "The car is electric."),
+        ("The room is insulated from noise.", "The room is soundproof."),
+        ("The battery is easy to take out.", "The battery is removable."),
+        ("The data is stored with AES.", "The data is encrypted."),
+        ("La maison est offerte sans frais.", "La maison est gratuite."),
+        ("The product is plant-based.", "The product is vegan."),
+        ("The service is offered without charge.", "The service is free."),
+        ('The service is "offered" at no charge.', "The service is free."),
+    ],
+)
+def test_the_beginning_of_a_phrase_is_no_word_in_the_place_of_another(context, claim):
+    (verdict,) = verify_claims([claim], [context])
+    assert verdict.label is Label.SUPPORTED, verdict.reason
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        "The phone is red",
+        "The phone is red; the case is small.",
+        "The phone is red (and so is the case).",
+        "The phone is red, light and small.",
+        "The phone is red or light.",
+        "The phone is red, but not light.",
+    ],
+)
+def test_a_word_that_ends_its_clause_is_one(context):
+    (verdict,) = verify_claims(["The phone is black."], [context])
+    assert verdict.reason == "the claim says 'black' where the context says 'red'"
+
+
+SAME_WORDS = """gray/grey fiber/fibre liter/litre tire/tyre mold/mould check/cheque sulfur/sulphur
+airplane/aeroplane cozy/cosy ok/okay feet/foot mice/mouse men/man teeth/tooth written/wrote
+sold/sell paid/pay won/winning moustache/mustache pajamas/pyjamas sells/sold""".split()
+OTHER_WORDS = "black/block cold/gold light/night bold/bald summer/winter red/bed".split()
+
+
+def turned(pairs):
+    return [pair.split("/")[::step] for pair in pairs for step in (1, -1)]
+
+
+@pytest.mark.parametrize(("one", "other"), turned(SAME_WORDS))
+def test_another_writing_or_form_of_a_word_is_no_other_word(one, other):
+    (verdict,) = verify_claims([f"The thing is {one}."], [f"The thing is {other}."])
+    assert verdict.label is Label.SUPPORTED, verdict.reason
+
+
+@pytest.mark.parametrize(("one", "other"), turned(OTHER_WORDS))
+def test_a_word_of_like_letters_is_another_word(one, other):
+    (verdict,) = verify_claims([f"The thing is {one}."], [f"The thing is {other}."])
+    assert verdict.label is not Label.SUPPORTED
+
+
+@pytest.mark.parametrize(("one", "other"), turned(["Bob/Rob", "Marina/Martha", "Nadine/Narine"]))
+def test_a_name_of_like_letters_is_another_name(one, other):
+    (verdict,) = verify_claims([f"{one} built the tower."], [f"{other} built the tower."])
+    assert verdict.label is not Label.SUPPORTED
+    assert f"{one!r} where" in (verdict.reason or "")

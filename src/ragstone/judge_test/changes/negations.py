@@ -10,7 +10,7 @@ from ragstone.judges.offline.languages import Language, language_of
 from ragstone.judges.offline.words import split_forms
 
 LONG, MORE = 6, 5
-"""Words from which a claim tells its language by itself; claims beside it that are looked at."""
+"""Words from which a claim tells its language alone; claims of its sample looked at else."""
 
 _HELPERS = "is|are|was|were|can|could|will|would|should|must|may|has been|have been"
 _ADVERB = r"\s+(?:also|still|\w+ly)"
@@ -41,6 +41,9 @@ _PUT_IN = (
     (re.compile(r"\b(is|zijn|was|kan|kunnen)\b"), r"\1 niet", "nl"),
     (re.compile(r"(?<!不)(是|会|能|可以)"), r"不\1", "zh"),
 )
+_HARDLY = re.compile(r"\b(?:hardly|scarcely|barely)\b", re.IGNORECASE)
+_NE = re.compile(r"\b(?:ne\s|n['’])", re.IGNORECASE)
+"""French: `ne ... plus` denies, where `plus` alone is `more`; `ne` alone is `of it` in Italian."""
 _DENIALS: Mapping[str, str] = MappingProxyType(
     {
         "en": "It is not true that ",
@@ -81,6 +84,8 @@ def _denied(claim: str, language: Language) -> bool:
     forms = set(split_forms(claim))
     if forms & language.negations or any(language.find_inside(claim)):
         return True
+    if _HARDLY.search(claim) or (language.name == "fr" and _NE.search(claim)):
+        return True
     return any(language_of(name).negations & forms for name in _DENIALS if not language.name)
 
 
@@ -99,8 +104,8 @@ def _continued(claim: str, material: Material, language: Language) -> str:
 
 
 def _language(claim: str, material: Material) -> Language:
-    """Return the language of a claim; a short one is taken to be in that of the others."""
+    """Return the language of a claim; a short one is taken to be in that of its sample."""
     text = claim
     if len(claim.split()) < LONG:
-        text = " ".join((claim, *material.sentences[:MORE]))
+        text = " ".join((claim, *material.claims[:MORE]))
     return language_in(text)

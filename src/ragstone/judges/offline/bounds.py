@@ -4,27 +4,27 @@ import re
 
 from ragstone.judges.offline.lazy_pattern import lazy_pattern
 
-_AT_MOST = (
+AT_MOST = (
     r"(?:not?|never) (?:more|longer|later|greater|higher) than|at (?:the )?most|up to|less than"
     r"|fewer than|under|below|a maximum of|maximum|nicht mehr als|höchstens|maximal|bis zu"
     r"|weniger als|unter|(?:pas|jamais) plus de|au plus|au maximum|moins de|jusqu'à|no más de"
     r"|como máximo|como mucho|menos de|hasta|não mais de|no máximo|até|non più di|al massimo"
     r"|fino a|niet meer dan|hoogstens|maximaal|tot|не более|не больше|максимум|до"
 )
-_AT_LEAST = (
+AT_LEAST = (
     r"(?:not?|never) (?:less|fewer|shorter|lower) than|at (?:the )?least|more than|over|above"
     r"|a minimum of|minimum|nicht weniger als|mindestens|mehr als|über|(?:pas|jamais) moins de"
     r"|au moins|au minimum|plus de|no menos de|al menos|por lo menos|como mínimo|más de"
     r"|pelo menos|no mínimo|mais de|non meno di|almeno|più di|niet minder dan|minstens|meer dan"
     r"|не менее|не меньше|минимум|более|больше"
 )
-_ABOUT = (
+ABOUT = (
     r"about|around|roughly|approximately|approx\.?|nearly|almost|some|circa|ca\.?|c\.|rund|etwa"
     r"|ungefähr|knapp|gut|environ|près de|quelque|unos|unas|alrededor de|cerca de|aproximadamente"
     r"|casi|quase|ongeveer|omkring|około|около|примерно|yaklaşık|sekitar|khoảng"
 )
 _BEFORE = lazy_pattern(
-    rf"(?:\b(?P<most>{_AT_MOST})|\b(?P<least>{_AT_LEAST}))?\s*(?:\b(?P<about>{_ABOUT})|~|≈)?"
+    rf"(?:\b(?P<most>{AT_MOST})|\b(?P<least>{AT_LEAST}))?\s*(?:\b(?P<about>{ABOUT})|~|≈)?"
     r"\s*[$€£¥]?\s?\Z",
     re.IGNORECASE,
 )

@@ -8,7 +8,9 @@ claim. Text without spaces between words has no words to compare so.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
+from ragstone.judges.offline.spellings import is_same_spelt
 from ragstone.judges.offline.stretches import Stretch, Stretches
 from ragstone.judges.offline.synonyms import synonyms
 from ragstone.judges.offline.terms import ClaimText, Term
@@ -22,6 +24,27 @@ LONGEST = 2
 """How many words in a row may be replaced, by as many: `dark red`, `New York`."""
 BEST = 6
 """How many sentences are looked at, those first that hold most of the claim."""
+
+_WITHIN = frozenset("-\u2010\u2011/'’\"“”„«»*_")
+"""Marks that end no clause: those within a word, and those around one."""
+_JOINING: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        name: frozenset(words.split())
+        for name, words in {
+            "en": "and or but",
+            "de": "und oder aber sowie",
+            "fr": "et ou mais",
+            "es": "y e o u pero",
+            "pt": "e ou mas",
+            "it": "e ed o ma",
+            "nl": "en of maar",
+            "sv": "och og eller men",
+            "pl": "i oraz lub albo ale a",
+            "ru": "и или но а",
+        }.items()
+    }
+)
+"""Language -> its conjunctions, after which another phrase begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +141,16 @@ def _same(mine: Sequence[Word], here: int, theirs: Sequence[Word], there: int) -
 
 
 def _goes_on(stretch: Stretch, there: range, *, is_last: bool) -> bool:
-    """Tell whether what stands there is but the beginning of a phrase: `a red` of `a red car`."""
+    """Tell whether what stands there is but the beginning of a phrase: `free` of `free of charge`.
+
+    A claim's last word ends its clause; so has what is in its place, by a mark or a conjunction.
+    """
     words = stretch.words
-    if not is_last or there.stop == len(words) or not _has_content(words[there.stop], stretch):
+    if not is_last or there.stop == len(words):
         return False
-    return stretch.text[words[there[-1]].end : words[there.stop].start].isspace()
+    between = stretch.text[words[there[-1]].end : words[there.stop].start]
+    is_joined = words[there.stop].form in _JOINING.get(stretch.language.name, ())
+    return not is_joined and all(mark.isspace() or mark in _WITHIN for mark in between)
 
 
 def _has_content(word: Word, stretch: Stretch) -> bool:
@@ -132,7 +160,12 @@ def _has_content(word: Word, stretch: Stretch) -> bool:
 
 
 def _means_same(one: Word, other: Word) -> bool:
-    return other.form in synonyms().get(one.form, frozenset())
+    known = synonyms().get(one.form, frozenset((one.form,)))
+    return (
+        any(likeness(word, other.form) >= ALIKE for word in known)
+        or any(likeness(one.form, word) >= ALIKE for word in synonyms().get(other.form, ()))
+        or is_same_spelt(one.form, other.form, is_name=one.is_capital)
+    )
 
 
 def _shown(words: Sequence[Word]) -> str:

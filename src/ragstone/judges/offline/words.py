@@ -123,7 +123,8 @@ _PREFIXED = tuple(
     for stem in stems.split()
 )
 _NO_ENDING = frozenset(("regardless", "nevertheless", "nonetheless"))
-_ENDINGS = ("less", "los", "lose", "loos", "free", "frei")
+ENDINGS = ("less", "los", "lose", "loos", "free", "frei")
+"""What a word ends in that says that something is lacking."""
 
 
 def is_opposite_form(one: str, other: str) -> bool:
@@ -135,7 +136,7 @@ def is_opposite_form(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
     if len(short) < 4 or len(long) == len(short):
         return False
-    if long not in _NO_ENDING and any(long == short + ending for ending in _ENDINGS):
+    if says_lack(long, short):
         return True
     if len(short) < SHORTEST and short not in _SHORT:
         return False
@@ -147,6 +148,11 @@ def is_opposite_form(one: str, other: str) -> bool:
         ):
             return True
     return False
+
+
+def says_lack(word: str, of: str) -> bool:
+    """Tell whether a word says that something is lacking, by its ending: `wireless` of `wire`."""
+    return word not in _NO_ENDING and any(word == of + ending for ending in ENDINGS)
 
 
 def _is_same_stem(rest: str, short: str) -> bool:
