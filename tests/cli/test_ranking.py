@@ -25,7 +25,7 @@ def test_a_ranking_is_evaluated_and_printed(
     said = ragstone(*command, "--qrels", "qrels", "--ranking", "a.run", "-m", "mrr", "-k", "5")
     assert said.code == 0
     assert re.search(r"mrr@5 +0\.5000", said.out)
-    assert "3 queries are judged in qrels, 2 ranked; 2 are both" in said.out
+    assert "queries judged in qrels: 3; ranked: 2; both: 2" in said.out
     assert "Worst by mrr@5\nq3  0.0000\nq1  0.5000\n" in said.out
     assert not (files / ".ragstone").exists()
 
@@ -187,6 +187,17 @@ def test_a_regression_against_the_baseline_is_exit_1(files: Path, ragstone: Comm
     said = ragstone(*asked, "--fail-on-regression")
     assert said.code == 3
     assert "have a partner in B" in said.err
+
+
+def test_judgements_that_changed_under_one_name_are_told(files: Path, ragstone: Command) -> None:
+    ragstone(*RANK, "--store")
+    same = ragstone(*RANK, "--baseline", "last")
+    assert "nothing that is known" in same.out
+    (files / "qrels").write_text(QRELS.replace("a 1", "a 2"))
+    said = ragstone(*RANK, "--baseline", "last", "--json", "x.json")
+    assert "nothing that is known" not in said.out
+    (change,) = json.loads((files / "x.json").read_text())["comparison"]["changes"]
+    assert (change["about"], change["name"]) == ("data", "judgements (hash)")
 
 
 def test_a_report_is_what_the_command_writes_itself(files: Path, ragstone: Command) -> None:
