@@ -222,16 +222,19 @@ def test_a_report_is_what_the_command_writes_itself(files: Path, ragstone: Comma
         (("--fail-on-regression",), "there is nothing to compare with"),
         (("--min-paired", "2"), "name a share of A's samples"),
         (("-o", "x.csv"), "does not end in .xlsx"),
-        (("--baseline", "last"), "there is no store at"),
+        (("--baseline", "last"), "`ragstone rank --store` makes one"),
         (("--store", "--baseline", "none"), "there is no run named 'none'"),
         (("--store", "s.db", "--json", "s.db"), "s.db is read, and cannot be written"),
         (("--json", "x", "--markdown", "x"), "x would be written twice"),
+        (("--qrels", "beir", "--json", "beir/qrels/test.tsv"), "is in beir, which is read"),
+        (("--qrels", "beir", "-o", "beir/x.xlsx"), "is in beir, which is read"),
     ],
 )
 def test_what_cannot_be_kept_or_written_is_told_before_the_work(
     arguments: tuple[str, ...], told: str, files: Path, ragstone: Command
 ) -> None:
     (files / "a.run").write_text("this is not read")
+    (files / "beir" / "qrels").mkdir(parents=True)
     said = ragstone(*RANK, *arguments)
     assert said.code == 2
     assert told in said.err
