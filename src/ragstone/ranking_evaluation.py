@@ -16,7 +16,7 @@ from ragstone.metrics.families.ranking_metric import depth_of
 from ragstone.named_gates import gates_of
 from ragstone.plan import Manifest, Plan, Source
 from ragstone.ranked_columns import column_of
-from ragstone.ranked_values import SCORED, SKIPPED, UNKNOWN, RankedValues
+from ragstone.ranked_values import COUNTED, SKIPPED, UNKNOWN, RankedValues
 from ragstone.ranking_files import (
     Batch,
     Growing,
@@ -197,7 +197,7 @@ class _Found:
             self._values.add(np.zeros((len(missing), len(self._of.metrics))))
         self._values.add(np.zeros((len(unknown), len(self._of.metrics))))
         ids = [*self._names, *unknown]
-        why = np.full(len(ids), SCORED, dtype=np.uint8)
+        why = np.full(len(ids), COUNTED, dtype=np.uint8)
         if self._of.missing == "skip":
             why[len(ids) - len(unknown) - len(missing) :] = SKIPPED
         why[len(ids) - len(unknown) :] = UNKNOWN

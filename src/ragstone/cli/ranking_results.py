@@ -22,8 +22,9 @@ from ragstone.errors import UsageError
 from ragstone.ranked_values import RankedRows
 from ragstone.reports.comparison_terminal import print_comparison, print_regressions
 from ragstone.reports.ranking_report import print_ranking
-from ragstone.reports.ranking_tables import check_values, write_values
+from ragstone.reports.ranking_tables import write_values
 from ragstone.reports.rows import STDOUT, write_document, write_json
+from ragstone.reports.table_files import check_table
 from ragstone.run import Run
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class RankingResults:
         if paths:
             check_files(*paths.values(), inputs=_read(given))
         if "rows" in paths:
-            check_values(paths["rows"])
+            check_table(paths["rows"])
         self._piped = STDOUT in paths.values()
         self.console = Console(file=sys.stderr if self._piped else sys.stdout, highlight=False)
         self._reports: RankingReports | None = None

@@ -12,7 +12,7 @@ from ragstone.comparison.movement import Movement, adjusted, moved
 from ragstone.comparison.outcomes import InColumns, outcomes_of
 from ragstone.comparison.paired_scores import PairedScores
 from ragstone.comparison.pairing import Pairing, paired
-from ragstone.errors import UnknownName
+from ragstone.errors import UnknownName, UsageError
 from ragstone.run import Run
 
 TOP = 5
@@ -131,6 +131,10 @@ def compare(
     names = _shared(a, b, metrics)
     one = Columns.of(outcomes_of(a), names, cluster=cluster)
     two = Columns.of(outcomes_of(b), names, cluster=cluster)
+    if cluster is not None and one.ids and not one.tags:
+        raise UsageError(
+            f"cluster {cluster}: the rows of {a.manifest.run_id} have no tags; leave it out"
+        )
     if cluster is not None and one.ids and cluster not in one.tags:
         raise UnknownName("tag", cluster, one.tags)
     pairing = paired(one, two)
