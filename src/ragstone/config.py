@@ -19,8 +19,6 @@ from ragstone.policies import POLICIES, PRESETS, preset
 
 FILE = Path("ragstone.yaml")
 """What the command line looks for in the working folder."""
-STORE = Path(".ragstone/ragstone.db")
-"""Where runs are kept if nobody says otherwise."""
 
 OTHER_WORDS: Mapping[str, str] = MappingProxyType(
     {

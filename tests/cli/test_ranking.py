@@ -221,6 +221,8 @@ def test_a_report_is_what_the_command_writes_itself(files: Path, ragstone: Comma
         (("--html", "-"), "--html: name a file"),
         (("--fail-on-regression",), "there is nothing to compare with"),
         (("--min-paired", "2"), "name a share of A's samples"),
+        (("--min-paired", "abc"), "--min-paired: 'abc' is no number; write 0.8 or 80%"),
+        (("--min-effect", "abc"), "--min-effect: 'abc' is no number; write 0.8 or 80%"),
         (("-o", "x.csv"), "does not end in .xlsx"),
         (("--baseline", "last"), "`ragstone rank --store` makes one"),
         (("--store", "--baseline", "none"), "there is no run named 'none'"),
@@ -238,6 +240,27 @@ def test_what_cannot_be_kept_or_written_is_told_before_the_work(
     said = ragstone(*RANK, *arguments)
     assert said.code == 2
     assert told in said.err
+
+
+def test_the_queries_of_rankings_have_no_tags_to_be_taken_together_by(
+    files: Path, ragstone: Command
+) -> None:
+    ragstone(*RANK, "--store")
+    ragstone("runs", "tag", "last", "base")
+    ragstone(*RANK, "--store")
+    said = ragstone("compare", "base", "last", "--cluster", "lang")
+    assert said.code == 2
+    assert "have no tags" in said.err
+
+
+@pytest.mark.parametrize("name", ["x.txt", "x.html"])
+def test_the_same_files_are_taken_now_and_later(name: str, files: Path, ragstone: Command) -> None:
+    now = ragstone(*RANK, "--store", "--rows", name)
+    ragstone(*RANK, "--store")
+    later = ragstone("report", "last", "--no-export", "--rows", f"later-{name}")
+    assert now.code == later.code == (2 if name == "x.html" else 0)
+    if now.code == 0:
+        assert (files / name).read_text() == (files / f"later-{name}").read_text()
 
 
 def test_a_stored_ranking_cannot_be_scored_again_or_gone_on_with(

@@ -4,9 +4,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from ragstone.config import FILE, STORE
+from ragstone.config import FILE
 from ragstone.entries import Entry, entries_in
 from ragstone.errors import InputError, Problem
+from ragstone.plan import DEFAULT_STORE
 
 _BESIDE = ("-wal", "-shm", "-journal")
 """How the files are called that SQLite keeps beside its own."""
@@ -48,5 +49,5 @@ def store_files(place: str | None) -> Sequence[Path]:
     """
     if place and "://" in place:
         return ()
-    path = Path(place or STORE)
+    path = Path(place or DEFAULT_STORE)
     return path, *(path.with_name(path.name + ending) for ending in _BESIDE)

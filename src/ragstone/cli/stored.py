@@ -6,8 +6,8 @@ import click
 from click.core import ParameterSource
 
 from ragstone.cli.store_place import store_files
-from ragstone.config import STORE
 from ragstone.errors import UsageError
+from ragstone.plan import DEFAULT_STORE
 from ragstone.store import RunInfo, Store
 from ragstone.store.engines import name_of
 
@@ -46,7 +46,7 @@ def open_store(place: str | None, *, make: bool = False, made_by: str = "ragston
         UsageError: there is no such file, or it is a folder.
         StoreError: the place cannot be used.
     """
-    path = Path(place or STORE)
+    path = Path(place or DEFAULT_STORE)
     if not make and "://" not in str(place) and not path.exists():
         raise UsageError(
             f"there is no store at {path}: `{made_by}` makes one in the folder where it is "
