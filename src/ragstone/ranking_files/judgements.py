@@ -117,7 +117,7 @@ class Judgements:
         """
         digest = sha256("\n".join(self.queries).encode("utf-8", "surrogatepass"))
         for column in (self.spans.sizes, self.hashes, self.grades):
-            digest.update(np.ascontiguousarray(column))
+            digest.update(np.ascontiguousarray(column).data)
         return digest.hexdigest()
 
     def judged(self, places: Integers) -> Judged:
