@@ -90,9 +90,9 @@ def test_a_judged_query_that_is_not_ranked_is_0_or_left_out(
     if missing == "skip":
         assert run.rows[1].scores["mrr@5"].reason == NOT_RANKED
     notes = " ".join(run.manifest.source.notes)
-    assert "2 queries are judged in qrels, 1 ranked; 1 are both" in notes
+    assert "queries judged in qrels: 2; ranked: 1; both: 1" in notes
     assert "judged but not ranked: 1" in notes
-    assert ("they count as 0" if missing == "zero" else "they are left out") in notes
+    assert ("counted as 0" if missing == "zero" else "left out") in notes
 
 
 def test_a_query_that_nobody_judged_has_no_number(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_query_that_nobody_judged_has_no_number(tmp_path: Path) -> None:
     score = run.rows[-1].scores["mrr@5"]
     assert (score.state, score.reason) == (State.UNDEFINED, NOT_JUDGED)
     assert run.summary()["mrr@5"].undefined == 1
-    assert "ranked but not judged: 1; they are left out" in run.manifest.source.notes
+    assert "ranked but not judged: 1, left out" in run.manifest.source.notes
 
 
 def test_nothing_relevant_is_0(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from ragstone.values import FrozenMap
 
 DEFAULT_API = "http://localhost:8000"
 DEFAULT_JUDGE = "offline"
+DEFAULT_STORE = ".ragstone/ragstone.db"
 
 
 def _cutoffs(given: object) -> int | tuple[int, ...]:

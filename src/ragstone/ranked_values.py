@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from ragstone.errors import Cause
 from ragstone.rows import MadeRows, Row
 from ragstone.samples import Sample
-from ragstone.score_tally import FAILED, ScoreTally
-from ragstone.score_tally import SCORED as HAS_NUMBER
-from ragstone.score_tally import UNDEFINED as HAS_NONE
+from ragstone.score_tally import FAILED, SCORED, UNDEFINED, ScoreTally
 from ragstone.scores import Score
 from ragstone.tally import Tally
 
@@ -22,8 +20,8 @@ NOT_RANKED = "the ranking has nothing of this query"
 NOT_JUDGED = "nothing is known of what is relevant to this query"
 REASONS = (NOT_RANKED, NOT_JUDGED)
 """Why a query has no numbers."""
-SCORED, SKIPPED, UNKNOWN = range(3)
-"""What `why` says of a query: it is scored, or the number of its reason."""
+COUNTED, SKIPPED, UNKNOWN = range(3)
+"""What `why` says of a query: it has numbers, or the number of its reason."""
 
 Failures = Mapping[int, str]
 """Place of a query -> why a metric failed on it."""
@@ -37,7 +35,7 @@ class RankedRows(MadeRows):
         ids: the Q queries' ids.
         texts: query id -> its text, where there is one.
         metrics: the M metrics' names.
-        why: uint8[Q], SCORED, SKIPPED or UNKNOWN.
+        why: uint8[Q], COUNTED, SKIPPED or UNKNOWN.
     """
 
     ids: Sequence[str]
@@ -67,7 +65,7 @@ class RankedRows(MadeRows):
 
     def column(self, metric: str, /) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
         """Return each query's value by one metric, and its state as an index into STATES."""
-        states = np.where(self.why == SCORED, HAS_NUMBER, HAS_NONE).astype(np.int8)
+        states = np.where(self.why == COUNTED, SCORED, UNDEFINED).astype(np.int8)
         states[list(self.failures(metric))] = FAILED
         return self.numbers(metric), states
 

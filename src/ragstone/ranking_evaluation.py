@@ -17,7 +17,7 @@ from ragstone.metrics.families.ranking_metric import depth_of
 from ragstone.named_gates import gates_of
 from ragstone.plan import Manifest, Plan, Source
 from ragstone.ranked_columns import column_of
-from ragstone.ranked_values import SCORED, SKIPPED, UNKNOWN, RankedValues
+from ragstone.ranked_values import COUNTED, SKIPPED, UNKNOWN, RankedValues
 from ragstone.ranking_files import (
     Batch,
     Growing,
@@ -95,12 +95,11 @@ class RankingEvaluation:
             UsageError: there is no such file or column.
             InputError: the file's content is wrong.
         """
-        problems = problems_of(ranking)
         columns = self.plan.columns
-        found = _Found(self, problems)
-        for batch in read_ranking(ranking, problems, columns, on_read):
+        found = _Found(self, problems_of(ranking))
+        for batch in read_ranking(ranking, found.problems, columns, on_read):
             if not found.add(batch):
-                problems, found = problems_of(ranking), _Found(self, problems_of(ranking))
+                found = _Found(self, problems_of(ranking))
                 found.add(gathered(read_ranking(ranking, found.problems, columns, on_read)))
                 break
         found.problems.tell()
@@ -142,6 +141,7 @@ class RankingEvaluation:
             identity={
                 "data": ranking.name,
                 "judgements": self.source.name,
+                "judgements fingerprint": self.judgements.fingerprint,
                 "metrics": ", ".join(map(str, self.metrics)),
                 "missing": self.missing,
                 "ties": self.ties,
@@ -152,13 +152,15 @@ class RankingEvaluation:
         judged = len(self.judgements)
         unknown = int(np.count_nonzero(rows.why == UNKNOWN))
         ranked = judged + unknown - rows.missing
-        both = f"{judged - rows.missing:,} are both"
-        told = [f"{judged:,} queries are judged in {self.source.name}, {ranked:,} ranked; {both}"]
+        both = judged - rows.missing
+        told = [
+            f"queries judged in {self.source.name}: {judged:,}; ranked: {ranked:,}; both: {both:,}"
+        ]
         if rows.missing:
-            how = "they count as 0" if self.missing == "zero" else "they are left out"
-            told.append(f"judged but not ranked: {rows.missing:,}; {how} (--missing)")
+            how = "counted as 0" if self.missing == "zero" else "left out"
+            told.append(f"judged but not ranked: {rows.missing:,}, {how} (--missing)")
         if unknown:
-            told.append(f"ranked but not judged: {unknown:,}; they are left out")
+            told.append(f"ranked but not judged: {unknown:,}, left out")
         return told
 
 
@@ -211,7 +213,7 @@ class _Found:
             self._values.add(np.zeros((len(missing), len(self._of.metrics))))
         self._values.add(np.zeros((len(unknown), len(self._of.metrics))))
         ids = [*self._names, *unknown]
-        why = np.full(len(ids), SCORED, dtype=np.uint8)
+        why = np.full(len(ids), COUNTED, dtype=np.uint8)
         if self._of.missing == "skip":
             why[len(ids) - len(unknown) - len(missing) :] = SKIPPED
         why[len(ids) - len(unknown) :] = UNKNOWN

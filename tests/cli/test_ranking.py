@@ -25,7 +25,7 @@ def test_a_ranking_is_evaluated_and_printed(
     said = ragstone(*command, "--qrels", "qrels", "--ranking", "a.run", "-m", "mrr", "-k", "5")
     assert said.code == 0
     assert re.search(r"mrr@5 +0\.5000", said.out)
-    assert "3 queries are judged in qrels, 2 ranked; 2 are both" in said.out
+    assert "queries judged in qrels: 3; ranked: 2; both: 2" in said.out
     assert "Worst by mrr@5\nq3  0.0000\nq1  0.5000\n" in said.out
     assert not (files / ".ragstone").exists()
 
@@ -76,7 +76,7 @@ def test_gates_decide_the_exit_code(files: Path, ragstone: Command) -> None:
     [
         (("--ranking", "none"), "there is no file none"),
         (("--ranking", "a.run", "-m", "faithfulness"), "faithfulness needs"),
-        (("--ranking", "a.run", "--rows", "rows.xlsx"), "values are written as"),
+        (("--ranking", "a.run", "--rows", "rows.xlsx"), "rows are written as"),
         (("--ranking", "a.run", "--json", "a.run"), "is read, and cannot be written"),
         (("--ranking", "a.run", "--map", "x"), "--map x: write FIELD=COLUMN"),
         (("--ranking", "a.run", "--k", "0"), "whole number from 1"),
@@ -198,6 +198,17 @@ def test_a_regression_against_the_baseline_is_exit_1(files: Path, ragstone: Comm
     assert "have a partner in B" in said.err
 
 
+def test_judgements_that_changed_under_one_name_are_told(files: Path, ragstone: Command) -> None:
+    ragstone(*RANK, "--store")
+    same = ragstone(*RANK, "--baseline", "last")
+    assert "nothing that is known" in same.out
+    (files / "qrels").write_text(QRELS.replace("a 1", "a 2"))
+    said = ragstone(*RANK, "--baseline", "last", "--json", "x.json")
+    assert "nothing that is known" not in said.out
+    (change,) = json.loads((files / "x.json").read_text())["comparison"]["changes"]
+    assert (change["about"], change["name"]) == ("data", "judgements (hash)")
+
+
 def test_a_report_is_what_the_command_writes_itself(files: Path, ragstone: Command) -> None:
     asked = ("--markdown", "a.md", "--junit", "a.xml", "--rows", "a.csv", "--html", "a.html")
     said = ragstone(*RANK, "--store", *asked, "-o", "a.xlsx", "-v")
@@ -219,20 +230,46 @@ def test_a_report_is_what_the_command_writes_itself(files: Path, ragstone: Comma
         (("--html", "-"), "--html: name a file"),
         (("--fail-on-regression",), "there is nothing to compare with"),
         (("--min-paired", "2"), "name a share of A's samples"),
+        (("--min-paired", "abc"), "--min-paired: 'abc' is no number; write 0.8 or 80%"),
+        (("--min-effect", "abc"), "--min-effect: 'abc' is no number; write 0.8 or 80%"),
         (("-o", "x.csv"), "does not end in .xlsx"),
-        (("--baseline", "last"), "there is no store at"),
+        (("--baseline", "last"), "`ragstone rank --store` makes one"),
         (("--store", "--baseline", "none"), "there is no run named 'none'"),
         (("--store", "s.db", "--json", "s.db"), "s.db is read, and cannot be written"),
         (("--json", "x", "--markdown", "x"), "x would be written twice"),
+        (("--qrels", "beir", "--json", "beir/qrels/test.tsv"), "is in beir, which is read"),
+        (("--qrels", "beir", "-o", "beir/x.xlsx"), "is in beir, which is read"),
     ],
 )
 def test_what_cannot_be_kept_or_written_is_told_before_the_work(
     arguments: tuple[str, ...], told: str, files: Path, ragstone: Command
 ) -> None:
     (files / "a.run").write_text("this is not read")
+    (files / "beir" / "qrels").mkdir(parents=True)
     said = ragstone(*RANK, *arguments)
     assert said.code == 2
     assert told in said.err
+
+
+def test_the_queries_of_rankings_have_no_tags_to_be_taken_together_by(
+    files: Path, ragstone: Command
+) -> None:
+    ragstone(*RANK, "--store")
+    ragstone("runs", "tag", "last", "base")
+    ragstone(*RANK, "--store")
+    said = ragstone("compare", "base", "last", "--cluster", "lang")
+    assert said.code == 2
+    assert "have no tags" in said.err
+
+
+@pytest.mark.parametrize("name", ["x.txt", "x.html"])
+def test_the_same_files_are_taken_now_and_later(name: str, files: Path, ragstone: Command) -> None:
+    now = ragstone(*RANK, "--store", "--rows", name)
+    ragstone(*RANK, "--store")
+    later = ragstone("report", "last", "--no-export", "--rows", f"later-{name}")
+    assert now.code == later.code == (2 if name == "x.html" else 0)
+    if now.code == 0:
+        assert (files / name).read_text() == (files / f"later-{name}").read_text()
 
 
 def test_a_stored_ranking_cannot_be_scored_again_or_gone_on_with(

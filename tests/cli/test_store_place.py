@@ -95,6 +95,79 @@ def test_nothing_is_kept_and_somewhere_is_a_contradiction(
     assert stores(tmp_path) == set()
 
 
+ASKED = {
+    "run": ("run", "rows.csv", "-m", "faithfulness", "--no-export"),
+    "rank": ("rank", "--qrels", "qrels", "--ranking", "a.run"),
+    "demo": ("demo", "--limit", "1", "--no-export"),
+    "resume": ("resume", "last", "--no-export"),
+    "report": ("report", "last", "--no-export"),
+}
+
+
+@pytest.fixture
+def ranking(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text("q1 0 a 1\n")
+    (tmp_path / "a.run").write_text("q1 Q0 a 1 1 x\n")
+
+
+@pytest.mark.parametrize("how", ["usual", "option", "environment", "file"])
+@pytest.mark.parametrize("command", ["run", "rank", "demo", "resume"])
+@pytest.mark.usefixtures("ranking")
+def test_no_output_takes_the_place_of_the_store(
+    how: str,
+    command: str,
+    ragstone: Command,
+    run: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = USUAL if how == "usual" else "mine.db"
+    if how == "environment":
+        monkeypatch.setenv("RAGSTONE_STORE", place)
+    elif how == "file":
+        config(tmp_path, f"store: {place}\n")
+    typed = ["--store", place] if how == "option" else []
+    assert run(*typed).code == 0
+    before = (tmp_path / place).read_bytes()
+    said = ragstone(*ASKED[command], *typed, "--json", place)
+    assert said.code == 2
+    assert f"{place} is read, and cannot be written" in said.err
+    assert (tmp_path / place).read_bytes() == before
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-shm"])
+@pytest.mark.parametrize("command", ["run", "report"])
+def test_no_output_takes_the_place_of_what_stands_beside_the_store(
+    ending: str, command: str, ragstone: Command, run: Command
+) -> None:
+    assert run().code == 0
+    said = ragstone(*ASKED[command], "--json", USUAL + ending)
+    assert said.code == 2
+    assert f"{USUAL}{ending} is read, and cannot be written" in said.err
+
+
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [("run", ["--no-store"]), ("rank", ["--store"]), ("rank", ["--baseline", "last"])],
+)
+@pytest.mark.usefixtures("ranking")
+def test_whatever_the_store_is_used_for_it_stays(
+    command: str, more: list[str], ragstone: Command, run: Command, tmp_path: Path
+) -> None:
+    assert run().code == 0
+    before = (tmp_path / USUAL).read_bytes()
+    assert ragstone(*ASKED[command], *more, "--json", USUAL).code == 2
+    assert (tmp_path / USUAL).read_bytes() == before
+
+
+@pytest.mark.usefixtures("ranking")
+def test_the_place_of_a_store_that_is_to_be_made_is_taken(
+    ragstone: Command, tmp_path: Path
+) -> None:
+    assert ragstone(*ASKED["rank"], "--store", "--json", USUAL).code == 2
+    assert stores(tmp_path) == set()
+
+
 def test_no_store_overrules_what_is_said_for_good(
     run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

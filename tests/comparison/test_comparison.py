@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from ragstone.comparison import Finding, compare
-from ragstone.errors import UnknownName
+from ragstone.errors import UnknownName, UsageError
 
 RUNS = Any
 
@@ -144,6 +144,12 @@ def test_clusters_of_one_row_change_nothing(runs: RUNS) -> None:
     assert clustered.p_t == pytest.approx(plain.p_t)
     assert clustered.smallest == pytest.approx(plain.smallest)
     assert (clustered.p, clustered.interval) == (plain.p, plain.interval)
+
+
+def test_rows_without_any_tags_have_no_clusters(runs: RUNS) -> None:
+    a, b = runs.of({"hit@5": [1]}), runs.of({"hit@5": [1]}, run_id="b")
+    with pytest.raises(UsageError, match="cluster source: A's samples have no tags"):
+        compare(a, b, cluster="source")
 
 
 def test_a_tag_that_no_row_has_is_refused(runs: RUNS) -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.reports.ranked import ranked_run
 
 from ragstone import evaluate
 from ragstone.errors import Cause
@@ -13,6 +14,7 @@ from ragstone.rescoring import ORIGIN
 from ragstone.rows import TargetCall
 from ragstone.run import Run
 from ragstone.scores import Score
+from ragstone.store import Store, keep_ranked
 
 MakeRun = Callable[..., Run]
 STEADY = [Score.scored(0.9), Score.scored(0.8)] * 50
@@ -216,3 +218,15 @@ def test_what_a_target_failed_to_give_just_now_is_done_again(make_run: MakeRun) 
     asked = replace(row, calls=(TargetCall("chat", 1.0, now),), lacking={"response": now})
     run = make_run([asked], names=("faithfulness",))
     assert (next_step(run) or "").startswith("1 score failed (no answer): see that the service")
+
+
+def test_a_stored_ranking_is_evaluated_again_from_its_file(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "runs.db") as store:
+        run = ranked_run(10)
+        source = run.manifest.source.model_copy(update={"path": "bm25.run"})
+        manifest = run.manifest.model_copy(update={"source": source})
+        keep_ranked(store, replace(run, manifest=manifest))
+        assert next_step(store.load("r1")) == (
+            "1 score failed (the metric itself failed): mend the metric, then evaluate the file "
+            "again with `ragstone rank`"
+        )

@@ -1,12 +1,15 @@
 """What the values of a stored run are written as is what they were before."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 from tests.reports.ranked import ranked_run
 
+from ragstone.messages import MARK
+from ragstone.ranked_values import RankedValues
 from ragstone.reports.tables import write_claims, write_rows_table
 from ragstone.store import Store, keep_ranked
 from ragstone.store import value_blocks as blocks
@@ -43,6 +46,18 @@ def test_a_failed_value_is_null_and_says_why(tmp_path: Path) -> None:
     frame = pl.read_parquet(tmp_path / "rows.parquet")
     assert frame["scores.ndcg@5.value"].to_list() == [None, None, *(n / 10 for n in range(2, 10))]
     assert frame["scores.hit@5.value"].null_count() == 1
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_half_a_character_is_no_hindrance(ending: str, tmp_path: Path) -> None:
+    run = ranked_run(3)
+    assert isinstance(run.rows, RankedValues)
+    rows = replace(run.rows, ids=["q0", "half \ud83d", "q2"], texts={"q2": "what \ud83d?"})
+    write_rows_table(replace(run, rows=rows), tmp_path / f"rows.{ending}")
+    if ending == "parquet":
+        frame = pl.read_parquet(tmp_path / "rows.parquet")
+        assert frame["id"].to_list() == ["q0", f"half {MARK}", "q2"]
+        assert frame["query"].to_list()[2] == f"what {MARK}?"
 
 
 def test_there_are_no_claims(tmp_path: Path) -> None:

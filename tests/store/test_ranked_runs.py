@@ -123,6 +123,10 @@ def test_a_run_goes_into_a_file_and_comes_back(
         ('"hit@5":[0.0,', '"hit@5":["x",'),
         ('"hit@5":[', '"mrr@5":['),
         ('"ids":', '"names":'),
+        ('"failed":{"ndcg@5"', '"failed":{"ndcg@6"'),
+        ('"6":"again"', '"7":"again"'),
+        ('"6":"again"', '"-1":"again"'),
+        ('"6":"again"', '"2":"again"'),
     ],
 )
 def test_a_file_of_something_else_enters_nothing(
@@ -184,6 +188,16 @@ def test_a_run_is_thrown_away_with_its_values(by: str, store: Store) -> None:
     with store.reading() as connection:
         for table in (QUERY_BLOCKS, VALUE_BLOCKS):
             assert connection.execute(select(table)).all() == []
+
+
+def test_a_failure_of_a_metric_that_the_run_has_not_is_told(store: Store) -> None:
+    keep_ranked(store, ranked())
+    with store.changing() as connection:
+        strange = VALUE_BLOCKS.c.metric == "ndcg@5"
+        connection.execute(VALUE_BLOCKS.update().where(strange).values(metric="strange"))
+    rows = store.load("r1").rows
+    with pytest.raises(StoreError, match="the queries from place 0 of run r1 cannot be read"):
+        rows.failures("hit@5")
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,7 @@ def test_the_same_is_found_in_the_same_order(both: Store, wanted: Wanted) -> Non
 
 def test_one_row_is_found_by_its_place(both: Store) -> None:
     assert row_at(both, "values", 3) == row_at(both, "rows", 3)
-    assert row_at(both, "values", 40) is None
+    for place in (40, -1):
+        assert row_at(both, "values", place) is row_at(both, "rows", place) is None
     few = replace(Wanted(), limit=2, sort="ndcg@5", descending=True)
     assert [row.index for row in find_rows(both, "values", few).rows] == [6, 13]

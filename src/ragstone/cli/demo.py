@@ -13,6 +13,7 @@ from ragstone.cli import result_options, results
 from ragstone.cli.demo_server import RETRIEVER
 from ragstone.cli.options import NO_STORE, STORE
 from ragstone.cli.run import evaluated
+from ragstone.cli.store_place import store_files
 from ragstone.cli.stored import place_said
 from ragstone.demo.dataset import DATASET
 from ragstone.demo.server import running
@@ -64,7 +65,7 @@ def command(**given: Unpack[Given]) -> None:
     ragstone demo --retriever worse        # then: ragstone runs, ragstone compare, ragstone view
     """
     outputs = results.outputs_of(given)
-    outputs.check()
+    outputs.check(*store_files(given["store"]))
     click.echo(_INTRODUCTION, err=outputs.data_on_stdout)
     place_said(given["store"], no_store=given["no_store"])
     keeping: Keeping = {} if given["no_store"] else {"store": given["store"] or True}

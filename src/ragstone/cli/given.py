@@ -10,6 +10,7 @@ import click
 
 from ragstone.cli import COMMANDS, result_options
 from ragstone.cli.setting import NONE
+from ragstone.cli.store_place import store_files
 from ragstone.cli.stored import place_said
 from ragstone.config import FILE, Config, metric_names, model_names, read_config
 from ragstone.demo.dataset import DATASET
@@ -211,10 +212,16 @@ def data_of(given: Given, config: Config) -> str | Path:
 
 
 def files_read(given: Given, config: Config, plan: Plan) -> Sequence[str | Path]:
-    """Return the files beside the data set that a run reads, and must not write over."""
+    """Return the files beside the data set that a run reads or keeps, and must not write over.
+
+    Raises:
+        UsageError: options contradict each other.
+    """
+    place = place_said(given["store"], no_store=given["no_store"]) or config.store
     plugins = (*config.plugins, *given["plugin"])
     named = (plan.target, *plan.prompts.values(), *plugins, given["config"] or FILE)
-    return [name for name in named if name is not None and Path(name).is_file()]
+    read = [name for name in named if name is not None and Path(name).is_file()]
+    return [*read, *store_files(place)]
 
 
 def _one(first: str, one: str | None, second: str, other: str | None) -> str | None:

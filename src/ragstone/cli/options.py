@@ -11,7 +11,7 @@ from ragstone.cli.grouped import Groups
 from ragstone.cli.plugins import PLUGIN
 from ragstone.cli.result_options import RESULTS
 from ragstone.cli.setting import Setting
-from ragstone.cli.stored import store_here
+from ragstone.cli.store_place import store_here
 from ragstone.config import FILE
 from ragstone.plan import DEFAULT_API
 from ragstone.policies import POLICIES, PRESETS

@@ -19,7 +19,8 @@ from ragstone.reports.github import no_commands, report_to_github
 from ragstone.reports.junit import write_junit
 from ragstone.reports.rows import STDOUT, write_json
 from ragstone.reports.run_markdown import write_markdown
-from ragstone.reports.tables import check_table, write_claims, write_rows_table
+from ragstone.reports.table_files import check_table
+from ragstone.reports.tables import write_claims, write_rows_table
 from ragstone.reports.terminal import print_rows, print_run
 from ragstone.reports.web.html_file import write_html
 from ragstone.reports.workbooks import check_output, write_workbooks

@@ -15,14 +15,16 @@ from ragstone.cli.codes import GATE_FAILED, TOO_MUCH_FAILED
 from ragstone.cli.pipes import silent_pipes
 from ragstone.cli.ranking_options import Given
 from ragstone.cli.regression import Limits, code_of
+from ragstone.cli.store_place import place_here, store_files
 from ragstone.cli.writable import check_files
 from ragstone.comparison import Comparison
 from ragstone.errors import UsageError
 from ragstone.ranked_values import RankedRows
 from ragstone.reports.comparison_terminal import print_comparison, print_regressions
 from ragstone.reports.ranking_report import print_ranking
-from ragstone.reports.ranking_tables import check_values, write_values
+from ragstone.reports.ranking_tables import write_values
 from ragstone.reports.rows import STDOUT, write_document, write_json
+from ragstone.reports.table_files import check_table
 from ragstone.run import Run
 
 if TYPE_CHECKING:
@@ -55,9 +57,10 @@ class RankingResults:
         for name in paths.keys() - set(PIPED):
             if paths[name] == STDOUT:
                 raise UsageError(f"--{name}: name a file; this format is not for standard output")
-        check_files(*paths.values(), inputs=_read(given))
+        if paths:
+            check_files(*paths.values(), inputs=_read(given))
         if "rows" in paths:
-            check_values(paths["rows"])
+            check_table(paths["rows"])
         self._piped = STDOUT in paths.values()
         self.console = Console(file=sys.stderr if self._piped else sys.stdout, highlight=False)
         self._reports: RankingReports | None = None
@@ -136,9 +139,8 @@ class RankingResults:
 
 
 def _read(given: Given) -> list[str | Path]:
-    """Return the files that no output may write over."""
-    place = given["store"]
-    return [given["qrels"], *given["ranking"], *([place] if place else [])]
+    """Return the files that no output may write over; the store is, though it may not be read."""
+    return [given["qrels"], *given["ranking"], *store_files(place_here(given["store"]))]
 
 
 class Compared(NamedTuple):

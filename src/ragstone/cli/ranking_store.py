@@ -1,11 +1,11 @@
 """The store of `ragstone rank`: its runs are kept there, and compared with what is."""
 
-import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Self
 
-from ragstone.cli.stored import open_store, store_here
+from ragstone.cli.store_place import place_here
+from ragstone.cli.stored import open_store
 from ragstone.run import Run
 from ragstone.store import Store, find, keep_ranked
 
@@ -27,8 +27,8 @@ class RankingStore:
             UsageError: there is none, and nothing is to be kept.
             StoreError: the place cannot be used.
         """
-        said = place or os.environ.get("RAGSTONE_STORE", "").strip() or store_here()
-        with open_store(said, make=keeps) as store:
+        made_by = "ragstone rank --store"
+        with open_store(place_here(place), make=keeps, made_by=made_by) as store:
             yield cls(store)
 
     def run(self, name: str) -> Run:

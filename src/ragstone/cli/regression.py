@@ -62,9 +62,10 @@ class Limits:
         """Read what the command line said.
 
         Raises:
-            UsageError: a number is out of its range.
+            UsageError: what should be a number is none, or one out of its range.
         """
-        effect, paired = share(given["min_effect"]), share(given["min_paired"])
+        effect = _number("--min-effect", given["min_effect"])
+        paired = _number("--min-paired", given["min_paired"])
         if effect < 0:
             said = given["min_effect"]
             raise UsageError(f"--min-effect {said}: name how large a drop may be, from 0")
@@ -88,6 +89,13 @@ class Limits:
                 f"{said}: no metric can fall by more than {widest:g}; write 0.02 or 2%"
             )
         return regressed(comparison, min_effect=self.min_effect, min_paired=self.min_paired)
+
+
+def _number(flag: str, said: str) -> float:
+    try:
+        return share(said)
+    except UsageError as error:
+        raise UsageError(f"{flag}: {error}") from None
 
 
 def code_of(found: Regressions | None) -> int:

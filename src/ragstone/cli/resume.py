@@ -13,6 +13,7 @@ from ragstone.cli.options import OTEL, STORE
 from ragstone.cli.outcome import Outputs, conclude
 from ragstone.cli.plugins import PLUGIN, load_plugins
 from ragstone.cli.run import evaluated
+from ragstone.cli.store_place import store_files
 from ragstone.cli.stored import open_store
 from ragstone.cli.tracing import tracing_of
 from ragstone.errors import UsageError
@@ -59,7 +60,7 @@ def command(**given: Unpack[Given]) -> None:
     ragstone resume last --retry-failed
     """
     outputs = results.outputs_of(given)
-    outputs.check()
+    outputs.check(*store_files(given["store"]))
     load_plugins(*config_here().plugins, *given["plugin"])
     with open_store(given["store"]) as store:
         code = _resumed(store, given, outputs)

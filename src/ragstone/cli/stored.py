@@ -5,34 +5,14 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from ragstone.config import FILE
-from ragstone.entries import Entry, entries_in
-from ragstone.errors import InputError, Problem, UsageError
+from ragstone.cli.store_place import store_files
+from ragstone.errors import UsageError
+from ragstone.plan import DEFAULT_STORE
 from ragstone.store import RunInfo, Store
-from ragstone.store.engines import DEFAULT, name_of
+from ragstone.store.engines import name_of
 
 RUN = "RUN is an id, the beginning of one, a tag, or `last`."
 """What the help of such a command says."""
-
-
-def store_here() -> str | None:
-    """Return where the config file in this folder says that runs are kept; None if it does not.
-
-    Whatever else it says matters to those who evaluate.
-
-    Raises:
-        UsageError: the file cannot be read, or a variable that it names is not set.
-    """
-    if not FILE.is_file():
-        return None
-    for entry in entries_in(FILE):
-        if isinstance(entry, Entry) and entry.key == "store":
-            try:
-                said = entry.said
-            except ValueError as error:
-                raise InputError(str(FILE), [Problem(f"{entry}: {error}", row=entry.row)]) from None
-            return said if isinstance(said, str) else None
-    return None
 
 
 def place_said(given: str | None, *, no_store: bool) -> str | None:
@@ -57,17 +37,19 @@ def _source() -> ParameterSource | None:
     return click.get_current_context().get_parameter_source("store")
 
 
-def open_store(place: str | None, *, make: bool = False) -> Store:
+def open_store(place: str | None, *, make: bool = False, made_by: str = "ragstone run") -> Store:
     """Open a store that is there; with `make`, a SQLite file is made where there is none.
+
+    `made_by` is the command that makes one, which is told where there is none.
 
     Raises:
         UsageError: there is no such file, or it is a folder.
         StoreError: the place cannot be used.
     """
-    path = Path(place or DEFAULT)
+    path = Path(place or DEFAULT_STORE)
     if not make and "://" not in str(place) and not path.exists():
         raise UsageError(
-            f"there is no store at {path}: `ragstone run` makes one in the folder where it is "
+            f"there is no store at {path}: `{made_by}` makes one in the folder where it is "
             "called; go there, or name a store with --store or RAGSTONE_STORE"
         )
     if "://" not in str(place) and path.is_dir():
@@ -75,6 +57,7 @@ def open_store(place: str | None, *, make: bool = False) -> Store:
     return Store.open(place)
 
 
-def read_by(store: Store, *infos: RunInfo) -> list[str]:
+def read_by(store: Store, *infos: RunInfo) -> list[str | Path]:
     """Return the files that no output may write over: the store, and what the runs were of."""
-    return [store.name, *(path for info in infos if (path := info.manifest.source.path))]
+    paths = (path for info in infos if (path := info.manifest.source.path))
+    return [*store_files(store.name), *paths]

@@ -13,7 +13,8 @@ def check_files(
 ) -> None:
     """Refuse, before anything is asked, files that could not be written in the end.
 
-    `inputs` are read, `written` are other files that are written and were looked at elsewhere.
+    `inputs` are read, a folder with all that is in it; `written` are other files that
+    are written and were looked at elsewhere.
 
     Raises:
         UsageError: a file cannot be written, is an input, or is named twice.
@@ -22,8 +23,14 @@ def check_files(
     for path in named:
         if path != STDOUT:
             check_writable(path)
+    folders = {Path(name).resolve(): name for name in inputs if Path(name).is_dir()}
     taken = {Path(name).resolve(): f"{name} is read, and cannot be written" for name in inputs}
     for path in (*named, *written):
         if path.resolve() in taken:
             raise UsageError(f"{taken[path.resolve()]}; name another place")
+        for folder in folders.keys() & set(() if path == STDOUT else path.resolve().parents):
+            raise UsageError(
+                f"{path} is in {folders[folder]}, which is read, and cannot be written there; "
+                "name another place"
+            )
         taken[path.resolve()] = f"{path} would be written twice"

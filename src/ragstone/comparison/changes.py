@@ -84,6 +84,7 @@ def _facts(manifest: Manifest) -> dict[tuple[About, str], str]:
         (About.DATA, "fingerprint"): _short(data),
         (About.DATA, "rows"): source.rows,
         (About.DATA, "judgements"): identity.get("judgements"),
+        (About.DATA, "judgements (hash)"): _short(identity.get("judgements fingerprint")),
         (About.DATA, "queries not ranked"): identity.get("missing"),
         (About.DATA, "equal scores"): identity.get("ties"),
         (About.TARGET, "target"): manifest.target,

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from ragstone.claims import Label
 from ragstone.comparison.outcomes import InColumns, Outcome, Outcomes, OutcomeScore
 from ragstone.rows import Row
+from ragstone.score_tally import FAILED, SCORED, STATES, UNDEFINED
 from ragstone.scores import Score, State
 from ragstone.tally import cluster_of
 
 _LABELS = tuple(Label)
-_STATE_CODES = {state: code for code, state in enumerate(State)}
-_SCORED = _STATE_CODES[State.SCORED]
 _LABEL_CODES = {label: code for code, label in enumerate(_LABELS)}
 
 
@@ -61,7 +60,7 @@ class MetricColumn:
     def add(self, score: Score | OutcomeScore | None) -> None:
         """Take the next row's score; None is one that was not asked for."""
         state = State.UNDEFINED if score is None else score.state
-        self._states.append(_STATE_CODES[state])
+        self._states.append(STATES.index(state))
         self.values.append(0.0 if score is None or score.value is None else score.value)
         for claim in () if score is None else score.claims:
             self._keys.append(claim_key(claim.text, claim.against))
@@ -71,7 +70,7 @@ class MetricColumn:
     def take(self, values: NDArray[np.float64], states: NDArray[np.int8]) -> None:
         """Take the numbers of rows without claims, and the rows' states as indices of State's."""
         self._states += states.astype(np.uint8).tobytes()
-        self.values.frombytes(np.where(states == _SCORED, values, 0.0).tobytes())
+        self.values.frombytes(np.where(states == SCORED, values, 0.0).tobytes())
         self._ends.extend([len(self._keys)] * len(values))
 
     @property
@@ -81,12 +80,12 @@ class MetricColumn:
 
     def scored(self, rows: Iterable[int]) -> list[bool]:
         """Return for each of these rows whether it has a number."""
-        return [self._states[row] == _SCORED for row in rows]
+        return [self._states[row] == SCORED for row in rows]
 
     def unscored(self, rows: Iterable[int]) -> Unscored:
         """Count those of these rows that have no number."""
         found = Counter(self._states[row] for row in rows)
-        return Unscored(*(found[_STATE_CODES[s]] for s in (State.UNDEFINED, State.FAILED)))
+        return Unscored(undefined=found[UNDEFINED], failed=found[FAILED])
 
     def claims(self, row: int) -> dict[int, Label]:
         """Return the row's claims: key -> label; the first where two are equal."""

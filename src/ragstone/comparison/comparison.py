@@ -1,7 +1,7 @@
 """Comparison: two runs, what moved between them, and whether by more than chance."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 
@@ -12,7 +12,7 @@ from ragstone.comparison.movement import Movement, adjusted, moved
 from ragstone.comparison.outcomes import InColumns, outcomes_of
 from ragstone.comparison.paired_scores import PairedScores
 from ragstone.comparison.pairing import Pairing, paired
-from ragstone.errors import UnknownName
+from ragstone.errors import UnknownName, UsageError
 from ragstone.run import Run
 
 TOP = 5
@@ -127,12 +127,13 @@ def compare(
 
     Raises:
         UnknownName: a metric is not in both runs, or no row of A has the tag.
+        UsageError: no row of A has any tag.
     """
     names = _shared(a, b, metrics)
     one = Columns.of(outcomes_of(a), names, cluster=cluster)
     two = Columns.of(outcomes_of(b), names, cluster=cluster)
-    if cluster is not None and one.ids and cluster not in one.tags:
-        raise UnknownName("tag", cluster, one.tags)
+    if cluster is not None and one.ids:
+        _check_tag(cluster, one.tags)
     pairing = paired(one, two)
     told = _Told((a, b), (one, two), pairing, top)
     found = [told.of(name) for name in names]
@@ -149,6 +150,16 @@ def compare(
         moves=tuple(moves for _, moves, _ in found),
         claims=tuple(claims for _, _, claims in found if claims),
     )
+
+
+def _check_tag(name: str, tags: Collection[str]) -> None:
+    if not tags:
+        raise UsageError(
+            f"cluster {name}: A's samples have no tags to be taken together by; leave it out "
+            "(the queries of rankings from files never have any)"
+        )
+    if name not in tags:
+        raise UnknownName("tag", name, tags)
 
 
 def _shared(a: Run, b: Run, asked: Sequence[str]) -> list[str]:

@@ -54,8 +54,8 @@ def samples_in(
     """Return the first `limit` rows of a table as Samples; `columns` is our field -> its column.
 
     `say` is how messages tell the user to choose a field's column; `near` is what to add where no
-    column is the query, and `read_as` whose file this was taken for. without `queries`
-    these are not read, and need not be there.
+    column is the query, and `read_as` whose file this was taken for. Without `queries`
+    the column of queries is not read, and need not be there.
 
     Raises:
         InputError: all that is wrong with these rows; `file` is what the message calls the table.

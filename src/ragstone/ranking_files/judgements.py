@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,6 +108,17 @@ class Judgements:
     def __len__(self) -> int:
         """How many queries there are."""
         return len(self.queries)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Return a hash of who was judged, what of, and how, in the order of the file.
+
+        The documents are in it by their hashes, so that millions of them take no time.
+        """
+        digest = sha256("\n".join(self.queries).encode("utf-8", "surrogatepass"))
+        for column in (self.spans.sizes, self.hashes, self.grades):
+            digest.update(np.ascontiguousarray(column).data)
+        return digest.hexdigest()
 
     def judged(self, places: Integers) -> Judged:
         """Return what is known of some queries' documents, whatever was returned."""

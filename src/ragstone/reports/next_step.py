@@ -88,7 +88,9 @@ def _cures(run: Run) -> Mapping[Cause, str]:
     manifest = run.manifest
     plan = manifest.plan
     again = "run it again"
-    if _is_stored(run) and manifest.source.path is not None and ORIGIN not in manifest.identity:
+    if isinstance(run.rows, StoredValues):
+        again = "evaluate the file again with `ragstone rank`"
+    elif _is_stored(run) and manifest.source.path is not None and ORIGIN not in manifest.identity:
         again = f"`ragstone resume {manifest.run_id} --retry-failed`"
     smaller = "" if plan.verify == "each" else ", or --verify each, which asks for less at once"
     return {

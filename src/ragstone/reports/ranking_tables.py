@@ -7,31 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-import numpy as np
-
-from ragstone.errors import Cause, UsageError
+from ragstone.errors import Cause
 from ragstone.ranked_values import REASONS, RankedRows, RankedValues
-from ragstone.reports.csv_table import fill_csv
 from ragstone.reports.files import write_file
-from ragstone.reports.parquet_table import check_parquet
 from ragstone.reports.rows import STDOUT, Destination
 from ragstone.reports.table_columns import Cell, Column, Table
+from ragstone.reports.table_files import is_flat, write_flat
 from ragstone.score_tally import SCORED
-
-CSV, PARQUET, LINES = ".csv", ".parquet", (".jsonl", ".ndjson")
-
-
-def check_values(path: Path) -> None:
-    """Tell before the work whether values can be written to such a file.
-
-    Raises:
-        UsageError: it is of another kind, or is Parquet and polars is not installed.
-    """
-    if path == STDOUT or path.suffix.lower() in (*LINES, CSV):
-        return
-    if path.suffix.lower() != PARQUET:
-        raise UsageError(f"{path}: values are written as .jsonl, .csv or .parquet")
-    check_parquet()
 
 
 def write_values(rows: RankedRows, destination: Destination) -> None:
@@ -41,31 +23,21 @@ def write_values(rows: RankedRows, destination: Destination) -> None:
     of JSON has the shape of `--rows`, as far as a ranking's run has it.
 
     Raises:
-        UsageError: the file cannot be written.
+        UsageError: the file cannot be written, or is Parquet and polars is not installed.
     """
     if not isinstance(destination, Path):
         _write_lines(destination, rows)
     elif destination == STDOUT:
         _write_lines(sys.stdout, rows)
+    elif is_flat(destination):
+        write_flat(destination, _table(rows))
     else:
-        fill = {CSV: _fill_csv, PARQUET: _fill_parquet}.get(destination.suffix.lower(), _fill_lines)
-        write_file(destination, partial(fill, rows=rows))
+        write_file(destination, partial(_fill_lines, rows=rows))
 
 
-def _fill_parquet(path: Path, rows: RankedRows) -> None:
-    import polars as pl  # an extra, and slow to import
-
-    columns: dict[str, object] = {"id": list(rows.ids), "query": list(rows.queries)}
-    for name in rows.metrics:
-        numbers, states = rows.column(name)
-        values = np.where(states == SCORED, numbers, np.nan)
-        columns[f"scores.{name}.value"] = pl.Series(values, dtype=pl.Float64).fill_nan(None)
-    pl.DataFrame(columns).write_parquet(path)
-
-
-def _fill_csv(path: Path, rows: RankedRows) -> None:
+def _table(rows: RankedRows) -> Table:
     columns = [Column(f"scores.{name}.value", float) for name in rows.metrics]
-    fill_csv(path, Table([Column("id", str), Column("query", str), *columns], _cells(rows)))
+    return Table([Column("id", str), Column("query", str), *columns], _cells(rows))
 
 
 def _cells(rows: RankedRows) -> Iterator[Sequence[Cell]]:

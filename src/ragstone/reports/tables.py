@@ -6,35 +6,13 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from ragstone.errors import UsageError
 from ragstone.ranked_values import RankedRows
-from ragstone.reports.csv_table import fill_csv
 from ragstone.reports.files import write_file
-from ragstone.reports.parquet_table import check_parquet, fill_parquet
 from ragstone.reports.ranking_tables import write_values
 from ragstone.reports.rows import STDOUT, Destination, finite, write_rows
 from ragstone.reports.table_columns import Table, claims_table, rows_table
+from ragstone.reports.table_files import is_flat, write_flat
 from ragstone.run import Run
-
-CSV = ".csv"
-PARQUET = ".parquet"
-FOREIGN = frozenset({".html", ".md", ".ods", ".pdf", ".tsv", ".xls", ".xlsm", ".xlsx", ".xml"})
-"""Endings of what a table here is not."""
-
-
-def check_table(path: Path) -> None:
-    """Tell before the work whether a table of that ending can be written.
-
-    Raises:
-        UsageError: it is Parquet, and polars is not installed; or the ending is that of a file
-            of another kind.
-    """
-    if path.suffix.lower() in FOREIGN:
-        raise UsageError(
-            f"{path}: rows are written as .jsonl, .csv or .parquet; name a file with such an ending"
-        )
-    if path.suffix.lower() == PARQUET:
-        check_parquet()
 
 
 def write_rows_table(run: Run, destination: Destination) -> None:
@@ -47,8 +25,8 @@ def write_rows_table(run: Run, destination: Destination) -> None:
     """
     if isinstance(run.rows, RankedRows):
         write_values(run.rows, destination)
-    elif isinstance(destination, Path) and destination.suffix.lower() in (CSV, PARQUET):
-        _write_flat(destination, rows_table(run))
+    elif isinstance(destination, Path) and is_flat(destination):
+        write_flat(destination, rows_table(run))
     else:
         write_rows(run, destination)
 
@@ -64,15 +42,10 @@ def write_claims(run: Run, destination: Destination) -> None:
         _write_json(destination, table)
     elif destination == STDOUT:
         _write_json(sys.stdout, table)
-    elif destination.suffix.lower() in (CSV, PARQUET):
-        _write_flat(destination, table)
+    elif is_flat(destination):
+        write_flat(destination, table)
     else:
         write_file(destination, partial(_fill_json, table=table))
-
-
-def _write_flat(path: Path, table: Table) -> None:
-    fill = fill_csv if path.suffix.lower() == CSV else fill_parquet
-    write_file(path, partial(fill, table=table))
 
 
 def _fill_json(path: Path, table: Table) -> None:

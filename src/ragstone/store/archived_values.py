@@ -59,6 +59,11 @@ def from_archive(text: str, metrics: Sequence[str]) -> RankedValues:
         raise ValueError("the columns are not those of the run's metrics and queries")
     if not all(0 <= why <= len(REASONS) for why in line.why):
         raise ValueError("a query is without its numbers for no known reason")
+    for name, places in line.failed.items():
+        if name not in metrics:
+            raise ValueError(f"{name} failed somewhere, and is no metric of the run")
+        if not all(0 <= place < len(line.why) and line.why[place] == 0 for place in places):
+            raise ValueError(f"{name} failed where no query is scored")
     values = np.empty((len(line.ids), len(metrics)))
     for place, column in enumerate(columns):
         values[:, place] = column

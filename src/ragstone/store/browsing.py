@@ -55,7 +55,7 @@ def row_at(store: Store, run_id: str, place: int) -> Row | None:
         StoreError: there is no such run, the row cannot be read, or the database fails.
     """
     if (values := _values(store, run_id)) is not None:
-        return values.at(place) if place < len(values) else None
+        return values.at(place) if 0 <= place < len(values) else None
     with store.reading() as connection:
         run = number_of(connection, run_id, store=store.name)
         here = TEXTS.c.run == run, TEXTS.c.place == place

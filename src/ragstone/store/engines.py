@@ -11,9 +11,9 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
+from ragstone.plan import DEFAULT_STORE
 from ragstone.store.failures import WAIT, StoreError
 
-DEFAULT = Path(".ragstone/ragstone.db")
 SCHEMA = "ragstone"
 """The schema of a PostgreSQL database that holds the tables, beside those of other programs."""
 
@@ -42,7 +42,7 @@ def name_of(place: str | Path | None) -> str:
         url = _url(place)
         shown = URL.create("postgresql", url.username, None, url.host, url.port, url.database)
         return shown.render_as_string()
-    return str(place or DEFAULT)
+    return str(place or DEFAULT_STORE)
 
 
 def engine_of(place: str | Path | None, *, reading: bool = False) -> Engine:
@@ -55,7 +55,7 @@ def engine_of(place: str | Path | None, *, reading: bool = False) -> Engine:
     """
     if isinstance(place, str) and "://" in place:
         return _postgresql(_url(place))
-    return _sqlite(Path(place or DEFAULT), reading=reading)
+    return _sqlite(Path(place or DEFAULT_STORE), reading=reading)
 
 
 def _url(text: str) -> URL:

@@ -88,9 +88,9 @@ class StoredValues(RankedRows):
         found: dict[str, dict[int, str]] = {}
         for stored, start, cell in lines:
             with self._told(start):
-                within = failures_of(cell)
+                within, name = failures_of(cell), names[stored]
             places = {start + place: words for place, words in within.items()}
-            found.setdefault(names[stored], {}).update(places)
+            found.setdefault(name, {}).update(places)
         return found
 
     def _block(self, start: int) -> RankedValues:

@@ -9,8 +9,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from ragstone.errors import UsageError
+from ragstone.plan import DEFAULT_STORE
 from ragstone.store import Store, StoreError
-from ragstone.store.engines import DEFAULT, engine_of, name_of
+from ragstone.store.engines import engine_of, name_of
 from ragstone.store.failures import told
 from ragstone.store.schema import HEAD
 
@@ -25,7 +26,7 @@ def open_to_read(place: str | None) -> Store:
         StoreError: the store cannot be read, or not by this version.
     """
     name = name_of(place)
-    if "://" not in name and not Path(place or DEFAULT).is_file():
+    if "://" not in name and not Path(place or DEFAULT_STORE).is_file():
         raise UsageError(
             f"there is no store at {name}: `ragstone run` makes one in the folder where it is "
             "called; go there, or name a store with --store or RAGSTONE_STORE"
