@@ -66,6 +66,11 @@ def fill_parquet(path: Path, table: Table) -> None:
         frame.select(typed).sink_parquet(path, row_group_size=AT_ONCE)
 
 
+def whole(text: str) -> str:
+    """Return a text with a mark in the place of each half of a character."""
+    return _HALVES.sub(MARK, text)
+
+
 class _Written:
     """A column on its way; where its type is open, its cells are text and their kinds are kept."""
 
@@ -77,7 +82,7 @@ class _Written:
         """Return a cell as a batch holds it."""
         if isinstance(cell, str):
             self._kinds.add(str)
-            return _HALVES.sub(MARK, cell)
+            return whole(cell)
         if self.column.type is not None or cell is None:
             return cell
         is_id = isinstance(cell, int) and cell not in _INT64
@@ -92,7 +97,7 @@ class _Written:
             given = given == "true"
         elif self.column.type is None and self._kinds and self._kinds <= {int, float}:
             given = given.cast(pl.Float64 if float in self._kinds else pl.Int64)
-        return given.alias(_HALVES.sub(MARK, self.column.name))
+        return given.alias(whole(self.column.name))
 
 
 def _batches(lines: Iterable[Sequence[Cell]]) -> Iterator[list[Sequence[Cell]]]:

@@ -10,7 +10,7 @@ from ragstone.reports.parquet_table import check_parquet, fill_parquet
 from ragstone.reports.table_columns import Table
 
 _CSV = ".csv"
-_PARQUET = ".parquet"
+PARQUET = ".parquet"
 FOREIGN = frozenset({".html", ".md", ".ods", ".pdf", ".tsv", ".xls", ".xlsm", ".xlsx", ".xml"})
 """Endings of what a table here is not."""
 
@@ -26,13 +26,13 @@ def check_table(path: Path) -> None:
         raise UsageError(
             f"{path}: rows are written as .jsonl, .csv or .parquet; name a file with such an ending"
         )
-    if path.suffix.lower() == _PARQUET:
+    if path.suffix.lower() == PARQUET:
         check_parquet()
 
 
 def is_flat(path: Path) -> bool:
     """Tell whether a file of that ending has columns; any other has lines of JSON."""
-    return path.suffix.lower() in (_CSV, _PARQUET)
+    return path.suffix.lower() in (_CSV, PARQUET)
 
 
 def write_flat(path: Path, table: Table) -> None:
