@@ -88,8 +88,10 @@ class RankingEvaluation:
         judgements = read_judgements(qrels, plan.columns)
         return cls(plan, qrels, judgements, query_texts(qrels), tuple(metrics), missing, ties)
 
-    def run(self, ranking: Path, on_read: OnRead | None = None) -> Run:
+    def run(self, ranking: Path, on_read: OnRead | None = None, *, name: str | None = None) -> Run:
         """Evaluate a ranking; what is read at once is all that is held of it.
+
+        It is called by its file's name, unless another is given.
 
         Raises:
             UsageError: there is no such file or column.
@@ -105,7 +107,7 @@ class RankingEvaluation:
         found.problems.tell()
         rows = found.rows()
         return Run(
-            manifest=self._manifest(ranking, rows, found.problems.notes),
+            manifest=self._manifest(name or ranking.name, ranking, rows, found.problems.notes),
             metrics={str(metric): metric.described for metric in self.metrics},
             rows=rows,
         )
@@ -125,7 +127,9 @@ class RankingEvaluation:
             seen += f"{quoted(ours)}, there they are such as {quoted(theirs)}"
             raise InputError(run.manifest.source.name, [Problem(seen, "write both alike")])
 
-    def _manifest(self, ranking: Path, rows: RankedValues, notes: Sequence[str]) -> Manifest:
+    def _manifest(
+        self, name: str, ranking: Path, rows: RankedValues, notes: Sequence[str]
+    ) -> Manifest:
         started_at = datetime.now(UTC)
         told = (*self._coverage(rows), *notes)
         return Manifest(
@@ -133,13 +137,13 @@ class RankingEvaluation:
             version=version("ragstone"),
             started_at=started_at,
             plan=self.plan,
-            source=Source(name=ranking.name, rows=len(rows), notes=told, path=str(ranking)),
+            source=Source(name=name, rows=len(rows), notes=told, path=str(ranking)),
             judge=None,
             judge_note=None,
             target=None,
             not_run={},
             identity={
-                "data": ranking.name,
+                "data": name,
                 "judgements": self.source.name,
                 "judgements fingerprint": self.judgements.fingerprint,
                 "metrics": ", ".join(map(str, self.metrics)),

@@ -170,6 +170,14 @@ def test_stored_runs_are_compared_with_each_other_and_with_files(
     assert "no regression" in worse.out
 
 
+def test_rankings_of_one_name_are_called_by_their_paths(files: Path, ragstone: Command) -> None:
+    (files / "v2").mkdir()
+    (files / "v2" / "a.run").write_text((files / "a.run").read_text())
+    said = ragstone(*RANK, "--ranking", "v2/a.run")
+    assert said.code == 0
+    assert "\nv2/a.run\n" in said.out
+
+
 def test_a_ranking_of_which_no_query_is_judged_is_refused(files: Path, ragstone: Command) -> None:
     ranking = (files / "a.run").read_text()
     (files / "a.run").write_text(ranking.replace("q", "Q"))

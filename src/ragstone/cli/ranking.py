@@ -69,9 +69,10 @@ def _ranked(given: Given, results: RankingResults, store: "RankingStore | None")
         given["qrels"], _plan(given), missing=given["missing"], ties=given["tie_rule"]
     )
     runs: list[Run] = []
+    alike = len({ranking.name for ranking in given["ranking"]}) < len(given["ranking"])
     for ranking in given["ranking"]:
         with _progress(Console(stderr=True), ranking) as on_read:
-            runs.append(evaluation.run(ranking, on_read))
+            runs.append(evaluation.run(ranking, on_read, name=str(ranking) if alike else None))
         evaluation.check_shared(runs[-1])
     first, *others = runs if baseline is None else [baseline, *runs]
     stored = [store.keep(run) for run in runs] if store is not None and keeps else []
