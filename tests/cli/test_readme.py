@@ -90,9 +90,12 @@ def test_code_runs(
     exec(compile(code, "page", "exec"), {"__name__": "page"})
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem
-)
+NEEDS_PYTORCH = ("export_hhem",)
+"""Examples that this environment cannot run; tests/golden/test_hhem_export.py holds what came."""
+EXAMPLES = [path for path in (ROOT / "examples").glob("*.py") if path.stem not in NEEDS_PYTORCH]
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES), ids=lambda path: path.stem)
 def test_examples_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_metrics", dict(registry._metrics))
     runpy.run_path(str(path), run_name="__main__")

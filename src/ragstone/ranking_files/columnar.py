@@ -60,11 +60,7 @@ def read_ranking(
     frame = _frame(path, ("query_id", "document_id"), columns, maybe="score")
     import polars as pl  # an extra; whether it is there is told by now
 
-    if "score" not in frame.collect_schema().names():
-        problems.notes.append(
-            f"{path.name}: no column is known for score, so the order of the rows is the ranking; "
-            "name it with --map score=COLUMN, if there is one"
-        )
+    _note_order(frame, problems)
     count = int(frame.select(pl.len()).collect().item())
     size = path.stat().st_size
     start, at_once = 0, AT_ONCE
@@ -120,6 +116,14 @@ def _frame(
             typed = column.cast(pl.Float64 if is_number else pl.String, strict=False)
             wanted.append(typed.alias(field))
     return scanned.select(wanted)
+
+
+def _note_order(frame: "LazyFrame", problems: Problems) -> None:
+    if "score" not in frame.collect_schema().names():
+        problems.notes.append(
+            f"{problems.name}: no column is known for score, so the order of the rows is the "
+            "ranking; name it with --map score=COLUMN, if there is one"
+        )
 
 
 def _runs(queries: "Series") -> tuple[list[str], Spans]:
