@@ -24,6 +24,7 @@ from ragstone.ranking_files import (
     Judgements,
     OnRead,
     Problems,
+    TieRule,
     check_names,
     gathered,
     matched,
@@ -32,7 +33,6 @@ from ragstone.ranking_files import (
     read_judgements,
     read_ranking,
 )
-from ragstone.ranking_ties import TieRule, tied
 from ragstone.rankings import Rankings
 from ragstone.run import Run
 from ragstone.run_ids import new_run_id
@@ -192,8 +192,9 @@ class _Found:
 
     def _score(self, batch: Batch) -> None:
         of = self._of
-        some = tied(batch, of.ties)
-        for names, rankings in matched(some, of.judgements, self.problems, depth=self._depth):
+        for names, rankings in matched(
+            batch, of.judgements, self.problems, ties=of.ties, depth=self._depth
+        ):
             columns = [self._column(metric, rankings) for metric in of.metrics]
             self._names += names
             self._values.add(np.stack(columns, axis=1))

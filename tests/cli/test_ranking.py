@@ -197,7 +197,8 @@ def test_a_regression_against_the_baseline_is_exit_1(files: Path, ragstone: Comm
     said = ragstone(*asked, "--fail-on-regression")
     assert said.code == 1
     assert "REGRESSION: mrr@5 -1.0000" in said.out
-    said = ragstone(*asked, "--fail-on-regression", "--min-effect", "2")
+    said = ragstone(*asked, "--fail-on-regression", "--min-effect", "2", "--json", "none.json")
+    assert not (files / "none.json").exists()
     assert (said.code, "--min-effect 2 lets every drop pass" in said.err) == (2, True)
     (files / "qrels").write_text("q1 0 a 1\n")
     (files / "b.run").write_text("q1 Q0 a 1 1 x\n")

@@ -15,9 +15,8 @@ from ragstone.cli import later
 from ragstone.cli.grouped import GroupedCommand
 from ragstone.cli.plugins import load_plugins
 from ragstone.cli.ranking_options import GROUPS, Given
-from ragstone.cli.ranking_results import Compared, RankingResults
+from ragstone.cli.ranking_results import RankingResults
 from ragstone.cli.reading import pairs_of
-from ragstone.comparison import compare
 from ragstone.config import metric_names
 from ragstone.gates import FLAGS, gate, share
 from ragstone.plan import Plan
@@ -75,8 +74,8 @@ def _ranked(given: Given, results: RankingResults, store: "RankingStore | None")
             runs.append(evaluation.run(ranking, on_read, name=str(ranking) if alike else None))
         evaluation.check_shared(runs[-1])
     first, *others = runs if baseline is None else [baseline, *runs]
+    compared = [results.compared(first, run) for run in others]
     stored = [store.keep(run) for run in runs] if store is not None and keeps else []
-    compared = [Compared(first, run, compare(first, run)) for run in others]
     return results.conclude(runs, compared, stored)
 
 

@@ -12,7 +12,7 @@ from ragstone.cli.plugins import PLUGIN
 from ragstone.cli.result_options import WORKBOOK, written
 from ragstone.cli.setting import Setting
 from ragstone.ranking_evaluation import Missing
-from ragstone.ranking_ties import TieRule
+from ragstone.ranking_files import TieRule
 
 _PATH = click.Path(path_type=Path)
 

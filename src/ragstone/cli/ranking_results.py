@@ -17,7 +17,7 @@ from ragstone.cli.ranking_options import Given
 from ragstone.cli.regression import Limits, code_of
 from ragstone.cli.store_place import place_here, store_files
 from ragstone.cli.writable import check_files
-from ragstone.comparison import Comparison
+from ragstone.comparison import Comparison, Regressions, compare
 from ragstone.errors import UsageError
 from ragstone.ranked_values import RankedRows
 from ragstone.reports.comparison_terminal import print_comparison, print_regressions
@@ -77,6 +77,15 @@ class RankingResults:
                 "or a stored run with --baseline"
             )
 
+    def compared(self, a: Run, b: Run) -> "Compared":
+        """Compare two runs, and hold what moved against what was said of regressions.
+
+        Raises:
+            UsageError: any drop would pass.
+        """
+        comparison = compare(a, b)
+        return Compared(a, b, comparison, self._limits.found(comparison))
+
     def conclude(
         self, runs: Sequence[Run], compared: Sequence["Compared"], stored: Sequence[str] = ()
     ) -> int:
@@ -104,7 +113,7 @@ class RankingResults:
                 self._reports.annotate(run, err=self._piped)
             for name, path in piped.items():
                 self._write(name, path, runs, compared)
-        codes = [_exit_code(runs), *(code_of(self._limits.found(each[2])) for each in compared)]
+        codes = [_exit_code(runs), *(code_of(each.found) for each in compared)]
         return max(codes)  # 3 says more than 1, and both more than 0
 
     def _write(
@@ -127,13 +136,12 @@ class RankingResults:
             if self._reports:
                 self._reports.print_values(run, self.console)
             print_ranking(run, self.console)
-        for a, b, comparison in compared:
+        for a, b, comparison, found in compared:
             self.console.print()
             if len(compared) > 1:
                 names = f"{a.manifest.source.name} and {b.manifest.source.name}"
                 self.console.print(names, style="bold", markup=False)
             print_comparison(comparison, self.console)
-            found = self._limits.found(comparison)
             if found is not None and not found.doubts:
                 print_regressions(found, self.console)
 
@@ -144,11 +152,12 @@ def _read(given: Given) -> list[str | Path]:
 
 
 class Compared(NamedTuple):
-    """Two runs, and what moved between them."""
+    """Two runs, what moved between them, and whether b is worse; None if that was not asked."""
 
     a: Run
     b: Run
     comparison: Comparison
+    found: Regressions | None
 
 
 def _told(compared: Sequence[Compared]) -> dict[str, object]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ragstone.ranking_files import beir, columnar, jsonl, trec
-from ragstone.ranking_files.batch import Batch
+from ragstone.ranking_files.batch import Batch, TieRule
 from ragstone.ranking_files.gathering import gathered
 from ragstone.ranking_files.growing import Growing
 from ragstone.ranking_files.judgements import Judgements
@@ -19,6 +19,7 @@ __all__ = [
     "Judgements",
     "OnRead",
     "Problems",
+    "TieRule",
     "check_names",
     "gathered",
     "matched",

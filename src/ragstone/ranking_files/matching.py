@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ragstone.messages import quoted
-from ragstone.ranking_files.batch import Batch
+from ragstone.ranking_files.batch import Batch, TieRule
 from ragstone.ranking_files.block import Block
 from ragstone.ranking_files.judgements import Judgements
 from ragstone.ranking_files.problems import Problems
@@ -14,7 +14,12 @@ from ragstone.rankings import Rankings
 
 
 def matched(
-    batch: Batch, judgements: Judgements, problems: Problems, *, depth: int | None = None
+    batch: Batch,
+    judgements: Judgements,
+    problems: Problems,
+    *,
+    ties: TieRule = "trec_eval",
+    depth: int | None = None,
 ) -> Iterator[tuple[list[str], Rankings]]:
     """Yield the judged queries of a batch, some at once, and their rankings.
 
@@ -22,7 +27,7 @@ def matched(
     as a problem.
     """
     known = np.array([judgements.queries.get(name, -1) for name in batch.queries], np.int64)
-    order = batch.order()
+    order = batch.order(ties)
     for queries in batch.spans.blocks(CELLS, judgements.spans.of_some(known)):
         block = Block.of(batch, judgements, queries=queries, known=known[queries], order=order)
         matches = block.matches()
