@@ -1,4 +1,4 @@
-"""docs/coverage.md: every row of the checklist ends somewhere, and every place it names exists."""
+"""docs/internals/coverage.md: every requirement has a result, and every link in it exists."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ ROWS = {"S0": 52, "S1": 22, "S2": 20, "S3": 43, "S4": 27, "C": 27}
 """Rows of each source in the checklist; C are the contradictions."""
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/coverage.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/internals/coverage.md").read_text(encoding="utf-8")
 LINES = re.findall(r"^\| (S\d\.\d+|C\d+) \| (.+?) \| (.+?) \|$", PAGE, re.MULTILINE)
 PLACES = [(row, place) for row, _, places in LINES for place in places.split("; ")]
 
@@ -37,7 +37,7 @@ def test_every_place_exists(row: str, place: str) -> None:
         }
         assert match[2] in names, f"{row}: {match[1]} has no {match[2]}"
     elif match := re.fullmatch(r"\[[^\]]+\]\(([\w/.-]+)(#[\w-]+)?\)", place):
-        assert (ROOT / "docs" / match[1]).is_file(), f"{row}: no page {match[1]}"
+        assert (ROOT / "docs/internals" / match[1]).is_file(), f"{row}: no page {match[1]}"
     else:
         assert re.fullmatch(r"open: [\w ,'-]+", place), f"{row}: {place!r} is no place"
 

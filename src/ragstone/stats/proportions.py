@@ -5,7 +5,7 @@ from ragstone.stats.distributions import beta_below, root_of
 FEW = 30
 """Below it the interval errs on the safe side; from it on it is right on the average.
 
-Decided by exact reckoning of the coverage; docs/decisions/0029-intervals.md has the figures.
+Chosen by computing the exact coverage; decision record 0029 has the figures.
 """
 
 
