@@ -1,0 +1,20 @@
+"""docs/internals/decisions: titles, statuses, lengths and the index."""
+
+import re
+from pathlib import Path
+
+FOLDER = Path(__file__).parents[2] / "docs/internals/decisions"
+LONGEST = 300
+"""Words of a record: half a page."""
+
+
+def test_every_record_has_a_title_a_status_and_an_entry_in_the_index() -> None:
+    index = (FOLDER / "README.md").read_text(encoding="utf-8")
+    for path in sorted(FOLDER.glob("[0-9]*.md")):
+        text = path.read_text(encoding="utf-8")
+        title = re.match(r"# (\d+)\. (.+)\n\nStatus: (accepted|superseded by \d{4})\b", text)
+        assert title, f"{path.name}: the first lines must be '# N. Title' and 'Status: ...'"
+        slug = re.sub(r"[^a-z0-9]+", "-", title[2].lower().replace("'", "")).strip("-")
+        assert path.name == f"{int(title[1]):04}-{slug}.md"
+        assert f"]({path.name})" in index, f"{path.name} is not in the index"
+        assert len(text.split()) <= LONGEST, f"{path.name} has more than {LONGEST} words"
