@@ -1,9 +1,11 @@
 # One command checks everything: `make check`. PYTHON names the interpreter that has the tools.
 PYTHON ?= python
 
-.PHONY: check format lint types contracts test lock
+.PHONY: check quick format lint types contracts size test fast lock
 
-check: lint types contracts test
+check: lint types contracts size test
+
+quick: lint types fast  ## before a commit: everything but the slow tests
 
 format:  ## rewrite the code in the one format
 	$(PYTHON) -m ruff format .
@@ -19,8 +21,14 @@ types:
 contracts:
 	$(PYTHON) -c "from importlinter.cli import lint_imports_command as main; main()" --no-cache
 
+size:  ## lines and files of src, beside their limit; `make size WRITE=--write` lowers it
+	@$(PYTHON) scripts/package_size.py $(WRITE)
+
 test:
 	$(PYTHON) -m pytest -n auto
+
+fast:
+	$(PYTHON) -m pytest -q -n auto -m "not slow"
 
 lock:  ## pin everything that the checks use; needs uv
 	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
