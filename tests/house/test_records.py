@@ -1,9 +1,10 @@
-"""docs/internals/decisions: titles, statuses, lengths and the index."""
+"""Decision records have titles, statuses and an index; the changelog has short lines."""
 
 import re
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[2] / "docs/internals/decisions"
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs/internals/decisions"
 LONGEST = 300
 """Words of a record: half a page."""
 
@@ -18,3 +19,9 @@ def test_every_record_has_a_title_a_status_and_an_entry_in_the_index() -> None:
         assert path.name == f"{int(title[1]):04}-{slug}.md"
         assert f"]({path.name})" in index, f"{path.name} is not in the index"
         assert len(text.split()) <= LONGEST, f"{path.name} has more than {LONGEST} words"
+
+
+def test_every_change_is_one_short_line() -> None:
+    for line in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("- "):
+            assert len(line[2:].split()) <= 20, f"more than 20 words: {line}"
