@@ -62,7 +62,6 @@ _SEEN: Mapping[str, str] = {
     "negation": "a negation on one side",
     "opposite": "an opposite",
     "another": "one of these, perhaps of another subject",
-    "replaced": "another word in the place of the first or the last, in a short claim",
     "digits": "a figure in digits that no context states",
     "unnamed": "a name that no context has",
     "nothing": "no word of the claim in the contexts",

@@ -16,10 +16,7 @@ from ragstone.judges.offline.verdicts import read_claims, seen_in
 from training.offline_judge.first_version import judge_first
 from training.offline_judge.rows import Row
 
-SIGHTS = (
-    *("figure", "name", "negation", "opposite", "another"),
-    *("replaced", "digits", "unnamed", "nothing"),
-)
+SIGHTS = ("figure", "name", "negation", "opposite", "another", "digits", "unnamed", "nothing")
 """What can be seen in a claim that lowers its probability; `nothing`: no context has a term."""
 
 

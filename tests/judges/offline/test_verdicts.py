@@ -85,6 +85,19 @@ def test_other_languages(context, claim, label):
 
 
 @pytest.mark.parametrize(
+    ("context", "claim"),
+    [
+        ("The window is closed.", "The window is open."),
+        ("The man is short.", "The man is tall."),
+        ("Das Fenster ist geschlossen.", "Das Fenster ist offen."),
+    ],
+)
+def test_an_opposite_in_a_short_claim_is_a_conflict(context, claim):
+    (verdict,) = verify_claims([claim], [context])
+    assert verdict.label is C, verdict.reason
+
+
+@pytest.mark.parametrize(
     "claim",
     [
         "Charging takes 90 minutes.",

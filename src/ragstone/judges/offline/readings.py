@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from ragstone.judges.offline.conflicts import Conflict, find_conflicts
 from ragstone.judges.offline.index import ContextIndex
-from ragstone.judges.offline.replacements import Replacement, find_replacement
 from ragstone.judges.offline.stretches import Stretch, Stretches
 from ragstone.judges.offline.terms import ClaimText
 from ragstone.judges.offline.windows import (
@@ -31,7 +30,6 @@ class Reading:
         stretch: their text.
         everywhere: number of a term -> how surely it stands anywhere in the contexts.
         conflict: what the window says otherwise, if anything.
-        replacement: what a sentence has in the place of a word, where nothing conflicts.
     """
 
     claim: ClaimText
@@ -40,7 +38,6 @@ class Reading:
     stretch: Stretch
     everywhere: Mapping[int, float]
     conflict: Conflict | None
-    replacement: Replacement | None = None
 
 
 def read_contexts(claim: ClaimText, index: ContextIndex, stretches: Stretches) -> Reading | None:
@@ -53,8 +50,7 @@ def read_contexts(claim: ClaimText, index: ContextIndex, stretches: Stretches) -
         conflict = _conflict(claim, rival, stretches)
         window = rival if conflict else window
     stretch, everywhere = stretches.of(window.first, window.last), union(sentences)
-    other = None if conflict else find_replacement(claim, sentences, everywhere, stretches)
-    return Reading(claim, sentences, window, stretch, everywhere, conflict, other)
+    return Reading(claim, sentences, window, stretch, everywhere, conflict)
 
 
 def _choose(

@@ -51,8 +51,6 @@ def seen_in(reading: Reading) -> Iterator[str]:
     """Yield what lowers the probability, whatever else the claim's traits are."""
     if reading.conflict:
         yield "another" if reading.conflict.of_another else reading.conflict.kind
-    if reading.replacement:
-        yield "replaced"
     if digits_lacking(reading.claim, reading.everywhere):
         yield "digits"
     if names_lacking(reading.claim, reading.everywhere):
@@ -82,8 +80,6 @@ def _verdict(claim: ClaimText, index: ContextIndex, stretches: Stretches) -> Ver
         )
     if likely >= weights.mark:
         return Verdict(label=Label.SUPPORTED, confidence=round(likely, DIGITS), evidence=evidence)
-    if reading.replacement:
-        return _unknown(reading.replacement.reason, likely, evidence)
     return _unknown(_missing(claim, reading.window.found), likely, evidence)
 
 

@@ -26,9 +26,8 @@ class Weights:
         mark: the probability from which a claim counts as supported.
         ceilings: what is seen in a claim -> the highest probability that it then has: the share of
             such claims that people called supported. The keys are the kinds of conflict, "another"
-            for one on another subject, "replaced" for a word that has another in its place,
-            "digits" for a figure in digits that no context states, "unnamed" for a name that none
-            has, and "nothing" where none has any word of it.
+            for one on another subject, "digits" for a figure in digits that no context states,
+            "unnamed" for a name that none has, and "nothing" where none has any word of it.
     """
 
     traits: Mapping[str, float]
