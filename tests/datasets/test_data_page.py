@@ -7,7 +7,7 @@ from ragstone.datasets.columns import ALIASES, CONTEXT_ALIASES, CONVERSATIONS
 from ragstone.datasets.jsons import ENVELOPES
 from ragstone.datasets.shapes import SHAPES, Shape
 
-OTHERS = (Path(__file__).parents[2] / "docs" / "files-of-others.md").read_text(encoding="utf-8")
+OTHERS = (Path(__file__).parents[2] / "docs" / "other-tools.md").read_text(encoding="utf-8")
 PAGE = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
 
 

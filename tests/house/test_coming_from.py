@@ -1,4 +1,4 @@
-"""docs/coming-from.md: its examples give the numbers that it tells, and its names exist."""
+"""docs/migrating.md: its examples give the numbers that it tells, and its names exist."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ from ragstone.metrics import get
 from ragstone.policies import PRESETS
 from ragstone.usage import Usage
 
-PAGE = (Path(__file__).parents[2] / "docs/coming-from.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/migrating.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE))
 PROMPTFOO = SECTIONS["promptfoo's plan for RAGAS"]
 
