@@ -6,9 +6,12 @@ import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import cache
+from inspect import unwrap
 from pathlib import Path
 from ssl import SSLContext
 from time import perf_counter
+from types import CodeType, FunctionType
 
 import pytest
 from aiohttp import web
@@ -16,14 +19,66 @@ from hypothesis import HealthCheck, settings
 
 from ragstone.metrics import registry
 
-# a busy machine is no failed test; and CI looks at the same examples every time
+# a busy machine fails no test, and CI tries the same examples every time
+CHECKS = [HealthCheck.too_slow]
+settings.register_profile("fast", deadline=None, max_examples=20, suppress_health_check=CHECKS)
 settings.register_profile(
-    "ragstone",
-    deadline=None,
-    derandomize="CI" in os.environ,
-    suppress_health_check=[HealthCheck.too_slow],
+    "ci", deadline=None, max_examples=150, derandomize=True, suppress_health_check=CHECKS
 )
-settings.load_profile("ragstone")
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "fast"))
+
+SLOW_FOLDERS = {"browser", "training"}
+SLOW_NAMES = {"subprocess", "Popen", "create_subprocess_exec", "runpytest", "onnx"}
+"""A test is slow if it, its fixtures, or what these call in tests, uses one of these names."""
+SLOW_TIMEOUT = 300
+"""Seconds; the limit of the others is in pyproject.toml."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the slow tests: those in slow folders, of processes, on PostgreSQL or with ONNX."""
+    for item in items:
+        assert isinstance(item, pytest.Function)
+        parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        definitions = item._fixtureinfo.name2fixturedefs
+        fixtures = [each.func for name in item.fixturenames for each in definitions.get(name, ())]
+        if (
+            SLOW_FOLDERS & set(item.path.parts)
+            or "postgresql" in map(str, parameters)
+            or any(SLOW_NAMES & names_of(each) for each in reached(item.function, *fixtures))
+        ):
+            item.add_marker(pytest.mark.slow)
+            if not item.get_closest_marker("timeout"):
+                item.add_marker(pytest.mark.timeout(SLOW_TIMEOUT))
+
+
+def reached(*first: object) -> set[FunctionType]:
+    """Return these functions and all functions of the tests that they name, directly or not."""
+    found, ahead = set[FunctionType](), list(first)
+    while ahead:
+        thing = ahead.pop()
+        if isinstance(thing, staticmethod):
+            thing = thing.__func__
+        if getattr(thing, "__module__", "").partition(".")[0] != "tests":
+            continue
+        if isinstance(thing, type):
+            ahead += vars(thing).values()
+        elif isinstance(thing, FunctionType) and (function := unwrap(thing)) not in found:
+            found.add(function)
+            known = function.__globals__
+            ahead += (known[name] for name in names_of(function) if name in known)
+    return found
+
+
+@cache
+def names_of(function: FunctionType) -> frozenset[str]:
+    """Return the names that a function and the functions within it use."""
+    names, codes = set[str](), [function.__code__]
+    while codes:
+        code = codes.pop()
+        names.update(code.co_names)
+        codes += (each for each in code.co_consts if isinstance(each, CodeType))
+    return frozenset(names)
+
 
 HEALTH, SEARCH, CHAT = "/api/v1/health", "/api/v1/rag/search", "/api/v1/chat/query"
 GOOD = {
