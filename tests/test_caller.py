@@ -6,18 +6,18 @@ from itertools import pairwise
 import pytest
 
 from ragstone.budget import Budget
-from ragstone.caller import HOPELESS, Caller, Limits, Made, Transient
+from ragstone.caller import HOPELESS, Caller, Limits, Made, RetryableError
 from ragstone.errors import CallError, Cause
 
 pytestmark = pytest.mark.usefixtures("quick")
 
 
-def busy(wait: float | None = None) -> Transient:
-    return Transient(Cause.RATE_LIMITED, "too many", wait=wait)
+def busy(wait: float | None = None) -> RetryableError:
+    return RetryableError(Cause.RATE_LIMITED, "too many", wait=wait)
 
 
-def down() -> Transient:
-    return Transient(Cause.UNREACHABLE, "down")
+def down() -> RetryableError:
+    return RetryableError(Cause.UNREACHABLE, "down")
 
 
 class Server:
@@ -50,7 +50,7 @@ class Server:
 async def failure(call: Awaitable[object]) -> CallError:
     with pytest.raises(CallError) as caught:
         await call
-    assert not isinstance(caught.value, Transient)
+    assert not isinstance(caught.value, RetryableError)
     return caught.value
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.config import KEYS, OTHER_WORDS, Config, metric_names, model_names, read_config
-from ragstone.errors import InputError, UnknownName, UsageError
+from ragstone.errors import InputError, UnknownNameError, UsageError
 from ragstone.gates import Gate
 from ragstone.plan import Plan
 
@@ -90,7 +90,7 @@ def test_what_is_said_goes_before_the_file_and_the_file_before_its_preset(write:
     assert (plan.policy, plan.verify, plan.include_reason) == ("ragas", "truths", True)
     plan = config.plan(preset_said="promptfoo-plan")
     assert (plan.policy, plan.verify, plan.batch_size) == ("promptfoo-plan", "batch", 5)
-    with pytest.raises(UnknownName, match="there is no preset named 'ragaz'"):
+    with pytest.raises(UnknownNameError, match="there is no preset named 'ragaz'"):
         config.plan(preset_said="ragaz")
 
 

@@ -11,10 +11,10 @@ from ragstone.errors import (
     InputError,
     JudgeError,
     Problem,
-    QuestionNotSupported,
+    QuestionNotSupportedError,
     RagstoneError,
     TargetError,
-    UnknownName,
+    UnknownNameError,
     UsageError,
 )
 
@@ -29,12 +29,12 @@ def test_the_tree_is_the_one_in_the_docstring() -> None:
     assert drawn == written - {"RagstoneError"}
 
 
-@pytest.mark.parametrize("kind", [InputError, UnknownName, TargetError])
+@pytest.mark.parametrize("kind", [InputError, UnknownNameError, TargetError])
 def test_what_ends_with_exit_code_2_is_a_usage_error(kind: type[Exception]) -> None:
     assert issubclass(kind, UsageError)
 
 
-@pytest.mark.parametrize("kind", [JudgeError, QuestionNotSupported, CallError])
+@pytest.mark.parametrize("kind", [JudgeError, QuestionNotSupportedError, CallError])
 def test_what_a_call_raises_is_none(kind: type[Exception]) -> None:
     assert not issubclass(kind, UsageError)
     assert issubclass(kind, RagstoneError)
@@ -87,12 +87,12 @@ def test_exactly_as_many_as_are_shown_are_not_cut() -> None:
 
 
 def test_an_unknown_name_offers_the_nearest() -> None:
-    error = UnknownName("metric", "recal", ["recall", "precision", "hit"])
+    error = UnknownNameError("metric", "recal", ["recall", "precision", "hit"])
     assert str(error) == "there is no metric named 'recal'; did you mean 'recall'?"
 
 
 def test_an_unknown_name_near_to_none_lists_all() -> None:
-    error = UnknownName("judge", "xyz", ["offline", "openai"])
+    error = UnknownNameError("judge", "xyz", ["offline", "openai"])
     assert str(error) == "there is no judge named 'xyz'; known: offline, openai"
 
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ragstone.errors import Cause, UnknownName, UsageError
+from ragstone.errors import Cause, UnknownNameError, UsageError
 from ragstone.evaluation import evaluate, evaluate_async
 from ragstone.exchanges import Failure
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import Faithfulness, Hit, Precision, get
 from ragstone.plan import Plan
 from ragstone.rows import Row
-from ragstone.run import Interrupted
+from ragstone.run import RunInterruptedError
 from ragstone.samples import Sample
 
 ANSWERED = {
@@ -141,7 +141,7 @@ def test_an_unknown_option_is_refused() -> None:
 
 
 def test_an_unknown_metric_names_the_nearest() -> None:
-    with pytest.raises(UnknownName, match="did you mean 'recall'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'recall'"):
         evaluate([ANSWERED], metrics="recal")
 
 
@@ -242,7 +242,7 @@ def test_ctrl_c_keeps_what_is_done() -> None:
     rows = [{"query": "quick", "contexts": ["Fine words."]}] * 3 + [{"query": "slow"}]
     thread = threading.Thread(target=interrupt)
     thread.start()
-    with pytest.raises(Interrupted) as stop:
+    with pytest.raises(RunInterruptedError) as stop:
         evaluate(rows, metrics="faithfulness", target=answer, concurrency=1, judge=scripted())
     thread.join()
     assert "ragstone" not in [thread.name for thread in threading.enumerate()]

@@ -13,7 +13,7 @@ from ragstone.errors import Cause, UsageError
 from ragstone.evaluation import Evaluation
 from ragstone.exchanges import Failure
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.keeping import Changed
+from ragstone.keeping import RunChangedError
 from ragstone.questions import ExtractClaims, VerifyClaims
 from ragstone.rows import Row
 from ragstone.run import Run
@@ -28,7 +28,7 @@ SAMPLES = [
 METRICS = ["hit@1", "faithfulness"]
 
 
-class Stop(Exception):
+class StopError(Exception):
     """Ends a run in the middle, as a crash would."""
 
 
@@ -58,10 +58,10 @@ def begun(store: Store, after: int = 5, **options: object) -> ScriptedJudge:
     def on_row(row: Row, total: int) -> None:
         seen.append(row)
         if len(seen) == after:
-            raise Stop
+            raise StopError
 
     asked = judge()
-    with pytest.raises(Stop):
+    with pytest.raises(StopError):
         evaluate(SAMPLES, metrics=METRICS, judge=asked, store=store, on_row=on_row, concurrency=1,
                  **options)  # fmt: skip
     return asked
@@ -166,7 +166,7 @@ def test_rows_that_the_budget_cut_short_are_done_again(store: Store) -> None:
 
 def test_a_run_that_goes_on_is_unfinished_until_it_ends(store: Store) -> None:
     run_id = evaluate(SAMPLES, metrics=METRICS, judge=judge(broken=True), store=store).manifest
-    with pytest.raises(Stop):
+    with pytest.raises(StopError):
         evaluate(
             SAMPLES, metrics=METRICS, judge=judge(), store=store, resume=run_id.run_id,
             retry_failed=True, concurrency=1, on_row=stop, fail_under={"faithfulness": 0.2},
@@ -189,7 +189,7 @@ def test_a_run_stopped_while_it_is_done_again_comes_to_all_that_is_stored(store:
     )
     assert again.summary()["faithfulness"].n == 12
     assert store.load(run_id.run_id).extras["hit@1"]["Hits"] == 6
-    with pytest.raises(Stop):
+    with pytest.raises(StopError):
         evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store, on_row=stop)
     stored = store.load(run_id.run_id)
     assert stored.summary()["faithfulness"].n == 12
@@ -212,7 +212,7 @@ def test_a_run_begun_with_the_judges_texts_keeps_them(store: Store) -> None:
 
 
 def stop(row: Row, total: int) -> None:
-    raise Stop
+    raise StopError
 
 
 def test_failed_rows_are_done_again_where_that_is_asked(store: Store) -> None:
@@ -230,7 +230,9 @@ def test_failed_rows_are_done_again_where_that_is_asked(store: Store) -> None:
 
 def test_a_run_that_was_asked_otherwise_cannot_go_on(store: Store) -> None:
     run_id = evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store).manifest.run_id
-    with pytest.raises(Changed, match="was asked otherwise, so it cannot go on: metrics") as error:
+    with pytest.raises(
+        RunChangedError, match="was asked otherwise, so it cannot go on: metrics"
+    ) as error:
         evaluate(SAMPLES, metrics="faithfulness", judge=judge(), store=store, resume=run_id)
     assert f"`ragstone runs delete {run_id}`" in str(error.value)
 
@@ -306,7 +308,7 @@ async def test_a_target_with_a_secret_goes_on_only_where_that_is_said_again(
     samples = [{"query": f"q{n}", "relevance": ["5"]} for n in range(6)]
     options = {"metrics": "hit@1", "store": store, "concurrency": 1}
     secret = f"{faulty.url}?key=hush"
-    with pytest.raises(Stop):
+    with pytest.raises(StopError):
         await evaluate_async(samples, target=secret, on_row=stop, **options)
     (info,) = store.runs()
     with pytest.raises(UsageError) as error:
@@ -325,7 +327,7 @@ def test_the_file_of_a_run_is_found_from_any_folder(
     monkeypatch.chdir(tmp_path)
     Path("data.jsonl").write_text("\n".join(map(json.dumps, SAMPLES)), encoding="utf-8")
     for _ in range(2):
-        with suppress(Stop):
+        with suppress(StopError):
             evaluate("data.jsonl", metrics=METRICS, judge=judge(), store=store, on_row=stop)
     (info,) = store.runs()
     assert info.manifest.source.path == "data.jsonl", "a report says no more than was said"

@@ -1,7 +1,7 @@
 import pytest
 
 from ragstone.claims import Label
-from ragstone.errors import UnknownName
+from ragstone.errors import UnknownNameError
 from ragstone.plan import Plan
 from ragstone.policies import POLICIES, PRESETS, STRICT, Ruling, get_policy, preset
 from ragstone.scores import State
@@ -38,7 +38,7 @@ def test_strict_counts_what_is_supported(labels: list[Label], number: float) -> 
 
 
 def test_an_unknown_policy_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(UnknownName, match="no policy named 'strickt'; did you mean 'strict'"):
+    with pytest.raises(UnknownNameError, match="no policy named 'strickt'; did you mean 'strict'"):
         get_policy("strickt")
 
 
@@ -48,7 +48,9 @@ def test_weights_cannot_be_changed() -> None:
 
 
 def test_an_unknown_preset_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(UnknownName, match="no preset named 'deepevil'; did you mean 'deepeval'"):
+    with pytest.raises(
+        UnknownNameError, match="no preset named 'deepevil'; did you mean 'deepeval'"
+    ):
         preset("deepevil")
 
 

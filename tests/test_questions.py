@@ -6,7 +6,7 @@ import pytest
 
 from ragstone.claims import Claim, Label, Verdict
 from ragstone.errors import CallError, Cause, JudgeError
-from ragstone.exchanges import Exchange, Failure, Reply, Returned, Unanswered
+from ragstone.exchanges import Exchange, Failure, JudgeFailureError, Reply, Returned
 from ragstone.questions import Explain, ExtractClaims, ExtractTruths, Question, VerifyClaims
 from ragstone.usage import Usage
 
@@ -168,7 +168,7 @@ def test_the_keys_of_further_kinds_are_the_ones_that_stored_replies_have() -> No
 
 
 def test_a_wrong_count_holds_the_verdicts_that_came() -> None:
-    with pytest.raises(Unanswered) as raised:
+    with pytest.raises(JudgeFailureError) as raised:
         VERIFY.reply([{"label": "SUPPORTED"}], Usage(calls=3))
     failure = raised.value.failure
     verdict = Verdict(label=Label.SUPPORTED)
@@ -178,7 +178,7 @@ def test_a_wrong_count_holds_the_verdicts_that_came() -> None:
 
 def test_a_failure_is_what_its_error_tells() -> None:
     whole = Failure(Cause.REFUSAL, "no", raw="I cannot", attempts=2, usage=Usage(calls=2))
-    assert Failure.of(Unanswered(whole)) == whole
+    assert Failure.of(JudgeFailureError(whole)) == whole
     late = Failure.of(CallError(Cause.TIMEOUT, "too late", tries=3))
     assert late == Failure(Cause.TIMEOUT, "too late", usage=Usage(calls=3, retries=2))
     unmade = Failure.of(CallError(Cause.BUDGET, "spent", tries=0))

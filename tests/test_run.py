@@ -10,7 +10,7 @@ from ragstone.gates import Gate
 from ragstone.metrics import get
 from ragstone.plan import Manifest, Plan, Source
 from ragstone.rows import Row, TargetCall
-from ragstone.run import Interrupted, Run
+from ragstone.run import Run, RunInterruptedError
 from ragstone.samples import Context, Sample
 from ragstone.scores import Score
 from ragstone.tally import Tally
@@ -152,6 +152,6 @@ def test_a_failed_score_is_null_for_machines_never_0() -> None:
 
 def test_an_interrupted_run_is_carried_by_what_ctrl_c_raises() -> None:
     run = run_of(HIT)
-    stop = Interrupted(run)
+    stop = RunInterruptedError(run)
     assert isinstance(stop, KeyboardInterrupt)
     assert stop.run is run

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ragstone.claims import Claim
-from ragstone.errors import Cause, QuestionNotSupported
+from ragstone.errors import Cause, QuestionNotSupportedError
 from ragstone.exchanges import Failure, Reply
 from ragstone.judges.base import Judge
 from ragstone.judges.scripted import ScriptedJudge
@@ -386,5 +386,5 @@ async def test_scoring_again_asks_nobody_and_keeps_the_ledger_and_the_other_scor
     again = await rescored(result, [get("faithfulness:deepeval")])
     assert list(again.scores) == ["faithfulness", "hit@2", "faithfulness:deepeval"]
     assert again.exchanges == result.exchanges
-    with pytest.raises(QuestionNotSupported, match="holds no answer"):
+    with pytest.raises(QuestionNotSupportedError, match="holds no answer"):
         await rescored(result, [get("faithfulness,partial=true")])

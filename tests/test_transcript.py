@@ -4,8 +4,8 @@ import time
 import pytest
 
 from ragstone.claims import Claim
-from ragstone.errors import Cause, JudgeError, QuestionNotSupported
-from ragstone.exchanges import Failure, Reply, Unanswered
+from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
+from ragstone.exchanges import Failure, JudgeFailureError, Reply
 from ragstone.judges.base import Judge
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.questions import ExtractClaims, Question, VerifyClaims
@@ -62,7 +62,7 @@ async def test_a_failure_is_shared_and_not_tried_again() -> None:
     transcript = Transcript(SlowJudge(judge))
     told = await asyncio.gather(*(transcript.ask(ONE) for _ in range(3)), return_exceptions=True)
     assert [(type(e), e.cause, str(e)) for e in told if isinstance(e, JudgeError)] == [
-        (Unanswered, Cause.TIMEOUT, "too late")
+        (JudgeFailureError, Cause.TIMEOUT, "too late")
     ] * 3
     with pytest.raises(JudgeError, match="too late"):
         await transcript.ask(SAME)
@@ -71,7 +71,7 @@ async def test_a_failure_is_shared_and_not_tried_again() -> None:
 
 async def test_what_is_not_supported_comes_through() -> None:
     transcript = Transcript(ScriptedJudge(ANSWERS))
-    with pytest.raises(QuestionNotSupported):
+    with pytest.raises(QuestionNotSupportedError):
         await transcript.ask(VerifyClaims(claims=("a",), contexts=("b",)))
     assert transcript.exchanges == ()
     await transcript.close()

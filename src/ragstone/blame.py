@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ragstone.claims import Blame, Blamed, JudgedClaim, Label
-from ragstone.errors import JudgeError, QuestionNotSupported
+from ragstone.errors import JudgeError, QuestionNotSupportedError
 from ragstone.judges.replay import ReplayJudge
 from ragstone.metrics.families.base import Ask, Metric
 from ragstone.metrics.families.checks import (
@@ -73,7 +73,7 @@ class _Known:
             return ()
         try:
             return (await self._asker.judged(check, sample, _recall(self._row))).claims
-        except (JudgeError, QuestionNotSupported):
+        except (JudgeError, QuestionNotSupportedError):
             return ()
 
 

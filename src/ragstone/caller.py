@@ -26,7 +26,7 @@ HOPELESS = 10
 """Calls given up in a row after which the next ones are tried once, until one is answered."""
 
 
-class Transient(CallError):
+class RetryableError(CallError):
     """A failure that another try may mend; `wait` is what the server asked for, in seconds."""
 
     def __init__(self, cause: Cause, message: str, *, wait: float | None = None) -> None:
@@ -38,7 +38,7 @@ def put_off(cause: Cause, message: str, wait: float | None) -> CallError:
     """Return the error of a server that cannot answer now; None is a wait it does not name."""
     if wait is not None and wait > LONGEST_WAIT:
         return CallError(cause, f"{message} (it asks to wait {wait:.0f} s)")
-    return Transient(cause, message, wait=wait)
+    return RetryableError(cause, message, wait=wait)
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Caller:
     async def make(
         self, once: Callable[[], Awaitable[T]], *, retries: int | None = None, tokens: int = 0
     ) -> Made[T]:
-        """Make one call; where it raises Transient, after a growing wait, again.
+        """Make one call; where it raises RetryableError, after a growing wait, again.
 
         `tokens` is what it is thought to take. While Retry-After of one call lasts, no other
         starts.
@@ -95,7 +95,7 @@ class Caller:
             retries = self._limits.retries
         try:
             made = Made(await self._try(once, tokens), 1)
-        except Transient as error:
+        except RetryableError as error:
             made = await self._again(error, once, most=1 + retries, tokens=tokens)
         except CallError as error:
             raise self._ended(error, error.tries) from None  # 0 where the budget forbade it
@@ -103,7 +103,7 @@ class Caller:
         return made
 
     async def _again(
-        self, first: Transient, once: Callable[[], Awaitable[T]], *, most: int, tokens: int
+        self, first: RetryableError, once: Callable[[], Awaitable[T]], *, most: int, tokens: int
     ) -> Made[T]:
         """Go on from a first try that failed.
 
@@ -113,7 +113,7 @@ class Caller:
         tries = 0
         again = AsyncRetrying(
             stop=stop_after_attempt(most),
-            retry=retry_if_exception_type(Transient),
+            retry=retry_if_exception_type(RetryableError),
             wait=_wait,
             reraise=True,
         )
@@ -130,7 +130,7 @@ class Caller:
 
     def _ended(self, error: CallError, tries: int) -> CallError:
         """Count a call that failed, and return the error of its last try as that of the call."""
-        if isinstance(error, Transient):
+        if isinstance(error, RetryableError):
             self._given_up += 1
         elif error.status is not None:  # the server does answer
             self._given_up = 0
@@ -146,7 +146,7 @@ class Caller:
             begun = asyncio.get_running_loop().time()
             try:
                 value = await once()
-            except Transient as error:
+            except RetryableError as error:
                 _log.debug("a try failed: %s", error)
                 if error.cause is Cause.RATE_LIMITED:
                     self._slots.narrow(begun)
@@ -159,7 +159,7 @@ class Caller:
 
 def _wait(state: RetryCallState) -> float:
     error = state.outcome.exception() if state.outcome else None
-    if isinstance(error, Transient) and error.wait is not None:
+    if isinstance(error, RetryableError) and error.wait is not None:
         return error.wait
     backoff = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (state.attempt_number - 1))
     return uniform(backoff / 2, backoff)  # noqa: S311 - spreads retries, guards nothing

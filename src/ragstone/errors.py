@@ -1,16 +1,16 @@
-"""Every exception of ragstone, and why an answer is missing.
+"""All exceptions of ragstone, and the causes of failed scores.
 
     RagstoneError
-    ├── UsageError                what was asked cannot be done: exit code 2
-    │   ├── InputError            a file's content is wrong; carries every problem found in it
-    │   ├── UnknownName           a metric, judge or policy of that name does not exist
-    │   └── TargetError           the RAG system under test cannot be asked at all
-    ├── QuestionNotSupported      this judge does not take that kind of question
-    └── CallError                 one call was not answered: becomes a failed score, never a number
-        └── JudgeError            by the judge
+    ├── UsageError                     invalid input or options: exit code 2
+    │   ├── InputError                 invalid file content; lists all problems found
+    │   ├── UnknownNameError           no metric, judge, policy or option has this name
+    │   └── TargetError                the RAG system under test cannot be called at all
+    ├── QuestionNotSupportedError      this judge does not answer this kind of question
+    └── CallError                      one call failed: becomes a failed score, never a number
+        └── JudgeError                 a call to the judge failed
 
-Three more stand where they arise: `store.StoreError`, a UsageError; `exchanges.Unanswered`, a
-JudgeError with all that came back; and `run.Interrupted`, a KeyboardInterrupt.
+Other modules define `StoreError` (a UsageError), `JudgeFailureError` (a JudgeError that carries
+the partial reply) and `RunInterruptedError` (a KeyboardInterrupt that carries the run).
 """
 
 from collections.abc import Iterable, Sequence
@@ -86,7 +86,7 @@ class InputError(UsageError):
         super().__init__("\n".join([f"{file}: {count}", *lines]))
 
 
-class UnknownName(UsageError):
+class UnknownNameError(UsageError):
     """A name stands for nothing; the message offers the nearest right ones."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
@@ -100,7 +100,7 @@ class TargetError(UsageError):
     """The RAG system under test cannot be asked at all, so no row was tried."""
 
 
-class QuestionNotSupported(RagstoneError):
+class QuestionNotSupportedError(RagstoneError):
     """A judge was asked a kind of question that it does not take."""
 
 

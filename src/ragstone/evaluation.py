@@ -23,7 +23,7 @@ from ragstone.plan import Manifest, Plan
 from ragstone.readiness import Readiness, check_asked
 from ragstone.recording import Recording
 from ragstone.rows import Row
-from ragstone.run import Interrupted, Run
+from ragstone.run import Run, RunInterruptedError
 from ragstone.scoring import AT_ONCE, ranked, scoring
 from ragstone.targets.base import Target
 from ragstone.workers import finish_in_thread
@@ -40,7 +40,7 @@ def evaluate(data: Data, **options: Unpack[Options]) -> Run:
 
     Raises:
         UsageError: what was asked cannot be done; nothing was scored.
-        Interrupted: Ctrl-C; its `run` holds the rows that were finished.
+        RunInterruptedError: Ctrl-C; its `run` holds the rows that were finished.
     """
     return Evaluation.of(data, **options).finished()
 
@@ -151,11 +151,11 @@ class Evaluation:
                 await self._keep(row)
 
     def finished(self) -> Run:
-        """Finish in a thread's own loop; Ctrl-C raises Interrupted, with the rows until then."""
+        """Run in a thread of its own; Ctrl-C raises RunInterruptedError with the rows so far."""
         try:
             finish_in_thread(self.finish)
         except KeyboardInterrupt:
-            raise Interrupted(self.record()) from None
+            raise RunInterruptedError(self.record()) from None
         return self.record()
 
     @asynccontextmanager

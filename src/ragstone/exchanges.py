@@ -68,13 +68,13 @@ class Failure:
     @classmethod
     def of(cls, error: CallError) -> "Failure":
         """Return the failure that an error tells of, whole if it carries one."""
-        if isinstance(error, Unanswered):
+        if isinstance(error, JudgeFailureError):
             return error.failure
         usage = Usage(calls=error.tries, retries=max(0, error.tries - 1))
         return cls(error.cause, str(error), usage=usage)
 
 
-class Unanswered(JudgeError):
+class JudgeFailureError(JudgeError):
     """A JudgeError that carries the whole Failure."""
 
     def __init__(self, failure: Failure) -> None:

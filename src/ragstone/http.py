@@ -12,7 +12,7 @@ from typing import Self
 import aiohttp
 from pydantic_core import PydanticSerializationError, to_json
 
-from ragstone.caller import LATE, Caller, Limits, Transient, put_off
+from ragstone.caller import LATE, Caller, Limits, RetryableError, put_off
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.messages import hidden, public_url, quoted
 
@@ -192,7 +192,7 @@ class Client:
                 absent = isinstance(error, aiohttp.ClientConnectorError) and not self._accepted
                 late = cause is Cause.TIMEOUT and self._connection.again_if_late
                 may_pass = late or (again and not absent)  # who never was there will not come
-                return Transient(cause, message) if may_pass else CallError(cause, message)
+                return RetryableError(cause, message) if may_pass else CallError(cause, message)
         raise error
 
 

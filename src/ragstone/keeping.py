@@ -10,7 +10,7 @@ from ragstone.messages import count, one_line
 from ragstone.metrics.families.base import Metric
 from ragstone.plan import Manifest
 from ragstone.recording import Recording
-from ragstone.store import Store, StoreError, Taken, going
+from ragstone.store import RunLockedError, Store, StoreError, going
 from ragstone.stored_recording import StoredRecording
 
 _IN_WORDS = {
@@ -20,7 +20,7 @@ _IN_WORDS = {
 """What differs where hashes do, which say nothing to people."""
 
 
-class Changed(UsageError):
+class RunChangedError(UsageError):
     """A run cannot go on: something that decides its numbers is not what it was."""
 
 
@@ -47,7 +47,7 @@ def begun(
 
     Raises:
         UsageError: there is no store to go on from.
-        Changed: the run to go on with was asked otherwise.
+        RunChangedError: the run to go on with was asked otherwise.
         StoreError: the store cannot be used, or another process works on a run of this identity.
     """
     place = keeping.get("store")
@@ -86,18 +86,18 @@ def _check_same(earlier: Manifest, now: Manifest) -> None:
     """Refuse to go on with a run by other means than it was begun with.
 
     Raises:
-        Changed: what decides its numbers is not the same.
+        RunChangedError: what decides its numbers is not the same.
     """
     changed = earlier.changed(now)
     target = earlier.plan.target or earlier.plan.fallback_target or ""
     if set(changed) == {"target setup"} and "://" in target:  # no file, and its name is the same
-        raise Changed(
+        raise RunChangedError(
             f"run {earlier.run_id} cannot go on so: the URL of its target was given with more "
             f"than {target}, such as a key or a password, which is not stored. While it is "
             "unfinished, the same `ragstone run` command goes on with it"
         )
     if differs := _said(changed, earlier):
-        raise Changed(
+        raise RunChangedError(
             f"run {earlier.run_id} was asked otherwise, so it cannot go on: {differs}\n"
             "Put that back as it was, name another run, or throw this one away: "
             f"`ragstone runs delete {earlier.run_id}`"
@@ -110,7 +110,7 @@ def _unfinished(
     """Return the unfinished run that this one would go on with, and why one is left as it is.
 
     Raises:
-        Taken: another process works on the only one.
+        RunLockedError: another process works on the only one.
     """
     run_id = store.unfinished(manifest.fingerprint)
     if run_id is None:
@@ -127,10 +127,10 @@ def _check_alone(store: Store, manifest: Manifest) -> None:
     """Refuse to do what another process is doing just now: it would be paid for twice.
 
     Raises:
-        Taken: another process is.
+        RunLockedError: another process is.
     """
     for run_id in going(store, fingerprint=manifest.fingerprint):
-        raise Taken(
+        raise RunLockedError(
             f"run {run_id} does the same and is being worked on by another process; "
             "wait for it, or begin another with --fresh"
         )

@@ -8,7 +8,7 @@ from typing import Literal, cast
 from ragstone.budget import Budget
 from ragstone.config import Config, read_config
 from ragstone.datasets import Dataset, load, samples_of
-from ragstone.errors import UnknownName, UsageError
+from ragstone.errors import UnknownNameError, UsageError
 from ragstone.gates import FLAGS, Gate, gate
 from ragstone.judges.base import Judge
 from ragstone.judges.making import make_judge
@@ -95,7 +95,7 @@ def plan_of(options: Options) -> Plan:
         UsageError: an option does not exist, or is out of its range.
     """
     if strange := sorted(options.keys() - Options.__annotations__.keys()):
-        raise UnknownName("option of evaluate", strange[0], Options.__annotations__)
+        raise UnknownNameError("option of evaluate", strange[0], Options.__annotations__)
     if "plan" in options and (both := sorted(options.keys() & {"config", "preset"})):
         raise UsageError(f"plan= holds all settings; leave {' and '.join(both)} out")
     config = read_config(options["config"]) if "config" in options else Config()

@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from ragstone.claims import Label
-from ragstone.errors import Cause, UnknownName
+from ragstone.errors import Cause, UnknownNameError
 from ragstone.scores import State
 
 CLOSE = 1e-9
@@ -210,24 +210,24 @@ def get_policy(name: str) -> Policy:
     """Return the policy of that name.
 
     Raises:
-        UnknownName: there is none.
+        UnknownNameError: there is none.
     """
     try:
         return POLICIES[name]
     except KeyError:
-        raise UnknownName("policy", name, POLICIES) from None
+        raise UnknownNameError("policy", name, POLICIES) from None
 
 
 def preset(name: str) -> Mapping[str, str | int | bool]:
     """Return the settings that a preset stands for.
 
     Raises:
-        UnknownName: there is none of that name.
+        UnknownNameError: there is none of that name.
     """
     try:
         return PRESETS[name]
     except KeyError:
-        raise UnknownName("preset", name, PRESETS) from None
+        raise UnknownNameError("preset", name, PRESETS) from None
 
 
 PolicyName = Annotated[str, AfterValidator(lambda name: get_policy(name).name)]

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import overload
 
 from ragstone.blame import blamed
-from ragstone.errors import QuestionNotSupported, UsageError
+from ragstone.errors import QuestionNotSupportedError, UsageError
 from ragstone.exchanges import Outcome, Reply
 from ragstone.metrics import Metric, RankingMetric
 from ragstone.rows import Row
@@ -14,7 +14,7 @@ from ragstone.scoring import AT_ONCE, ranked, rescored
 from ragstone.workers import finish_in_thread
 
 
-class Unscorable(UsageError):
+class CannotRescoreError(UsageError):
     """Metrics need what a run has not; `why` has the reason of each, by name."""
 
     def __init__(self, why: Mapping[str, str], *, place: str) -> None:
@@ -23,7 +23,7 @@ class Unscorable(UsageError):
         super().__init__(f"{place} cannot be scored again by {parts}")
 
 
-class NotStored(UsageError):
+class TranscriptMissingError(UsageError):
     """What the judge answered in a run is not in the store, so nothing can be made of it."""
 
     def __init__(self, run_id: str) -> None:
@@ -36,8 +36,9 @@ class NotStored(UsageError):
 class RescoredRows(Sequence[Row]):
     """Rows scored again, as a run by these metrics would have scored them; nobody is asked.
 
-    They are scored anew each time they are looked at. Looking raises Unscorable where a metric
-    needs what was not asked, and NotStored where the judge's answers are not there.
+    They are scored anew each time they are looked at. Looking raises CannotRescoreError where a
+    metric needs what was not asked, and TranscriptMissingError where the judge's answers are not
+    there.
     """
 
     def __init__(self, rows: Sequence[Row], metrics: Sequence[Metric], *, run_id: str) -> None:
@@ -79,12 +80,12 @@ class RescoredRows(Sequence[Row]):
 
     async def _judged(self, row: Row) -> Row:
         if self._asks and any(_is_silent(exchange.outcome) for exchange in row.exchanges):
-            raise NotStored(self._run_id)
+            raise TranscriptMissingError(self._run_id)
         try:
             again = await rescored(row, self._asking)
-        except QuestionNotSupported:
+        except QuestionNotSupportedError:
             place = f"run {self._run_id}, sample {row.sample.id},"
-            raise Unscorable(await self._lacking(row), place=place) from None
+            raise CannotRescoreError(await self._lacking(row), place=place) from None
         scores = {name: again.scores[name] for name in self._order}
         return replace(again, scores=scores, blamed=await blamed(again, self._asking))
 
@@ -94,7 +95,7 @@ class RescoredRows(Sequence[Row]):
         for metric in self._asking:
             try:
                 await rescored(row, [metric])
-            except QuestionNotSupported as error:
+            except QuestionNotSupportedError as error:
                 why[str(metric)] = str(error)
         return why
 

@@ -8,7 +8,7 @@ from functools import partial
 from importlib.metadata import version
 from itertools import islice, zip_longest
 
-from ragstone.errors import UnknownName, UsageError
+from ragstone.errors import UnknownNameError, UsageError
 from ragstone.gates import Gate
 from ragstone.metrics import GROUPS, ClaimMetric, Metric, get, select
 from ragstone.named_gates import gates_of
@@ -16,7 +16,7 @@ from ragstone.plan import Manifest
 from ragstone.policies import get_policy
 from ragstone.ranked_values import RankedRows
 from ragstone.recording import Recording
-from ragstone.rescored_rows import AT_ONCE, RescoredRows, Unscorable
+from ragstone.rescored_rows import AT_ONCE, CannotRescoreError, RescoredRows
 from ragstone.rows import Row
 from ragstone.run import Run
 from ragstone.run_ids import new_run_id
@@ -63,7 +63,7 @@ def rescore(
         manifest = _manifest(run, chosen, policies=policies, gates=gates, not_run=not_run)
         try:
             return _again(run, chosen, manifest=manifest, on_row=on_row)
-        except Unscorable as error:
+        except CannotRescoreError as error:
             not_run |= error.why
             chosen = [metric for metric in chosen if str(metric) not in not_run]
             if named & error.why.keys() or not chosen:
@@ -136,7 +136,7 @@ def _own(run: Run) -> Sequence[Metric]:
     """Return the metrics that a run was scored by."""
     try:
         return [get(name) for name in run.metrics]
-    except UnknownName as error:
+    except UnknownNameError as error:
         raise UsageError(
             f"run {run.manifest.run_id} was scored by what is not loaded: {error}; load a metric "
             "of your own with --plugin, or name the metrics to score by"
@@ -154,7 +154,7 @@ def _again(run: Run, metrics: Sequence[Metric], *, manifest: Manifest, on_row: O
     """Go through all rows once, so that nothing is written of what cannot be scored to its end.
 
     Raises:
-        Unscorable: some of the metrics need what the run has not.
+        CannotRescoreError: some of the metrics need what the run has not.
     """
     rows = RescoredRows(run.rows, metrics, run_id=run.manifest.run_id)
     recording = Recording(manifest, metrics)
@@ -167,7 +167,7 @@ def _again(run: Run, metrics: Sequence[Metric], *, manifest: Manifest, on_row: O
         if on_row:
             on_row(row, len(rows))
     if unmet:
-        raise Unscorable(_why(new, unmet), place=f"run {run.manifest.run_id}")
+        raise CannotRescoreError(_why(new, unmet), place=f"run {run.manifest.run_id}")
     return replace(recording.run(partial=run.partial, stopped=run.stopped), rows=rows)
 
 

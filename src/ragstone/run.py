@@ -175,7 +175,7 @@ def _commonest(counter: Counter[T]) -> list[tuple[T, int]]:
     return sorted(counter.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-class Interrupted(KeyboardInterrupt):
+class RunInterruptedError(KeyboardInterrupt):
     """The user stopped a run; `run` holds the rows that were finished, marked partial."""
 
     def __init__(self, run: Run) -> None:

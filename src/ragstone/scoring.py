@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import islice
 
 from ragstone.blame import blamed
-from ragstone.errors import CallError, Cause, QuestionNotSupported
+from ragstone.errors import CallError, Cause, QuestionNotSupportedError
 from ragstone.exchanges import Failure
 from ragstone.judges.base import Judge
 from ragstone.judges.replay import ReplayJudge
@@ -114,7 +114,7 @@ async def rescored(row: Row, metrics: Sequence[Metric]) -> Row:
     """Score a row again from its exchanges, which stay; nobody is asked anything.
 
     Raises:
-        QuestionNotSupported: a metric asks what was not asked then.
+        QuestionNotSupportedError: a metric asks what was not asked then.
     """
     again = await _judged(row, metrics, ReplayJudge(row.exchanges))
     return replace(again, exchanges=row.exchanges)
@@ -138,7 +138,7 @@ async def _score(metric: Metric, row: Row, transcript: Transcript) -> Score:
         score = await metric.score(row.sample, asking)
     except CallError as error:
         return Score.failed(error.cause, str(error))
-    except QuestionNotSupported:
+    except QuestionNotSupportedError:
         raise
     except Exception as error:  # noqa: BLE001 - a stranger's bug fails its score, ours is raised
         return _broken(metric, row, error)

@@ -11,7 +11,7 @@ from ragstone.plan import Manifest
 from ragstone.recording import Recording
 from ragstone.rows import Row
 from ragstone.run import Run
-from ragstone.store import RowWriter, Store, Taken, reopen
+from ragstone.store import RowWriter, RunLockedError, Store, reopen
 
 
 class StoredRecording(Recording):
@@ -104,7 +104,7 @@ class StoredRecording(Recording):
         if self._begun:  # not stopped before the first row
             if self.tally.rows < len(run.rows):  # stopped before all that was to be done again was
                 run = self._recounted(run)
-            with suppress(Taken):  # whoever went on with it since enters what it comes to
+            with suppress(RunLockedError):  # whoever went on with it since enters what it comes to
                 self._store.finish(
                     self.manifest.run_id,
                     extras=run.extras,

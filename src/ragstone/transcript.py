@@ -10,7 +10,7 @@ from time import perf_counter, time
 from types import MappingProxyType
 from typing import TypeVar, cast
 
-from ragstone.exchanges import Exchange, Failure, Reply, Unanswered
+from ragstone.exchanges import Exchange, Failure, JudgeFailureError, Reply
 from ragstone.judges.base import Judge, outcome_of
 from ragstone.questions import Question
 from ragstone.usage import Usage
@@ -35,8 +35,8 @@ class Transcript:
         """Return the answer; an equal question, asked or under way, is not asked again.
 
         Raises:
-            Unanswered: the judge did not answer.
-            QuestionNotSupported: the judge does not take that kind of question.
+            JudgeFailureError: the judge did not answer.
+            QuestionNotSupportedError: the judge does not take that kind of question.
         """
         return (await self.reply(question)).value
 
@@ -44,7 +44,7 @@ class Transcript:
         """Return the whole reply, as `ask` does the answer in it."""
         outcome = (await self._exchange_once(question)).outcome
         if isinstance(outcome, Failure):
-            raise Unanswered(outcome)
+            raise JudgeFailureError(outcome)
         return cast("Reply[T]", outcome)
 
     def join(self, question: Question[T]) -> None:

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from ragstone.comparison import Finding, compare
-from ragstone.errors import UnknownName, UsageError
+from ragstone.errors import UnknownNameError, UsageError
 
 RUNS = Any
 
@@ -110,7 +110,7 @@ def test_metrics_of_one_run_alone_are_named(runs: RUNS) -> None:
 
 def test_a_metric_that_one_run_lacks_cannot_be_asked_for(runs: RUNS) -> None:
     a, b = runs.of({"hit@5": [1], "mrr@5": [1]}), runs.of({"hit@5": [1]}, run_id="b")
-    with pytest.raises(UnknownName, match="no metric of both runs named 'mrr'"):
+    with pytest.raises(UnknownNameError, match="no metric of both runs named 'mrr'"):
         compare(a, b, metrics=["mrr"])
 
 
@@ -154,5 +154,5 @@ def test_rows_without_any_tags_have_no_clusters(runs: RUNS) -> None:
 
 def test_a_tag_that_no_row_has_is_refused(runs: RUNS) -> None:
     a = runs.of({"hit@5": [1]}, tags=[{"source": "x"}])
-    with pytest.raises(UnknownName, match="did you mean 'source'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'source'"):
         compare(a, runs.of({"hit@5": [1]}, run_id="b"), cluster="sorce")

@@ -2,7 +2,7 @@ import pytest
 
 from ragstone.demo.answers import WITHOUT_GUIDES
 from ragstone.demo.service import Mode, make_service
-from ragstone.errors import UnknownName, UsageError
+from ragstone.errors import UnknownNameError, UsageError
 
 QUERY = "How long is the warranty of a new phone?"
 
@@ -20,7 +20,7 @@ def test_without_passages_it_answers_in_general():
 
 
 def test_an_unknown_retriever_is_told():
-    with pytest.raises(UnknownName, match="did you mean 'worse'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'worse'"):
         make_service("worst")
 
 

@@ -6,7 +6,7 @@ import pytest
 from ragstone.claims import Label, Verdict
 from ragstone.demo.corpus import corpus
 from ragstone.demo.dataset import grounded_samples
-from ragstone.errors import Cause, UnknownName, UsageError
+from ragstone.errors import Cause, UnknownNameError, UsageError
 from ragstone.exchanges import Failure
 from ragstone.judge_test import JudgeTest, KindResult, planned, tried
 from ragstone.judge_test.cases import PER_SAMPLE, cases_of
@@ -204,7 +204,9 @@ async def test_a_mark_on_what_was_not_answered_is_not_told() -> None:
     assert [mark.kind for mark in missed] == ["unit"]
 
 
-@pytest.mark.parametrize(("text", "error"), [("units=80%", UnknownName), ("unit=8", UsageError)])
+@pytest.mark.parametrize(
+    ("text", "error"), [("units=80%", UnknownNameError), ("unit=8", UsageError)]
+)
 def test_a_mark_that_is_none(text: str, error: type[Exception]) -> None:
     with pytest.raises(error):
         Mark.of(text)

@@ -2,7 +2,7 @@ import pytest
 
 from ragstone.claims import Claim, Label, Verdict
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, Reply, Returned, Unanswered
+from ragstone.exchanges import Failure, JudgeFailureError, Reply, Returned
 from ragstone.judges.attempts import Attempt, settled
 from ragstone.judges.prompts.again import LACKING
 from ragstone.usage import Usage
@@ -82,7 +82,7 @@ def test_a_doubt_is_final_only_where_something_came_back(cause: Cause, raw: str 
 
 
 def test_of_two_failures_the_last_word_counts() -> None:
-    with pytest.raises(Unanswered) as raised:
+    with pytest.raises(JudgeFailureError) as raised:
         settled(failed(Cause.MALFORMED), failed(Cause.REFUSAL, "I cannot", TWO))
     assert raised.value.failure == Failure(
         Cause.REFUSAL, "refusal of I cannot", CAME, raw="I cannot", attempts=2, usage=ONE + TWO
@@ -91,7 +91,7 @@ def test_of_two_failures_the_last_word_counts() -> None:
 
 @pytest.mark.parametrize("cause", [Cause.TIMEOUT, Cause.BUDGET, Cause.TRUNCATED])
 def test_what_came_back_to_the_first_survives_where_the_second_got_nothing(cause: Cause) -> None:
-    with pytest.raises(Unanswered) as raised:
+    with pytest.raises(JudgeFailureError) as raised:
         settled(failed(Cause.COUNT_MISMATCH), failed(cause, raw=None, usage=TWO))
     assert raised.value.failure == Failure(
         Cause.COUNT_MISMATCH,

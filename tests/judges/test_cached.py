@@ -10,7 +10,7 @@ import pytest
 
 from ragstone.claims import Claim
 from ragstone.errors import CallError, Cause, JudgeError, UsageError
-from ragstone.exchanges import Failure, Reply, Unanswered
+from ragstone.exchanges import Failure, JudgeFailureError, Reply
 from ragstone.judges.cached import CachedJudge
 from ragstone.judges.panel import PanelJudge
 from ragstone.judges.scripted import ScriptedJudge
@@ -109,7 +109,7 @@ async def test_and_share_its_failure_which_cost_once(path: Path) -> None:
         asking = [cached.answer(ONE) for _ in range(5)]
         told = await asyncio.gather(*asking, return_exceptions=True)
     assert len(judge.asked) == 1
-    failures = [error.failure for error in told if isinstance(error, Unanswered)]
+    failures = [error.failure for error in told if isinstance(error, JudgeFailureError)]
     assert [failure.usage.calls for failure in failures] == [3, 0, 0, 0, 0]
     assert {failure.message for failure in failures} == {"too late"}
 

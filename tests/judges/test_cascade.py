@@ -5,8 +5,8 @@ import pytest
 import ragstone
 from ragstone.cascaded import Cascaded
 from ragstone.claims import Label, Verdict
-from ragstone.errors import Cause, QuestionNotSupported
-from ragstone.exchanges import Failure, Returned, Unanswered
+from ragstone.errors import Cause, QuestionNotSupportedError
+from ragstone.exchanges import Failure, JudgeFailureError, Returned
 from ragstone.judges.base import Judge, outcome_of
 from ragstone.judges.cascade import CascadeJudge
 from ragstone.judges.panel import PanelJudge
@@ -87,7 +87,7 @@ async def test_agreement_is_counted_by_support_and_by_label() -> None:
 async def test_what_has_to_go_up_and_is_not_answered_is_failed() -> None:
     broken = ScriptedJudge({"verify_claims": Failure(Cause.TIMEOUT, "slow")}, name="dear")
     judge = CascadeJudge(sure(0.9, 0.1), broken, control=0.0)
-    with pytest.raises(Unanswered) as caught:
+    with pytest.raises(JudgeFailureError) as caught:
         await judge.answer(question(CLAIMS[:2]))
     assert caught.value.failure.cause is Cause.TIMEOUT
     assert caught.value.failure.usage.calls == 1
@@ -114,7 +114,7 @@ async def test_claims_that_came_back_unanswered_are_told_beside_the_verdicts() -
 async def test_a_panel_tells_what_its_cascades_left_unanswered() -> None:
     broken = ScriptedJudge({"verify_claims": Failure(Cause.TIMEOUT, "slow")}, name="dear")
     cascade = CascadeJudge(sure(0.1), broken, control=0.0)
-    with pytest.raises(Unanswered) as caught:
+    with pytest.raises(JudgeFailureError) as caught:
         await PanelJudge([cascade, cascade]).answer(question(CLAIMS[:2]))
     assert caught.value.failure.cascade == Cascaded(unanswered=2)
     reply = await PanelJudge([cascade, dear(), dear()]).answer(question(CLAIMS[:2]))
@@ -143,7 +143,7 @@ YES, NO = Label.SUPPORTED, Label.CONTRADICTED
 )
 async def test_what_came_is_told_by_the_numbers_of_all_claims(came, numbers, labels) -> None:
     judge = CascadeJudge(sure(0.9, 0.1), short(*came), control=0.0)
-    with pytest.raises(Unanswered) as caught:
+    with pytest.raises(JudgeFailureError) as caught:
         await judge.answer(question(CLAIMS[:4]))
     returned = caught.value.failure.returned
     missing = {2, 4} - set(numbers)
@@ -167,14 +167,14 @@ def test_a_policy_makes_of_it_what_it_makes_of_one_judges_verdicts(policy, value
 
 async def test_nothing_that_came_is_taken_for_what_did_not() -> None:
     broken = ScriptedJudge({"verify_claims": Failure(Cause.TIMEOUT, "slow")}, name="dear")
-    with pytest.raises(Unanswered) as caught:
+    with pytest.raises(JudgeFailureError) as caught:
         await CascadeJudge(sure(0.9, 0.1), broken, control=0.0).answer(question(CLAIMS[:2]))
     assert caught.value.failure.returned == ()
 
 
 async def test_a_control_that_the_budget_does_not_allow_is_asked_when_the_run_goes_on() -> None:
     spent = ScriptedJudge({"verify_claims": Failure(Cause.BUDGET, "spent")}, name="dear")
-    with pytest.raises(Unanswered) as caught:
+    with pytest.raises(JudgeFailureError) as caught:
         await CascadeJudge(sure(1.0), spent, control=1.0).answer(question())
     assert caught.value.failure.cause is Cause.BUDGET
 
@@ -205,7 +205,7 @@ async def test_other_questions_go_to_the_dear_judge_if_it_takes_them() -> None:
     await judge.answer(GradeContexts(query="q", answer="a", contexts=()))
     assert len(cheap.asked) == 1
     assert judge.kinds == {"verify_claims", "extract_claims", "grade_contexts"}
-    with pytest.raises(QuestionNotSupported):
+    with pytest.raises(QuestionNotSupportedError):
         await CascadeJudge(sure(1.0), dear()).answer(ExtractClaims(query="q", response="r"))
 
 

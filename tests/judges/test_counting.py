@@ -4,7 +4,7 @@ from typing import ClassVar
 import pytest
 
 from ragstone.claims import Label
-from ragstone.errors import QuestionNotSupported
+from ragstone.errors import QuestionNotSupportedError
 from ragstone.judges.counting import LEAST, MOST, CountingJudge, Guess
 from ragstone.judges.llm import LlmJudge
 from ragstone.judges.models.base import Completion, Model, ModelPrompt
@@ -113,5 +113,5 @@ async def test_a_kind_without_a_prompt_is_not_supported() -> None:
     class Strange(ExtractClaims):
         kind: ClassVar[str] = "strange"
 
-    with pytest.raises(QuestionNotSupported):
+    with pytest.raises(QuestionNotSupportedError):
         await CountingJudge(LLM, LEAST).answer(Strange(query="q", response="r"))

@@ -10,8 +10,8 @@ from aiohttp import web
 import ragstone
 from ragstone.budget import Budget
 from ragstone.caller import Caller, Limits
-from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupported, UsageError
-from ragstone.exchanges import Unanswered
+from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError, UsageError
+from ragstone.exchanges import JudgeFailureError
 from ragstone.judges.embedding import EmbeddingJudge, UnaskedEmbedder
 from ragstone.judges.models.openai_compatible import OpenAICompatibleModel
 from ragstone.judges.models.prices import Flat
@@ -146,7 +146,7 @@ async def test_vectors_without_an_angle_are_malformed_and_were_paid(
     faulty, judge, north: list[float], said: str
 ) -> None:
     faulty.script(EMBED, embeds({"east": [4, 3], "north": north}))
-    with pytest.raises(Unanswered, match=said) as caught:
+    with pytest.raises(JudgeFailureError, match=said) as caught:
         await judge.answer(CompareTexts(text="east", others=("north",)))
     failure = caught.value.failure
     assert (failure.cause, failure.usage.calls, failure.usage.prompt_tokens) == ("malformed", 1, 7)
@@ -189,7 +189,7 @@ async def test_without_a_price_the_cost_is_not_known(faulty) -> None:
 async def test_it_takes_no_other_question(judge) -> None:
     assert judge.takes("compare_texts")
     assert not judge.takes("extract_claims")
-    with pytest.raises(QuestionNotSupported, match="it only compares texts"):
+    with pytest.raises(QuestionNotSupportedError, match="it only compares texts"):
         await judge.answer(ExtractClaims(query="q", response="r"))
 
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, Reply, Unanswered
+from ragstone.exchanges import Failure, JudgeFailureError, Reply
 from ragstone.grades import Grade
 from ragstone.judges.grading import MOST
 from ragstone.judges.scripted import ScriptedJudge
@@ -120,7 +120,7 @@ async def test_one_part_that_fails_fails_the_whole_at_its_price() -> None:
     def answer(question: GradeContexts) -> object:
         return late if question.contexts[0].startswith("Fact 2") else by_word(question)
 
-    with pytest.raises(Unanswered) as raised:
+    with pytest.raises(JudgeFailureError) as raised:
         await graded(scripted(answer), contexts(long(1, 35), long(2, 35)))
     failure = raised.value.failure
     assert (failure.cause, failure.message) == (Cause.TIMEOUT, "too late")

@@ -8,8 +8,8 @@ import pytest
 
 from ragstone.budget import Budget
 from ragstone.claims import Label
-from ragstone.errors import CallError, Cause, QuestionNotSupported, UsageError
-from ragstone.exchanges import Failure, Unanswered
+from ragstone.errors import CallError, Cause, QuestionNotSupportedError, UsageError
+from ragstone.exchanges import Failure, JudgeFailureError
 from ragstone.grades import Grade, Guesses, Rating
 from ragstone.judges.cached import CachedJudge
 from ragstone.judges.llm import MORE_ROOM, LlmJudge
@@ -98,7 +98,7 @@ CAUSES = {
 
 
 async def failure_of(judge: LlmJudge, question: Question[object]) -> Failure:
-    with pytest.raises(Unanswered) as raised:
+    with pytest.raises(JudgeFailureError) as raised:
         await judge.answer(question)
     return raised.value.failure
 
@@ -460,7 +460,7 @@ async def test_sentences_for_claims_are_no_call() -> None:
 async def test_a_kind_without_a_prompt_is_not_supported() -> None:
     judge = LlmJudge(Listed())
     assert not judge.takes("strange")
-    with pytest.raises(QuestionNotSupported, match="strange"):
+    with pytest.raises(QuestionNotSupportedError, match="strange"):
         await judge.answer(Strange(query="q", response="r"))
     assert judge.identity("strange") is None
 

@@ -5,7 +5,7 @@ import pytest
 import ragstone
 from ragstone.budget import Budget
 from ragstone.caller import Caller, Limits
-from ragstone.errors import Cause, InputError, UnknownName, UsageError
+from ragstone.errors import Cause, InputError, UnknownNameError, UsageError
 from ragstone.judges.cached import CachedJudge
 from ragstone.judges.cascade import CascadeJudge
 from ragstone.judges.counting import LEAST, MOST, CountingJudge
@@ -147,13 +147,13 @@ def test_a_name_that_stands_for_nothing(name: str, like: str) -> None:
 
 
 def test_the_nearest_name_is_offered() -> None:
-    with pytest.raises(UnknownName, match="did you mean 'offline'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'offline'"):
         make_judge(Plan(judge="ofline"))
-    with pytest.raises(UnknownName, match="did you mean 'openai'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'openai'"):
         make_judge(Plan(judge="opanai:gpt-4o"))
-    with pytest.raises(UnknownName, match="did you mean 'cascade'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'cascade'"):
         make_judge(Plan(judge="Cascade:offline+openai:gpt-4o"))
-    with pytest.raises(UnknownName, match="did you mean 'local'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'local'"):
         make_judge(Plan(judge="locl:models/nli"))
 
 
@@ -425,7 +425,7 @@ def test_a_cascade_begins_with_a_judge_that_tells_a_confidence() -> None:
 
 
 def test_a_local_judge_is_told_which_options_there_are() -> None:
-    with pytest.raises(UnknownName, match="did you mean 'labels'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'labels'"):
         make_judge(Plan(judge="local:m,lables=a/b"))
     with pytest.raises(UsageError, match="a local judge's mark"):
         make_judge(Plan(judge="local:m,mark=2"))

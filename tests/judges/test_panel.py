@@ -5,8 +5,8 @@ import pytest
 
 import ragstone
 from ragstone.claims import Label, Verdict
-from ragstone.errors import Cause, JudgeError, QuestionNotSupported, UsageError
-from ragstone.exchanges import Failure, Reply, Returned, Unanswered
+from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError, UsageError
+from ragstone.exchanges import Failure, JudgeFailureError, Reply, Returned
 from ragstone.grades import Guesses, Rating
 from ragstone.judges.cached import CachedJudge
 from ragstone.judges.panel import PanelJudge
@@ -95,7 +95,7 @@ async def test_more_than_half_of_the_panel_decides() -> None:
 async def test_one_members_verdicts_are_not_the_panels_nor_counted_as_none() -> None:
     came = Returned(1, S, Verdict(label=Label.SUPPORTED))
     short = Failure(Cause.COUNT_MISMATCH, "one for two", (came,), raw="{}")
-    with pytest.raises(Unanswered) as raised:
+    with pytest.raises(JudgeFailureError) as raised:
         await PanelJudge([failing(short), failing(short)]).answer(verify(2))
     assert (raised.value.cause, raised.value.failure.returned) == (Cause.MALFORMED, ())
 
@@ -137,7 +137,7 @@ async def test_a_grader_that_fails_has_no_vote() -> None:
     reply = await panel.answer(GRADE)
     assert [grade.relevant for grade in reply.value] == [True, False]
     assert reply.notes == ("judge 2 (late) did not answer: timeout: too late",)
-    with pytest.raises(Unanswered, match="1 of the panel's 2 judges"):
+    with pytest.raises(JudgeFailureError, match="1 of the panel's 2 judges"):
         await PanelJudge([grader(True, True), late]).answer(GRADE)
 
 
@@ -165,7 +165,7 @@ async def test_queries_are_guessed_by_one() -> None:
 @pytest.mark.parametrize("answering", [0, 1])
 async def test_half_of_it_does_not(answering: int) -> None:
     members = [*[voter("S")] * answering, *[failing()] * (2 - answering)]
-    with pytest.raises(Unanswered) as raised:
+    with pytest.raises(JudgeFailureError) as raised:
         await PanelJudge(members).answer(verify(1))
     failure = raised.value.failure
     assert failure.cause is Cause.TIMEOUT
@@ -188,7 +188,7 @@ async def test_claims_are_extracted_by_the_first_that_answers() -> None:
 
 async def test_where_nobody_answers_the_first_failure_is_told() -> None:
     refused = Failure(Cause.REFUSAL, "no", usage=Usage(calls=1))
-    with pytest.raises(Unanswered, match=r"2 of the panel's 2 judges.*too late") as raised:
+    with pytest.raises(JudgeFailureError, match=r"2 of the panel's 2 judges.*too late") as raised:
         await PanelJudge([failing(), failing(refused)]).answer(EXTRACT)
     assert raised.value.cause is Cause.TIMEOUT
     assert raised.value.failure.usage.calls == 4
@@ -232,7 +232,7 @@ async def test_a_panel_takes_what_all_its_judges_take() -> None:
     assert panel.kinds == {"verify_claims"}
     assert not panel.takes("extract_claims")
     assert PanelJudge([everything]).kinds is None
-    with pytest.raises(QuestionNotSupported):
+    with pytest.raises(QuestionNotSupportedError):
         await PanelJudge([one]).answer(EXTRACT)
 
 

@@ -1,8 +1,8 @@
 import pytest
 
 from ragstone.claims import Claim
-from ragstone.errors import Cause, QuestionNotSupported
-from ragstone.exchanges import Exchange, Failure, Outcome, Reply, Unanswered
+from ragstone.errors import Cause, QuestionNotSupportedError
+from ragstone.exchanges import Exchange, Failure, JudgeFailureError, Outcome, Reply
 from ragstone.judges.replay import ReplayJudge
 from ragstone.questions import ExtractClaims
 from ragstone.usage import Usage
@@ -25,7 +25,7 @@ async def test_an_answer_is_given_again_and_costs_nothing(value: object) -> None
 
 
 async def test_a_failure_is_raised_again_with_all_that_came_back() -> None:
-    with pytest.raises(Unanswered) as raised:
+    with pytest.raises(JudgeFailureError) as raised:
         await ReplayJudge([exchange(FAILURE)]).answer(ONE)
     assert raised.value.failure == Failure(Cause.TIMEOUT, "too late", raw="{", attempts=2)
 
@@ -42,5 +42,7 @@ async def test_the_tags_of_a_row_make_no_other_question() -> None:
 
 
 async def test_what_was_not_asked_then_is_not_answered() -> None:
-    with pytest.raises(QuestionNotSupported, match=r"no answer to this extract_claims .* new run"):
+    with pytest.raises(
+        QuestionNotSupportedError, match=r"no answer to this extract_claims .* new run"
+    ):
         await ReplayJudge([]).answer(ONE)

@@ -1,6 +1,6 @@
 import pytest
 
-from ragstone.errors import QuestionNotSupported
+from ragstone.errors import QuestionNotSupportedError
 from ragstone.judges.route import RouteJudge
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.questions import ExtractClaims, VerifyClaims
@@ -38,7 +38,7 @@ async def test_a_kind_is_taken_if_the_judge_for_it_takes_it() -> None:
     assert judge.kinds == {"extract_claims"}
     assert judge.takes("extract_claims")
     assert not judge.takes("verify_claims")
-    with pytest.raises(QuestionNotSupported):
+    with pytest.raises(QuestionNotSupportedError):
         await judge.answer(VERIFY)
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from ragstone.claims import Claim
-from ragstone.errors import Cause, JudgeError, QuestionNotSupported
+from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
 from ragstone.exchanges import Failure, Reply
 from ragstone.judges.base import Judge
 from ragstone.judges.scripted import ScriptedJudge
@@ -48,7 +48,7 @@ async def test_a_kind_that_is_not_in_the_script_is_not_taken() -> None:
     judge = ScriptedJudge({"extract_claims": CLAIMS})
     assert judge.takes("extract_claims")
     assert not judge.takes("verify_claims")
-    with pytest.raises(QuestionNotSupported, match="verify_claims"):
+    with pytest.raises(QuestionNotSupportedError, match="verify_claims"):
         await judge.answer(VerifyClaims(claims=("a",), contexts=("b",)))
     assert judge.asked == []
 

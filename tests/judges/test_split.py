@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ragstone.claims import Evidence, Label, Verdict
-from ragstone.errors import Cause, JudgeError, QuestionNotSupported
-from ragstone.exchanges import Failure, Reply, Returned, Unanswered
+from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
+from ragstone.exchanges import Failure, JudgeFailureError, Reply, Returned
 from ragstone.grades import Rating
 from ragstone.judges.cached import CachedJudge
 from ragstone.judges.scripted import ScriptedJudge
@@ -241,7 +241,7 @@ async def failure_of(failures: dict[str, Failure]) -> Failure:
     """Verify five claims by twos; the parts that begin with these claims fail."""
     judge = scripted(lambda q: failures.get(q.claims[0]) or q.reply(by_name(q), ONE))
     question = VerifyClaims(claims=claims(5), contexts=("c",), batch_size=2)
-    with pytest.raises(Unanswered) as raised:
+    with pytest.raises(JudgeFailureError) as raised:
         await split(judge).answer(question)
     return raised.value.failure
 
@@ -298,7 +298,7 @@ async def test_one_window_that_fails_leaves_the_claims_on_which_all_gave_a_verdi
         return reader(question)
 
     question = VerifyClaims(claims=claims(4), contexts=(context,), batch_size=2)
-    with pytest.raises(Unanswered) as raised:
+    with pytest.raises(JudgeFailureError) as raised:
         await split(scripted(answer), context_window=2 * ROOM).answer(question)
     failure = raised.value.failure
     assert failure.cause is Cause.COUNT_MISMATCH
@@ -315,7 +315,7 @@ async def test_one_window_that_fails_leaves_the_claims_on_which_all_gave_a_verdi
 
 async def test_a_failure_that_was_not_cut_comes_through_as_it_is() -> None:
     judge = scripted(UNREAD)
-    with pytest.raises(Unanswered) as raised:
+    with pytest.raises(JudgeFailureError) as raised:
         await split(judge).answer(VerifyClaims(claims=claims(2), contexts=("c",)))
     assert raised.value.failure == UNREAD
 
@@ -327,7 +327,7 @@ async def test_other_questions_go_through_and_others_kinds_do_not() -> None:
     assert [claim.text for claim in (await around.answer(question)).value] == ["c"]
     assert not around.takes("verify_claims")
     for batch_size in (1, 2):
-        with pytest.raises(QuestionNotSupported):
+        with pytest.raises(QuestionNotSupportedError):
             await around.answer(
                 VerifyClaims(claims=claims(2), contexts=("c",), batch_size=batch_size)
             )
@@ -369,7 +369,7 @@ def rating(**texts: object) -> RateResponse:
 )
 async def test_texts_too_long_to_be_rated_together_are_not_rated(texts: dict[str, object]) -> None:
     judge = ScriptedJudge({"rate_response": Rating(level=5)})
-    with pytest.raises(Unanswered) as raised:
+    with pytest.raises(JudgeFailureError) as raised:
         await split(judge, context_window=2 * ROOM).answer(rating(**texts))
     failure = raised.value.failure
     assert (failure.cause, failure.attempts, failure.usage) == (Cause.TRUNCATED, 0, Usage())

@@ -4,7 +4,7 @@ import pkgutil
 import pytest
 
 import ragstone.metrics
-from ragstone.errors import UnknownName
+from ragstone.errors import UnknownNameError
 from ragstone.metrics import DOCUMENTED, GROUPS, RankingMetric, catalogue, get, select
 from ragstone.metrics.registry import register, registered
 
@@ -103,12 +103,12 @@ def test_one_metric_twice_with_other_parameters_is_two() -> None:
     ],
 )
 def test_an_unknown_name_is_refused_with_the_nearest(name: str, told: str) -> None:
-    with pytest.raises(UnknownName, match=told):
+    with pytest.raises(UnknownNameError, match=told):
         chosen(name)
 
 
 def test_a_group_takes_no_parameters() -> None:
-    with pytest.raises(UnknownName):
+    with pytest.raises(UnknownNameError):
         chosen("all@5")
 
 

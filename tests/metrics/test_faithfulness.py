@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from ragstone.claims import Claim, Label
-from ragstone.errors import Cause, UnknownName
+from ragstone.errors import Cause, UnknownNameError
 from ragstone.exchanges import Failure
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import Faithfulness
@@ -129,7 +129,7 @@ async def test_spans_and_reasons_are_kept() -> None:
 
 
 def test_a_policy_that_does_not_exist_is_refused_before_anybody_is_asked() -> None:
-    with pytest.raises(UnknownName, match="no policy named 'strickt'"):
+    with pytest.raises(UnknownNameError, match="no policy named 'strickt'"):
         Faithfulness(policy="strickt")
 
 

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from pydantic import Field
 
-from ragstone.errors import UnknownName, UsageError
+from ragstone.errors import UnknownNameError, UsageError
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import (
     F1,
@@ -261,7 +261,7 @@ def test_parameters_that_do_not_fit_are_refused(spec: str, told: str) -> None:
     ],
 )
 def test_names_that_stand_for_nothing_are_refused(spec: str, told: str) -> None:
-    with pytest.raises(UnknownName, match=told):
+    with pytest.raises(UnknownNameError, match=told):
         get(spec)
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ragstone.claims import Label, Verdict
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, Unanswered
+from ragstone.exchanges import Failure, JudgeFailureError
 from ragstone.judges.reading import read_claims, read_explanation, read_truths, read_verdicts
 from ragstone.places import Haystack, place_of
 from ragstone.questions import VerifyClaims
@@ -63,7 +63,7 @@ def outcome(
 ) -> tuple[Verdict, ...] | Failure:
     try:
         return read_verdicts(text, question, strict_json=strict_json)
-    except Unanswered as error:
+    except JudgeFailureError as error:
         return error.failure
 
 
@@ -120,7 +120,7 @@ def test_any_text_is_claims_or_a_failure(text: str, strict_json: bool) -> None:
     for read in (read_claims, read_truths):
         try:
             claims = read(text, strict_json=strict_json)
-        except Unanswered:
+        except JudgeFailureError:
             continue
         assert len(set(claims)) == len(claims)
         assert all(claim == " ".join(claim.split()) != "" for claim in claims)
@@ -129,7 +129,7 @@ def test_any_text_is_claims_or_a_failure(text: str, strict_json: bool) -> None:
 
 @given(texts, st.booleans())
 def test_any_text_is_an_explanation_or_a_failure(text: str, strict_json: bool) -> None:
-    with contextlib.suppress(Unanswered):
+    with contextlib.suppress(JudgeFailureError):
         assert read_explanation(text, strict_json=strict_json).strip()
 
 

@@ -3,7 +3,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from ragstone.store import Store, StoreError, Taken, delete, find, going, prune, reopen, tag, untag
+from ragstone.store import (
+    RunLockedError,
+    Store,
+    StoreError,
+    delete,
+    find,
+    going,
+    prune,
+    reopen,
+    tag,
+    untag,
+)
 
 
 @pytest.fixture
@@ -75,7 +86,7 @@ def test_a_tag_for_no_run_changes_nothing(shelf: Store) -> None:
 async def test_a_deleted_run_is_gone_with_its_rows(shelf: Store, make: SimpleNamespace) -> None:
     async with shelf.writing("20260301-b2") as writer:
         await writer.put(make.full_row(0))
-        with pytest.raises(Taken, match="is being worked on"):
+        with pytest.raises(RunLockedError, match="is being worked on"):
             delete(shelf, "20260301-b2")
     delete(shelf, "20260301-b2")
     with shelf.reading() as connection:

@@ -19,7 +19,7 @@ from pathlib import Path
 from training.offline_judge.card import write_card
 from training.offline_judge.export import written
 from training.offline_judge.fitting import fit
-from training.offline_judge.rows import DataChanged, read_rows
+from training.offline_judge.rows import DataChangedError, read_rows
 from training.offline_judge.table import Table, make_table
 from training.offline_judge.trials import leave_one_out, on_dev
 
@@ -37,7 +37,7 @@ def main() -> None:
     given = parser.parse_args()
     try:
         rows = read_rows(given.data)
-    except (DataChanged, OSError) as error:
+    except (DataChangedError, OSError) as error:
         parser.error(f"the training data cannot be used: {error}")
     if given.table and given.table.exists():
         table = Table.load(given.table)

@@ -9,7 +9,7 @@ from pathlib import Path
 ENDING = ".jsonl.gz"
 
 
-class DataChanged(Exception):
+class DataChangedError(Exception):
     """A file of the training data is not the one that its manifest names."""
 
 
@@ -43,7 +43,7 @@ def read_rows(folder: Path) -> list[Row]:
     """Return the rows of all files that the manifest names, in its order.
 
     Raises:
-        DataChanged: a file has another sha256 than the manifest says.
+        DataChangedError: a file has another sha256 than the manifest says.
     """
     manifest = json.loads((folder / "MANIFEST.json").read_text("utf-8"))
     rows: list[Row] = []
@@ -51,7 +51,7 @@ def read_rows(folder: Path) -> list[Row]:
         packed = (folder / f"{source}{ENDING}").read_bytes()
         seen = hashlib.sha256(packed).hexdigest()
         if seen != manifest[source]["sha256"]:
-            raise DataChanged(f"{source}{ENDING} has sha256 {seen}, not that of MANIFEST.json")
+            raise DataChangedError(f"{source}{ENDING} has sha256 {seen}, not that of MANIFEST.json")
         lines = gzip.decompress(packed).decode("utf-8").splitlines()
         rows.extend(_row(source, json.loads(line)) for line in lines)
     return rows

@@ -18,7 +18,7 @@ from ragstone.config import metric_names
 from ragstone.errors import UsageError
 from ragstone.gates import FLAGS, gate
 from ragstone.policies import POLICIES
-from ragstone.rescored_rows import NotStored
+from ragstone.rescored_rows import TranscriptMissingError
 from ragstone.rescoring import rescore, save
 from ragstone.store import RunInfo, Store, find
 
@@ -101,7 +101,9 @@ def _rescored(store: Store, info: RunInfo, given: Given, outputs: Outputs) -> in
             on_row=on_row,
         )
     if not info.transcript and run.manifest.judge is not None:
-        raise NotStored(info.id)  # all of its questions had failed: what came back is not there
+        raise TranscriptMissingError(
+            info.id
+        )  # all of its questions had failed: what came back is not there
     if given["keep"]:
         save(run, store, transcript=info.transcript)
         outputs.console.print(f"stored as run {run.manifest.run_id}", markup=False)

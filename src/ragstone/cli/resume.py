@@ -17,7 +17,7 @@ from ragstone.cli.store_place import store_files
 from ragstone.cli.stored import open_store
 from ragstone.cli.tracing import tracing_of
 from ragstone.errors import UsageError
-from ragstone.keeping import Changed, Keeping
+from ragstone.keeping import Keeping, RunChangedError
 from ragstone.modules import FILES
 from ragstone.plan import Plan
 from ragstone.rescoring import ORIGIN
@@ -74,7 +74,7 @@ def _resumed(store: Store, given: Given, outputs: Outputs) -> int:
     for info in _unfinished(store):
         try:
             return _gone_on(store, info, given, outputs)
-        except Changed as error:
+        except RunChangedError as error:
             click.echo(f"Passed over: {error}", err=True)
             passed_over = True
     other = "other " if passed_over else ""
@@ -97,7 +97,7 @@ def _gone_on(store: Store, info: RunInfo, given: Given, outputs: Outputs) -> int
     """Go on with a run, and return the exit code.
 
     Raises:
-        Changed: it cannot go on, as something is not what it was.
+        RunChangedError: it cannot go on, as something is not what it was.
     """
     run_id, retries = info.id, given["retry_failed"]
     if info.ranked:
@@ -135,12 +135,12 @@ def _check_there(run_id: str, data: str, files: list[str]) -> None:
     """Refuse to go on without a file of the run, and say where it may have been begun.
 
     Raises:
-        Changed: there is none.
+        RunChangedError: there is none.
     """
     if not Path(data).exists():
-        raise Changed(f"run {run_id} is of {data}, which is not there; put it back")
+        raise RunChangedError(f"run {run_id} is of {data}, which is not there; put it back")
     if missing := [name for name in files if not Path(name).is_file()]:
-        raise Changed(
+        raise RunChangedError(
             f"run {run_id} needs {', '.join(missing)}, looked for where `ragstone resume` is "
             "called; call it in the folder in which the run was begun (its data set is in "
             f"{Path(data).absolute().parent})"

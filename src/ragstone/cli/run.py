@@ -33,7 +33,7 @@ from ragstone.integrations.promptfoo.running import Watched, evaluate_tests
 from ragstone.judges.tracing import UNTRACED, Tracing
 from ragstone.keeping import Keeping
 from ragstone.plan import Plan
-from ragstone.run import Interrupted
+from ragstone.run import RunInterruptedError
 from ragstone.store import Store, StoreError
 
 EPILOG = (
@@ -115,7 +115,7 @@ def evaluated(
             else:
                 run = evaluate(data, plan=plan, **options, **keeping)
             interrupted = False
-        except Interrupted as stop:
+        except RunInterruptedError as stop:
             run = stop.run
             interrupted = True
     code = conclude(run, outputs, first=_is_first(keeping), interrupted=interrupted)

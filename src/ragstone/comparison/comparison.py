@@ -12,7 +12,7 @@ from ragstone.comparison.movement import Movement, adjusted, moved
 from ragstone.comparison.outcomes import InColumns, outcomes_of
 from ragstone.comparison.paired_scores import PairedScores
 from ragstone.comparison.pairing import Pairing, paired
-from ragstone.errors import UnknownName, UsageError
+from ragstone.errors import UnknownNameError, UsageError
 from ragstone.run import Run
 
 TOP = 5
@@ -126,7 +126,7 @@ def compare(
     then the rows that are told of.
 
     Raises:
-        UnknownName: a metric is not in both runs, or no row of A has the tag.
+        UnknownNameError: a metric is not in both runs, or no row of A has the tag.
         UsageError: no row of A has any tag.
     """
     names = _shared(a, b, metrics)
@@ -159,7 +159,7 @@ def _check_tag(name: str, tags: Collection[str]) -> None:
             "(the queries of rankings from files never have any)"
         )
     if name not in tags:
-        raise UnknownName("tag", name, tags)
+        raise UnknownNameError("tag", name, tags)
 
 
 def _shared(a: Run, b: Run, asked: Sequence[str]) -> list[str]:
@@ -171,7 +171,7 @@ def _shared(a: Run, b: Run, asked: Sequence[str]) -> list[str]:
     for name in asked:
         alike = [each for each in shared if name in (each, _PARAMETERS.split(each)[0])]
         if not alike:
-            raise UnknownName("metric of both runs", name, shared)
+            raise UnknownNameError("metric of both runs", name, shared)
         found |= dict.fromkeys(alike)
     return list(found)
 

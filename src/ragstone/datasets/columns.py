@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import chain
 from types import MappingProxyType
 
-from ragstone.errors import Problem, UnknownName, UsageError, nearest
+from ragstone.errors import Problem, UnknownNameError, UsageError, nearest
 
 ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -121,7 +121,7 @@ def chosen(mapped: Mapping[str, str], columns: Sequence[str], *, say: Spelling) 
     found: dict[str, str] = {}
     for name, column in mapped.items():
         if (field := FIELD_OF.get(plain_name(name))) is None:
-            raise UnknownName("field", name, ALIASES)
+            raise UnknownNameError("field", name, ALIASES)
         if field in found:
             raise UsageError(f"{say(name, column)}: {field} has been given a column already")
         found[field] = _column(field, column, columns, say)

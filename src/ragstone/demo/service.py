@@ -6,7 +6,7 @@ from enum import StrEnum
 from ragstone.demo.answers import WITHOUT_GUIDES, Answerer
 from ragstone.demo.corpus import corpus
 from ragstone.demo.retriever import Found, Retriever, Variant
-from ragstone.errors import UnknownName, UsageError
+from ragstone.errors import UnknownNameError, UsageError
 
 
 class Mode(StrEnum):
@@ -56,7 +56,7 @@ def make_service(retriever: str = "good", *, noise: float = 0.0, seed: int = 0) 
     """
     variants = {variant.value: variant for variant in Variant}
     if retriever not in variants:
-        raise UnknownName("retriever", retriever, variants)
+        raise UnknownNameError("retriever", retriever, variants)
     if not 0 <= noise <= 1:
         raise UsageError(f"noise is {noise}; it must be between 0 and 1")
     passages = corpus()

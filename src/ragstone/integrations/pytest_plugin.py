@@ -135,7 +135,7 @@ def assert_sample(
 
     Raises:
         AssertionError: a mark was not reached, or the score is undefined or made up by a policy.
-        NotScored: the judge did not answer; the message has its cause.
+        ScoreMissingError: the judge did not answer; the message has its cause.
         UsageError: what was asked cannot be done.
     """
     __tracebackhide__ = True

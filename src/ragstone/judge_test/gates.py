@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ragstone.errors import UnknownName, UsageError
+from ragstone.errors import UnknownNameError, UsageError
 from ragstone.gates import EPSILON, share
 from ragstone.judge_test.result import WORDS, JudgeTest, KindResult
 from ragstone.judge_test.trials import KINDS
@@ -29,7 +29,7 @@ class Mark:
         name = kind.strip() or ALL
         known = (ALL, *WORDS, *KINDS)
         if name not in known:
-            raise UnknownName("kind of trial", name, known)
+            raise UnknownNameError("kind of trial", name, known)
         mark = share(least)
         if not 0 <= mark <= 1:
             raise UsageError(f"--fail-under {text}: a share lies between 0 and 1, such as 80%")

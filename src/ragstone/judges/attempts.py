@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar, cast
 
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, Outcome, Reply, Unanswered
+from ragstone.exchanges import Failure, JudgeFailureError, Outcome, Reply
 from ragstone.judges.prompts.again import LACKING
 
 T = TypeVar("T")
@@ -41,13 +41,13 @@ def settled(first: Attempt[T], second: Attempt[T]) -> Reply[T]:
     """Return the better of two attempts, at the price of both.
 
     Raises:
-        Unanswered: neither is a reply. Where the second one got none at all, what came back to
-            the first counts.
+        JudgeFailureError: neither is a reply. Where the second one got none at all, what came back
+            to the first counts.
     """
     usage = first.outcome.usage + second.outcome.usage
     best = second if second.reply and (not second.doubt or _fuller(second, first)) else first
     if best.reply is None:
-        raise Unanswered(replace(_failure(first, second), usage=usage, attempts=2))
+        raise JudgeFailureError(replace(_failure(first, second), usage=usage, attempts=2))
     final = second.reply is not None or second.reason is not None
     notes = best.reply.notes
     if best.doubt:

@@ -32,7 +32,7 @@ class Judge(Opened, ABC):
 
         Raises:
             JudgeError: there is no answer to this question.
-            QuestionNotSupported: this judge does not take that kind of question.
+            QuestionNotSupportedError: this judge does not take that kind of question.
         """
 
     def takes(self, kind: str) -> bool:
@@ -53,7 +53,7 @@ async def outcome_of(judge: Judge, question: Question[T]) -> Outcome[T]:
     """Return what a judge answers, a failure as a value.
 
     Raises:
-        QuestionNotSupported: the judge does not take that kind of question.
+        QuestionNotSupportedError: the judge does not take that kind of question.
     """
     try:
         return await judge.answer(question)

@@ -11,7 +11,7 @@ from typing import Self, TypeVar, cast
 from pydantic import TypeAdapter, ValidationError
 
 from ragstone.errors import CallError, JudgeError
-from ragstone.exchanges import Reply, Unanswered
+from ragstone.exchanges import JudgeFailureError, Reply
 from ragstone.judges.around import AroundJudge
 from ragstone.judges.base import Judge
 from ragstone.judges.replies_file import Kept, RepliesFile
@@ -134,6 +134,6 @@ def _free(reply: Reply[T]) -> Reply[T]:
 
 def _shared(error: CallError) -> CallError:
     """Return a failure as it is told to those who waited: it cost once."""
-    if isinstance(error, Unanswered):
-        return Unanswered(replace(error.failure, usage=Usage()))
+    if isinstance(error, JudgeFailureError):
+        return JudgeFailureError(replace(error.failure, usage=Usage()))
     return JudgeError(error.cause, str(error))

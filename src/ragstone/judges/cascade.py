@@ -8,8 +8,8 @@ from typing import TypeVar, cast
 
 from ragstone.cascaded import Cascaded
 from ragstone.claims import Label, Verdict
-from ragstone.errors import Cause, QuestionNotSupported
-from ragstone.exchanges import Failure, Outcome, Reply, Returned, Unanswered
+from ragstone.errors import Cause, QuestionNotSupportedError
+from ragstone.exchanges import Failure, JudgeFailureError, Outcome, Reply, Returned
 from ragstone.judge_names import CASCADE
 from ragstone.judges.base import Judge, outcome_of
 from ragstone.judges.several import AroundJudges, setup_of
@@ -68,16 +68,16 @@ class CascadeJudge(AroundJudges):
         """Answer one question.
 
         Raises:
-            Unanswered: a verdict had to come from the dear judge, and it did not answer; or the
-                budget does not allow the control: then the row is to be done again.
-            QuestionNotSupported: neither takes that kind of question.
+            JudgeFailureError: a verdict had to come from the dear judge, and it did not answer; or
+                the budget does not allow the control: then the row is to be done again.
+            QuestionNotSupportedError: neither takes that kind of question.
         """
         if isinstance(question, VerifyClaims):
             return cast("Reply[T]", await self._verified(question))
         for judge in (self._dear, self._cheap):
             if judge.takes(question.kind):
                 return await judge.answer(question)
-        raise QuestionNotSupported(f"no judge of {self.name} answers {question.kind}")
+        raise QuestionNotSupportedError(f"no judge of {self.name} answers {question.kind}")
 
     async def _verified(self, question: VerifyClaims) -> Reply[_Verdicts]:
         cheap = await outcome_of(self._cheap, question)
@@ -111,7 +111,7 @@ class CascadeJudge(AroundJudges):
             came = self._returned(dear, cheap, ups, asked)
             given = {item.number for item in came if item.verdict}
             lost = Cascaded(unanswered=sum(up and n not in given for n, up in enumerate(ups, 1)))
-            raise Unanswered(replace(dear, returned=came, usage=usage, cascade=lost))
+            raise JudgeFailureError(replace(dear, returned=came, usage=usage, cascade=lost))
         notes: list[str] = []
         for judge, outcome in ((self._cheap, cheap), (self._dear, dear)):
             if isinstance(outcome, Failure):

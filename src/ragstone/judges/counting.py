@@ -79,7 +79,7 @@ class CountingJudge(AroundJudge):
         """Answer with a guess.
 
         Raises:
-            QuestionNotSupported: the judge within has no prompt for that kind of question.
+            QuestionNotSupportedError: the judge within has no prompt for that kind of question.
         """
         if (found := sentences_asked_for(question)) is not None:
             return question.reply(found)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.budget import Budget
-from ragstone.errors import Cause, JudgeError, QuestionNotSupported
-from ragstone.exchanges import Failure, Reply, Unanswered
+from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
+from ragstone.exchanges import Failure, JudgeFailureError, Reply
 from ragstone.judges.base import Judge
 from ragstone.judges.models.base import Embedder, Vectors
 from ragstone.judges.models.prices import Price
@@ -51,7 +51,7 @@ class EmbeddingJudge(Judge):
         Raises:
             CallError: the model did not answer.
             JudgeError: its answer holds no vectors that can be compared, or a text is blank.
-            QuestionNotSupported: the question is another one.
+            QuestionNotSupportedError: the question is another one.
             UsageError: the key was rejected, or the model does not exist.
         """
         value, usage = await self._compared(question)
@@ -59,7 +59,7 @@ class EmbeddingJudge(Judge):
 
     async def _compared(self, question: object) -> tuple[tuple[float, ...], Usage]:
         if not isinstance(question, CompareTexts):
-            raise QuestionNotSupported(f"{self.name} makes embeddings: it only compares texts")
+            raise QuestionNotSupportedError(f"{self.name} makes embeddings: it only compares texts")
         texts = list(dict.fromkeys((question.text, *question.others)))
         if not all(map(str.strip, texts)):
             said = f"{question.kind}: one of the texts is blank, and has no embedding"
@@ -72,7 +72,7 @@ class EmbeddingJudge(Judge):
         try:
             cosines = dict(zip(texts, _cosines(vectors), strict=True))
         except JudgeError as error:
-            raise Unanswered(replace(Failure.of(error), usage=usage)) from None
+            raise JudgeFailureError(replace(Failure.of(error), usage=usage)) from None
         return tuple(cosines[other] for other in question.others), usage
 
     def _priced(self, usage: Usage, texts: Sequence[str]) -> Usage:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from ragstone.exchanges import Failure, Reply, Unanswered
+from ragstone.exchanges import Failure, JudgeFailureError, Reply
 from ragstone.grades import Grade
 from ragstone.judges.base import Judge
 from ragstone.judges.parts import answered, joined
@@ -25,7 +25,7 @@ async def graded_in_parts(
     What is longer than `room` tokens by itself is graded in pieces, and relevant if one of them is.
 
     Raises:
-        Unanswered: a part was not graded.
+        JudgeFailureError: a part was not graded.
     """
     of_contexts = isinstance(question, GradeContexts)
     texts = question.contexts if of_contexts else question.sentences
@@ -45,7 +45,7 @@ async def graded_in_parts(
 
     whole = joined(outcomes, of_all, usage)
     if isinstance(whole, Failure):
-        raise Unanswered(whole)
+        raise JudgeFailureError(whole)
     notes = [f"the contexts were graded in {len(windows)} windows"] if of_contexts else []
     return replace(whole, notes=(*whole.notes, *notes))
 

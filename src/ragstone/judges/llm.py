@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ragstone.budget import Budget
-from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupported
-from ragstone.exchanges import Failure, Reply, Unanswered
+from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError
+from ragstone.exchanges import Failure, JudgeFailureError, Reply
 from ragstone.judges.attempts import Attempt, settled
 from ragstone.judges.base import Judge
 from ragstone.judges.by_sentence import sentences_asked_for
@@ -76,11 +76,13 @@ class LlmJudge(Judge):
         """Return what the model is asked.
 
         Raises:
-            QuestionNotSupported: no prompt puts that kind of question.
+            QuestionNotSupportedError: no prompt puts that kind of question.
         """
         form = FORMS.get(question.kind)
         if form is None:
-            raise QuestionNotSupported(f"the judge {self.name} has no prompt for {question.kind}")
+            raise QuestionNotSupportedError(
+                f"the judge {self.name} has no prompt for {question.kind}"
+            )
         texts = form.texts(question)
         texts |= {f"{TAG}{name}": one_line(value, 200) for name, value in question.tags}
         system, user = self._prompts[question.kind].filled(texts, form.chosen(question))
@@ -91,8 +93,8 @@ class LlmJudge(Judge):
         """Put the question to the model, and once more if the reply cannot be used.
 
         Raises:
-            Unanswered: the model did not answer, or not so that it can be read.
-            QuestionNotSupported: no prompt puts that kind of question.
+            JudgeFailureError: the model did not answer, or not so that it can be read.
+            QuestionNotSupportedError: no prompt puts that kind of question.
             UsageError: the key was rejected, or the model does not exist.
         """
         if (found := sentences_asked_for(question)) is not None:
@@ -102,7 +104,7 @@ class LlmJudge(Judge):
         if (reason := first.reason) is not None:
             return settled(first, await self._attempt(question, _again(prompt, reason)))
         if isinstance(first.outcome, Failure):
-            raise Unanswered(first.outcome)
+            raise JudgeFailureError(first.outcome)
         return first.outcome
 
     async def _attempt(self, question: Question[T], prompt: ModelPrompt) -> Attempt[T]:
@@ -127,10 +129,10 @@ class LlmJudge(Judge):
     def _read(self, question: Question[T], completion: Completion) -> object:
         if completion.refusal is not None:
             said = one_line(completion.refusal, 200)
-            raise Unanswered(Failure(Cause.REFUSAL, f"the judge refused: {said}"))
+            raise JudgeFailureError(Failure(Cause.REFUSAL, f"the judge refused: {said}"))
         if completion.truncated:
             said = "the reply was cut by the token limit; --max-tokens gives it more"
-            raise Unanswered(Failure(Cause.TRUNCATED, said))
+            raise JudgeFailureError(Failure(Cause.TRUNCATED, said))
         form = FORMS[question.kind]
         return form.read(completion.text, question, strict_json=self._strict_json)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ragstone.budget import Budget
 from ragstone.caller import Caller, Limits
-from ragstone.errors import UnknownName, UsageError, nearest
+from ragstone.errors import UnknownNameError, UsageError, nearest
 from ragstone.judge_names import (
     CASCADE,
     LOCAL,
@@ -196,7 +196,7 @@ class _Maker:
         provider, colon, model = name.partition(":")
         services = [*PROVIDERS, *EXTRAS]
         if not colon and nearest(name, [OfflineJudge.name]):
-            raise UnknownName("judge", name, [OfflineJudge.name])
+            raise UnknownNameError("judge", name, [OfflineJudge.name])
         if not provider or not model:
             like = "openai:gpt-4o-mini" if provider in ("", *services) else f"openai:{provider}"
             raise UsageError(
@@ -204,7 +204,7 @@ class _Maker:
                 f"{like}; without one it is {OfflineJudge.name}"
             )
         if provider not in services and nearest(provider, names := [*services, CASCADE, LOCAL]):
-            raise UnknownName("provider of models", provider, names)
+            raise UnknownNameError("provider of models", provider, names)
         known = PROVIDERS.get(provider)
         price = self._price(name, known.said(plan.base_url) if known else plan.base_url)
         return LlmJudge(

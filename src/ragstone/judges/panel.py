@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from ragstone.cascaded import Cascaded, added_up
 from ragstone.errors import Cause, UsageError
-from ragstone.exchanges import Failure, Outcome, Reply, Unanswered
+from ragstone.exchanges import Failure, JudgeFailureError, Outcome, Reply
 from ragstone.judges.base import Judge, outcome_of
 from ragstone.judges.several import AroundJudges, setup_of
 from ragstone.judges.votes import VOTED, tally
@@ -61,7 +61,7 @@ class PanelJudge(AroundJudges):
         """Ask all judges, or one of them, as the kind of question demands.
 
         Raises:
-            Unanswered: no more than half of the judges answered what is voted on, or nobody
+            JudgeFailureError: no more than half of the judges answered what is voted on, or nobody
                 another question; with the first failure, and what all of it cost.
         """
         if question.kind in VOTED:
@@ -116,7 +116,7 @@ class PanelJudge(AroundJudges):
                 told[judge.name] = replace(first, saved=first.saved + one.saved)
         return told.values()
 
-    def _unanswered(self, outcomes: Sequence[Outcome[T]]) -> Unanswered:
+    def _unanswered(self, outcomes: Sequence[Outcome[T]]) -> JudgeFailureError:
         failures = [
             (judge, outcome)
             for judge, outcome in self._numbered(outcomes)
@@ -128,7 +128,7 @@ class PanelJudge(AroundJudges):
             cause = Cause.MALFORMED
         judges = count(len(outcomes), "judge")
         of_how_many = f"{len(failures)} of the panel's {judges} did not answer"
-        return Unanswered(
+        return JudgeFailureError(
             replace(
                 first,
                 cause=cause,

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeVar
 
-from ragstone.errors import QuestionNotSupported
-from ragstone.exchanges import Exchange, Failure, Outcome, Reply, Unanswered
+from ragstone.errors import QuestionNotSupportedError
+from ragstone.exchanges import Exchange, Failure, JudgeFailureError, Outcome, Reply
 from ragstone.judges.base import Judge
 from ragstone.questions import Question
 from ragstone.usage import NOTHING_SPENT
@@ -36,17 +36,17 @@ class ReplayJudge(Judge):
         """Give the recorded answer; a row's tags make no other question of it.
 
         Raises:
-            Unanswered: there was no answer then.
-            QuestionNotSupported: the question was not asked then.
+            JudgeFailureError: there was no answer then.
+            QuestionNotSupportedError: the question was not asked then.
         """
         was = self._recorded.get(_untagged(question).key)
         if was is None:
-            raise QuestionNotSupported(
+            raise QuestionNotSupportedError(
                 f"the ledger holds no answer to this {question.kind} question; "
                 "to score what rests on it takes a new run"
             )
         if isinstance(was, Failure):
-            raise Unanswered(replace(was, usage=NOTHING_SPENT))
+            raise JudgeFailureError(replace(was, usage=NOTHING_SPENT))
         reply = question.reply(was.value)
         return replace(
             reply, notes=was.notes, raw=was.raw, attempts=was.attempts, cascade=was.cascade

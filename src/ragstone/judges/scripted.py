@@ -6,8 +6,8 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel
 
-from ragstone.errors import Cause, QuestionNotSupported
-from ragstone.exchanges import Failure, Reply, Unanswered
+from ragstone.errors import Cause, QuestionNotSupportedError
+from ragstone.exchanges import Failure, JudgeFailureError, Reply
 from ragstone.judges.base import Judge
 from ragstone.questions import Question
 from ragstone.usage import Usage
@@ -50,7 +50,7 @@ class ScriptedJudge(Judge):
     async def answer(self, question: Question[T]) -> Reply[T]:
         """Look the answer up."""
         if question.kind not in self.answers:
-            raise QuestionNotSupported(f"the script has nothing for {question.kind}")
+            raise QuestionNotSupportedError(f"the script has nothing for {question.kind}")
         self.asked.append(question)
         self.under_way += 1
         try:
@@ -59,7 +59,7 @@ class ScriptedJudge(Judge):
             self.under_way -= 1
         answer = self._look_up(question)
         if isinstance(answer, Failure):
-            raise Unanswered(answer)
+            raise JudgeFailureError(answer)
         if isinstance(answer, Reply):
             return cast("Reply[T]", answer)
         return question.reply(answer, Usage(calls=1))

@@ -8,7 +8,7 @@ from typing import TypeAlias, TypeVar, cast
 
 from ragstone.claims import Evidence, Label, Verdict
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, Outcome, Reply, Returned, Unanswered
+from ragstone.exchanges import Failure, JudgeFailureError, Outcome, Reply, Returned
 from ragstone.judges.around import AroundJudge
 from ragstone.judges.base import Judge
 from ragstone.judges.grading import graded_in_parts
@@ -60,9 +60,9 @@ class SplitJudge(AroundJudge):
         """Ask in parts where that is needed.
 
         Raises:
-            Unanswered: a part was not answered; its failure holds what came back to the others. Or
-                the texts of a rating are too long to be rated together.
-            QuestionNotSupported: the judge within does not take that kind of question.
+            JudgeFailureError: a part was not answered; its failure holds what came back to the
+                others. Or the texts of a rating are too long to be rated together.
+            QuestionNotSupportedError: the judge within does not take that kind of question.
         """
         if isinstance(question, VerifyClaims):
             return cast("Reply[T]", await self._verified(question))
@@ -75,7 +75,7 @@ class SplitJudge(AroundJudge):
         """Refuse to have rated what does not fit: a server that cuts it may say nothing of that.
 
         Raises:
-            Unanswered: the texts take more tokens than there is room for.
+            JudgeFailureError: the texts take more tokens than there is room for.
         """
         if not isinstance(question, RateResponse):
             return
@@ -88,7 +88,7 @@ class SplitJudge(AroundJudge):
                 "asked. If the model takes more, say so with --context-window; else give fewer or "
                 "shorter contexts"
             )
-            raise Unanswered(Failure(Cause.TRUNCATED, said, attempts=0))
+            raise JudgeFailureError(Failure(Cause.TRUNCATED, said, attempts=0))
 
     async def _verified(self, question: VerifyClaims) -> Reply[_Verdicts]:
         if not question.claims:
@@ -105,7 +105,7 @@ class SplitJudge(AroundJudge):
         all_told = joined(outcomes, _strongest_of_each, usage)
         if isinstance(all_told, Failure):
             returned = _combined([_listed(outcome) for outcome in outcomes])
-            raise Unanswered(replace(all_told, returned=returned))
+            raise JudgeFailureError(replace(all_told, returned=returned))
         several = len(windows) > 1
         notes = [f"the contexts were judged in {len(windows)} windows"] if several else []
         return replace(all_told, notes=(*all_told.notes, *notes))

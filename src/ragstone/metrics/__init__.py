@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 
-from ragstone.errors import UnknownName
+from ragstone.errors import UnknownNameError
 from ragstone.metrics.abstention import Abstention
 from ragstone.metrics.answer_correctness import AnswerCorrectness
 from ragstone.metrics.answer_similarity import AnswerSimilarity
@@ -138,7 +138,7 @@ def select(
     A metric that is named twice is there once, at its first place.
 
     Raises:
-        UnknownName: a name is no metric and no group.
+        UnknownNameError: a name is no metric and no group.
         UsageError: a name's parameters are not the metric's, or out of range.
     """
     fillings = _fillings(defaults)
@@ -177,5 +177,5 @@ def _complete(cls: type[Metric]) -> bool:
 def _known(name: str) -> str:
     bare = re.split("[@:,]", name, maxsplit=1)[0]
     if bare not in registered() and bare != "success":  # which the registry has a word for
-        raise UnknownName("metric", bare, [*catalogue(), *GROUPS])
+        raise UnknownNameError("metric", bare, [*catalogue(), *GROUPS])
     return name

@@ -14,7 +14,7 @@ from typing import TypeVar, cast, dataclass_transform
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
-from ragstone.errors import InputError, Problem, UnknownName, UsageError
+from ragstone.errors import InputError, Problem, UnknownNameError, UsageError
 from ragstone.messages import faults
 from ragstone.metrics.families.base import FAMILIES, Metric
 from ragstone.metrics.families.rubric_metric import rubric_metric
@@ -145,7 +145,7 @@ def get(spec: str, **defaults: str | int | float | None) -> Metric:
     the metric has and the name does not say.
 
     Raises:
-        UnknownName: there is no metric of that name.
+        UnknownNameError: there is no metric of that name.
         UsageError: the parameters are not the metric's, or out of range; or as `registered`.
     """
     _load_installed()
@@ -155,7 +155,7 @@ def get(spec: str, **defaults: str | int | float | None) -> Metric:
         name = match["name"] if match else head
         if name == "success":
             raise UsageError("there is no metric named 'success'; hit@k is trec_eval's success")
-        raise UnknownName("metric", name, _metrics)
+        raise UnknownNameError("metric", name, _metrics)
     cls = _metrics[match["name"]]
     assert is_dataclass(cls)
     known = {field.name for field in fields(cls)}

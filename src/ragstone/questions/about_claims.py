@@ -6,7 +6,7 @@ from pydantic import Field, TypeAdapter
 
 from ragstone.claims import Claim, Label, Verdict
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, Reply, Returned, Unanswered
+from ragstone.exchanges import Failure, JudgeFailureError, Reply, Returned
 from ragstone.messages import count
 from ragstone.questions.base import Question
 from ragstone.usage import NOTHING_SPENT, Usage
@@ -63,7 +63,7 @@ class VerifyClaims(Question[tuple[Verdict, ...]]):
         if (came := len(reply.value)) != (due := len(self.claims)):
             said = f"{self.kind}: {count(came, 'verdict')} came back for {count(due, 'claim')}"
             returned = tuple(Returned(None, verdict.label, verdict) for verdict in reply.value)
-            raise Unanswered(Failure(Cause.COUNT_MISMATCH, said, returned, usage=usage))
+            raise JudgeFailureError(Failure(Cause.COUNT_MISMATCH, said, returned, usage=usage))
         return reply
 
 

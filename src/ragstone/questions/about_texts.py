@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, TypeVar
 from pydantic import Field, TypeAdapter
 
 from ragstone.errors import Cause, JudgeError
-from ragstone.exchanges import Failure, Reply, Unanswered
+from ragstone.exchanges import Failure, JudgeFailureError, Reply
 from ragstone.grades import Grade, Guesses, Rating
 from ragstone.messages import count
 from ragstone.questions.base import Question
@@ -76,7 +76,7 @@ class GuessQueries(Question[Guesses]):
         reply = super().reply(value, usage)
         if (came := len(reply.value.queries)) != self.count and not reply.value.noncommittal:
             said = f"{came} queries came back for the {self.count} asked for"
-            raise Unanswered(Failure(Cause.COUNT_MISMATCH, said, usage=usage))
+            raise JudgeFailureError(Failure(Cause.COUNT_MISMATCH, said, usage=usage))
         return reply
 
 
@@ -146,5 +146,5 @@ class RateResponse(Question[Rating]):
 def _one_each(reply: Reply[tuple[T, ...]], due: int, what: str, of: str) -> Reply[tuple[T, ...]]:
     if (came := len(reply.value)) != due:
         said = f"{count(came, what[:-1])} came back for {count(due, of[:-1])}"
-        raise Unanswered(Failure(Cause.COUNT_MISMATCH, said, usage=reply.usage))
+        raise JudgeFailureError(Failure(Cause.COUNT_MISMATCH, said, usage=reply.usage))
     return reply

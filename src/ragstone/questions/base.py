@@ -8,7 +8,7 @@ from typing import ClassVar, Generic, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from ragstone.errors import Cause, JudgeError, UnknownName
+from ragstone.errors import Cause, JudgeError, UnknownNameError
 from ragstone.exchanges import Reply
 from ragstone.messages import faults
 from ragstone.usage import NOTHING_SPENT, Usage
@@ -74,8 +74,8 @@ def adapter_of(kind: str) -> TypeAdapter[object]:
     """Return the validator of a kind's replies, so that stored ones can be read back.
 
     Raises:
-        UnknownName: there is no such kind of question; a plug-in that makes it may be missing.
+        UnknownNameError: there is no such kind of question; a plug-in that makes it may be missing.
     """
     if kind not in _KINDS:
-        raise UnknownName("kind of question", kind, _KINDS)
+        raise UnknownNameError("kind of question", kind, _KINDS)
     return _KINDS[kind].adapter()

@@ -1,7 +1,7 @@
 """Runs that last: kept in SQLite or PostgreSQL, found again, resumed, exported and imported."""
 
 from ragstone.store.archive import export, import_
-from ragstone.store.failures import StoreError, Taken
+from ragstone.store.failures import RunLockedError, StoreError
 from ragstone.store.places import Places
 from ragstone.store.ranked_runs import keep_ranked
 from ragstone.store.run_info import RunInfo
@@ -16,12 +16,12 @@ __all__ = [
     "Places",
     "RowWriter",
     "RunInfo",
+    "RunLockedError",
     "Store",
     "StoreError",
     "StoredRows",
     "StoredValue",
     "StoredValues",
-    "Taken",
     "delete",
     "export",
     "find",

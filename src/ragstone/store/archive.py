@@ -21,7 +21,7 @@ from ragstone.rows import Row
 from ragstone.store.archived_values import archived, from_archive
 from ragstone.store.codec import Texts, decoded
 from ragstone.store.entering import entering
-from ragstone.store.failures import Gone, StoreError
+from ragstone.store.failures import RunNotFoundError, StoreError
 from ragstone.store.records import Record, write
 from ragstone.store.run_info import RunInfo, RunLine
 from ragstone.store.schema import RUNS
@@ -59,7 +59,7 @@ def export(store: Store, run_id: str, path: Path) -> None:
         query = select(RUNS).where(RUNS.c.id == run_id)
         line = connection.execute(query).mappings().first()
     if line is None:
-        raise Gone(f"there is no run {run_id} in {store.name}")
+        raise RunNotFoundError(f"there is no run {run_id} in {store.name}")
     rows = store.load(run_id).rows
     kind = RANKED if isinstance(rows, StoredValues) else FORMAT
     head = _Head.model_validate({**line, "tag": None, "ragstone_run": kind})

@@ -8,7 +8,7 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
-from ragstone.errors import UnknownName
+from ragstone.errors import UnknownNameError
 from ragstone.exchanges import Exchange, Reply
 from ragstone.questions import adapter_of
 from ragstone.rows import Row
@@ -112,7 +112,7 @@ def _typed(exchange: Exchange) -> Exchange:
         return exchange
     try:
         adapter = adapter_of(exchange.kind)
-    except UnknownName:  # a plug-in's that is not loaded: a run can be looked at without it
+    except UnknownNameError:  # a plug-in's that is not loaded: a run can be looked at without it
         return exchange
     value = adapter.validate_python(outcome.value)
     return replace(exchange, outcome=replace(outcome, value=value))

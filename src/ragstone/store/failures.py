@@ -47,11 +47,11 @@ class StoreError(UsageError):
     """The store cannot be used, or no longer; the message says why and what to do."""
 
 
-class Taken(StoreError):
+class RunLockedError(StoreError):
     """Another process works on the run."""
 
 
-class Gone(StoreError):
+class RunNotFoundError(StoreError):
     """There is no such run, or no longer."""
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from ragstone.store.failures import StoreError, Taken, primary_code, why_sqlite
+from ragstone.store.failures import RunLockedError, StoreError, primary_code, why_sqlite
 
 KIND = 0x5261_6773
 """What our locks of a server are called: any number that other programs hardly take."""
@@ -29,12 +29,14 @@ def holding(connection: Connection, run: int, *, name: str) -> Generator[None, N
     """Hold the lock of the run with that number while the block lasts.
 
     Raises:
-        Taken: another process, or another block of this one, holds it.
+        RunLockedError: another process, or another block of this one, holds it.
     """
     lock = _file_lock if connection.dialect.name == "sqlite" else _server_lock
     with lock(connection, run) as free:
         if not free:
-            raise Taken(f"run {name} is being worked on by another process; wait for its end")
+            raise RunLockedError(
+                f"run {name} is being worked on by another process; wait for its end"
+            )
         yield
 
 

@@ -3,7 +3,7 @@
 from sqlalchemy import Connection, select
 
 from ragstone.store.codec import column
-from ragstone.store.failures import Gone
+from ragstone.store.failures import RunNotFoundError
 from ragstone.store.schema import RUNS
 
 
@@ -11,10 +11,10 @@ def number_of(connection: Connection, run_id: str, *, store: str) -> int:
     """Return the number of a run in the store of that name.
 
     Raises:
-        Gone: there is no such run.
+        RunNotFoundError: there is no such run.
     """
     query = select(RUNS.c.number).where(RUNS.c.id == column(run_id))
     number = connection.execute(query).scalar()
     if number is None:
-        raise Gone(f"there is no run {run_id} in {store}")
+        raise RunNotFoundError(f"there is no run {run_id} in {store}")
     return number

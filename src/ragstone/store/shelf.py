@@ -9,7 +9,7 @@ from sqlalchemy import Connection, func, literal, or_, select
 
 from ragstone.errors import nearest
 from ragstone.plan import Manifest
-from ragstone.store.failures import Gone, StoreError, Taken
+from ragstone.store.failures import RunLockedError, RunNotFoundError, StoreError
 from ragstone.store.locks import held
 from ragstone.store.run_info import manifest_text, stamp
 from ragstone.store.schema import NEWEST, RUNS, WHOLE
@@ -106,8 +106,8 @@ def delete(store: Store, run_id: str) -> None:
     """Throw a run away, with its rows.
 
     Raises:
-        Gone: there is no such run.
-        Taken: a process works on it.
+        RunNotFoundError: there is no such run.
+        RunLockedError: a process works on it.
     """
     with store.holding(run_id) as connection, connection.begin():
         connection.execute(RUNS.delete().where(RUNS.c.id == run_id))
@@ -140,7 +140,7 @@ def prune(store: Store, *, before: datetime) -> list[str]:
         ids = connection.execute(old.order_by(*NEWEST)).scalars().all()
     deleted: list[str] = []
     for run_id in ids:  # one at a time, so that others may write in between
-        with suppress(Taken, Gone):
+        with suppress(RunLockedError, RunNotFoundError):
             delete(store, run_id)
             deleted.append(run_id)
     return deleted

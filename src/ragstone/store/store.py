@@ -120,8 +120,8 @@ class Store:
         """Hold a run, and give a connection to change it with.
 
         Raises:
-            Taken: another process works on the run.
-            Gone: there is no such run.
+            RunLockedError: another process works on the run.
+            RunNotFoundError: there is no such run.
         """
         with told(self.name), self._engine.connect() as connection:
             number = self._number(connection, run_id)
@@ -145,7 +145,7 @@ class Store:
         What another process finished meanwhile stays as that one entered it.
 
         Raises:
-            Taken: another process works on the run, and enters what it comes to.
+            RunLockedError: another process works on the run, and enters what it comes to.
         """
         line = {
             "finished_at": None if partial else stamp(datetime.now(UTC)),

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from sqlalchemy import ColumnElement
 
-from ragstone.errors import UnknownName, UsageError
+from ragstone.errors import UnknownNameError, UsageError
 from ragstone.rows import Row
 from ragstone.scores import State
 from ragstone.store.schema import SCORES
@@ -49,7 +49,7 @@ class Wanted:
 
     def __post_init__(self) -> None:
         if self.state is not None and self.state not in STATES:
-            raise UnknownName("state", self.state, STATES)
+            raise UnknownNameError("state", self.state, STATES)
         if self.offset < 0 or not 1 <= self.limit <= MOST:
             raise UsageError(f"the offset is 0 or more, and the limit 1 to {MOST}")
         if len(self.text) > LONGEST:

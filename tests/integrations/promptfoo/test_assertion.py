@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.errors import InputError, UsageError
-from ragstone.integrations.promptfoo import NotJudged, get_assert
+from ragstone.integrations.promptfoo import JudgeFailedError, get_assert
 
 CONTEXT = "The Eiffel Tower is 330 metres tall. It was completed in 1889."
 WRONG = "The Eiffel Tower is 330 metres tall. It was completed in 1925."
@@ -131,7 +131,7 @@ def test_a_config_that_says_what_there_is_not_is_refused(config: dict, said: str
     ],
 )
 def test_nothing_to_judge_is_no_result(answer: str, variables: dict, said: str) -> None:
-    with pytest.raises(NotJudged, match=said):
+    with pytest.raises(JudgeFailedError, match=said):
         called(answer, variables)
 
 
@@ -139,7 +139,7 @@ def test_nothing_to_judge_is_no_result(answer: str, variables: dict, said: str) 
 async def test_a_judge_that_fails_gives_no_result(faulty, behave, quick, preset: str) -> None:
     faulty.script(CHAT, behave.reply(b"broken", status=500))
     place = {"judge": "openai:m", "base_url": f"{faulty.url}/v1", "retries": 0, "cache": False}
-    with pytest.raises(NotJudged, match="was not judged"):
+    with pytest.raises(JudgeFailedError, match="was not judged"):
         await asyncio.to_thread(called, config={**place, "preset": preset})
 
 

@@ -42,7 +42,10 @@ def test_a_row_whose_call_failed_says_why(project: Any, others: Any) -> None:
     ran = project.run()
     outcome, said = ran.outcomes["test_answer[1]"]
     assert outcome == "failure"
-    assert "NotScored: faithfulness has no score, timed out: no reply within 60 s; timeout" in said
+    assert (
+        "ScoreMissingError: faithfulness has no score, timed out: no reply within 60 s; timeout"
+        in said
+    )
     assert "faithfulness failed, timed out: 1" in ran.summary
     assert ran.outcomes["test_answered_now[1]"][0] == "passed"
 

@@ -173,8 +173,14 @@ EXPECTED: Mapping[str, tuple[str, str]] = {
     "test_no_such_metric": ("failure", "there is no metric named 'faithfulnes'; did you mean"),
     "test_out_of_range": ("failure", "80 per cent is written 0.8 or 80%"),
     "test_nothing_to_judge_against": ("failure", "cannot run faithfulness: no row has contexts"),
-    "test_judge_fails": ("failure", "NotScored: faithfulness has no score, timed out: no answer"),
-    "test_judge_fails_without_a_mark": ("failure", "NotScored: faithfulness has no score, timed"),
+    "test_judge_fails": (
+        "failure",
+        "ScoreMissingError: faithfulness has no score, timed out: no answer",
+    ),
+    "test_judge_fails_without_a_mark": (
+        "failure",
+        "ScoreMissingError: faithfulness has no score, timed",
+    ),
     "test_made_up": ("failure", "faithfulness:promptfoo-plan 0.5000 is made up by the policy"),
     "test_needs_an_llm": ("skipped", "the judge offline does not answer guess_queries, which"),
     "test_no_key": ("skipped", "needs a key in the environment variable OPENAI_API_KEY"),

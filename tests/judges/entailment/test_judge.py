@@ -7,7 +7,7 @@ import pytest
 
 import ragstone
 from ragstone.claims import Label, Verdict
-from ragstone.errors import Cause, JudgeError, QuestionNotSupported
+from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
 from ragstone.exchanges import Failure, Reply
 from ragstone.judges.base import outcome_of
 from ragstone.judges.cached import CachedJudge
@@ -237,7 +237,7 @@ async def test_claims_are_sentences_and_nothing_else_is_answered(make_model) -> 
     async with EntailmentJudge(str(make_model("nli"))) as judge:
         question = ExtractClaims(query="q", response="The phone charges. The box holds a cable.")
         assert len((await judge.answer(question)).value) == 2
-        with pytest.raises(QuestionNotSupported):
+        with pytest.raises(QuestionNotSupportedError):
             await judge.answer(DetectAbstention(query="q", response="r"))
     assert not judge.takes("detect_abstention")
 

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from ragstone.errors import UnknownName, UsageError
+from ragstone.errors import UnknownNameError, UsageError
 from ragstone.judges.models.extras import connect, shown
 
 
@@ -55,7 +55,7 @@ def test_a_missing_key_is_named_with_the_way_around_it(monkeypatch, value):
 
 
 def test_an_unknown_provider_gets_the_nearest_name():
-    with pytest.raises(UnknownName, match="did you mean 'anthropic'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'anthropic'"):
         connect("antropic", "m", timeout=1)
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from ragstone.claims import Label
-from ragstone.errors import QuestionNotSupported
+from ragstone.errors import QuestionNotSupportedError
 from ragstone.judges.offline import OfflineJudge
 from ragstone.questions import (
     CompareTexts,
@@ -79,7 +79,9 @@ async def test_answers_what_words_can_answer(question):
 )
 async def test_and_refuses_the_others_by_name(question):
     assert not OfflineJudge().takes(question.kind)
-    with pytest.raises(QuestionNotSupported, match=f"do not answer {question.kind}: name another"):
+    with pytest.raises(
+        QuestionNotSupportedError, match=f"do not answer {question.kind}: name another"
+    ):
         await OfflineJudge().answer(question)
 
 

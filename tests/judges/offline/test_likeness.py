@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.errors import QuestionNotSupported
+from ragstone.errors import QuestionNotSupportedError
 from ragstone.judges.offline.likeness import LikenessJudge, compare_texts
 from ragstone.questions import CompareTexts, DetectAbstention
 
@@ -96,5 +96,5 @@ async def test_its_judge_compares_texts_and_nothing_else() -> None:
     question = CompareTexts(text="abc", others=("abc", "xyz"))
     assert (await judge.answer(question)).value == (1.0, 0.0)
     assert not judge.takes("detect_abstention")
-    with pytest.raises(QuestionNotSupported, match="nothing but compare_texts"):
+    with pytest.raises(QuestionNotSupportedError, match="nothing but compare_texts"):
         await judge.answer(DetectAbstention(query="q", response="r"))

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, Unanswered
+from ragstone.exchanges import Failure, JudgeFailureError
 from ragstone.judges.reading import read_claims, read_explanation, read_truths
 
 TWO = ("It lasts 20 hours.", "It is red.")
@@ -11,7 +11,7 @@ JSON = json.dumps({"claims": TWO})
 
 
 def failure_of(text: str, *, strict_json: bool = False) -> Failure:
-    with pytest.raises(Unanswered) as caught:
+    with pytest.raises(JudgeFailureError) as caught:
         read_claims(text, strict_json=strict_json)
     assert caught.value.failure.raw == text
     return caught.value.failure
@@ -143,7 +143,7 @@ def test_halves_of_characters_are_replaced() -> None:
         "a\N{REPLACEMENT CHARACTER}b",
         "😀",
     )
-    with pytest.raises(Unanswered) as caught:
+    with pytest.raises(JudgeFailureError) as caught:
         read_claims("\ud800")
     assert caught.value.failure.raw == "\N{REPLACEMENT CHARACTER}"
 
@@ -170,11 +170,11 @@ def test_an_explanation_is_json_or_the_whole_text(text: str) -> None:
     ],
 )
 def test_what_explains_nothing_is_a_failure(text: str, cause: Cause) -> None:
-    with pytest.raises(Unanswered) as caught:
+    with pytest.raises(JudgeFailureError) as caught:
         read_explanation(text)
     assert caught.value.cause is cause
 
 
 def test_an_explanation_in_plain_text_is_not_strict() -> None:
-    with pytest.raises(Unanswered, match="no JSON"):
+    with pytest.raises(JudgeFailureError, match="no JSON"):
         read_explanation("All is well.", strict_json=True)

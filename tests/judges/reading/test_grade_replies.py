@@ -3,7 +3,7 @@ import json
 import pytest
 
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, Unanswered
+from ragstone.exchanges import Failure, JudgeFailureError
 from ragstone.judges.reading import read_grades
 
 SHOWN = ("The battery lasts 20 hours.", '{"grades": [{"number": 1, "relevant": true}]}')
@@ -22,7 +22,7 @@ def grades_of(text: str, due: int = 3, shown: tuple[str, ...] = SHOWN) -> list[b
 
 
 def failure_of(text: str, due: int = 3, *, strict_json: bool = False) -> Failure:
-    with pytest.raises(Unanswered) as caught:
+    with pytest.raises(JudgeFailureError) as caught:
         read_grades(text, due, of="contexts", shown=SHOWN, strict_json=strict_json)
     assert caught.value.failure.raw == text
     return caught.value.failure
@@ -153,6 +153,6 @@ def test_json_of_a_text_that_was_shown_is_no_grade() -> None:
 
 def test_nor_is_a_numbered_line_of_one() -> None:
     shown = ("Rules:\n1. No, you may not.",)
-    with pytest.raises(Unanswered) as caught:
+    with pytest.raises(JudgeFailureError) as caught:
         read_grades("[1] No, you may not.", 1, of="contexts", shown=shown)
     assert caught.value.cause is Cause.MALFORMED

@@ -2,7 +2,7 @@ import pytest
 
 from ragstone.claims import Label
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, Unanswered
+from ragstone.exchanges import Failure, JudgeFailureError
 from ragstone.judges.reading import read_verdicts
 from ragstone.questions import VerifyClaims
 
@@ -12,7 +12,7 @@ S, C = Label.SUPPORTED, Label.CONTRADICTED
 
 
 def failure_of(text: str) -> Failure:
-    with pytest.raises(Unanswered) as caught:
+    with pytest.raises(JudgeFailureError) as caught:
         read_verdicts(text, THREE)
     return caught.value.failure
 
@@ -37,7 +37,7 @@ def failure_of(text: str) -> Failure:
 )
 def test_legacy_verdict_text_is_read(text: str) -> None:
     assert [verdict.label for verdict in read_verdicts(text, THREE)] == [S, C, S]
-    with pytest.raises(Unanswered) as caught:
+    with pytest.raises(JudgeFailureError) as caught:
         read_verdicts(text, THREE, strict_json=True)
     assert caught.value.cause is Cause.MALFORMED
 

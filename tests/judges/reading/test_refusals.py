@@ -4,7 +4,7 @@ import pytest
 
 from ragstone.claims import Label
 from ragstone.errors import Cause
-from ragstone.exchanges import Unanswered
+from ragstone.exchanges import JudgeFailureError
 from ragstone.judges.reading import read_claims, read_verdicts
 from ragstone.questions import VerifyClaims
 
@@ -37,9 +37,9 @@ VARIATIONS = [
 
 
 def cause_of(text: str, *, strict_json: bool = False) -> Cause:
-    with pytest.raises(Unanswered) as caught:
+    with pytest.raises(JudgeFailureError) as caught:
         read_verdicts(text, ONE, strict_json=strict_json)
-    with pytest.raises(Unanswered):
+    with pytest.raises(JudgeFailureError):
         read_claims(text, strict_json=strict_json)
     assert caught.value.failure.returned == ()
     return caught.value.cause
@@ -58,7 +58,7 @@ def test_other_words_of_refusing_are_refusals(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "The weather is fine.", "Sure!", "Yes? No?", "1. Hm\n2. Oh"])
 def test_empty_and_unrelated_replies_are_malformed_not_refused(text: str) -> None:
-    with pytest.raises(Unanswered) as caught:
+    with pytest.raises(JudgeFailureError) as caught:
         read_verdicts(text, ONE)
     assert caught.value.cause is Cause.MALFORMED
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 
 from ragstone.errors import Cause
-from ragstone.exchanges import Unanswered
+from ragstone.exchanges import JudgeFailureError
 from ragstone.grades import Guesses, Rating
 from ragstone.judges.reading import read_abstention, read_guesses, read_rating
 
@@ -12,7 +12,7 @@ TWO = ("How long?", "Of what?")
 
 
 def cause_of(read: Callable[..., object], text: str, **more: object) -> Cause:
-    with pytest.raises(Unanswered) as caught:
+    with pytest.raises(JudgeFailureError) as caught:
         read(text, **more)
     assert caught.value.failure.raw == text
     return caught.value.cause

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 import pytest
 
 from ragstone.claims import Claim, Evidence, Label, Verdict
-from ragstone.errors import Cause, QuestionNotSupported, UsageError
+from ragstone.errors import Cause, QuestionNotSupportedError, UsageError
 from ragstone.evaluation import evaluate
 from ragstone.exchanges import Failure, Reply
 from ragstone.judges.scripted import ScriptedJudge
@@ -319,7 +319,7 @@ async def test_no_policy_asks_what_another_does_not(
 
 async def test_what_was_not_asked_cannot_be_scored() -> None:
     row = await row_of("faithfulness", scripted())
-    with pytest.raises(QuestionNotSupported, match="extract_truths"):
+    with pytest.raises(QuestionNotSupportedError, match="extract_truths"):
         await rescored(row, [get("faithfulness,verify=truths")])
 
 

@@ -17,7 +17,7 @@ from ragstone.scoring import scoring
 from ragstone.workers import finish_in_thread
 
 
-class NotJudged(RagstoneError):
+class JudgeFailedError(RagstoneError):
     """There is no score that may pass or fail.
 
     promptfoo turns a failed result into a passed one under `not-python`, also one with an `error`;
@@ -32,8 +32,8 @@ def get_assert(output: object, context: Mapping[str, object]) -> GradingResult:
     it else.
 
     Raises:
-        NotJudged: the judge did not answer, the policy made the number up, or there is nothing
-            to judge; no result that `not-` could turn into a pass.
+        JudgeFailedError: the judge did not answer, the policy made the number up, or there is
+            nothing to judge; no result that `not-` could turn into a pass.
         UsageError: the config or the test's variables cannot be used.
     """
     test = _part(context, "test")
@@ -75,9 +75,11 @@ def _value(score: Score, settings: Settings) -> float:
     """Return a number that the judge stands behind."""
     name = settings.named
     if score.fallback:
-        raise NotJudged(f"{name} was not judged, and {score.value} is made up: {score.reason}")
+        raise JudgeFailedError(
+            f"{name} was not judged, and {score.value} is made up: {score.reason}"
+        )
     if score.value is not None:
         return score.value
     if score.state is State.FAILED:
-        raise NotJudged(f"{name} was not judged ({score.cause}): {score.reason}")
-    raise NotJudged(f"{name} says nothing of this test: {score.reason}")
+        raise JudgeFailedError(f"{name} was not judged ({score.cause}): {score.reason}")
+    raise JudgeFailedError(f"{name} says nothing of this test: {score.reason}")

@@ -111,7 +111,7 @@ def both_ways(data: str | Path | Dataset, plan: Plan, watching: Watching) -> Bot
 
     Raises:
         UsageError: the judge cannot be asked in both ways, or what was asked cannot be done.
-        Interrupted: Ctrl-C; nothing can be compared.
+        RunInterruptedError: Ctrl-C; nothing can be compared.
     """
     named = (METRIC + _mark(plan),)
     usual = Plan()

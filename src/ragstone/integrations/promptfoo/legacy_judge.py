@@ -10,8 +10,8 @@ from typing import TypeVar, cast
 from ragstone.budget import Budget
 from ragstone.caller import Caller, Limits
 from ragstone.claims import Claim, Label, Verdict
-from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupported, UsageError
-from ragstone.exchanges import Failure, Reply, Unanswered
+from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError, UsageError
+from ragstone.exchanges import Failure, JudgeFailureError, Reply
 from ragstone.integrations.promptfoo import legacy
 from ragstone.judges.base import Judge
 from ragstone.judges.by_sentence import sentences_asked_for
@@ -80,8 +80,8 @@ class LegacyJudge(Judge):
         """Put the question to the model, once.
 
         Raises:
-            Unanswered: there is no text, or not one verdict for each statement.
-            QuestionNotSupported: it is about neither statements nor verdicts.
+            JudgeFailureError: there is no text, or not one verdict for each statement.
+            QuestionNotSupportedError: it is about neither statements nor verdicts.
         """
         if (found := sentences_asked_for(question)) is not None:
             return question.reply(found)
@@ -89,7 +89,7 @@ class LegacyJudge(Judge):
         try:
             completion = await self._model.complete(prompt)
         except CallError as error:
-            raise Unanswered(Failure.of(error)) from error
+            raise JudgeFailureError(Failure.of(error)) from error
         cost = self._price.cost(completion.usage) if self._price else None
         self._budget.pay(cost)
         usage = replace(completion.usage, cost_usd=cost)
@@ -97,7 +97,7 @@ class LegacyJudge(Judge):
             reply = question.reply(_read(question, _text(completion)), usage)
         except JudgeError as error:
             failure = replace(Failure.of(error), usage=usage, raw=completion.text)
-            raise Unanswered(failure) from error
+            raise JudgeFailureError(failure) from error
         return replace(reply, raw=completion.text)
 
     def _asked(self, question: Question[T]) -> ModelPrompt:
@@ -175,7 +175,7 @@ def _shown(question: Question[T]) -> dict[str, str]:
     if isinstance(question, VerifyClaims):
         contexts, statements = "\n\n".join(question.contexts), "\n".join(question.claims)
         return {"contexts": contexts, "statements": statements}
-    raise QuestionNotSupported(f"promptfoo's own way to score does not ask {question.kind}")
+    raise QuestionNotSupportedError(f"promptfoo's own way to score does not ask {question.kind}")
 
 
 def _text(completion: Completion) -> str:

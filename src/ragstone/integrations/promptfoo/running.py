@@ -54,7 +54,7 @@ def evaluate_tests(
 
     Raises:
         UsageError: what was asked cannot be done; nothing was scored.
-        Interrupted: Ctrl-C; its `run` holds the rows that were finished.
+        RunInterruptedError: Ctrl-C; its `run` holds the rows that were finished.
     """
     told: Watched = watched or {}
     if not asks_in_text(plan):

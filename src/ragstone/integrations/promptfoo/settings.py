@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import cast
 
 from ragstone.config import Config, model_names, read_config
-from ragstone.errors import UnknownName, UsageError
+from ragstone.errors import UnknownNameError, UsageError
 from ragstone.metrics import ClaimMetric, Metric, select
 from ragstone.plan import ClaimPlan, JudgePlan, Plan
 from ragstone.policies import get_policy
@@ -43,7 +43,7 @@ class Settings:
             UsageError: it says what there is not, or what promptfoo could not make use of.
         """
         if strange := sorted(said.keys() - set(KEYS)):
-            raise UnknownName("setting of this assertion", strange[0], KEYS)
+            raise UnknownNameError("setting of this assertion", strange[0], KEYS)
         plan = _plan(said)
         named = str(said.get("metric", "faithfulness"))
         metrics = select([named], **plan.parameters)

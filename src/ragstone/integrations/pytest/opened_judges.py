@@ -6,7 +6,7 @@ from pathlib import Path
 from threading import RLock
 
 from ragstone.budget import Budget
-from ragstone.errors import UnknownName, UsageError
+from ragstone.errors import UnknownNameError, UsageError
 from ragstone.integrations.pytest.background import Background
 from ragstone.integrations.pytest.lent_judge import LentJudge
 from ragstone.judges.base import Judge
@@ -18,7 +18,7 @@ SHAPING = {*JudgePlan.model_fields, "concurrency", "timeout", "retries"}
 """Fields of a plan that a judge is made of."""
 
 
-class NotSetUp(UsageError):
+class JudgeNotConfiguredError(UsageError):
     """A judge is named rightly, and lacks its key, its place or its extra here."""
 
 
@@ -42,7 +42,7 @@ class OpenedJudges:
         """Return the judge that a plan names, asked as the plan says.
 
         Raises:
-            NotSetUp: it cannot be asked here.
+            JudgeNotConfiguredError: it cannot be asked here.
             UsageError: there is no such judge, or no price for the limit that was set.
         """
         key = plan.model_dump_json(include=SHAPING)
@@ -51,10 +51,10 @@ class OpenedJudges:
                 make_judge(plan, guess=LEAST)  # one that asks nobody wants but a right name
                 try:
                     made = make_judge(plan, budget=self._budget, replies=self._replies)
-                except UnknownName:
+                except UnknownNameError:
                     raise
                 except UsageError as error:
-                    raise NotSetUp(str(error)) from error
+                    raise JudgeNotConfiguredError(str(error)) from error
                 self._named[key] = made
             return self._named[key]
 

@@ -12,7 +12,7 @@ from ragstone.evaluation import evaluate_async
 from ragstone.integrations.pytest.background import Background
 from ragstone.integrations.pytest.marked_file import ROWS
 from ragstone.integrations.pytest.marks import joined, said_by, sided
-from ragstone.integrations.pytest.opened_judges import NotSetUp, OpenedJudges
+from ragstone.integrations.pytest.opened_judges import JudgeNotConfiguredError, OpenedJudges
 from ragstone.integrations.pytest.settings import plan_of
 from ragstone.integrations.pytest.told import Told
 from ragstone.integrations.pytest.verdict import check
@@ -134,7 +134,7 @@ class RagSession:
 
         Raises:
             AssertionError: a mark was not reached.
-            NotScored: the judge did not answer.
+            ScoreMissingError: the judge did not answer.
             UsageError: what was asked cannot be done.
         """
         __tracebackhide__ = True
@@ -174,7 +174,7 @@ class RagSession:
         __tracebackhide__ = True
         try:
             return self._judges.named(plan)
-        except NotSetUp as error:
+        except JudgeNotConfiguredError as error:
             self._skip(in_tests(str(error)))
 
     def _skip(self, reason: str) -> NoReturn:

@@ -14,7 +14,7 @@ LONGEST = 1000
 """Characters told of a failure; servers answer with whole pages."""
 
 
-class NotScored(RagstoneError):
+class ScoreMissingError(RagstoneError):
     """A sample has no score, as the judge or the target did not answer; the test fails."""
 
 
@@ -23,7 +23,7 @@ def check(run: Run, spent: str | None) -> None:
 
     Raises:
         AssertionError: a score does not reach its mark, is undefined, or is made up by a policy.
-        NotScored: a score failed.
+        ScoreMissingError: a score failed.
     """
     __tracebackhide__ = True
     scores = run.rows[0].scores
@@ -38,7 +38,7 @@ def check(run: Run, spent: str | None) -> None:
         if score.cause is not None
     ]
     if failed:
-        raise NotScored("\n".join(failed))
+        raise ScoreMissingError("\n".join(failed))
 
 
 def _is_missed(run: Run, gate: GateResult, *, over_budget: bool) -> bool:

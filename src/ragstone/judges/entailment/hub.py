@@ -13,7 +13,7 @@ HUB = "hf:"
 """What a model of the hub begins with: a plain path never goes to the network."""
 
 
-class NotHere(UsageError):
+class ModelNotDownloadedError(UsageError):
     """A model of the hub is not on this machine, and may not be downloaded."""
 
 
@@ -31,7 +31,7 @@ def hub_folder(
     download that was broken off leaves some of them.
 
     Raises:
-        NotHere: it would have to be downloaded, and that is forbidden.
+        ModelNotDownloadedError: it would have to be downloaded, and that is forbidden.
         UsageError: it cannot be had.
     """
     had = _taking(name, revision, models)
@@ -45,7 +45,9 @@ def hub_folder(
             return folder
     said = f"the hub's cache on this machine lacks {', '.join(lacking)}"
     if offline:
-        raise NotHere(f"local:{HUB}{name}: {said}, and --offline forbids to download it")
+        raise ModelNotDownloadedError(
+            f"local:{HUB}{name}: {said}, and --offline forbids to download it"
+        )
     try:
         folder = had()
         more = missing(folder)  # weights may have a name that only the model tells

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ragstone.claims import Verdict
-from ragstone.errors import Cause, JudgeError, QuestionNotSupported, UsageError
+from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError, UsageError
 from ragstone.exchanges import Reply
 from ragstone.judges.base import Judge
 from ragstone.judges.entailment.head import Head
@@ -100,7 +100,7 @@ class EntailmentJudge(Judge):
 
         Raises:
             JudgeError: a claim takes more than half of what the model takes, or it cannot be run.
-            QuestionNotSupported: such a model does not answer that kind of question.
+            QuestionNotSupportedError: such a model does not answer that kind of question.
         """
         value, usage = await self._answered(question)
         return question.reply(value, usage)
@@ -109,7 +109,7 @@ class EntailmentJudge(Judge):
         if isinstance(question, ExtractClaims):
             return extract_claims(question.response), NOTHING_SPENT
         if not isinstance(question, VerifyClaims):
-            raise QuestionNotSupported(
+            raise QuestionNotSupportedError(
                 f"the judge {self.name} tells whether contexts back a claim, and answers nothing "
                 "else: name another judge with --model or --judge"
             )

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ragstone.errors import UnknownName, UsageError
+from ragstone.errors import UnknownNameError, UsageError
 from ragstone.judge_names import LOCAL
 from ragstone.messages import faults
 
@@ -71,7 +71,7 @@ class LocalSettings(BaseModel):
             UsageError: an option does not exist, or is out of its range.
         """
         if strange := sorted(said.keys() - cls.model_fields.keys()):
-            raise UnknownName("option of a local judge", strange[0], cls.model_fields)
+            raise UnknownNameError("option of a local judge", strange[0], cls.model_fields)
         try:
             return cls.model_validate(dict(said))
         except ValidationError as error:

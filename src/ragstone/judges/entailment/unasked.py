@@ -3,10 +3,10 @@
 from typing import TypeVar
 
 from ragstone.claims import Label, Verdict
-from ragstone.errors import QuestionNotSupported
+from ragstone.errors import QuestionNotSupportedError
 from ragstone.exchanges import Reply
 from ragstone.judges.base import Judge
-from ragstone.judges.entailment.hub import NotHere
+from ragstone.judges.entailment.hub import ModelNotDownloadedError
 from ragstone.judges.entailment.judge import KINDS, EntailmentJudge
 from ragstone.judges.entailment.libraries import library
 from ragstone.judges.entailment.settings import LocalSettings
@@ -29,7 +29,7 @@ def check_local(name: str, settings: LocalSettings, *, offline: bool) -> None:
     library("onnxruntime", name)
     try:
         EntailmentJudge(name, settings, offline=True)
-    except NotHere:
+    except ModelNotDownloadedError:
         if offline:
             raise
 
@@ -47,7 +47,7 @@ class UnaskedLocal(Judge):
         """Answer with a guess; it costs nothing.
 
         Raises:
-            QuestionNotSupported: such a model does not answer that kind of question.
+            QuestionNotSupportedError: such a model does not answer that kind of question.
         """
         value, usage = self._guessed(question)
         return question.reply(value, usage)
@@ -61,6 +61,6 @@ class UnaskedLocal(Judge):
             return (verdict,) * len(question.claims), usage
         if isinstance(question, ExtractClaims):
             return extract_claims(question.response), NOTHING_SPENT
-        raise QuestionNotSupported(
+        raise QuestionNotSupportedError(
             f"the judge {self.name} tells only whether contexts back a claim"
         )

@@ -28,7 +28,7 @@ class Form(ABC, Generic[Q]):
         """Read a reply.
 
         Raises:
-            Unanswered: it cannot be read.
+            JudgeFailureError: it cannot be read.
         """
 
     def schema(self, question: Q) -> Mapping[str, object]:

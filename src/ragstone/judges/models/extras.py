@@ -7,7 +7,7 @@ from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
-from ragstone.errors import UnknownName, UsageError
+from ragstone.errors import UnknownNameError, UsageError
 from ragstone.messages import hidden, quoted
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _provider_class(provider: str) -> "Callable[..., Provider[Any]]":
         return cast("Callable[..., Provider[Any]]", infer_provider_class(provider))
     except ValueError:
         known = {other.partition(":")[0] for other in known_model_names() if ":" in other}
-        raise UnknownName("provider of models", provider, known) from None
+        raise UnknownNameError("provider of models", provider, known) from None
 
 
 def _provider(name: str, timeout: float, base_url: str | None) -> "Provider[Any]":

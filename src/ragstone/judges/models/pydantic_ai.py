@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from ragstone.caller import LATE, Caller, Transient, put_off
+from ragstone.caller import LATE, Caller, RetryableError, put_off
 from ragstone.errors import CallError, Cause, RagstoneError, UsageError
 from ragstone.judges.models.base import Completion, Model, ModelPrompt
 from ragstone.judges.models.extras import aws_errors, connect, shown
@@ -104,7 +104,9 @@ class PydanticAiModel(Model):
         from pydantic_ai import exceptions as foreign
 
         if isinstance(error, foreign.ModelRequestTimeout | foreign.ModelTimeoutError):
-            return Transient(Cause.TIMEOUT, f"{self.name}: {LATE.format(timeout=self._timeout)}")
+            return RetryableError(
+                Cause.TIMEOUT, f"{self.name}: {LATE.format(timeout=self._timeout)}"
+            )
         status = error.status_code if isinstance(error, foreign.ModelHTTPError) else None
         did = f"answered {status}" if status else "did not answer"
         message = f"{self.name} {did}: {shown(_said(error))}"

@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from ragstone.errors import QuestionNotSupported
+from ragstone.errors import QuestionNotSupportedError
 from ragstone.exchanges import Reply
 from ragstone.judges.base import Judge
 from ragstone.judges.offline.abstention import abstains
@@ -49,7 +49,7 @@ class OfflineJudge(Judge):
         """Answer one question at once, without waiting.
 
         Raises:
-            QuestionNotSupported: words alone do not answer that kind of question.
+            QuestionNotSupportedError: words alone do not answer that kind of question.
         """
         return question.reply(self._value(question))
 
@@ -62,7 +62,7 @@ class OfflineJudge(Judge):
             return grade_contexts(question.answer, question.contexts)
         if isinstance(question, DetectAbstention):
             return abstains(question.response)
-        raise QuestionNotSupported(
+        raise QuestionNotSupportedError(
             f"the judge {self.name} compares words, and they do not answer {question.kind}: name "
             "another judge with --model or --judge"
         )

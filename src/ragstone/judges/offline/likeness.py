@@ -8,7 +8,7 @@ from unicodedata import normalize
 
 import numpy as np
 
-from ragstone.errors import QuestionNotSupported
+from ragstone.errors import QuestionNotSupportedError
 from ragstone.exchanges import Reply
 from ragstone.judges.base import Judge
 from ragstone.questions import CompareTexts, Question
@@ -49,14 +49,14 @@ class LikenessJudge(Judge):
         """Compare texts at once, without waiting.
 
         Raises:
-            QuestionNotSupported: the question is another one.
+            QuestionNotSupportedError: the question is another one.
         """
         return question.reply(_compared(question))
 
 
 def _compared(question: object) -> tuple[float, ...]:
     if not isinstance(question, CompareTexts):
-        raise QuestionNotSupported("likeness of characters answers nothing but compare_texts")
+        raise QuestionNotSupportedError("likeness of characters answers nothing but compare_texts")
     return compare_texts(question.text, question.others)
 
 

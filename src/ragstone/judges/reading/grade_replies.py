@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ragstone.errors import Cause
 from ragstone.grades import Grade
 from ragstone.judges.reading.grade_items import grade_items, plain_grades
-from ragstone.judges.reading.matching import Mismatch, order
+from ragstone.judges.reading.matching import ReplyMismatchError, order
 from ragstone.judges.reading.value import read_value, unanswered
 from ragstone.messages import quoted
 
@@ -18,7 +18,7 @@ def read_grades(
     `of` says what they are, `shown` are the texts that the model was shown.
 
     Raises:
-        Unanswered: it cannot be read, or there is not one readable grade for each.
+        JudgeFailureError: it cannot be read, or there is not one readable grade for each.
     """
     items = read_value(
         text,
@@ -29,7 +29,7 @@ def read_grades(
     )
     try:
         places = order([item.number for item in items], due, "grades", of=of)
-    except Mismatch as error:
+    except ReplyMismatchError as error:
         raise unanswered(text, Cause.COUNT_MISMATCH, str(error)) from None
     grades: list[Grade] = []
     for item in (items[place] for place in places):

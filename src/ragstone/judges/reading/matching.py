@@ -9,7 +9,7 @@ from ragstone.messages import count
 _NUMBER = re.compile(r"\s*(?:(?:claim|statement)\s*)?#?[0-9]{1,4}[.):]\s+", re.IGNORECASE)
 
 
-class Mismatch(Exception):
+class ReplyMismatchError(Exception):
     """There is not one verdict, or grade, for each thing asked about; the message says how."""
 
 
@@ -20,7 +20,7 @@ def in_order(items: Sequence[Item], claims: Sequence[str]) -> Sequence[Item]:
     claims they repeat, else by their place.
 
     Raises:
-        Mismatch: there are more or fewer than claims, or they contradict one another.
+        ReplyMismatchError: there are more or fewer than claims, or they contradict one another.
     """
     numbers = [item.number for item in items]
     places = order(numbers, len(claims), "verdicts", of="claims")
@@ -35,18 +35,18 @@ def order(numbers: Sequence[int | None], due: int, what: str, *, of: str) -> Seq
     `numbers` are what the words say they are about; where none says it, they stand in order.
 
     Raises:
-        Mismatch: there is not one word for each.
+        ReplyMismatchError: there is not one word for each.
     """
     if (came := len(numbers)) != due:
         counted = count(came, what.removesuffix("s"))
-        raise Mismatch(f"{counted} came back for {count(due, of.removesuffix('s'))}")
+        raise ReplyMismatchError(f"{counted} came back for {count(due, of.removesuffix('s'))}")
     told = [number for number in numbers if number is not None]
     if not told:
         return range(due)
     first = first_number(told, due)
     if sorted(told) != list(range(first, first + due)):
         said = ", ".join("none" if number is None else str(number)[:20] for number in numbers[:50])
-        raise Mismatch(f"{due} {of} were asked about, the {what} are about {of} {said}")
+        raise ReplyMismatchError(f"{due} {of} were asked about, the {what} are about {of} {said}")
     places = {number: place for place, number in enumerate(numbers)}
     return [places[number] for number in range(first, first + due)]
 
@@ -60,7 +60,8 @@ def _by_statement(items: Sequence[Item], claims: Sequence[str]) -> Sequence[Item
     """Order by the claims they repeat; a verdict that repeats none word for word keeps its place.
 
     Raises:
-        Mismatch: a claim is repeated in another claim's place, and not all claims are repeated.
+        ReplyMismatchError: a claim is repeated in another claim's place, and not all claims are
+            repeated.
     """
     texts = [_line(claim) for claim in claims]
     repeated = [_line(item.statement or "") for item in items]
@@ -69,7 +70,7 @@ def _by_statement(items: Sequence[Item], claims: Sequence[str]) -> Sequence[Item
     if len(set(texts)) == len(texts) and set(repeated) == set(texts):
         return [items[repeated.index(text)] for text in texts]
     if strayed := [n for n, text in enumerate(repeated) if text != texts[n] and text in texts]:
-        raise Mismatch(
+        raise ReplyMismatchError(
             f"verdict {strayed[0] + 1} repeats another claim than claim {strayed[0] + 1}"
         )
     return items

@@ -13,7 +13,7 @@ from ragstone.judges.reading.json_text import (
     text_at,
     texts_at,
 )
-from ragstone.judges.reading.matching import Mismatch, first_number, in_order
+from ragstone.judges.reading.matching import ReplyMismatchError, first_number, in_order
 from ragstone.judges.reading.plain_text import plain_texts, plain_verdicts
 from ragstone.judges.reading.refusals import is_refusal
 from ragstone.judges.reading.value import read_value, unanswered
@@ -32,7 +32,7 @@ def read_claims(
     `shown` are the texts that the model was shown: JSON that it repeats of them is no reply.
 
     Raises:
-        Unanswered: there are none that can be read; that a text makes no claim can be read.
+        JudgeFailureError: there are none that can be read; that a text makes no claim can be read.
     """
     return _lines(read_value(text, _texts, plain_texts, shown=shown, strict_json=strict_json))
 
@@ -43,7 +43,7 @@ def read_truths(
     """Read the facts of a reply, as claims are read.
 
     Raises:
-        Unanswered: there are none that can be read.
+        JudgeFailureError: there are none that can be read.
     """
     return read_claims(text, shown=shown, strict_json=strict_json)
 
@@ -52,7 +52,7 @@ def read_explanation(text: str, *, strict_json: bool = False) -> str:
     """Read an explanation: JSON, else the whole text.
 
     Raises:
-        Unanswered: there is none, or the text is a refusal.
+        JudgeFailureError: there is none, or the text is a refusal.
     """
 
     def plain(answer: str) -> str | None:
@@ -67,8 +67,8 @@ def read_verdicts(
     """Read the verdicts of a reply: exactly one a claim, in the claims' order.
 
     Raises:
-        Unanswered: it cannot be read, or there is not one readable verdict a claim; its Failure
-            has the verdicts that did come.
+        JudgeFailureError: it cannot be read, or there is not one readable verdict a claim; its
+            Failure has the verdicts that did come.
     """
     due = len(question.claims)
     items = read_value(
@@ -81,7 +81,7 @@ def read_verdicts(
     sources = Sources(question.contexts)
     try:
         ordered = in_order(items, question.claims)
-    except Mismatch as error:
+    except ReplyMismatchError as error:
         returned = _returned(items, due, sources)
         raise unanswered(text, Cause.COUNT_MISMATCH, str(error), returned) from None
     verdicts = [verdict for item in ordered if (verdict := _verdict(item, sources))]

@@ -22,7 +22,7 @@ def read_guesses(text: str, *, shown: Sequence[str] = (), strict_json: bool = Fa
     """Read the queries of a reply, and whether the response evades. Only JSON says both.
 
     Raises:
-        Unanswered: it cannot be read.
+        JudgeFailureError: it cannot be read.
     """
     return read_value(text, _guesses, lambda _: None, shown=shown, strict_json=strict_json)
 
@@ -31,7 +31,7 @@ def read_abstention(text: str, *, shown: Sequence[str] = (), strict_json: bool =
     """Read whether a response abstains.
 
     Raises:
-        Unanswered: it cannot be read.
+        JudgeFailureError: it cannot be read.
     """
 
     def plain(answer: str) -> bool | None:
@@ -44,7 +44,7 @@ def read_rating(text: str, *, shown: Sequence[str] = (), strict_json: bool = Fal
     """Read a level and the reason for it.
 
     Raises:
-        Unanswered: it cannot be read.
+        JudgeFailureError: it cannot be read.
     """
 
     def plain(answer: str) -> Rating | None:

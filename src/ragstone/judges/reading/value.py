@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, Returned, Unanswered
+from ragstone.exchanges import Failure, JudgeFailureError, Returned
 from ragstone.judges.reading.json_text import answer_of, json_values, whole
 from ragstone.judges.reading.refusals import is_refusal
 from ragstone.messages import quoted
@@ -26,7 +26,7 @@ def read_value(
     one it repeats from a text that it was `shown`, cannot be told.
 
     Raises:
-        Unanswered: there is none, or there are several.
+        JudgeFailureError: there is none, or there are several.
     """
     answer = answer_of(whole(text))
     if not answer:
@@ -49,13 +49,13 @@ def read_value(
     raise _unread(text, "neither JSON nor any other known shape")
 
 
-def _unread(text: str, seen: str) -> Unanswered:
+def _unread(text: str, seen: str) -> JudgeFailureError:
     begins = f"the reply begins {quoted(answer_of(text))!r}"
     return unanswered(text, Cause.MALFORMED, f"{seen}; {begins}")
 
 
 def unanswered(
     text: str, cause: Cause, said: str, returned: tuple[Returned, ...] = ()
-) -> Unanswered:
+) -> JudgeFailureError:
     """Return the failure of a reply, with the whole of it."""
-    return Unanswered(Failure(cause, said, returned, raw=whole(text)))
+    return JudgeFailureError(Failure(cause, said, returned, raw=whole(text)))

@@ -7,7 +7,7 @@ from pydantic.dataclasses import dataclass
 
 from ragstone.claims import JudgedClaim
 from ragstone.errors import JudgeError, UsageError
-from ragstone.exchanges import Unanswered
+from ragstone.exchanges import JudgeFailureError
 from ragstone.metrics.families.base import Ask
 from ragstone.metrics.families.checks import Check
 from ragstone.metrics.families.claim_asker import ClaimAsker, Prepared
@@ -110,7 +110,7 @@ class ClaimMetric(ClaimAsker):
             return ruler.ruled(ruler.policy.no_contexts, check.nothing)
         try:
             verdicts = await self.verified(prepared, ask)
-        except Unanswered as error:
+        except JudgeFailureError as error:
             return ruler.broken(error.failure, claims)
         except JudgeError as error:
             return ruler.unanswered(error.cause, str(error))

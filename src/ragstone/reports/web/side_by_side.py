@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ragstone.errors import QuestionNotSupported, RagstoneError
+from ragstone.errors import QuestionNotSupportedError, RagstoneError
 from ragstone.exchanges import Reply
 from ragstone.metrics import ClaimMetric, get
 from ragstone.policies import POLICIES
@@ -48,7 +48,7 @@ class SideBySide:
         every = [each for policies in self._metrics.values() for each in policies.values()]
         try:
             again = await rescored(row, every)
-        except QuestionNotSupported:
+        except QuestionNotSupportedError:
             return {}
         return {
             name: {policy: again.scores[str(metric)] for policy, metric in policies.items()}
