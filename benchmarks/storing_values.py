@@ -19,9 +19,9 @@ import numpy as np
 
 from ragstone.metrics import get
 from ragstone.plan import Manifest, Plan, Source
-from ragstone.ranked_values import RankedRows, RankedValues
+from ragstone.ranked_values import RankingScores
 from ragstone.run import Run
-from ragstone.store import Store, keep_ranked
+from ragstone.store import Store, save_ranking
 from ragstone.store.browsing import Wanted, find_rows
 
 WRITE_S, WRITE_MB, READ_S, GROWTH_MB = 2.0, 30.0, 0.5, 8.0
@@ -45,7 +45,7 @@ def made(queries: int, metrics: int, *, unlike: bool) -> Run:
         target=None,
         not_run={},
     )
-    rows = RankedValues(
+    rows = RankingScores(
         ids=[f"query-{number}" for number in range(queries)],
         texts={},
         metrics=names,
@@ -71,14 +71,14 @@ def read(store: Store, run: Run, middle: str) -> float:
     """Time the ways to read a run, and check what comes back; return that of one metric."""
     name = run.manifest.run_id
     start = time.process_time()
-    rows = store.load(name).rows
+    rows = store.load(name).columns
     timed("opening the run", start)
-    assert isinstance(rows, RankedRows)
+    assert rows is not None
     start = time.process_time()
     found, _ = rows.column(middle)
     column = timed("one metric's values", start)
-    assert isinstance(run.rows, RankedValues)
-    assert (found == run.rows.numbers(middle)).all()
+    assert run.columns is not None
+    assert (found == run.columns.numbers(middle)).all()
     start = time.process_time()
     store.load(name).summary()
     timed("what the run came to", start)
@@ -101,7 +101,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         with Store.open(options.store or Path(folder) / "runs.db") as store:
             before, start = peak(), time.process_time()
-            keep_ranked(store, run)
+            save_ranking(store, run)
             wrote, grown = timed("writing the run", start), peak() - before
             column = read(store, run, f"ndcg@{options.metrics // 2 + 1}")
         size = sum(path.stat().st_size for path in Path(folder).iterdir()) / 1e6

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from ragstone.metrics.families.ranking_metric import RankingMetric
 from ragstone.plan import Plan
-from ragstone.ranked_columns import column_of
-from ragstone.ranking_evaluation import RankingEvaluation
+from ragstone.ranking_evaluation import RankingEvaluation, score_rankings
 from ragstone.rankings import Rankings
 
 RANKINGS = Rankings.of([["a"], [], ["b", "a"]], [{"a": 1}, {"a": 1}, {"a": 1}])
@@ -53,7 +52,7 @@ class Short(RankingMetric):
 def test_a_strangers_metric_fails_where_it_raises_and_counts_elsewhere(
     metric: RankingMetric, values: list[float], failed: dict[int, str]
 ) -> None:
-    found, why = column_of(metric, RANKINGS)
+    found, why = score_rankings(metric, RANKINGS)
     assert found.tolist() == values
     assert why.keys() == failed.keys()
     assert all(words in why[place] for place, words in failed.items())
@@ -67,7 +66,7 @@ class Ours(First):
 
 def test_a_metric_of_ours_that_raises_ends_the_run() -> None:
     with pytest.raises(IndexError):
-        column_of(Ours(), RANKINGS)
+        score_rankings(Ours(), RANKINGS)
 
 
 def test_the_queries_that_it_fails_on_are_those_of_the_files(tmp_path: Path) -> None:

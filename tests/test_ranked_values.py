@@ -1,10 +1,13 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.reports.ranked import ranked_run
 
 from ragstone.comparison.columns import Columns
-from ragstone.ranked_values import REASONS, RankedValues
+from ragstone.ranked_values import REASONS, RankingScores
 from ragstone.score_tally import SCORED, ScoreTally
 from ragstone.tally import Tally
 
@@ -12,8 +15,8 @@ shares = st.sampled_from([0.0, 0.25, 0.5, 1.0]) | st.floats(0, 1)
 rows = st.lists(st.tuples(shares, shares, st.integers(0, len(REASONS))), max_size=30)
 
 
-def values_of(given_rows: list[tuple[float, float, int]]) -> RankedValues:
-    return RankedValues(
+def values_of(given_rows: list[tuple[float, float, int]]) -> RankingScores:
+    return RankingScores(
         ids=[f"q{number}" for number in range(len(given_rows))],
         texts={"q1": "what?"},
         metrics=["hit@5", "ndcg@5"],
@@ -44,7 +47,9 @@ def test_columns_are_compared_as_their_rows_are(
     given_rows: list[tuple[float, float, int]],
 ) -> None:
     values = values_of(given_rows)
-    at_once, one_by_one = Columns.of(values, ["ndcg@5"]), Columns.of(iter(values), ["ndcg@5"])
+    run = ranked_run(1)
+    at_once = Columns.of(replace(run, rows=values), ["ndcg@5"])
+    one_by_one = Columns.of(replace(run, rows=list(values)), ["ndcg@5"])
     assert at_once.ids == one_by_one.ids
     assert at_once.queries == one_by_one.queries
     places = range(len(values))

@@ -1,16 +1,15 @@
-"""RankedRows: what ranking metrics come to for many queries, in columns; rows when looked at."""
+"""RankingRows: the scores of a ranking's queries, in columns; a row is made when it is read."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.errors import Cause
-from ragstone.rows import MadeRows, Row
+from ragstone.rows import LazyRows, Row
 from ragstone.samples import Sample
 from ragstone.score_tally import FAILED, SCORED, UNDEFINED, ScoreTally
 from ragstone.scores import Score
@@ -19,22 +18,20 @@ from ragstone.tally import Tally
 NOT_RANKED = "the ranking has nothing of this query"
 NOT_JUDGED = "nothing is known of what is relevant to this query"
 REASONS = (NOT_RANKED, NOT_JUDGED)
-"""Why a query has no numbers."""
+"""Why a query has no scores."""
 COUNTED, SKIPPED, UNKNOWN = range(3)
-"""What `why` says of a query: it has numbers, or the number of its reason."""
-
-Failures = Mapping[int, str]
-"""Place of a query -> why a metric failed on it."""
-NO_FAILURES: Failures = MappingProxyType({})
+"""Values of `why`: the query has scores, or the number of the reason why it has none."""
+BLOCK = 10_000
+"""Queries in one block: a store reads one block to show one of its rows."""
 
 
-class RankedRows(MadeRows):
-    """The rows of a ranking's run; a subclass has the numbers in memory, or reads them.
+class RankingRows(LazyRows):
+    """The rows of a ranking's run; a subclass has the scores in memory, or reads them.
 
     Attributes:
-        ids: the Q queries' ids.
-        texts: query id -> its text, where there is one.
-        metrics: the M metrics' names.
+        ids: the ids of the Q queries.
+        texts: query id -> its text; ids without a text are left out.
+        metrics: the names of the M metrics.
         why: uint8[Q], COUNTED, SKIPPED or UNKNOWN.
     """
 
@@ -45,32 +42,43 @@ class RankedRows(MadeRows):
 
     @abstractmethod
     def numbers(self, metric: str) -> NDArray[np.float64]:
-        """Return float64[Q], each query's value by one metric; 0 where it has none."""
+        """Return float64[Q], each query's score by one metric; 0 if it has none."""
 
     @abstractmethod
-    def failures(self, metric: str) -> Failures:
-        """Return where a metric failed: a stranger's may."""
+    def failures(self, metric: str) -> Mapping[int, str]:
+        """Return place of a query -> why the metric failed on it; third-party metrics may."""
 
     @abstractmethod
-    def parts(self) -> Iterator["RankedValues"]:
-        """Yield all queries in order, so many at once as may be in memory."""
+    def blocks(self) -> Iterator["RankingScores"]:
+        """Yield the queries in order, at most BLOCK at a time."""
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @cached_property
     def queries(self) -> Sequence[str]:
-        """The queries' texts; their ids where there is none."""
+        """The queries' texts; the id of a query without one."""
         return [self.texts.get(query) or query for query in self.ids]
 
-    def column(self, metric: str, /) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
-        """Return each query's value by one metric, and its state as an index into STATES."""
+    def column(self, metric: str) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
+        """Return each query's score by one metric, and its state as an index into STATES."""
         states = np.where(self.why == COUNTED, SCORED, UNDEFINED).astype(np.int8)
         states[list(self.failures(metric))] = FAILED
         return self.numbers(metric), states
 
+    def failures_within(self, start: int, end: int) -> dict[str, dict[int, str]]:
+        """Return metric -> its failures in a block, by their places in the block."""
+        return {
+            name: {
+                place - start: message
+                for place, message in self.failures(name).items()
+                if start <= place < end
+            }
+            for name in self.metrics
+        }
+
     def tally(self) -> Tally:
-        """Return what the rows come to."""
+        """Return the summary of the rows."""
         tally = Tally(())
         tally.rows = len(self)
         counts: list[int] = np.bincount(self.why, minlength=len(REASONS) + 1).tolist()
@@ -85,13 +93,12 @@ class RankedRows(MadeRows):
 
 
 @dataclass(frozen=True)
-class RankedValues(RankedRows):
-    """The values of M metrics for Q queries, in memory.
+class RankingScores(RankingRows):
+    """The scores of Q queries by M metrics, in memory.
 
     Attributes:
-        values: float64[Q, M]; 0 where a query has no numbers.
-        missing: judged queries of which the ranking has nothing.
-        failed: metric -> where it failed; those that failed nowhere are left out.
+        values: float64[Q, M]; 0 if a query has no score.
+        failed: metric -> its failures; metrics without any may be left out.
     """
 
     ids: Sequence[str]
@@ -99,37 +106,39 @@ class RankedValues(RankedRows):
     metrics: Sequence[str]
     values: NDArray[np.float64]
     why: NDArray[np.uint8]
-    missing: int = 0
-    failed: Mapping[str, Failures] = field(default_factory=dict[str, Failures])
+    failed: Mapping[str, Mapping[int, str]] = field(default_factory=dict[str, Mapping[int, str]])
 
     def at(self, place: int) -> Row:
         """Return the row of one query."""
-        query = self.ids[place]
-        values = self.values[place].tolist()
-        return Row(
-            index=place,
-            sample=Sample(id=query, query=self.texts.get(query) or query),
-            scores={
-                name: self._score(name, place, value)
-                for name, value in zip(self.metrics, values, strict=True)
-            },
-        )
-
-    def _score(self, metric: str, place: int, value: float) -> Score:
-        if why := int(self.why[place]):
-            return Score.undefined(REASONS[why - 1])
-        if (words := self.failures(metric).get(place)) is not None:
-            return Score.failed(Cause.METRIC_ERROR, words)
-        return Score.scored(value)
+        query, why = self.ids[place], int(self.why[place])
+        scores: dict[str, Score] = {}
+        for name, value in zip(self.metrics, self.values[place].tolist(), strict=True):
+            if why:
+                scores[name] = Score.undefined(REASONS[why - 1])
+            elif (message := self.failures(name).get(place)) is not None:
+                scores[name] = Score.failed(Cause.METRIC_ERROR, message)
+            else:
+                scores[name] = Score.scored(value)
+        sample = Sample(id=query, query=self.texts.get(query) or query)
+        return Row(index=place, sample=sample, scores=scores)
 
     def numbers(self, metric: str) -> NDArray[np.float64]:
-        """Return float64[Q], each query's value by one metric; 0 where it has none."""
+        """Return float64[Q], each query's score by one metric; 0 if it has none."""
         return self.values[:, self.metrics.index(metric)]
 
-    def failures(self, metric: str) -> Failures:
-        """Return where a metric failed: a stranger's may."""
-        return self.failed.get(metric, NO_FAILURES)
+    def failures(self, metric: str) -> Mapping[int, str]:
+        """Return place of a query -> why the metric failed on it."""
+        return self.failed.get(metric, {})
 
-    def parts(self) -> Iterator["RankedValues"]:
-        """Yield all queries at once."""
-        yield self
+    def blocks(self) -> Iterator["RankingScores"]:
+        """Yield the queries in order, at most BLOCK at a time."""
+        for start in range(0, len(self), BLOCK):
+            some = slice(start, start + BLOCK)
+            yield RankingScores(
+                ids=self.ids[some],
+                texts=self.texts,
+                metrics=self.metrics,
+                values=self.values[some],
+                why=self.why[some],
+                failed=self.failures_within(start, start + BLOCK),
+            )

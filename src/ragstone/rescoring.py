@@ -14,7 +14,6 @@ from ragstone.metrics import GROUPS, ClaimMetric, Metric, get, select
 from ragstone.named_gates import gates_of
 from ragstone.plan import Manifest
 from ragstone.policies import get_policy
-from ragstone.ranked_values import RankedRows
 from ragstone.recording import Recording
 from ragstone.rescored_rows import AT_ONCE, CannotRescoreError, RescoredRows
 from ragstone.rows import Row
@@ -50,7 +49,7 @@ def rescore(
         UsageError: a metric that was named needs what was not asked then, the run was stored
             without its transcript, or a name stands for nothing.
     """
-    if isinstance(run.rows, RankedRows):
+    if run.columns is not None:
         raise UsageError(
             f"run {run.manifest.run_id} is of a ranking from a file, of which values are kept and "
             "not what was retrieved; evaluate the file again: ragstone rank"

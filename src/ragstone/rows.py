@@ -82,8 +82,14 @@ class Row:
         }
 
 
-class MadeRows(Sequence[Row]):
-    """Rows that are made when they are looked at; a subclass makes the one at a place."""
+class LazyRows(Sequence[Row]):
+    """Rows that are made when they are read; a subclass makes the row at a place.
+
+    Attributes:
+        stored: whether they are read from a store.
+    """
+
+    stored = False
 
     @abstractmethod
     def at(self, place: int) -> Row:

@@ -10,11 +10,12 @@ from typing import TypeVar
 from ragstone.gates import GateResult
 from ragstone.messages import count
 from ragstone.plan import Manifest
-from ragstone.rows import Row
+from ragstone.ranked_values import RankingRows
+from ragstone.rows import LazyRows, Row
 from ragstone.scores import NOTHING, Detail, MetricInfo, Summary
 from ragstone.slices import Slices
 from ragstone.stats import histogram
-from ragstone.tally import Counted, Tally
+from ragstone.tally import Tally
 from ragstone.usage import Usage
 
 T = TypeVar("T", bound=str)
@@ -43,11 +44,21 @@ class Run:
     stopped: str | None = None
     counted: Tally | None = field(default=None, compare=False)
 
+    @property
+    def columns(self) -> RankingRows | None:
+        """The columns that the rows are made of, if the run is of a ranking; else None."""
+        return self.rows if isinstance(self.rows, RankingRows) else None
+
+    @property
+    def stored(self) -> bool:
+        """Whether the rows are read from a store."""
+        return isinstance(self.rows, LazyRows) and self.rows.stored
+
     @cached_property
     def tally(self) -> Tally:
         """What the rows come to; counted once."""
-        if isinstance(self.rows, Counted):
-            return self.rows.tally()
+        if self.columns is not None:
+            return self.columns.tally()
         return self.counted or Tally.of(self.rows, self.metrics, cluster=self.manifest.plan.cluster)
 
     def __repr__(self) -> str:

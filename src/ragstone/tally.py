@@ -4,7 +4,6 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 from ragstone.cascaded import Cascaded, added_up
 from ragstone.claims import Blame
@@ -139,12 +138,3 @@ class Tally:
             p50_ms=quantile(self._target_ms, 0.5),
             p95_ms=quantile(self._target_ms, 0.95),
         )
-
-
-@runtime_checkable
-class Counted(Protocol):
-    """Rows that know what they come to without being made one by one."""
-
-    def tally(self) -> Tally:
-        """Return what the rows come to."""
-        ...

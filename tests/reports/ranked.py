@@ -6,7 +6,7 @@ import numpy as np
 
 from ragstone.metrics import get
 from ragstone.plan import Manifest, Plan, Source
-from ragstone.ranked_values import RankedValues
+from ragstone.ranked_values import RankingScores
 from ragstone.run import Run
 
 METRICS = ("hit@5", "ndcg@5")
@@ -17,7 +17,7 @@ def ranked_run(queries: int, plan: Plan | None = None) -> Run:
     places = np.arange(queries)
     values = np.stack([places % 2, places / queries], axis=1).astype(np.float64)
     values[:2] = 0
-    rows = RankedValues(
+    rows = RankingScores(
         ids=[f"q{place}" for place in range(queries)],
         texts={"q2": "what?"},
         metrics=METRICS,

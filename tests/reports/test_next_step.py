@@ -14,7 +14,7 @@ from ragstone.rescoring import ORIGIN
 from ragstone.rows import TargetCall
 from ragstone.run import Run
 from ragstone.scores import Score
-from ragstone.store import Store, keep_ranked
+from ragstone.store import Store, save_ranking
 
 MakeRun = Callable[..., Run]
 STEADY = [Score.scored(0.9), Score.scored(0.8)] * 50
@@ -225,7 +225,7 @@ def test_a_stored_ranking_is_evaluated_again_from_its_file(tmp_path: Path) -> No
         run = ranked_run(10)
         source = run.manifest.source.model_copy(update={"path": "bm25.run"})
         manifest = run.manifest.model_copy(update={"source": source})
-        keep_ranked(store, replace(run, manifest=manifest))
+        save_ranking(store, replace(run, manifest=manifest))
         assert next_step(store.load("r1")) == (
             "1 score failed (the metric itself failed): mend the metric, then evaluate the file "
             "again with `ragstone rank`"

@@ -8,21 +8,21 @@ import polars as pl
 import pytest
 from tests.reports.ranked import ranked_run
 
+from ragstone import ranked_values
 from ragstone.messages import MARK
-from ragstone.ranked_values import RankedValues
+from ragstone.ranked_values import RankingScores
 from ragstone.reports.tables import write_claims, write_rows_table
-from ragstone.store import Store, keep_ranked
-from ragstone.store import value_blocks as blocks
+from ragstone.store import Store, save_ranking
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
 def test_a_stored_runs_values_are_written_alike(
     ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "AT_ONCE", 4)
+    monkeypatch.setattr(ranked_values, "BLOCK", 4)
     run = ranked_run(10)
     with Store.open(tmp_path / "runs.db") as store:
-        keep_ranked(store, run)
+        save_ranking(store, run)
         write_rows_table(run, tmp_path / f"a.{ending}")
         write_rows_table(store.load("r1"), tmp_path / f"b.{ending}")
     assert (tmp_path / f"a.{ending}").read_text() == (tmp_path / f"b.{ending}").read_text()
@@ -51,7 +51,7 @@ def test_a_failed_value_is_null_and_says_why(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
 def test_half_a_character_is_no_hindrance(ending: str, tmp_path: Path) -> None:
     run = ranked_run(3)
-    assert isinstance(run.rows, RankedValues)
+    assert isinstance(run.rows, RankingScores)
     rows = replace(run.rows, ids=["q0", "half \ud83d", "q2"], texts={"q2": "what \ud83d?"})
     write_rows_table(replace(run, rows=rows), tmp_path / f"rows.{ending}")
     if ending == "parquet":

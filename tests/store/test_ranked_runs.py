@@ -8,15 +8,26 @@ import pytest
 from sqlalchemy import select
 from tests.store.conftest import START
 
+from ragstone import ranked_values
 from ragstone.errors import Cause
 from ragstone.metrics import get
 from ragstone.plan import Manifest, Plan, Source
-from ragstone.ranked_values import NOT_RANKED, RankedValues
+from ragstone.ranked_values import NOT_RANKED, RankingScores
 from ragstone.run import Run
 from ragstone.scores import State
-from ragstone.store import Store, StoreError, delete, export, find, import_, keep_ranked, prune, tag
-from ragstone.store import value_blocks as blocks
+from ragstone.store import (
+    Store,
+    StoreError,
+    delete,
+    export,
+    find,
+    import_,
+    prune,
+    save_ranking,
+    tag,
+)
 from ragstone.store.schema import QUERY_BLOCKS, UNDER_WAY, VALUE_BLOCKS
+from ragstone.store.stored_values import pack
 
 METRICS = ("hit@5", "ndcg@5")
 IDS = ["q1", "q\0", "half \ud83d", "ü 4", "line\n5", "q6", "q7"]
@@ -27,7 +38,7 @@ def ranked(run_id: str = "r1") -> Run:
     values = np.arange(14.0).reshape(7, 2) / 14
     values[2] = 0
     values[[4, 6], 1] = 0
-    rows = RankedValues(
+    rows = RankingScores(
         ids=IDS,
         texts={"q1": "why?", "q6": "how \ud83d?"},
         metrics=METRICS,
@@ -53,28 +64,31 @@ def ranked(run_id: str = "r1") -> Run:
 @pytest.fixture(params=[10_000, 3, 1])
 def at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """However many queries a block has."""
-    monkeypatch.setattr(blocks, "AT_ONCE", request.param)
+    monkeypatch.setattr(ranked_values, "BLOCK", request.param)
     return request.param
 
 
 def test_a_run_comes_back_as_it_was(store: Store, at_once: int) -> None:
     run = ranked()
-    keep_ranked(store, run)
+    save_ranking(store, run)
     stored = store.load("r1")
     assert list(stored.rows) == list(run.rows)
     assert stored.rows[-1] == run.rows[6]
     assert stored.to_dict() == run.to_dict()
+    columns, before = stored.columns, run.columns
+    assert columns is not None
+    assert before is not None
     for name in METRICS:
-        for one, other in zip(stored.rows.column(name), run.rows.column(name), strict=True):
+        for one, other in zip(columns.column(name), before.column(name), strict=True):
             assert one.tolist() == other.tolist()
-    assert [len(part) for part in stored.rows.parts()] == [
+    assert [len(part) for part in columns.blocks()] == [
         len(IDS[start : start + at_once]) for start in range(0, len(IDS), at_once)
     ]
 
 
 def test_a_run_is_listed_finished_and_summed_up(store: Store) -> None:
     run = ranked()
-    keep_ranked(store, run)
+    save_ranking(store, run)
     (info,) = store.runs()
     assert (info.id, info.rows, info.ranked, info.finished) == ("r1", 7, True, True)
     assert info.summary is not None
@@ -86,7 +100,7 @@ def test_a_run_is_listed_finished_and_summed_up(store: Store) -> None:
 
 
 def test_states_and_reasons_are_those_of_the_run(store: Store) -> None:
-    keep_ranked(store, ranked())
+    save_ranking(store, ranked())
     rows = store.load("r1").rows
     third, fifth = rows[2].scores["ndcg@5"], rows[4].scores["ndcg@5"]
     assert (third.state, third.reason) == (State.UNDEFINED, NOT_RANKED)
@@ -104,7 +118,7 @@ def test_a_run_goes_into_a_file_and_comes_back(
 ) -> None:
     del at_once
     run = ranked()
-    keep_ranked(store, run)
+    save_ranking(store, run)
     before = store.info("r1")
     export(store, "r1", tmp_path / name)
     with pytest.raises(StoreError, match="run r1 is there already"):
@@ -133,7 +147,7 @@ def test_a_file_of_something_else_enters_nothing(
     old: str, new: str, store: Store, tmp_path: Path
 ) -> None:
     path = tmp_path / "run.jsonl"
-    keep_ranked(store, ranked())
+    save_ranking(store, ranked())
     export(store, "r1", path)
     delete(store, "r1")
     text = path.read_text(encoding="ascii")
@@ -147,40 +161,40 @@ def test_a_file_of_something_else_enters_nothing(
 
 def test_an_older_ragstone_refuses_the_file_of_a_ranked_run(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl.gz"
-    keep_ranked(store, ranked())
+    save_ranking(store, ranked())
     export(store, "r1", path)
     with gzip.open(path, "rt") as file:
         assert json.loads(file.readline())["ragstone_run"] == 2
 
 
 def test_a_run_is_there_whole_or_not_at_all(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "AT_ONCE", 3)
+    monkeypatch.setattr(ranked_values, "BLOCK", 3)
     whole = ranked()
     rows = whole.rows
-    assert isinstance(rows, RankedValues)
+    assert isinstance(rows, RankingScores)
     broken = replace(rows, ids=[*IDS[:-1], b"no text"])  # the last block cannot be written
     with pytest.raises(TypeError):
-        keep_ranked(store, replace(whole, rows=broken))
+        save_ranking(store, replace(whole, rows=broken))
     assert store.runs() == []
     with store.reading() as connection:
         assert connection.execute(select(QUERY_BLOCKS)).all() == []
-    keep_ranked(store, whole)
+    save_ranking(store, whole)
     with pytest.raises(StoreError, match="run r1 is there already"):
-        keep_ranked(store, whole)
+        save_ranking(store, whole)
     assert [info.id for info in store.runs()] == ["r1"]
 
 
 def test_what_was_left_by_a_killed_process_is_cleared(store: Store) -> None:
-    keep_ranked(store, ranked(f"r0{UNDER_WAY}"))
+    save_ranking(store, ranked(f"r0{UNDER_WAY}"))
     assert store.runs() == []
-    keep_ranked(store, ranked())
+    save_ranking(store, ranked())
     with store.reading() as connection:
         assert len(connection.execute(select(QUERY_BLOCKS.c.run)).all()) == 1
 
 
 @pytest.mark.parametrize("by", ["delete", "prune"])
 def test_a_run_is_thrown_away_with_its_values(by: str, store: Store) -> None:
-    keep_ranked(store, ranked())
+    save_ranking(store, ranked())
     if by == "delete":
         delete(store, "r1")
     else:
@@ -191,23 +205,23 @@ def test_a_run_is_thrown_away_with_its_values(by: str, store: Store) -> None:
 
 
 def test_a_failure_of_a_metric_that_the_run_has_not_is_told(store: Store) -> None:
-    keep_ranked(store, ranked())
+    save_ranking(store, ranked())
     with store.changing() as connection:
         strange = VALUE_BLOCKS.c.metric == "ndcg@5"
         connection.execute(VALUE_BLOCKS.update().where(strange).values(metric="strange"))
-    rows = store.load("r1").rows
+    rows = store.load("r1").columns
+    assert rows is not None
     with pytest.raises(StoreError, match="the queries from place 0 of run r1 cannot be read"):
         rows.failures("hit@5")
 
 
-@pytest.mark.parametrize(
-    "cell", [b"", b"no zlib", blocks._packed(b"123"), blocks._packed(b"1" * 8)]
-)
+@pytest.mark.parametrize("cell", [b"", b"no zlib", pack(b"123"), pack(b"1" * 8)])
 def test_a_damaged_block_is_told(cell: bytes, store: Store) -> None:
-    keep_ranked(store, ranked())
+    save_ranking(store, ranked())
     with store.changing() as connection:
         connection.execute(VALUE_BLOCKS.update().values(numbers=cell))
-    rows = store.load("r1").rows
+    rows = store.load("r1").columns
+    assert rows is not None
     for look in (lambda: rows[0], lambda: rows.column("hit@5")):
         with pytest.raises(StoreError, match="the queries from place 0 of run r1 cannot be read"):
             look()

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragstone import ranked_values
 from ragstone.metrics import get
 from ragstone.plan import Manifest, Plan, Source
-from ragstone.ranked_values import RankedValues
+from ragstone.ranked_values import RankingScores
 from ragstone.run import Run
-from ragstone.store import Store, keep_ranked
-from ragstone.store import value_blocks as blocks
+from ragstone.store import Store, save_ranking
 from ragstone.store.browsing import find_rows, row_at
 from ragstone.store.wanted import STATES, Wanted
 
@@ -35,9 +35,9 @@ MANIFEST = Manifest(
 asked = st.sampled_from([*METRICS, "mrr@5", None])
 
 
-def values() -> RankedValues:
+def values() -> RankingScores:
     places = np.arange(40)
-    return RankedValues(
+    return RankingScores(
         ids=[f"Q{place}" for place in places],
         texts={f"Q{place}": f"query {place}" for place in places[::2]},
         metrics=METRICS,
@@ -55,8 +55,8 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     metrics = {name: get(name).described for name in METRICS}
     run = Run(manifest=MANIFEST, metrics=metrics, rows=values())
     with Store.open(place) as store, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "AT_ONCE", 7)
-        keep_ranked(store, run)
+        patch.setattr(ranked_values, "BLOCK", 7)
+        save_ranking(store, run)
         store.begin(MANIFEST.model_copy(update={"run_id": "rows"}), metrics, fingerprint="")
         asyncio.run(fill(store, run))
         yield store

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.reports.ranked import ranked_run
 
-from ragstone.store import Store, keep_ranked
+from ragstone.store import Store, save_ranking
 
 
 @pytest.fixture(params=[30, 1500])
@@ -17,9 +17,9 @@ def queries(request: pytest.FixtureRequest) -> int:
 def place(queries: int, tmp_path: Path) -> Path:
     with Store.open(tmp_path / "runs.db") as store:
         run = ranked_run(queries)
-        keep_ranked(store, run)
+        save_ranking(store, run)
         manifest = run.manifest.model_copy(update={"run_id": "r2"})
-        keep_ranked(store, type(run)(manifest=manifest, metrics=run.metrics, rows=run.rows))
+        save_ranking(store, type(run)(manifest=manifest, metrics=run.metrics, rows=run.rows))
     return tmp_path / "runs.db"
 
 

@@ -72,7 +72,6 @@ def _ranked(given: Given, results: RankingResults, store: "RankingStore | None")
     for ranking in given["ranking"]:
         with _progress(Console(stderr=True), ranking) as on_read:
             runs.append(evaluation.run(ranking, on_read, name=str(ranking) if alike else None))
-        evaluation.check_shared(runs[-1])
     first, *others = runs if baseline is None else [baseline, *runs]
     compared = [results.compared(first, run) for run in others]
     stored = [store.keep(run) for run in runs] if store is not None and keeps else []

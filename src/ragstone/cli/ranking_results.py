@@ -19,12 +19,11 @@ from ragstone.cli.store_place import place_here, store_files
 from ragstone.cli.writable import check_files
 from ragstone.comparison import Comparison, Regressions, compare
 from ragstone.errors import UsageError
-from ragstone.ranked_values import RankedRows
 from ragstone.reports.comparison_terminal import print_comparison, print_regressions
 from ragstone.reports.ranking_report import print_ranking
-from ragstone.reports.ranking_tables import write_values
 from ragstone.reports.rows import STDOUT, write_document, write_json
 from ragstone.reports.table_files import check_table
+from ragstone.reports.tables import write_rows_table
 from ragstone.run import Run
 
 if TYPE_CHECKING:
@@ -124,9 +123,7 @@ class RankingResults:
         elif name == "json":
             write_json(runs[0], path)
         elif name == "rows":
-            rows = runs[0].rows
-            assert isinstance(rows, RankedRows)
-            write_values(rows, path)
+            write_rows_table(runs[0], path)
         else:
             assert self._reports is not None
             self._reports.write(name, runs[0], path)

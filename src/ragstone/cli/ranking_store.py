@@ -7,7 +7,7 @@ from typing import Self
 from ragstone.cli.store_place import place_here
 from ragstone.cli.stored import open_store
 from ragstone.run import Run
-from ragstone.store import Store, find, keep_ranked
+from ragstone.store import Store, find, save_ranking
 
 
 class RankingStore:
@@ -45,5 +45,5 @@ class RankingStore:
         Raises:
             StoreError: it could not be written.
         """
-        keep_ranked(self._store, run)
+        save_ranking(self._store, run)
         return f"stored as run {run.manifest.run_id} in {self._store.name}"

@@ -5,7 +5,7 @@ from ragstone.comparison.claim_changes import ClaimChange, ClaimChanges, Kind
 from ragstone.comparison.columns import Unscored
 from ragstone.comparison.comparison import TOP, Comparison, MetricMoves, Move, compare
 from ragstone.comparison.movement import Finding, Movement
-from ragstone.comparison.outcomes import Outcome, Outcomes, outcomes_of
+from ragstone.comparison.outcomes import Outcome, outcomes_of
 from ragstone.comparison.pairing import Pairing
 from ragstone.comparison.regressions import MIN_PAIRED, Regressions, regressed
 
@@ -23,7 +23,6 @@ __all__ = [
     "Move",
     "Movement",
     "Outcome",
-    "Outcomes",
     "Pairing",
     "Regressions",
     "Unscored",

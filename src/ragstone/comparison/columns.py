@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.claims import Label
-from ragstone.comparison.outcomes import InColumns, Outcome, Outcomes, OutcomeScore
+from ragstone.comparison.outcomes import Outcome, OutcomeScore, outcomes_of
 from ragstone.rows import Row
+from ragstone.run import Run
 from ragstone.score_tally import FAILED, SCORED, STATES, UNDEFINED
 from ragstone.scores import Score, State
 from ragstone.tally import cluster_of
@@ -116,26 +117,20 @@ class Columns:
         self._cluster = cluster
 
     @classmethod
-    def of(
-        cls, outcomes: Outcomes, metrics: Iterable[str], *, cluster: str | None = None
-    ) -> "Columns":
-        """Read the rows once; none is kept."""
+    def of(cls, run: Run, metrics: Iterable[str], *, cluster: str | None = None) -> "Columns":
+        """Read the rows of a run once; none is kept."""
         columns = cls(metrics, cluster=cluster)
-        if isinstance(outcomes, InColumns):
-            columns.take(outcomes)
+        if (rows := run.columns) is None:
+            for outcome in outcomes_of(run):
+                columns.add(outcome)
             return columns
-        for outcome in outcomes:
-            columns.add(outcome)
-        return columns
-
-    def take(self, rows: InColumns) -> None:
-        """Take all rows at once."""
-        self.ids += rows.ids
-        self.queries.extend(map(query_key, rows.queries))
-        if self._cluster is not None:
-            self.clusters += [None] * len(rows.ids)
-        for name, column in self.metrics.items():
+        columns.ids += rows.ids
+        columns.queries.extend(map(query_key, rows.queries))
+        if cluster is not None:
+            columns.clusters += [None] * len(rows)
+        for name, column in columns.metrics.items():
             column.take(*rows.column(name))
+        return columns
 
     def add(self, row: Row | Outcome) -> None:
         """Take the next row."""

@@ -9,7 +9,6 @@ from ragstone.comparison.changes import About, Change, changes
 from ragstone.comparison.claim_changes import ClaimChanges, claim_changes
 from ragstone.comparison.columns import Columns
 from ragstone.comparison.movement import Movement, adjusted, moved
-from ragstone.comparison.outcomes import InColumns, outcomes_of
 from ragstone.comparison.paired_scores import PairedScores
 from ragstone.comparison.pairing import Pairing, paired
 from ragstone.errors import UnknownNameError, UsageError
@@ -130,8 +129,8 @@ def compare(
         UsageError: no row of A has any tag.
     """
     names = _shared(a, b, metrics)
-    one = Columns.of(outcomes_of(a), names, cluster=cluster)
-    two = Columns.of(outcomes_of(b), names, cluster=cluster)
+    one = Columns.of(a, names, cluster=cluster)
+    two = Columns.of(b, names, cluster=cluster)
     if cluster is not None and one.ids:
         _check_tag(cluster, one.tags)
     pairing = paired(one, two)
@@ -226,5 +225,7 @@ class _Told:
 
     def _query(self, place: int) -> str:
         """Return a query of B, without making the row if it can."""
-        rows = self.runs[1].rows
-        return rows.queries[place] if isinstance(rows, InColumns) else rows[place].sample.query
+        run = self.runs[1]
+        if run.columns is not None:
+            return run.columns.queries[place]
+        return run.rows[place].sample.query

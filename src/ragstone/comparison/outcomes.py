@@ -1,11 +1,9 @@
 """Outcome: what a comparison takes of a row, so that no more of it need be read."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from ragstone.claims import Label, Texts
@@ -55,29 +53,6 @@ OUTCOME: TypeAdapter[Outcome] = TypeAdapter(Outcome)
 
 
 @runtime_checkable
-class InColumns(Protocol):
-    """Rows without claims or tags whose numbers lie side by side, a metric's after another's.
-
-    Attributes:
-        ids, queries: of the rows.
-    """
-
-    ids: Sequence[str]
-    queries: Sequence[str]
-
-    def column(self, metric: str, /) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
-        """Return each row's number, and its state, as an index into those of State."""
-        ...
-
-    def __iter__(self) -> Iterator[Row]:
-        """Yield the rows."""
-        ...
-
-
-Outcomes = Iterable[Row | Outcome] | InColumns
-
-
-@runtime_checkable
 class Readable(Protocol):
     """Rows that are kept as JSON, of which less than the whole can be read."""
 
@@ -86,6 +61,6 @@ class Readable(Protocol):
         ...
 
 
-def outcomes_of(run: Run) -> Outcomes:
+def outcomes_of(run: Run) -> Iterable[Row | Outcome]:
     """Return what a comparison takes of a run's rows, without making the rows if it can."""
     return run.rows.read_as(OUTCOME) if isinstance(run.rows, Readable) else run.rows

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from ragstone.ranked_values import RankedRows
 from ragstone.reports.excel_book import Book, sheet_names
 from ragstone.reports.excel_claims import add_claims
 from ragstone.reports.excel_queries import SEVERAL, SINGLE, add_queries
@@ -20,7 +19,7 @@ def write_workbook(path: Path, run: Run, *, names: Sequence[str], combined: bool
         OSError: the file cannot be written.
     """
     with Book(path, run.manifest.started_at) as book:
-        if isinstance(run.rows, RankedRows):
+        if run.columns is not None:
             add_combined(book, run, names=names)
             add_values(book, run, names=names)
             return

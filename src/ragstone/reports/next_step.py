@@ -11,7 +11,6 @@ from ragstone.reports.facts import CAUSES
 from ragstone.reports.worst import focus
 from ragstone.rescoring import ORIGIN
 from ragstone.run import Run
-from ragstone.store import StoredRows, StoredValues
 
 GOAL = 0.05
 """How near a mean should be known, as a share of the metric's range."""
@@ -37,10 +36,6 @@ def next_step(run: Run, *, first: bool = False) -> str | None:
     return failures or _more_samples(run) or (_baseline(run) if first else None)
 
 
-def _is_stored(run: Run) -> bool:
-    return isinstance(run.rows, StoredRows | StoredValues)
-
-
 def _too_many_failed(run: Run) -> bool:
     limit = run.manifest.plan.max_failed
     summaries = run.summary().values()
@@ -49,7 +44,7 @@ def _too_many_failed(run: Run) -> bool:
 
 def _look(run: Run) -> str:
     name = run.manifest.run_id
-    if not _is_stored(run):
+    if not run.stored:
         return "look at the samples behind the gate: run it again with --html report.html"
     return (
         "look at the samples behind the gate: "
@@ -88,9 +83,9 @@ def _cures(run: Run) -> Mapping[Cause, str]:
     manifest = run.manifest
     plan = manifest.plan
     again = "run it again"
-    if isinstance(run.rows, StoredValues):
+    if run.stored and run.columns is not None:
         again = "evaluate the file again with `ragstone rank`"
-    elif _is_stored(run) and manifest.source.path is not None and ORIGIN not in manifest.identity:
+    elif run.stored and manifest.source.path is not None and ORIGIN not in manifest.identity:
         again = f"`ragstone resume {manifest.run_id} --retry-failed`"
     smaller = "" if plan.verify == "each" else ", or --verify each, which asks for less at once"
     return {
@@ -140,7 +135,7 @@ def _more_samples(run: Run) -> str | None:
 
 
 def _baseline(run: Run) -> str | None:
-    if not _is_stored(run):
+    if not run.stored:
         return None
     name = run.manifest.run_id
     return (

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.ranked_values import RankedRows
-from ragstone.rows import MadeRows, Row
+from ragstone.ranked_values import RankingRows
+from ragstone.rows import LazyRows, Row
 from ragstone.run import Run
 from ragstone.score_tally import FAILED, SCORED
 
@@ -16,7 +16,7 @@ MOST = 1000
 
 
 @dataclass(frozen=True)
-class _Few(MadeRows):
+class _Few(LazyRows):
     """The rows at some places of others."""
 
     rows: Sequence[Row]
@@ -36,8 +36,8 @@ def excerpt(run: Run, most: int = MOST) -> tuple[Run, str | None]:
     Of a ranking's run these are the queries on which any of its metrics failed, or that did worst
     by any; all other runs stay as they are. What the run came to stays that of all rows.
     """
-    rows = run.rows
-    if not isinstance(rows, RankedRows) or len(rows) <= most:
+    rows = run.columns
+    if rows is None or len(rows) <= most:
         return run, None
     orders = [
         _order(rows, name, higher=info.higher_is_better) for name, info in run.metrics.items()
@@ -51,7 +51,7 @@ def excerpt(run: Run, most: int = MOST) -> tuple[Run, str | None]:
     return replace(run, rows=_Few(rows, places.tolist()), counted=run.tally), said
 
 
-def _order(rows: RankedRows, metric: str, *, higher: bool) -> NDArray[np.int64]:
+def _order(rows: RankingRows, metric: str, *, higher: bool) -> NDArray[np.int64]:
     """Return int64[Q]: 0 for the query that failed or did worst, then 1 ...; undefined last."""
     numbers, states = rows.column(metric)
     none = np.where(states == FAILED, -np.inf, np.inf)

@@ -10,7 +10,7 @@ from typing import TextIO
 import numpy as np
 
 from ragstone.errors import Cause
-from ragstone.ranked_values import REASONS, RankedRows, RankedValues
+from ragstone.ranked_values import REASONS, RankingRows, RankingScores
 from ragstone.reports.files import write_file
 from ragstone.reports.parquet_table import check_parquet, whole
 from ragstone.reports.rows import STDOUT, Destination
@@ -19,7 +19,7 @@ from ragstone.reports.table_files import PARQUET, is_flat, write_flat
 from ragstone.score_tally import SCORED
 
 
-def write_values(rows: RankedRows, destination: Destination) -> None:
+def write_values(rows: RankingRows, destination: Destination) -> None:
     """Write a line a query: its id, its text, and its value by each metric.
 
     In CSV and Parquet a value is a column `scores.METRIC.value`, empty where there is none; a line
@@ -40,7 +40,7 @@ def write_values(rows: RankedRows, destination: Destination) -> None:
         write_file(destination, partial(_fill_lines, rows=rows))
 
 
-def _fill_parquet(path: Path, rows: RankedRows) -> None:
+def _fill_parquet(path: Path, rows: RankingRows) -> None:
     """Write columns as they are: line by line, a million values take ten times as long."""
     check_parquet()
     import polars as pl  # an extra, and slow to import
@@ -56,38 +56,38 @@ def _fill_parquet(path: Path, rows: RankedRows) -> None:
     pl.DataFrame(columns).write_parquet(path)
 
 
-def _table(rows: RankedRows) -> Table:
+def _table(rows: RankingRows) -> Table:
     columns = [Column(f"scores.{name}.value", float) for name in rows.metrics]
     return Table([Column("id", str), Column("query", str), *columns], _cells(rows))
 
 
-def _cells(rows: RankedRows) -> Iterator[Sequence[Cell]]:
-    for part in rows.parts():
+def _cells(rows: RankingRows) -> Iterator[Sequence[Cell]]:
+    for part in rows.blocks():
         columns = [_shown(part, name) for name in rows.metrics]
         yield from zip(part.ids, part.queries, *columns, strict=True)
 
 
-def _shown(part: RankedValues, metric: str) -> list[float | None]:
+def _shown(part: RankingScores, metric: str) -> list[float | None]:
     """Return one metric's values; None where there is none."""
     numbers, states = part.column(metric)
     scored = (states == SCORED).tolist()
     return [value if known else None for value, known in zip(numbers.tolist(), scored, strict=True)]
 
 
-def _fill_lines(path: Path, rows: RankedRows) -> None:
+def _fill_lines(path: Path, rows: RankingRows) -> None:
     with path.open("w", encoding="ascii", newline="\n") as stream:
         _write_lines(stream, rows)
 
 
-def _write_lines(stream: TextIO, rows: RankedRows) -> None:
+def _write_lines(stream: TextIO, rows: RankingRows) -> None:
     stream.writelines(
         f"{json.dumps(document, ensure_ascii=True, allow_nan=False)}\n"
-        for part in rows.parts()
+        for part in rows.blocks()
         for document in _documents(part)
     )
 
 
-def _documents(part: RankedValues) -> Iterator[dict[str, object]]:
+def _documents(part: RankingScores) -> Iterator[dict[str, object]]:
     columns = [_shown(part, name) for name in part.metrics]
     failures = [part.failures(name) for name in part.metrics]
     for place, (name, query) in enumerate(zip(part.ids, part.queries, strict=True)):

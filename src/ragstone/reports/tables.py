@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from ragstone.ranked_values import RankedRows
 from ragstone.reports.files import write_file
 from ragstone.reports.ranking_tables import write_values
 from ragstone.reports.rows import STDOUT, Destination, finite, write_rows
@@ -23,8 +22,8 @@ def write_rows_table(run: Run, destination: Destination) -> None:
     Raises:
         UsageError: the file cannot be written, or is Parquet and polars is not installed.
     """
-    if isinstance(run.rows, RankedRows):
-        write_values(run.rows, destination)
+    if run.columns is not None:
+        write_values(run.columns, destination)
     elif isinstance(destination, Path) and is_flat(destination):
         write_flat(destination, rows_table(run))
     else:

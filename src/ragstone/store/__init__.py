@@ -3,12 +3,11 @@
 from ragstone.store.archive import export, import_
 from ragstone.store.failures import RunLockedError, StoreError
 from ragstone.store.places import Places
-from ragstone.store.ranked_runs import keep_ranked
+from ragstone.store.ranked_runs import save_ranking
 from ragstone.store.run_info import RunInfo
 from ragstone.store.shelf import delete, find, going, prune, reopen, tag, untag
 from ragstone.store.store import Store
 from ragstone.store.stored_rows import StoredRows
-from ragstone.store.stored_values import StoredValues
 from ragstone.store.values import StoredValue
 from ragstone.store.writing import RowWriter
 
@@ -21,15 +20,14 @@ __all__ = [
     "StoreError",
     "StoredRows",
     "StoredValue",
-    "StoredValues",
     "delete",
     "export",
     "find",
     "going",
     "import_",
-    "keep_ranked",
     "prune",
     "reopen",
+    "save_ranking",
     "tag",
     "untag",
 ]

@@ -7,7 +7,7 @@ A name that ends in `.gz` is compressed.
 
 import gzip
 import zlib
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -18,6 +18,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from sqlalchemy import Connection, select
 
 from ragstone.rows import Row
+from ragstone.run import Run
 from ragstone.store.archived_values import archived, from_archive
 from ragstone.store.codec import Texts, decoded
 from ragstone.store.entering import entering
@@ -27,8 +28,7 @@ from ragstone.store.run_info import RunInfo, RunLine
 from ragstone.store.schema import RUNS
 from ragstone.store.store import Store
 from ragstone.store.stored_rows import StoredRows
-from ragstone.store.stored_values import StoredValues
-from ragstone.store.value_blocks import blocks_of, write_block
+from ragstone.store.stored_values import write_blocks
 
 FORMAT, RANKED = 1, 2
 """The first line's number where a line is a row, and where it is many queries' values."""
@@ -60,14 +60,14 @@ def export(store: Store, run_id: str, path: Path) -> None:
         line = connection.execute(query).mappings().first()
     if line is None:
         raise RunNotFoundError(f"there is no run {run_id} in {store.name}")
-    rows = store.load(run_id).rows
-    kind = RANKED if isinstance(rows, StoredValues) else FORMAT
+    run = store.load(run_id)
+    kind = FORMAT if run.columns is None else RANKED
     head = _Head.model_validate({**line, "tag": None, "ragstone_run": kind})
     try:
         with _written(path) as file:
             file.write(head.model_dump_json() + "\n")
             count = 0
-            for text in _told(rows):
+            for text in _told(run):
                 file.write(text + "\n")
                 count += 1
             file.write(_End(rows=count).model_dump_json() + "\n")
@@ -87,12 +87,12 @@ def check_archive(path: Path) -> None:
             pass
 
 
-def _told(rows: Sequence[Row]) -> Iterator[str]:
+def _told(run: Run) -> Iterator[str]:
     """Yield the lines of a stored run's rows."""
-    if isinstance(rows, StoredValues):
-        return map(archived, rows.parts())
-    assert isinstance(rows, StoredRows)
-    return (_TEXTS.dump_json(texts).decode() for texts in rows.texts())
+    if run.columns is not None:
+        return map(archived, run.columns.blocks())
+    assert isinstance(run.rows, StoredRows)
+    return (_TEXTS.dump_json(texts).decode() for texts in run.rows.texts())
 
 
 def import_(store: Store, path: Path) -> str:
@@ -155,10 +155,7 @@ def _fill_values(
             values = from_archive(text, metrics)
         except ValueError as error:
             raise StoreError(f"{path}: line {line} holds no values of a ranking's run") from error
-        with connection.begin():
-            for start, block in blocks_of(values):
-                write_block(connection, number, place + start, block)
-        place += len(values)
+        place = write_blocks(connection, number, values, place=place)
 
 
 def _rows(file: TextIO, path: Path) -> Iterator[Row]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from pydantic import BaseModel, ConfigDict, FiniteFloat, TypeAdapter
 
-from ragstone.ranked_values import REASONS, RankedValues
+from ragstone.ranked_values import REASONS, RankingScores
 from ragstone.store.codec import from_text
 
 
@@ -31,12 +31,12 @@ class _Line(BaseModel):
 _LINE: TypeAdapter[_Line] = TypeAdapter(_Line)
 
 
-def archived(values: RankedValues) -> str:
+def archived(values: RankingScores) -> str:
     """Return the values as a line of JSON, in ASCII."""
     return json.dumps(
         {
             "ids": list(values.ids),
-            "texts": dict(values.texts),
+            "texts": {name: values.texts[name] for name in values.ids if name in values.texts},
             "why": values.why.tolist(),
             "values": {name: values.numbers(name).tolist() for name in values.metrics},
             "failed": {name: dict(each) for name, each in values.failed.items() if each},
@@ -46,7 +46,7 @@ def archived(values: RankedValues) -> str:
     )
 
 
-def from_archive(text: str, metrics: Sequence[str]) -> RankedValues:
+def from_archive(text: str, metrics: Sequence[str]) -> RankingScores:
     """Return the values by those metrics that a line was made of.
 
     Raises:
@@ -68,4 +68,4 @@ def from_archive(text: str, metrics: Sequence[str]) -> RankedValues:
     for place, column in enumerate(columns):
         values[:, place] = column
     why = np.array(line.why, dtype=np.uint8)
-    return RankedValues(line.ids, line.texts, metrics, values, why=why, failed=line.failed)
+    return RankingScores(line.ids, line.texts, metrics, values, why=why, failed=line.failed)

@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, FromClause, and_, func, literal, select
 
+from ragstone.ranked_values import RankingRows
 from ragstone.rows import Row
 from ragstone.store.codec import Texts, column, decoded
 from ragstone.store.numbers import number_of
@@ -12,7 +13,6 @@ from ragstone.store.schema import QUERY_BLOCKS, ROWS, SCORES, TEXTS
 from ragstone.store.searching import is_tagged, says
 from ragstone.store.store import Store
 from ragstone.store.stored_rows import row_told
-from ragstone.store.stored_values import StoredValues
 from ragstone.store.value_browsing import find_values
 from ragstone.store.wanted import STATES, Found, Wanted
 
@@ -63,14 +63,13 @@ def row_at(store: Store, run_id: str, place: int) -> Row | None:
     return None if line is None else _row(run_id, place, Texts(line[0], line[1]))
 
 
-def _values(store: Store, run_id: str) -> StoredValues | None:
+def _values(store: Store, run_id: str) -> RankingRows | None:
     """Return the rows of a ranking's run; None for any other run."""
     with store.reading() as connection:
         run = number_of(connection, run_id, store=store.name)
         first = select(QUERY_BLOCKS.c.place).where(QUERY_BLOCKS.c.run == run).limit(1)
         ranked = connection.execute(first).first() is not None
-    rows = store.load(run_id).rows if ranked else None
-    return rows if isinstance(rows, StoredValues) else None
+    return store.load(run_id).columns if ranked else None
 
 
 def _row(run_id: str, place: int, texts: Texts) -> Row:

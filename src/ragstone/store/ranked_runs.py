@@ -2,35 +2,23 @@
 
 from datetime import UTC, datetime
 
-from ragstone.ranked_values import RankedRows
 from ragstone.run import Run
 from ragstone.store.codec import to_text
 from ragstone.store.entering import entering
 from ragstone.store.run_info import EXTRAS, METRICS, SUMMARY, RunLine, manifest_text, stamp
 from ragstone.store.store import Store
-from ragstone.store.value_blocks import blocks_of, write_block
+from ragstone.store.stored_values import write_blocks
 
 
-def keep_ranked(store: Store, run: Run) -> None:
-    """Store the run of a ranking, whole or not at all; `run.rows` are RankedRows.
+def save_ranking(store: Store, run: Run) -> None:
+    """Store the run of a ranking, whole or not at all.
 
     Raises:
         StoreError: the store cannot be used, or holds a run of that id.
     """
-    rows = run.rows
-    assert isinstance(rows, RankedRows), "the rows of other runs are stored as they finish"
-    place = 0
-    with entering(store, _line(run)) as (connection, number):
-        for part in rows.parts():
-            for start, block in blocks_of(part):
-                with connection.begin():
-                    write_block(connection, number, place + start, block)
-            place += len(part)
-
-
-def _line(run: Run) -> RunLine:
+    assert run.columns is not None, "the rows of other runs are stored as they finish"
     manifest = run.manifest
-    return RunLine(
+    line = RunLine(
         id=manifest.run_id,
         started_at=stamp(manifest.started_at),
         finished_at=stamp(datetime.now(UTC)),
@@ -43,3 +31,5 @@ def _line(run: Run) -> RunLine:
         stopped=run.stopped,
         transcript=True,
     )
+    with entering(store, line) as (connection, number):
+        write_blocks(connection, number, run.columns)

@@ -26,8 +26,8 @@ from ragstone.store.run_info import EXTRAS, METRICS, SUMMARY, RunInfo, manifest_
 from ragstone.store.run_lines import info_of
 from ragstone.store.schema import NEWEST, ROWS, RUNS, SCORES, WHOLE
 from ragstone.store.stored_rows import StoredRows
-from ragstone.store.stored_values import StoredValues
-from ragstone.store.values import StoredValue, usage_of, values_in_blocks, values_of
+from ragstone.store.stored_values import StoredRanking
+from ragstone.store.values import StoredValue, ranking_values, usage_of, values_of
 from ragstone.store.writing import RowWriter
 from ragstone.usage import Usage
 
@@ -202,7 +202,7 @@ class Store:
             number = self._number(connection, run_id)
             info = info_of(connection, number)
         if info.ranked:
-            rows = StoredValues(number, run_id, tuple(info.metrics), reading=self.reading)
+            rows = StoredRanking(number, run_id, tuple(info.metrics), reading=self.reading)
         else:
             rows = StoredRows(number, run_id, reading=self.reading)
         return Run(
@@ -220,8 +220,8 @@ class Store:
             number = self._number(connection, run_id)
             info = info_of(connection, number)
         if info.ranked:
-            rows = StoredValues(number, run_id, tuple(info.metrics), reading=self.reading)
-            return values_in_blocks(rows, metric)
+            rows = StoredRanking(number, run_id, tuple(info.metrics), reading=self.reading)
+            return ranking_values(rows, metric)
         return values_of(number, column(metric), reading=self.reading)
 
     def usage(self, run_id: str) -> Usage:

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Connection, func, select
 
 from ragstone.messages import faults, one_line
-from ragstone.rows import MadeRows, Row
+from ragstone.rows import LazyRows, Row
 from ragstone.store.codec import Texts, decoded, from_text
 from ragstone.store.failures import StoreError
 from ragstone.store.schema import ROWS, TEXTS
@@ -20,8 +20,10 @@ AT_ONCE = 200
 """Rows that are read at once."""
 
 
-class StoredRows(MadeRows):
+class StoredRows(LazyRows):
     """The rows of one run, ordered by place; few are in memory at a time."""
+
+    stored = True
 
     def __init__(
         self, run: int, name: str, *, reading: Callable[[], AbstractContextManager[Connection]]

@@ -1,150 +1,173 @@
-"""StoredValues: the values of a stored ranking's run, a column or a block read when looked at."""
+"""StoredRanking: the rows of a stored ranking's run, read a column or a block at a time.
 
+Scores are stored as float64, little-endian, one metric's after another; all cells are packed with
+zlib.
+"""
+
+import json
+import zlib
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 from sqlalchemy import Connection, select
 
-from ragstone.ranked_values import NO_FAILURES, Failures, RankedRows, RankedValues
+from ragstone.ranked_values import RankingRows, RankingScores
 from ragstone.rows import Row
-from ragstone.store.codec import column
+from ragstone.store.codec import column, from_text
 from ragstone.store.failures import StoreError
 from ragstone.store.schema import QUERY_BLOCKS, VALUE_BLOCKS
-from ragstone.store.value_blocks import Names, failures_of, names_of, numbers_of
 
-Reading = Callable[[], AbstractContextManager[Connection]]
+FAST = 1
+"""The zlib level: the next one makes a file a fifth smaller and takes a second longer."""
+_FLOAT = np.dtype("<f8")
+_NAMES: TypeAdapter[tuple[list[str], dict[str, str]]] = TypeAdapter(
+    tuple[list[str], dict[str, str]]
+)
+_FAILED: TypeAdapter[list[tuple[int, str]]] = TypeAdapter(list[tuple[int, str]])
 
 
-class StoredValues(RankedRows):
-    """The rows of one ranking's run; its ids are in memory, and of the numbers one block."""
-
-    def __init__(self, run: int, name: str, metrics: Sequence[str], *, reading: Reading) -> None:
-        self._run, self._name, self._reading = run, name, reading
-        self.metrics = tuple(metrics)
-        self._names = self._read_names()
-        self._starts = list(self._names)
-        self.ids = [name for names in self._names.values() for name in names.ids]
-        self.texts = {
-            key: text for each in self._names.values() for key, text in each.texts.items()
+def write_blocks(connection: Connection, run: int, rows: RankingRows, *, place: int = 0) -> int:
+    """Write rows to the run with that number, one transaction a block; return the next place."""
+    for block in rows.blocks():
+        texts = {query: block.texts[query] for query in block.ids if query in block.texts}
+        names = json.dumps([list(block.ids), texts])
+        queries = {
+            "run": run,
+            "place": place,
+            "queries": len(block),
+            "why": pack(block.why.tobytes()),
+            "names": pack(names.encode()),
         }
-        self.why = np.concatenate([names.why for names in self._names.values()])
-        self._last: tuple[int, RankedValues] | None = None
+        columns = [
+            {
+                "run": run,
+                "metric": column(metric),
+                "place": place,
+                "failed": pack(json.dumps(list(failed.items())).encode()) if failed else None,
+                "numbers": pack(block.numbers(metric).astype(_FLOAT).tobytes()),
+            }
+            for metric in block.metrics
+            for failed in [block.failures(metric)]
+        ]
+        with connection.begin():
+            connection.execute(QUERY_BLOCKS.insert().values(queries))
+            if columns:
+                connection.execute(VALUE_BLOCKS.insert(), columns)
+        place += len(block)
+    return place
+
+
+class StoredRanking(RankingRows):
+    """The rows of one ranking's run; the ids are in memory, and the scores of one block."""
+
+    stored = True
+
+    def __init__(
+        self,
+        run: int,
+        name: str,
+        metrics: Sequence[str],
+        *,
+        reading: Callable[[], AbstractContextManager[Connection]],
+    ) -> None:
+        self._run, self._name, self._reading = run, name, reading
+        self._last: tuple[int, RankingScores] | None = None
+        self.metrics = tuple(metrics)
+        ids: list[str] = []
+        texts: dict[str, str] = {}
+        why: list[NDArray[np.uint8]] = []
+        self._starts: list[int] = []
+        cells = QUERY_BLOCKS.c.place, QUERY_BLOCKS.c.names, QUERY_BLOCKS.c.why
+        query = select(*cells).where(QUERY_BLOCKS.c.run == run).order_by(cells[0])
+        with reading() as connection:
+            lines = connection.execute(query).all()
+        for start, names, codes in lines:
+            with self._block_errors(start):
+                more, their_texts = from_text(_NAMES, _unpack(names).decode())
+                why.append(np.frombuffer(_unpack(codes), dtype=np.uint8))
+                if len(more) != len(why[-1]):
+                    raise ValueError(f"{len(more)} ids, and states of {len(why[-1])} queries")
+            self._starts.append(start)
+            ids += more
+            texts |= their_texts
+        self.ids, self.texts, self.why = ids, texts, np.concatenate(why)
 
     def __repr__(self) -> str:
         return f"<{len(self)} stored queries of run {self._name}>"
 
     def at(self, place: int) -> Row:
         """Return the row of one query; its block is read, unless it was the last one."""
-        start = self._starts[bisect_right(self._starts, place) - 1]
-        return replace(self._block(start).at(place - start), index=place)
-
-    def __iter__(self) -> Iterator[Row]:
-        return map(self.at, range(len(self)))
-
-    def some(self, places: Iterable[int]) -> list[Row]:
-        """Return the rows at these places, in that order; each block is read once."""
-        wanted = list(places)
-        found = {place: self.at(place) for place in sorted(wanted)}
-        return [found[place] for place in wanted]
+        number = bisect_right(self._starts, place) - 1
+        return replace(self._block(number).at(place - self._starts[number]), index=place)
 
     def numbers(self, metric: str) -> NDArray[np.float64]:
-        """Return float64[Q], each query's value by one metric; 0 where it has none."""
-        query = (
-            select(VALUE_BLOCKS.c.place, VALUE_BLOCKS.c.numbers)
-            .where(VALUE_BLOCKS.c.run == self._run, VALUE_BLOCKS.c.metric == column(metric))
-            .order_by(VALUE_BLOCKS.c.place)
-        )
-        found = np.empty(len(self))
+        """Return float64[Q], each query's score by one metric; 0 if it has none."""
+        cells = VALUE_BLOCKS.c.place, VALUE_BLOCKS.c.numbers
+        one = VALUE_BLOCKS.c.run == self._run, VALUE_BLOCKS.c.metric == column(metric)
         with self._reading() as connection:
-            lines = dict(connection.execute(query).all())
-        for start in self._starts:
-            with self._told(start):
-                size = self._size(start)
-                found[start : start + size] = numbers_of(lines[start], size)
+            lines = dict(connection.execute(select(*cells).where(*one).order_by(cells[0])).all())
+        found = np.empty(len(self))
+        for start, end in pairwise([*self._starts, len(self)]):
+            with self._block_errors(start):
+                found[start:end] = _numbers(lines[start], end - start)
         return found
 
-    def failures(self, metric: str) -> Failures:
-        """Return where a metric failed: a stranger's may."""
-        return self._failures.get(metric, NO_FAILURES)
+    def failures(self, metric: str) -> Mapping[int, str]:
+        """Return place of a query -> why the metric failed on it."""
+        return self._failed.get(metric, {})
 
-    def parts(self) -> Iterator[RankedValues]:
-        """Yield all queries in order, a block at a time."""
-        return map(self._block, self._starts)
+    def blocks(self) -> Iterator[RankingScores]:
+        """Yield the queries in order, a block at a time."""
+        return map(self._block, range(len(self._starts)))
 
     @cached_property
-    def _failures(self) -> dict[str, dict[int, str]]:
-        metric, place, failed = VALUE_BLOCKS.c.metric, VALUE_BLOCKS.c.place, VALUE_BLOCKS.c.failed
-        query = select(metric, place, failed).where(
-            VALUE_BLOCKS.c.run == self._run, failed.is_not(None)
-        )
+    def _failed(self) -> dict[str, dict[int, str]]:
+        cells = VALUE_BLOCKS.c.metric, VALUE_BLOCKS.c.place, VALUE_BLOCKS.c.failed
+        some = VALUE_BLOCKS.c.run == self._run, VALUE_BLOCKS.c.failed.is_not(None)
         with self._reading() as connection:
-            lines = connection.execute(query.order_by(place)).all()
+            lines = connection.execute(select(*cells).where(*some).order_by(cells[1])).all()
         names = {column(name): name for name in self.metrics}
         found: dict[str, dict[int, str]] = {}
-        for stored, start, cell in lines:
-            with self._told(start):
-                within, name = failures_of(cell), names[stored]
-            places = {start + place: words for place, words in within.items()}
-            found.setdefault(name, {}).update(places)
+        for metric, start, cell in lines:
+            with self._block_errors(start):
+                failures = from_text(_FAILED, _unpack(cell).decode())
+                known = found.setdefault(names[metric], {})
+            known.update((start + place, message) for place, message in failures)
         return found
 
-    def _block(self, start: int) -> RankedValues:
-        if self._last is None or self._last[0] != start:
-            self._last = start, self._read_block(start)
-        return self._last[1]
-
-    def _read_block(self, start: int) -> RankedValues:
-        names = [column(metric) for metric in self.metrics]
-        query = select(VALUE_BLOCKS.c.metric, VALUE_BLOCKS.c.numbers).where(
-            VALUE_BLOCKS.c.run == self._run,
-            VALUE_BLOCKS.c.metric.in_(names),
-            VALUE_BLOCKS.c.place == start,
-        )
+    def _block(self, number: int) -> RankingScores:
+        if self._last is not None and self._last[0] == number:
+            return self._last[1]
+        start, end = [*self._starts, len(self)][number : number + 2]
+        cells = VALUE_BLOCKS.c.metric, VALUE_BLOCKS.c.numbers
+        one = VALUE_BLOCKS.c.run == self._run, VALUE_BLOCKS.c.place == start
         with self._reading() as connection:
-            lines = dict(connection.execute(query).all())
-        size, known = self._size(start), self._names[start]
-        values = np.empty((size, len(names)))
-        with self._told(start):
-            for number, metric in enumerate(names):
-                values[:, number] = numbers_of(lines[metric], size)
-        failed = {
-            metric: {
-                place - start: words
-                for place, words in failures.items()
-                if start <= place < start + size
-            }
-            for metric, failures in self._failures.items()
-        }
-        return RankedValues(
-            known.ids, known.texts, self.metrics, values, why=known.why, failed=failed
+            lines = dict(connection.execute(select(*cells).where(*one)).all())
+        values = np.empty((end - start, len(self.metrics)))
+        with self._block_errors(start):
+            for place, metric in enumerate(self.metrics):
+                values[:, place] = _numbers(lines[column(metric)], end - start)
+        block = RankingScores(
+            ids=self.ids[start:end],
+            texts=self.texts,
+            metrics=self.metrics,
+            values=values,
+            why=self.why[start:end],
+            failed=self.failures_within(start, end),
         )
-
-    def _read_names(self) -> dict[int, Names]:
-        cells = QUERY_BLOCKS.c.place, QUERY_BLOCKS.c.names, QUERY_BLOCKS.c.why
-        query = select(*cells).where(QUERY_BLOCKS.c.run == self._run).order_by(cells[0])
-        with self._reading() as connection:
-            lines = connection.execute(query).all()
-        found: dict[int, Names] = {}
-        for start, names, why in lines:
-            with self._told(start):
-                found[start] = names_of(names, why)
-        return found
-
-    def _size(self, start: int) -> int:
-        return len(self._names[start].ids)
+        self._last = number, block
+        return block
 
     @contextmanager
-    def _told(self, start: int) -> Generator[None, None, None]:
-        """Raise a StoreError that names the block where its cells are not those of one.
-
-        Raises:
-            StoreError: this version cannot read the block.
-        """
+    def _block_errors(self, start: int) -> Generator[None, None, None]:
+        """Raise a StoreError that names the block if its cells cannot be decoded."""
         try:
             yield
         except (ValueError, KeyError) as error:
@@ -152,3 +175,22 @@ class StoredValues(RankedRows):
                 f"the queries from place {start} of run {self._name} cannot be read: {error}; "
                 "if a newer ragstone wrote them, update this one"
             ) from error
+
+
+def pack(content: bytes) -> bytes:
+    """Return bytes as a cell stores them."""
+    return zlib.compress(content, FAST)
+
+
+def _unpack(content: bytes) -> bytes:
+    try:
+        return zlib.decompress(content)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+
+
+def _numbers(cell: bytes, queries: int) -> NDArray[np.float64]:
+    found = np.frombuffer(_unpack(cell), dtype=_FLOAT).astype(np.float64, copy=False)
+    if len(found) != queries:
+        raise ValueError(f"{len(found)} scores for {queries} queries")
+    return found

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from ragstone.ranked_values import RankingRows
 from ragstone.score_tally import SCORED, STATES
 from ragstone.scores import State
-from ragstone.store.stored_values import StoredValues
 from ragstone.store.wanted import Found, Wanted
 
 
-def find_values(rows: StoredValues, wanted: Wanted) -> Found:
+def find_values(rows: RankingRows, wanted: Wanted) -> Found:
     """Return the queries that are as wanted; their numbers alone are read of the others."""
     fits = np.ones(len(rows), dtype=np.bool_)
     if wanted.tag is not None:
@@ -21,11 +21,12 @@ def find_values(rows: StoredValues, wanted: Wanted) -> Found:
     if wanted.asks_of_scores:
         fits &= np.logical_or.reduce([*_scored_so(rows, wanted), np.zeros(len(rows), np.bool_)])
     places = _sorted(rows, np.flatnonzero(fits), wanted)
-    few = places[wanted.offset : wanted.offset + wanted.limit].tolist()
-    return Found(len(rows), len(places), tuple(rows.some(few)))
+    few: list[int] = places[wanted.offset : wanted.offset + wanted.limit].tolist()
+    read = {place: rows[place] for place in sorted(few)}  # each block is read once
+    return Found(len(rows), len(places), tuple(read[place] for place in few))
 
 
-def _says(rows: StoredValues, text: str) -> NDArray[np.bool_]:
+def _says(rows: RankingRows, text: str) -> NDArray[np.bool_]:
     folded = text.casefold()
     each = zip(rows.ids, rows.queries, strict=True)
     return np.fromiter(
@@ -35,7 +36,7 @@ def _says(rows: StoredValues, text: str) -> NDArray[np.bool_]:
     )
 
 
-def _scored_so(rows: StoredValues, wanted: Wanted) -> Iterator[NDArray[np.bool_]]:
+def _scored_so(rows: RankingRows, wanted: Wanted) -> Iterator[NDArray[np.bool_]]:
     """Yield for each metric asked about which queries have such a score."""
     known = wanted.state is None or wanted.state in list(State)
     names = rows.metrics if wanted.metric is None else [wanted.metric]
@@ -53,7 +54,7 @@ def _scored_so(rows: StoredValues, wanted: Wanted) -> Iterator[NDArray[np.bool_]
         yield fits
 
 
-def _sorted(rows: StoredValues, places: NDArray[np.int64], wanted: Wanted) -> NDArray[np.int64]:
+def _sorted(rows: RankingRows, places: NDArray[np.int64], wanted: Wanted) -> NDArray[np.int64]:
     """Sort places by a metric's number, those without one last; else as they stand."""
     if wanted.sort is None:
         return places[::-1] if wanted.descending else places

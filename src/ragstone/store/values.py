@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, and_, func, select
 
+from ragstone.ranked_values import RankingRows
 from ragstone.score_tally import STATES
 from ragstone.scores import State
 from ragstone.store.codec import column, query_fingerprint
 from ragstone.store.schema import ROWS, SCORES
-from ragstone.store.stored_values import StoredValues
 from ragstone.usage import Usage
 
 AT_ONCE = 10_000
@@ -55,7 +55,7 @@ def values_of(
         last = lines[-1][0]
 
 
-def values_in_blocks(rows: StoredValues, metric: str) -> Iterator[StoredValue]:
+def ranking_values(rows: RankingRows, metric: str) -> Iterator[StoredValue]:
     """Yield the values of one metric of a ranking's run, ordered by place."""
     if metric not in rows.metrics:
         return
