@@ -27,7 +27,7 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "fast"))
 
-SLOW_FOLDERS = {"browser", "training"}
+SLOW_FOLDERS, SLOW_FIXTURES = {"browser", "training"}, {"huge"}
 SLOW_NAMES = {"subprocess", "Popen", "create_subprocess_exec", "runpytest", "onnx"}
 """A test is slow if it, its fixtures, or what these call in tests, uses one of these names."""
 SLOW_TIMEOUT = 300
@@ -43,6 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         fixtures = [each.func for name in item.fixturenames for each in definitions.get(name, ())]
         if (
             SLOW_FOLDERS & set(item.path.parts)
+            or SLOW_FIXTURES & set(item.fixturenames)
             or "postgresql" in map(str, parameters)
             or any(SLOW_NAMES & names_of(each) for each in reached(item.function, *fixtures))
         ):
@@ -187,7 +188,7 @@ class Behaviours:
     @staticmethod
     def hang() -> Behaviour:
         async def answer(request: web.Request) -> web.StreamResponse:
-            await asyncio.sleep(30)
+            await asyncio.sleep(600)
             return web.Response()
 
         return answer
@@ -240,6 +241,28 @@ async def make_faulty() -> AsyncIterator[Callable[..., Awaitable[Faulty]]]:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retry at once."""
     monkeypatch.setattr("ragstone.caller.FIRST_BACKOFF", 0.001)
+
+
+@pytest.fixture
+async def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the event loop's time pass by waiting only: no sleep takes time, and no work does."""
+    loop = asyncio.get_running_loop()
+    select, now = loop._selector.select, loop.time()
+
+    def jump(timeout: float | None = None) -> object:
+        nonlocal now
+        ready = select(None if timeout is None else 0)
+        now += 0 if ready else timeout or 0
+        return ready
+
+    monkeypatch.setattr(loop._selector, "select", jump)
+    monkeypatch.setattr(loop, "time", lambda: now)
+
+
+@pytest.fixture
+def huge() -> int:
+    """Characters of a text so long that quadratic work would not end before the test's timeout."""
+    return 1_000_000
 
 
 @pytest.fixture

@@ -1,5 +1,4 @@
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from itertools import pairwise
 
@@ -9,7 +8,7 @@ from ragstone.budget import Budget
 from ragstone.caller import HOPELESS, Caller, Limits, Made, RetryableError
 from ragstone.errors import CallError, Cause
 
-pytestmark = pytest.mark.usefixtures("quick")
+pytestmark = pytest.mark.usefixtures("quick", "clock")
 
 
 def busy(wait: float | None = None) -> RetryableError:
@@ -30,7 +29,7 @@ class Server:
         self.busy = self.most = 0
 
     async def __call__(self) -> object:
-        self.times.append(time.monotonic())
+        self.times.append(asyncio.get_running_loop().time())
         self.busy += 1
         self.most = max(self.most, self.busy)
         outcome = self._outcomes.pop(0) if len(self._outcomes) > 1 else self._outcomes[0]

@@ -218,16 +218,14 @@ def test_every_reply_being_a_fault_makes_no_number(judge_server, kit) -> None:
 def test_a_rejected_key_ends_the_run(judge_server, kit, hang_first: bool) -> None:
     async def reject(asked, request: web.Request) -> web.Response:
         if hang_first and asked.number < 7:
-            await asyncio.sleep(20)
+            await asyncio.sleep(600)
         return web.Response(status=401, text=f"Incorrect API key provided: {KEY}")
 
     judge_server.fault = reject
-    start = time.perf_counter()
     with pytest.raises(
         UsageError, match=r"the judge openai:mock, .*OPENAI_API_KEY.* 401"
     ) as caught:
         evaluated(judge_server, kit)
-    assert time.perf_counter() - start < 10  # and waits for nothing under way
     assert "answered 401" in str(caught.value)
     assert KEY not in str(caught.value)
     assert len(judge_server.asked) <= 8

