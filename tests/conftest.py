@@ -27,7 +27,7 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "fast"))
 
-SLOW_FOLDERS, SLOW_FIXTURES = {"browser", "training"}, {"huge"}
+SLOW_FOLDERS = {"browser", "training"}
 SLOW_NAMES = {"subprocess", "Popen", "create_subprocess_exec", "runpytest", "onnx"}
 """A test is slow if it, its fixtures, or what these call in tests, uses one of these names."""
 SLOW_TIMEOUT = 300
@@ -41,9 +41,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
         definitions = item._fixtureinfo.name2fixturedefs
         fixtures = [each.func for name in item.fixturenames for each in definitions.get(name, ())]
-        if (
+        if "huge" in item.fixturenames:
+            item.add_marker(pytest.mark.slow)
+        elif (
             SLOW_FOLDERS & set(item.path.parts)
-            or SLOW_FIXTURES & set(item.fixturenames)
             or "postgresql" in map(str, parameters)
             or any(SLOW_NAMES & names_of(each) for each in reached(item.function, *fixtures))
         ):
@@ -262,7 +263,7 @@ async def clock(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def huge() -> int:
     """Characters of a text so long that quadratic work would not end before the test's timeout."""
-    return 1_000_000
+    return 400_000
 
 
 @pytest.fixture

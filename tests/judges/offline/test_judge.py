@@ -186,14 +186,14 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("piece", HOSTILE, ids=ascii)
-async def test_a_million_characters_end_soon(piece, huge):
+async def test_a_long_text_ends_soon(piece, huge):
     text = (piece * huge)[:huge]
     await verify(["The lamp is not red for 12 minutes."], [text])
     await verify([text], ["The lamp is red for 12 minutes."])
     await extract(text)
 
 
-async def test_a_million_characters_of_sentences_end_soon(huge):
+async def test_a_long_text_of_sentences_ends_soon(huge):
     sentence = "The phone number {} charges in 12 minutes and is not red. "
     text = "".join(sentence.format(number) for number in range(huge // len(sentence)))
     await verify(["The phone charges in 14 minutes."], [text])
