@@ -1,4 +1,3 @@
-
 import pytest
 
 from ragstone.errors import CallError, Cause
