@@ -2,7 +2,7 @@ import pytest
 from pydantic import ValidationError
 
 from ragstone.claims import Claim, Evidence, JudgedClaim, Label, Verdict
-from ragstone.places import Haystack, place_of
+from ragstone.places import QuoteFinder, find_quote
 
 EVIDENCE = Evidence(context=0, start=3, end=11, quote="20 hours", verified=True)
 
@@ -78,27 +78,27 @@ TEXT = "The  battery lasts\n20 hours – not 25. It’s “big”; THE CASE is r
     ],
 )
 def test_a_quote_is_found_in_any_guise(quote: str, found: str) -> None:
-    span = Haystack(TEXT).find(quote)
+    span = QuoteFinder(TEXT).find(quote)
     assert span is not None
     assert TEXT[span[0] : span[1]] == found
 
 
 @pytest.mark.parametrize("quote", ["", " \n", "25 hours", "It is “big”", "thebattery", "TEXT"])
 def test_a_quote_that_does_not_stand_there_is_not_found(quote: str) -> None:
-    assert Haystack(TEXT).find(quote) is None
-    assert Haystack("").find(quote) is None
+    assert QuoteFinder(TEXT).find(quote) is None
+    assert QuoteFinder("").find(quote) is None
 
 
 def test_offsets_hold_after_letters_whose_small_form_is_longer() -> None:
     text = "İİ İstanbul ẞ  ΟΔΟΣ Σ"
     for quote in ("istanbul", "οδος σ", "i̇stanbul"):
-        span = Haystack(text).find(quote)
+        span = QuoteFinder(text).find(quote)
         if span:
             assert (
                 text[span[0] : span[1]].split() == {"i": ["İstanbul"], "ο": ["ΟΔΟΣ", "Σ"]}[quote[0]]
             )
-    assert Haystack(text).find("istanbul") == (3, 11)
-    assert Haystack(text).find("οδος σ") == (15, 21)
+    assert QuoteFinder(text).find("istanbul") == (3, 11)
+    assert QuoteFinder(text).find("οδος σ") == (15, 21)
 
 
 RESPONSE = (
@@ -124,14 +124,14 @@ SENTENCES = [(0, 27), (28, 60), (61, 75), (76, 82)]
 def test_a_claim_stands_where_most_of_its_words_do(
     claim: str, place: tuple[int, int] | None
 ) -> None:
-    assert place_of(claim, RESPONSE, SENTENCES) == place
+    assert find_quote(claim, RESPONSE, SENTENCES) == place
 
 
 def test_a_claim_that_two_sentences_make_stands_in_neither() -> None:
     response = "The red lamp is on. The lamp is red."
-    assert place_of("The lamp was red.", response, [(0, 19), (20, 36)]) is None
+    assert find_quote("The lamp was red.", response, [(0, 19), (20, 36)]) is None
 
 
 def test_a_claim_in_a_response_without_sentences_is_only_looked_up() -> None:
-    assert place_of("is big", "It is big", []) == (3, 9)
-    assert place_of("is large", "It is big", []) is None
+    assert find_quote("is big", "It is big", []) == (3, 9)
+    assert find_quote("is large", "It is big", []) is None

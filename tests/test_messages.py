@@ -3,25 +3,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from ragstone.messages import MARK, clean, faults, hidden, one_line, public_url, quoted
+from ragstone.messages import (
+    MARK,
+    format_validation_errors,
+    one_line,
+    public_url,
+    quoted,
+    redact,
+    strip_controls,
+)
 
 
 @pytest.mark.parametrize(
     "unsafe", ["\x00", "\x1b", "\x07", "\x7f", "\x9b", "\u202e", "\u2066", "\ud800", "\uffff"]
 )
 def test_what_is_not_safe_becomes_a_mark(unsafe: str) -> None:
-    assert clean(f"a{unsafe}b") == f"a{MARK}b"
+    assert strip_controls(f"a{unsafe}b") == f"a{MARK}b"
 
 
 @pytest.mark.parametrize(
     "safe", ["a\tb\nc", "Ünïcödé", "日本語", "👩‍🔬", "עברית\u200f", "[bold]x[/bold]"]
 )
 def test_letters_of_every_script_stay(safe: str) -> None:
-    assert clean(safe) == safe
+    assert strip_controls(safe) == safe
 
 
 def test_line_ends_are_one_kind() -> None:
-    assert clean("a\r\nb\rc") == "a\nb\nc"
+    assert strip_controls("a\r\nb\rc") == "a\nb\nc"
 
 
 def test_one_line_collapses_white_space_and_cuts() -> None:
@@ -51,7 +59,7 @@ def test_public_url(url: str, shown: str) -> None:
 
 
 def test_the_longest_secret_is_hidden_first() -> None:
-    assert hidden("key abcdef", ["abc", "abcdef"]) == "key [hidden]"
+    assert redact("key abcdef", ["abc", "abcdef"]) == "key [hidden]"
 
 
 def test_what_is_quoted_is_one_short_line() -> None:
@@ -67,7 +75,7 @@ class Point(BaseModel):
 def test_faults_are_one_line_with_place_reason_and_what_was_seen() -> None:
     with pytest.raises(ValidationError) as raised:
         Point.model_validate({"x": "a", "y": [1, "b" * 500]})
-    told = faults(raised.value)
+    told = format_validation_errors(raised.value)
     first, second = told.split("; ")
     assert first == (
         "x: Input should be a valid integer, unable to parse string as an integer, got 'a'"
@@ -80,8 +88,8 @@ def test_faults_are_one_line_with_place_reason_and_what_was_seen() -> None:
 
 @given(st.text(st.characters()))  # lone surrogates too
 def test_any_text_is_safe_afterwards(text: str) -> None:
-    assert clean(clean(text)) == clean(text)
-    assert "\x1b" not in clean(text)
-    clean(text).encode("utf-8")
+    assert strip_controls(strip_controls(text)) == strip_controls(text)
+    assert "\x1b" not in strip_controls(text)
+    strip_controls(text).encode("utf-8")
     assert "\n" not in one_line(text)
     assert len(one_line(text, 10)) <= 10

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.errors import UsageError
-from ragstone.modules import loaded, package_of, user_module
+from ragstone.modules import import_plugin, load_entry_point, package_of
 
 
 @pytest.fixture(autouse=True)
@@ -27,20 +27,20 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_file_is_imported(plugin: Path) -> None:
-    module = user_module(str(plugin))
+    module = import_plugin(str(plugin))
     assert module.ANSWER == 42
     assert sys.modules[module.__name__] is module
 
 
 def test_a_file_by_a_relative_path(plugin: Path) -> None:
-    assert user_module(plugin.name).ANSWER == 42
+    assert import_plugin(plugin.name).ANSWER == 42
 
 
 def test_two_files_of_one_name_are_two(plugin: Path) -> None:
     other = plugin.parent / "other" / plugin.name
     other.parent.mkdir()
     other.write_text("ANSWER = 43", encoding="utf-8")
-    assert (user_module(str(plugin)).ANSWER, user_module(str(other)).ANSWER) == (42, 43)
+    assert (import_plugin(str(plugin)).ANSWER, import_plugin(str(other)).ANSWER) == (42, 43)
 
 
 def test_a_file_finds_its_neighbours_and_the_working_folder(plugin: Path) -> None:
@@ -50,40 +50,40 @@ def test_a_file_finds_its_neighbours_and_the_working_folder(plugin: Path) -> Non
     text = "import my_neighbour_here, my_plugin_here\n"
     text += "ANSWER = my_neighbour_here.ANSWER + my_plugin_here.ANSWER"
     (away / "my_other_plugin.py").write_text(text, encoding="utf-8")
-    assert user_module("away/my_other_plugin.py").ANSWER == 43
+    assert import_plugin("away/my_other_plugin.py").ANSWER == 43
 
 
 def test_a_module_is_found_in_the_working_folder(plugin: Path) -> None:
-    assert user_module("my_plugin_here").ANSWER == 42
+    assert import_plugin("my_plugin_here").ANSWER == 42
 
 
 def test_a_module_of_a_package_is_found(plugin: Path) -> None:
     folder = plugin.parent / "my_package_here"
     folder.mkdir()
     (folder / "inner.py").write_text("ANSWER = 7\n", encoding="utf-8")
-    assert user_module("my_package_here.inner").ANSWER == 7
+    assert import_plugin("my_package_here.inner").ANSWER == 7
 
 
 def test_what_is_installed_is_found() -> None:
-    assert user_module("json").loads("1") == 1
+    assert import_plugin("json").loads("1") == 1
 
 
 @pytest.mark.parametrize("name", ["nowhere.py", "no/such/file.py", ".py"])
 def test_a_file_that_is_not_there(plugin: Path, name: str) -> None:
     with pytest.raises(UsageError, match="there is no file"):
-        user_module(name)
+        import_plugin(name)
 
 
 def test_a_folder_is_no_file(plugin: Path) -> None:
     (plugin.parent / "folder.py").mkdir()
     with pytest.raises(UsageError, match="there is no file"):
-        user_module("folder.py")
+        import_plugin("folder.py")
 
 
 @pytest.mark.parametrize("name", ["no_such_module_here", "json.no_such_module", "", "..", ".x"])
 def test_a_module_that_is_not_there(name: str) -> None:
     with pytest.raises(UsageError, match="cannot be imported"):
-        user_module(name)
+        import_plugin(name)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_module_that_raises_says_what(plugin: Path, text: str, told: str, name
     plugin.write_text(text, encoding="utf-8")
     before = set(sys.modules)
     with pytest.raises(UsageError, match=f"{name}'? cannot be imported: {told}"):
-        user_module(name)
+        import_plugin(name)
     assert set(sys.modules) == before
 
 
@@ -108,7 +108,7 @@ def test_a_usage_error_of_the_module_comes_through_as_it_is(plugin: Path) -> Non
     text = "from ragstone.metrics import register\nregister('Not A Name')"
     plugin.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=r"^'Not A Name' is no metric name"):
-        user_module(str(plugin))
+        import_plugin(str(plugin))
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_what_a_package_names_is_loaded_or_told(
     [point] = entry_points(group="my.group")
     assert package_of(point) == "my-package-here 0.3"
     if said is None:
-        assert loaded(point) == 42
+        assert load_entry_point(point) == 42
     else:
         with pytest.raises(UsageError, match=f"my-package-here 0.3 names {value} as .*{said}"):
-            loaded(point)
+            load_entry_point(point)

@@ -3,10 +3,10 @@ from typing import Self
 import pytest
 
 from ragstone.errors import UsageError
-from ragstone.opened import Opened
+from ragstone.opened import AsyncResource
 
 
-class Door(Opened):
+class Door(AsyncResource):
     """Writes down when it is opened and closed; does not open, or close, if it is stuck."""
 
     def __init__(self, name: str, seen: list[str], *, stuck: str = "") -> None:
@@ -24,8 +24,8 @@ class Door(Opened):
             raise UsageError(f"{self.name} is stuck")
 
 
-class House(Opened):
-    def __init__(self, *doors: Opened) -> None:
+class House(AsyncResource):
+    def __init__(self, *doors: AsyncResource) -> None:
         self._parts = doors
 
 

@@ -27,7 +27,7 @@ HOPELESS = 10
 
 
 class RetryableError(CallError):
-    """A failure that another try may mend; `wait` is what the server asked for, in seconds."""
+    """A failure that another try may fix; `wait` is what the server asked for, in seconds."""
 
     def __init__(self, cause: Cause, message: str, *, wait: float | None = None) -> None:
         super().__init__(cause, message)

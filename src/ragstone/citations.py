@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ragstone.claims import JudgedClaim
-from ragstone.places import place_of
+from ragstone.places import find_quote
 from ragstone.samples import Context
 from ragstone.sentences import split_sentences
 from ragstone.values import Span
@@ -97,7 +97,7 @@ def cited_sentences(
     ends = [end for _, end in spans]
     making: dict[int, list[int]] = {}
     for number, claim in enumerate(claims):
-        start, end = claim.span or place_of(claim.text, plain, spans) or (0, 0)
+        start, end = claim.span or find_quote(claim.text, plain, spans) or (0, 0)
         for at in range(bisect_right(ends, start), len(spans)):
             if spans[at][0] >= end:
                 break

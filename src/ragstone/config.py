@@ -138,10 +138,10 @@ def read_config(path: str | Path) -> Config:
 
 def _unknown(entry: Entry) -> Problem:
     near = nearest(entry.key, KEYS)
-    mend = f"did you mean {near!r}?" if near else f"there are: {', '.join(KEYS)}"
+    fix = f"did you mean {near!r}?" if near else f"there are: {', '.join(KEYS)}"
     if entry.key.lower().endswith(("key", "token")):
-        mend = "keys come from the environment only, such as OPENAI_API_KEY"
-    return Problem(f"there is no setting {entry.key!r:.80}", mend, row=entry.row)
+        fix = "keys come from the environment only, such as OPENAI_API_KEY"
+    return Problem(f"there is no setting {entry.key!r:.80}", fix, row=entry.row)
 
 
 def _config(values: Mapping[str, object]) -> Config:

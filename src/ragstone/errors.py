@@ -53,7 +53,7 @@ class Problem:
     """One thing wrong with a file: where it stands, what was seen, and what to do."""
 
     seen: str
-    mend: str = ""
+    fix: str = ""
     sheet: str | None = None
     row: int | None = None
     column: str | None = None
@@ -68,7 +68,7 @@ class Problem:
         )
         where = ", ".join(f"{name} {place}" for name, place in places if place is not None)
         what = f"{where}: {self.seen}" if where else self.seen
-        return f"{what}; {self.mend}" if self.mend else what
+        return f"{what}; {self.fix}" if self.fix else what
 
 
 class InputError(UsageError):

@@ -14,7 +14,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from ragstone.caller import LATE, Caller, Limits, RetryableError, put_off
 from ragstone.errors import CallError, Cause, UsageError
-from ragstone.messages import hidden, public_url, quoted
+from ragstone.messages import public_url, quoted, redact
 
 LONGEST_REPLY = 32 * 1024 * 1024
 """Bytes of a reply that are read at most, so that a broken server cannot fill the memory."""
@@ -40,7 +40,7 @@ _FOREIGN: tuple[tuple[type[Exception], Cause, bool, str], ...] = (
     (aiohttp.ClientError, Cause.UNREACHABLE, True, "{error}"),
     (OSError, Cause.UNREACHABLE, True, "{error}"),
 )
-"""Foreign error -> our cause, whether another try may mend it, and words; the first applies."""
+"""Foreign error -> our cause, whether another try may fix it, and words; the first applies."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class Client:
     ) -> HttpReply:
         assert self._session, "use `async with` before sending"
         body = content and aiohttp.BytesPayload(content, content_type="application/json")
-        place = hidden(f"{method} {public_url(url)}", self._connection.secrets)
+        place = redact(f"{method} {public_url(url)}", self._connection.secrets)
         start = perf_counter()
         try:
             async with self._session.request(
@@ -158,10 +158,10 @@ class Client:
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError, UnicodeError) as error:
             raise UsageError(f"{public_url(url)!r} is no http or https URL") from error
         except (aiohttp.ClientError, OSError) as error:
-            said = hidden(_said(error), self._connection.secrets)
+            said = redact(_said(error), self._connection.secrets)
             raise self._translated(error, f"{place}: ", said) from error
         except ValueError as error:  # headers that HTTP forbids, or that contradict the URL
-            said = hidden(str(error), self._connection.secrets)
+            said = redact(str(error), self._connection.secrets)
             raise UsageError(f"{place} cannot be sent: {said}") from error
 
     def _check(self, response: aiohttp.ClientResponse, content: bytes, place: str) -> None:
@@ -169,7 +169,7 @@ class Client:
         status = response.status
         if 200 <= status < 300:
             return
-        said = hidden(content[:1000].decode("utf-8", "replace"), self._connection.secrets)
+        said = redact(content[:1000].decode("utf-8", "replace"), self._connection.secrets)
         message = f"{place} answered {status} {response.reason or ''}".rstrip()
         message += f": {quoted(said)}" if said.strip() else ""
         wait = _retry_after(response.headers.get("Retry-After"))
@@ -181,7 +181,7 @@ class Client:
             raise UsageError(f"{message}\nThe key or its rights were not accepted; the run stops.")
         if 300 <= status < 400:
             to = public_url(response.headers.get("Location", "nowhere"))
-            message += f" (to {hidden(to, self._connection.secrets)}; name that URL instead)"
+            message += f" (to {redact(to, self._connection.secrets)}; name that URL instead)"
         raise CallError(cause, message, status=status)
 
     def _translated(self, error: Exception, place: str, said: str) -> CallError:

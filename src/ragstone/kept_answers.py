@@ -183,8 +183,8 @@ class KeptAnswers:
             kept = Kept.model_validate_json(line)
         except ValidationError as error:
             seen = f"this is no kept answer: {error.errors()[0]['msg']}"
-            mend = "delete the line, or begin anew with --fresh"
-            raise InputError(str(self.path), [Problem(seen, mend, row=number)]) from None
+            fix = "delete the line, or begin anew with --fresh"
+            raise InputError(str(self.path), [Problem(seen, fix, row=number)]) from None
         if kept.index >= len(self._samples):  # a collection of more rows, of which fewer are asked
             self.beyond.add(kept.index)
             return
@@ -214,7 +214,7 @@ def _difference(then: object, now: Mapping[str, object]) -> str:
 
 @contextmanager
 def _refused(path: Path) -> Generator[None, None, None]:
-    """Tell what the system refuses as something that the user can mend."""
+    """Tell what the system refuses as something that the user can fix."""
     try:
         yield
     except BlockingIOError:

@@ -19,14 +19,14 @@ _UNSAFE = re.compile(
 )
 
 
-def clean(text: str) -> str:
+def strip_controls(text: str) -> str:
     """Return the text without control characters, bidi overrides and lone surrogates."""
     return _UNSAFE.sub(MARK, text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def one_line(text: str, limit: int | None = None) -> str:
     """Return the clean text with its white space collapsed, cut to `limit` characters."""
-    line = clean(" ".join(text.split()))
+    line = strip_controls(" ".join(text.split()))
     return line if limit is None or len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
@@ -35,7 +35,7 @@ def quoted(text: str) -> str:
     return one_line(text[:1000], 200)
 
 
-def hidden(text: str, secrets: Iterable[str]) -> str:
+def redact(text: str, secrets: Iterable[str]) -> str:
     """Return the text with every secret in it blotted out, the longest first."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "[hidden]")
@@ -56,7 +56,7 @@ def public_url(url: str) -> str:
     return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
 
 
-def faults(error: ValidationError) -> str:
+def format_validation_errors(error: ValidationError) -> str:
     """Return what a value was refused for, in one line: where, why, and what was seen."""
     told: list[str] = []
     for fault in error.errors(include_url=False):

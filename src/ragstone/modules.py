@@ -15,7 +15,7 @@ FILES = (".py", ".yaml", ".yml")
 """How the name of a plugin ends that is a file; any other is a module."""
 
 
-def user_module(name: str) -> ModuleType:
+def import_plugin(name: str) -> ModuleType:
     """Import `package.module` (found from the working folder too) or `path/to/file.py`.
 
     A file finds its neighbours, as a script would, and what lies in the working folder.
@@ -33,7 +33,7 @@ def user_module(name: str) -> ModuleType:
         raise UsageError(f"{name} cannot be imported: {said}") from error
 
 
-def loaded(point: EntryPoint) -> object:
+def load_entry_point(point: EntryPoint) -> object:
     """Load what an installed package names under an entry point.
 
     Raises:
@@ -42,17 +42,17 @@ def loaded(point: EntryPoint) -> object:
     try:
         found: object = point.load()
     except (Exception, SystemExit) as error:
-        raise broken(point, f"{type(error).__name__}: {error}") from error
+        raise entry_point_error(point, f"{type(error).__name__}: {error}") from error
     return found
 
 
-def broken(point: EntryPoint, said: str) -> UsageError:
+def entry_point_error(point: EntryPoint, said: str) -> UsageError:
     """Return the error of an entry point that cannot be used, with what to do about it."""
     package = package_of(point)
     name = package.partition(" ")[0]
     return UsageError(
         f"the installed package {package} names {point.value} as {point.group} {point.name!r}, "
-        f"which cannot be used: {said}; mend it, or leave it out: pip uninstall {name}"
+        f"which cannot be used: {said}; fix it, or leave it out: pip uninstall {name}"
     )
 
 

@@ -1,11 +1,11 @@
-"""Opened: what has to be opened before it is used, with all that it is made of."""
+"""AsyncResource: what has to be opened before it is used, with all that it is made of."""
 
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from types import TracebackType
 from typing import Self
 
 
-class Opened:
+class AsyncResource:
     """Opens its parts, each once however often it stands among them, and closes them again.
 
     Use as `async with`; entered again within itself, it stays open until the last one leaves. A

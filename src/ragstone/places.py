@@ -17,7 +17,7 @@ _WORD = re.compile(r"\S+")
 _TERM = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")  # kana and Han have no spaces
 
 
-class Haystack:
+class QuoteFinder:
     """A text in which quotes are looked up; it is normalised when a quote first needs it, once."""
 
     def __init__(self, text: str) -> None:
@@ -61,11 +61,11 @@ def _terms(text: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4)  # the claims of one response are placed one after another
-def _indexed(text: str, spans: tuple[Span, ...]) -> tuple[Haystack, tuple[frozenset[str], ...]]:
-    return Haystack(text), tuple(_terms(text[start:end]) for start, end in spans)
+def _indexed(text: str, spans: tuple[Span, ...]) -> tuple[QuoteFinder, tuple[frozenset[str], ...]]:
+    return QuoteFinder(text), tuple(_terms(text[start:end]) for start, end in spans)
 
 
-def place_of(claim: str, response: str, sentences: Sequence[Span]) -> Span | None:
+def find_quote(claim: str, response: str, sentences: Sequence[Span]) -> Span | None:
     """Return where in a response a claim stands; None if that is not clear.
 
     That is where its own words stand, else the one of the `sentences` (spans in the response)

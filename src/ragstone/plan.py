@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from ragstone.errors import UsageError
 from ragstone.gates import Gate
-from ragstone.messages import faults
+from ragstone.messages import format_validation_errors
 from ragstone.policies import STRICT, PolicyName
 from ragstone.questions import BATCH
 from ragstone.values import FrozenMap
@@ -179,7 +179,7 @@ class Plan(JudgePlan, ClaimPlan):
         try:
             return cls.model_validate(fields)
         except ValidationError as error:
-            raise UsageError(faults(error)) from error
+            raise UsageError(format_validation_errors(error)) from error
 
 
 NUMBERS_OR_NONE = frozenset(

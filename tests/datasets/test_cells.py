@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from ragstone.datasets.cells import claims, plain, query, sample_id, tag, tags, text
+from ragstone.datasets.cells import claims, normalise_cell, query, sample_id, tag, tags, text
 from ragstone.datasets.table import Unreadable
 from ragstone.samples import Context
 
@@ -31,7 +31,7 @@ from ragstone.samples import Context
     ],
 )
 def test_plain_values(value: object, expected: object):
-    assert plain(value) == expected
+    assert normalise_cell(value) == expected
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_plain_values(value: object, expected: object):
 )
 def test_what_no_store_could_hold_is_told(value: object, said: str):
     with pytest.raises(ValueError, match=re.escape(said)):
-        plain(value)
+        normalise_cell(value)
 
 
 def test_lists_in_lists_have_an_end():
@@ -63,7 +63,7 @@ def test_lists_in_lists_have_an_end():
     for _ in range(100_000):
         value = [value]
     with pytest.raises(ValueError, match="more than 50 lists or objects lie in one another"):
-        plain(value)
+        normalise_cell(value)
 
 
 @pytest.mark.parametrize(

@@ -65,9 +65,9 @@ def test_what_excel_made_of_an_id_is_told(workbook: Workbook):
             [date(2024, 5, 1), "q", "12345678901234567", 1e15, date(2024, 5, 1)],
         ]
     )
-    mend = "format the column as text, and enter the id again"
-    date_seen = f"this is a date or time (2024-05-01), not an id; {mend}"
-    number_seen = f"may not be the number that was typed: only 15 digits are kept; {mend}"
+    fix = "format the column as text, and enter the id again"
+    date_seen = f"this is a date or time (2024-05-01), not an id; {fix}"
+    number_seen = f"may not be the number that was typed: only 15 digits are kept; {fix}"
     assert problems(path) == [
         f"sheet Data, row 2, column Point_ids, sample a: 12345678901234570 {number_seen}",
         f"sheet Data, row 3, column Point_ids, sample b: {date_seen}",

@@ -9,7 +9,7 @@ from ragstone.claims import Label, Verdict
 from ragstone.errors import Cause
 from ragstone.exchanges import Failure, JudgeFailureError
 from ragstone.judges.reading import read_claims, read_explanation, read_truths, read_verdicts
-from ragstone.places import Haystack, place_of
+from ragstone.places import QuoteFinder, find_quote
 from ragstone.questions import VerifyClaims
 from ragstone.sentences import split_sentences
 
@@ -146,7 +146,7 @@ def test_a_quote_in_another_guise_is_found_where_it_stands(text: str, data: st.D
     end = data.draw(st.integers(start, len(text)))
     piece = text[start:end]
     guise = data.draw(st.sampled_from([str, str.lower, lambda s: "  ".join(s.split())]))
-    span = Haystack(text).find(guise(piece))
+    span = QuoteFinder(text).find(guise(piece))
     if not piece.strip():
         assert span is None
     elif guise is str:
@@ -156,11 +156,11 @@ def test_a_quote_in_another_guise_is_found_where_it_stands(text: str, data: st.D
         assert 0 <= span[0] < span[1] <= len(text)
         found = text[span[0] : span[1]]
         assert "".join(found.split()) != ""
-        assert Haystack(guise(piece)).find(found) is not None
+        assert QuoteFinder(guise(piece)).find(found) is not None
 
 
 @given(st.text(max_size=20), st.text(max_size=80))
 def test_a_place_lies_in_the_response(claim: str, response: str) -> None:
     sentences = [(sentence.start, sentence.end) for sentence in split_sentences(response)]
-    place = place_of(claim, response, sentences)
+    place = find_quote(claim, response, sentences)
     assert place is None or 0 <= place[0] < place[1] <= len(response)

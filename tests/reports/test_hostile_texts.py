@@ -17,7 +17,7 @@ from lxml import etree
 from markdown_it import MarkdownIt
 
 from ragstone.gates import Gate
-from ragstone.messages import clean, one_line
+from ragstone.messages import one_line, strip_controls
 from ragstone.reports.csv_table import guarded
 from ragstone.reports.github import report_to_github
 from ragstone.reports.junit import write_junit
@@ -81,7 +81,7 @@ def test_junit(run: Run, text: str, tmp_path: Path) -> None:
     assert names == {one_line(run.rows[0].sample.id, 300), "gate: mean >= 0.8"}
     if len(text) < 1000:
         body = next(iter(suite)).result[0].text
-        assert body.startswith(f"query: {clean(run.rows[0].sample.query)}")
+        assert body.startswith(f"query: {strip_controls(run.rows[0].sample.query)}")
 
 
 def test_markdown(run: Run) -> None:

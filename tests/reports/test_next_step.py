@@ -81,7 +81,7 @@ def test_of_a_run_that_was_stopped_the_command_says_how_it_goes_on(make_run: Mak
             "not one answer each",
             "a run with another --model, or --verify each",
         ),
-        (Cause.METRIC_ERROR, "the metric itself failed", "mend the metric, then run it again"),
+        (Cause.METRIC_ERROR, "the metric itself failed", "fix the metric, then run it again"),
     ],
 )
 def test_each_cause_of_failures_has_its_cure(
@@ -227,6 +227,6 @@ def test_a_stored_ranking_is_evaluated_again_from_its_file(tmp_path: Path) -> No
         manifest = run.manifest.model_copy(update={"source": source})
         save_ranking(store, replace(run, manifest=manifest))
         assert next_step(store.load("r1")) == (
-            "1 score failed (the metric itself failed): mend the metric, then evaluate the file "
+            "1 score failed (the metric itself failed): fix the metric, then evaluate the file "
             "again with `ragstone rank`"
         )

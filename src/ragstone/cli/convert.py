@@ -12,7 +12,7 @@ from ragstone.cli.writable import check_files
 from ragstone.datasets import Dataset, load
 from ragstone.datasets.writing import check_format, losses, texts_in, write_samples
 from ragstone.errors import UsageError
-from ragstone.messages import clean, count
+from ragstone.messages import count, strip_controls
 from ragstone.reports.csv_table import guarded
 from ragstone.reports.files import write_file
 
@@ -80,4 +80,4 @@ def _copy(made: Path, place: Path) -> None:
 
 
 def _is_formula(text: str) -> bool:
-    return guarded(text) != clean(text)
+    return guarded(text) != strip_controls(text)

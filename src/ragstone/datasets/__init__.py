@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ragstone.datasets import columnar, delimited, excel, jsons, yaml_file
-from ragstone.datasets.columns import argument, flag, meant
+from ragstone.datasets.columns import argument, flag, resolve_fields
 from ragstone.datasets.failed_calls import without_failed
 from ragstone.datasets.file import File
 from ragstone.datasets.responses import (
@@ -21,7 +21,7 @@ from ragstone.datasets.responses import (
 )
 from ragstone.datasets.rows import samples_in
 from ragstone.datasets.shapes import RESPONSES
-from ragstone.datasets.shaping import Shaped, shaped
+from ragstone.datasets.shaping import ShapedRecords, shaped
 from ragstone.datasets.table import Table
 from ragstone.errors import UsageError
 from ragstone.plan import Source
@@ -107,13 +107,15 @@ def load(
     return _collected(found, samples, source)
 
 
-def _mapped(found: Shaped, said: Mapping[str, str]) -> Mapping[str, str]:
+def _mapped(found: ShapedRecords, said: Mapping[str, str]) -> Mapping[str, str]:
     """Return our field -> column: as was said, else as the file's shape has it."""
-    own = {field: name for field, name in found.columns.items() if field not in meant(said)}
+    own = {
+        field: name for field, name in found.columns.items() if field not in resolve_fields(said)
+    }
     return {**own, **said}
 
 
-def _collected(found: Shaped, samples: tuple[Sample, ...], source: Source) -> Dataset:
+def _collected(found: ShapedRecords, samples: tuple[Sample, ...], source: Source) -> Dataset:
     """Return the data set, with what the file says of what is not there."""
     saved = found.shape is not None and found.shape.name == RESPONSES
     mode = found.table.beside.get("mode")
@@ -174,8 +176,8 @@ def _table(file: File, sheet: str | None) -> Table:
     if file.suffix in WORKBOOKS:
         return excel.read(file, sheet=sheet)
     if file.suffix == UNFINISHED:
-        mend = "run the same `ragstone collect` again, which goes on with it and writes the file"
-        raise UsageError(f"{file.name} is of a collection that was broken off; {mend}")
+        fix = "run the same `ragstone collect` again, which goes on with it and writes the file"
+        raise UsageError(f"{file.name} is of a collection that was broken off; {fix}")
     if file.suffix not in LOADERS:
         known = ", ".join((*WORKBOOKS, *LOADERS))
         raise UsageError(f"{file.name}: ragstone reads {known}; save it as one of these")

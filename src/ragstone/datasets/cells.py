@@ -27,7 +27,7 @@ _BITS = 1023
 """How many bits a whole number may have: beyond, it is no float any more, as grades are."""
 
 
-def plain(value: object, depth: int = 0) -> Plain | None:
+def normalise_cell(value: object, depth: int = 0) -> Plain | None:
     """Return a value as plain data: dates become ISO 8601 text, tuples lists, models objects.
 
     A UUID becomes text, a Decimal a number.
@@ -54,13 +54,13 @@ def plain(value: object, depth: int = 0) -> Plain | None:
         case Decimal():
             return _number(_from_decimal(value))
         case BaseModel():
-            return plain(value.model_dump(), depth)
+            return normalise_cell(value.model_dump(), depth)
         case list() | tuple():
             items = cast("list[object]", value)
-            return [plain(item, depth + 1) for item in items]
+            return [normalise_cell(item, depth + 1) for item in items]
         case Mapping():
             pairs = cast("Mapping[object, object]", value).items()
-            return {_name(key): plain(item, depth + 1) for key, item in pairs}
+            return {_name(key): normalise_cell(item, depth + 1) for key, item in pairs}
         case _:
             raise ValueError(f"a value of type {type(value).__name__} is no plain data")
 
@@ -131,7 +131,7 @@ def refuse_date(value: object) -> None:
     """
     if isinstance(value, date | time | timedelta):
         raise ValueError(
-            f"this is a date or time ({plain(value)}), not an id; "
+            f"this is a date or time ({normalise_cell(value)}), not an id; "
             "format the column as text, and enter the id again"
         )
 
@@ -144,7 +144,7 @@ def claims(value: Plain) -> tuple[str, ...]:
     """
     if isinstance(value, str):
         lines = [line for line in value.splitlines() if line.strip()]
-        value = plain(lines if (found := spelled(value)) is None else found) or []
+        value = normalise_cell(lines if (found := spelled(value)) is None else found) or []
     if not isinstance(value, list):
         raise ValueError(f"this is {kind(value)}; write a list of texts, or one a line")
     for number, item in enumerate(value, 1):
@@ -159,7 +159,7 @@ def tags(value: Plain, column: str) -> dict[str, Scalar]:
     An object is taken apart only in the column that is `tags`; see `tag` for all others.
     """
     if isinstance(value, str) and isinstance(found := spelled(value), dict):
-        value = plain(found) or {}
+        value = normalise_cell(found) or {}
     if isinstance(value, dict):
         return {str(name): tag(part) for name, part in value.items() if part is not None}
     return {column: tag(value)}
@@ -194,7 +194,7 @@ def _is_message(item: object) -> bool:
 def _name(key: object) -> str | int | float:
     if isinstance(key, bool) or not isinstance(key, str | int | float):
         raise ValueError(f"the name {key!r} is no text; put it in quotes")
-    return cast("str | int | float", plain(key))
+    return cast("str | int | float", normalise_cell(key))
 
 
 def _from_decimal(value: Decimal) -> int | float:

@@ -107,7 +107,7 @@ class Layout:
         )
 
 
-def meant(mapped: Iterable[str]) -> frozenset[str]:
+def resolve_fields(mapped: Iterable[str]) -> frozenset[str]:
     """Return our fields that these names, by which a user may call them, mean."""
     return frozenset(field for name in mapped if (field := FIELD_OF.get(plain_name(name))))
 
@@ -142,8 +142,8 @@ def no_query(columns: Sequence[str], hint: str = "", *, say: Spelling) -> Proble
     offer = (
         f"did you mean {say('query', near)}?" if near else f"say which: {say('query', 'COLUMN')}"
     )
-    mend = f"{offer}; {hint}" if hint else offer
-    return Problem(f"no column is the query; the columns are {seen}", mend)
+    fix = f"{offer}; {hint}" if hint else offer
+    return Problem(f"no column is the query; the columns are {seen}", fix)
 
 
 def misspelt(names: Iterable[str], lacking: Iterable[str]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import re
 from unicodedata import normalize
 
-from ragstone.datasets.cells import Plain, exact, kind, plain, text
+from ragstone.datasets.cells import Plain, exact, kind, normalise_cell, text
 from ragstone.datasets.columns import PART_OF, plain_name
 from ragstone.datasets.literals import spelled
 from ragstone.samples import Context
@@ -34,7 +34,13 @@ def contexts(value: Plain) -> tuple[Context, ...]:
                 f"this looks like a list of texts but cannot be read as one{end}; "
                 'write JSON: ["one", "two"]'
             )
-        value = plain(found) or [] if isinstance(found, list) else [value] if value.strip() else []
+        value = (
+            normalise_cell(found) or []
+            if isinstance(found, list)
+            else [value]
+            if value.strip()
+            else []
+        )
     if not isinstance(value, list):
         raise ValueError(f"this is {kind(value)}, not a list of texts")
     return tuple(_context(item, number) for number, item in enumerate(value, 1))
@@ -97,9 +103,9 @@ def spelled_ids(text: str) -> Plain | None:
             f"{text!r} may say none or not known; write [] for none, leave it blank for not known"
         )
     if text.startswith(("'", '"')) and (quoted := spelled(f"[{text}]")) is not None:
-        return plain(quoted) or []
+        return normalise_cell(quoted) or []
     if (found := spelled(text)) is not None:
-        return plain(found) or []
+        return normalise_cell(found) or []
     words = [word for piece in _BETWEEN.split(text.strip("[]()")) if (word := piece.strip())]
     if odd := [word for word in words if word.casefold() in _MISSING or word in _DASHES]:
         raise ValueError(f"{odd[0]!r} is no id; leave it out, or put it in quotes if it is one")

@@ -40,9 +40,9 @@ def read(file: File, *, sheet: str | None = None) -> Table:
             _refuse_size(scan, archive, file, name)
             rows = _rows(workbook.get_sheet_by_name(name), scan)
     except (CalamineError, *BROKEN) as error:
-        mend = "open it in Excel and save it again as .xlsx"
+        fix = "open it in Excel and save it again as .xlsx"
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise file.refused(f"the workbook cannot be read: {why}", mend) from error
+        raise file.refused(f"the workbook cannot be read: {why}", fix) from error
     try:
         table = Table.headed(rows, sheet=name)
     except ValueError as error:

@@ -49,9 +49,9 @@ class File:
         """The SHA-256 of the bytes, in hex."""
         return sha256(self.content).hexdigest()
 
-    def refused(self, seen: str, mend: str = "", *, row: int | None = None) -> InputError:
+    def refused(self, seen: str, fix: str = "", *, row: int | None = None) -> InputError:
         """Return the error that says why nothing of this file can be used."""
-        return InputError(self.name, [Problem(seen, mend, row=row)])
+        return InputError(self.name, [Problem(seen, fix, row=row)])
 
     def checked(self) -> bytes:
         """Return the bytes of a text file, without a byte order mark.

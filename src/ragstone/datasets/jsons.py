@@ -46,9 +46,9 @@ def read(file: File) -> Table:
     try:
         value = parsed_json(text)
     except json.JSONDecodeError as error:
-        mend = "if it has one object a line, name it .jsonl" if error.msg == "Extra data" else ""
+        fix = "if it has one object a line, name it .jsonl" if error.msg == "Extra data" else ""
         seen = f"this is no JSON: {error.msg} (column {error.colno})"
-        raise file.refused(seen, mend, row=error.lineno) from error
+        raise file.refused(seen, fix, row=error.lineno) from error
     except ValueError as error:
         found = _LONG.search(text)
         line = text.count("\n", 0, found.start()) + 1 if found else None

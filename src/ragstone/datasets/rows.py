@@ -89,8 +89,8 @@ def _repeated(ids: Iterable[tuple[int, str]]) -> list[Problem]:
     for row, name in ids:
         if name in first:
             seen = f"the id {name!r} is that of row {first[name]} too"
-            mend = "give every row an id of its own"
-            problems.append(Problem(seen, mend, row=row, sample_id=name))
+            fix = "give every row an id of its own"
+            problems.append(Problem(seen, fix, row=row, sample_id=name))
         first.setdefault(name, row)
     return problems
 
@@ -105,7 +105,7 @@ def _columns(table: Table, records: Iterable[Record]) -> tuple[tuple[str, ...], 
     problems: list[Problem] = []
     for name in table.columns if table.columns is not None else dict.fromkeys(found):
         try:
-            cells.plain(name)
+            cells.normalise_cell(name)
             names.append(name)
         except ValueError as error:
             problems.append(Problem(f"the column {name!a}: {error}"))
@@ -180,7 +180,7 @@ class _Row:
         try:
             if ids:
                 cells.refuse_date(given)
-            value = cells.plain(given)
+            value = cells.normalise_cell(given)
             return None if value is None else reader(value)
         except ValueError as error:
             self._wrong(column, str(error))

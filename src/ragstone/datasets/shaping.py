@@ -29,7 +29,7 @@ Row = Record | Sample | Problem
 
 
 @dataclass(frozen=True)
-class Shaped:
+class ShapedRecords:
     """A table that was looked at as another tool's.
 
     Attributes:
@@ -49,7 +49,7 @@ class Shaped:
     errors: Sequence[Mapping[str, str]] = ()
 
 
-def shaped(table: Table, limit: int | None, *, named: Iterable[str] = ()) -> Shaped:
+def shaped(table: Table, limit: int | None, *, named: Iterable[str] = ()) -> ShapedRecords:
     """Recognise the shape of a table's first `limit` rows, and give the columns their places.
 
     `named` are the columns that the user gave a place.
@@ -64,20 +64,22 @@ def shaped(table: Table, limit: int | None, *, named: Iterable[str] = ()) -> Sha
         table = replace(table, columns=table.columns and (*table.columns, *parts))
     if shape is None:
         near = compared(names) if names and table.sheet is None else ""
-        return Shaped(replace(table, records=found), {}, None, near, found)
+        return ShapedRecords(replace(table, records=found), {}, None, near, found)
     if shape.name == SPANS:
         made, notes = traces([*found, *rows])
         notes = (*table.notes, f"read as {shape.name}", *notes)
-        return Shaped(Table(made[:limit], notes=notes), {}, shape, "", made, _errors(made))
+        return ShapedRecords(Table(made[:limit], notes=notes), {}, shape, "", made, _errors(made))
     if shape.name == PROMPTFOO:
         made = results([*found, *rows])[:limit]
         notes = (*table.notes, f"read as {shape.name}", NOTE)
-        return Shaped(Table(made, notes=notes), {}, shape, "", made, _errors(made))
+        return ShapedRecords(Table(made, notes=notes), {}, shape, "", made, _errors(made))
     said = frozenset(map(plain_name, named))
     return _shaped(replace(table, records=found), shape, found, named=said)
 
 
-def _shaped(table: Table, shape: Shape, found: Sequence[Row], *, named: Collection[str]) -> Shaped:
+def _shaped(
+    table: Table, shape: Shape, found: Sequence[Row], *, named: Collection[str]
+) -> ShapedRecords:
     outer = [row for row in found if not (isinstance(row, Record) and _is_within(row, shape))]
     opened = [_opened(row, shape) if isinstance(row, Record) else row for row in outer]
     candidates = _candidates(shape, list(_records(opened)))
@@ -96,7 +98,7 @@ def _shaped(table: Table, shape: Shape, found: Sequence[Row], *, named: Collecti
     gone = set(chain.from_iterable(record.values for record in _records(opened))) - there
     kept = table.columns and tuple(name for name in table.columns if name not in gone)
     columns = None if shape.opened else kept
-    return Shaped(
+    return ShapedRecords(
         replace(table, records=done, columns=columns, notes=notes),
         {field: column for field, column in picked.items() if column in there},
         shape,

@@ -90,8 +90,8 @@ class Table:
         columns = tuple(name for name in names if name)
         notes = _unnamed(rows, names)
         quotes = ", or put a cell that holds the delimiter in quotes"
-        mend = "name the column" + (quotes if sheet is None else ", or clear the cell")
-        return cls(_records(remaining, names, mend), columns, sheet=sheet, notes=notes)
+        fix = "name the column" + (quotes if sheet is None else ", or clear the cell")
+        return cls(_records(remaining, names, fix), columns, sheet=sheet, notes=notes)
 
 
 def _in_python(number: int, row: Sample | Mapping[str, object]) -> Sample | Record | Problem:
@@ -144,7 +144,7 @@ def _unnamed(rows: Iterable[Cells | Problem], names: Sequence[str]) -> tuple[str
 
 
 def _records(
-    rows: Iterator[Cells | Problem], names: Sequence[str], mend: str
+    rows: Iterator[Cells | Problem], names: Sequence[str], fix: str
 ) -> Iterator[Record | Problem]:
     for found in rows:
         if isinstance(found, Problem):
@@ -158,4 +158,4 @@ def _records(
         else:
             last = max(place for place, cell in enumerate(cells, 1) if cell is not None)
             seen = f"there is a cell in column {last}, but the header ends at column {len(names)}"
-            yield Problem(seen, mend, row=row)
+            yield Problem(seen, fix, row=row)

@@ -57,8 +57,8 @@ def traces(
     if not records or asked:
         return [*kept, *asked], notes
     seen = f"none of the {without} traces has a question"
-    mend = f"a span needs one of {', '.join((*_INPUTS, *_QUERIES))}; are contents recorded?"
-    return [*kept, Problem(seen, mend, row=records[0].row)], ()
+    fix = f"a span needs one of {', '.join((*_INPUTS, *_QUERIES))}; are contents recorded?"
+    return [*kept, Problem(seen, fix, row=records[0].row)], ()
 
 
 def _record(trace: str, spans: Sequence[Span]) -> Record:

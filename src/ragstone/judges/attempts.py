@@ -27,7 +27,7 @@ class Attempt(Generic[T]):
 
     @property
     def reason(self) -> str | None:
-        """Why the question should be put again; None where that would mend nothing.
+        """Why the question should be put again; None where that would fix nothing.
 
         A broken connection had its tries already: only what was read can be written better.
         """

@@ -5,13 +5,13 @@ from typing import TypeVar
 
 from ragstone.errors import CallError
 from ragstone.exchanges import Failure, Outcome, Reply
-from ragstone.opened import Opened
+from ragstone.opened import AsyncResource
 from ragstone.questions import Question
 
 T = TypeVar("T")
 
 
-class Judge(Opened, ABC):
+class Judge(AsyncResource, ABC):
     """Answers questions, within `async with judge` where it needs to open something first.
 
     Attributes:

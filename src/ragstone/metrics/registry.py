@@ -15,10 +15,10 @@ from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
 from ragstone.errors import InputError, Problem, UnknownNameError, UsageError
-from ragstone.messages import faults
+from ragstone.messages import format_validation_errors
 from ragstone.metrics.families.base import FAMILIES, Metric
 from ragstone.metrics.families.rubric_metric import rubric_metric
-from ragstone.modules import FILES, broken, loaded, package_of, user_module
+from ragstone.modules import FILES, entry_point_error, import_plugin, load_entry_point, package_of
 from ragstone.rubrics import NAME, rubrics_in
 
 M = TypeVar("M", bound=Metric)
@@ -86,9 +86,11 @@ def _load_installed() -> None:
         _loaded.add(point)  # before it is loaded: a package may ask for metrics itself
         before = dict(_metrics)
         try:
-            found = loaded(point)
+            found = load_entry_point(point)
             if not isinstance(found, ModuleType) and found not in _metrics.values():
-                raise broken(point, "it is neither a module nor a class with @register(NAME)")
+                raise entry_point_error(
+                    point, "it is neither a module nor a class with @register(NAME)"
+                )
         except UsageError:
             _loaded.discard(point)
             raise
@@ -105,7 +107,7 @@ def load_plugin(name: str) -> None:
     """
     _load_installed()  # so that `replace=True` can take over what is installed
     if not name.lower().endswith(FILES[1:]):
-        user_module(name)
+        import_plugin(name)
         return
     problems: list[Problem] = []
     for rubric in rubrics_in(Path(name)):
@@ -176,4 +178,4 @@ def get(spec: str, **defaults: str | int | float | None) -> Metric:
     try:
         return cls(**filled)
     except ValidationError as error:
-        raise UsageError(f"{spec!r}: {faults(error)}") from error
+        raise UsageError(f"{spec!r}: {format_validation_errors(error)}") from error

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from ragstone.errors import Cause, JudgeError, UnknownNameError
 from ragstone.exchanges import Reply
-from ragstone.messages import faults
+from ragstone.messages import format_validation_errors
 from ragstone.usage import NOTHING_SPENT, Usage
 
 T = TypeVar("T")
@@ -63,7 +63,9 @@ class Question(BaseModel, ABC, Generic[T]):
         try:
             return Reply(self.adapter().validate_python(value), usage)
         except ValidationError as error:
-            raise JudgeError(Cause.MALFORMED, f"{self.kind}: {faults(error)}") from error
+            raise JudgeError(
+                Cause.MALFORMED, f"{self.kind}: {format_validation_errors(error)}"
+            ) from error
 
 
 _KINDS: dict[str, type[Question[object]]] = {}

@@ -12,7 +12,7 @@ from ragstone.errors import InputError, Problem, UsageError
 from ragstone.messages import one_line
 from ragstone.ranking_files.batch import Batch
 from ragstone.ranking_files.judgements import Judgements, Judging
-from ragstone.ranking_files.naming import meant
+from ragstone.ranking_files.naming import resolve_column
 from ragstone.ranking_files.opening import EXTRA, OnRead, check
 from ragstone.ranking_files.problems import Problems
 from ragstone.ranking_files.spans import Spans
@@ -104,7 +104,7 @@ def _frame(
         raise InputError(path.name, [Problem(seen)]) from error
     wanted: list[pl.Expr] = []
     for field in (*fields, *((maybe,) if maybe else ())):
-        name = meant(field, said, present)
+        name = resolve_column(field, said, present)
         if name is None and field != maybe:
             raise UsageError(
                 f"{path.name}: there is no column for {field} among {', '.join(present)}; "

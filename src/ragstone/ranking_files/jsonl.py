@@ -114,8 +114,8 @@ def _read(lines: Sequence[Line], objects: Objects) -> QueryLines | None:
     try:
         grades = np.fromiter(values, dtype=np.float64)
     except OverflowError:
-        mend = "it is among the grades of these lines"
-        problems.add("a whole number is too large for a grade", mend, line=lines[0].number)
+        fix = "it is among the grades of these lines"
+        problems.add("a whole number is too large for a grade", fix, line=lines[0].number)
         return None
     return QueryLines(
         queries=[line.query for line in lines],

@@ -43,15 +43,15 @@ class Judging:
         self._columns.add(documents.lengths, documents.hashes(), grades, lines)
         self._content += documents.joined().tobytes()
 
-    def judgements(self, mend: str) -> "Judgements":
-        """Return all of them; `mend` says what a line of judgements is, where there is none.
+    def judgements(self, fix: str) -> "Judgements":
+        """Return all of them; `fix` says what a line of judgements is, where there is none.
 
         Raises:
             InputError: a problem was noted; there is no judgement, or one document of a query
                 stands twice.
         """
         if not self._queries:
-            self._problems.add("there are no judgements", mend)
+            self._problems.add("there are no judgements", fix)
         self._problems.tell()
         self._content += PADDING
         buffer = np.frombuffer(self._content, dtype=np.uint8)

@@ -18,7 +18,7 @@ NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Our field -> the names it goes by, the first that is there counts."""
 
 
-def meant(field: str, said: Mapping[str, str], present: Collection[str]) -> str | None:
+def resolve_column(field: str, said: Mapping[str, str], present: Collection[str]) -> str | None:
     """Return the name of a field in this file; None if it has none.
 
     Raises:

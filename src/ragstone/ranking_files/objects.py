@@ -9,7 +9,7 @@ from pydantic_core import from_json
 
 from ragstone.errors import UsageError
 from ragstone.messages import quoted
-from ragstone.ranking_files.naming import meant
+from ragstone.ranking_files.naming import resolve_column
 from ragstone.ranking_files.problems import Problems
 
 MOST_SHAPES = 100
@@ -51,7 +51,9 @@ class Objects:
         known = tuple(keys)
         if known in self._names:
             return self._names[known]
-        names = {each: meant(each, self._columns, keys) for each in ("query_id", self.field)}
+        names = {
+            each: resolve_column(each, self._columns, keys) for each in ("query_id", self.field)
+        }
         if lacking := " and ".join(each for each, name in names.items() if name is None):
             raise UsageError(f"there is no {lacking}; name it with --map FIELD=NAME")
         found = str(names["query_id"]), str(names[self.field])
@@ -63,8 +65,8 @@ class Objects:
         try:
             value = parsed(text, unique=self.field == "relevance")
         except (ValueError, RecursionError) as error:
-            mend = "each line is one object"
-            self.problems.add(f"this is no JSON: {error}", mend, line=number)
+            fix = "each line is one object"
+            self.problems.add(f"this is no JSON: {error}", fix, line=number)
             return None
         if not isinstance(value, dict):
             self.problems.add("this is no object", "each line is one object", line=number)

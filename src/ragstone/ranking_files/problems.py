@@ -21,14 +21,14 @@ class Problems:
         self.notes: list[str] = []
         self._found: list[Problem] = []
 
-    def add(self, seen: str, mend: str = "", *, line: int | None = None) -> None:
+    def add(self, seen: str, fix: str = "", *, line: int | None = None) -> None:
         """Note one problem; lines and rows are counted from 1.
 
         Raises:
             InputError: there are too many to go on.
         """
         where = "" if line is None else f"{self.unit} {line}: "
-        self._found.append(Problem(where + seen, mend))
+        self._found.append(Problem(where + seen, fix))
         if len(self._found) >= MOST:
             self._found.append(Problem("the rest was not looked at"))
             self.tell()

@@ -48,8 +48,8 @@ def read_qrels(path: Path, problems: Problems) -> Judgements:
             grades, wrong = numbers(written)
             for place in np.union1d(wrong, np.flatnonzero(np.isinf(grades))).tolist():
                 seen = f"the grade {quoted(written.text(place))} is no number"
-                mend = "grades are whole numbers, mostly 0, 1, 2"
-                problems.add(seen, mend, line=int(fields.lines[place]))
+                fix = "grades are whole numbers, mostly 0, 1, 2"
+                problems.add(seen, fix, line=int(fields.lines[place]))
             judging.add(runs, spans.sizes, documents, grades, fields.lines)
     return judging.judgements(f"each is a line: {_QRELS.line}")
 
@@ -69,8 +69,8 @@ def read_ranking(path: Path, problems: Problems, on_read: OnRead | None = None) 
             scores, wrong = singles(written)
             for place in wrong.tolist():
                 seen = f"the score {quoted(written.text(place))} is no number"
-                mend = "a document without a score cannot be ranked"
-                problems.add(seen, mend, line=int(fields.lines[place]))
+                fix = "a document without a score cannot be ranked"
+                problems.add(seen, fix, line=int(fields.lines[place]))
             empty = False
             yield Batch(tuple(names), spans, documents, documents.hashes(), scores, fields.lines)
     if empty:

@@ -3,7 +3,7 @@
 import csv
 from pathlib import Path
 
-from ragstone.messages import clean
+from ragstone.messages import strip_controls
 from ragstone.reports.table_columns import Cell, Table
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\n", "＝", "＋", "－", "＠")
@@ -24,7 +24,7 @@ def fill_csv(path: Path, table: Table) -> None:
 
 def guarded(text: str) -> str:
     """Return the clean text, with a quote before what would be a formula."""
-    safe = clean(text)
+    safe = strip_controls(text)
     return f"'{safe}" if safe.startswith(_FORMULA) else safe
 
 

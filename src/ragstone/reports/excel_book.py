@@ -15,7 +15,7 @@ from xlsxwriter.exceptions import FileCreateError
 from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
-from ragstone.messages import clean
+from ragstone.messages import strip_controls
 from ragstone.reports.text import cell, utf16_cut
 
 Value = str | int | float | bool | None
@@ -175,7 +175,9 @@ def sheet_names(prefix: str, titles: Sequence[str]) -> list[str]:
     """Return `prefix (title)` a title, as Excel takes names: 31 characters, none twice."""
     names: list[str] = []
     for title in titles:
-        safe = "".join("_" if letter in "[]:*?/\\\n\t" else letter for letter in clean(title))
+        safe = "".join(
+            "_" if letter in "[]:*?/\\\n\t" else letter for letter in strip_controls(title)
+        )
         number = 1
         while True:
             tail = ")" if number == 1 else f" {number})"

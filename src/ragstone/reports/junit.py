@@ -22,7 +22,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from ragstone.claims import Label
 from ragstone.gates import GateResult
-from ragstone.messages import clean, one_line
+from ragstone.messages import one_line, strip_controls
 from ragstone.reports.claim_lines import claim_in_words
 from ragstone.reports.facts import CAUSES, partial_notice
 from ragstone.reports.figures import NOTHING, decimal, interval
@@ -75,7 +75,7 @@ class _Suite:
             return
         self.counts[finding.kind] += 1
         said = _opened(finding.kind, message=_line(finding.message), type=_line(finding.type))
-        body = escape(clean(finding.body))
+        body = escape(strip_controls(finding.body))
         self._file.write(f"{opened}{said}{body}</{finding.kind}></testcase>\n")
 
     def copy(self, stream: IO[str]) -> None:

@@ -75,7 +75,7 @@ def _failed_before(run: Run) -> str:
     number, named = run.tally.failed_before.total(), run.manifest.source.name
     return (
         f"{count(number, 'score')} failed as calls had failed before, by what {named} says: "
-        "collect these answers again, or mend the file; then run it again"
+        "collect these answers again, or fix the file; then run it again"
     )
 
 
@@ -97,7 +97,7 @@ def _cures(run: Run) -> Mapping[Cause, str]:
         Cause.TRUNCATED: _longer(run),
         Cause.MALFORMED: f"a run with another --model{smaller}",
         Cause.COUNT_MISMATCH: f"a run with another --model{smaller}",
-        Cause.METRIC_ERROR: f"mend the metric, then {again}",
+        Cause.METRIC_ERROR: f"fix the metric, then {again}",
     }
 
 

@@ -6,7 +6,7 @@ there. Letters of every script, emoji and their joiners stay as they are.
 
 import re
 
-from ragstone.messages import clean, one_line
+from ragstone.messages import one_line, strip_controls
 
 CELL_UNITS = 32_767
 """What an Excel cell holds, in UTF-16 code units."""
@@ -16,7 +16,7 @@ _NOT_IN_FILE_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 
 def cell(text: str) -> str:
     """Return the clean text as a cell can hold it; a mark says where and of how much it was cut."""
-    safe = clean(text)
+    safe = strip_controls(text)
     if safe.startswith("<r>") and safe.endswith("</r>"):
         safe += " "  # XlsxWriter would take it for XML of its own and write it unescaped
     if utf16_units(safe) <= CELL_UNITS:

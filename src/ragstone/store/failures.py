@@ -17,17 +17,17 @@ WAIT = 30
 _BY_CODE = {
     sqlite3.SQLITE_BUSY: f"another program has kept it locked for {WAIT} s; end that one first",
     sqlite3.SQLITE_FULL: "the disk is full; make room",
-    sqlite3.SQLITE_READONLY: "it may be read and not written; mend its permissions",
-    sqlite3.SQLITE_PERM: "its permissions forbid this; mend them",
+    sqlite3.SQLITE_READONLY: "it may be read and not written; fix its permissions",
+    sqlite3.SQLITE_PERM: "its permissions forbid this; fix them",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened; name another place",
     sqlite3.SQLITE_NOTADB: "it is no database; name another file",
-    sqlite3.SQLITE_CORRUPT: "it is damaged; move it away, or mend it with sqlite3's .recover",
+    sqlite3.SQLITE_CORRUPT: "it is damaged; move it away, or fix it with sqlite3's .recover",
     sqlite3.SQLITE_IOERR: "the disk cannot be read or written, or is full; see to it",
 }
 _BY_STATE = {
-    "28P01": "the server refuses the password; mend the one in the URL, or in PGPASSWORD",
-    "28000": "the server does not let this user in; mend the URL, or the server's pg_hba.conf",
-    "3D000": "the server has no database of that name; create it (createdb), or mend the URL",
+    "28P01": "the server refuses the password; fix the one in the URL, or in PGPASSWORD",
+    "28000": "the server does not let this user in; fix the URL, or the server's pg_hba.conf",
+    "3D000": "the server has no database of that name; create it (createdb), or fix the URL",
     "42501": "this user may not make or use the schema `ragstone`; grant it",
     "53100": "the server's disk is full; make room there",
     "53300": "the server has no connection free; close others, or raise max_connections",
@@ -74,7 +74,7 @@ def _why(error: SQLAlchemyError, name: str) -> str:
     known = _BY_STATE.get(getattr(foreign, "sqlstate", None) or "")
     known = known or next((why for words, why in _BY_WORDS.items() if words in said), None)
     if known is None and (error.connection_invalidated or "connection" in said):
-        known = "the server cannot be reached, or went away; start it, or mend the URL"
+        known = "the server cannot be reached, or went away; start it, or fix the URL"
     return f"{known} ({said})" if known else said
 
 
@@ -95,9 +95,9 @@ def _seen(file: Path) -> str | None:
     if not folder.is_dir():
         return f"there is no folder {folder}; make it, or name another place"
     if file.exists() and not os.access(file, os.R_OK):
-        return "it may not be read; mend its permissions"
+        return "it may not be read; fix its permissions"
     if not os.access(folder, os.W_OK | os.X_OK):
-        return f"its folder {folder} takes no new files; mend its permissions"
+        return f"its folder {folder} takes no new files; fix its permissions"
     return None
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from ragstone.messages import faults, one_line
+from ragstone.messages import format_validation_errors, one_line
 from ragstone.plan import Manifest
 from ragstone.scores import Detail, MetricInfo
 from ragstone.store.codec import from_text, to_text
@@ -99,7 +99,7 @@ class RunInfo:
             )
         except ValidationError as error:
             raise StoreError(
-                f"run {line.id} cannot be read: {one_line(faults(error), 300)}; "
+                f"run {line.id} cannot be read: {one_line(format_validation_errors(error), 300)}; "
                 "if a newer ragstone wrote it, update this one"
             ) from error
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Connection, func, select
 
-from ragstone.messages import faults, one_line
+from ragstone.messages import format_validation_errors, one_line
 from ragstone.rows import LazyRows, Row
 from ragstone.store.codec import Texts, decoded, from_text
 from ragstone.store.failures import StoreError
@@ -100,7 +100,8 @@ def row_told(run_id: str, place: int) -> Generator[None, None, None]:
     try:
         yield
     except ValidationError as error:
+        reason = one_line(format_validation_errors(error), 300)
         raise StoreError(
-            f"row {place} of run {run_id} cannot be read: {one_line(faults(error), 300)}; "
+            f"row {place} of run {run_id} cannot be read: {reason}; "
             "if a newer ragstone wrote it, update this one"
         ) from error

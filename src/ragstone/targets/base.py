@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ragstone.exchanges import Failure
-from ragstone.opened import Opened
+from ragstone.opened import AsyncResource
 from ragstone.rows import TargetCall
 from ragstone.samples import Sample
 
@@ -28,7 +28,7 @@ class Answer:
     calls: tuple[TargetCall, ...] = ()
 
 
-class Target(Opened, ABC):
+class Target(AsyncResource, ABC):
     """The RAG system under test; `async with` opens and closes what it needs.
 
     Opening it raises TargetError if it cannot be asked at all.

@@ -11,7 +11,7 @@ from typing import cast
 from ragstone.errors import CallError, Cause, TargetError
 from ragstone.exchanges import Failure
 from ragstone.messages import quoted
-from ragstone.modules import user_module
+from ragstone.modules import import_plugin
 from ragstone.pace import Pace
 from ragstone.rows import TargetCall
 from ragstone.samples import Sample
@@ -95,7 +95,7 @@ def function_named(name: str) -> Function:
     """
     module, _, attribute = name.rpartition(":")
     try:
-        found: object = attrgetter(attribute)(user_module(module))
+        found: object = attrgetter(attribute)(import_plugin(module))
     except AttributeError:
         found = None
     if not callable(found):

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ragstone.errors import UnknownNameError, UsageError
 from ragstone.judge_names import LOCAL
-from ragstone.messages import faults
+from ragstone.messages import format_validation_errors
 
 LENGTH = 512
 """Tokens of a pair where the model takes more and `length` says nothing: cost grows with it."""
@@ -75,7 +75,7 @@ class LocalSettings(BaseModel):
         try:
             return cls.model_validate(dict(said))
         except ValidationError as error:
-            raise UsageError(f"a local judge's {faults(error)}") from error
+            raise UsageError(f"a local judge's {format_validation_errors(error)}") from error
 
     def judge_name(self, model: str) -> str:
         """Return the judge's name: with what was said that shapes its verdicts, not its pace."""

@@ -16,7 +16,7 @@ from ragstone.judges.reading import (
     read_verdicts,
     verdict_schema,
 )
-from ragstone.places import place_of
+from ragstone.places import find_quote
 from ragstone.questions import Explain, ExtractClaims, ExtractTruths, VerifyClaims
 from ragstone.sentences import Sentence, split_sentences
 
@@ -35,7 +35,7 @@ class ClaimsForm(Form[ExtractClaims]):
         sentences = _sentences(question.response)
         spans = [(sentence.start, sentence.end) for sentence in sentences]
         return tuple(
-            Claim(text=claim, span=place_of(claim, question.response, spans))
+            Claim(text=claim, span=find_quote(claim, question.response, spans))
             for claim in read_claims(text, shown=[question.response], strict_json=strict_json)
         )
 

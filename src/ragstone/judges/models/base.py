@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ragstone.judges.tokens import estimated_tokens
-from ragstone.opened import Opened
+from ragstone.opened import AsyncResource
 from ragstone.usage import Usage
 
 
@@ -48,7 +48,7 @@ class Completion:
     usage: Usage = field(default_factory=lambda: Usage(calls=1))
 
 
-class Model(Opened, ABC):
+class Model(AsyncResource, ABC):
     """Completes prompts, within `async with model`.
 
     Attributes:
@@ -75,7 +75,7 @@ Vectors = tuple[tuple[float, ...], ...]
 """One vector a text, in the texts' order."""
 
 
-class Embedder(Opened, ABC):
+class Embedder(AsyncResource, ABC):
     """Embeds texts, within `async with embedder`.
 
     Attributes:

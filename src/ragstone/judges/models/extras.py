@@ -8,7 +8,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
 from ragstone.errors import UnknownNameError, UsageError
-from ragstone.messages import hidden, quoted
+from ragstone.messages import quoted, redact
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as Wire
@@ -74,7 +74,7 @@ def shown(text: str) -> str:
         for name, value in os.environ.items()
         if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET
     }
-    return quoted(hidden(text, secrets))
+    return quoted(redact(text, secrets))
 
 
 def _connected(name: str, timeout: float, base_url: str | None) -> "Wire":

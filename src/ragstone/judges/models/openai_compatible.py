@@ -15,7 +15,7 @@ from ragstone.judges.models.dialect import Dialect
 from ragstone.judges.models.openai_replies import Chat, Embeddings
 from ragstone.judges.models.providers import Provider
 from ragstone.judges.tokens import estimated_tokens
-from ragstone.messages import count, hidden, public_url, quoted
+from ragstone.messages import count, public_url, quoted, redact
 from ragstone.usage import Usage
 
 _FILTERED = re.compile(r"content[ _](filter|management policy)", re.IGNORECASE)
@@ -137,7 +137,7 @@ class OpenAICompatibleModel(Model, Embedder):
         except ValidationError as error:
             fault = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(map(str, fault["loc"]))
-            begins = hidden(reply.content[:4000].decode("utf-8", "replace"), self._secrets)
+            begins = redact(reply.content[:4000].decode("utf-8", "replace"), self._secrets)
             said = f"the reply holds no {noun} ({place or 'all of it'}: {fault['msg']})"
             said += f"; it begins {quoted(begins)!r}"
             raise CallError(Cause.MALFORMED, said, tries=tries) from None
@@ -157,7 +157,7 @@ class OpenAICompatibleModel(Model, Embedder):
 
     def _safe(self, text: str) -> str:
         """Return what a model wrote, without the key: logs and reports quote it."""
-        return hidden(text, [key for key in self._secrets if len(key) >= _REAL_KEY])
+        return redact(text, [key for key in self._secrets if len(key) >= _REAL_KEY])
 
     def _body(self, prompt: ModelPrompt, dialect: Dialect) -> dict[str, object]:
         system = prompt.system

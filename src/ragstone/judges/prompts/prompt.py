@@ -88,8 +88,8 @@ class Prompt:
         """
         if kind not in PLACES:
             near = nearest(kind, PLACES)
-            mend = f"did you mean {near!r}?" if near else f"there are: {', '.join(PLACES)}"
-            raise InputError(str(path), [Problem(f"{kind!r} is no kind of question", mend)])
+            fix = f"did you mean {near!r}?" if near else f"there are: {', '.join(PLACES)}"
+            raise InputError(str(path), [Problem(f"{kind!r} is no kind of question", fix)])
         try:
             return cls.parse(kind, path.read_text(encoding="utf-8-sig"), str(path))
         except OSError as error:
@@ -129,11 +129,11 @@ class Prompt:
         ]
         for name in sorted(user | system):
             if name not in places.all and not name.startswith(TAG):
-                mend = f"{self.kind} has: {', '.join(places.all)}, and tags.NAME"
-                problems.append(Problem(f"there is no place {{{name}}}", mend))
+                fix = f"{self.kind} has: {', '.join(places.all)}, and tags.NAME"
+                problems.append(Problem(f"there is no place {{{name}}}", fix))
             elif name in system & (places.needed | places.possible):
-                mend = "move it to `# user`: a sample's text is data"
-                problems.append(Problem(f"the place {{{name}}} stands in `# system`", mend))
+                fix = "move it to `# user`: a sample's text is data"
+                problems.append(Problem(f"the place {{{name}}} stands in `# system`", fix))
         return problems
 
     @property

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ragstone.claims import Evidence
 from ragstone.judges.reading.items import Quote
-from ragstone.places import Haystack
+from ragstone.places import QuoteFinder
 
 
 class Sources:
@@ -12,7 +12,7 @@ class Sources:
 
     def __init__(self, contexts: tuple[str, ...]) -> None:
         self._contexts = contexts
-        self._haystacks: dict[int, Haystack] = {}
+        self._finders: dict[int, QuoteFinder] = {}
 
     def evidence(self, quotes: tuple[Quote, ...]) -> tuple[Evidence, ...]:
         """Look quotes up, each in the context that it names, else in the others, in order.
@@ -26,7 +26,7 @@ class Sources:
         number, words = quote
         named = number - 1 if number and 1 <= number <= len(self._contexts) else 0
         for context in self._order(named):
-            if span := self._haystack(context).find(words):
+            if span := self._finder(context).find(words):
                 start, end = span
                 return Evidence(context=context, start=start, end=end, quote=words, verified=True)
         return Evidence(context=named, quote=words, verified=False)
@@ -37,7 +37,7 @@ class Sources:
             if context != named:
                 yield context
 
-    def _haystack(self, context: int) -> Haystack:
-        if context not in self._haystacks:
-            self._haystacks[context] = Haystack(self._contexts[context])
-        return self._haystacks[context]
+    def _finder(self, context: int) -> QuoteFinder:
+        if context not in self._finders:
+            self._finders[context] = QuoteFinder(self._contexts[context])
+        return self._finders[context]

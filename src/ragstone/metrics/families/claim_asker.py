@@ -12,7 +12,7 @@ from ragstone.claims import Claim, JudgedClaim, Label, Verdict
 from ragstone.errors import Cause, JudgeError
 from ragstone.metrics.families.base import Ask, Count, Metric
 from ragstone.metrics.families.checks import Check
-from ragstone.places import Haystack
+from ragstone.places import QuoteFinder
 from ragstone.questions import BATCH, ExtractClaims, ExtractTruths, VerifyClaims
 from ragstone.samples import Sample
 
@@ -171,7 +171,7 @@ async def tried(asking: Awaitable[T]) -> T | JudgeError:
 
 def _located(verdicts: Sequence[Verdict], sources: Sequence[str]) -> tuple[Verdict, ...]:
     """Return verdicts on facts with their quotes' places in the sources the facts came from."""
-    stacks = [Haystack(source) for source in sources]
+    stacks = [QuoteFinder(source) for source in sources]
     found: list[Verdict] = []
     for verdict in verdicts:
         evidence = tuple(

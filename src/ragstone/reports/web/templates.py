@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from ragstone.messages import clean, count
+from ragstone.messages import count, strip_controls
 from ragstone.reports.figures import decimal, dollars, interval, milliseconds, percent
 from ragstone.reports.settings import settings
 from ragstone.reports.web.plots import gauge, histogram
@@ -92,4 +92,4 @@ def _with_minus(write: Callable[[T], str]) -> Callable[[T], str]:
 
 def _safe(value: object) -> object:
     """Show a visible mark for what a page must not hold; markup of our own stays as it is."""
-    return clean(value) if type(value) is str else value
+    return strip_controls(value) if type(value) is str else value
