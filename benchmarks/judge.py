@@ -24,7 +24,7 @@ from judged_samples import judged_samples
 from mock_server import serving, stats
 
 IN_FLIGHT = 64
-FLOOR, CPU_MS, TOKENS = 1.5, 1.0, 1000
+FLOOR, CPU_MS, TOKENS = 1.5, 1.0, 900
 
 
 def bare(url: str, n: int) -> dict[str, float]:

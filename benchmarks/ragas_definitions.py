@@ -20,10 +20,10 @@ from ragas_cases import cases, claims, cosine, guesses, holds, noncommittal
 from ragstone import evaluate
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.questions import (
-    CompareTexts,
     ExtractClaims,
+    GenerateQueries,
     GradeContexts,
-    GuessQueries,
+    TextSimilarity,
     VerifyClaims,
 )
 
@@ -54,7 +54,7 @@ def judge() -> ScriptedJudge:
             for claim in question.claims
         ]
 
-    def guessed(question: GuessQueries) -> dict[str, object]:
+    def guessed(question: GenerateQueries) -> dict[str, object]:
         evades = noncommittal(question.response)
         return {"queries": guesses(question.response), "noncommittal": evades}
 
@@ -64,7 +64,7 @@ def judge() -> ScriptedJudge:
     def grades(question: GradeContexts) -> list[dict[str, bool]]:
         return [{"relevant": "of use" in context} for context in question.contexts]
 
-    def cosines(question: CompareTexts) -> list[float]:
+    def cosines(question: TextSimilarity) -> list[float]:
         return [min(1.0, cosine(question.text, other)) for other in question.others]
 
     return ScriptedJudge(
@@ -72,8 +72,8 @@ def judge() -> ScriptedJudge:
             "extract_claims": found,
             "verify_claims": verdicts,
             "grade_contexts": grades,
-            "guess_queries": guessed,
-            "compare_texts": cosines,
+            "generate_queries": guessed,
+            "text_similarity": cosines,
         }
     )
 

@@ -109,7 +109,7 @@ def test_what_a_group_cannot_run_is_told() -> None:
     run = evaluate([{"query": "q", "ranking": ["a"], "relevance": ["a"]}], metrics="all")
     assert "faithfulness" in run.manifest.not_run
     assert "no row has response" in run.manifest.not_run["faithfulness"]
-    assert "guess_queries; an LLM does" in run.manifest.not_run["response_relevancy"]
+    assert "generate_queries; an LLM does" in run.manifest.not_run["response_relevancy"]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_what_a_group_cannot_run_is_told() -> None:
         ({"metrics": "hit"}, r"no row has ranking \(or contexts\) or relevance"),
         ({"metrics": []}, "no metric was named"),
         ({"metrics": "all"}, "cannot run"),
-        ({"metrics": "response_relevancy"}, "does not answer guess_queries"),
+        ({"metrics": "response_relevancy"}, "does not answer generate_queries"),
         ({"metrics": "hit", "k": 0}, "k: "),
     ],
 )

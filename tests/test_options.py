@@ -103,7 +103,7 @@ def test_a_judge_given_as_an_object_is_told_nothing_that_it_would_not_hear(
     options: dict[str, object],
 ) -> None:
     row = {"query": "q", "response": "r", "reference": "r"}
-    judge = ScriptedJudge({"compare_texts": (1.0,)})
+    judge = ScriptedJudge({"text_similarity": (1.0,)})
     with pytest.raises(UsageError, match=rf"{next(iter(options))}.* for judges by name"):
         evaluate([row], metrics="answer_similarity", judge=judge, **options)  # type: ignore[arg-type]
     assert judge.asked == []
@@ -113,10 +113,10 @@ def test_a_judge_given_as_an_object_is_told_nothing_that_it_would_not_hear(
 
 def test_the_offline_judge_as_an_object_compares_no_texts_and_by_name_has_them_compared() -> None:
     row = {"query": "q", "response": "It is 5 g.", "reference": "It is 5 g."}
-    with pytest.raises(UsageError, match="the judge offline does not answer compare_texts"):
+    with pytest.raises(UsageError, match="the judge offline does not answer text_similarity"):
         evaluate([row], metrics="answer_similarity", judge=OfflineJudge())
     run = evaluate([row], metrics="answer_similarity", judge="offline")
     assert run.summary()["answer_similarity"].mean == 1.0
     note = run.manifest.judge_note
     assert note is not None
-    assert "compare_texts by offline (hashed character n-grams, not meaning)" in note
+    assert "text_similarity by offline (hashed character n-grams, not meaning)" in note

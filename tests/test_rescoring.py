@@ -111,7 +111,10 @@ def test_new_metrics_are_scored_where_nothing_new_is_to_be_asked() -> None:
     ("metric", "said"),
     [
         ("faithfulness,partial=true", "partial=true: .* no answer to this verify_claims question"),
-        ("response_relevancy", "response_relevancy: .* no answer to this guess_queries question"),
+        (
+            "response_relevancy",
+            "response_relevancy: .* no answer to this generate_queries question",
+        ),
         ("context_precision", "context_precision: no row has reference"),
     ],
 )

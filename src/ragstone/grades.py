@@ -1,10 +1,10 @@
-"""Grade, Rating, Guesses: what a judge says of a text as a whole, not claim by claim."""
+"""Grade, Rating, GeneratedQueries: a judge's answers about whole texts."""
 
 from pydantic import BaseModel, ConfigDict
 
 
 class Grade(BaseModel):
-    """A judge's word on one context or sentence: whether it is relevant, and why."""
+    """Whether a context or sentence is relevant, and why."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -13,7 +13,7 @@ class Grade(BaseModel):
 
 
 class Rating(BaseModel):
-    """A judge's word on a response by a rubric: the level of the scale, and why."""
+    """The level that a rubric gives a response, and why."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -21,10 +21,10 @@ class Rating(BaseModel):
     reason: str | None = None
 
 
-class Guesses(BaseModel):
-    """The queries that a response may be an answer to.
+class GeneratedQueries(BaseModel):
+    """Queries that a response could answer.
 
-    `noncommittal` is True where the response evades: "I don't know", "it depends".
+    `noncommittal` is True if the response is evasive: "I don't know", "it depends".
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -133,7 +133,7 @@ def test_a_gate_with_nothing_scored_is_3(ragstone: Command, tmp_path: Path) -> N
         (["--verify", "some"], "is not one of 'batch', 'each', 'truths'"),
         (["--prompt", "my.md"], "write KIND=FILE"),
         (["--config", "mine.yaml"], "mine.yaml cannot be read"),
-        (["-m", "response_relevancy"], "does not answer guess_queries"),
+        (["-m", "response_relevancy"], "does not answer generate_queries"),
         (["-m", "recal"], "did you mean 'recall'?"),
         (["-m", "hit", "--policy", "strickt"], "did you mean 'strict'?"),
         (["-m", "hit@0"], "greater than or equal to 1"),

@@ -23,16 +23,16 @@ from ragstone.judges.cached import CachedJudge
 from ragstone.judges.making import make_judge
 from ragstone.plan import JudgePlan, Plan
 from ragstone.questions import (
-    CompareTexts,
     DetectAbstention,
     Explain,
     ExtractClaims,
     ExtractTruths,
+    GenerateQueries,
     GradeContexts,
     GradeSentences,
-    GuessQueries,
     Question,
     RateResponse,
+    TextSimilarity,
     VerifyClaims,
 )
 from ragstone.usage import Usage
@@ -59,10 +59,10 @@ QUESTIONS: tuple[Question[object], ...] = (
     ),
     GradeContexts(query="Why?", answer="Because.", contexts=("One.", "Two.")),
     GradeSentences(query="Why?", sentences=("One.", "Two.")),
-    GuessQueries(response="Because.", count=3),
+    GenerateQueries(response="Because.", count=3),
     DetectAbstention(query="Why?", response="I do not know."),
     DetectAbstention(query='"quotes" and \\', response="\u2028 🎉"),
-    CompareTexts(text="One.", others=("Two.", "Three.")),
+    TextSimilarity(text="One.", others=("Two.", "Three.")),
     RateResponse(criteria="Polite?", levels=LEVELS, query="Why?", response="Because."),
     RateResponse(
         criteria="Polite?", levels=LEVELS, query="Why?", response="Because.", contexts=("One.",)
@@ -150,7 +150,7 @@ def test_the_key_of_a_question(same) -> None:
 
 def test_what_identifies_a_judge(same) -> None:
     every = sorted({question.kind for question in QUESTIONS})
-    some = ["compare_texts", "verify_claims"]
+    some = ["text_similarity", "verify_claims"]
     found = {}
     for name, options in JUDGES.items():
         judge = make_judge(Plan(**options))

@@ -4,7 +4,7 @@ from ragstone.claims import Claim, Label, Verdict
 from ragstone.errors import Cause
 from ragstone.exchanges import Failure, JudgeFailureError, Reply, Returned
 from ragstone.judges.attempts import Attempt, settled
-from ragstone.judges.prompts.again import LACKING
+from ragstone.judges.prompts.again import INCOMPLETE
 from ragstone.usage import Usage
 
 ONE, TWO = Usage(calls=1, prompt_tokens=10), Usage(calls=2, retries=1, prompt_tokens=7)
@@ -36,7 +36,7 @@ def test_a_reply_that_broke_off_on_the_wire_had_its_tries() -> None:
 
 
 def test_a_reply_is_asked_for_again_where_it_is_in_doubt() -> None:
-    assert (found("a").reason, found("a", doubt=DOUBT).reason) == (None, LACKING)
+    assert (found("a").reason, found("a", doubt=DOUBT).reason) == (None, INCOMPLETE)
     assert (found("a").reply is None, failed(Cause.REFUSAL).reply) == (False, None)
 
 

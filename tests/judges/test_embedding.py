@@ -18,14 +18,14 @@ from ragstone.judges.models.prices import Flat
 from ragstone.judges.models.providers import PROVIDERS
 from ragstone.metrics.answer_similarity import AnswerSimilarity
 from ragstone.metrics.response_relevancy import ResponseRelevancy
-from ragstone.questions import CompareTexts, ExtractClaims
+from ragstone.questions import ExtractClaims, TextSimilarity
 from ragstone.run import Run
 from ragstone.usage import Usage
 
 EMBED, CHAT = "/v1/embeddings", "/v1/chat/completions"
 # 3-4-5 triangles: east.north = 3*4 + 4*3 = 24 of 25; west is the way back
 VECTORS = {"east": [4, 3], "north": [3, 4], "west": [-4, -3], "up": [0.6, -0.8]}
-QUESTION = CompareTexts(text="east", others=("north", "west", "up", "north", "east"))
+QUESTION = TextSimilarity(text="east", others=("north", "west", "up", "north", "east"))
 PRICE = Flat(prompt=0.001, cached=0, completion=0, reasoning=0)
 SAMPLES = [
     {
@@ -108,7 +108,7 @@ async def test_each_text_is_sent_once_and_all_in_one_call(faulty, judge) -> None
 
 @pytest.mark.parametrize("others", [(), ("east",), ("east", "east")])
 async def test_where_all_texts_are_equal_nobody_is_asked(faulty, judge, others) -> None:
-    reply = await judge.answer(CompareTexts(text="east", others=others))
+    reply = await judge.answer(TextSimilarity(text="east", others=others))
     assert (reply.value, reply.usage) == ((1.0,) * len(others), Usage())
     assert faulty.calls == []
 
@@ -116,7 +116,7 @@ async def test_where_all_texts_are_equal_nobody_is_asked(faulty, judge, others) 
 @pytest.mark.parametrize(("text", "other"), [("", "east"), ("east", " \n"), ("", "")])
 async def test_a_blank_text_has_no_likeness(faulty, judge, text: str, other: str) -> None:
     with pytest.raises(JudgeError, match="one of the texts is blank") as caught:
-        await judge.answer(CompareTexts(text=text, others=(other,)))
+        await judge.answer(TextSimilarity(text=text, others=(other,)))
     assert (caught.value.cause, caught.value.tries) == (Cause.MALFORMED, 0)
     assert faulty.calls == []
 
@@ -124,7 +124,7 @@ async def test_a_blank_text_has_no_likeness(faulty, judge, text: str, other: str
 @pytest.mark.parametrize("size", [1e-320, 1e-200, 1.0, 1e300])
 async def test_the_size_of_a_vector_does_not_matter(faulty, judge, size: float) -> None:
     faulty.script(EMBED, embeds({"east": [4, 3], "north": [3 * size, 4 * size]}))
-    reply = await judge.answer(CompareTexts(text="east", others=("north",)))
+    reply = await judge.answer(TextSimilarity(text="east", others=("north",)))
     assert reply.value == pytest.approx((0.96,), abs=1e-3)
 
 
@@ -133,7 +133,7 @@ async def test_rounding_leads_not_beyond_1(faulty, judge, angle: list[float]) ->
     faulty.script(
         EMBED, embeds({"a": angle, "b": [3 * x for x in angle], "c": [-x for x in angle]})
     )
-    same, opposite = (await judge.answer(CompareTexts(text="a", others=("b", "c")))).value
+    same, opposite = (await judge.answer(TextSimilarity(text="a", others=("b", "c")))).value
     assert (same, opposite) == pytest.approx((1.0, -1.0))
     assert max(abs(same), abs(opposite)) <= 1.0
 
@@ -147,7 +147,7 @@ async def test_vectors_without_an_angle_are_malformed_and_were_paid(
 ) -> None:
     faulty.script(EMBED, embeds({"east": [4, 3], "north": north}))
     with pytest.raises(JudgeFailureError, match=said) as caught:
-        await judge.answer(CompareTexts(text="east", others=("north",)))
+        await judge.answer(TextSimilarity(text="east", others=("north",)))
     failure = caught.value.failure
     assert (failure.cause, failure.usage.calls, failure.usage.prompt_tokens) == ("malformed", 1, 7)
     assert failure.usage.cost_usd == pytest.approx(0.007)
@@ -167,7 +167,7 @@ async def test_what_are_no_vectors_of_the_texts_is_no_answer(
 ) -> None:
     faulty.script(EMBED, behave.reply({"data": data}))
     with pytest.raises(CallError) as caught:
-        await judge.answer(CompareTexts(text="east", others=("north",)))
+        await judge.answer(TextSimilarity(text="east", others=("north",)))
     assert caught.value.cause is cause
 
 
@@ -175,7 +175,7 @@ async def test_a_cost_is_estimated_where_no_tokens_are_told(faulty) -> None:
     faulty.script(EMBED, embeds(VECTORS, usage=None))
     budget = Budget(max_cost=0.003)
     async with EmbeddingJudge(embedder(faulty.url), price=PRICE, budget=budget) as judge:
-        usage = (await judge.answer(CompareTexts(text="east", others=("north", "up")))).usage
+        usage = (await judge.answer(TextSimilarity(text="east", others=("north", "up")))).usage
     assert usage == Usage(calls=1, cost_usd=pytest.approx(0.004))  # "north" is taken for 2 tokens
     assert budget.spent
 
@@ -187,7 +187,7 @@ async def test_without_a_price_the_cost_is_not_known(faulty) -> None:
 
 
 async def test_it_takes_no_other_question(judge) -> None:
-    assert judge.takes("compare_texts")
+    assert judge.takes("text_similarity")
     assert not judge.takes("extract_claims")
     with pytest.raises(QuestionNotSupportedError, match="it only compares texts"):
         await judge.answer(ExtractClaims(query="q", response="r"))
@@ -195,7 +195,7 @@ async def test_it_takes_no_other_question(judge) -> None:
 
 def test_model_and_place_make_the_identity() -> None:
     judges = [EmbeddingJudge(embedder(url)) for url in ("http://a", "http://a", "http://b")]
-    one, same, other = [judge.identity("compare_texts") for judge in judges]
+    one, same, other = [judge.identity("text_similarity") for judge in judges]
     assert one == same != other
     assert judges[0].identity("extract_claims") is None
     assert (judges[0].name, judges[0].description) == (
@@ -207,7 +207,7 @@ def test_model_and_place_make_the_identity() -> None:
 async def test_one_that_nobody_asks_says_what_asking_would_take() -> None:
     judge = EmbeddingJudge(UnaskedEmbedder("openai:e"), price=PRICE)
     async with judge:
-        reply = await judge.answer(CompareTexts(text="a" * 40, others=("b" * 20, "c" * 20)))
+        reply = await judge.answer(TextSimilarity(text="a" * 40, others=("b" * 20, "c" * 20)))
     assert reply.usage == Usage(calls=1, prompt_tokens=20, cost_usd=pytest.approx(0.02))
 
 
@@ -309,7 +309,7 @@ async def test_the_record_says_who_compares_where_somebody_does(faulty, behave) 
     assert told.manifest.judge == told.manifest.plan.judge == "openai:m"
     assert told.manifest.judge_note == (
         f"an LLM at {where}; its verdicts are opinions, not facts; "
-        f"compare_texts by openai:e (cosines of embeddings at {where})"
+        f"text_similarity by openai:e (cosines of embeddings at {where})"
     )
     faulty.script(CHAT, says(behave, {"claims": []}))
     other = await run(faulty, "faithfulness")

@@ -5,15 +5,15 @@ import pytest
 from ragstone.claims import Label
 from ragstone.judges.forms import FORMS
 from ragstone.judges.prompts.prompt import PLACES
-from ragstone.judges.reading import SCHEMAS, guess_schema, rating_schema, verdict_schema
+from ragstone.judges.reading import SCHEMAS, queries_schema, rating_schema, verdict_schema
 from ragstone.questions import (
     DetectAbstention,
     Explain,
     ExtractClaims,
     ExtractTruths,
+    GenerateQueries,
     GradeContexts,
     GradeSentences,
-    GuessQueries,
     Question,
     RateResponse,
     VerifyClaims,
@@ -46,7 +46,7 @@ def test_every_kind_has_a_form_a_schema_and_a_prompt() -> None:
         Explain(claims=(), labels=(), reasons=()),
         GRADE,
         GradeSentences(query="q", sentences=("s",)),
-        GuessQueries(response="r", count=2),
+        GenerateQueries(response="r", count=2),
         DetectAbstention(query="q", response="r"),
         RATE,
         RATE.varied(contexts=("c",), reference="r"),
@@ -64,7 +64,7 @@ def test_a_form_fills_every_place_of_its_prompt(question: Question[object]) -> N
     [
         VERIFY.varied(partial=True),
         ExtractTruths(context="c", limit=2),
-        GuessQueries(response="r", count=2),
+        GenerateQueries(response="r", count=2),
     ],
     ids=lambda question: question.kind,
 )
@@ -131,9 +131,9 @@ def test_a_sentence_to_be_graded_is_one_line() -> None:
 
 
 def test_as_many_guesses_are_asked_for_as_are_wanted() -> None:
-    form, question = FORMS["guess_queries"], GuessQueries(response="r", count=4)
+    form, question = FORMS["generate_queries"], GenerateQueries(response="r", count=4)
     assert form.chosen(question) == {"count": "4"}
-    assert form.schema(question) == guess_schema(4)
+    assert form.schema(question) == queries_schema(4)
 
 
 def test_criteria_are_orders_and_what_is_rated_is_data() -> None:

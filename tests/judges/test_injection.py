@@ -15,9 +15,9 @@ from ragstone.questions import (
     Explain,
     ExtractClaims,
     ExtractTruths,
+    GenerateQueries,
     GradeContexts,
     GradeSentences,
-    GuessQueries,
     Question,
     RateResponse,
     VerifyClaims,
@@ -167,7 +167,7 @@ def about_texts(hostile: str) -> list[Question[object]]:
     return [
         GradeContexts(query=hostile, answer=hostile, contexts=(hostile, OTHER)),
         GradeSentences(query=hostile, sentences=(hostile, OTHER)),
-        GuessQueries(response=hostile, count=2),
+        GenerateQueries(response=hostile, count=2),
         DetectAbstention(query=hostile, response=hostile),
         RateResponse(
             criteria="Is it kind?",

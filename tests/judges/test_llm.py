@@ -10,7 +10,7 @@ from ragstone.budget import Budget
 from ragstone.claims import Label
 from ragstone.errors import CallError, Cause, QuestionNotSupportedError, UsageError
 from ragstone.exchanges import Failure, JudgeFailureError
-from ragstone.grades import Grade, Guesses, Rating
+from ragstone.grades import GeneratedQueries, Grade, Rating
 from ragstone.judges.cached import CachedJudge
 from ragstone.judges.llm import MORE_ROOM, LlmJudge
 from ragstone.judges.making import make_judge
@@ -25,9 +25,9 @@ from ragstone.questions import (
     Explain,
     ExtractClaims,
     ExtractTruths,
+    GenerateQueries,
     GradeContexts,
     GradeSentences,
-    GuessQueries,
     Question,
     RateResponse,
     VerifyClaims,
@@ -145,7 +145,7 @@ async def test_the_re_ask_says_what_was_wrong_and_quotes_nothing_of_the_reply(fa
     assert second.system == first.system
     assert second.schema == first.schema
     added = second.user.removeprefix(first.user)
-    assert added.startswith("\n\nA first reply could not be used: ")
+    assert added.startswith("\n\nYour previous reply ")
     written = UNUSABLE[fault]
     assert written.refusal is None or written.refusal not in added
     assert not written.text or written.text[:12] not in added
@@ -363,10 +363,10 @@ ON_TEXTS: list[tuple[Question[object], str, str, object, Cause]] = [
         Cause.COUNT_MISMATCH,
     ),
     (
-        GuessQueries(response="r", count=2),
+        GenerateQueries(response="r", count=2),
         '{"commits": true, "queries": ["How long?"]}',
         GUESSED,
-        Guesses(queries=("How long?", "Of what?"), noncommittal=False),
+        GeneratedQueries(queries=("How long?", "Of what?"), noncommittal=False),
         Cause.COUNT_MISMATCH,
     ),
     (
@@ -428,7 +428,7 @@ async def test_they_are_asked_for_on_the_wire_with_a_schema_of_their_own(judge_s
         ):
             graded = (await judge.answer(question)).value
             assert [grade.relevant for grade in graded] == value
-        guesses = (await judge.answer(GuessQueries(response="r", count=3))).value
+        guesses = (await judge.answer(GenerateQueries(response="r", count=3))).value
         assert guesses.queries == ("Query 1?", "Query 2?", "Query 3?")
         assert (await judge.answer(ON_TEXTS[3][0])).value is False
         assert (await judge.answer(ON_TEXTS[4][0])).value == Rating(level=1, reason="so")

@@ -19,7 +19,7 @@ from ragstone.judges.panel import PanelJudge
 from ragstone.judges.route import RouteJudge
 from ragstone.judges.split import SplitJudge
 from ragstone.plan import Plan
-from ragstone.questions import CompareTexts
+from ragstone.questions import TextSimilarity
 
 KIND = "verify_claims"
 
@@ -206,8 +206,8 @@ def test_prompts_of_ones_own_change_the_identity_of_their_kind_alone() -> None:
 def comparing(plan: Plan, **options: object) -> str:
     """Return who compares texts, as a report says it."""
     judge = make_judge(plan, **options)
-    assert judge.takes("compare_texts")
-    return judge.description.partition("; compare_texts by ")[2]
+    assert judge.takes("text_similarity")
+    return judge.description.partition("; text_similarity by ")[2]
 
 
 NGRAMS = "offline (hashed character n-grams, not meaning)"
@@ -254,10 +254,10 @@ def test_a_base_url_is_the_place_of_the_judges_provider(
 
 def test_who_compares_texts_shapes_only_where_that_is_asked() -> None:
     plan = Plan(judge="openai:m", embedding_model="openai:e")
-    for judge in (make_judge(plan), make_judge(plan, asked=[["compare_texts"]])):
+    for judge in (make_judge(plan), make_judge(plan, asked=[["text_similarity"]])):
         assert isinstance(judge, RouteJudge)
         assert judge.name == "openai:m"
-        assert judge.identity("compare_texts")
+        assert judge.identity("text_similarity")
         assert judge.identity(KIND) == make_judge(Plan(judge="openai:m")).identity(KIND)
     assert isinstance(make_judge(plan, asked=[[KIND]]), SplitJudge)
 
@@ -268,14 +268,14 @@ def test_the_key_for_embeddings_is_demanded_only_where_texts_are_compared(
     monkeypatch.delenv("OPENAI_API_KEY")
     plan = Plan(judge="vllm:m", embedding_model="openai:e")
     with pytest.raises(UsageError, match=r"openai:e needs a key .* OPENAI_API_KEY") as caught:
-        make_judge(plan, asked=[["compare_texts"]])
+        make_judge(plan, asked=[["text_similarity"]])
     assert "set it, or leave --embedding-model out (no key)" in str(caught.value)
     make_judge(plan, asked=[[KIND]])
     make_judge(plan, guess=LEAST)
     offline = plan.model_copy(update={"judge": "offline"})
-    judge = make_judge(offline, asked=[["guess_queries", "compare_texts"]])
-    assert judge.takes("compare_texts")  # what keeps it from running is the other question
-    assert not judge.takes("guess_queries")
+    judge = make_judge(offline, asked=[["generate_queries", "text_similarity"]])
+    assert judge.takes("text_similarity")  # what keeps it from running is the other question
+    assert not judge.takes("generate_queries")
 
 
 @pytest.mark.parametrize("name", ["anthropic:e", "openai:", "openai:a,openai:b", "nobody:e"])
@@ -297,7 +297,7 @@ async def test_a_dry_run_counts_the_embeddings() -> None:
     plan = Plan(judge="openai:gpt-4o-mini", votes=3)
     for guess in (LEAST, MOST):
         async with make_judge(plan, guess=guess) as judge:
-            usage = (await judge.answer(CompareTexts(text="a" * 400, others=("b",)))).usage
+            usage = (await judge.answer(TextSimilarity(text="a" * 400, others=("b",)))).usage
         assert (usage.calls, usage.prompt_tokens) == (1, 101)
         assert usage.cost_usd
 
@@ -310,7 +310,7 @@ async def test_a_panel_has_texts_compared_once(judge_server, kit) -> None:
     judge_server.fault = vectors
     plan = Plan(judge="openai:a,openai:b", base_url=judge_server.url, embedding_model="openai:e")
     async with make_judge(plan) as judge:
-        reply = await judge.answer(CompareTexts(text="a", others=("b", "c")))
+        reply = await judge.answer(TextSimilarity(text="a", others=("b", "c")))
     assert reply.value == pytest.approx((0.5**0.5, 0.2**0.5))
     assert [asked.path for asked in judge_server.asked] == ["/v1/embeddings"]
 

@@ -7,7 +7,7 @@ import ragstone
 from ragstone.claims import Label, Verdict
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError, UsageError
 from ragstone.exchanges import Failure, JudgeFailureError, Reply, Returned
-from ragstone.grades import Guesses, Rating
+from ragstone.grades import GeneratedQueries, Rating
 from ragstone.judges.cached import CachedJudge
 from ragstone.judges.panel import PanelJudge
 from ragstone.judges.route import RouteJudge
@@ -16,8 +16,8 @@ from ragstone.judges.several import setup_of
 from ragstone.questions import (
     DetectAbstention,
     ExtractClaims,
+    GenerateQueries,
     GradeContexts,
-    GuessQueries,
     RateResponse,
     VerifyClaims,
 )
@@ -156,9 +156,9 @@ async def test_abstentions_and_ratings_are_voted_on_too() -> None:
 
 
 async def test_queries_are_guessed_by_one() -> None:
-    said = Guesses(queries=("q",), noncommittal=False)
-    first, second = (ScriptedJudge({"guess_queries": said}) for _ in "ab")
-    await PanelJudge([first, second]).answer(GuessQueries(response="r", count=1))
+    said = GeneratedQueries(queries=("q",), noncommittal=False)
+    first, second = (ScriptedJudge({"generate_queries": said}) for _ in "ab")
+    await PanelJudge([first, second]).answer(GenerateQueries(response="r", count=1))
     assert (len(first.asked), len(second.asked)) == (1, 0)
 
 

@@ -6,7 +6,7 @@ from ragstone.errors import Cause, UsageError
 from ragstone.exchanges import Failure
 from ragstone.metrics import get
 from ragstone.metrics.answer_correctness import AnswerCorrectness
-from ragstone.questions import CompareTexts
+from ragstone.questions import TextSimilarity
 
 # Five claims of the response, three of them right: TP 3, FP 2. Four of the reference, two of them
 # said: FN 2. F1 = 3 / (3 + (2 + 2) / 2) = 3/5.
@@ -35,28 +35,28 @@ async def test_both_ways_count(
 
 async def test_the_cosine_may_have_its_share(checks: Any) -> None:
     """0.75 * 0.6 + 0.25 * 0.8 = 0.65."""
-    made = checks(**ROWS, others={"compare_texts": (0.8,)})
+    made = checks(**ROWS, others={"text_similarity": (0.8,)})
     score = await made.score(AnswerCorrectness(semantic=0.25))
     assert score.value == pytest.approx(0.65)
     assert (score.detail["claims_f1"], score.detail["cosine"], score.detail["tp"]) == (0.6, 0.8, 3)
-    assert made.judge.asked[-1] == CompareTexts(text="What it says.", others=("What is right.",))
+    assert made.judge.asked[-1] == TextSimilarity(text="What it says.", others=("What is right.",))
 
 
 async def test_a_cosine_below_0_is_0(checks: Any) -> None:
-    made = checks(**ROWS, others={"compare_texts": (-0.5,)})
+    made = checks(**ROWS, others={"text_similarity": (-0.5,)})
     assert (await made.score(AnswerCorrectness(semantic=0.5))).value == pytest.approx(0.3)
 
 
 async def test_where_there_are_facts_only_they_are_the_text_to_be_like(checks: Any) -> None:
-    made = checks(**ROWS, others={"compare_texts": (1.0,)})
+    made = checks(**ROWS, others={"text_similarity": (1.0,)})
     facts = ("right a", "right b", "right c", "right d")
     await made.score(AnswerCorrectness(semantic=0.5), reference=None, reference_claims=facts)
     assert made.judge.asked[-1].others == ("right a\nright b\nright c\nright d",)
 
 
 async def test_the_judge_is_asked_for_cosines_only_where_they_count(checks: Any) -> None:
-    assert "compare_texts" not in AnswerCorrectness().question_kinds
-    assert "compare_texts" in AnswerCorrectness(semantic=0.25).question_kinds
+    assert "text_similarity" not in AnswerCorrectness().question_kinds
+    assert "text_similarity" in AnswerCorrectness(semantic=0.25).question_kinds
     assert get("answer_correctness,semantic=0.25") == AnswerCorrectness(semantic=0.25)
     assert str(AnswerCorrectness(semantic=0.25)) == "answer_correctness,semantic=0.25"
     for share in ("1", "-0.1", "nan"):
@@ -85,6 +85,6 @@ async def test_without_claims_of_the_reference_it_is_undefined(
 
 
 async def test_a_cosine_that_was_not_given_is_no_number(checks: Any) -> None:
-    made = checks(**ROWS, others={"compare_texts": Failure(Cause.TIMEOUT, "late")})
+    made = checks(**ROWS, others={"text_similarity": Failure(Cause.TIMEOUT, "late")})
     with pytest.raises(Exception, match="late"):
         await made.score(AnswerCorrectness(semantic=0.25))

@@ -5,14 +5,14 @@ from ragstone.errors import Cause
 from ragstone.exchanges import Failure
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics.answer_similarity import AnswerSimilarity
-from ragstone.questions import CompareTexts
+from ragstone.questions import TextSimilarity
 from ragstone.scores import Score
 
 ROW = {"query": "How long?", "response": "20 hours.", "reference": "Twenty hours."}
 
 
 def scored(cosine: object, **changed: str) -> tuple[Score, ScriptedJudge]:
-    judge = ScriptedJudge({"compare_texts": cosine})
+    judge = ScriptedJudge({"text_similarity": cosine})
     run = ragstone.evaluate([ROW | changed], metrics=AnswerSimilarity(), judge=judge)
     return run.rows[0].scores["answer_similarity"], judge
 
@@ -23,7 +23,7 @@ def scored(cosine: object, **changed: str) -> tuple[Score, ScriptedJudge]:
 def test_it_is_the_cosine_not_less_than_0(cosine: float, value: float) -> None:
     judged, judge = scored((cosine,))
     assert judged.value == value
-    assert judge.asked == [CompareTexts(text="20 hours.", others=("Twenty hours.",))]
+    assert judge.asked == [TextSimilarity(text="20 hours.", others=("Twenty hours.",))]
 
 
 @pytest.mark.parametrize("field", ["response", "reference"])

@@ -71,7 +71,7 @@ def full_row(place: int, text: str = "It lasts 20 hours.", hit: float = 1.0) -> 
             ),
             latency_ms=1.0,
         ),
-        Exchange("k3", "compare_texts", Reply((0.5, -1.0)), 1.0),
+        Exchange("k3", "text_similarity", Reply((0.5, -1.0)), 1.0),
         Exchange("k4", "a_plug_ins_kind", Reply([1, "two"], final=False), 1.0),
     )
     faithful = Score.scored(

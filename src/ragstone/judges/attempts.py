@@ -6,7 +6,7 @@ from typing import Generic, TypeVar, cast
 
 from ragstone.errors import Cause
 from ragstone.exchanges import Failure, JudgeFailureError, Outcome, Reply
-from ragstone.judges.prompts.again import LACKING
+from ragstone.judges.prompts.again import INCOMPLETE
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ class Attempt(Generic[T]):
         A broken connection had its tries already: only what was read can be written better.
         """
         if isinstance(self.outcome, Reply):
-            return LACKING if self.doubt else None
+            return INCOMPLETE if self.doubt else None
         unread = self.outcome.cause is Cause.TRUNCATED and self.outcome.raw is None
         return str(self.outcome.cause) if self.outcome.cause in _MENDABLE and not unread else None
 

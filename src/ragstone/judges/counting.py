@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from ragstone.claims import Claim, Label, Verdict
 from ragstone.exchanges import Reply
-from ragstone.grades import Grade, Guesses, Rating
+from ragstone.grades import GeneratedQueries, Grade, Rating
 from ragstone.judges.around import AroundJudge
 from ragstone.judges.by_sentence import sentences_asked_for
 from ragstone.judges.llm import LlmJudge
@@ -17,9 +17,9 @@ from ragstone.questions import (
     Explain,
     ExtractClaims,
     ExtractTruths,
+    GenerateQueries,
     GradeContexts,
     GradeSentences,
-    GuessQueries,
     Question,
     RateResponse,
     VerifyClaims,
@@ -121,9 +121,9 @@ class CountingJudge(AroundJudge):
         if isinstance(question, GradeSentences):
             due = len(question.sentences)
             return (Grade(relevant=True),) * due, BARE_GRADE_TOKENS * due + 10
-        if isinstance(question, GuessQueries):
+        if isinstance(question, GenerateQueries):
             queries = tuple(f"query {n}" for n in range(1, question.count + 1))
-            said = Guesses(queries=queries, noncommittal=False)
+            said = GeneratedQueries(queries=queries, noncommittal=False)
             return said, guess.query_tokens * question.count + 15
         if isinstance(question, DetectAbstention):
             return False, 10

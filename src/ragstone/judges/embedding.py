@@ -15,7 +15,7 @@ from ragstone.judges.base import Judge
 from ragstone.judges.models.base import Embedder, Vectors
 from ragstone.judges.models.prices import Price
 from ragstone.judges.tokens import estimated_tokens
-from ragstone.questions import CompareTexts, Question
+from ragstone.questions import Question, TextSimilarity
 from ragstone.usage import NOTHING_SPENT, Usage
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ class EmbeddingJudge(Judge):
     The vectors are not kept: replies are cached and recorded as cosines.
     """
 
-    kinds = frozenset({CompareTexts.kind})
+    kinds = frozenset({TextSimilarity.kind})
 
     def __init__(
         self, embedder: Embedder, *, price: Price | None = None, budget: Budget | None = None
@@ -58,7 +58,7 @@ class EmbeddingJudge(Judge):
         return question.reply(value, usage)
 
     async def _compared(self, question: object) -> tuple[tuple[float, ...], Usage]:
-        if not isinstance(question, CompareTexts):
+        if not isinstance(question, TextSimilarity):
             raise QuestionNotSupportedError(f"{self.name} makes embeddings: it only compares texts")
         texts = list(dict.fromkeys((question.text, *question.others)))
         if not all(map(str.strip, texts)):

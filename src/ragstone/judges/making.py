@@ -43,7 +43,7 @@ from ragstone.judges.split import SplitJudge
 from ragstone.judges.tracing import UNTRACED, Tracing
 from ragstone.messages import public_url
 from ragstone.plan import Plan
-from ragstone.questions import CompareTexts
+from ragstone.questions import TextSimilarity
 
 REPLIES = Path(".ragstone") / "replies.db"
 """Where replies are kept, in the working folder."""
@@ -76,12 +76,16 @@ def make_judge(
     maker = _Maker(plan, budget or Budget(), guess, tracing, replies)
     judge = maker.judges(names)
     if asked is None:
-        return RouteJudge({CompareTexts.kind: maker.comparing()}, judge)
-    comparing = [set(kinds) - {CompareTexts.kind} for kinds in asked if CompareTexts.kind in kinds]
+        return RouteJudge({TextSimilarity.kind: maker.comparing()}, judge)
+    comparing = [
+        set(kinds) - {TextSimilarity.kind} for kinds in asked if TextSimilarity.kind in kinds
+    ]
     if not comparing:
         return judge
     can_run = any(all(map(judge.takes, others)) for others in comparing)
-    return RouteJudge({CompareTexts.kind: maker.comparing() if can_run else LikenessJudge()}, judge)
+    return RouteJudge(
+        {TextSimilarity.kind: maker.comparing() if can_run else LikenessJudge()}, judge
+    )
 
 
 class _Maker:

@@ -39,7 +39,8 @@ class ReplayJudge(Judge):
             JudgeFailureError: there was no answer then.
             QuestionNotSupportedError: the question was not asked then.
         """
-        was = self._recorded.get(_untagged(question).key)
+        untagged = _untagged(question)
+        was = self._recorded.get(untagged.key) or self._recorded.get(untagged.former_key or "")
         if was is None:
             raise QuestionNotSupportedError(
                 f"the ledger holds no answer to this {question.kind} question; "

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from ragstone.metrics.families.base import Ask, Metric
 from ragstone.metrics.registry import register
-from ragstone.questions import CompareTexts
+from ragstone.questions import TextSimilarity
 from ragstone.samples import Sample
 from ragstone.scores import Score
 
@@ -22,7 +22,7 @@ class AnswerSimilarity(Metric):
 
     label: ClassVar[str] = "Answer Similarity"
     needs: ClassVar[tuple[str, ...]] = ("response", "reference")
-    asks: ClassVar[tuple[str, ...]] = (CompareTexts.kind,)
+    asks: ClassVar[tuple[str, ...]] = (TextSimilarity.kind,)
     calls: ClassVar[int] = 1
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
@@ -31,5 +31,5 @@ class AnswerSimilarity(Metric):
         for name, text in (("response", response), ("reference", reference)):
             if not text.strip():
                 return Score.undefined(f"the {name} is empty")
-        (cosine,) = await ask(CompareTexts(text=response, others=(reference,)))
+        (cosine,) = await ask(TextSimilarity(text=response, others=(reference,)))
         return Score.scored(max(0.0, cosine))

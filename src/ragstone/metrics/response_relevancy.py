@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from ragstone.metrics.families.base import Ask, Count, Metric
 from ragstone.metrics.registry import register
-from ragstone.questions import CompareTexts, GuessQueries
+from ragstone.questions import GenerateQueries, TextSimilarity
 from ragstone.samples import Sample
 from ragstone.scores import Score
 
@@ -23,7 +23,7 @@ class ResponseRelevancy(Metric):
 
     label: ClassVar[str] = "Response Relevancy"
     needs: ClassVar[tuple[str, ...]] = ("response",)
-    asks: ClassVar[tuple[str, ...]] = (GuessQueries.kind, CompareTexts.kind)
+    asks: ClassVar[tuple[str, ...]] = (GenerateQueries.kind, TextSimilarity.kind)
     calls: ClassVar[int] = 2
     count: Count = 3
 
@@ -31,9 +31,9 @@ class ResponseRelevancy(Metric):
         """Have queries guessed and compared with the real one."""
         if not sample.response or not sample.response.strip():
             return Score.undefined("the response is empty")
-        guesses = await ask(GuessQueries(response=sample.response, count=self.count))
+        guesses = await ask(GenerateQueries(response=sample.response, count=self.count))
         if guesses.noncommittal:
             return Score.scored(0.0, detail={"noncommittal": True})
-        cosines = await ask(CompareTexts(text=sample.query, others=guesses.queries))
+        cosines = await ask(TextSimilarity(text=sample.query, others=guesses.queries))
         mean = math.fsum(cosines) / len(cosines)
         return Score.scored(max(0.0, mean), detail={"noncommittal": False, "queries": len(cosines)})

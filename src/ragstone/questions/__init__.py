@@ -9,28 +9,28 @@ from ragstone.questions.about_claims import (
     VerifyClaims,
 )
 from ragstone.questions.about_texts import (
-    CompareTexts,
     DetectAbstention,
+    GenerateQueries,
     GradeContexts,
     GradeSentences,
-    GuessQueries,
     RateResponse,
+    TextSimilarity,
 )
 from ragstone.questions.base import Question, adapter_of
 
 __all__ = [
     "BATCH",
     "TEXTS",
-    "CompareTexts",
     "DetectAbstention",
     "Explain",
     "ExtractClaims",
     "ExtractTruths",
+    "GenerateQueries",
     "GradeContexts",
     "GradeSentences",
-    "GuessQueries",
     "Question",
     "RateResponse",
+    "TextSimilarity",
     "VerifyClaims",
     "adapter_of",
 ]

@@ -6,7 +6,7 @@ from pydantic import Field, TypeAdapter
 
 from ragstone.errors import Cause, JudgeError
 from ragstone.exchanges import Failure, JudgeFailureError, Reply
-from ragstone.grades import Grade, Guesses, Rating
+from ragstone.grades import GeneratedQueries, Grade, Rating
 from ragstone.messages import count
 from ragstone.questions.base import Question
 from ragstone.usage import NOTHING_SPENT, Usage
@@ -15,7 +15,7 @@ T = TypeVar("T")
 Cosine = Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)]
 
 GRADES: TypeAdapter[tuple[Grade, ...]] = TypeAdapter(tuple[Grade, ...])
-GUESSES: TypeAdapter[Guesses] = TypeAdapter(Guesses)
+GENERATED_QUERIES: TypeAdapter[GeneratedQueries] = TypeAdapter(GeneratedQueries)
 RATING: TypeAdapter[Rating] = TypeAdapter(Rating)
 YES_OR_NO: TypeAdapter[bool] = TypeAdapter(bool)
 COSINES: TypeAdapter[tuple[Cosine, ...]] = TypeAdapter(tuple[Cosine, ...])
@@ -58,21 +58,22 @@ class GradeSentences(Question[tuple[Grade, ...]]):
         return _one_each(super().reply(value, usage), len(self.sentences), "grades", "sentences")
 
 
-class GuessQueries(Question[Guesses]):
-    """Which queries does this response answer? `count` guesses, each worded in another way."""
+class GenerateQueries(Question[GeneratedQueries]):
+    """Which queries does this response answer? `count` of them, each worded differently."""
 
-    kind: ClassVar[str] = "guess_queries"
+    kind: ClassVar[str] = "generate_queries"
+    former_kind: ClassVar[str | None] = "guess_queries"
 
     response: str
     count: Annotated[int, Field(ge=1)]
 
     @classmethod
-    def adapter(cls) -> TypeAdapter[Guesses]:
-        """Replies are guesses, and whether the response commits itself."""
-        return GUESSES
+    def adapter(cls) -> TypeAdapter[GeneratedQueries]:
+        """Replies are queries, and whether the response is noncommittal."""
+        return GENERATED_QUERIES
 
-    def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[Guesses]:
-        """As every question's, and a response that commits itself has `count` guesses."""
+    def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[GeneratedQueries]:
+        """Also check that a committal response has `count` queries."""
         reply = super().reply(value, usage)
         if (came := len(reply.value.queries)) != self.count and not reply.value.noncommittal:
             said = f"{came} queries came back for the {self.count} asked for"
@@ -94,10 +95,11 @@ class DetectAbstention(Question[bool]):
         return YES_OR_NO
 
 
-class CompareTexts(Question[tuple[float, ...]]):
-    """How alike in meaning is this text to each of the others: the cosine of their embeddings."""
+class TextSimilarity(Question[tuple[float, ...]]):
+    """How similar in meaning is this text to each of the others? Cosines of embeddings."""
 
-    kind: ClassVar[str] = "compare_texts"
+    kind: ClassVar[str] = "text_similarity"
+    former_kind: ClassVar[str | None] = "compare_texts"
 
     text: str
     others: tuple[str, ...]

@@ -27,21 +27,32 @@ class Question(BaseModel, ABC, Generic[T]):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: ClassVar[str]
+    former_kind: ClassVar[str | None] = None
+    """The name under which older runs stored this kind."""
 
     tags: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
-        """Enter a kind of question under its name."""
+        """Register a kind of question by its name and its former name."""
         super().__pydantic_init_subclass__(**kwargs)
-        if kind := cls.__dict__.get("kind"):
-            _KINDS[kind] = cast("type[Question[object]]", cls)
+        for name in ("kind", "former_kind"):
+            if kind := cls.__dict__.get(name):
+                _KINDS[kind] = cast("type[Question[object]]", cls)
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 of the kind and the fields that are not at their default."""
+        """SHA-256 of the kind and of all fields that differ from their default."""
+        return self._key(self.kind)
+
+    @property
+    def former_key(self) -> str | None:
+        """The key that older runs stored this question under, if its kind had another name."""
+        return self._key(self.former_kind) if self.former_kind else None
+
+    def _key(self, kind: str) -> str:
         fields = self.model_dump(mode="json", exclude_defaults=True)
-        canonical = json.dumps([self.kind, fields], sort_keys=True, ensure_ascii=True)
+        canonical = json.dumps([kind, fields], sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def varied(self, **update: object) -> Self:

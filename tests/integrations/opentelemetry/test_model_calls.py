@@ -140,4 +140,4 @@ async def test_embeddings_have_a_span_of_their_own(
     [call] = kept.named("embeddings small")
     assert call.attributes["gen_ai.operation.name"] == "embeddings"
     assert call.attributes["gen_ai.usage.input_tokens"] == 7
-    assert kept.parent(call).name == "ragstone compare_texts"
+    assert kept.parent(call).name == "ragstone text_similarity"

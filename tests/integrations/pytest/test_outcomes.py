@@ -182,7 +182,7 @@ EXPECTED: Mapping[str, tuple[str, str]] = {
         "ScoreMissingError: faithfulness has no score, timed",
     ),
     "test_made_up": ("failure", "faithfulness:promptfoo-plan 0.5000 is made up by the policy"),
-    "test_needs_an_llm": ("skipped", "the judge offline does not answer guess_queries, which"),
+    "test_needs_an_llm": ("skipped", "the judge offline does not answer generate_queries, which"),
     "test_no_key": ("skipped", "needs a key in the environment variable OPENAI_API_KEY"),
     "test_no_such_provider": ("failure", "did you mean 'openai'?"),
     "test_no_provider": ("failure", "an LLM is named provider:model"),

@@ -9,16 +9,16 @@ from ragstone.claims import Label
 from ragstone.errors import QuestionNotSupportedError
 from ragstone.judges.offline import OfflineJudge
 from ragstone.questions import (
-    CompareTexts,
     DetectAbstention,
     Explain,
     ExtractClaims,
     ExtractTruths,
+    GenerateQueries,
     GradeContexts,
     GradeSentences,
-    GuessQueries,
     Question,
     RateResponse,
+    TextSimilarity,
     VerifyClaims,
 )
 from ragstone.usage import Usage
@@ -70,9 +70,9 @@ async def test_answers_what_words_can_answer(question):
         ExtractTruths(context="c"),
         Explain(claims=(), labels=(), reasons=()),
         GradeSentences(query="q", sentences=("s",)),
-        GuessQueries(response="r", count=1),
+        GenerateQueries(response="r", count=1),
         RateResponse(criteria="c", levels=((1, "l"),), query="q", response="r"),
-        CompareTexts(text="It is blue.", others=("It is blue.",)),
+        TextSimilarity(text="It is blue.", others=("It is blue.",)),
     ],
     ids=lambda question: question.kind,
 )

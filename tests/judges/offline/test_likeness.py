@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ragstone.errors import QuestionNotSupportedError
 from ragstone.judges.offline.likeness import LikenessJudge, compare_texts
-from ragstone.questions import CompareTexts, DetectAbstention
+from ragstone.questions import DetectAbstention, TextSimilarity
 
 CODE = (
     "from ragstone.judges.offline.likeness import compare_texts;"
@@ -93,8 +93,8 @@ def test_it_is_the_same_in_every_process() -> None:
 
 async def test_its_judge_compares_texts_and_nothing_else() -> None:
     judge = LikenessJudge()
-    question = CompareTexts(text="abc", others=("abc", "xyz"))
+    question = TextSimilarity(text="abc", others=("abc", "xyz"))
     assert (await judge.answer(question)).value == (1.0, 0.0)
     assert not judge.takes("detect_abstention")
-    with pytest.raises(QuestionNotSupportedError, match="nothing but compare_texts"):
+    with pytest.raises(QuestionNotSupportedError, match="only answer text_similarity"):
         await judge.answer(DetectAbstention(query="q", response="r"))

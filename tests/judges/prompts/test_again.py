@@ -3,14 +3,14 @@ import pytest
 from ragstone.errors import Cause
 from ragstone.exchanges import Failure
 from ragstone.judges.attempts import Attempt
-from ragstone.judges.prompts.again import LACKING, REASONS, again, source
+from ragstone.judges.prompts.again import INCOMPLETE, REASONS, again, source
 from ragstone.judges.prompts.sections import sections
 
 
 @pytest.mark.parametrize("reason", REASONS)
 def test_every_reason_has_its_words(reason: str) -> None:
     said = again(reason)
-    assert said.startswith("A first reply could not be used: ")
+    assert said.startswith("Your previous reply ")
     assert said.endswith(".")
     assert len(said.splitlines()) == 1
     assert said in source()
@@ -23,4 +23,4 @@ def test_no_two_reasons_have_the_same_words() -> None:
 
 def test_the_reasons_are_those_for_which_a_question_is_put_again() -> None:
     failures = (Attempt[object](Failure(cause, "", raw="")) for cause in Cause)
-    assert {each.reason for each in failures} - {None} | {LACKING} == set(REASONS)
+    assert {each.reason for each in failures} - {None} | {INCOMPLETE} == set(REASONS)

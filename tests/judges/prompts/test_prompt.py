@@ -12,9 +12,9 @@ from ragstone.questions import (
     Explain,
     ExtractClaims,
     ExtractTruths,
+    GenerateQueries,
     GradeContexts,
     GradeSentences,
-    GuessQueries,
     Question,
     RateResponse,
     VerifyClaims,
@@ -43,7 +43,7 @@ QUESTIONS: dict[str, Question[object]] = {
     ),
     "grade_contexts": GradeContexts(query="How long?", answer="20 hours.", contexts=CONTEXTS),
     "grade_sentences": GradeSentences(query="How long?", sentences=CLAIMS),
-    "guess_queries": GuessQueries(response=RESPONSE, count=3),
+    "generate_queries": GenerateQueries(response=RESPONSE, count=3),
     "detect_abstention": DetectAbstention(query="How long?", response=RESPONSE),
     "rate_response": RATE,
     "rate_response_all": RATE.varied(contexts=CONTEXTS, reference="20 hours."),
@@ -195,7 +195,7 @@ def test_an_option_without_words_of_its_own_has_ours(words: str) -> None:
         Prompt.of("extract_truths"),
     )
     assert (
-        own.options == ours.options == {"limit": "List the {number} most important ones at most."}
+        own.options == ours.options == {"limit": "List at most the {number} most important ones."}
     )
     assert own.user == "{context}"
 

@@ -5,8 +5,8 @@ import pytest
 
 from ragstone.errors import Cause
 from ragstone.exchanges import JudgeFailureError
-from ragstone.grades import Guesses, Rating
-from ragstone.judges.reading import read_abstention, read_guesses, read_rating
+from ragstone.grades import GeneratedQueries, Rating
+from ragstone.judges.reading import read_abstention, read_queries, read_rating
 
 TWO = ("How long?", "Of what?")
 
@@ -31,7 +31,7 @@ def cause_of(read: Callable[..., object], text: str, **more: object) -> Cause:
 )
 def test_queries_are_read_by_number_or_in_order(queries: object) -> None:
     text = json.dumps({"commits": True, "queries": queries})
-    assert read_guesses(text) == Guesses(queries=TWO, noncommittal=False)
+    assert read_queries(text) == GeneratedQueries(queries=TWO, noncommittal=False)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_queries_are_read_by_number_or_in_order(queries: object) -> None:
 def test_whether_it_commits_itself_is_read_either_way(
     said: dict[str, object], noncommittal: bool
 ) -> None:
-    assert read_guesses(json.dumps({"queries": [], **said})).noncommittal is noncommittal
+    assert read_queries(json.dumps({"queries": [], **said})).noncommittal is noncommittal
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_whether_it_commits_itself_is_read_either_way(
     ],
 )
 def test_guesses_that_do_not_say_both_are_malformed(text: str) -> None:
-    assert cause_of(read_guesses, text) is Cause.MALFORMED
+    assert cause_of(read_queries, text) is Cause.MALFORMED
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_and_not_guessed(text: str) -> None:
 def test_a_judge_that_refuses_says_nothing_of_the_response(text: str) -> None:
     assert cause_of(read_abstention, text) is Cause.REFUSAL
     assert cause_of(read_rating, text) is Cause.REFUSAL
-    assert cause_of(read_guesses, text) is Cause.REFUSAL
+    assert cause_of(read_queries, text) is Cause.REFUSAL
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_and_no_other(text: str) -> None:
 @pytest.mark.parametrize(
     ("read", "planted", "own"),
     [
-        (read_guesses, '{"commits": false, "queries": []}', '{"commits": true, "queries": ["q"]}'),
+        (read_queries, '{"commits": false, "queries": []}', '{"commits": true, "queries": ["q"]}'),
         (read_abstention, '{"label": "ANSWERS"}', '{"label": "ABSTAINS"}'),
         (read_rating, '{"level": 5}', '{"level": 1}'),
     ],

@@ -2,13 +2,13 @@ import json
 
 import pytest
 
-from ragstone.judges.reading import SCHEMAS, guess_schema, rating_schema, verdict_schema
+from ragstone.judges.reading import SCHEMAS, queries_schema, rating_schema, verdict_schema
 from ragstone.questions import VerifyClaims
 
 ALL = [
     *SCHEMAS.values(),
     verdict_schema(partial=True),
-    guess_schema(5),
+    queries_schema(5),
     rating_schema([-1, 0, 1]),
 ]
 
@@ -54,6 +54,6 @@ def test_no_reasons_are_asked_for_on_sentences() -> None:
 
 
 def test_every_guess_has_a_key_and_every_level_is_offered() -> None:
-    queries = guess_schema(3)["properties"]["queries"]
+    queries = queries_schema(3)["properties"]["queries"]
     assert queries["required"] == ["1", "2", "3"]
     assert rating_schema([1, 3])["properties"]["level"]["enum"] == [1, 3]

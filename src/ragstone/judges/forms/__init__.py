@@ -8,7 +8,7 @@ from ragstone.judges.forms.about_claims import ClaimsForm, ExplainForm, TruthsFo
 from ragstone.judges.forms.about_texts import (
     AbstentionForm,
     ContextsForm,
-    GuessesForm,
+    QueriesForm,
     RatingForm,
     SentencesForm,
 )
@@ -21,7 +21,7 @@ _ALL = (
     ExplainForm(),
     ContextsForm(),
     SentencesForm(),
-    GuessesForm(),
+    QueriesForm(),
     AbstentionForm(),
     RatingForm(),
 )

@@ -2,22 +2,22 @@
 
 from collections.abc import Mapping
 
-from ragstone.grades import Grade, Guesses, Rating
+from ragstone.grades import GeneratedQueries, Grade, Rating
 from ragstone.judges.fences import fenced
 from ragstone.judges.forms.base import Form, numbered_lines, numbered_texts
 from ragstone.judges.reading import (
-    guess_schema,
+    queries_schema,
     rating_schema,
     read_abstention,
     read_grades,
-    read_guesses,
+    read_queries,
     read_rating,
 )
 from ragstone.questions import (
     DetectAbstention,
+    GenerateQueries,
     GradeContexts,
     GradeSentences,
-    GuessQueries,
     RateResponse,
 )
 
@@ -61,26 +61,26 @@ class SentencesForm(Form[GradeSentences]):
         return read_grades(text, due, of="sentences", shown=shown, strict_json=strict_json)
 
 
-class GuessesForm(Form[GuessQueries]):
+class QueriesForm(Form[GenerateQueries]):
     """Which queries the response may be an answer to."""
 
-    kind = GuessQueries.kind
+    kind = GenerateQueries.kind
 
-    def texts(self, question: GuessQueries) -> dict[str, str]:
+    def texts(self, question: GenerateQueries) -> dict[str, str]:
         """Return the response."""
         return fenced({"response": question.response})
 
-    def chosen(self, question: GuessQueries) -> dict[str, str]:
+    def chosen(self, question: GenerateQueries) -> dict[str, str]:
         """Return how many queries are asked for: that is always said."""
         return {"count": str(question.count)}
 
-    def read(self, text: str, question: GuessQueries, *, strict_json: bool) -> Guesses:
+    def read(self, text: str, question: GenerateQueries, *, strict_json: bool) -> GeneratedQueries:
         """Read the queries, and whether the response commits itself."""
-        return read_guesses(text, shown=(question.response,), strict_json=strict_json)
+        return read_queries(text, shown=(question.response,), strict_json=strict_json)
 
-    def schema(self, question: GuessQueries) -> Mapping[str, object]:
+    def schema(self, question: GenerateQueries) -> Mapping[str, object]:
         """Return the schema with a place for each query, so that none can be left out."""
-        return guess_schema(question.count)
+        return queries_schema(question.count)
 
 
 class AbstentionForm(Form[DetectAbstention]):

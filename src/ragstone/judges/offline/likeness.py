@@ -11,7 +11,7 @@ import numpy as np
 from ragstone.errors import QuestionNotSupportedError
 from ragstone.exchanges import Reply
 from ragstone.judges.base import Judge
-from ragstone.questions import CompareTexts, Question
+from ragstone.questions import Question, TextSimilarity
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class LikenessJudge(Judge):
 
     name = "offline"
     description = "hashed character n-grams, not meaning"
-    kinds = frozenset({CompareTexts.kind})
+    kinds = frozenset({TextSimilarity.kind})
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         """Compare texts at once, without waiting.
@@ -55,8 +55,8 @@ class LikenessJudge(Judge):
 
 
 def _compared(question: object) -> tuple[float, ...]:
-    if not isinstance(question, CompareTexts):
-        raise QuestionNotSupportedError("likeness of characters answers nothing but compare_texts")
+    if not isinstance(question, TextSimilarity):
+        raise QuestionNotSupportedError("character n-grams only answer text_similarity")
     return compare_texts(question.text, question.others)
 
 

@@ -5,10 +5,10 @@ from importlib.resources import files
 
 from ragstone.judges.prompts.sections import sections
 
-LACKING = "lacking"
+INCOMPLETE = "incomplete"
 """What a reply was that leaves something out; the other reasons are causes."""
 
-REASONS = ("refusal", "truncated", "malformed", "count_mismatch", LACKING)
+REASONS = ("refusal", "truncated", "malformed", "count_mismatch", INCOMPLETE)
 
 
 @lru_cache(maxsize=1)

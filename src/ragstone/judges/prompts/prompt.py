@@ -39,7 +39,7 @@ PLACES: Mapping[str, Places] = MappingProxyType(
         "explain": Places(frozenset({"verdicts"})),
         "grade_contexts": Places(frozenset({"contexts", "answer"}), possible=frozenset({"query"})),
         "grade_sentences": Places(frozenset({"sentences", "query"})),
-        "guess_queries": Places(frozenset({"response"}), options=frozenset({"count"})),
+        "generate_queries": Places(frozenset({"response"}), options=frozenset({"count"})),
         "detect_abstention": Places(frozenset({"response"}), possible=frozenset({"query"})),
         "rate_response": Places(
             frozenset({"criteria", "levels", "response"}),

@@ -11,19 +11,19 @@ from ragstone.judges.reading.replies import (
     read_truths,
     read_verdicts,
 )
-from ragstone.judges.reading.response_replies import read_abstention, read_guesses, read_rating
+from ragstone.judges.reading.response_replies import read_abstention, read_queries, read_rating
 from ragstone.judges.reading.schemas import SCHEMAS, verdict_schema
-from ragstone.judges.reading.text_schemas import guess_schema, rating_schema
+from ragstone.judges.reading.text_schemas import queries_schema, rating_schema
 
 __all__ = [
     "SCHEMAS",
-    "guess_schema",
+    "queries_schema",
     "rating_schema",
     "read_abstention",
     "read_claims",
     "read_explanation",
     "read_grades",
-    "read_guesses",
+    "read_queries",
     "read_rating",
     "read_truths",
     "read_verdicts",

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from ragstone.grades import Guesses, Rating
+from ragstone.grades import GeneratedQueries, Rating
 from ragstone.judges.reading.items import number_at, reason_at
 from ragstone.judges.reading.json_text import is_list, is_object, text_at, texts_at
 from ragstone.judges.reading.lines import label_pattern
@@ -18,7 +18,9 @@ _LEVEL = re.compile(r"\W*(?:level|rating)\W*?(-?[0-9]{1,9})\W*", re.IGNORECASE)
 _LEVEL_VALUE = re.compile(r"\s*(?:(?:level|rating)\s*:?)?\s*(-?[0-9]{1,9})\.?\s*", re.IGNORECASE)
 
 
-def read_guesses(text: str, *, shown: Sequence[str] = (), strict_json: bool = False) -> Guesses:
+def read_queries(
+    text: str, *, shown: Sequence[str] = (), strict_json: bool = False
+) -> GeneratedQueries:
     """Read the queries of a reply, and whether the response evades. Only JSON says both.
 
     Raises:
@@ -64,14 +66,14 @@ def _said(fields: Mapping[str, object], yes: Sequence[str], no: Sequence[str]) -
     return found.pop() if len(found) == 1 else None
 
 
-def _guesses(value: object) -> Guesses | None:
+def _guesses(value: object) -> GeneratedQueries | None:
     if not is_object(value):
         return None
     evades = _said(value, ("noncommittal", "evades"), ("commits", "committal"))
     queries = _queries(value.get("queries", value.get("questions")))
     if evades is None or queries is None:
         return None
-    return Guesses(queries=queries, noncommittal=evades)
+    return GeneratedQueries(queries=queries, noncommittal=evades)
 
 
 def _queries(value: object) -> tuple[str, ...] | None:

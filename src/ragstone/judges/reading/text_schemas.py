@@ -10,9 +10,9 @@ from typing import Literal
 from ragstone.judges.reading.strict import Strict, strict_schema
 from ragstone.questions import (
     DetectAbstention,
+    GenerateQueries,
     GradeContexts,
     GradeSentences,
-    GuessQueries,
     RateResponse,
 )
 
@@ -40,7 +40,7 @@ class _Abstention(Strict):
     label: Literal["ANSWERS", "ABSTAINS"]
 
 
-def guess_schema(count: int) -> Mapping[str, object]:
+def queries_schema(count: int) -> Mapping[str, object]:
     """Return the schema of `count` guesses: each has a key, so that none can be left out."""
     queries = {str(number): {"type": "string"} for number in range(1, count + 1)}
     return {
@@ -68,7 +68,7 @@ TEXT_SCHEMAS: Mapping[str, Mapping[str, object]] = MappingProxyType(
     {
         GradeContexts.kind: strict_schema("grades", _ReasonedGrades),
         GradeSentences.kind: strict_schema("grades", _Grades),
-        GuessQueries.kind: guess_schema(1),
+        GenerateQueries.kind: queries_schema(1),
         DetectAbstention.kind: strict_schema("abstention", _Abstention),
         RateResponse.kind: rating_schema((1, 2)),
     }

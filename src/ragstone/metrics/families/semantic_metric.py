@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 from ragstone.metrics.families.base import Ask
 from ragstone.metrics.families.check_metric import CheckMetric
 from ragstone.metrics.families.checks import RESPONSE_IN_REFERENCE
-from ragstone.questions import CompareTexts
+from ragstone.questions import TextSimilarity
 from ragstone.samples import Sample
 from ragstone.scores import Score
 
@@ -28,7 +28,7 @@ class SemanticMetric(CheckMetric):
     @property
     def question_kinds(self) -> tuple[str, ...]:
         """Those of the checks, and what the semantic part adds."""
-        return (*super().question_kinds, *((CompareTexts.kind,) if self.semantic else ()))
+        return (*super().question_kinds, *((TextSimilarity.kind,) if self.semantic else ()))
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
         """Make the checks, and mix in the cosine where it has a share."""
@@ -37,7 +37,7 @@ class SemanticMetric(CheckMetric):
             return score
         response = sample.response or ""
         texts = RESPONSE_IN_REFERENCE.sources(sample)[:1] if response.strip() else ()
-        cosines = await ask(CompareTexts(text=response, others=texts)) if texts else (0.0,)
+        cosines = await ask(TextSimilarity(text=response, others=texts)) if texts else (0.0,)
         alike = max(0.0, cosines[0])
         mixed = (1 - self.semantic) * score.value + self.semantic * alike
         detail = {**score.detail, "claims_f1": score.value, "cosine": alike}
