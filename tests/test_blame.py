@@ -1,7 +1,7 @@
 import pytest
 
 from ragstone import evaluate
-from ragstone.claims import Blame, Blamed
+from ragstone.claims import ClaimIssue, DiagnosedClaim
 from ragstone.errors import Cause
 from ragstone.exchanges import Failure
 from ragstone.judges.scripted import ScriptedJudge
@@ -41,17 +41,17 @@ def ran(*metrics: str, answers: object = verdicts, **fields: object) -> tuple[Ru
     return evaluate([{**SAMPLE, **fields}], metrics=list(metrics), judge=judge), judge
 
 
-def blamed(run: Run) -> dict[str, Blame]:
+def blamed(run: Run) -> dict[str, ClaimIssue]:
     return {each.claim: each.blame for each in run.rows[0].blamed}
 
 
 def test_each_claim_that_is_not_backed_or_missing_is_blamed() -> None:
     run, judge = ran("faithfulness", "context_recall", "claim_recall")
     assert blamed(run) == {
-        "r2": Blame.CONTRADICTED,
-        "r3": Blame.MEMORY,
-        "e2": Blame.IGNORED,
-        "e3": Blame.NOT_RETRIEVED,
+        "r2": ClaimIssue.CONTRADICTED,
+        "r3": ClaimIssue.MEMORY,
+        "e2": ClaimIssue.IGNORED,
+        "e3": ClaimIssue.NOT_RETRIEVED,
     }
     assert {each.of for each in run.rows[0].blamed if each.claim == "r2"} == {"response"}
     assert len(judge.asked) == 5, "blame asks nothing: two extractions, three verifications"
@@ -70,8 +70,8 @@ def test_metrics_of_several_checks_blame_too() -> None:
 
 def test_where_nothing_was_retrieved_all_that_misses_was_not_retrieved() -> None:
     run, _ = ran("faithfulness", "context_recall", "claim_recall", contexts=[])
-    assert blamed(run)["e2"] is Blame.NOT_RETRIEVED
-    assert blamed(run)["r1"] is Blame.MEMORY
+    assert blamed(run)["e2"] is ClaimIssue.NOT_RETRIEVED
+    assert blamed(run)["r1"] is ClaimIssue.MEMORY
 
 
 def test_a_question_that_was_not_answered_blames_nothing() -> None:
@@ -133,4 +133,4 @@ def test_blame_stands_in_the_rows_and_the_summary() -> None:
     assert run.to_dict()["blame"] == dict.fromkeys(
         ["contradicted", "from the model's memory", "retrieved and ignored", "not retrieved"], 1
     )
-    assert Blamed.model_validate(told[0]) == run.rows[0].blamed[0]
+    assert DiagnosedClaim.model_validate(told[0]) == run.rows[0].blamed[0]

@@ -51,7 +51,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def begun(store: Store, after: int = 5, **options: object) -> ScriptedJudge:
+def open_recorder(store: Store, after: int = 5, **options: object) -> ScriptedJudge:
     """Begin a run and stop it when so many rows are finished."""
     seen: list[Row] = []
 
@@ -85,7 +85,7 @@ def test_a_stored_run_is_the_run_in_memory(store: Store) -> None:
 
 
 def test_what_was_finished_is_not_asked_again_and_counts_once(store: Store) -> None:
-    first = begun(store)
+    first = open_recorder(store)
     told: list[str] = []
     again = judge()
     run = evaluate(
@@ -106,7 +106,7 @@ def test_after_a_finished_run_the_next_is_new(store: Store) -> None:
 
 
 def test_fresh_begins_anew(store: Store) -> None:
-    begun(store)
+    open_recorder(store)
     run = evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store, fresh=True)
     assert len(run.rows) == 12
     assert [info.finished for info in store.runs()] == [True, False]
@@ -122,7 +122,7 @@ def test_fresh_begins_anew(store: Store) -> None:
 def test_what_differs_is_told_and_begins_a_new_run(
     store: Store, changed: dict[str, object], told: str
 ) -> None:
-    begun(store)
+    open_recorder(store)
     notices: list[str] = []
     options = {"metrics": METRICS, **changed}
     evaluate(SAMPLES, judge=judge(), store=store, on_notice=notices.append, **options)
@@ -131,7 +131,7 @@ def test_what_differs_is_told_and_begins_a_new_run(
 
 
 def test_other_data_is_another_run(store: Store) -> None:
-    begun(store)
+    open_recorder(store)
     notices: list[str] = []
     others = [{**sample, "response": "claim 1"} for sample in SAMPLES]
     evaluate(others, metrics=METRICS, judge=judge(), store=store, on_notice=notices.append)
@@ -139,7 +139,7 @@ def test_other_data_is_another_run(store: Store) -> None:
 
 
 def test_pace_and_gates_make_no_other_run(store: Store) -> None:
-    begun(store)
+    open_recorder(store)
     run = evaluate(
         SAMPLES, metrics=METRICS, judge=judge(), store=store, concurrency=3, timeout=5,
         fail_under={"faithfulness": 0.1},
@@ -203,7 +203,7 @@ def test_a_range_without_end_can_be_stored_and_listed(store: Store) -> None:
 
 
 def test_a_run_begun_with_the_judges_texts_keeps_them(store: Store) -> None:
-    begun(store)
+    open_recorder(store)
     told: list[str] = []
     evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store, transcript=False,
              on_notice=told.append)  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 
 from ragstone.errors import Cause, InputError, UsageError
 from ragstone.exchanges import Failure
-from ragstone.kept_answers import KeptAnswers, discard
+from ragstone.kept_answers import ResponseJournal, discard
 from ragstone.rows import Row
 from ragstone.samples import Context, Sample
 
@@ -19,11 +19,13 @@ ANSWERED = SAMPLES[0].model_copy(
 FAILED = Row(1, SAMPLES[1], lacking={"response": Failure(Cause.TIMEOUT, "no answer")})
 
 
-def kept(path: Path, *, samples: tuple[Sample, ...] = SAMPLES, fresh: bool = False) -> KeptAnswers:
-    return KeptAnswers(path, samples, asked=ASKED, fresh=fresh)
+def kept(
+    path: Path, *, samples: tuple[Sample, ...] = SAMPLES, fresh: bool = False
+) -> ResponseJournal:
+    return ResponseJournal(path, samples, asked=ASKED, fresh=fresh)
 
 
-def read(path: Path, *, samples: tuple[Sample, ...] = SAMPLES) -> KeptAnswers:
+def read(path: Path, *, samples: tuple[Sample, ...] = SAMPLES) -> ResponseJournal:
     with kept(path, samples=samples) as answers:
         return answers
 

@@ -3,7 +3,7 @@ import pytest
 from ragstone.claims import Label
 from ragstone.errors import UnknownNameError
 from ragstone.plan import Plan
-from ragstone.policies import POLICIES, PRESETS, STRICT, Ruling, get_policy, preset
+from ragstone.policies import POLICIES, PRESETS, STRICT, PolicyOutcome, get_policy, preset
 from ragstone.scores import State
 
 YES, PART, NO, IDK = (
@@ -68,7 +68,7 @@ def test_a_preset_is_settings_of_a_plan_with_the_policy_of_its_name(name: str) -
 @pytest.mark.parametrize("name", POLICIES)
 def test_no_policy_makes_a_number_of_what_it_calls_failed_or_undefined(name: str) -> None:
     policy = get_policy(name)
-    rulings = [value for value in vars(policy).values() if isinstance(value, Ruling)]
+    rulings = [value for value in vars(policy).values() if isinstance(value, PolicyOutcome)]
     for ruling in [*rulings, *([policy.miscounted.nothing] if policy.miscounted else [])]:
         assert (ruling.value is not None) == (ruling.state is State.SCORED)
         if ruling.value is not None:
@@ -79,10 +79,10 @@ def test_no_policy_makes_a_number_of_what_it_calls_failed_or_undefined(name: str
 @pytest.mark.parametrize(
     ("ruling", "told"),
     [
-        (Ruling(State.UNDEFINED), "undefined"),
-        (Ruling(State.SCORED, 0.5), "0.5"),
-        (Ruling(State.SCORED, 0.0, flagged=True), "0.0, flagged"),
+        (PolicyOutcome(State.UNDEFINED), "undefined"),
+        (PolicyOutcome(State.SCORED, 0.5), "0.5"),
+        (PolicyOutcome(State.SCORED, 0.0, flagged=True), "0.0, flagged"),
     ],
 )
-def test_a_ruling_is_told_in_a_word(ruling: Ruling, told: str) -> None:
+def test_a_ruling_is_told_in_a_word(ruling: PolicyOutcome, told: str) -> None:
     assert str(ruling) == told

@@ -4,7 +4,7 @@ import pytest
 
 from ragstone.claims import Claim, Label, Verdict
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, Returned
+from ragstone.exchanges import Failure, PartialVerdict
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.policies import POLICIES
@@ -30,9 +30,9 @@ UNDEFINED = (State.UNDEFINED, None, False)
 ALL = tuple(POLICIES)
 
 
-def returned(*verdicts: Verdict | None) -> tuple[Returned, ...]:
+def returned(*verdicts: Verdict | None) -> tuple[PartialVerdict, ...]:
     return tuple(
-        Returned(n, verdict.label if verdict else "perhaps", verdict)
+        PartialVerdict(n, verdict.label if verdict else "perhaps", verdict)
         for n, verdict in enumerate(verdicts, 1)
     )
 

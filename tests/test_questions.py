@@ -6,7 +6,7 @@ import pytest
 
 from ragstone.claims import Claim, Label, Verdict
 from ragstone.errors import CallError, Cause, JudgeError
-from ragstone.exchanges import Exchange, Failure, JudgeFailureError, Reply, Returned
+from ragstone.exchanges import Exchange, Failure, JudgeFailureError, PartialVerdict, Reply
 from ragstone.questions import Explain, ExtractClaims, ExtractTruths, Question, VerifyClaims
 from ragstone.usage import Usage
 
@@ -172,7 +172,7 @@ def test_a_wrong_count_holds_the_verdicts_that_came() -> None:
         VERIFY.reply([{"label": "SUPPORTED"}], Usage(calls=3))
     failure = raised.value.failure
     verdict = Verdict(label=Label.SUPPORTED)
-    assert failure.returned == (Returned(None, "SUPPORTED", verdict),)
+    assert failure.returned == (PartialVerdict(None, "SUPPORTED", verdict),)
     assert failure.usage == Usage(calls=3)
 
 

@@ -8,7 +8,7 @@ import pytest
 from ragstone.claims import Claim, Label, Verdict
 from ragstone.errors import Cause, UsageError
 from ragstone.evaluation import evaluate
-from ragstone.exchanges import Failure, Returned
+from ragstone.exchanges import Failure, PartialVerdict
 from ragstone.gates import gate
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get, registry
@@ -41,10 +41,10 @@ def claims(question: ExtractClaims) -> object:
 def verdicts(question: VerifyClaims) -> object:
     yes, no = (Verdict(label=label) for label in (Label.SUPPORTED, Label.CONTRADICTED))
     if "new" in question.claims[0]:
-        returned = (Returned(1, "yes", yes), Returned(2, "perhaps", None))
+        returned = (PartialVerdict(1, "yes", yes), PartialVerdict(2, "perhaps", None))
         return Failure(Cause.MALFORMED, "the label 'perhaps' cannot be read", returned)
     if "old" in question.claims[0]:
-        returned = (Returned(1, "yes", yes),)
+        returned = (PartialVerdict(1, "yes", yes),)
         return Failure(Cause.COUNT_MISMATCH, "1 verdict came back for 2 claims", returned)
     return [yes, no]
 

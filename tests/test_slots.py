@@ -138,10 +138,10 @@ async def test_all_cancelled_at_once_end_cancelled() -> None:
 
 async def test_a_crowd_that_is_refused_narrows_once() -> None:
     slots = Slots(16)
-    begun = now()
+    open_recorder = now()
     await asyncio.sleep(0.001)
     for _ in range(16):
-        slots.narrow(begun)
+        slots.narrow(open_recorder)
     assert slots.limit == 8
     slots.narrow(now())
     assert slots.limit == 4

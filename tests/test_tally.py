@@ -1,4 +1,4 @@
-from ragstone.claims import Blame, Blamed
+from ragstone.claims import ClaimIssue, DiagnosedClaim
 from ragstone.errors import Cause
 from ragstone.exchanges import Exchange, Failure, Reply
 from ragstone.rows import Row, TargetCall
@@ -58,10 +58,10 @@ def test_the_targets_calls_by_name() -> None:
 
 
 def test_blame_and_notes_are_counted() -> None:
-    wrong = Blamed(claim="c", of="response", blame=Blame.MEMORY)
+    wrong = DiagnosedClaim(claim="c", of="response", blame=ClaimIssue.MEMORY)
     rows = [row(0, blamed=(wrong, wrong), notes=("odd", "odd")), row(1, notes=("odd",))]
     tally = Tally.of(rows, ["hit@1"])
-    assert tally.blame == {Blame.MEMORY: 2}
+    assert tally.blame == {ClaimIssue.MEMORY: 2}
     assert tally.notes == {"odd": 2}
 
 

@@ -13,7 +13,7 @@ from ragstone.collection import collecting
 from ragstone.datasets import Dataset
 from ragstone.datasets.responses import MODES, response_record
 from ragstone.errors import UsageError
-from ragstone.kept_answers import KeptAnswers
+from ragstone.kept_answers import ResponseJournal
 from ragstone.messages import public_url
 from ragstone.plan import Plan
 from ragstone.rows import Row
@@ -89,7 +89,7 @@ class Asking:
     mode: str
     target: Target
     wanted: frozenset[str]
-    kept: KeptAnswers
+    kept: ResponseJournal
 
     @classmethod
     def of(
@@ -113,7 +113,7 @@ class Asking:
         made = get_target(target, plan, k=max(plan.cutoffs))
         wanted = asked_for(mode, made)
         asked = asked_as(target, plan=plan, mode=mode)
-        kept = KeptAnswers(part, dataset.samples, asked=asked, fresh=fresh)
+        kept = ResponseJournal(part, dataset.samples, asked=asked, fresh=fresh)
         return cls(dataset, plan, mode, made, wanted, kept)
 
     def finish(self, on_row: Callable[[Row, int], None]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from ragstone.claims import Blame, Blamed, JudgedClaim, Label
+from ragstone.claims import ClaimIssue, DiagnosedClaim, JudgedClaim, Label
 from ragstone.errors import JudgeError, QuestionNotSupportedError
 from ragstone.judges.replay import ReplayJudge
 from ragstone.metrics.families.base import Ask, Metric
@@ -12,14 +12,14 @@ from ragstone.metrics.families.checks import (
     RESPONSE_IN_CONTEXTS,
     Check,
 )
-from ragstone.metrics.families.claim_asker import ClaimAsker
+from ragstone.metrics.families.claim_asker import ClaimVerifier
 from ragstone.metrics.families.claim_metric import ClaimMetric
 from ragstone.questions import Question
 from ragstone.questions.base import T
 from ragstone.rows import Row
 
 
-async def blamed(row: Row, metrics: Sequence[Metric]) -> tuple[Blamed, ...]:
+async def blamed(row: Row, metrics: Sequence[Metric]) -> tuple[DiagnosedClaim, ...]:
     """Return the claims that are not backed, and those missing, each with what went wrong.
 
     A claim of the response is blamed where it was held against the contexts; one of the reference
@@ -27,10 +27,10 @@ async def blamed(row: Row, metrics: Sequence[Metric]) -> tuple[Blamed, ...]:
     Verdicts that these metrics' scores do not hold are taken from the row's ledger; what no metric
     asked for blames nothing, nor does a claim that is supported in part.
     """
-    alike: dict[tuple[object, ...], list[ClaimAsker]] = {}
+    alike: dict[tuple[object, ...], list[ClaimVerifier]] = {}
     for metric in metrics:
-        if isinstance(metric, ClaimAsker):
-            alike.setdefault(metric.way, []).append(metric)
+        if isinstance(metric, ClaimVerifier):
+            alike.setdefault(metric.question_settings, []).append(metric)
     if not alike:
         return row.blamed
     said: tuple[JudgedClaim, ...] = ()
@@ -49,9 +49,9 @@ async def blamed(row: Row, metrics: Sequence[Metric]) -> tuple[Blamed, ...]:
 class _Known:
     """The verdicts on one row that metrics which ask in the same way have led to."""
 
-    def __init__(self, row: Row, metrics: Sequence[ClaimAsker]) -> None:
+    def __init__(self, row: Row, metrics: Sequence[ClaimVerifier]) -> None:
         self._row, self._asker = row, metrics[0]
-        self._asked = {check for metric in metrics for check in metric.chosen}
+        self._asked = {check for metric in metrics for check in metric.active_checks}
         self._scored = {
             metric.check: score.claims
             for metric in metrics
@@ -72,7 +72,7 @@ class _Known:
         ):
             return ()
         try:
-            return (await self._asker.judged(check, sample, _recall(self._row))).claims
+            return (await self._asker.judge_claims(check, sample, _recall(self._row))).claims
         except (JudgeError, QuestionNotSupportedError):
             return ()
 
@@ -87,16 +87,16 @@ def _recall(row: Row) -> Ask:
     return ask
 
 
-def _unbacked(claims: Sequence[JudgedClaim]) -> Iterator[Blamed]:
-    blames = {Label.CONTRADICTED: Blame.CONTRADICTED, Label.NOT_ENOUGH_INFO: Blame.MEMORY}
+def _unbacked(claims: Sequence[JudgedClaim]) -> Iterator[DiagnosedClaim]:
+    blames = {Label.CONTRADICTED: ClaimIssue.CONTRADICTED, Label.NOT_ENOUGH_INFO: ClaimIssue.MEMORY}
     for claim in claims:
         if blame := blames.get(claim.label):
-            yield Blamed(claim=claim.text, of="response", blame=blame)
+            yield DiagnosedClaim(claim=claim.text, of="response", blame=blame)
 
 
-def _left_out(pairs: Sequence[tuple[JudgedClaim, JudgedClaim]]) -> Iterator[Blamed]:
+def _left_out(pairs: Sequence[tuple[JudgedClaim, JudgedClaim]]) -> Iterator[DiagnosedClaim]:
     for said, retrieved in pairs:
         if said.label in (Label.CONTRADICTED, Label.NOT_ENOUGH_INFO):
             found = retrieved.label is Label.SUPPORTED
-            blame = Blame.IGNORED if found else Blame.NOT_RETRIEVED
-            yield Blamed(claim=said.text, of="reference", blame=blame)
+            blame = ClaimIssue.IGNORED if found else ClaimIssue.NOT_RETRIEVED
+            yield DiagnosedClaim(claim=said.text, of="reference", blame=blame)

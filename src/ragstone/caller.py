@@ -143,13 +143,13 @@ class Caller:
             await self._pace.turn(60 * tokens / self._limits.tpm if self._limits.tpm else 0.0)
             if self._limits.budget:
                 self._limits.budget.take()
-            begun = asyncio.get_running_loop().time()
+            open_recorder = asyncio.get_running_loop().time()
             try:
                 value = await once()
             except RetryableError as error:
                 _log.debug("a try failed: %s", error)
                 if error.cause is Cause.RATE_LIMITED:
-                    self._slots.narrow(begun)
+                    self._slots.narrow(open_recorder)
                 if error.wait:
                     self._pace.hold(error.wait)
                 raise

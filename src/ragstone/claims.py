@@ -83,7 +83,7 @@ class JudgedClaim(BaseModel):
         )
 
 
-class Blame(StrEnum):
+class ClaimIssue(StrEnum):
     """What went wrong with a claim that is not backed, or that is missing from the response."""
 
     NOT_RETRIEVED = "not retrieved"
@@ -92,11 +92,11 @@ class Blame(StrEnum):
     MEMORY = "from the model's memory"
 
 
-class Blamed(BaseModel):
+class DiagnosedClaim(BaseModel):
     """A claim of the response or the reference, and what went wrong with it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     claim: str
     of: Literal["response", "reference"]
-    blame: Blame
+    blame: ClaimIssue

@@ -15,13 +15,13 @@ from ragstone.errors import TargetError
 from ragstone.judge_names import begins_free, is_free
 from ragstone.judges.base import Judge
 from ragstone.judges.tracing import UNTRACED, Tracing
-from ragstone.keeping import Keeping, begun
+from ragstone.keeping import Keeping, open_recorder
 from ragstone.manifests import manifest_of
 from ragstone.metrics import Metric, RankingMetric, select
 from ragstone.options import Data, Options, dataset_of, judge_of, plan_of, target_of
 from ragstone.plan import Manifest, Plan
 from ragstone.readiness import Readiness, check_asked
-from ragstone.recording import Recording
+from ragstone.recording import Recorder
 from ragstone.rows import Row
 from ragstone.run import Run, RunInterruptedError
 from ragstone.scoring import AT_ONCE, ranked, scoring
@@ -73,7 +73,7 @@ class Evaluation:
     every: bool
     wanted: frozenset[str]
     manifest: Manifest
-    recording: Recording
+    recording: Recorder
     on_row: Callable[[Row, int], None] | None
     tracing: Tracing
 
@@ -98,7 +98,7 @@ class Evaluation:
         check_asked(plan, ready.metrics, ready.refused)
         asked = target if ready.wanted else None
         manifest = manifest_of(plan, dataset=dataset, ready=ready, judge=judge, target=asked)
-        recording, notices = begun(manifest, ready.metrics, **_kept(options))
+        recording, notices = open_recorder(manifest, ready.metrics, **_kept(options))
         list(map(options.get("on_notice", str), notices))
         return cls(
             plan=manifest.plan,

@@ -34,7 +34,7 @@ class Reply(Generic[T_co]):
 
 
 @dataclass(frozen=True)
-class Returned:
+class PartialVerdict:
     """One item of a reply that could not be used whole, as it came.
 
     Attributes:
@@ -59,7 +59,7 @@ class Failure:
 
     cause: Cause
     message: str
-    returned: tuple[Returned, ...] = ()
+    returned: tuple[PartialVerdict, ...] = ()
     raw: str | None = None
     attempts: int = 1
     usage: Usage = NOTHING_SPENT

@@ -9,9 +9,9 @@ from ragstone.errors import UsageError
 from ragstone.messages import count, one_line
 from ragstone.metrics.families.base import Metric
 from ragstone.plan import Manifest
-from ragstone.recording import Recording
+from ragstone.recording import Recorder
 from ragstone.store import RunLockedError, Store, StoreError, going
-from ragstone.stored_recording import StoredRecording
+from ragstone.stored_recording import StoreRecorder
 
 _IN_WORDS = {
     "judge setup": "the judge's model, options or prompts changed",
@@ -40,9 +40,9 @@ class Keeping(TypedDict, total=False):
     transcript: bool
 
 
-def begun(
+def open_recorder(
     manifest: Manifest, metrics: Sequence[Metric], **keeping: Unpack[Keeping]
-) -> tuple[Recording, tuple[str, ...]]:
+) -> tuple[Recorder, tuple[str, ...]]:
     """Return the recording of a run, new or gone on with, and what is to be known of that.
 
     Raises:
@@ -54,19 +54,19 @@ def begun(
     if place is None or place is False:
         if "resume" in keeping:
             raise UsageError("to resume a run takes the store that it is in")
-        return Recording(manifest, metrics), ()
+        return Recorder(manifest, metrics), ()
     store = place if isinstance(place, Store) else _opened(place)
     run_id, notices = keeping.get("resume"), list[str]()
     if run_id is None and not keeping.get("fresh"):
         run_id, notices = _unfinished(store, manifest, transcript=keeping.get("transcript", True))
-    made = partial(StoredRecording, metrics=metrics, store=store, closes=store is not place)
+    made = partial(StoreRecorder, metrics=metrics, store=store, closes=store is not place)
     if run_id is None:
         return made(manifest, transcript=keeping.get("transcript", True)), tuple(notices)
     earlier = store.info(run_id).manifest
     _check_same(earlier, manifest)
     recording = made(
         earlier.model_copy(update={"plan": manifest.plan, "source": manifest.source}),
-        begun=True,
+        open_recorder=True,
         retry_failed=keeping.get("retry_failed", False),
     )
     anew = "" if "resume" in keeping else " (--fresh starts anew)"

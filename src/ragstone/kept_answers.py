@@ -1,4 +1,4 @@
-"""KeptAnswers: what a target has answered so far, a line a row: a crash loses none of it."""
+"""ResponseJournal: what a target has answered so far, a line a row: a crash loses none of it."""
 
 import json
 import os
@@ -66,7 +66,7 @@ class Kept(BaseModel):
         return Row(self.index, sample.model_copy(update=given), lacking=lacking)
 
 
-class KeptAnswers:
+class ResponseJournal:
     """The answers of one collection, in a file that is this process's alone, within `with`.
 
     Attributes:
@@ -96,7 +96,7 @@ class KeptAnswers:
         self._length: int | None = 0
         self._over = False
 
-    def __enter__(self) -> "KeptAnswers":
+    def __enter__(self) -> "ResponseJournal":
         """Lock the file, and read what is kept already.
 
         Raises:
@@ -199,7 +199,7 @@ class KeptAnswers:
 
 def discard(path: Path) -> None:
     """Delete a file of kept answers, unless another process is at it."""
-    with suppress(UsageError), KeptAnswers(path, (), asked={}, fresh=True) as kept:
+    with suppress(UsageError), ResponseJournal(path, (), asked={}, fresh=True) as kept:
         kept.discard()
 
 

@@ -21,7 +21,7 @@ CLOSE = 1e-9
 
 
 @dataclass(frozen=True)
-class Ruling:
+class PolicyOutcome:
     """What a score is in one situation; `passes` is False where it never reaches a mark."""
 
     state: State
@@ -34,25 +34,25 @@ class Ruling:
         return said + (", flagged" if self.flagged else "")
 
 
-UNDEFINED = Ruling(State.UNDEFINED)
-FAILED = Ruling(State.FAILED)
-ONE = Ruling(State.SCORED, 1.0)
-ZERO = Ruling(State.SCORED, 0.0)
-NEVER = Ruling(State.SCORED, 0.0, passes=False)
+UNDEFINED = PolicyOutcome(State.UNDEFINED)
+FAILED = PolicyOutcome(State.FAILED)
+ONE = PolicyOutcome(State.SCORED, 1.0)
+ZERO = PolicyOutcome(State.SCORED, 0.0)
+NEVER = PolicyOutcome(State.SCORED, 0.0, passes=False)
 """0.0 that passes no mark, not even one of 0."""
-ZERO_FLAGGED = Ruling(State.SCORED, 0.0, flagged=True)
-HALF_FLAGGED = Ruling(State.SCORED, 0.5, flagged=True)
+ZERO_FLAGGED = PolicyOutcome(State.SCORED, 0.0, flagged=True)
+HALF_FLAGGED = PolicyOutcome(State.SCORED, 0.5, flagged=True)
 
 
 @dataclass(frozen=True)
-class Miscount:
+class CountMismatch:
     """What fewer or more verdicts than claims come to: their mean weight, flagged.
 
     `cut` leaves out those past the number of claims; `nothing` is for no verdict at all. With
     `taken_off` it is no mean: all that verdicts lack of 1, and 1 for each missing, is taken off.
     """
 
-    nothing: Ruling
+    nothing: PolicyOutcome
     cut: bool = False
     taken_off: bool = False
 
@@ -80,13 +80,13 @@ class Policy:
     source: str
     weights: Mapping[Label, float]
     mark: float | None = None
-    empty_response: Ruling = UNDEFINED
-    no_claims: Ruling = UNDEFINED
-    no_contexts: Ruling | None = None
-    refused: Ruling = FAILED
-    unanswered: Ruling = FAILED
-    unreadable: Ruling = FAILED
-    miscounted: Miscount | None = None
+    empty_response: PolicyOutcome = UNDEFINED
+    no_claims: PolicyOutcome = UNDEFINED
+    no_contexts: PolicyOutcome | None = None
+    refused: PolicyOutcome = FAILED
+    unanswered: PolicyOutcome = FAILED
+    unreadable: PolicyOutcome = FAILED
+    miscounted: CountMismatch | None = None
     misread: Label | None = None
 
     @property
@@ -109,7 +109,7 @@ class Policy:
             return max(0.0, 1 - (lacking + max(0, due - len(labels))) / due)
         return math.fsum(self.weights[label] for label in labels) / len(labels)
 
-    def without_reply(self, cause: Cause) -> Ruling:
+    def without_reply(self, cause: Cause) -> PolicyOutcome:
         """Return what a sample comes to whose question was not answered."""
         rulings = {Cause.REFUSAL: self.refused, Cause.MALFORMED: self.unreadable}
         return rulings.get(cause, self.unanswered)
@@ -143,7 +143,7 @@ _ALL = (
         STRICT,
         name="ragas",
         source="RAGAS: supported / returned, NaN where nothing came",
-        miscounted=Miscount(nothing=UNDEFINED),
+        miscounted=CountMismatch(nothing=UNDEFINED),
     ),
     Policy(
         "deepeval",
@@ -152,7 +152,7 @@ _ALL = (
         mark=0.5,
         no_claims=ONE,
         no_contexts=UNDEFINED,
-        miscounted=Miscount(nothing=FAILED),
+        miscounted=CountMismatch(nothing=FAILED),
         misread=Label.NOT_ENOUGH_INFO,
     ),
     Policy(
@@ -173,7 +173,7 @@ _ALL = (
         refused=ZERO_FLAGGED,
         unanswered=HALF_FLAGGED,
         unreadable=HALF_FLAGGED,
-        miscounted=Miscount(nothing=HALF_FLAGGED, cut=True),
+        miscounted=CountMismatch(nothing=HALF_FLAGGED, cut=True),
         misread=Label.NOT_ENOUGH_INFO,
     ),
     Policy(
@@ -186,7 +186,7 @@ _ALL = (
         refused=ZERO_FLAGGED,
         unanswered=ZERO_FLAGGED,
         unreadable=ZERO_FLAGGED,
-        miscounted=Miscount(nothing=ZERO_FLAGGED, taken_off=True),
+        miscounted=CountMismatch(nothing=ZERO_FLAGGED, taken_off=True),
         misread=Label.NOT_ENOUGH_INFO,
     ),
 )

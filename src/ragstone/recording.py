@@ -1,4 +1,4 @@
-"""Recording: where the finished rows of an evaluation go, in memory or in the store."""
+"""Recorder: where the finished rows of an evaluation go, in memory or in the store."""
 
 from collections.abc import Collection, Mapping, Sequence
 from types import TracebackType
@@ -13,7 +13,7 @@ from ragstone.scores import NOTHING, Detail
 from ragstone.tally import Tally
 
 
-class Recording:
+class Recorder:
     """Keeps finished rows in memory, and counts them; within `async with`.
 
     Attributes:

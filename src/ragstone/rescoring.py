@@ -14,7 +14,7 @@ from ragstone.metrics import GROUPS, ClaimMetric, Metric, get, select
 from ragstone.named_gates import gates_of
 from ragstone.plan import Manifest
 from ragstone.policies import get_policy
-from ragstone.recording import Recording
+from ragstone.recording import Recorder
 from ragstone.rescored_rows import AT_ONCE, CannotRescoreError, RescoredRows
 from ragstone.rows import Row
 from ragstone.run import Run
@@ -156,7 +156,7 @@ def _again(run: Run, metrics: Sequence[Metric], *, manifest: Manifest, on_row: O
         CannotRescoreError: some of the metrics need what the run has not.
     """
     rows = RescoredRows(run.rows, metrics, run_id=run.manifest.run_id)
-    recording = Recording(manifest, metrics)
+    recording = Recorder(manifest, metrics)
     known = {info.name for info in run.metrics.values()}
     new = [metric for metric in metrics if metric.name not in known]
     unmet = {need for metric in new for need in metric.needs}

@@ -7,7 +7,7 @@ from functools import reduce
 from operator import add
 from typing import overload
 
-from ragstone.claims import Blamed
+from ragstone.claims import DiagnosedClaim
 from ragstone.errors import Cause
 from ragstone.exchanges import Exchange, Failure
 from ragstone.samples import Sample
@@ -43,7 +43,7 @@ class Row:
     calls: tuple[TargetCall, ...] = ()
     scores: Mapping[str, Score] = field(default_factory=dict[str, Score])
     exchanges: tuple[Exchange, ...] = ()
-    blamed: tuple[Blamed, ...] = ()
+    blamed: tuple[DiagnosedClaim, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property

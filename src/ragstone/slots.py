@@ -43,12 +43,12 @@ class Slots:
     ) -> None:
         self._leave()
 
-    def narrow(self, begun: float) -> None:
+    def narrow(self, open_recorder: float) -> None:
         """Halve the slots after a refused call that began at that time of the loop's clock.
 
         Calls that had begun before the last halving are of the same crowd and halve nothing.
         """
-        if begun >= self._narrowed_at:
+        if open_recorder >= self._narrowed_at:
             self._narrowed_at = asyncio.get_running_loop().time()
             self._limit = max(1.0, self._limit / 2)
 

@@ -1,4 +1,4 @@
-"""StoredRecording: the finished rows of an evaluation, kept in the store."""
+"""StoreRecorder: the finished rows of an evaluation, kept in the store."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -8,13 +8,13 @@ from typing import Self
 
 from ragstone.metrics.families.base import Metric
 from ragstone.plan import Manifest
-from ragstone.recording import Recording
+from ragstone.recording import Recorder
 from ragstone.rows import Row
 from ragstone.run import Run
 from ragstone.store import RowWriter, RunLockedError, Store, reopen
 
 
-class StoredRecording(Recording):
+class StoreRecorder(Recorder):
     """Keeps finished rows in a store, in little memory; a run that was begun there goes on.
 
     Rows that the budget cut short are kept, and done again when the run goes on; with
@@ -29,15 +29,15 @@ class StoredRecording(Recording):
         *,
         store: Store,
         closes: bool = False,
-        begun: bool = False,
+        open_recorder: bool = False,
         retry_failed: bool = False,
         transcript: bool = True,
     ) -> None:
         super().__init__(manifest, metrics)
-        self._store, self._begun, self._transcript = store, begun, transcript
+        self._store, self._begun, self._transcript = store, open_recorder, transcript
         self._retried, self._closes = retry_failed, closes
         self._writer: RowWriter | None = None
-        if begun:
+        if open_recorder:
             self.done = store.done(manifest.run_id, but_failed=retry_failed)
 
     async def __aenter__(self) -> Self:
@@ -118,7 +118,7 @@ class StoredRecording(Recording):
 
     def _recounted(self, run: Run) -> Run:
         """Return the run by all of its stored rows, those of an earlier time too."""
-        whole = Recording(self.manifest, tuple(self.metrics.values()))
+        whole = Recorder(self.manifest, tuple(self.metrics.values()))
         for row in run.rows:
             whole.count(row)
         return replace(whole.run(partial=run.partial, stopped=run.stopped), rows=run.rows)

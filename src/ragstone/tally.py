@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ragstone.cascaded import Cascaded, added_up
-from ragstone.claims import Blame
+from ragstone.claims import ClaimIssue
 from ragstone.errors import Cause
 from ragstone.exchanges import Failure
 from ragstone.rows import Row
@@ -59,7 +59,7 @@ class Tally:
         self.usage = Usage()
         self.over_budget = False
         self.cascade: Cascaded | None = None
-        self.blame = Counter[Blame]()
+        self.blame = Counter[ClaimIssue]()
         self.notes = Counter[str]()
         self.tags: dict[str, None] = {}
         self.failed_before = Counter[Cause]()

@@ -118,8 +118,8 @@ def test_resume_sends_spans_too(
     monkeypatch.setenv("OTEL_SERVICE_NAME", "nightly")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-nobody")
     argued = ("--judge", "openai:m", "--base-url", "http://127.0.0.1:9/v1", "--max-retries", "0")
-    begun = ragstone("run", rows, "-m", "faithfulness", "--no-export", *argued)
-    assert begun.code == 3
+    open_recorder = ragstone("run", rows, "-m", "faithfulness", "--no-export", *argued)
+    assert open_recorder.code == 3
     assert receiver.paths == []
     monkeypatch.setenv("RAGSTONE_OTEL", "1")
     again = ragstone("resume", "last", "--retry-failed", "--no-export")

@@ -2,13 +2,13 @@ import pytest
 
 from ragstone.claims import Claim, Label, Verdict
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, JudgeFailureError, Reply, Returned
+from ragstone.exchanges import Failure, JudgeFailureError, PartialVerdict, Reply
 from ragstone.judges.attempts import Attempt, settled
 from ragstone.judges.prompts.again import INCOMPLETE
 from ragstone.usage import Usage
 
 ONE, TWO = Usage(calls=1, prompt_tokens=10), Usage(calls=2, retries=1, prompt_tokens=7)
-CAME = (Returned(1, "SUPPORTED", Verdict(label=Label.SUPPORTED)),)
+CAME = (PartialVerdict(1, "SUPPORTED", Verdict(label=Label.SUPPORTED)),)
 DOUBT = "no claim was found in: It is new."
 
 

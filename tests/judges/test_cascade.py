@@ -6,7 +6,7 @@ import ragstone
 from ragstone.cascaded import Cascaded
 from ragstone.claims import Label, Verdict
 from ragstone.errors import Cause, QuestionNotSupportedError
-from ragstone.exchanges import Failure, JudgeFailureError, Returned
+from ragstone.exchanges import Failure, JudgeFailureError, PartialVerdict
 from ragstone.judges.base import Judge, outcome_of
 from ragstone.judges.cascade import CascadeJudge
 from ragstone.judges.panel import PanelJudge
@@ -123,7 +123,7 @@ async def test_a_panel_tells_what_its_cascades_left_unanswered() -> None:
 
 def short(*came: tuple[int | None, Label]) -> ScriptedJudge:
     """Return a dear judge that gives these verdicts, by number, and that is not one a claim."""
-    items = tuple(Returned(n, label.value, Verdict(label=label)) for n, label in came)
+    items = tuple(PartialVerdict(n, label.value, Verdict(label=label)) for n, label in came)
     failure = Failure(Cause.COUNT_MISMATCH, "too few or many", items)
     claims = [{"text": text} for text in CLAIMS[:4]]
     return ScriptedJudge({"verify_claims": failure, "extract_claims": claims}, name="dear")

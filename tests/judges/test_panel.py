@@ -6,7 +6,7 @@ import pytest
 import ragstone
 from ragstone.claims import Label, Verdict
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError, UsageError
-from ragstone.exchanges import Failure, JudgeFailureError, Reply, Returned
+from ragstone.exchanges import Failure, JudgeFailureError, PartialVerdict, Reply
 from ragstone.grades import GeneratedQueries, Rating
 from ragstone.judges.cached import CachedJudge
 from ragstone.judges.panel import PanelJudge
@@ -93,7 +93,7 @@ async def test_more_than_half_of_the_panel_decides() -> None:
 
 
 async def test_one_members_verdicts_are_not_the_panels_nor_counted_as_none() -> None:
-    came = Returned(1, S, Verdict(label=Label.SUPPORTED))
+    came = PartialVerdict(1, S, Verdict(label=Label.SUPPORTED))
     short = Failure(Cause.COUNT_MISMATCH, "one for two", (came,), raw="{}")
     with pytest.raises(JudgeFailureError) as raised:
         await PanelJudge([failing(short), failing(short)]).answer(verify(2))
@@ -102,7 +102,7 @@ async def test_one_members_verdicts_are_not_the_panels_nor_counted_as_none() -> 
 
 @pytest.mark.parametrize("policy", ["ragas", "deepeval", "strict"])
 def test_a_panel_that_miscounts_is_failed_and_not_left_out(policy: str) -> None:
-    came = Returned(1, S, Verdict(label=Label.SUPPORTED))
+    came = PartialVerdict(1, S, Verdict(label=Label.SUPPORTED))
     short = Failure(Cause.COUNT_MISMATCH, "one for two", (came,))
     answers = {"verify_claims": short, "extract_claims": [{"text": "a"}, {"text": "b"}]}
     panel = PanelJudge([ScriptedJudge(answers), ScriptedJudge(answers)])

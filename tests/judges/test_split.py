@@ -7,7 +7,7 @@ import pytest
 
 from ragstone.claims import Evidence, Label, Verdict
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
-from ragstone.exchanges import Failure, JudgeFailureError, Reply, Returned
+from ragstone.exchanges import Failure, JudgeFailureError, PartialVerdict, Reply
 from ragstone.grades import Rating
 from ragstone.judges.cached import CachedJudge
 from ragstone.judges.scripted import ScriptedJudge
@@ -225,12 +225,12 @@ async def test_notes_attempts_usage_and_raw_texts_of_the_parts_are_joined() -> N
 
 NO = Verdict(label=Label.CONTRADICTED)
 FEWER = Failure(
-    Cause.COUNT_MISMATCH, "one verdict fewer", (Returned(2, "CONTRADICTED", NO),), usage=ONE
+    Cause.COUNT_MISMATCH, "one verdict fewer", (PartialVerdict(2, "CONTRADICTED", NO),), usage=ONE
 )
 UNREAD = Failure(
     Cause.MALFORMED,
     "a label",
-    (Returned(1, "perhaps", None), Returned(2, "CONTRADICTED", NO)),
+    (PartialVerdict(1, "perhaps", None), PartialVerdict(2, "CONTRADICTED", NO)),
     usage=ONE,
 )
 GARBLED = Failure(Cause.MALFORMED, "nothing to be read", usage=ONE)
@@ -260,7 +260,7 @@ async def test_one_part_that_fails_fails_the_whole_with_all_that_came_back() -> 
 
 
 async def test_verdicts_that_do_not_say_their_claim_still_do_not() -> None:
-    fewer = replace(FEWER, returned=(Returned(None, "CONTRADICTED", NO),))
+    fewer = replace(FEWER, returned=(PartialVerdict(None, "CONTRADICTED", NO),))
     failure = await failure_of({"Claim 3.": fewer})
     assert [item.number for item in failure.returned] == [1, 2, None, 5]
 
@@ -293,8 +293,8 @@ async def test_one_window_that_fails_leaves_the_claims_on_which_all_gave_a_verdi
     def answer(question: VerifyClaims) -> object:
         if "Claim 4." in question.contexts[-1] and "Claim 3." in question.claims:
             said = read("Claim 4.", question.contexts)
-            unnumbered = Returned(None, "SUPPORTED", said)
-            return replace(FEWER, returned=(Returned(2, "SUPPORTED", said), unnumbered))
+            unnumbered = PartialVerdict(None, "SUPPORTED", said)
+            return replace(FEWER, returned=(PartialVerdict(2, "SUPPORTED", said), unnumbered))
         return reader(question)
 
     question = VerifyClaims(claims=claims(4), contexts=(context,), batch_size=2)

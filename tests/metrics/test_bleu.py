@@ -24,19 +24,19 @@ pytest.importorskip("sacrebleu", reason="the extra `text` is not installed")
     ],
 )
 def test_the_worked_example(response: str, value: float) -> None:
-    found = Bleu().compared(response, "the cat sat on the mat").value
+    found = Bleu().compare(response, "the cat sat on the mat").value
     assert found == pytest.approx(value, abs=1e-12)
 
 
 def test_a_tokenizer_of_characters_finds_words_where_no_spaces_stand() -> None:
     response, reference = "电池可用二十小时", "电池可用三十小时"
-    assert Bleu().compared(response, reference).value == 0
+    assert Bleu().compare(response, reference).value == 0
     # 7/8 characters, 5/7 pairs, 3/6 threes, 1/5 fours
     found = get("bleu,tokenizer=zh")
     assert isinstance(found, Bleu)
-    value = found.compared(response, reference).value
+    value = found.compare(response, reference).value
     assert value == pytest.approx((7 / 8 * 5 / 7 * 3 / 6 * 1 / 5) ** (1 / 4))
 
 
 def test_a_reference_without_words_is_undefined() -> None:
-    assert Bleu().compared("yes", "<skipped>").reason == "the reference has no words"
+    assert Bleu().compare("yes", "<skipped>").reason == "the reference has no words"

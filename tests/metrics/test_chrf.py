@@ -21,5 +21,5 @@ pytest.importorskip("sacrebleu", reason="the extra `text` is not installed")
     ],
 )
 def test_the_worked_example(response: str, reference: str, words: int, value: float) -> None:
-    found = ChrF(word_order=words).compared(response, reference).value
+    found = ChrF(word_order=words).compare(response, reference).value
     assert found == pytest.approx(value, abs=1e-12)

@@ -15,8 +15,8 @@ from ragstone.metrics.exact_match import ExactMatch
     ],
 )
 def test_the_worked_example(response: str, reference: str, value: float, strict: float) -> None:
-    assert ExactMatch().compared(response, reference).value == value
-    assert ExactMatch(strict=True).compared(response, reference).value == strict
+    assert ExactMatch().compare(response, reference).value == value
+    assert ExactMatch(strict=True).compare(response, reference).value == strict
 
 
 def test_its_name_says_when_it_is_strict() -> None:

@@ -24,17 +24,17 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "golden/rouge_l.json").read_tex
     ],
 )
 def test_the_worked_example(response: str, value: float) -> None:
-    assert RougeL().compared(response, "police kill the gunman").value == pytest.approx(value)
+    assert RougeL().compare(response, "police kill the gunman").value == pytest.approx(value)
 
 
 def test_details_are_precision_and_recall() -> None:
-    found = RougeL().compared("police the gunman", "police kill the gunman")
+    found = RougeL().compare("police the gunman", "police kill the gunman")
     assert found.detail == {"precision": 1.0, "recall": 0.75}
 
 
 @pytest.mark.parametrize("row", GOLDEN["rows"], ids=lambda row: row["response"][:20])
 def test_it_is_rouge_scores_number_on_ascii(row: dict[str, str]) -> None:
-    found = RougeL().compared(row["response"], row["reference"])
+    found = RougeL().compare(row["response"], row["reference"])
     assert found.value == pytest.approx(row["f"], abs=1e-12)
     assert found.detail == {
         "precision": pytest.approx(row["precision"]),
@@ -51,9 +51,9 @@ def test_it_is_rouge_scores_number_on_ascii(row: dict[str, str]) -> None:
     ],
 )
 def test_words_of_every_script_that_has_spaces(response: str, reference: str) -> None:
-    found = RougeL().compared(response, reference)
+    found = RougeL().compare(response, reference)
     assert found.detail["recall"] in (2 / 4, 3 / 4)
 
 
 def test_a_reference_without_words_is_undefined() -> None:
-    assert RougeL().compared("yes", "?!").reason == "the reference has no words"
+    assert RougeL().compare("yes", "?!").reason == "the reference has no words"

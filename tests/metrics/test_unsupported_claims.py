@@ -3,13 +3,13 @@ from typing import Any
 import pytest
 
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, Returned
+from ragstone.exchanges import Failure, PartialVerdict
 from ragstone.metrics import Faithfulness
 from ragstone.metrics.unsupported_claims import UnsupportedClaims
 from ragstone.policies import POLICIES
 from ragstone.scores import Score
 
-SHORT = Failure(Cause.COUNT_MISMATCH, "not one a claim", (Returned(1, "S", None),))
+SHORT = Failure(Cause.COUNT_MISMATCH, "not one a claim", (PartialVerdict(1, "S", None),))
 
 
 async def test_the_worked_example(checks: Any) -> None:

@@ -10,7 +10,7 @@ from ragstone.metrics.answer_correctness import AnswerCorrectness
 from ragstone.metrics.citation_precision import CitationPrecision
 from ragstone.metrics.citation_recall import CitationRecall
 from ragstone.metrics.claim_utilization import ClaimUtilization
-from ragstone.metrics.families.check_metric import CheckMetric, Judged
+from ragstone.metrics.families.check_metric import CheckMetric, CheckResult
 from ragstone.metrics.families.checks import (
     REFERENCE_IN_CONTEXTS,
     REFERENCE_IN_RESPONSE,
@@ -18,7 +18,7 @@ from ragstone.metrics.families.checks import (
     RESPONSE_IN_REFERENCE,
 )
 from ragstone.metrics.families.grade_metric import precision_by_rank
-from ragstone.metrics.families.rulings import Ruler
+from ragstone.metrics.families.rulings import PolicyScorer
 from ragstone.metrics.hallucinated_claims import HallucinatedClaims
 from ragstone.metrics.hallucination import Hallucination
 from ragstone.metrics.noise_sensitivity import NoiseSensitivity
@@ -39,24 +39,24 @@ verdicts = st.builds(
 )
 
 
-def rows(least: int = 0) -> st.SearchStrategy[tuple[Judged, ...]]:
+def rows(least: int = 0) -> st.SearchStrategy[tuple[CheckResult, ...]]:
     """Two rows of verdicts on the same claims."""
 
-    def both(n: int) -> st.SearchStrategy[tuple[Judged, ...]]:
+    def both(n: int) -> st.SearchStrategy[tuple[CheckResult, ...]]:
         row = st.lists(verdicts, min_size=n, max_size=n).map(judged)
         return st.tuples(row, row)
 
     return st.integers(least, 5).flatmap(both)
 
 
-def judged(said: list[Verdict]) -> Judged:
+def judged(said: list[Verdict]) -> CheckResult:
     return tuple(
         JudgedClaim.of(Claim(text=f"Claim {number}"), verdict)
         for number, verdict in enumerate(said)
     )
 
 
-def turned(row: Judged, at: int) -> Judged:
+def turned(row: CheckResult, at: int) -> CheckResult:
     """The same verdicts, the one at that place SUPPORTED."""
     better = row[at].model_copy(update={"label": Label.SUPPORTED})
     return (*row[:at], better, *row[at + 1 :])
@@ -75,18 +75,18 @@ METRICS: tuple[CheckMetric, ...] = (
 )
 
 
-def scores(four: Iterable[Judged]) -> dict[str, Score]:
+def scores(four: Iterable[CheckResult]) -> dict[str, Score]:
     """The scores of all metrics by what the four checks found."""
     made = dict(zip(CHECKS, four, strict=True))
     return {
-        str(metric): metric.reckoned(SAMPLE, *(made[check] for check in metric.chosen))
+        str(metric): metric.compute(SAMPLE, *(made[check] for check in metric.active_checks))
         for metric in METRICS
     }
 
 
 @given(rows(), rows())
 def test_a_number_is_within_its_range_and_else_there_is_a_reason(
-    of_response: tuple[Judged, Judged], of_reference: tuple[Judged, Judged]
+    of_response: tuple[CheckResult, CheckResult], of_reference: tuple[CheckResult, CheckResult]
 ) -> None:
     for score in scores((*of_response, *of_reference)).values():
         if score.value is None:
@@ -97,15 +97,15 @@ def test_a_number_is_within_its_range_and_else_there_is_a_reason(
 
 @given(rows(), rows(), st.randoms())
 def test_the_order_of_claims_does_not_matter(
-    of_response: tuple[Judged, Judged],
-    of_reference: tuple[Judged, Judged],
+    of_response: tuple[CheckResult, CheckResult],
+    of_reference: tuple[CheckResult, CheckResult],
     chance: random.Random,
 ) -> None:
     other = (*shuffled(of_response, chance), *shuffled(of_reference, chance))
     assert scores(other) == scores((*of_response, *of_reference))
 
 
-def shuffled(checks: tuple[Judged, Judged], chance: random.Random) -> list[Judged]:
+def shuffled(checks: tuple[CheckResult, CheckResult], chance: random.Random) -> list[CheckResult]:
     places = list(range(len(checks[0])))
     chance.shuffle(places)
     return [tuple(row[place] for place in places) for row in checks]
@@ -118,20 +118,22 @@ def shuffled(checks: tuple[Judged, Judged], chance: random.Random) -> list[Judge
     st.booleans(),
 )
 def test_one_claim_more_that_is_supported_makes_no_claim_metric_worse(
-    row: Judged, data: st.DataObject, policy: str, higher: bool
+    row: CheckResult, data: st.DataObject, policy: str, higher: bool
 ) -> None:
     at = data.draw(st.integers(0, len(row) - 1))
-    ruler = Ruler(POLICIES[policy], "It", higher_is_better=higher)
-    before, after = ruler.weighed(row).value, ruler.weighed(turned(row, at)).value
+    scorer = PolicyScorer(POLICIES[policy], "It", higher_is_better=higher)
+    before, after = scorer.score_verdicts(row).value, scorer.score_verdicts(turned(row, at)).value
     assert before is not None
     assert after is not None
     assert after >= before - 1e-12 if higher else after <= before + 1e-12
-    assert ruler.range[0] - 1e-12 <= after <= ruler.range[1] + 1e-12
+    assert scorer.range[0] - 1e-12 <= after <= scorer.range[1] + 1e-12
 
 
 @given(rows(1), rows(1), st.data())
 def test_nor_does_it_make_any_of_several_checks_worse(
-    of_response: tuple[Judged, Judged], of_reference: tuple[Judged, Judged], data: st.DataObject
+    of_response: tuple[CheckResult, CheckResult],
+    of_reference: tuple[CheckResult, CheckResult],
+    data: st.DataObject,
 ) -> None:
     """What counts both for and against, such as noise, is not among these."""
     (a, b), (c, d) = of_response, of_reference
@@ -139,14 +141,14 @@ def test_nor_does_it_make_any_of_several_checks_worse(
     j = data.draw(st.integers(0, len(c) - 1))
     correct, made_up = AnswerCorrectness(), HallucinatedClaims()
     used, citing = ClaimUtilization(), CitationRecall()
-    assert up(correct.reckoned(SAMPLE, b, c), correct.reckoned(SAMPLE, turned(b, i), c))
-    assert up(correct.reckoned(SAMPLE, b, c), correct.reckoned(SAMPLE, b, turned(c, j)))
-    assert up(made_up.reckoned(SAMPLE, turned(a, i), b), made_up.reckoned(SAMPLE, a, b))
-    assert up(made_up.reckoned(SAMPLE, a, turned(b, i)), made_up.reckoned(SAMPLE, a, b))
-    assert up(used.reckoned(SAMPLE, d, c), used.reckoned(SAMPLE, d, turned(c, j)))
-    assert up(citing.reckoned(SAMPLE, a), citing.reckoned(SAMPLE, turned(a, i)))
+    assert up(correct.compute(SAMPLE, b, c), correct.compute(SAMPLE, turned(b, i), c))
+    assert up(correct.compute(SAMPLE, b, c), correct.compute(SAMPLE, b, turned(c, j)))
+    assert up(made_up.compute(SAMPLE, turned(a, i), b), made_up.compute(SAMPLE, a, b))
+    assert up(made_up.compute(SAMPLE, a, turned(b, i)), made_up.compute(SAMPLE, a, b))
+    assert up(used.compute(SAMPLE, d, c), used.compute(SAMPLE, d, turned(c, j)))
+    assert up(citing.compute(SAMPLE, a), citing.compute(SAMPLE, turned(a, i)))
     noise = NoiseSensitivity()
-    assert up(noise.reckoned(SAMPLE, a, turned(b, i)), noise.reckoned(SAMPLE, a, b))
+    assert up(noise.compute(SAMPLE, a, turned(b, i)), noise.compute(SAMPLE, a, b))
 
 
 def up(less: Score, more: Score) -> bool:
@@ -155,18 +157,18 @@ def up(less: Score, more: Score) -> bool:
 
 @given(rows(1), rows(1))
 def test_the_shares_of_a_response_are_parts_of_one_whole(
-    of_response: tuple[Judged, Judged], of_reference: tuple[Judged, Judged]
+    of_response: tuple[CheckResult, CheckResult], of_reference: tuple[CheckResult, CheckResult]
 ) -> None:
     """A claim is right or not and in the contexts or not; and noise has a place or has none."""
     (a, b), (_, d) = of_response, of_reference
-    noise = NoiseSensitivity().reckoned(SAMPLE, a, b)
-    parts = [SelfKnowledge().reckoned(SAMPLE, a, b), HallucinatedClaims().reckoned(SAMPLE, a, b)]
+    noise = NoiseSensitivity().compute(SAMPLE, a, b)
+    parts = [SelfKnowledge().compute(SAMPLE, a, b), HallucinatedClaims().compute(SAMPLE, a, b)]
     known = sum(
         one.label is other.label is Label.SUPPORTED for one, other in zip(a, b, strict=True)
     )
     assert sum(int_of(part, len(a)) for part in [noise, *parts]) + known == len(a)
     kinds = [NoiseSensitivity(contexts="relevant"), NoiseSensitivity(contexts="irrelevant")]
-    placed = sum(int_of(kind.reckoned(SAMPLE, a, b, d), len(a)) for kind in kinds)
+    placed = sum(int_of(kind.compute(SAMPLE, a, b, d), len(a)) for kind in kinds)
     assert placed + int(noise.detail["unplaced"] or 0) == int_of(noise, len(a))
 
 

@@ -15,9 +15,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ragstone.claims import Blame, Blamed, Claim, Evidence, JudgedClaim, Label, Verdict
+from ragstone.claims import Claim, ClaimIssue, DiagnosedClaim, Evidence, JudgedClaim, Label, Verdict
 from ragstone.errors import Cause
-from ragstone.exchanges import Exchange, Failure, Reply, Returned
+from ragstone.exchanges import Exchange, Failure, PartialVerdict, Reply
 from ragstone.gates import Gate
 from ragstone.metrics import get
 from ragstone.plan import Manifest, Plan, Source
@@ -64,7 +64,7 @@ def full_row(place: int, text: str = "It lasts 20 hours.", hit: float = 1.0) -> 
             Failure(
                 Cause.COUNT_MISMATCH,
                 "1 verdict came back for 2 claims",
-                (Returned(None, "yes", verdict), Returned(2, None, None)),
+                (PartialVerdict(None, "yes", verdict), PartialVerdict(2, None, None)),
                 text,
                 2,
                 usage,
@@ -94,7 +94,7 @@ def full_row(place: int, text: str = "It lasts 20 hours.", hit: float = 1.0) -> 
         calls=(TargetCall("chat", 5.25, late), TargetCall("search", 1.0)),
         scores={"faithfulness": faithful, "hit@5": Score.scored(hit)},
         exchanges=asked,
-        blamed=(Blamed(claim=text, of="reference", blame=Blame.IGNORED),),
+        blamed=(DiagnosedClaim(claim=text, of="reference", blame=ClaimIssue.IGNORED),),
         notes=(text,),
     )
 

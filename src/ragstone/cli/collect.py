@@ -93,7 +93,7 @@ def command(
     """
     plan = _plan(given, config_here() if config is None else read_config(config))
     target = plan.target or DEFAULT_API
-    out, begun = _places(data, output, plan=plan, mode=mode, target=target, fresh=fresh)
+    out, open_recorder = _places(data, output, plan=plan, mode=mode, target=target, fresh=fresh)
     check_files(out, inputs=[data, *([target] if Path(target).is_file() else [])])
     dataset = load(data, sheet=plan.sheet, columns=plan.columns, limit=plan.limit)
     part = out.with_name(out.name + ENDING)
@@ -107,7 +107,7 @@ def command(
         write_file(out, partial(_write, document=asking.document()))
         if not asking.kept.has_more:
             asking.kept.discard()
-    for superseded in begun:
+    for superseded in open_recorder:
         if superseded != part:
             discard(superseded)
     sys.exit(_concluded(asking, out))
@@ -155,12 +155,12 @@ def _places(
     said = json.dumps([str(Path(data).resolve()), plan.sheet, asked])
     key = sha256(said.encode()).hexdigest()[:8]
     name = f"{mode}_responses_k{asked['top_k']}"
-    begun = sorted(FOLDER.glob(f"{name}_*_{key}{SUFFIX}{ENDING}"))
-    if begun and not fresh:
-        return begun[-1].with_suffix(""), begun
+    open_recorder = sorted(FOLDER.glob(f"{name}_*_{key}{SUFFIX}{ENDING}"))
+    if open_recorder and not fresh:
+        return open_recorder[-1].with_suffix(""), open_recorder
     now = datetime.now(UTC).astimezone()
     names = (f"{name}_{now:%Y%m%d_%H%M%S}{more}_{key}{SUFFIX}" for more in _numbers())
-    return next(out for out in map(FOLDER.joinpath, names) if not out.exists()), begun
+    return next(out for out in map(FOLDER.joinpath, names) if not out.exists()), open_recorder
 
 
 def _numbers() -> Iterator[str]:

@@ -9,14 +9,14 @@ from rich.table import Table
 
 from ragstone.claims import Label
 from ragstone.errors import Cause
-from ragstone.policies import POLICIES, PRESETS, Policy, Ruling
+from ragstone.policies import POLICIES, PRESETS, Policy, PolicyOutcome
 from ragstone.scores import State
 
 WIDE = 160
 """Columns of a terminal that the table needs; a narrower one gets a list a policy."""
 
 
-def _said(ruling: Ruling, cause: str = "") -> str:
+def _said(ruling: PolicyOutcome, cause: str = "") -> str:
     if ruling.state is State.FAILED and cause:
         return f"{ruling}: {cause}"
     return str(ruling) if ruling.passes else f"{ruling}, never passes"

@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 from ragstone.cascaded import Cascaded
 from ragstone.claims import Label, Verdict
 from ragstone.errors import Cause, QuestionNotSupportedError
-from ragstone.exchanges import Failure, JudgeFailureError, Outcome, Reply, Returned
+from ragstone.exchanges import Failure, JudgeFailureError, Outcome, PartialVerdict, Reply
 from ragstone.judge_names import CASCADE
 from ragstone.judges.base import Judge, outcome_of
 from ragstone.judges.several import AroundJudges, setup_of
@@ -143,7 +143,7 @@ class CascadeJudge(AroundJudges):
         cheap: Outcome[_Verdicts],
         ups: Sequence[bool],
         asked: Sequence[bool],
-    ) -> tuple[Returned, ...]:
+    ) -> tuple[PartialVerdict, ...]:
         """Return what came back, by the numbers of all claims: the sure verdicts are among it.
 
         A policy counts what came: the dear judge's part alone would be too few.
@@ -151,7 +151,7 @@ class CascadeJudge(AroundJudges):
         if not dear.returned and dear.cause is not Cause.COUNT_MISMATCH:
             return ()
         places = [number for number, each in enumerate(asked, 1) if each]
-        found: list[tuple[int, Returned]] = []
+        found: list[tuple[int, PartialVerdict]] = []
         for place, item in enumerate(dear.returned, 1):
             number = item.number or place
             if number > len(places):  # a verdict too many
@@ -164,7 +164,7 @@ class CascadeJudge(AroundJudges):
         for number, up in enumerate(ups, 1):
             if isinstance(cheap, Reply) and not up and number not in came:
                 sure = _named(self._cheap, cheap.value[number - 1])
-                found.append((number, Returned(number, sure.label, sure)))
+                found.append((number, PartialVerdict(number, sure.label, sure)))
         return tuple(item for _, item in sorted(found, key=lambda each: each[0]))
 
 

@@ -8,7 +8,7 @@ from typing import TypeAlias, TypeVar, cast
 
 from ragstone.claims import Evidence, Label, Verdict
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, JudgeFailureError, Outcome, Reply, Returned
+from ragstone.exchanges import Failure, JudgeFailureError, Outcome, PartialVerdict, Reply
 from ragstone.judges.around import AroundJudge
 from ragstone.judges.base import Judge
 from ragstone.judges.grading import graded_in_parts
@@ -158,9 +158,9 @@ def _moved(item: Evidence, window: Sequence[Piece]) -> Evidence:
 
 def _returned(
     outcomes: Sequence[_Outcome], sizes: Sequence[int], window: Sequence[Piece]
-) -> tuple[Returned, ...]:
+) -> tuple[PartialVerdict, ...]:
     """Return what came back in all batches, numbered and placed as in the whole question."""
-    items: list[Returned] = []
+    items: list[PartialVerdict] = []
     first = 0
     for outcome, size in zip(outcomes, sizes, strict=True):
         for item in _listed(outcome):
@@ -171,21 +171,21 @@ def _returned(
     return tuple(items)
 
 
-def _listed(outcome: _Outcome) -> tuple[Returned, ...]:
+def _listed(outcome: _Outcome) -> tuple[PartialVerdict, ...]:
     if isinstance(outcome, Failure):
         return outcome.returned
-    return tuple(Returned(n, each.label, each) for n, each in enumerate(outcome.value, 1))
+    return tuple(PartialVerdict(n, each.label, each) for n, each in enumerate(outcome.value, 1))
 
 
-def _combined(windows: Sequence[tuple[Returned, ...]]) -> tuple[Returned, ...]:
+def _combined(windows: Sequence[tuple[PartialVerdict, ...]]) -> tuple[PartialVerdict, ...]:
     """Return, of several windows, the claims' strongest verdicts where every window gave one."""
     if len(windows) == 1:
         return windows[0]
     numbered = [{item.number: item for item in items if item.verdict} for items in windows]
     shared = set[int | None].intersection(*map(set, numbered))
-    found: list[Returned] = []
+    found: list[PartialVerdict] = []
     for number in sorted(number for number in shared if number is not None):
         verdicts = [each[number].verdict for each in numbered]
         strongest = _strongest([verdict for verdict in verdicts if verdict])
-        found.append(Returned(number, strongest.label, strongest))
+        found.append(PartialVerdict(number, strongest.label, strongest))
     return tuple(found)

@@ -27,7 +27,7 @@ class AnswerCorrectness(SemanticMetric):
     checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_REFERENCE, REFERENCE_IN_RESPONSE)
     calls: ClassVar[int] = 4
 
-    def reckoned(self, sample: Sample, *judged: JudgedClaims) -> Score:
+    def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
         """Count what is right, wrong and left out."""
         del sample
         said, due = map(supported, judged)

@@ -25,7 +25,7 @@ class Bleu(TextMetric):
 
     tokenizer: Literal["13a", "intl", "zh", "char", "none"] = "13a"
 
-    def compared(self, response: str, reference: str) -> Score:
+    def compare(self, response: str, reference: str) -> Score:
         """Score one sentence."""
         from sacrebleu.metrics.bleu import BLEU
 

@@ -26,7 +26,7 @@ class ChrF(TextMetric):
 
     word_order: Annotated[int, Field(ge=0, le=2)] = 0
 
-    def compared(self, response: str, reference: str) -> Score:
+    def compare(self, response: str, reference: str) -> Score:
         """Score one sentence."""
         from sacrebleu.metrics.chrf import CHRF
 

@@ -24,7 +24,9 @@ class CitationPrecision(CitationMetric):
 
     label: ClassVar[str] = "Citation Precision"
 
-    def counted(self, sentences: Sequence[Cited], behind: Mapping[int, frozenset[int]]) -> Score:
+    def count_citations(
+        self, sentences: Sequence[Cited], behind: Mapping[int, frozenset[int]]
+    ) -> Score:
         """Count the citations that stand at a claim, and the right ones among them."""
         right = [
             any(behind[claim].intersection(source.contexts) for claim in sentence.claims)

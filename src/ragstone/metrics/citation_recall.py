@@ -23,7 +23,9 @@ class CitationRecall(CitationMetric):
 
     label: ClassVar[str] = "Citation Recall"
 
-    def counted(self, sentences: Sequence[Cited], behind: Mapping[int, frozenset[int]]) -> Score:
+    def count_citations(
+        self, sentences: Sequence[Cited], behind: Mapping[int, frozenset[int]]
+    ) -> Score:
         """Count the claims that cite what supports them."""
         cited = {
             claim

@@ -24,7 +24,7 @@ class ClaimUtilization(CheckMetric):
     checks: ClassVar[tuple[Check, ...]] = (REFERENCE_IN_CONTEXTS, REFERENCE_IN_RESPONSE)
     calls: ClassVar[int] = 3
 
-    def reckoned(self, sample: Sample, *judged: JudgedClaims) -> Score:
+    def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
         """Count what was retrieved, and of that what was said."""
         del sample
         pairs = list(zip(*map(supported, judged), strict=True))

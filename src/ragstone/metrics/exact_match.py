@@ -22,7 +22,7 @@ class ExactMatch(TextMetric):
 
     strict: bool = False
 
-    def compared(self, response: str, reference: str) -> Score:
+    def compare(self, response: str, reference: str) -> Score:
         """Score 1 for the same text."""
         same = response == reference if self.strict else plain(response) == plain(reference)
         return Score.scored(float(same))

@@ -24,7 +24,7 @@ class HallucinatedClaims(CheckMetric):
     checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_CONTEXTS, RESPONSE_IN_REFERENCE)
     calls: ClassVar[int] = 3
 
-    def reckoned(self, sample: Sample, *judged: JudgedClaims) -> Score:
+    def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
         """Count what is neither right nor in the contexts."""
         del sample
         if not judged[0]:

@@ -25,7 +25,7 @@ class Hallucination(CheckMetric):
     checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_CONTEXTS,)
     calls: ClassVar[int] = 2
 
-    def reckoned(self, sample: Sample, *judged: JudgedClaims) -> Score:
+    def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
         """Count the contexts that contradicting quotes stand in."""
         contexts = sample.contexts or ()
         texts = {context.text for context in contexts if context.text.strip()}

@@ -23,7 +23,7 @@ class RougeL(TextMetric):
     label: ClassVar[str] = "ROUGE-L"
     packages: ClassVar[Mapping[str, str]] = RAPIDFUZZ
 
-    def compared(self, response: str, reference: str) -> Score:
+    def compare(self, response: str, reference: str) -> Score:
         """Score the longest common subsequence."""
         from rapidfuzz.distance import LCSseq
 

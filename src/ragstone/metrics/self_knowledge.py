@@ -24,7 +24,7 @@ class SelfKnowledge(CheckMetric):
     checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_CONTEXTS, RESPONSE_IN_REFERENCE)
     calls: ClassVar[int] = 3
 
-    def reckoned(self, sample: Sample, *judged: JudgedClaims) -> Score:
+    def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
         """Count what is right and not in the contexts."""
         del sample
         if not judged[0]:

@@ -6,7 +6,7 @@ from pydantic import Field, TypeAdapter
 
 from ragstone.claims import Claim, Label, Verdict
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, JudgeFailureError, Reply, Returned
+from ragstone.exchanges import Failure, JudgeFailureError, PartialVerdict, Reply
 from ragstone.messages import count
 from ragstone.questions.base import Question
 from ragstone.usage import NOTHING_SPENT, Usage
@@ -62,7 +62,9 @@ class VerifyClaims(Question[tuple[Verdict, ...]]):
         reply = super().reply(value, usage)
         if (came := len(reply.value)) != (due := len(self.claims)):
             said = f"{self.kind}: {count(came, 'verdict')} came back for {count(due, 'claim')}"
-            returned = tuple(Returned(None, verdict.label, verdict) for verdict in reply.value)
+            returned = tuple(
+                PartialVerdict(None, verdict.label, verdict) for verdict in reply.value
+            )
             raise JudgeFailureError(Failure(Cause.COUNT_MISMATCH, said, returned, usage=usage))
         return reply
 

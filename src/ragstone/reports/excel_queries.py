@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from ragstone.claims import Blamed, JudgedClaim, Label
+from ragstone.claims import DiagnosedClaim, JudgedClaim, Label
 from ragstone.reports.claim_lines import claim_in_words
 from ragstone.reports.excel_book import MAX_COLUMNS, MAX_ROWS, Book, Value, lines
 from ragstone.rows import Row
@@ -107,7 +107,7 @@ def evidence_line(claim: JudgedClaim) -> str:
     return " ".join(" ".join(quotes).split()) or "none"
 
 
-def blame_line(blamed: Blamed) -> str:
+def blame_line(blamed: DiagnosedClaim) -> str:
     """Write in one line what went wrong with a claim, and whose claim it is."""
     return f"{blamed.blame}: {' '.join(blamed.claim.split())} (of the {blamed.of})"
 

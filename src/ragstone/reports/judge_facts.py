@@ -3,19 +3,19 @@
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from ragstone.claims import Blame
+from ragstone.claims import ClaimIssue
 from ragstone.messages import count
 from ragstone.reports.figures import dollars, milliseconds, percent
 from ragstone.run import Run
 from ragstone.scores import Summary
 from ragstone.stats.shares import Share
 
-BLAMES: Mapping[Blame, str] = MappingProxyType(
+BLAMES: Mapping[ClaimIssue, str] = MappingProxyType(
     {
-        Blame.NOT_RETRIEVED: "missing (not retrieved)",
-        Blame.IGNORED: "missing (retrieved and ignored)",
-        Blame.CONTRADICTED: "contradicted by the contexts",
-        Blame.MEMORY: "in no context (from the model's memory)",
+        ClaimIssue.NOT_RETRIEVED: "missing (not retrieved)",
+        ClaimIssue.IGNORED: "missing (retrieved and ignored)",
+        ClaimIssue.CONTRADICTED: "contradicted by the contexts",
+        ClaimIssue.MEMORY: "in no context (from the model's memory)",
     }
 )
 

@@ -4,7 +4,7 @@ import pytest
 
 from ragstone.claims import Label
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, JudgeFailureError, Returned
+from ragstone.exchanges import Failure, JudgeFailureError, PartialVerdict
 from ragstone.judges.reading import read_verdicts
 from ragstone.questions import VerifyClaims
 
@@ -136,7 +136,7 @@ def test_a_verdict_without_a_label_is_unreadable(entry: object) -> None:
     failure = failure_of(reply(entry, item(2, "no"), item(3, "no")))
     if entry:
         assert failure.cause is Cause.MALFORMED
-        assert failure.returned[0] == Returned(1, None, None)
+        assert failure.returned[0] == PartialVerdict(1, None, None)
     else:
         assert failure.cause is Cause.COUNT_MISMATCH
 

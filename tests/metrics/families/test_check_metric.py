@@ -19,7 +19,7 @@ def both() -> CheckMetric:
     class Both(CheckMetric):
         checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_CONTEXTS, RESPONSE_IN_REFERENCE)
 
-        def reckoned(self, sample: Sample, *judged: JudgedClaims) -> Score:
+        def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
             del sample
             if not judged[0]:
                 return Score.undefined("no claims")
@@ -51,7 +51,9 @@ async def test_a_quote_stands_in_every_copy_of_a_context(checks: Any, both: Chec
     made = checks(in_contexts="S1", in_reference="S")
     contexts = [{"text": text} for text in ("one", "two", "one")]
     sample = made.sample(contexts=contexts)
-    claims = await both.judged(RESPONSE_IN_CONTEXTS, made.sample(), Transcript(made.judge).ask)
+    claims = await both.judge_claims(
+        RESPONSE_IN_CONTEXTS, made.sample(), Transcript(made.judge).ask
+    )
     assert sorted(quoted(claims.claims[0], sample)) == [0, 2]
 
 
@@ -85,6 +87,6 @@ def test_a_subclass_says_its_checks() -> None:
 
         @register("silent")
         class Silent(CheckMetric):
-            def reckoned(self, sample: Sample, *judged: JudgedClaims) -> Score:
+            def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
                 del sample
                 return Score.scored(len(judged))

@@ -41,13 +41,13 @@ def test_what_is_held_against_what(
     sample = checks().sample()
     assert check.needs == needs
     assert (check.text(sample), check.sources(sample)) == (text, sources)
-    assert check.known(sample) is None
+    assert check.given_claims(sample) is None
 
 
 def test_the_claims_that_a_row_lists_are_known(checks: Any) -> None:
     sample = checks().sample(reference_claims=("a", "b"))
-    assert REFERENCE_IN_RESPONSE.known(sample) == ("a", "b")
-    assert RESPONSE_IN_REFERENCE.known(sample) is None
+    assert REFERENCE_IN_RESPONSE.given_claims(sample) == ("a", "b")
+    assert RESPONSE_IN_REFERENCE.given_claims(sample) is None
     assert RESPONSE_IN_REFERENCE.sources(sample) == ("What is right.", "a\nb")
     assert RESPONSE_IN_REFERENCE.sources(sample.model_copy(update={"reference": None})) == ("a\nb",)
 

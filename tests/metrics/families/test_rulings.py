@@ -2,8 +2,8 @@ import pytest
 
 from ragstone.claims import Claim, Evidence, JudgedClaim, Label, Verdict
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, Returned
-from ragstone.metrics.families.rulings import Ruler
+from ragstone.exchanges import Failure, PartialVerdict
+from ragstone.metrics.families.rulings import PolicyScorer
 from ragstone.policies import HALF_FLAGGED, NEVER, ONE, UNDEFINED, get_policy
 from ragstone.scores import State
 
@@ -14,34 +14,34 @@ YES, PART, NO = (
 )
 
 
-def ruler(policy: str = "strict", mark: float | None = None) -> Ruler:
-    return Ruler(get_policy(policy), "Faithfulness", mark)
+def scorer(policy: str = "strict", mark: float | None = None) -> PolicyScorer:
+    return PolicyScorer(get_policy(policy), "Faithfulness", mark)
 
 
 def judged(*verdicts: Verdict) -> list[JudgedClaim]:
     return [JudgedClaim.of(claim, each) for claim, each in zip(CLAIMS, verdicts, strict=False)]
 
 
-def mismatch(*items: Returned) -> Failure:
+def mismatch(*items: PartialVerdict) -> Failure:
     return Failure(Cause.COUNT_MISMATCH, "not one verdict a claim", items)
 
 
-def came(verdict: Verdict, number: int | None = None) -> Returned:
-    return Returned(number, str(verdict.label), verdict)
+def came(verdict: Verdict, number: int | None = None) -> PartialVerdict:
+    return PartialVerdict(number, str(verdict.label), verdict)
 
 
 def test_the_detail_counts_claims_and_labels() -> None:
-    score = ruler().weighed(judged(YES, NO, NO))
+    score = scorer().score_verdicts(judged(YES, NO, NO))
     assert score.detail == {"claims": 3, "supported": 1, "contradicted": 2, "not_enough_info": 0}
-    assert "partially_supported" in ruler().weighed(judged(YES, PART)).detail
+    assert "partially_supported" in scorer().score_verdicts(judged(YES, PART)).detail
 
 
 def test_quotes_that_stand_in_no_context_are_counted() -> None:
     made_up = Evidence(context=0, quote="never said", verified=False)
     found = Evidence(context=0, start=0, end=4, quote="said", verified=True)
     shaky = YES.model_copy(update={"evidence": (made_up, found, made_up)})
-    assert ruler().weighed(judged(shaky, YES)).detail["quotes_not_found"] == 2
-    assert "quotes_not_found" not in ruler().weighed(judged(YES)).detail
+    assert scorer().score_verdicts(judged(shaky, YES)).detail["quotes_not_found"] == 2
+    assert "quotes_not_found" not in scorer().score_verdicts(judged(YES)).detail
 
 
 @pytest.mark.parametrize(
@@ -57,25 +57,25 @@ def test_quotes_that_stand_in_no_context_are_counted() -> None:
 def test_a_mark_of_ones_own_goes_before_the_policys(
     policy: str, mark: float | None, told: tuple[object, ...]
 ) -> None:
-    score = ruler(policy, mark).weighed(judged(YES, YES, NO))
+    score = scorer(policy, mark).score_verdicts(judged(YES, YES, NO))
     assert (score.mark, score.passed, score.reason) == told
 
 
 def test_what_is_flagged_never_passes_and_says_why() -> None:
-    score = ruler("ragas", 0.5).broken(mismatch(came(YES)), CLAIMS)
+    score = scorer("ragas", 0.5).score_partial(mismatch(came(YES)), CLAIMS)
     assert (score.value, score.passed, score.fallback) == (1.0, False, True)
     assert score.reason == (
         "Faithfulness 1.00 is >= 0.5, but never passes: it is flagged; "
         "flagged: not one verdict a claim"
     )
     assert score.detail["claims"] == 3
-    bare = ruler("ragas").broken(mismatch(came(YES)), CLAIMS)
+    bare = scorer("ragas").score_partial(mismatch(came(YES)), CLAIMS)
     assert (bare.passed, bare.reason) == (None, "flagged: not one verdict a claim")
 
 
 def test_a_verdict_is_on_the_claim_it_names_else_on_that_of_its_place() -> None:
     failure = mismatch(came(YES, 3), came(NO), came(YES, 9), came(NO, 0))
-    score = ruler("ragas").broken(failure, CLAIMS)
+    score = scorer("ragas").score_partial(failure, CLAIMS)
     assert [claim.text for claim in score.claims] == [
         "Claim 3.",
         "Claim 2.",
@@ -86,9 +86,9 @@ def test_a_verdict_is_on_the_claim_it_names_else_on_that_of_its_place() -> None:
 
 def test_verdicts_past_the_claims_count_under_some_policies_only() -> None:
     failure = mismatch(came(YES), came(NO), came(NO), came(NO))
-    assert ruler("ragas").broken(failure, CLAIMS).value == pytest.approx(1 / 4)
-    assert ruler("promptfoo-plan").broken(failure, CLAIMS).value == pytest.approx(1 / 3)
-    assert ruler("strict").broken(failure, CLAIMS).cause is Cause.COUNT_MISMATCH
+    assert scorer("ragas").score_partial(failure, CLAIMS).value == pytest.approx(1 / 4)
+    assert scorer("promptfoo-plan").score_partial(failure, CLAIMS).value == pytest.approx(1 / 3)
+    assert scorer("strict").score_partial(failure, CLAIMS).cause is Cause.COUNT_MISMATCH
 
 
 @pytest.mark.parametrize(
@@ -104,43 +104,45 @@ def test_verdicts_past_the_claims_count_under_some_policies_only() -> None:
 def test_promptfoo_takes_off_each_no_and_each_verdict_that_is_missing(
     verdicts: list[Verdict], left: float
 ) -> None:
-    score = ruler("promptfoo").broken(mismatch(*map(came, verdicts)), CLAIMS)
+    score = scorer("promptfoo").score_partial(mismatch(*map(came, verdicts)), CLAIMS)
     assert (score.value, score.fallback, score.passed) == (pytest.approx(left), True, False)
 
 
 def test_a_label_that_cannot_be_read_is_shown_as_written() -> None:
     failure = Failure(
         Cause.MALFORMED, "'perhaps' is no label",
-        (came(YES, 1), Returned(2, "perhaps", None), came(YES, 3)),
+        (came(YES, 1), PartialVerdict(2, "perhaps", None), came(YES, 3)),
     )  # fmt: skip
-    score = ruler("deepeval").broken(failure, CLAIMS)
+    score = scorer("deepeval").score_partial(failure, CLAIMS)
     assert (score.value, score.fallback) == (1.0, True)
     assert score.claims[1].label is Label.NOT_ENOUGH_INFO
     assert score.claims[1].reason == "the label 'perhaps' cannot be read"
-    strict = ruler().broken(failure, CLAIMS)
+    strict = scorer().score_partial(failure, CLAIMS)
     assert (strict.state, strict.reason) == (State.FAILED, "'perhaps' is no label")
-    ragas = ruler("ragas").broken(mismatch(came(YES), Returned(2, "perhaps", None)), CLAIMS)
+    ragas = scorer("ragas").score_partial(
+        mismatch(came(YES), PartialVerdict(2, "perhaps", None)), CLAIMS
+    )
     assert (ragas.state, ragas.cause) == (State.FAILED, Cause.MALFORMED)
 
 
 def test_what_came_of_a_call_that_broke_off_is_no_number() -> None:
     failure = Failure(Cause.TIMEOUT, "too late", (came(YES, 1), came(YES, 2), came(YES, 3)))
     for policy in ("strict", "ragas", "deepeval", "ragaliq"):
-        assert ruler(policy).broken(failure, CLAIMS).cause is Cause.TIMEOUT
+        assert scorer(policy).score_partial(failure, CLAIMS).cause is Cause.TIMEOUT
     half = Failure(Cause.MALFORMED, "garbled", (came(YES, 1),))
-    assert ruler("deepeval").broken(half, CLAIMS).cause is Cause.MALFORMED
+    assert scorer("deepeval").score_partial(half, CLAIMS).cause is Cause.MALFORMED
 
 
 def test_a_ruling_is_told_with_its_reason() -> None:
-    assert ruler().ruled(UNDEFINED, "no claims").reason == "no claims"
-    one = ruler("ragaliq").ruled(ONE, "no claims")
+    assert scorer().score_outcome(UNDEFINED, "no claims").reason == "no claims"
+    one = scorer("ragaliq").score_outcome(ONE, "no claims")
     assert (one.value, one.passed, one.detail) == (1.0, True, {"why": "no claims"})
-    never = ruler("promptfoo-plan", 0.0).ruled(NEVER, "no claims")
+    never = scorer("promptfoo-plan", 0.0).score_outcome(NEVER, "no claims")
     assert (never.value, never.passed, never.fallback) == (0.0, False, False)
     assert never.reason == "Faithfulness 0.00 is >= 0, but never passes: no claims"
-    below = ruler("promptfoo-plan").ruled(NEVER, "no claims")
+    below = scorer("promptfoo-plan").score_outcome(NEVER, "no claims")
     assert (below.passed, below.reason) == (False, "Faithfulness 0.00 is < 0.5")
-    half = ruler("promptfoo-plan").ruled(HALF_FLAGGED, "too late")
+    half = scorer("promptfoo-plan").score_outcome(HALF_FLAGGED, "too late")
     assert (half.value, half.passed) == (0.5, False)
     assert half.reason == (
         "Faithfulness 0.50 is >= 0.5, but never passes: it is flagged; flagged: too late"
@@ -148,12 +150,12 @@ def test_a_ruling_is_told_with_its_reason() -> None:
 
 
 def test_where_lower_is_better_the_number_is_what_is_lacking_of_1() -> None:
-    lacking = Ruler(get_policy("strict"), "Unsupported", higher_is_better=False)
-    score = lacking.weighed(judged(YES, YES, NO))
+    lacking = PolicyScorer(get_policy("strict"), "Unsupported", higher_is_better=False)
+    score = lacking.score_verdicts(judged(YES, YES, NO))
     assert (score.value, score.passed) == (pytest.approx(1 / 3), None)
     assert score.detail["supported"] == 2
     assert lacking.range == (0, 1)
-    one = lacking.ruled(ONE, "no claims")
+    one = lacking.score_outcome(ONE, "no claims")
     assert (one.value, one.detail) == (0.0, {"why": "no claims"})
 
 
@@ -168,15 +170,15 @@ def test_where_lower_is_better_the_number_is_what_is_lacking_of_1() -> None:
     ],
 )
 def test_and_a_mark_is_a_most(policy: str, mark: float | None, told: tuple[object, ...]) -> None:
-    lacking = Ruler(get_policy(policy), "Unsupported", mark, higher_is_better=False)
-    score = lacking.weighed(judged(YES, YES, NO))
+    lacking = PolicyScorer(get_policy(policy), "Unsupported", mark, higher_is_better=False)
+    score = lacking.score_verdicts(judged(YES, YES, NO))
     assert (pytest.approx(score.mark), score.passed, score.reason) == told
 
 
 def test_and_what_never_passes_does_not() -> None:
-    lacking = Ruler(get_policy("promptfoo-plan"), "Unsupported", 1.0, higher_is_better=False)
-    never = lacking.ruled(NEVER, "no claims")
+    lacking = PolicyScorer(get_policy("promptfoo-plan"), "Unsupported", 1.0, higher_is_better=False)
+    never = lacking.score_outcome(NEVER, "no claims")
     assert (never.value, never.passed) == (1.0, False)
     assert never.reason == "Unsupported 1.00 is <= 1, but never passes: no claims"
-    half = lacking.ruled(HALF_FLAGGED, "too late")
+    half = lacking.score_outcome(HALF_FLAGGED, "too late")
     assert (half.value, half.passed, half.fallback) == (0.5, False, True)

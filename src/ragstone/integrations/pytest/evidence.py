@@ -29,7 +29,7 @@ def nearest(sample: Sample, claim: JudgedClaim) -> str:
         for sentence in split_sentences(text)
     ]
     if not sentences:
-        return check.nothing
+        return check.no_sources_reason
     alike = compare_texts(claim.text, [text for _, text in sentences])
     best = max(range(len(alike)), key=alike.__getitem__)
     if not alike[best]:

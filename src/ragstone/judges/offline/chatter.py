@@ -58,8 +58,8 @@ def _is_polite(sentence: str, plain: str, language: Language) -> bool:
     patterns = (
         table[name] for table in (_OPENINGS, REFUSAL_PATTERNS) for name in names if name in table
     )
-    begun = (match for pattern in patterns if (match := pattern.match(said)))
-    return any(_buts().search(said, match.end()) is None for match in begun)
+    open_recorder = (match for pattern in patterns if (match := pattern.match(said)))
+    return any(_buts().search(said, match.end()) is None for match in open_recorder)
 
 
 @cache

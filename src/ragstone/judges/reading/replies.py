@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from ragstone.claims import Verdict
 from ragstone.errors import Cause
-from ragstone.exchanges import Returned
+from ragstone.exchanges import PartialVerdict
 from ragstone.judges.reading.evidence import Sources
 from ragstone.judges.reading.items import Item, items_of
 from ragstone.judges.reading.json_text import (
@@ -119,11 +119,11 @@ def _verdict(item: Item, sources: Sources) -> Verdict | None:
     return Verdict(label=item.label, reason=item.reason, evidence=evidence)
 
 
-def _returned(items: Sequence[Item], due: int, sources: Sources) -> tuple[Returned, ...]:
+def _returned(items: Sequence[Item], due: int, sources: Sources) -> tuple[PartialVerdict, ...]:
     """Return the verdicts as they came, the claims' numbers from 1."""
     shift = 1 - first_number([item.number for item in items if item.number is not None], due)
     return tuple(
-        Returned(
+        PartialVerdict(
             item.number + shift if item.number is not None else None,
             item.written,
             _verdict(item, sources),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, JudgeFailureError, Returned
+from ragstone.exchanges import Failure, JudgeFailureError, PartialVerdict
 from ragstone.judges.reading.json_text import answer_of, json_values, whole
 from ragstone.judges.reading.refusals import is_refusal
 from ragstone.messages import quoted
@@ -55,7 +55,7 @@ def _unread(text: str, seen: str) -> JudgeFailureError:
 
 
 def unanswered(
-    text: str, cause: Cause, said: str, returned: tuple[Returned, ...] = ()
+    text: str, cause: Cause, said: str, returned: tuple[PartialVerdict, ...] = ()
 ) -> JudgeFailureError:
     """Return the failure of a reply, with the whole of it."""
     return JudgeFailureError(Failure(cause, said, returned, raw=whole(text)))

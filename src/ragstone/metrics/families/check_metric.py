@@ -11,7 +11,7 @@ from ragstone.claims import JudgedClaim, Label
 from ragstone.errors import JudgeError
 from ragstone.metrics.families.base import Ask
 from ragstone.metrics.families.checks import Check
-from ragstone.metrics.families.claim_asker import ClaimAsker, Judged, tried
+from ragstone.metrics.families.claim_asker import CheckResult, ClaimVerifier, capture_error
 from ragstone.samples import Sample
 from ragstone.scores import Score
 
@@ -23,7 +23,7 @@ NO_CLAIMS = "the response makes no claims"
 
 
 @dataclass(frozen=True)
-class CheckMetric(ClaimAsker):
+class CheckMetric(ClaimVerifier):
     """Reckons with the claims of one check or several; only SUPPORTED counts as said.
 
     A question that was not answered is a failed score; no policy makes a number of it. A
@@ -40,26 +40,28 @@ class CheckMetric(ClaimAsker):
             cls.needs = tuple(dict.fromkeys(need for check in cls.checks for need in check.needs))
 
     @property
-    def chosen(self) -> tuple[Check, ...]:
+    def active_checks(self) -> tuple[Check, ...]:
         """The checks that it makes with these parameters."""
         return self.checks
 
     @abstractmethod
-    def reckoned(self, sample: Sample, *judged: JudgedClaims) -> Score:
-        """Return the score that the checks' claims come to, in the order of `chosen`."""
+    def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
+        """Return the score that the checks' claims come to, in the order of `active_checks`."""
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
         """Make all checks at once, and reckon."""
-        for check in self.chosen:
+        for check in self.active_checks:
             if obstacle := check.obstacle(sample):
                 return Score.undefined(obstacle)
-        asked = [tried(self.judged(check, sample, ask)) for check in self.chosen]
-        told: list[Judged] = []
+        asked = [
+            capture_error(self.judge_claims(check, sample, ask)) for check in self.active_checks
+        ]
+        told: list[CheckResult] = []
         for outcome in await asyncio.gather(*asked):  # all are awaited, whatever becomes of one
             if isinstance(outcome, JudgeError):
                 raise outcome
             told.append(outcome)
-        score = self.reckoned(sample, *(each.claims for each in told))
+        score = self.compute(sample, *(each.claims for each in told))
         if score.value is None:
             return score
         notes = dict.fromkeys(each.note for each in told if each.note)

@@ -25,7 +25,7 @@ class Check:
             "reference_claims" if text == "reference" else text for text in (self.of, self.against)
         )
 
-    def known(self, sample: Sample) -> tuple[str, ...] | None:
+    def given_claims(self, sample: Sample) -> tuple[str, ...] | None:
         """Return the claims that the row lists; None where they are to be found in the text.
 
         Equal ones are one, and blank ones none.
@@ -49,7 +49,7 @@ class Check:
         return tuple(text for text in texts if text and text.strip())
 
     @property
-    def nothing(self) -> str:
+    def no_sources_reason(self) -> str:
         """What is said where there is nothing to hold the claims against."""
         return (
             "there are no contexts"

@@ -27,13 +27,15 @@ class CitationMetric(CheckMetric):
     calls: ClassVar[int] = 2
 
     @abstractmethod
-    def counted(self, sentences: Sequence[Cited], behind: Mapping[int, frozenset[int]]) -> Score:
+    def count_citations(
+        self, sentences: Sequence[Cited], behind: Mapping[int, frozenset[int]]
+    ) -> Score:
         """Return the score.
 
         `behind` are, a claim that is known about, the contexts that support it, by its quotes.
         """
 
-    def reckoned(self, sample: Sample, *judged: JudgedClaims) -> Score:
+    def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
         """Find the citations and what each claim rests on."""
         (claims,) = judged
         if not claims:
@@ -56,6 +58,6 @@ class CitationMetric(CheckMetric):
             each._replace(claims=tuple(claim for claim in each.claims if claim in behind))
             for each in found.sentences
         ]
-        score = self.counted(sentences, behind)
+        score = self.count_citations(sentences, behind)
         told = {name: number for name, number in left_out.items() if number}
         return score.model_copy(update={"detail": {**score.detail, **told}})

@@ -1,4 +1,4 @@
-"""ClaimAsker: how a metric has claims found and verified. Families of metrics build on it."""
+"""ClaimVerifier: how a metric has claims found and verified. Families of metrics build on it."""
 
 import asyncio
 from collections.abc import Awaitable, Sequence
@@ -19,7 +19,7 @@ from ragstone.samples import Sample
 T = TypeVar("T")
 
 
-class Prepared(NamedTuple):
+class ClaimInputs(NamedTuple):
     """A check's claims and the texts to hold them against.
 
     `bases` are what the claims are verified against: the sources, or the facts in each. `note` is
@@ -33,7 +33,7 @@ class Prepared(NamedTuple):
     note: str | None
 
 
-class Judged(NamedTuple):
+class CheckResult(NamedTuple):
     """The claims of a check with their verdicts, in the order of their text."""
 
     claims: tuple[JudgedClaim, ...]
@@ -41,7 +41,7 @@ class Judged(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ClaimAsker(Metric):
+class ClaimVerifier(Metric):
     """A metric that has claims found and verified.
 
     What is asked depends on the sample and these parameters alone, so metrics that share them
@@ -64,33 +64,33 @@ class ClaimAsker(Metric):
     partial: bool = False
 
     @property
-    def chosen(self) -> tuple[Check, ...]:
+    def active_checks(self) -> tuple[Check, ...]:
         """The checks that it makes with these parameters."""
         return ()
 
     @cached_property
-    def way(self) -> tuple[object, ...]:
+    def question_settings(self) -> tuple[object, ...]:
         """How claims are found and verified: metrics that agree in it ask the same."""
-        return tuple(getattr(self, field.name) for field in fields(ClaimAsker))
+        return tuple(getattr(self, field.name) for field in fields(ClaimVerifier))
 
     @property
     def question_kinds(self) -> tuple[str, ...]:
         """Those of every metric of claims, and what the parameters add."""
         return (*self.asks, *((ExtractTruths.kind,) if self.verify == "truths" else ()))
 
-    async def judged(self, check: Check, sample: Sample, ask: Ask) -> Judged:
+    async def judge_claims(self, check: Check, sample: Sample, ask: Ask) -> CheckResult:
         """Return the claims of a check with their verdicts; none where there are no claims.
 
         Raises:
             JudgeError: a question was not answered.
         """
-        prepared = await self.prepared(check, sample, ask)
-        verdicts = await self.verified(prepared, ask) if prepared.claims else ()
+        prepared = await self.prepare(check, sample, ask)
+        verdicts = await self.verify_claims(prepared, ask) if prepared.claims else ()
         pairs = zip(prepared.claims, verdicts, strict=True)
         judged = (JudgedClaim.of(*pair, check.against) for pair in pairs)
-        return Judged(tuple(judged), prepared.note)
+        return CheckResult(tuple(judged), prepared.note)
 
-    async def prepared(self, check: Check, sample: Sample, ask: Ask) -> Prepared:
+    async def prepare(self, check: Check, sample: Sample, ask: Ask) -> ClaimInputs:
         """Return a check's claims and the texts to hold them against.
 
         Raises:
@@ -98,9 +98,9 @@ class ClaimAsker(Metric):
                 in the ledger.
         """
         sources = check.sources(sample)
-        finding = tried(self._claims(check, sample, ask))
+        finding = capture_error(self._claims(check, sample, ask))
         if self.verify == "truths":
-            made, bases = await asyncio.gather(finding, tried(self._truths(sources, ask)))
+            made, bases = await asyncio.gather(finding, capture_error(self._truths(sources, ask)))
         else:
             made, bases = await finding, sources
         if isinstance(made, JudgeError):
@@ -108,12 +108,12 @@ class ClaimAsker(Metric):
         if isinstance(bases, JudgeError):
             raise bases
         claims, note = made
-        return Prepared(check, claims, sources, bases, note)
+        return ClaimInputs(check, claims, sources, bases, note)
 
     async def _claims(
         self, check: Check, sample: Sample, ask: Ask
     ) -> tuple[tuple[Claim, ...], str | None]:
-        known, text = check.known(sample), check.text(sample)
+        known, text = check.given_claims(sample), check.text(sample)
         if known is not None:
             return tuple(Claim(text=claim) for claim in known), None
         if not text.strip():
@@ -133,13 +133,13 @@ class ClaimAsker(Metric):
         """Return the facts in each source, a line each."""
         asked = [ExtractTruths(context=source, limit=self.truths_limit) for source in sources]
         truths: list[str] = []
-        for facts in await asyncio.gather(*(tried(ask(question)) for question in asked)):
+        for facts in await asyncio.gather(*(capture_error(ask(question)) for question in asked)):
             if isinstance(facts, JudgeError):
                 raise facts
             truths.append("\n".join(facts))
         return tuple(truths)
 
-    async def verified(self, prepared: Prepared, ask: Ask) -> tuple[Verdict, ...]:
+    async def verify_claims(self, prepared: ClaimInputs, ask: Ask) -> tuple[Verdict, ...]:
         """Return a verdict on each claim, its quotes placed in the sources.
 
         Raises:
@@ -148,7 +148,7 @@ class ClaimAsker(Metric):
         if not any(base.strip() for base in prepared.bases):
             reason = f"no facts were found in the {prepared.check.against}"
             if not prepared.bases:
-                reason = prepared.check.nothing
+                reason = prepared.check.no_sources_reason
             return (Verdict(label=Label.NOT_ENOUGH_INFO, reason=reason),) * len(prepared.claims)
         verdicts = await ask(
             VerifyClaims(
@@ -161,7 +161,7 @@ class ClaimAsker(Metric):
         return _located(verdicts, prepared.sources) if self.verify == "truths" else verdicts
 
 
-async def tried(asking: Awaitable[T]) -> T | JudgeError:
+async def capture_error(asking: Awaitable[T]) -> T | JudgeError:
     """Return what comes of asking, the error as a value."""
     try:
         return await asking

@@ -10,8 +10,8 @@ from ragstone.errors import JudgeError, UsageError
 from ragstone.exchanges import JudgeFailureError
 from ragstone.metrics.families.base import Ask
 from ragstone.metrics.families.checks import Check
-from ragstone.metrics.families.claim_asker import ClaimAsker, Prepared
-from ragstone.metrics.families.rulings import Ruler
+from ragstone.metrics.families.claim_asker import ClaimInputs, ClaimVerifier
+from ragstone.metrics.families.rulings import PolicyScorer
 from ragstone.policies import STRICT, PolicyName, get_policy
 from ragstone.questions import Explain
 from ragstone.samples import Sample
@@ -19,7 +19,7 @@ from ragstone.scores import MetricInfo, Score, State
 
 
 @dataclass(frozen=True)
-class ClaimMetric(ClaimAsker):
+class ClaimMetric(ClaimVerifier):
     """Scores the claims of one check by the verdicts on them; the policy makes the number.
 
     A subclass says which check. What is asked never depends on the policy: any policy reads the
@@ -54,7 +54,7 @@ class ClaimMetric(ClaimAsker):
     @property
     def range(self) -> tuple[float, float]:
         """The policy's: weights may be less than 0."""
-        return self._ruler.range
+        return self._scorer.range
 
     @property
     def described(self) -> MetricInfo:
@@ -62,7 +62,7 @@ class ClaimMetric(ClaimAsker):
         return super().described.model_copy(update={"policy": self.policy})
 
     @property
-    def chosen(self) -> tuple[Check, ...]:
+    def active_checks(self) -> tuple[Check, ...]:
         """Its one check."""
         return (self.check,)
 
@@ -72,9 +72,9 @@ class ClaimMetric(ClaimAsker):
         return (*super().question_kinds, *((Explain.kind,) if self.include_reason else ()))
 
     @property
-    def _ruler(self) -> Ruler:
+    def _scorer(self) -> PolicyScorer:
         policy = get_policy(self.policy)
-        return Ruler(
+        return PolicyScorer(
             policy,
             self.label,
             self.mark,
@@ -84,37 +84,37 @@ class ClaimMetric(ClaimAsker):
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
         """Have the claims found and verified, and let the policy make the number."""
-        ruler, check = self._ruler, self.check
-        if check.known(sample) is None and not check.text(sample):
+        scorer, check = self._scorer, self.check
+        if check.given_claims(sample) is None and not check.text(sample):
             if check.of == "reference":  # no policy rules on an answer to expect
                 return Score.undefined("the reference is empty")
-            return ruler.ruled(ruler.policy.empty_response, "the response is empty")
+            return scorer.score_outcome(scorer.policy.empty_response, "the response is empty")
         if obstacle := check.obstacle(sample):
             return Score.undefined(obstacle)
         try:
-            prepared = await self.prepared(check, sample, ask)
+            prepared = await self.prepare(check, sample, ask)
         except JudgeError as error:
-            return ruler.unanswered(error.cause, str(error))
-        score = await self._judged(prepared, ruler, ask)
+            return scorer.score_failure(error.cause, str(error))
+        score = await self._judged(prepared, scorer, ask)
         if prepared.note is None:
             return score
         return score.model_copy(update={"detail": {**score.detail, "note": prepared.note}})
 
-    async def _judged(self, prepared: Prepared, ruler: Ruler, ask: Ask) -> Score:
+    async def _judged(self, prepared: ClaimInputs, scorer: PolicyScorer, ask: Ask) -> Score:
         check, claims, sources, *_ = prepared
         if not claims and check.of == "reference":
             return Score.undefined("the reference makes no claims")
         if not claims:
-            return ruler.ruled(ruler.policy.no_claims, "the response makes no claims")
-        if not sources and check.against == "contexts" and ruler.policy.no_contexts:
-            return ruler.ruled(ruler.policy.no_contexts, check.nothing)
+            return scorer.score_outcome(scorer.policy.no_claims, "the response makes no claims")
+        if not sources and check.against == "contexts" and scorer.policy.no_contexts:
+            return scorer.score_outcome(scorer.policy.no_contexts, check.no_sources_reason)
         try:
-            verdicts = await self.verified(prepared, ask)
+            verdicts = await self.verify_claims(prepared, ask)
         except JudgeFailureError as error:
-            return ruler.broken(error.failure, claims)
+            return scorer.score_partial(error.failure, claims)
         except JudgeError as error:
-            return ruler.unanswered(error.cause, str(error))
-        score = ruler.weighed(
+            return scorer.score_failure(error.cause, str(error))
+        score = scorer.score_verdicts(
             [JudgedClaim.of(*pair, check.against) for pair in zip(claims, verdicts, strict=True)]
         )
         # without sources nothing was judged, and not every policy comes this far

@@ -31,11 +31,11 @@ class NoiseMetric(CheckMetric):
     contexts: Literal["any", "relevant", "irrelevant"] = "any"
 
     @property
-    def chosen(self) -> tuple[Check, ...]:
+    def active_checks(self) -> tuple[Check, ...]:
         """Its checks, and where the kinds are told apart, the one that tells them."""
         return (*self.checks, *(() if self.contexts == "any" else (REFERENCE_IN_CONTEXTS,)))
 
-    def reckoned(self, sample: Sample, *judged: JudgedClaims) -> Score:
+    def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
         """Count what is in the contexts, not right, and from contexts of the kind asked for."""
         found, right, *reference = judged
         if () in judged:

@@ -1,17 +1,17 @@
-"""Ruler: applies a policy to what the ledger holds of one sample."""
+"""PolicyScorer: applies a policy to what the ledger holds of one sample."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragstone.claims import Claim, JudgedClaim, Label, Texts, Verdict
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, Returned
-from ragstone.policies import CLOSE, Policy, Ruling
+from ragstone.exchanges import Failure, PartialVerdict
+from ragstone.policies import CLOSE, Policy, PolicyOutcome
 from ragstone.scores import Detail, Score, State
 
 
 @dataclass(frozen=True)
-class Ruler:
+class PolicyScorer:
     """Makes the scores of one metric under one policy.
 
     `label` is the metric's name in a reason, `against` what its claims are held to; `mark` goes
@@ -34,7 +34,7 @@ class Ruler:
     def _turned(self, number: float) -> float:
         return number if self.higher_is_better else 1 - number
 
-    def weighed(
+    def score_verdicts(
         self, judged: Sequence[JudgedClaim], *, doubt: str | None = None, due: int | None = None
     ) -> Score:
         """Score by the verdicts; with a `doubt` the score is flagged, and that is the reason.
@@ -52,7 +52,9 @@ class Ruler:
             detail = {**detail, "quotes_not_found": unfound}
         return self._scored(self.policy.number(labels, due=due), detail, tuple(judged), doubt)
 
-    def ruled(self, ruling: Ruling, reason: str, cause: Cause | None = None) -> Score:
+    def score_outcome(
+        self, ruling: PolicyOutcome, reason: str, cause: Cause | None = None
+    ) -> Score:
         """Score a situation that is no matter of weights."""
         if ruling.value is not None:
             doubt = reason if ruling.flagged else None
@@ -62,11 +64,11 @@ class Ruler:
             return Score.failed(cause or Cause.MALFORMED, reason)
         return Score.undefined(reason)
 
-    def unanswered(self, cause: Cause, reason: str) -> Score:
+    def score_failure(self, cause: Cause, reason: str) -> Score:
         """Score a sample one of whose questions was not answered."""
-        return self.ruled(self.policy.without_reply(cause), reason, cause)
+        return self.score_outcome(self.policy.without_reply(cause), reason, cause)
 
-    def broken(self, failure: Failure, claims: Sequence[Claim]) -> Score:
+    def score_partial(self, failure: Failure, claims: Sequence[Claim]) -> Score:
         """Score verdicts that came back, but not one that can be read for each claim."""
         returned, due = failure.returned, len(claims)
         if failure.cause is Cause.COUNT_MISMATCH:
@@ -75,7 +77,7 @@ class Ruler:
             if self.policy.misread is None:
                 return Score.failed(failure.cause, failure.message)
             return self._flagged(returned, claims, failure.message)
-        return self.unanswered(failure.cause, failure.message)
+        return self.score_failure(failure.cause, failure.message)
 
     def _miscounted(self, failure: Failure, claims: Sequence[Claim]) -> Score:
         rule = self.policy.miscounted
@@ -83,10 +85,12 @@ class Ruler:
             return Score.failed(failure.cause, failure.message)
         returned = failure.returned[: len(claims)] if rule.cut else failure.returned
         if not returned:
-            return self.ruled(rule.nothing, failure.message, failure.cause)
+            return self.score_outcome(rule.nothing, failure.message, failure.cause)
         return self._flagged(returned, claims, failure.message)
 
-    def _flagged(self, returned: Sequence[Returned], claims: Sequence[Claim], reason: str) -> Score:
+    def _flagged(
+        self, returned: Sequence[PartialVerdict], claims: Sequence[Claim], reason: str
+    ) -> Score:
         judged: list[JudgedClaim] = []
         for place, item in enumerate(returned, 1):
             verdict = item.verdict
@@ -98,7 +102,7 @@ class Ruler:
             judged.append(
                 JudgedClaim.of(_claim(claims, item.number or place), verdict, self.against)
             )
-        return self.weighed(judged, doubt=reason, due=len(claims))
+        return self.score_verdicts(judged, doubt=reason, due=len(claims))
 
     def _scored(
         self,

@@ -27,7 +27,7 @@ class TextMetric(Metric):
     needs: ClassVar[tuple[str, ...]] = ("response", "reference")
 
     @abstractmethod
-    def compared(self, response: str, reference: str) -> Score:
+    def compare(self, response: str, reference: str) -> Score:
         """Score two texts, neither of them blank."""
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
@@ -38,7 +38,7 @@ class TextMetric(Metric):
             return Score.undefined("the reference is empty")
         if not response.strip():
             return Score.scored(0.0)
-        return self.compared(response, reference)
+        return self.compare(response, reference)
 
 
 def plain(text: str) -> str:

@@ -8,7 +8,7 @@ from ragstone.claims import JudgedClaim
 from ragstone.errors import RagstoneError
 from ragstone.metrics import get
 from ragstone.metrics.families.checks import Check
-from ragstone.metrics.families.claim_asker import ClaimAsker
+from ragstone.metrics.families.claim_asker import ClaimVerifier
 
 Of = Literal["response", "reference"]
 
@@ -44,4 +44,4 @@ def _checks(name: str) -> tuple[Check, ...]:
         metric = get(name)
     except RagstoneError:
         return ()
-    return metric.chosen if isinstance(metric, ClaimAsker) else ()
+    return metric.active_checks if isinstance(metric, ClaimVerifier) else ()
