@@ -30,22 +30,28 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.en
 SLOW_FOLDERS = {"browser", "training"}
 SLOW_NAMES = {"subprocess", "Popen", "create_subprocess_exec", "runpytest", "onnx"}
 """A test is slow if it, its fixtures, or what these call in tests, uses one of these names."""
+SERVERS = {"server", "own_server"}
+"""Fixtures that start PostgreSQL."""
 SLOW_TIMEOUT = 300
 """Seconds; the limit of the others is in pyproject.toml."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the slow tests: those in slow folders, of processes, on PostgreSQL or with ONNX."""
+    """Mark the slow tests, and among them those that need PostgreSQL or a browser."""
     for item in items:
         assert isinstance(item, pytest.Function)
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
         definitions = item._fixtureinfo.name2fixturedefs
         fixtures = [each.func for name in item.fixturenames for each in definitions.get(name, ())]
+        if "browser" in item.path.parts:
+            item.add_marker(pytest.mark.browser)
+        if "postgresql" in map(str, parameters) or SERVERS & set(item.fixturenames):
+            item.add_marker(pytest.mark.postgres)
         if "huge" in item.fixturenames:
             item.add_marker(pytest.mark.slow)
         elif (
             SLOW_FOLDERS & set(item.path.parts)
-            or "postgresql" in map(str, parameters)
+            or item.get_closest_marker("postgres")
             or any(SLOW_NAMES & names_of(each) for each in reached(item.function, *fixtures))
         ):
             item.add_marker(pytest.mark.slow)

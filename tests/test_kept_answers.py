@@ -1,4 +1,3 @@
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -149,6 +148,7 @@ def test_what_the_system_refuses_is_told(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_is_full_is_told_and_half_a_line_is_cut_off(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource", reason="not on Windows")
     path = tmp_path / "a.part"
     with kept(path) as answers:
         answers.add(Row(0, ANSWERED))

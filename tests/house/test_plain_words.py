@@ -75,10 +75,11 @@ def python_texts(path: Path) -> Iterator[tuple[str, int, str]]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     expressions = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
     for each in ast.walk(tree):
-        if isinstance(each, ast.Constant) and isinstance(each.value, str):
-            if " " in each.value and (id(each) in expressions or not only_docstrings):
-                for number, line in enumerate(each.value.splitlines(), each.lineno):
-                    yield name, number, line
+        if not isinstance(each, ast.Constant) or not isinstance(each.value, str):
+            continue
+        if " " in each.value and (id(each) in expressions or not only_docstrings):
+            for number, line in enumerate(each.value.splitlines(), each.lineno):
+                yield name, number, line
 
 
 def places(word: str) -> list[str]:

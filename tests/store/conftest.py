@@ -1,7 +1,6 @@
 """A store to test with: a SQLite file, and a PostgreSQL server that the tests start themselves."""
 
 import os
-import pwd
 import shutil
 import socket
 import subprocess
@@ -142,6 +141,8 @@ def other_user() -> str | None:
     """The user to run the server as, which refuses root; None for the one we are."""
     if os.geteuid() != 0:
         return None
+    import pwd  # not on Windows
+
     known = {entry.pw_name for entry in pwd.getpwall()}
     return "postgres" if "postgres" in known else "nobody"
 
