@@ -110,7 +110,8 @@ def test_two_do_not_write_into_one_file(tmp_path: Path) -> None:
 def test_a_process_that_ends_leaves_the_file_to_others(tmp_path: Path) -> None:
     path = tmp_path / "a.part"
     code = (
-        "import os, sys; from pathlib import Path; from ragstone.kept_answers import ResponseJournal\n"
+        "import os, sys; from pathlib import Path\n"
+        "from ragstone.kept_answers import ResponseJournal\n"
         "ResponseJournal(Path(sys.argv[1]), (), asked={}).__enter__(); os._exit(9)"
     )
     assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == 9

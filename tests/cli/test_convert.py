@@ -55,7 +55,7 @@ def texts_of(sample: Sample) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("suffix", [".json", ".jsonl"])
-@settings(suppress_health_check=CHECKS, max_examples=60)
+@settings(suppress_health_check=CHECKS)
 @given(samples=SAMPLES)
 def test_json_holds_everything(tmp_path: Path, suffix: str, samples: list[Sample]) -> None:
     path = tmp_path / f"a{suffix}"
@@ -65,7 +65,7 @@ def test_json_holds_everything(tmp_path: Path, suffix: str, samples: list[Sample
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
-@settings(suppress_health_check=CHECKS, max_examples=60)
+@settings(suppress_health_check=CHECKS)
 @given(samples=SAMPLES)
 def test_cells_hold_all_but_what_is_empty_and_the_types_of_tags(
     tmp_path: Path, suffix: str, samples: list[Sample]

@@ -32,9 +32,7 @@ WITH_QUERY = st.lists(
     max_size=3,
 )
 
-quick = settings(
-    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+quick = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def loaded(path: Path, content: str | bytes) -> Dataset | None:

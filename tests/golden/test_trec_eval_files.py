@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 import pytrec_eval
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.plan import Plan
@@ -158,7 +158,6 @@ def check(
 
 
 @pytest.mark.parametrize("write", FORMATS)
-@settings(deadline=None, max_examples=60)
 @given(judged=qrels, ran=rankings)
 def test_every_front_end_equals_trec_eval(write: Writer, judged: Qrels, ran: Ran) -> None:
     evaluator = pytrec_eval.RelevanceEvaluator(judged, MEASURES)
@@ -170,7 +169,6 @@ def test_every_front_end_equals_trec_eval(write: Writer, judged: Qrels, ran: Ran
         assert values == {name: found[query][name] for name in values}
 
 
-@settings(deadline=None, max_examples=30)
 @given(judged=qrels, ran=rankings)
 def test_what_is_missing_is_0_as_with_trec_evals_option_c(judged: Qrels, ran: Ran) -> None:
     found = values_of(as_trec, judged, ran, "zero")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.claims import JudgedClaim, Label
@@ -108,7 +108,6 @@ def test_swapping_the_runs_mirrors_everything(
 
 
 @given(rows)
-@settings(max_examples=30)
 def test_a_run_is_no_other_than_itself(one: list[tuple[Sample, Score, Score]]) -> None:
     comparison = compare(run_of(one, "a"), run_of(one, "b"))
     for moved in comparison.movements:

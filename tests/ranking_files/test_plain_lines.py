@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.ranking_files.plain_lines import PlainShape, QueryLines
@@ -80,7 +80,6 @@ def test_grades_are_read_as_json_reads_them(
 
 
 @pytest.mark.parametrize("graded", [False, True])
-@settings(max_examples=500)
 @given(
     places=st.lists(st.tuples(st.integers(0, 120), st.integers(0, 6)), min_size=1, max_size=3),
     put=st.sampled_from(MANGLED),

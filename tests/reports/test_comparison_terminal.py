@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -254,7 +254,6 @@ def test_what_pairs_nothing_is_told(make_run: MakeRun) -> None:
     assert "too few to tell" in text
 
 
-@settings(max_examples=40, deadline=None)
 @example("[red]x[/red][/]", 100)
 @example("\x1b[2J\x1b]0;title\x07", 100)
 @example("\u202egnp.exe", 40)

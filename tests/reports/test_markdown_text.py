@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -18,7 +18,6 @@ def tokens(text: str) -> list[Token]:
     return [each for token in found for each in [token, *(token.children or [])]]
 
 
-@settings(max_examples=200)
 @given(st.text("ab@w |\\`*_[]()<>~$&;:/!#+-.1\n", min_size=1).filter(lambda text: text.strip()))
 @example("a | b")
 @example("a\\|b")

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.errors import UsageError
@@ -80,7 +80,6 @@ def test_what_cannot_be_written_is_said(make_run: MakeRun, tmp_path: Path) -> No
         write_json(make_run(), tmp_path)
 
 
-@settings(max_examples=50)
 @given(st.text(st.characters(), min_size=1))
 def test_any_text_comes_back_as_it_was(hostile_run: Callable[[str], Run], text: str) -> None:
     stream = io.StringIO()

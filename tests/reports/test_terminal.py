@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -269,7 +269,6 @@ def test_a_terminal_without_unicode_gets_what_it_can_show(make_run: MakeRun, enc
     assert re.search(r"faithfulness[ |]+[-–][ |]+[-–][ |]+1[ |]+0[ |]+1[ |]+0", output)
 
 
-@settings(max_examples=60, deadline=None)
 @example("[red]x[/red][/]", 100)
 @example("[link=file:///etc/passwd]x[/link]", 40)
 @example(":smile:", 40)

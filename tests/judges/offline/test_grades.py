@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.judges.offline.grades import grade_contexts
@@ -69,7 +69,6 @@ WORDY = st.lists(
 ).map(" ".join)
 
 
-@settings(max_examples=150, deadline=None)
 @given(WORDY, st.lists(WORDY, max_size=4))
 def test_there_is_one_grade_a_context_and_the_order_does_not_matter(answer, contexts):
     grades = grade_contexts(answer, contexts)

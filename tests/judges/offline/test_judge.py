@@ -1,7 +1,7 @@
 from typing import ClassVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
@@ -115,7 +115,6 @@ WORDY = st.lists(
 ANY = st.one_of(TEXTS, WORDY)
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(ANY, max_size=4), st.lists(ANY, max_size=4))
 async def test_any_text_gets_one_sound_verdict_a_claim(claims, contexts):
     verdicts = await verify(claims, contexts)
@@ -133,7 +132,6 @@ async def test_any_text_gets_one_sound_verdict_a_claim(claims, contexts):
             assert evidence.quote
 
 
-@settings(max_examples=300, deadline=None)
 @given(ANY)
 async def test_any_text_gives_claims_that_stand_in_it_in_order(response):
     claims = await extract(response)
@@ -146,7 +144,6 @@ async def test_any_text_gives_claims_that_stand_in_it_in_order(response):
         assert claim.text == claim.text.strip() != ""
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(ANY, min_size=1, max_size=3), st.lists(ANY, max_size=3))
 async def test_a_context_without_the_claims_words_takes_no_support_away(claims, contexts):
     before = await verify(claims, contexts)
