@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ragstone.judges.offline.dates import Date
-from ragstone.judges.offline.lacks import is_lacked
 from ragstone.judges.offline.languages import Language
 from ragstone.judges.offline.lazy_pattern import lazy_pattern
 from ragstone.judges.offline.negation import Negation
@@ -12,7 +11,7 @@ from ragstone.judges.offline.opposites import opposites
 from ragstone.judges.offline.stretches import Stretch
 from ragstone.judges.offline.terms import ClaimText, find_names
 from ragstone.judges.offline.windows import Window
-from ragstone.judges.offline.words import Word, likeness, says_lack
+from ragstone.judges.offline.words import Word, likeness
 
 NEAR = 4
 """How many words to each side of a word are its neighbours."""
@@ -99,58 +98,10 @@ def _opposites(
             against |= claim.terms[number].against
             weight = claim.terms[number].weight
         for opposite in sorted(against & places.keys() - mine):
-            if _says_the_same(claim.words, here, stretch.words, places[opposite]):
-                continue
             for there in places[opposite]:
-                if _is_told_of(claim, here, stretch, there):
-                    counts = _is_in_its_place(claim, here, stretch, there)
-                    yield word.shown, stretch.words[there].shown, weight if counts else 0.0
+                if _share_neighbours(claim.words, here, stretch.words, there, claim.language):
+                    yield word.shown, stretch.words[there].shown, weight
                     break
-
-
-def _is_told_of(claim: ClaimText, here: int, stretch: Stretch, there: int) -> bool:
-    """Tell whether the context's word seems to be told of what the claim's is told of."""
-    near = _share_neighbours(claim.words, here, stretch.words, there, claim.language)
-    return near and not _is_of_other(claim, here, stretch, there)
-
-
-def _says_the_same(
-    mine: Sequence[Word], here: int, theirs: Sequence[Word], places: Sequence[int]
-) -> bool:
-    """Tell whether one side says in two words what is lacking, the other in one."""
-    one, other = mine[here].form, theirs[places[0]].form
-    if says_lack(one, other):
-        return any(is_lacked(theirs, there) for there in places)
-    return says_lack(other, one) and is_lacked(mine, here)
-
-
-def _is_of_other(claim: ClaimText, here: int, stretch: Stretch, there: int) -> bool:
-    """Tell whether the opposite belongs to another word than the claim's: `a tall order`.
-
-    The claim's word is then followed by one that the context has elsewhere, and the opposite by
-    one that the claim has not.
-    """
-    if here + 1 >= len(claim.words) or there + 1 >= len(stretch.words):
-        return False
-    mine, theirs = claim.words[here + 1].form, stretch.words[there + 1].form
-    if mine in claim.language.function_words or theirs in stretch.language.function_words:
-        return False
-    return any(likeness(mine, word.form) >= ALIKE for word in stretch.words) and not any(
-        likeness(theirs, word.form) >= ALIKE for word in claim.words
-    )
-
-
-def _is_in_its_place(claim: ClaimText, here: int, stretch: Stretch, there: int) -> bool:
-    """Tell whether the opposite stands between the same words, where the claim has any there.
-
-    What something lacks or has stands in no such place: `is wireless`, `has a wire`.
-    """
-    mine, theirs = claim.words, stretch.words
-    one, other = mine[here].form, theirs[there].form
-    if says_lack(one, other) or says_lack(other, one):
-        return not _is_veiled(theirs, stretch.language, mine)
-    left = here == 0 or _same(mine, here - 1, theirs, there - 1)
-    return left and (here + 1 == len(mine) or _same(mine, here + 1, theirs, there + 1))
 
 
 def _share_neighbours(

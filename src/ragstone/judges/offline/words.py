@@ -122,13 +122,10 @@ _PREFIXED = tuple(
     }.items()
     for stem in stems.split()
 )
-_NO_ENDING = frozenset(("regardless", "nevertheless", "nonetheless"))
-ENDINGS = ("less", "los", "lose", "loos", "free", "frei")
-"""What a word ends in that says that something is lacking."""
 
 
 def is_opposite_form(one: str, other: str) -> bool:
-    """Tell whether one word is the other turned round: `connect` and `disconnect`, `wireless`.
+    """Tell whether one word is the other turned round: `connect` and `disconnect`.
 
     Prefixes that mostly mean something else (`display`, `import`, `inside`) count only before the
     stems listed.
@@ -136,8 +133,6 @@ def is_opposite_form(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
     if len(short) < 4 or len(long) == len(short):
         return False
-    if says_lack(long, short):
-        return True
     if len(short) < SHORTEST and short not in _SHORT:
         return False
     for prefix in (*_SAFE, *_LISTED):
@@ -148,11 +143,6 @@ def is_opposite_form(one: str, other: str) -> bool:
         ):
             return True
     return False
-
-
-def says_lack(word: str, of: str) -> bool:
-    """Tell whether a word says that something is lacking, by its ending: `wireless` of `wire`."""
-    return word not in _NO_ENDING and any(word == of + ending for ending in ENDINGS)
 
 
 def _is_same_stem(rest: str, short: str) -> bool:
