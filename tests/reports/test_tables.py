@@ -12,8 +12,8 @@ import pytest
 from ragstone.claims import Evidence, JudgedClaim, Label
 from ragstone.errors import UsageError
 from ragstone.reports.csv_table import guarded
-from ragstone.reports.parquet_table import AT_ONCE
 from ragstone.reports.rows import STDOUT, write_rows
+from ragstone.reports.table_columns import AT_ONCE
 from ragstone.reports.table_files import check_table
 from ragstone.reports.tables import write_claims, write_rows_table
 from ragstone.run import Run

@@ -1,7 +1,7 @@
 """A table as Parquet, through polars, a batch at a time."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,11 +13,6 @@ from ragstone.reports.table_columns import Cell, Column, Table
 
 if TYPE_CHECKING:
     import polars as pl
-
-AT_ONCE = 1000
-"""Lines in one batch, and in one row group of the file."""
-MOST = 8_000_000
-"""Characters with which a batch is full, however few its lines are."""
 
 _INT64 = range(-(2**63), 2**63)
 _HALVES = re.compile("[\ud800-\udfff]")
@@ -54,16 +49,16 @@ def fill_parquet(path: Path, table: Table) -> None:
     schema = {f"{number}": types[each.column.type] for number, each in enumerate(columns)}
     with TemporaryDirectory(dir=path.parent, prefix=".ragstone-") as folder:
         parts: list[Path] = []
-        for batch in _batches(table.lines):
-            cells = [
-                [each.written(cell) for each, cell in zip(columns, line, strict=True)]
-                for line in batch
-            ]
+        most = 1
+        for batch in table.batches:
+            written = [each.written(cells) for each, cells in zip(columns, batch, strict=True)]
+            frame = pl.DataFrame(dict(zip(schema, written, strict=True)), schema=schema)
             parts.append(Path(folder, f"{len(parts)}.parquet"))
-            pl.DataFrame(cells, schema=schema, orient="row").write_parquet(parts[-1])
-        frame = pl.scan_parquet(parts) if parts else pl.LazyFrame(schema=schema)
+            frame.write_parquet(parts[-1])
+            most = max(most, frame.height)
+        whole_file = pl.scan_parquet(parts) if parts else pl.LazyFrame(schema=schema)
         typed = [each.typed(pl.col(number)) for number, each in zip(schema, columns, strict=True)]
-        frame.select(typed).sink_parquet(path, row_group_size=AT_ONCE)
+        whole_file.select(typed).sink_parquet(path, row_group_size=most)
 
 
 def whole(text: str) -> str:
@@ -78,15 +73,22 @@ class _Written:
         self.column = column
         self._kinds: set[type] = set()
 
-    def written(self, cell: Cell) -> Cell:
-        """Return a cell as a batch holds it."""
+    def written(self, cells: Sequence[Cell]) -> Sequence[Cell]:
+        """Return cells as a part of the file has them."""
+        if self.column.type is None:
+            return [self._open(cell) for cell in cells]
+        if self.column.type is str:
+            return [whole(cell) if isinstance(cell, str) else cell for cell in cells]
+        return cells
+
+    def _open(self, cell: Cell) -> str | None:
+        """Return a cell as text, and note its type."""
+        if cell is None:
+            return None
+        is_long = isinstance(cell, int) and cell not in _INT64
+        self._kinds.add(str if is_long or isinstance(cell, str) else type(cell))
         if isinstance(cell, str):
-            self._kinds.add(str)
             return whole(cell)
-        if self.column.type is not None or cell is None:
-            return cell
-        is_id = isinstance(cell, int) and cell not in _INT64
-        self._kinds.add(str if is_id else type(cell))
         return f"{cell}".lower() if isinstance(cell, bool) else repr(cell)
 
     def typed(self, given: "pl.Expr") -> "pl.Expr":
@@ -98,16 +100,3 @@ class _Written:
         elif self.column.type is None and self._kinds and self._kinds <= {int, float}:
             given = given.cast(pl.Float64 if float in self._kinds else pl.Int64)
         return given.alias(whole(self.column.name))
-
-
-def _batches(lines: Iterable[Sequence[Cell]]) -> Iterator[list[Sequence[Cell]]]:
-    batch: list[Sequence[Cell]] = []
-    size = 0
-    for line in lines:
-        batch.append(line)
-        size += sum(len(cell) for cell in line if isinstance(cell, str))
-        if len(batch) >= AT_ONCE or size >= MOST:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch

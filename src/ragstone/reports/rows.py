@@ -6,24 +6,36 @@ import sys
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TextIO, cast
 
+from ragstone.errors import Cause
+from ragstone.ranked_values import REASONS, RankingScores
 from ragstone.reports.files import write_file
+from ragstone.reports.table_columns import scored_values
 from ragstone.run import Run
 
 STDOUT = Path("-")
+
+_SCORED: Mapping[str, str | None] = MappingProxyType({"state": "scored", "reason": None})
 
 Destination = Path | TextIO
 """A file, written whole or not at all; a stream; or `-`, standard output."""
 
 
 def write_rows(run: Run, destination: Destination) -> None:
-    """Write one line of JSON a row, in the data set's order.
+    """Write one line of JSON per row, in the order of the data set.
+
+    A line of a ranking's run has the query's id, its text and its scores.
 
     Raises:
         UsageError: the file cannot be written.
     """
-    _write(destination, (row.to_dict() for row in run.rows), indent=None)
+    if run.columns is not None:
+        documents = (each for block in run.columns.blocks() for each in _queries(block))
+    else:
+        documents = (row.to_dict() for row in run.rows)
+    _write(destination, documents, indent=None)
 
 
 def write_json(run: Run, destination: Destination) -> None:
@@ -76,5 +88,28 @@ def _write_stream(
 ) -> None:
     # ASCII with escapes, because a lone surrogate in the data has no UTF-8
     for document in documents:
-        line = json.dumps(finite(document), ensure_ascii=True, allow_nan=False, indent=indent)
+        try:
+            line = json.dumps(document, ensure_ascii=True, allow_nan=False, indent=indent)
+        except (TypeError, ValueError):  # `finite` takes longer, and few documents need it
+            line = json.dumps(finite(document), ensure_ascii=True, allow_nan=False, indent=indent)
         stream.write(line + "\n")
+
+
+def _queries(block: RankingScores) -> Iterator[Mapping[str, object]]:
+    """Yield the queries of a ranking's run, without making their rows, which takes longer."""
+    columns = [(name, scored_values(block, name), block.failures(name)) for name in block.metrics]
+    for place, (query, text) in enumerate(zip(block.ids, block.queries, strict=True)):
+        why = int(block.why[place])
+        state = {"state": "undefined", "reason": REASONS[why - 1]} if why else _SCORED
+        scores = {
+            metric: {"value": values[place], **state}
+            if place not in failures
+            else {
+                "value": None,
+                "state": "failed",
+                "reason": failures[place],
+                "cause": Cause.METRIC_ERROR.value,
+            }
+            for metric, values, failures in columns
+        }
+        yield {"id": query, "query": text, "scores": scores}

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TextIO
 
 from ragstone.reports.files import write_file
-from ragstone.reports.ranking_tables import write_values
 from ragstone.reports.rows import STDOUT, Destination, finite, write_rows
 from ragstone.reports.table_columns import Table, claims_table, rows_table
 from ragstone.reports.table_files import is_flat, write_flat
@@ -15,16 +14,12 @@ from ragstone.run import Run
 
 
 def write_rows_table(run: Run, destination: Destination) -> None:
-    """Write a line a sample: flat in CSV and Parquet, else the whole row as a line of JSON.
-
-    Of a ranking's run a line has what there is of a query: see `write_values`.
+    """Write one line per sample: flat in CSV and Parquet, else the whole row as a line of JSON.
 
     Raises:
         UsageError: the file cannot be written, or is Parquet and polars is not installed.
     """
-    if run.columns is not None:
-        write_values(run.columns, destination)
-    elif isinstance(destination, Path) and is_flat(destination):
+    if isinstance(destination, Path) and is_flat(destination):
         write_flat(destination, rows_table(run))
     else:
         write_rows(run, destination)
