@@ -1,4 +1,5 @@
 import pytest
+from tests.cases import each_case
 
 from ragstone.citations import Cited, Source, cited_sentences, find_citations
 from ragstone.claims import JudgedClaim, Label
@@ -19,7 +20,7 @@ def numbers(response: str, contexts: tuple[Context, ...] = THREE) -> list[tuple[
     return [source.contexts for _, sources in found(response, contexts) for source in sources]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("response", "contexts"),
     [
         ("It is blue [1].", [(0,)]),
@@ -57,7 +58,7 @@ def test_what_names_no_context_is_kept_as_such(response: str, names: list[str]) 
     assert find_citations("Blue [1].", ())[0].sources == (Source("1", ()),)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "response",
     [
         "See [the page](http://x.y) and [1](http://x.y) and ![1](x.png).",
@@ -121,7 +122,7 @@ def cited(response: str, *claims: JudgedClaim) -> list[tuple[tuple[int, ...], li
 HOURS, BLUE = claim("It lasts 20 hours."), claim("It is blue.")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("response", "expected"),
     [
         ("It lasts 20 hours [1]. It is blue [2].", [((0,), ["1"]), ((1,), ["2"])]),

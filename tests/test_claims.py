@@ -1,5 +1,6 @@
 import pytest
 from pydantic import ValidationError
+from tests.cases import each_case
 
 from ragstone.claims import Claim, Evidence, JudgedClaim, Label, Verdict
 from ragstone.places import QuoteFinder, find_quote
@@ -28,7 +29,7 @@ def test_what_is_not_said_is_none() -> None:
     assert (judged.span, judged.reason, judged.confidence, judged.evidence) == (None,) * 3 + ((),)
 
 
-@pytest.mark.parametrize("label", ["supported", "yes", "", None, 1])
+@each_case("label", ["supported", "yes", "", None, 1])
 def test_a_label_is_written_as_it_is(label: object) -> None:
     with pytest.raises(ValidationError):
         Verdict(label=label)  # type: ignore[arg-type]
@@ -65,7 +66,7 @@ def test_claims_and_verdicts_are_frozen() -> None:
 TEXT = "The  battery lasts\n20 hours – not 25. It’s “big”; THE CASE is red.  "
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("quote", "found"),
     [
         ("It’s “big”", "It’s “big”"),
@@ -83,7 +84,7 @@ def test_a_quote_is_found_in_any_guise(quote: str, found: str) -> None:
     assert TEXT[span[0] : span[1]] == found
 
 
-@pytest.mark.parametrize("quote", ["", " \n", "25 hours", "It is “big”", "thebattery", "TEXT"])
+@each_case("quote", ["", " \n", "25 hours", "It is “big”", "thebattery", "TEXT"])
 def test_a_quote_that_does_not_stand_there_is_not_found(quote: str) -> None:
     assert QuoteFinder(TEXT).find(quote) is None
     assert QuoteFinder("").find(quote) is None
@@ -107,7 +108,7 @@ RESPONSE = (
 SENTENCES = [(0, 27), (28, 60), (61, 75), (76, 82)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("claim", "place"),
     [
         ("It lasts 20 hours on one charge.", (28, 60)),

@@ -2,6 +2,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.config import KEYS, OTHER_WORDS, Config, metric_names, model_names, read_config
 from ragstone.errors import InputError, UnknownNameError, UsageError
@@ -36,7 +37,7 @@ def test_a_file_is_a_plan(write: Write) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "field", "value"),
     [
         ("model: gpt-4o-mini", "judge", "openai:gpt-4o-mini"),

@@ -2,6 +2,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import UsageError
 from ragstone.estimation import ASSUMED_SENTENCES, Estimate, estimate
@@ -104,7 +105,7 @@ def test_nothing_is_written_or_sent(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("options", "calls"),
     [
         ({"verify": "each"}, (4 * (1 + 5), 4 * (1 + 10))),
@@ -128,7 +129,7 @@ def test_calls_of_every_way_of_asking(options: dict[str, object], calls: tuple[i
     assert estimated(**options).calls == calls
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("row", "calls"),
     [
         ({"query": "q", "response": "", "contexts": ["c"]}, (0, 0)),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import Cause, UnknownNameError, UsageError
 from ragstone.evaluation import evaluate, evaluate_async
@@ -112,7 +113,7 @@ def test_what_a_group_cannot_run_is_told() -> None:
     assert "generate_queries; an LLM does" in run.manifest.not_run["response_relevancy"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("options", "message"),
     [
         ({"metrics": "faithfulness"}, "no row has response or contexts, and no target gives it"),

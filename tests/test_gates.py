@@ -2,6 +2,7 @@ import math
 
 import pytest
 from pydantic import ValidationError
+from tests.cases import each_case
 
 from ragstone.errors import Cause, UsageError
 from ragstone.gates import EPSILON, FLAGS, Gate, Op, gate, share
@@ -13,7 +14,7 @@ def summary(*values: float) -> dict[str, Summary]:
     return {"hit@5": ScoreTally.of([Score.scored(value) for value in values]).summary()}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("op", "mark", "value", "passed"),
     [
         (">=", 0.8, 0.8, True),
@@ -62,7 +63,7 @@ def test_a_mark_is_a_number(mark: float) -> None:
         Gate(metric="hit@5", op=">=", mark=mark)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "number"),
     [
         ("0.1", 0.1), ("10%", 0.1), (" 10 % ", 0.1), ("1", 1.0), ("100%", 1.0), (".5", 0.5),
@@ -73,9 +74,7 @@ def test_a_share_is_a_number_or_per_cent(text: str, number: float) -> None:
     assert share(text) == pytest.approx(number, abs=1e-15)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "%", "nan", "inf", "1e999", "ten", "0,8", "1 2", "0x1", "1%%"]
-)
+@each_case("text", ["", "%", "nan", "inf", "1e999", "ten", "0,8", "1 2", "0x1", "1%%"])
 def test_a_share_that_is_no_number_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"is no number; write 0\.8 or 80%"):
         share(text)
@@ -93,7 +92,7 @@ def test_a_gate_is_read(text: str, metric: str, mark: float) -> None:
     assert gate(text, ">=") == Gate(metric=metric, op=">=", mark=mark)
 
 
-@pytest.mark.parametrize("text", ["", "hit", "0.8", "=0.8", " =0.8"])
+@each_case("text", ["", "hit", "0.8", "=0.8", " =0.8"])
 def test_what_is_no_gate_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is no gate; write METRIC=VALUE"):
         gate(text, ">=")

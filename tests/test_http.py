@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from tests.cases import each_case
 
 from ragstone.budget import Budget
 from ragstone.caller import Limits
@@ -129,7 +130,7 @@ async def test_an_absurd_wait_fails_at_once(faulty, behave, wait: str) -> None:
     assert len(faulty.calls) == 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     "header",
     [None, "", "soon", "-5", "1.5", "²", "Fri, 31 Dec 2099 23:59:59 -0000", "99999-99-99"],
 )
@@ -253,7 +254,7 @@ async def test_a_server_that_speaks_no_http() -> None:
     assert "abc" not in str(error)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [
         "file:///etc/passwd",

@@ -1,4 +1,5 @@
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import UsageError
 from ragstone.judge_names import JudgeName, cascaded, is_fixed, is_model, single_names, split_names
@@ -28,7 +29,7 @@ def test_a_cascade_is_of_two() -> None:
     assert cascaded("openai:a+b") is None
 
 
-@pytest.mark.parametrize("said", ["a", "a+", "a+b+c", "cascade:a+b+c", "a+cascade:b+c"])
+@each_case("said", ["a", "a+", "a+b+c", "cascade:a+b+c", "a+cascade:b+c"])
 def test_a_cascade_of_anything_else_is_refused(said: str) -> None:
     with pytest.raises(UsageError, match="a cascade is of two judges, the cheap one first"):
         cascaded(f"cascade:{said}")
@@ -45,7 +46,7 @@ def test_an_option_said_twice_is_refused() -> None:
         JudgeName.of("local:m,mark=0.5, mark=0.9")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "fixed"),
     [
         ("offline", True),

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
+from tests.cases import each_case
 
 from ragstone.messages import (
     MARK,
@@ -14,16 +15,14 @@ from ragstone.messages import (
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     "unsafe", ["\x00", "\x1b", "\x07", "\x7f", "\x9b", "\u202e", "\u2066", "\ud800", "\uffff"]
 )
 def test_what_is_not_safe_becomes_a_mark(unsafe: str) -> None:
     assert strip_controls(f"a{unsafe}b") == f"a{MARK}b"
 
 
-@pytest.mark.parametrize(
-    "safe", ["a\tb\nc", "Ünïcödé", "日本語", "👩‍🔬", "עברית\u200f", "[bold]x[/bold]"]
-)
+@each_case("safe", ["a\tb\nc", "Ünïcödé", "日本語", "👩‍🔬", "עברית\u200f", "[bold]x[/bold]"])
 def test_letters_of_every_script_stay(safe: str) -> None:
     assert strip_controls(safe) == safe
 
@@ -38,7 +37,7 @@ def test_one_line_collapses_white_space_and_cuts() -> None:
     assert one_line("abcd", 4) == "abcd"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "shown"),
     [
         ("http://h:8000/a/b?key=abc", "http://h:8000/a/b"),

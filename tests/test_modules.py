@@ -4,6 +4,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import UsageError
 from ragstone.modules import import_plugin, load_entry_point, package_of
@@ -80,7 +81,7 @@ def test_a_folder_is_no_file(plugin: Path) -> None:
         import_plugin("folder.py")
 
 
-@pytest.mark.parametrize("name", ["no_such_module_here", "json.no_such_module", "", "..", ".x"])
+@each_case("name", ["no_such_module_here", "json.no_such_module", "", "..", ".x"])
 def test_a_module_that_is_not_there(name: str) -> None:
     with pytest.raises(UsageError, match="cannot be imported"):
         import_plugin(name)

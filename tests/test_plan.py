@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 from pydantic import ValidationError
+from tests.cases import each_case
 
 from ragstone.errors import UsageError
 from ragstone.gates import Gate
@@ -28,7 +29,7 @@ def test_all_of_a_plan_has_a_default() -> None:
     assert (plan.threshold, plan.target, plan.gates, plan.max_failed) == (0.0, None, (), 0.1)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("field", "value"),
     [
         *(("k", value) for value in (0, (), (1, 0), (3, 3), "1,,3", "1,x", 2.5, None, {5: 1})),
@@ -76,7 +77,7 @@ def test_options_are_the_settings_in_force() -> None:
     assert "target" not in options
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("said", "k", "cutoffs"),
     [
         (7, 7, (7,)),

@@ -1,4 +1,5 @@
 import pytest
+from tests.cases import each_case
 
 from ragstone.claims import Label
 from ragstone.errors import UnknownNameError
@@ -14,14 +15,14 @@ YES, PART, NO, IDK = (
 )
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@each_case("name", POLICIES)
 def test_every_policy_is_known_by_its_name_and_weighs_every_label(name: str) -> None:
     policy = get_policy(name)
     assert policy.name == name
     assert set(policy.weights) == set(Label)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("labels", "number"),
     [
         ([YES], 1.0),
@@ -65,7 +66,7 @@ def test_a_preset_is_settings_of_a_plan_with_the_policy_of_its_name(name: str) -
         settings["policy"] = "strict"  # type: ignore[index]
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@each_case("name", POLICIES)
 def test_no_policy_makes_a_number_of_what_it_calls_failed_or_undefined(name: str) -> None:
     policy = get_policy(name)
     rulings = [value for value in vars(policy).values() if isinstance(value, PolicyOutcome)]

@@ -1,6 +1,7 @@
 """DESIGN's table of policies: one ledger a situation, one test a cell."""
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.claims import Claim, Label, Verdict
 from ragstone.errors import Cause
@@ -205,13 +206,13 @@ def test_the_table_has_every_policy() -> None:
     assert set(ORDER) == set(POLICIES)
 
 
-@pytest.mark.parametrize(("situation", "policy", "cell"), CELLS)
+@each_case(("situation", "policy", "cell"), CELLS)
 async def test_a_cell(situation: str, policy: str, cell: tuple[object, ...]) -> None:
     assert told(score_of(await row_of(situation, policy))) == cell
 
 
-@pytest.mark.parametrize("situation", TABLE)
-@pytest.mark.parametrize("made_under", ["strict", "promptfoo-plan"])
+@each_case("situation", TABLE)
+@each_case("made_under", ["strict", "promptfoo-plan"])
 async def test_a_ledger_made_under_one_policy_rescores_to_any_other(
     situation: str, made_under: str
 ) -> None:
@@ -223,7 +224,7 @@ async def test_a_ledger_made_under_one_policy_rescores_to_any_other(
         assert again.exchanges == row.exchanges
 
 
-@pytest.mark.parametrize("situation", TABLE)
+@each_case("situation", TABLE)
 async def test_what_is_asked_does_not_depend_on_the_policy(situation: str) -> None:
     asked = {
         tuple(exchange.key for exchange in (await row_of(situation, policy)).exchanges)
@@ -232,7 +233,7 @@ async def test_what_is_asked_does_not_depend_on_the_policy(situation: str) -> No
     assert len(asked) == 1
 
 
-@pytest.mark.parametrize("situation", TABLE)
+@each_case("situation", TABLE)
 async def test_a_flagged_score_never_passes_nor_does_nothing_under_promptfoo_plan(
     situation: str,
 ) -> None:
@@ -243,7 +244,7 @@ async def test_a_flagged_score_never_passes_nor_does_nothing_under_promptfoo_pla
             assert score.passed is False, (policy, score)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("policy", "mark"),
     [
         ("strict", None),

@@ -3,6 +3,7 @@ import json
 from typing import ClassVar
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.claims import Claim, Label, Verdict
 from ragstone.errors import CallError, Cause, JudgeError
@@ -94,7 +95,7 @@ def test_a_wrong_count_of_verdicts_is_no_reply(count: int) -> None:
     assert raised.value.cause is Cause.COUNT_MISMATCH
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "told"),
     [
         (None, "valid tuple, got None"),

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from tests.cases import each_case
 
 from ragstone.rankings import Rankings, ratio
 
@@ -30,7 +31,7 @@ def test_relevant_is_what_has_a_grade_above_0() -> None:
     assert RANKINGS.n_retrieved.tolist() == [5, 0, 2, 3]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("k", "hits", "retrieved", "first"),
     [
         (1, [0, 0, 0, 0], [1, 0, 1, 1], [np.inf] * 4),

@@ -1,6 +1,6 @@
 from typing import Any
 
-import pytest
+from tests.cases import each_case
 
 from ragstone.datasets import Dataset
 from ragstone.judges.scripted import ScriptedJudge
@@ -94,7 +94,7 @@ def test_a_judge_that_does_not_take_a_kind_is_told_first() -> None:
     assert found.metrics == (HIT,)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("held", "gives", "every", "wanted"),
     [
         ({}, "response contexts ranking", False, "response contexts ranking"),

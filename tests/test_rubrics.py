@@ -2,6 +2,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import InputError, UsageError
 from ragstone.rubrics import NamedRubric, rubrics_in
@@ -86,7 +87,7 @@ def test_all_problems_are_told_at_once_each_with_its_row(write: Write) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "told"),
     [
         ("", "there is no criteria"),

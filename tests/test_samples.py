@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from tests.cases import each_case
 
 from ragstone.samples import Context, Sample
 from ragstone.values import document_id
@@ -13,7 +14,7 @@ def sample(**fields: Any) -> Sample:
     return Sample(id="q1", query="How long does it last?", **fields)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "text"),
     [
         (5, "5"), (5.0, "5"), ("5", "5"), (" 5 ", "5"), (-0.0, "0"), (5.5, "5.5"),
@@ -32,7 +33,7 @@ def test_a_blank_id_is_refused(value: str) -> None:
         document_id(value)
 
 
-@pytest.mark.parametrize("value", [True, None, [1], {"id": 1}, b"5", math.nan, math.inf, -math.inf])
+@each_case("value", [True, None, [1], {"id": 1}, b"5", math.nan, math.inf, -math.inf])
 def test_what_is_no_id_is_refused(value: object) -> None:
     with pytest.raises(ValueError, match="is not a document id"):
         document_id(value)
@@ -64,7 +65,7 @@ def test_ids_are_read_alike_in_contexts_and_relevance() -> None:
     assert given.relevance == {"5": 2.0}
 
 
-@pytest.mark.parametrize("grade", [math.nan, math.inf, -math.inf, "high", None])
+@each_case("grade", [math.nan, math.inf, -math.inf, "high", None])
 def test_a_grade_is_a_finite_number(grade: object) -> None:
     with pytest.raises(ValidationError):
         sample(relevance={"1": grade})
@@ -80,7 +81,7 @@ def test_a_tag_that_is_no_number_is_missing(value: float) -> None:
     assert sample(tags={"n": value, "m": 1.5}).tags == {"n": None, "m": 1.5}
 
 
-@pytest.mark.parametrize("value", ["easy", 3, 2.5, True, None])
+@each_case("value", ["easy", 3, 2.5, True, None])
 def test_a_tag_keeps_its_value_and_type(value: object) -> None:
     kept = sample(tags={"t": value}).tags["t"]
     assert kept == value

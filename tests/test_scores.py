@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 from pydantic import ValidationError
+from tests.cases import each_case
 
 from ragstone.claims import Claim, JudgedClaim, Label, Verdict
 from ragstone.errors import Cause
@@ -37,8 +38,8 @@ def test_a_failed_score_has_its_cause() -> None:
     assert (TIMEOUT.state, TIMEOUT.value, TIMEOUT.cause) == ("failed", None, "timeout")
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize("state", list(State))
+@each_case("value", [math.nan, math.inf, -math.inf])
+@each_case("state", list(State))
 def test_no_state_holds_what_is_no_number(state: State, value: float) -> None:
     cause = Cause.TIMEOUT if state is State.FAILED else None
     with pytest.raises(ValidationError):
@@ -53,7 +54,7 @@ def test_a_mark_is_a_number(mark: float) -> None:
         Score(state=State.SCORED, value=1, mark=mark)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("state", "value", "cause"),
     [
         ("scored", None, None),

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.cases import each_case
 
 from ragstone.claims import Claim
 from ragstone.errors import Cause, QuestionNotSupportedError
@@ -157,7 +158,7 @@ async def test_verdicts_that_do_not_fit_are_no_number(verdicts: object, cause: s
     assert (score.state, score.value, score.cause) == ("failed", None, cause)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fields", "name", "reason"),
     [
         ({"relevance": None}, "hit@2", "the row has no relevance"),

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import each_case
 
 from ragstone.sentences import Sentence, split_sentences
 
@@ -71,7 +72,7 @@ def ours(text: str) -> list[str]:
     return texts(split_sentences(text))
 
 
-@pytest.mark.parametrize("language", PROSE)
+@each_case("language", PROSE)
 def test_prose_is_split_as_a_reader_would(language: str) -> None:
     cases = {joined(language, case): case for case in PROSE[language]}
     missed = {text for text, case in cases.items() if ours(text) != case}
@@ -89,7 +90,7 @@ def test_golden_truth_is_broad() -> None:
     assert len(PROSE) >= 15
 
 
-@pytest.mark.parametrize("language", PYSBD)
+@each_case("language", PYSBD)
 def test_at_least_as_good_as_pysbd(language: str) -> None:
     theirs = by_pysbd(language)
     assert exact(language, ours) >= exact(language, theirs)

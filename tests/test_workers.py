@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextvars import ContextVar
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.workers import in_thread, working
 
@@ -53,8 +54,8 @@ async def stream(numbers: range) -> AsyncIterator[int]:
         yield number
 
 
-@pytest.mark.parametrize("concurrency", [1, 3, 100])
-@pytest.mark.parametrize("count", [0, 1, 50])
+@each_case("concurrency", [1, 3, 100])
+@each_case("count", [0, 1, 50])
 async def test_all_results_come(count: int, concurrency: int) -> None:
     for items in (range(count), stream(range(count))):
         async with working(items, double, concurrency=concurrency) as results:

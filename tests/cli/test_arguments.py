@@ -1,12 +1,13 @@
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.cli import COMMANDS
 from ragstone.cli.arguments import completed
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("typed", "read"),
     [
         ("", "run"),

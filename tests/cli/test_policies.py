@@ -1,6 +1,7 @@
 from collections.abc import Callable
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.cli.policies import SITUATIONS, WIDE
 from ragstone.policies import POLICIES, PRESETS
@@ -35,7 +36,7 @@ CELLS = {
 }
 
 
-@pytest.mark.parametrize(("cell", "told"), CELLS.items(), ids=lambda value: str(value)[:60])
+@each_case(("cell", "told"), CELLS.items(), ids=lambda value: str(value)[:60])
 def test_a_cell_is_made_of_the_policy(cell: tuple[str, str], told: str) -> None:
     policy, situation = cell
     assert SITUATIONS[situation](POLICIES[policy]) == told

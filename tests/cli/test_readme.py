@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 import pytest
+from tests.cases import each_case
 from tests.judges.entailment.conftest import write_model
 
 from ragstone.cli import COMMANDS
@@ -101,7 +102,7 @@ def test_examples_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runpy.run_path(str(path), run_name="__main__")
 
 
-@pytest.mark.parametrize("words", LINES)
+@each_case("words", LINES)
 def test_every_command_of_a_page_is_one(words: list[str]) -> None:
     arguments = completed(words, COMMANDS)
     command = group.get_command(click.Context(group), arguments[0])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 import pytest
+from tests.cases import each_case
 
 from ragstone.cli.given import Given, config_of, plan_of
 from ragstone.cli.run import command
@@ -54,7 +55,7 @@ def test_what_is_not_said_has_no_value(planned: Planned) -> None:
     assert planned() == Plan(fallback_target=DEFAULT_API)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "shown"),
     [
         ("k", "--k 1,3,5,10.  [default: 5]"),

@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.comparison import About, Comparison, compare
 from ragstone.gates import Gate
@@ -20,7 +21,7 @@ def test_what_is_the_same_is_not_listed(runs: RUNS) -> None:
     assert not comparison.judge_changed
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changed", "about", "name", "words"),
     [
         ({"judge": "openai:m"}, About.JUDGE, "judge", ("offline", "openai:m")),

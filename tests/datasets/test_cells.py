@@ -5,13 +5,14 @@ from types import SimpleNamespace
 from uuid import UUID
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.datasets.cells import claims, normalise_cell, query, sample_id, tag, tags, text
 from ragstone.datasets.table import Unreadable
 from ragstone.samples import Context
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "expected"),
     [
         (None, None),
@@ -34,7 +35,7 @@ def test_plain_values(value: object, expected: object):
     assert normalise_cell(value) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "said"),
     [
         (float("nan"), "nan is no finite number"),
@@ -66,7 +67,7 @@ def test_lists_in_lists_have_an_end():
         normalise_cell(value)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "expected"), [("a ", "a "), (5, "5"), (5.0, "5"), (0.5, "0.5"), (True, "true")]
 )
 def test_text(value: object, expected: str):
@@ -109,7 +110,7 @@ def test_an_id_is_text_without_blanks_around_it():
         sample_id(" ")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "expected"),
     [
         (["a", " b "], ("a", "b")),
@@ -126,7 +127,7 @@ def test_claims(value: object, expected: tuple[str, ...]):
     assert claims(value) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "said"),
     [
         (5, "this is 5; write a list of texts, or one a line"),
@@ -146,7 +147,7 @@ def test_a_tag_keeps_a_scalar_and_writes_the_rest_as_json():
     assert tag(["ü", {"a": None}]) == '["ü",{"a":null}]'
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "expected"),
     [
         ({"a": 1, "b": ["x"], "c": None}, {"a": 1, "b": '["x"]'}),

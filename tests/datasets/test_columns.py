@@ -1,6 +1,7 @@
 import re
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.datasets.columns import ALIASES, Layout, argument, chosen, doubt, flag, no_query
 from ragstone.errors import UsageError
@@ -13,8 +14,8 @@ def test_the_table_has_every_field_of_a_sample():
     assert set(ALIASES) == set(Sample.model_fields)
 
 
-@pytest.mark.parametrize(("field", "alias"), PAIRS)
-@pytest.mark.parametrize("change", [str, str.upper, str.title, lambda name: f" {name} "])
+@each_case(("field", "alias"), PAIRS)
+@each_case("change", [str, str.upper, str.title, lambda name: f" {name} "])
 def test_every_alias_is_its_field(field: str, alias: str, change: type[str]):
     name = change(alias)
     assert Layout.of([name], {}).fields == {field: name}
@@ -80,7 +81,7 @@ def test_no_query_tells_the_columns_and_the_nearest(columns: list[str], said: st
     assert str(no_query(columns, say=flag)) == said
 
 
-@pytest.mark.parametrize(("field", "alias"), PAIRS)
+@each_case(("field", "alias"), PAIRS)
 def test_a_mapping_understands_other_names_of_a_field(field: str, alias: str):
     assert chosen({alias: "x"}, ["x"], say=flag) == {field: "x"}
 

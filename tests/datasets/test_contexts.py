@@ -1,13 +1,14 @@
 import re
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.datasets.columns import CONTEXT_ALIASES
 from ragstone.datasets.documents import contexts, ranking
 from ragstone.samples import Context
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "expected"),
     [
         (["a", "b"], [Context(text="a"), Context(text="b")]),
@@ -39,7 +40,7 @@ def test_others_names_for_the_id(name: str):
     assert ranking([{name: 5.0}]) == (Context(id="5"),)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "expected"),
     [
         (["b", 2], [Context(id="b"), Context(id="2")]),
@@ -56,7 +57,7 @@ def test_rankings_in_every_form(value: object, expected: list[Context]):
     assert ranking(value) == tuple(expected)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "said"),
     [
         (5, "this is 5, not a list of texts"),

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.datasets import LOADERS, WORKBOOKS
 from ragstone.datasets.columns import ALIASES, CONTEXT_ALIASES, CONVERSATIONS
@@ -19,12 +20,12 @@ def test_the_page_has_a_line_for_each_field_with_all_its_aliases(table: dict[str
         assert any(line.endswith(f"| {others} |" if others else "| |") for line in lines), field
 
 
-@pytest.mark.parametrize("name", [*WORKBOOKS, *LOADERS, *ENVELOPES, *CONVERSATIONS])
+@each_case("name", [*WORKBOOKS, *LOADERS, *ENVELOPES, *CONVERSATIONS])
 def test_the_page_names_every_ending_and_envelope(name: str):
     assert f"`{name}`" in PAGE
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+@each_case("shape", SHAPES, ids=lambda shape: shape.name)
 def test_the_page_of_other_tools_says_what_tells_each_shape(shape: Shape):
     lines = [line for line in OTHERS.splitlines() if line.startswith(f"| {shape.name} |")]
     assert len(lines) == 1

@@ -3,6 +3,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.datasets import load
 from ragstone.errors import InputError
@@ -16,9 +17,9 @@ def problems(path: Path) -> list[str]:
     return [str(problem) for problem in caught.value.problems]
 
 
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@each_case("mark", [b"", b"\xef\xbb\xbf"])
+@each_case("delimiter", [",", ";", "\t"])
+@each_case("end", ["\n", "\r\n", "\r"])
 def test_the_delimiter_is_found_out(write: Write, mark: bytes, delimiter: str, end: str):
     rows = [["Query", "point_ids", "Grüße"], ["What, or who; then?", "[1, 2]", "ü"]]
     lines = [delimiter.join(f'"{cell}"' for cell in row) for row in rows]
@@ -103,7 +104,7 @@ def test_bytes_that_are_not_utf8(write: Write):
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "said"),
     [
         ("", "the file is empty; it needs at least one row with a query"),

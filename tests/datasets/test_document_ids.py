@@ -2,6 +2,7 @@ import math
 import re
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.datasets.documents import ranking, relevance
 from ragstone.samples import Context
@@ -9,7 +10,7 @@ from ragstone.samples import Context
 UUID = "0d6f3c5e-3f0a-4c43-9f6e-2a3f6f0f7d11"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "expected"),
     [
         (5, ["5"]),
@@ -49,7 +50,7 @@ def test_ids_in_every_form(value: object, expected: list[str]):
     assert relevance(value) == dict.fromkeys(expected, 1.0)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "expected"),
     [
         ({"doc-a": 2}, {"doc-a": 2.0}),
@@ -66,7 +67,7 @@ def test_relevance_has_grades_where_they_are_given(value: object, expected: dict
     assert relevance(value) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "said"),
     [
         ({"a": "high"}, "the grade of 'a' is 'high', not a number"),
@@ -92,9 +93,7 @@ def test_what_is_no_id_or_grade_is_told(value: object, said: str):
         relevance(value)
 
 
-@pytest.mark.parametrize(
-    "value", ["nan", "NaN", "None", "NULL", "null", "N/A", "n/a", "na", " NA "]
-)
+@each_case("value", ["nan", "NaN", "None", "NULL", "null", "N/A", "n/a", "na", " NA "])
 def test_a_word_for_missing_is_missing(value: str):
     assert relevance(value) is None
     assert ranking(value) is None
@@ -104,7 +103,7 @@ def test_a_word_for_missing_is_an_id_in_quotes():
     assert relevance('["NA"]') == relevance("'NA'") == relevance(["NA"]) == {"NA": 1.0}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "said"),
     [
         ("1, nan", "'nan' is no id; leave it out, or put it in quotes if it is one"),

@@ -3,6 +3,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.datasets import load
 from ragstone.errors import InputError
@@ -45,9 +46,9 @@ def test_other_alphabets_are_not_called_western(
     assert "iconv -f ENCODING -t utf-8" in said
 
 
-@pytest.mark.parametrize("queries", [GERMAN, RUSSIAN, JAPANESE])
-@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.csv", "a.yaml"])
-@pytest.mark.parametrize(
+@each_case("queries", [GERMAN, RUSSIAN, JAPANESE])
+@each_case("name", ["a.jsonl", "a.json", "a.csv", "a.yaml"])
+@each_case(
     ("codec", "seen"),
     [
         ("utf-16", "UTF-16"),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import openpyxl
 import pytest
+from tests.cases import each_case
 
 from ragstone.datasets import load
 from ragstone.errors import InputError, Problem, UsageError
@@ -162,7 +163,7 @@ def test_an_unknown_sheet_is_told_with_those_there(workbook: Workbook):
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("rows", "said"),
     [
         ([], "sheet 'One': the file is empty; it needs a header and at least one row"),

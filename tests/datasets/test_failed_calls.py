@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.datasets import Dataset, load
 from ragstone.datasets.failed_calls import told
@@ -213,7 +214,7 @@ def test_a_search_that_failed_gave_no_contexts(tmp_path: Path) -> None:
     assert loaded.samples[1].response == "a"
 
 
-@pytest.mark.parametrize("nothing", [None, "", " ", "None", "null", False, {}, "NaN"])
+@each_case("nothing", [None, "", " ", "None", "null", False, {}, "NaN"])
 def test_nothing_is_no_error(nothing: object) -> None:
     assert told(nothing) is None
     assert told(True) == "it is not said why"

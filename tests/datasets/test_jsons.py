@@ -3,6 +3,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.datasets import load
 from ragstone.datasets.jsons import ENVELOPES
@@ -31,7 +32,7 @@ def test_missing_is_not_empty(write: Write):
     assert texts.tags == {"y": ""}
 
 
-@pytest.mark.parametrize("name", ENVELOPES)
+@each_case("name", ENVELOPES)
 def test_the_list_may_lie_in_an_object(write: Write, name: str):
     loaded = load(write("a.json", json.dumps({"version": 1, name: [{"query": "a"}]})))
     assert loaded.samples[0].query == "a"
@@ -50,7 +51,7 @@ EXPECTED = (
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "said"),
     [
         ("[]", "there are no rows; it needs at least one with a query"),

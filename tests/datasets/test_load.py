@@ -4,6 +4,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.datasets import LOADERS, WORKBOOKS, load
 from ragstone.demo.dataset import DATASET, entries
@@ -48,7 +49,7 @@ def test_a_column_may_be_mapped_by_any_name_of_its_field(write: Write):
     assert load(path, columns={"Point IDs": "seiten"}).samples[0].relevance == {"7": 1.0}
 
 
-@pytest.mark.parametrize("word", ["nan", "NaN", "None", "null", "NULL", "N/A", "NA"])
+@each_case("word", ["nan", "NaN", "None", "null", "NULL", "N/A", "NA"])
 def test_a_cell_with_a_word_for_missing_has_no_ids(write: Write, word: str):
     (sample,) = load(write("a.csv", f"query,point_ids,results\na,{word},{word}\n")).samples
     assert (sample.relevance, sample.ranking) == (None, None)

@@ -4,6 +4,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+from tests.cases import each_case
 
 from ragstone.datasets import samples_of
 from ragstone.errors import InputError, UsageError
@@ -71,7 +72,7 @@ def test_a_number_is_the_same_id_in_every_form():
         assert sample.ranked_ids == ("5",)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("rows", "said"),
     [
         ([], "there are no rows"),

@@ -3,6 +3,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.datasets import Dataset, load
 from ragstone.datasets.shapes import SHAPES, compared, recognised
@@ -65,7 +66,7 @@ def test_every_shape_has_a_file() -> None:
     assert set(READ_AS.values()) == {shape.name for shape in SHAPES}
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+@each_case("shape", SHAPES, ids=lambda shape: shape.name)
 def test_no_shape_hides_another(shape) -> None:
     for place in (0, -1):
         assert recognised([group[place] for group in shape.needs]) == shape

@@ -1,6 +1,7 @@
 from xml.parsers.expat import ExpatError
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.datasets.sheet_scan import UNCALCULATED, SheetScan
 
@@ -36,7 +37,7 @@ def test_a_formula_without_a_value_counts_and_one_with_an_empty_text_does_not():
     assert found.columns == 2
 
 
-@pytest.mark.parametrize("address", ["1A", "A", "ABCD1", "A12345678", "Ä1"])
+@each_case("address", ["1A", "A", "ABCD1", "A12345678", "Ä1"])
 def test_what_is_no_address_is_refused(address: str):
     with pytest.raises(ExpatError, match="is no cell"):
         scan(f'<row><c r="{address}"><v>1</v></c></row>')

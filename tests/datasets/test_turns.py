@@ -1,4 +1,5 @@
 import pytest
+from tests.cases import each_case
 
 from ragstone.datasets.table import Unreadable
 from ragstone.datasets.turns import messages_in, one_turn
@@ -10,7 +11,7 @@ def test_parts_of_text_are_what_was_said(kind: str | None) -> None:
     assert one_turn([{"role": "assistant", "parts": parts}], "response") == "It is 70 m. High."
 
 
-@pytest.mark.parametrize("kind", ["reasoning", "thinking", "blob", "uri", "tool_result"])
+@each_case("kind", ["reasoning", "thinking", "blob", "uri", "tool_result"])
 def test_thoughts_pictures_and_tools_are_not(kind: str) -> None:
     parts = [{"type": kind, "content": "aGk="}, {"type": "text", "content": "It is 70 m."}]
     assert one_turn([{"role": "user", "parts": parts}], "query") == "It is 70 m."

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.datasets import load
 from ragstone.errors import InputError
@@ -35,7 +36,7 @@ def test_a_list_of_objects(write: Write):
     assert (second.query, second.response) == ("5", "")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "word",
     ["010", "1:30", "12:30", "1_0", "0x1F", "0b11", "no", "yes", "On", "off", "y", "=", "1e5",
      "+5", "2024-05-01", "2024-13-45", "1.", ".5", "1_000.5"],
@@ -46,7 +47,7 @@ def test_what_may_be_a_word_or_an_id_stays_text(write: Write, word: str):
     assert (sample.query, sample.relevance, sample.tags) == (word, {word: 1.0}, {"level": word})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("word", "value"),
     [("7", 7), ("-7", -7), ("0", 0), ("0.5", 0.5), ("1.5e-05", 1.5e-05), ("true", True),
      ("False", False), ("'7'", "7")],
@@ -123,7 +124,7 @@ def test_deep_nesting_is_refused_at_once(write: Write, opening: str):
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "said"),
     [
         ("# nothing", "the file is empty; it needs at least one row with a query"),
@@ -162,7 +163,7 @@ def test_python_objects_are_never_made(write: Write, tmp_path: Path):
     assert not made.exists()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "value",
     ["!!timestamp soon", "!!int ''", "!!bool perhaps", "!!float a", "!!set a"],
 )

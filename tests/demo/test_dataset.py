@@ -2,8 +2,8 @@ import runpy
 from collections import Counter
 from pathlib import Path
 
-import pytest
 from python_calamine import CalamineWorkbook
+from tests.cases import each_case
 
 from ragstone.demo.corpus import corpus
 from ragstone.demo.dataset import DATASET, Entry, entries
@@ -40,7 +40,7 @@ def test_no_question_is_asked_twice():
     assert len(set(queries)) == len(queries)
 
 
-@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.query)
+@each_case("entry", entries(), ids=lambda entry: entry.query)
 def test_source_files_are_those_of_the_passages(entry: Entry):
     sources = {passage.id: passage.source for passage in corpus()}
     assert set(entry.source_files) == {sources[point] for point in entry.point_ids}

@@ -2,6 +2,7 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.demo.index import MOST_WORDS, Index, content_words
 
@@ -21,9 +22,7 @@ def test_content_words_end_somewhere():
     assert len(content_words(" ".join(f"w{n}" for n in range(500)))) == MOST_WORDS
 
 
-@pytest.mark.parametrize(
-    "query", ['"', "NEAR(", "a* OR b:", "title:", "__", "\x00", "\ud800", "🙂"]
-)
+@each_case("query", ['"', "NEAR(", "a* OR b:", "title:", "__", "\x00", "\ud800", "🙂"])
 def test_no_query_breaks_the_search(query: str):
     assert Index(ENTRIES).similarities(content_words(query)) == {}
 

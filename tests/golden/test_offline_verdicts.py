@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.judges.offline.verdicts import verify_claims
 
@@ -26,7 +27,7 @@ def said(case: dict[str, object]) -> list[dict[str, object]]:
     return [verdict.model_dump(mode="json", exclude={"judge"}) for verdict in verdicts]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["about"])
+@each_case("case", CASES, ids=lambda case: case["about"])
 def test_the_verdicts_are_those_of_the_file(case: dict[str, object]) -> None:
     assert said(case) == case["verdicts"]
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 import pytrec_eval
+from tests.cases import each_case
 
 from ragstone.metrics import (
     F1,
@@ -99,14 +100,14 @@ def check(names: set[str], seed: int, k: int) -> None:
         np.testing.assert_allclose(computed[name], expected[name], rtol=0, atol=1e-9, err_msg=name)
 
 
-@pytest.mark.parametrize("k", KS)
-@pytest.mark.parametrize("seed", range(10))
+@each_case("k", KS)
+@each_case("seed", range(10))
 def test_the_five_metrics_equal_trec_evals(seed: int, k: int) -> None:
     check(FIVE, seed, k)
 
 
-@pytest.mark.parametrize("k", KS)
-@pytest.mark.parametrize("seed", range(10))
+@each_case("k", KS)
+@each_case("seed", range(10))
 def test_those_that_run_by_name_only_do_too(seed: int, k: int) -> None:
     check(LATER, seed, k)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.cases import each_case
 
 ROOT = Path(__file__).parents[2]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
@@ -206,6 +207,6 @@ def test_the_workflow_of_the_page_is_one() -> None:
         assert "data" in step["with"]
 
 
-@pytest.mark.parametrize("name", [*ACTION["inputs"], *ACTION["outputs"]])
+@each_case("name", [*ACTION["inputs"], *ACTION["outputs"]])
 def test_every_input_and_output_is_on_the_page(name: str) -> None:
     assert f"| `{name}` |" in PAGE

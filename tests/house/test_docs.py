@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 import pytest
+from tests.cases import each_case
 
 from ragstone.cli import COMMANDS
 from ragstone.cli.arguments import METRIC
@@ -20,7 +21,7 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").r
 LINK = re.compile(r"\[[^\]]+\]\(([^)#]+)(#[^)]*)?\)")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@each_case("page", PAGES, ids=lambda page: page.name)
 def test_every_link_leads_somewhere(page: Path) -> None:
     for target, anchor in LINK.findall(page.read_text(encoding="utf-8")):
         if not target.startswith("http"):
@@ -65,7 +66,7 @@ def everything() -> str:
     return "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 
 
-@pytest.mark.parametrize("name", [*COMMANDS, *catalogue(), *GROUPS, *POLICIES])
+@each_case("name", [*COMMANDS, *catalogue(), *GROUPS, *POLICIES])
 def test_every_name_is_in_the_docs(name: str) -> None:
     assert f"`{name}" in everything() or f"ragstone {name}" in everything()
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 import ragstone
 
@@ -23,7 +24,7 @@ HEAVY = (
 SOURCE = ast.parse(Path(ragstone.__file__).read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("name", ragstone.__all__)
+@each_case("name", ragstone.__all__)
 def test_every_name_resolves(name: str) -> None:
     assert getattr(ragstone, name) is not None
     assert name in dir(ragstone)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
+from tests.cases import each_case
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "ragstone"
@@ -92,7 +92,7 @@ def places(word: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("word", BANNED)
+@each_case("word", BANNED)
 def test_a_banned_word_does_not_come_back(word: str) -> None:
     allowed, found = json.loads(ALLOWED.read_text(encoding="utf-8")).get(word, 0), places(word)
     listed = "\n".join(found[:30])

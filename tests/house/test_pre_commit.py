@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.cases import each_case
 
 ROOT = Path(__file__).parents[2]
 [HOOK] = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
@@ -53,7 +54,7 @@ def test_a_bad_file_stops_the_commit_and_is_named_with_its_row(files: Path) -> N
     assert "row 2" in done.stderr
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "taken"),
     [
         ("data/a.xlsx", True),

@@ -1,4 +1,4 @@
-import pytest
+from tests.cases import each_case
 
 from ragstone.judge_test.capitals import Capitals
 from ragstone.judge_test.cases import cases_of
@@ -14,7 +14,7 @@ def material(
     return Material(contexts=contexts, names=names, sentences=sentences, seed="s")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "claim", "changed"),
     [
         ("number", "It weighs 172 grams.", "It weighs 272 grams."),
@@ -52,7 +52,7 @@ def test_a_change(kind: str, claim: str, changed: str) -> None:
     assert CHANGES[kind](claim, material("The phone is in the box and it has a case.")) == changed
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "claim"),
     [
         ("number", "It came out in 2021."),  # a date
@@ -118,7 +118,7 @@ def test_a_word_that_stands_there_without_a_capital_is_no_name() -> None:
     assert names("Open the Battery menu of the Tarn, as the battery is new.") == ["Tarn"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "Die Kamera wiegt 172 Gramm und hat ein Gehäuse aus Aluminium.",
@@ -150,7 +150,7 @@ def test_no_german_noun_takes_the_place_of_another() -> None:
     assert [CHANGES["name"](case.claims[0], case.material) for case in cases] == [None, None]
 
 
-@pytest.mark.parametrize("kind", CHANGES)
+@each_case("kind", CHANGES)
 def test_a_change_is_the_same_each_time(kind: str) -> None:
     claim = "The Tarn of 2021 is only 172 grams for Anna."
     found = material(

@@ -1,4 +1,5 @@
 import pytest
+from tests.cases import each_case
 
 from ragstone.claims import Claim, Label, Verdict
 from ragstone.errors import Cause
@@ -25,7 +26,7 @@ def failed(cause: Cause, raw: str | None = "{", usage: Usage = ONE) -> Attempt[t
 MENDABLE = (Cause.REFUSAL, Cause.TRUNCATED, Cause.MALFORMED, Cause.COUNT_MISMATCH)
 
 
-@pytest.mark.parametrize("cause", Cause)
+@each_case("cause", Cause)
 def test_only_what_was_written_can_be_written_better(cause: Cause) -> None:
     assert failed(cause).reason == (str(cause) if cause in MENDABLE else None)
 
@@ -71,8 +72,8 @@ def test_a_doubtful_second_reply_is_better_than_none() -> None:
     assert reply.notes[-1].endswith("(asked twice)")
 
 
-@pytest.mark.parametrize("cause", Cause)
-@pytest.mark.parametrize("raw", ["{", None])
+@each_case("cause", Cause)
+@each_case("raw", ["{", None])
 def test_a_doubt_is_final_only_where_something_came_back(cause: Cause, raw: str | None) -> None:
     second = failed(cause, raw, TWO)
     reply = settled(found("a", doubt=DOUBT), second)

@@ -2,6 +2,7 @@ import asyncio
 from typing import ClassVar
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.claims import Label
 from ragstone.errors import QuestionNotSupportedError
@@ -53,8 +54,8 @@ class Unreachable(Model):
 LLM = LlmJudge(Unreachable(), price=PRICE)
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.kind)
-@pytest.mark.parametrize("guess", [LEAST, MOST])
+@each_case("question", QUESTIONS, ids=lambda question: question.kind)
+@each_case("guess", [LEAST, MOST])
 async def test_a_question_costs_one_call_of_the_prompts_tokens(
     question: Question[object], guess: Guess
 ) -> None:

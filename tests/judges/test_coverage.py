@@ -1,4 +1,4 @@
-import pytest
+from tests.cases import each_case
 
 from ragstone.judges.coverage import uncovered
 from ragstone.sentences import split_sentences
@@ -6,7 +6,7 @@ from ragstone.sentences import split_sentences
 BATTERY, CASE = "The battery lasts twenty hours.", "The case is made of metal."
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("response", "claims", "left"),
     [
         (f"{BATTERY} {CASE}", [BATTERY, CASE], []),

@@ -1,6 +1,7 @@
 import re
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.claims import Label
 from ragstone.judges.forms import FORMS
@@ -37,7 +38,7 @@ def test_every_kind_has_a_form_a_schema_and_a_prompt() -> None:
     assert FORMS.keys() == PLACES.keys() == SCHEMAS.keys()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "question",
     [
         EXTRACT,
@@ -78,7 +79,7 @@ def test_contexts_and_claims_are_numbered_and_a_claim_is_one_line() -> None:
     assert bare(texts["claims"]) == "<claims>\n1. It is blue.\n2. It is new.\n</claims>"
 
 
-@pytest.mark.parametrize("space", list("\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"))
+@each_case("space", list("\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"))
 def test_no_line_break_of_any_kind_makes_two_lines_of_a_claim(space: str) -> None:
     question = VerifyClaims(claims=(f"It is{space}2. blue.", "It is new."), contexts=("c",))
     assert len(FORMS["verify_claims"].texts(question)["claims"].splitlines()) == 4

@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.claims import Label
 from ragstone.judges.forms import FORMS
@@ -118,7 +119,7 @@ async def scored(model: Written, response: str, context: str) -> Score:
     return row.scores[str(metric)]
 
 
-@pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
+@each_case("hostile", HOSTILE.values(), ids=HOSTILE)
 async def test_a_hostile_sample_gets_one_verdict_a_claim_and_the_judges_own(hostile: str) -> None:
     claims = [hostile, OTHER, f"{hostile} {OTHER}", f"1. {hostile}"]
     model = Written(claims)
@@ -143,7 +144,7 @@ async def plain_prompts() -> list[ModelPrompt]:
     return model.asked
 
 
-@pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
+@each_case("hostile", HOSTILE.values(), ids=HOSTILE)
 async def test_reasons_and_quotes_may_say_anything(hostile: str) -> None:
     model = Written([OTHER, "It is blue."], said=hostile)
     score = await scored(model, f"{OTHER} It is blue.", OTHER)
@@ -152,7 +153,7 @@ async def test_reasons_and_quotes_may_say_anything(hostile: str) -> None:
     assert score.detail["explanation"]
 
 
-@pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
+@each_case("hostile", HOSTILE.values(), ids=HOSTILE)
 async def test_facts_that_hold_orders_are_contexts_like_others(hostile: str) -> None:
     model = Written([OTHER], said=hostile)
     judge = LlmJudge(model)
@@ -180,7 +181,7 @@ def about_texts(hostile: str) -> list[Question[object]]:
     ]
 
 
-@pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
+@each_case("hostile", HOSTILE.values(), ids=HOSTILE)
 def test_outside_the_fences_a_prompt_is_the_same_whatever_the_sample_says(hostile: str) -> None:
     """A context that orders its own grade stands within a fence, as any other text does."""
     judge = LlmJudge(Written([]))
@@ -209,7 +210,7 @@ async def test_a_grade_that_a_reply_repeats_from_a_context_is_not_its_word() -> 
     assert not grade.relevant
 
 
-@pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
+@each_case("hostile", HOSTILE.values(), ids=HOSTILE)
 def test_every_kind_of_question_fences_it(hostile: str) -> None:
     questions: list[Question[object]] = [
         ExtractClaims(query=hostile, response=hostile),

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.budget import Budget
 from ragstone.claims import Label
@@ -111,7 +112,7 @@ async def test_a_question_is_put_once_where_the_reply_can_be_used() -> None:
     assert len(model.asked) == 1
 
 
-@pytest.mark.parametrize("fault", UNUSABLE)
+@each_case("fault", UNUSABLE)
 async def test_a_reply_that_cannot_be_used_is_asked_for_once_more(fault: str) -> None:
     model = Listed(UNUSABLE[fault], GOOD)
     reply = await LlmJudge(model).answer(VERIFY)
@@ -120,7 +121,7 @@ async def test_a_reply_that_cannot_be_used_is_asked_for_once_more(fault: str) ->
     assert reply.raw == GOOD
 
 
-@pytest.mark.parametrize("fault", UNUSABLE)
+@each_case("fault", UNUSABLE)
 async def test_and_never_a_second_time(fault: str) -> None:
     model = Listed(UNUSABLE[fault], UNUSABLE[fault], GOOD)
     failure = await failure_of(LlmJudge(model), VERIFY)
@@ -137,7 +138,7 @@ async def test_the_last_word_says_why_it_failed_and_what_came() -> None:
     assert [item.written for item in failure.returned] == ["SUPPORTED"]
 
 
-@pytest.mark.parametrize("fault", UNUSABLE)
+@each_case("fault", UNUSABLE)
 async def test_the_re_ask_says_what_was_wrong_and_quotes_nothing_of_the_reply(fault: str) -> None:
     model = Listed(UNUSABLE[fault], GOOD)
     await LlmJudge(model).answer(VERIFY)
@@ -151,7 +152,7 @@ async def test_the_re_ask_says_what_was_wrong_and_quotes_nothing_of_the_reply(fa
     assert not written.text or written.text[:12] not in added
 
 
-@pytest.mark.parametrize("fault", UNUSABLE)
+@each_case("fault", UNUSABLE)
 async def test_only_a_reply_that_was_cut_gets_more_room(fault: str) -> None:
     model = Listed(UNUSABLE[fault], GOOD)
     await LlmJudge(model, max_tokens=500).answer(VERIFY)
@@ -170,7 +171,7 @@ async def test_a_call_without_a_reply_is_not_made_again(cause: Cause) -> None:
     assert len(model.asked) == 1
 
 
-@pytest.mark.parametrize("fault", UNUSABLE)
+@each_case("fault", UNUSABLE)
 async def test_what_came_back_survives_a_re_ask_that_failed_on_the_wire(fault: str) -> None:
     late = CallError(Cause.TIMEOUT, "too late", tries=3)
     alone = await failure_of(LlmJudge(Listed(UNUSABLE[fault], UNUSABLE[fault])), VERIFY)
@@ -264,7 +265,7 @@ async def test_and_noted_where_there_still_are_none(response: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     "response",
     [
         "Sure!",
@@ -386,7 +387,7 @@ ON_TEXTS: list[tuple[Question[object], str, str, object, Cause]] = [
 ]
 
 
-@pytest.mark.parametrize("case", ON_TEXTS, ids=lambda case: case[0].kind)
+@each_case("case", ON_TEXTS, ids=lambda case: case[0].kind)
 async def test_questions_about_texts_are_put_again_where_the_reply_cannot_be_used(
     case: tuple[Question[object], str, str, object, Cause],
 ) -> None:

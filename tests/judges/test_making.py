@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 import ragstone
 from ragstone.budget import Budget
@@ -126,7 +127,7 @@ def test_a_model_named_twice_is_asked_twice(judge_server, kit) -> None:
     assert judge_server.asked_of("verify") == dict.fromkeys(range(3), 2)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "like"),
     [
         ("openai", "openai:gpt-4o-mini"),
@@ -213,7 +214,7 @@ def comparing(plan: Plan, **options: object) -> str:
 NGRAMS = "offline (hashed character n-grams, not meaning)"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("plan", "who"),
     [
         ({"judge": "openai:m"}, "openai:text-embedding-3-small (cosines of"),

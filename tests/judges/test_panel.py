@@ -2,6 +2,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 import ragstone
 from ragstone.claims import Label, Verdict
@@ -45,7 +46,7 @@ def failing(failure: Failure = LATE, name: str = "late") -> ScriptedJudge:
     return ScriptedJudge({"verify_claims": failure, "extract_claims": failure}, name=name)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("votes", "label", "confidence", "reason"),
     [
         ("S", S, 1.0, "0 says S"),

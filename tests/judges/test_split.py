@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.claims import Evidence, Label, Verdict
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
@@ -65,7 +66,7 @@ def sentences(count: int, first: int = 0) -> str:
     return " ".join(FACT.format(number) for number in range(first, first + count))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("count", "size", "parts"),
     [
         (1, 20, [1]),
@@ -143,7 +144,7 @@ async def test_equal_claims_in_parts_of_their_own_are_asked_about_once() -> None
     assert (len(judge.asked), reply.usage) == (2, Usage(calls=2))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("labels", "label"),
     [
         (("NOT_ENOUGH_INFO", "SUPPORTED", "CONTRADICTED"), "SUPPORTED"),
@@ -265,7 +266,7 @@ async def test_verdicts_that_do_not_say_their_claim_still_do_not() -> None:
     assert [item.number for item in failure.returned] == [1, 2, None, 5]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("first", "second", "cause", "message"),
     [
         (FEWER, LATE, Cause.TIMEOUT, "too late"),
@@ -356,7 +357,7 @@ def rating(**texts: object) -> RateResponse:
     return RateResponse(criteria="c", levels=((1, "bad"), (5, "good")), **given)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "texts",
     [
         {"query": "x" * 2_400},

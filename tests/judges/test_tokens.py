@@ -1,9 +1,9 @@
-import pytest
+from tests.cases import each_case
 
 from ragstone.judges.tokens import estimated_tokens
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "tokens"),
     [
         ("", 0),

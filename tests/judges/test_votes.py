@@ -1,4 +1,4 @@
-import pytest
+from tests.cases import each_case
 
 from ragstone.grades import Grade, Rating
 from ragstone.judges.votes import tally
@@ -8,7 +8,7 @@ ABSTAIN = DetectAbstention(query="q", response="r")
 GRADE = GradeSentences(query="q", sentences=("s",))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("votes", "relevant", "reason"),
     [
         ("Y", True, "0"),
@@ -29,7 +29,7 @@ def test_most_grades_count_and_a_tie_is_not_relevant(
     assert told.notes == (("the judges disagree on 1, taken as not relevant",) if tied else ())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("votes", "abstains", "tied"),
     [
         ([True], True, False),
@@ -44,7 +44,7 @@ def test_a_tie_is_no_abstention(votes: list[bool], abstains: bool, tied: bool) -
     assert (told.value, bool(told.notes)) == (abstains, tied)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("levels", "median", "note"),
     [
         ([3], 3, None),

@@ -1,4 +1,5 @@
 import pytest
+from tests.cases import each_case
 
 import ragstone
 from ragstone.errors import Cause
@@ -17,9 +18,7 @@ def scored(cosine: object, **changed: str) -> tuple[Score, ScriptedJudge]:
     return run.rows[0].scores["answer_similarity"], judge
 
 
-@pytest.mark.parametrize(
-    ("cosine", "value"), [(1.0, 1.0), (0.83, 0.83), (0.0, 0.0), (-0.2, 0.0), (-1.0, 0.0)]
-)
+@each_case(("cosine", "value"), [(1.0, 1.0), (0.83, 0.83), (0.0, 0.0), (-0.2, 0.0), (-1.0, 0.0)])
 def test_it_is_the_cosine_not_less_than_0(cosine: float, value: float) -> None:
     judged, judge = scored((cosine,))
     assert judged.value == value

@@ -1,6 +1,7 @@
 import math
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.metrics import get
 from ragstone.metrics.bleu import Bleu
@@ -12,7 +13,7 @@ pytest.importorskip("sacrebleu", reason="the extra `text` is not installed")
 # the cat sat:   all match, but 3 words of 6: exp(1 - 6/3)
 # the cat x y:   2/4 words, 1/3 pairs, half of 1/2 threes, a quarter of 1/1: of 1/96, exp(1 - 6/4)
 # the the the:   clipped to the reference's two: 2/3; half of 1/2, a quarter of 1/1; exp(1 - 6/3)
-@pytest.mark.parametrize(
+@each_case(
     ("response", "value"),
     [
         ("the cat sat on a mat", (1 / 12) ** (1 / 4)),

@@ -2,6 +2,7 @@ import importlib
 import pkgutil
 
 import pytest
+from tests.cases import each_case
 
 import ragstone.metrics
 from ragstone.errors import UnknownNameError
@@ -31,7 +32,7 @@ def test_ranking_metrics_come_first_and_then_the_others() -> None:
     assert set(catalogue()) == set(registered())
 
 
-@pytest.mark.parametrize("name", catalogue())
+@each_case("name", catalogue())
 def test_a_metric_says_what_it_is(name: str) -> None:
     info = catalogue()[name]
     assert info.name == name
@@ -41,7 +42,7 @@ def test_a_metric_says_what_it_is(name: str) -> None:
     assert info.low < info.high
 
 
-@pytest.mark.parametrize("name", registered())
+@each_case("name", registered())
 def test_a_docstring_gives_formula_range_meaning_and_source(name: str) -> None:
     text = registered()[name].__doc__ or ""
     for word in ("Formula: ", "Range ", "1.0: ", "0.0: ", "Undefined: ", "Source: "):
@@ -92,7 +93,7 @@ def test_one_metric_twice_with_other_parameters_is_two() -> None:
     assert chosen(*names) == names
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "told"),
     [
         ("hitt@5", "'hitt'; did you mean 'hit'"),

@@ -1,4 +1,5 @@
 import pytest
+from tests.cases import each_case
 
 from ragstone.metrics.chrf import ChrF
 
@@ -9,7 +10,7 @@ pytest.importorskip("sacrebleu", reason="the extra `text` is not installed")
 #           P = 1, R = 7/12, 5PR / (4P + R) = 7/11
 # abc, ab:  P = 7/12, R = 1: 7/8. Spaces are left out. A single word is no match for chrF++:
 #           P = (1 + 1 + 0) / 3, R = (2/3 + 1/2 + 0) / 3
-@pytest.mark.parametrize(
+@each_case(
     ("response", "reference", "words", "value"),
     [
         ("ab", "abc", 0, 7 / 11),

@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.metrics.context_recall import ContextRecall
 from ragstone.policies import POLICIES
@@ -53,7 +54,7 @@ async def test_equal_facts_are_one_and_blank_ones_none(checks: Any) -> None:
     assert (score.value, made.judge.asked[0].claims) == (0.5, ("right 1", "right 2"))
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@each_case("policy", POLICIES)
 async def test_no_policy_makes_a_number_of_an_empty_reference(checks: Any, policy: str) -> None:
     for nothing in ({"reference": ""}, {"reference_claims": ()}):
         score = await checks().score(ContextRecall(policy=policy), **nothing)

@@ -1,10 +1,10 @@
-import pytest
+from tests.cases import each_case
 
 from ragstone.metrics import get
 from ragstone.metrics.exact_match import ExactMatch
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("response", "reference", "value", "strict"),
     [
         ("20 hours", "20 hours", 1, 1),

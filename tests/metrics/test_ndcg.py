@@ -1,6 +1,7 @@
 from math import log2
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import UsageError
 from ragstone.metrics import NDCG, get
@@ -42,8 +43,8 @@ def test_linear_is_what_it_is_unless_said() -> None:
         get("ndcg,gain=steep")
 
 
-@pytest.mark.parametrize("gain", ["linear", "exponential"])
-@pytest.mark.parametrize("grade", [1e-300, 0.5, 1, 5000, 1e308])
+@each_case("gain", ["linear", "exponential"])
+@each_case("grade", [1e-300, 0.5, 1, 5000, 1e308])
 def test_a_grade_may_be_as_high_as_numbers_go(gain: str, grade: float) -> None:
     rankings = Rankings.of([["x", "a", "b"]], [{"a": grade, "b": grade}])
     best = 1 + 1 / log2(3)

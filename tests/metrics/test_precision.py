@@ -1,5 +1,6 @@
 import pytest
 from pydantic import ValidationError
+from tests.cases import each_case
 
 from ragstone.metrics import Precision
 from ragstone.rankings import Denominator, Rankings
@@ -14,7 +15,7 @@ RANKINGS = Rankings.of(
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("k", "denominator", "values"),
     [
         (1, "k", [1, 1, 0, 0]),

@@ -1,4 +1,4 @@
-import pytest
+from tests.cases import each_case
 
 from ragstone.metrics import Recall
 from ragstone.rankings import Rankings
@@ -16,7 +16,7 @@ RANKINGS = Rankings.of(
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("k", "values"),
     [
         (1, [1 / 4, 1 / 4, 1, 0, 0]),

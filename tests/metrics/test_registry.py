@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from pydantic import Field
+from tests.cases import each_case
 
 from ragstone.errors import UnknownNameError, UsageError
 from ragstone.judges.scripted import ScriptedJudge
@@ -153,7 +154,7 @@ def test_a_class_without_a_label_is_called_by_its_name() -> None:
     assert catalogue()["plain"].description == ""
 
 
-@pytest.mark.parametrize("name", ["", "Mine", "1st", "my-metric", "my metric", "mine@5", "ä", "_x"])
+@each_case("name", ["", "Mine", "1st", "my-metric", "my metric", "mine@5", "ä", "_x"])
 def test_a_bad_name_is_refused(name: str) -> None:
     with pytest.raises(
         UsageError, match=r"is no metric name; use lower case letters, digits and _"
@@ -203,7 +204,7 @@ def test_what_registered_returns_is_a_copy() -> None:
     assert "hit" in registered()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("spec", "metric"),
     [
         ("hit", Hit(k=5)),
@@ -224,7 +225,7 @@ def test_defaults_fill_what_is_not_said_and_is_there() -> None:
     assert str(get("faithfulness", k=9, policy="strict")) == "faithfulness"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("spec", "told"),
     [
         ("hit@0", r"'hit@0': k: Input should be greater than or equal to 1, got '0'"),
@@ -248,7 +249,7 @@ def test_parameters_that_do_not_fit_are_refused(spec: str, told: str) -> None:
         get(spec)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("spec", "told"),
     [
         ("recal@5", "no metric named 'recal'; did you mean 'recall'"),

@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.metrics.rouge_l import RougeL
 
@@ -13,7 +14,7 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "golden/rouge_l.json").read_tex
 # in common, in order: police the gunman = 3 words; P = 3/4, R = 3/4
 # turned round ("the gunman kill police"): the gunman = 2 words; 2/4
 # of another length: 3 words of 3, of 4: P = 1, R = 3/4, 2PR/(P+R) = 6/7
-@pytest.mark.parametrize(
+@each_case(
     ("response", "value"),
     [
         ("Police killed the gunman.", 3 / 4),
@@ -32,7 +33,7 @@ def test_details_are_precision_and_recall() -> None:
     assert found.detail == {"precision": 1.0, "recall": 0.75}
 
 
-@pytest.mark.parametrize("row", GOLDEN["rows"], ids=lambda row: row["response"][:20])
+@each_case("row", GOLDEN["rows"], ids=lambda row: row["response"][:20])
 def test_it_is_rouge_scores_number_on_ascii(row: dict[str, str]) -> None:
     found = RougeL().compare(row["response"], row["reference"])
     assert found.value == pytest.approx(row["f"], abs=1e-12)

@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import Cause
 from ragstone.exchanges import Failure, PartialVerdict
@@ -19,7 +20,7 @@ async def test_the_worked_example(checks: Any) -> None:
     assert score.detail["supported"] == 3
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("policy", "value", "mark", "passed"),
     [  # S, P, C, N of four claims, turned round
         ("strict", 0.75, None, None),
@@ -51,8 +52,8 @@ SITUATIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("situation", SITUATIONS)
+@each_case("policy", POLICIES)
+@each_case("situation", SITUATIONS)
 async def test_it_is_what_faithfulness_lacks_of_1_under_every_policy(
     checks: Any, situation: str, policy: str
 ) -> None:

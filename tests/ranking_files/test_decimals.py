@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import each_case
 
 from ragstone.ranking_files.decimals import numbers, singles
 from ragstone.ranking_files.texts import Texts
@@ -60,7 +61,7 @@ def test_in_single_precision_they_are_rounded_from_doubles(texts: list[str]) -> 
             assert values[place] == np.float32(expected(text)), text
 
 
-@pytest.mark.parametrize("offset", range(-6, 7))
+@each_case("offset", range(-6, 7))
 def test_a_number_half_way_between_two_singles_is_rounded_as_its_double(offset: int) -> None:
     """Seventeen digits are read in two roundings, which could tip what stands in the middle."""
     double = np.array([1.0 + 2.0**-24]).view(np.uint64)
@@ -69,8 +70,6 @@ def test_a_number_half_way_between_two_singles_is_rounded_as_its_double(offset: 
         assert singles(Texts.of([text]))[0][0] == np.float32(float(text))
 
 
-@pytest.mark.parametrize(
-    "text", ["nan", "", "-", ".", "1_0", "1,5", "0x10", "٣", "1e", "--1", "e5"]
-)
+@each_case("text", ["nan", "", "-", ".", "1_0", "1,5", "0x10", "٣", "1e", "--1", "e5"])
 def test_what_is_no_number_is_told(text: str) -> None:
     assert numbers(Texts.of(["1.5", text, "2"]))[1].tolist() == [1]

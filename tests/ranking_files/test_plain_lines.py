@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import each_case
 
 from ragstone.ranking_files.plain_lines import PlainShape, QueryLines
 
@@ -112,14 +113,14 @@ def test_lines_of_the_usual_shape_are_read() -> None:
         assert pairs(found) == [("q", [("a", 3.0), ("b", 0.0)])]
 
 
-@pytest.mark.parametrize("ranking", ['["]', "[]", '["a" "b"]', '["a",, "b"]', '["a", "b", ]'])
+@each_case("ranking", ['["]', "[]", '["a" "b"]', '["a",, "b"]', '["a", "b", ]'])
 def test_lists_that_are_none_of_texts_are_left_to_json(ranking: str) -> None:
     first = ranking_line("q", ["a"], (", ", ": "))
     content = f'{first}\n{{"query_id": "r", "ranking": {ranking}}}\n'.encode()
     assert read(content, graded=False) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     [
         '{"query_id": "q", "relevance": {"a": 1, "b}}\n{"query_id": "r", "relevance": {": 1}}',

@@ -1,6 +1,6 @@
 import math
 
-import pytest
+from tests.cases import each_case
 
 from ragstone.metrics import get
 from ragstone.reports.bars import CELLS, PLAIN, SIGNS, bar, signs_for
@@ -17,7 +17,7 @@ def summary(mean: float | None, ends: tuple[float, float] | None) -> Summary:
     return empty.model_copy(update={"mean": mean, "interval": ends})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("mean", "ends", "info", "drawn", "plain"),
     [
         (0.25, (0.01, 0.89), UNIT, "├█──────┤·", "[#------]."),
@@ -49,7 +49,7 @@ def test_any_scores_make_a_whole_bar() -> None:
         assert len(bar(ScoreTally.of(values).summary(), UNIT)) == CELLS
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("encoding", "signs"),
     [("utf-8", SIGNS), ("cp437", SIGNS), ("cp1252", PLAIN), ("ascii", PLAIN), ("no such", PLAIN)],
 )

@@ -2,9 +2,9 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from tests.cases import each_case
 
 from ragstone.comparison import compare
 from ragstone.reports.comparison_markdown import as_markdown
@@ -69,7 +69,7 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@each_case("text", HOSTILE)
 def test_nothing_from_outside_is_markup(hostile_run: Callable[[str], Run], text: str) -> None:
     run = hostile_run(text)
     other = replace(run, manifest=run.manifest.model_copy(update={"judge": text, "target": None}))
@@ -82,7 +82,7 @@ def test_nothing_from_outside_is_markup(hostile_run: Callable[[str], Run], text:
     )
 
 
-@pytest.mark.parametrize("words", ["# x", "1. x", "- x", "+ x", "1) x", "= x"])
+@each_case("words", ["# x", "1. x", "- x", "+ x", "1) x", "= x"])
 def test_a_line_makes_no_heading_and_no_list(make_run: MakeRun, words: str) -> None:
     run = run_of(make_run, 1.0)
     named = type(run)(run.manifest, {words: run.metrics["f1@5"]}, run.rows)

@@ -3,6 +3,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.gates import Gate
@@ -95,7 +96,7 @@ def test_at_most_ten_of_a_kind_and_the_last_counts_the_rest(make_run: MakeRun) -
     assert errors[-1] == "::error title=and more::3 more of these; the job's summary has all"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("title", "words", "expected"),
     [
         ("a", "b", "::error title=a::b"),

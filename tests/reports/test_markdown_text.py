@@ -1,10 +1,10 @@
 import re
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from tests.cases import each_case
 
 from ragstone.messages import one_line
 from ragstone.reports.markdown_text import details, document, escaped, sentence, table
@@ -30,7 +30,7 @@ def test_a_cell_shows_what_it_was_given(text: str) -> None:
     assert " ".join(shown.replace(ZERO, "").split()) == one_line(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "apart"),
     [
         ("ask @octocat", "@|octocat"),
@@ -52,12 +52,12 @@ def test_nobody_is_called_and_nothing_is_linked(text: str, apart: str) -> None:
     assert apart.replace("|", "&#8203;") in details(text, "x")
 
 
-@pytest.mark.parametrize("text", ["hit@5", "f1@10, ndcg@10", "a: b", "C# and F#", "wow!"])
+@each_case("text", ["hit@5", "f1@10, ndcg@10", "a: b", "C# and F#", "wow!"])
 def test_what_calls_nobody_is_left_as_it_is(text: str) -> None:
     assert escaped(text) == text
 
 
-@pytest.mark.parametrize("words", ["# x", "1. x", "- x", "+ x", "1) x", "= x"])
+@each_case("words", ["# x", "1. x", "- x", "+ x", "1) x", "= x"])
 def test_a_sentence_makes_no_heading_and_no_list(words: str) -> None:
     kinds = {each.type for each in tokens(f"a\n\n{sentence(words)}\n")}
     assert kinds == {"paragraph_open", "paragraph_close", "inline", "text"}

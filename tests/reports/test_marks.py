@@ -1,6 +1,7 @@
 from collections.abc import Callable
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import Cause
 from ragstone.gates import Gate, Of, Op
@@ -27,7 +28,7 @@ def test_with_a_gate_or_a_pass_mark_only_those_are(make_run: MakeRun) -> None:
     assert held(run) == ("hit@5", "f1@5")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "op", "of", "expected"),
     [
         (0.5, ">=", "mean", "0.5000 is not >= 0.8, the mark of the gate on the mean"),

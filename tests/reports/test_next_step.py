@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 from tests.reports.ranked import ranked_run
 
 from ragstone import evaluate
@@ -56,7 +57,7 @@ def test_of_a_run_that_was_stopped_the_command_says_how_it_goes_on(make_run: Mak
     assert next_step(replace(run, stopped="max_calls")) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("cause", "said", "cure"),
     [
         (

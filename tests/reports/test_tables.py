@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.cases import each_case
 
 from ragstone.claims import Evidence, JudgedClaim, Label
 from ragstone.errors import UsageError
@@ -203,7 +204,7 @@ def test_a_run_without_rows(make_run: MakeRun, tmp_path: Path, ending: str) -> N
         assert pl.read_parquet(tmp_path / "claims.parquet").columns == list(CLAIM)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),

@@ -2,7 +2,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import overload
 
-import pytest
+from tests.cases import each_case
 
 from ragstone.claims import JudgedClaim, Label
 from ragstone.errors import Cause
@@ -53,7 +53,7 @@ def claim(label: Label, text: str, reason: str | None = None) -> JudgedClaim:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("gates", "names", "expected"),
     [
         ([("hit@5", 0.9), ("f1@5", 0.1)], ("f1@5", "hit@5", "faithfulness"), "hit@5"),
@@ -123,7 +123,7 @@ def test_few_rows_are_read_of_many(make_run: MakeRun) -> None:
     assert whole.read == SHOWN
 
 
-@pytest.mark.parametrize("kept", [range(1000), range(500, 1000), range(0, 1000, 3), [999], []])
+@each_case("kept", [range(1000), range(500, 1000), range(0, 1000, 3), [999], []])
 def test_a_row_is_found_by_its_place_where_others_are_missing(
     make_run: MakeRun, kept: Sequence[int]
 ) -> None:

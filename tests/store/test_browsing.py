@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import each_case
 
 from ragstone.errors import RagstoneError
 from ragstone.metrics import get
@@ -240,7 +241,7 @@ def test_a_run_that_is_not_there_is_told(store: Store) -> None:
             look()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "asked",
     [{"state": "odd"}, {"offset": -1}, {"limit": 0}, {"limit": 501}, {"text": "x" * 1001}],
     ids=str,

@@ -2,6 +2,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import InputError, TargetError
 from ragstone.targets.description import ROW_FIELDS, ApiDescription
@@ -94,7 +95,7 @@ def test_the_default_api() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "told"),
     [
         ("", "the file: Input should be a valid dictionary"),

@@ -1,10 +1,11 @@
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import CallError, Cause
 from ragstone.targets.events import events_of
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("stream", "events"),
     [
         ("data: a\n\ndata: b\n\n", ["a", "b"]),
@@ -28,7 +29,7 @@ def test_events(stream: str, events: list[str]) -> None:
     assert events_of(stream.encode()) == events
 
 
-@pytest.mark.parametrize("stream", [b"", b"\n\n", b": ping\n\n", b"data: [DONE]\n\n", b"<html>"])
+@each_case("stream", [b"", b"\n\n", b": ping\n\n", b"data: [DONE]\n\n", b"<html>"])
 def test_a_reply_without_events(stream: bytes) -> None:
     with pytest.raises(CallError, match="the reply has no events") as caught:
         events_of(stream)

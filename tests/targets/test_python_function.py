@@ -8,6 +8,7 @@ from functools import partial
 from types import MappingProxyType
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import CallError, Cause, TargetError, UsageError
 from ragstone.samples import Context, Sample
@@ -78,7 +79,7 @@ class AsyncRag:
         return f"async called {query}"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("function", "response"),
     [
         (sync, "sync Who?"),
@@ -115,7 +116,7 @@ async def test_a_class_is_made_once() -> None:
     assert Rag.made == before + 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("result", "fields"),
     [
         ("text", {"response": "text"}),
@@ -136,7 +137,7 @@ async def test_what_may_be_returned(result: object, fields: dict[str, object]) -
     assert (given.fields, given.lacking) == (fields, {})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("result", "told"),
     [
         (None, "rag: returned NoneType, not text or a mapping"),
@@ -184,7 +185,7 @@ def fail(error: BaseException):
     return function, later
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("error", "cause", "told"),
     [
         (
@@ -295,7 +296,7 @@ async def test_delay_lies_between_two_calls() -> None:
     assert all(one.calls[0].latency_ms < 90 for one in given)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("function", "told"),
     [
         (lambda: "", "rag cannot be called: too many positional arguments"),

@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import CallError, Cause
 from ragstone.samples import Context
@@ -51,7 +52,7 @@ def test_a_ranking_may_hold_texts_alone() -> None:
     assert read([{"t": "a"}], ranking="[].{text: t}") == {"ranking": (Context(text="a"),)}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reply", "told"),
     [
         (b"", "the reply is no JSON: "),
@@ -89,7 +90,7 @@ def test_a_search_s_reply_of_another_shape(reply: object, told: str) -> None:
     assert len(str(caught.value)) < 350
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reply", "told"),
     [
         ({"response": 5, "retrieved_chunks": []}, "the response is no text but 5"),
@@ -165,7 +166,7 @@ def test_words_between_events_of_json_say_nothing() -> None:
     assert streamed({"t": "a"}, "ping", {"t": "b"}, "END", response="t") == {"response": "ab"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("events", "cause", "told"),
     [
         ([{"t": "half"}, '{"t": "an ans'], Cause.MALFORMED, "an event is no JSON: "),
@@ -186,7 +187,7 @@ def test_an_error_that_is_null_is_none() -> None:
     assert streamed({"t": "a", "error": None}, response="t") == {"response": "a"}
 
 
-@pytest.mark.parametrize("value", ["text", {"a": 1}, 5, None, iter([])])
+@each_case("value", ["text", {"a": 1}, 5, None, iter([])])
 def test_contexts_that_are_no_list(value: object) -> None:
     with pytest.raises(CallError, match="contexts is no list but"):
         shaped("contexts", value)

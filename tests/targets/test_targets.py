@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import InputError, TargetError, UsageError
 from ragstone.plan import Plan
@@ -67,7 +68,7 @@ async def test_the_plan_s_settings_reach_a_function() -> None:
     assert seen == {"k": 9, "threshold": 0.7}
 
 
-@pytest.mark.parametrize("name", ["rag", "", "data.xlsx", "localhost", "rag.py"])
+@each_case("name", ["rag", "", "data.xlsx", "localhost", "rag.py"])
 def test_a_name_that_is_no_target(name: str) -> None:
     with pytest.raises(TargetError, match="is no target; name a URL"):
         get_target(name, Plan(), k=5)

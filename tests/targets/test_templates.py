@@ -1,4 +1,5 @@
 import pytest
+from tests.cases import each_case
 
 from ragstone.targets.templates import (
     fields_in,
@@ -19,7 +20,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_SUCH", raising=False)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("template", "value"),
     [
         ("{query}", "a b"),
@@ -54,7 +55,7 @@ def test_the_template_stays_as_it_is() -> None:
     assert template == {"a": ["{k}"]}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "base", "made"),
     [
         ("{base}/docs/{id}", "http://h", "http://h/docs/a%2Fb%3F%26%20%C3%A9"),
@@ -92,7 +93,7 @@ def test_names_that_a_template_holds() -> None:
     assert variables_in(template) == ["KEY", "query"]
 
 
-@pytest.mark.parametrize("text", ["${KEY:-x}", "${}", "${1A}", "${tags.x}", "${KEY"])
+@each_case("text", ["${KEY:-x}", "${}", "${1A}", "${tags.x}", "${KEY"])
 def test_what_only_looks_like_a_variable(text: str) -> None:
     assert no_variables_in([f"a {text}"]) == [text]
     assert no_variables_in("${KEY} {query}") == []

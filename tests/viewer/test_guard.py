@@ -1,4 +1,5 @@
 import pytest
+from tests.cases import each_case
 
 from ragstone.viewer.guard import hosts
 
@@ -67,7 +68,7 @@ def test_our_own_pages_get_data(served, site: str) -> None:
     assert served.get("/runs/run-a/rows.json", asked).status == 200
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("host", "header", "ours"),
     [
         ("0.0.0.0", "192.168.1.7:8420", True),

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import InputError, UsageError
 from ragstone.integrations.promptfoo import JudgeFailedError, get_assert
@@ -48,7 +49,7 @@ def test_the_result_is_what_promptfoo_takes() -> None:
     json.dumps(found, allow_nan=False)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("config", "beside", "passed"),
     [
         ({}, {}, True),  # the documents' 0.5
@@ -106,7 +107,7 @@ def test_a_variable_can_be_chosen_where_two_could_be_one_field() -> None:
     assert called(variables=variables, config={"columns": {"query": "question"}})["score"] == 0.5
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("config", "said"),
     [
         ({"metrics": "hit"}, "did you mean 'metric'"),

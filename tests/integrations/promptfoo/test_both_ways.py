@@ -2,8 +2,8 @@
 
 from io import StringIO
 
-import pytest
 from rich.console import Console
+from tests.cases import each_case
 
 from ragstone.cli.legacy_comparison import MOST, print_both_ways
 from ragstone.errors import Cause
@@ -19,7 +19,7 @@ def score(value: float | None, passed: bool | None = None, *, made_up: bool = Fa
 NONE, FAILED = score(None), Score.failed(Cause.REFUSAL, "no")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("legacy", "ragas", "alike", "passes_alike"),
     [
         (score(0.5, True), score(0.5, True), True, True),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from tests.cases import each_case
 
 from ragstone.claims import Label
 from ragstone.integrations.promptfoo import legacy
@@ -27,13 +28,13 @@ def scored(kind: str, case: Mapping) -> float:
     return legacy.faithfulness(len(statements), legacy.verdicts_in(case["replies"][1]))
 
 
-@pytest.mark.parametrize(("kind", "case"), CASES)
+@each_case(("kind", "case"), CASES)
 def test_the_number_is_the_one_that_was_observed(kind: str, case: Mapping) -> None:
     assert scored(kind, case) == pytest.approx(case["score"])
 
 
-@pytest.mark.parametrize("statements", range(1, 5))
-@pytest.mark.parametrize("count", range(1, 6))
+@each_case("statements", range(1, 5))
+@each_case("count", range(1, 6))
 def test_the_policy_makes_the_same_number(statements: int, count: int) -> None:
     policy = get_policy("promptfoo")
     due = None if count == statements else statements

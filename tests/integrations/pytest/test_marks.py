@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import UsageError
 from ragstone.integrations.pytest.marks import joined, said_by, sided
@@ -38,9 +39,7 @@ def test_a_later_mark_goes_before_an_earlier_one(
     assert joined(marks) == options
 
 
-@pytest.mark.parametrize(
-    "mark", [{}, {"metric": []}, {"metric": 5}, {"metric": [5]}, {"fail_under": 0.8}]
-)
+@each_case("mark", [{}, {"metric": []}, {"metric": 5}, {"metric": [5]}, {"fail_under": 0.8}])
 def test_a_mark_names_a_metric(mark: dict[str, object]) -> None:
     with pytest.raises(UsageError, match="the mark rag says which metric"):
         joined([mark])

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.integrations.pytest_plugin import SETTINGS
 
@@ -39,7 +40,7 @@ def test_the_other_example_passes(project: Any) -> None:
     assert len(ran.outcomes) == 2
 
 
-@pytest.mark.parametrize("name", [name for name, _, _ in SETTINGS])
+@each_case("name", [name for name, _, _ in SETTINGS])
 def test_every_setting_is_on_the_page(name: str) -> None:
     assert f"`--rag-{name}" in PAGE
     assert f"`rag_{name.replace('-', '_')}`" in PAGE

@@ -1,6 +1,7 @@
 """Messages that are written for the command line name what a test can say."""
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import UsageError
 from ragstone.gates import gate
@@ -11,7 +12,7 @@ from ragstone.named_gates import gates_of
 from ragstone.plan import Plan
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("said", "told"),
     [
         ("the budget of 3 calls (--max-calls) is spent", "(--rag-max-calls)"),

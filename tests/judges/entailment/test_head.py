@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from tests.cases import each_case
 
 from ragstone.claims import Label
 from ragstone.errors import UsageError
@@ -8,7 +9,7 @@ from ragstone.judges.entailment.head import Head
 YES, NO, NEI = Label.SUPPORTED, Label.CONTRADICTED, Label.NOT_ENOUGH_INFO
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("labels", "means"),
     [
         (["contradiction", "entailment", "neutral"], (NO, YES, NEI)),
@@ -32,9 +33,7 @@ def test_numbers_decide_the_order_not_their_place_in_the_file() -> None:
     assert Head.of(config, None, None, "m").labels == (YES, NEI)
 
 
-@pytest.mark.parametrize(
-    "said", ["LABEL_0/LABEL_1", "LABEL_0", "0", "joy/anger", "neutral/contradiction", "a"]
-)
+@each_case("said", ["LABEL_0/LABEL_1", "LABEL_0", "0", "joy/anger", "neutral/contradiction", "a"])
 def test_what_does_not_say_which_is_supported_is_refused(said: str) -> None:
     with pytest.raises(UsageError, match="is not known: its labels are"):
         Head.of({}, said, None, "m")

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
+from tests.cases import each_case
 
 from ragstone.judge_names import JudgeName
 from ragstone.judges.entailment.head import Head
@@ -22,7 +22,7 @@ def test_no_recipe_has_more_than_three_lines() -> None:
         assert re.search(rf"^\*\*[^*]*{name}", RECIPES, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("said", JUDGES)
+@each_case("said", JUDGES)
 def test_every_judge_of_the_page_can_be_named(said: str) -> None:
     name = JudgeName.of(said)
     settings = LocalSettings.of(name.options)

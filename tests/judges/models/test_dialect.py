@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from aiohttp import web
+from tests.cases import each_case
 
 from ragstone.budget import Budget
 from ragstone.errors import CallError, Cause
@@ -22,7 +23,7 @@ FIRST = Dialect()
 NEWER = Dialect(limit="max_completion_tokens")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("provider", "model", "first"),
     [
         ("openai", "gpt-4o-mini", FIRST),
@@ -38,7 +39,7 @@ def test_what_is_tried_first(provider: str, model: str, first: Dialect) -> None:
     assert Dialect.of(provider, model) == first
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("dialect", "refusal", "simpler"),
     [
         (FIRST, "'max_tokens' is not supported; use 'max_completion_tokens'", NEWER),

@@ -5,6 +5,7 @@ from timeit import timeit
 import pytest
 from genai_prices import Usage as Tokens
 from genai_prices import calc_price
+from tests.cases import each_case
 
 from ragstone.judges.models.prices import Flat, Free, Stepped, price_of
 from ragstone.usage import Usage
@@ -28,7 +29,7 @@ def test_tokens_cost_their_share_of_what_a_million_costs():
     assert price.cost(usage) == pytest.approx(due)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "kind"),
     [
         ("openai:gpt-4o-mini", Flat),
@@ -38,7 +39,7 @@ def test_tokens_cost_their_share_of_what_a_million_costs():
         ("perplexity:sonar", Stepped),
     ],
 )
-@pytest.mark.parametrize("prompt", [900, 300_000])
+@each_case("prompt", [900, 300_000])
 def test_every_kind_of_price_is_what_the_package_says(name, kind, prompt):
     price = price_of(name)
     assert isinstance(price, kind)
@@ -47,7 +48,7 @@ def test_every_kind_of_price_is_what_the_package_says(name, kind, prompt):
     assert price.cost(usage) == pytest.approx(listed(*name.split(":"), **tokens))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "base_url"),
     [
         ("openai:mock", None),

@@ -1,6 +1,7 @@
 import os
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import UsageError
 from ragstone.judges.models.providers import PROVIDERS, Provider
@@ -15,7 +16,7 @@ def _no_setting_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
-@pytest.mark.parametrize("provider", PROVIDERS.values(), ids=str)
+@each_case("provider", PROVIDERS.values(), ids=str)
 def test_every_provider_has_a_place_or_says_that_it_needs_one(provider: Provider) -> None:
     if provider.url is None:
         with pytest.raises(UsageError, match="--base-url"):
@@ -25,7 +26,7 @@ def test_every_provider_has_a_place_or_says_that_it_needs_one(provider: Provider
         assert provider.url_of(place, "m", "chat/completions") == f"{place}/chat/completions"
 
 
-@pytest.mark.parametrize("provider", PROVIDERS.values(), ids=str)
+@each_case("provider", PROVIDERS.values(), ids=str)
 def test_a_missing_key_is_told_by_its_variable(provider: Provider) -> None:
     if provider.key is None:
         assert provider.secret("m", elsewhere=False) is None

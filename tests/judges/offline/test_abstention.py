@@ -1,9 +1,9 @@
-import pytest
+from tests.cases import each_case
 
 from ragstone.judges.offline.abstention import abstains
 
 
-@pytest.mark.parametrize(
+@each_case(
     "response",
     [
         "I don't know.",
@@ -28,7 +28,7 @@ def test_a_response_that_only_says_that_it_does_not_know_abstains(response):
     assert abstains(response)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "response",
     [
         "",

@@ -1,6 +1,7 @@
 """What counts as the same number, in families of sentences, both ways."""
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.claims import Label
 from ragstone.judges.offline.dates import Date
@@ -16,8 +17,8 @@ def verdict(claim, *contexts):
     return found
 
 
-@pytest.mark.parametrize("unit", COUNTED)
-@pytest.mark.parametrize(
+@each_case("unit", COUNTED)
+@each_case(
     ("one", "other"),
     [
         ("1500", "3000"),
@@ -35,7 +36,7 @@ def test_another_number_of_the_same_thing_is_contradicted(unit, one, other):
         assert found.label is C, (claimed, stated, found.reason)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other"),
     [
         ("1,500", "1500"),
@@ -62,7 +63,7 @@ def test_the_same_number_in_another_writing_is_supported(one, other):
         assert found.label is S, (claimed, stated, found.reason)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("rounded", "exact"),
     [
         ("12 kg", "12.02 kg"),
@@ -85,7 +86,7 @@ def test_a_bound_on_the_wrong_side_is_contradicted():
     assert found.label is C
 
 
-@pytest.mark.parametrize(
+@each_case(
     "sentence",
     [
         "The app needs version {}.",
@@ -94,7 +95,7 @@ def test_a_bound_on_the_wrong_side_is_contradicted():
         "See section {} for the rules.",
     ],
 )
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other"), [("4.10", "4.11"), ("4.1", "4.10"), ("4.10.1", "4.10.2"), ("2.0", "2.1")]
 )
 def test_versions_and_sections_agree_by_their_digits(sentence, one, other):
@@ -104,7 +105,7 @@ def test_versions_and_sections_agree_by_their_digits(sentence, one, other):
         assert found.label is not S, (claimed, stated)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other"),
     [
         ("phone number is 5550123", "phone number is 5550124"),
@@ -137,7 +138,7 @@ def test_a_sign_counts_and_is_shown(sentence):
     assert found.label is not S
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "It was built in 1999.",
@@ -155,7 +156,7 @@ def test_a_year_stays_a_year(text):
     assert any(isinstance(figure, Date) for figure in find_figures(text))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     ["1500 mAh", "1500-metre", "USD 1500", "€ 1500", "1500 Euro", "1500公斤", "1500 %", "-1500"],
 )

@@ -1,12 +1,12 @@
 import re
 from itertools import product
 
-import pytest
+from tests.cases import each_case
 
 from ragstone.judges.offline.bounds import ABOUT, AT_LEAST, AT_MOST, read_bound
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("before", "bound", "is_about"),
     [
         ("It weighs ", "", False),
@@ -84,7 +84,7 @@ def test_the_patterns_are_expanded_to_all_that_they_match():
     assert len(texts) > len(f"{AT_MOST}|{AT_LEAST}|{ABOUT}".split("|"))
 
 
-@pytest.mark.parametrize(("words", "bound", "is_about"), EVERY)
+@each_case(("words", "bound", "is_about"), EVERY)
 def test_all_that_the_patterns_match_is_seen(words, bound, is_about):
     for start, currency in product(("", "It is ", "Es ist für "), ("", "$")):
         before = f"{start}{words} {currency}"

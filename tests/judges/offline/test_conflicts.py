@@ -1,4 +1,5 @@
 import pytest
+from tests.cases import each_case
 
 from ragstone.claims import Label
 from ragstone.judges.offline.verdicts import verify_claims
@@ -61,14 +62,14 @@ OTHER_SUBJECT = [
 BOTH_WAYS = [*SAME, *NOT_DENIED, *((other, one) for one, other in [*SAME, *NOT_DENIED])]
 
 
-@pytest.mark.parametrize(("claim", "context"), BOTH_WAYS)
+@each_case(("claim", "context"), BOTH_WAYS)
 def test_the_same_in_other_words_is_not_contradicted(claim, context):
     (verdict,) = verify_claims([claim], [context])
     assert verdict.label is not Label.CONTRADICTED, verdict.reason
 
 
-@pytest.mark.parametrize(("claim", "context"), OTHER_SUBJECT)
-@pytest.mark.parametrize("turned", [False, True])
+@each_case(("claim", "context"), OTHER_SUBJECT)
+@each_case("turned", [False, True])
 def test_what_holds_of_another_is_not_enough(claim, context, turned):
     claim, context = (context, claim) if turned else (claim, context)
     (verdict,) = verify_claims([claim], [context])
@@ -89,7 +90,7 @@ def test_another_amount_or_bound_is_not_supported(claim, context):
     assert verdict.label is not Label.SUPPORTED
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("claim", "context"),
     [
         ("The lid is red.", "The lid is not red."),
@@ -108,7 +109,7 @@ def test_a_conflict_is_still_one(claim, context):
     assert verdict.label is Label.CONTRADICTED, verdict.reason
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("claim", "context"),
     [
         ("The plan has a short deadline.", "The plan has a long deadline."),

@@ -1,4 +1,4 @@
-import pytest
+from tests.cases import each_case
 
 from ragstone.judges.offline.extraction import extract_claims
 
@@ -7,7 +7,7 @@ def texts(response):
     return [claim.text for claim in extract_claims(response)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "response",
     [
         "",
@@ -56,7 +56,7 @@ def test_chatter_is_no_claim(response):
     assert texts(response) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     "response",
     [
         "The kettle boils in 22 minutes.",
@@ -82,7 +82,7 @@ def test_a_statement_is_a_claim(response):
     assert texts(response) == [response]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "response",
     [
         "It is not possible to charge it wirelessly.",
@@ -114,7 +114,7 @@ def test_what_begins_like_chatter_can_be_a_claim(response):
     assert texts(response) == [response]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "response",
     [
         "I could not find that in the guide [1].",

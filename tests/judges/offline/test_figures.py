@@ -1,4 +1,5 @@
 import pytest
+from tests.cases import each_case
 
 from ragstone.judges.offline.dates import Date, find_dates
 from ragstone.judges.offline.figures import covers, differs, find_figures
@@ -6,7 +7,7 @@ from ragstone.judges.offline.numbers import find_quantities
 from ragstone.judges.offline.written_numbers import read_number
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("written", "values"),
     [
         ("12", {12}),
@@ -26,7 +27,7 @@ def test_numbers_are_read_as_every_country_writes_them(written, values):
     assert set(read_number(written)) == values
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "value", "dimension"),
     [
         ("90 minutes", 5400, "time"),
@@ -62,7 +63,7 @@ def test_quantities_come_in_one_measure(text, value, dimension):
     assert pytest.approx(value) == max(quantity.readings)
 
 
-@pytest.mark.parametrize("text", ["IP68", "HX-200", "5G", "item [3]", "the 1980s", "2018-19"])
+@each_case("text", ["IP68", "HX-200", "5G", "item [3]", "the 1980s", "2018-19"])
 def test_names_citations_and_decades_are_no_quantities(text):
     assert all(quantity.shown == "2018" for quantity in find_quantities(text))
 
@@ -74,7 +75,7 @@ def test_a_range_gives_its_unit_to_both_ends():
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "5 March 2024",
@@ -106,7 +107,7 @@ def one(text):
     return figure
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("stated", "claimed", "is_covered", "is_different"),
     [
         ("5 March 2024", "2024", True, False),

@@ -1,4 +1,5 @@
 import pytest
+from tests.cases import each_case
 
 from ragstone.judges.offline.index import ContextIndex
 
@@ -20,7 +21,7 @@ def test_words_near_begin_or_end_alike_and_have_one_order(form, near):
     assert INDEX.words_near(form) == near
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("forms", "stands"),
     [
         (["two", "contracts", "a"], True),  # over the end of a sentence

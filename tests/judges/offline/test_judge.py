@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
+from tests.cases import each_case
 
 from ragstone.claims import Label
 from ragstone.errors import QuestionNotSupportedError
@@ -63,7 +64,7 @@ async def test_answers_what_words_can_answer(question):
     assert (await OfflineJudge().answer(question)).value
 
 
-@pytest.mark.parametrize(
+@each_case(
     "question",
     [
         Other(),

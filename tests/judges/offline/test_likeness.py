@@ -5,6 +5,7 @@ from math import sqrt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import each_case
 
 from ragstone.errors import QuestionNotSupportedError
 from ragstone.judges.offline.likeness import LikenessJudge, compare_texts
@@ -23,7 +24,7 @@ def test_the_worked_example() -> None:
     assert compare_texts("abc", ["abd", "ab", "xyz"]) == pytest.approx((1 / 6, 1 / sqrt(18), 0.0))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "other"),
     [
         ("The Case, is BLUE!", "the case is blue"),
@@ -38,7 +39,7 @@ def test_case_width_and_punctuation_count_for_nothing(text: str, other: str) -> 
     assert compare_texts(text, [other]) == (1.0,)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("near", "text", "far"),
     [
         ("How long does it charge?", "How long does charging take?", "Who wrote the book?"),

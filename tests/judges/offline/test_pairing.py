@@ -1,4 +1,5 @@
 import pytest
+from tests.cases import each_case
 
 from ragstone.claims import Label
 from ragstone.judges.offline.figures import find_figures
@@ -38,8 +39,8 @@ def test_a_bare_number_does_not_stand_in_for_an_amount_that_differs():
     assert pairing("The towers weigh 3 kg.", "The 3 towers weigh 4 kg.").held == frozenset()
 
 
-@pytest.mark.parametrize("sentence", SENTENCES)
-@pytest.mark.parametrize(
+@each_case("sentence", SENTENCES)
+@each_case(
     "others", [[], ["In the shop there are 3."], ["{other}"]], ids=["alone", "digit", "like it"]
 )
 def test_a_digit_elsewhere_does_not_hide_a_conflict(sentence, others):

@@ -1,4 +1,5 @@
 import pytest
+from tests.cases import each_case
 
 from ragstone.claims import Label
 from ragstone.judges.offline.verdicts import verify_claims
@@ -14,7 +15,7 @@ KETTLE = (
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("claim", "label", "reason"),
     [
         ("The kettle boils one litre of water in 22 minutes.", S, None),
@@ -43,7 +44,7 @@ def test_english(claim, label, reason):
     assert verdict.reason is None if reason is None else reason in (verdict.reason or "")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("context", "claim", "label"),
     [
         ("Der Wasserkocher kocht einen Liter in 22 Minuten.", "Ein Liter kocht in 22 Minuten.", S),

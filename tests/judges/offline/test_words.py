@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import each_case
 
 from ragstone.judges.offline.languages import UNKNOWN, guess_language
 from ragstone.judges.offline.words import (
@@ -19,7 +20,7 @@ def test_both_splitters_agree_and_words_stand_in_the_text(text):
     assert all(text[word.start : word.end].startswith(word.shown) for word in words)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "forms"),
     [
         ("The phone’s lid, don't!", ["the", "phone", "lid", "don't"]),
@@ -38,7 +39,7 @@ def test_words_of_several_scripts(text, forms):
     assert split_forms(text) == forms
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other"),
     [
         ("battery", "batteries"),
@@ -62,7 +63,7 @@ def test_a_word_turned_round_is_not_alike(one, other):
     assert likeness(one, other) == 0
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other"),
     [
         ("display", "play"),
@@ -99,7 +100,7 @@ def test_folding_twice_changes_nothing(text):
     assert fold(fold(text)) == fold(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "name"),
     [
         ("The lid of the kettle is red.", "en"),

@@ -1,4 +1,4 @@
-import pytest
+from tests.cases import each_case
 
 from ragstone.errors import Cause
 from ragstone.exchanges import Failure
@@ -7,7 +7,7 @@ from ragstone.judges.prompts.again import INCOMPLETE, REASONS, again, source
 from ragstone.judges.prompts.sections import sections
 
 
-@pytest.mark.parametrize("reason", REASONS)
+@each_case("reason", REASONS)
 def test_every_reason_has_its_words(reason: str) -> None:
     said = again(reason)
     assert said.startswith("Your previous reply ")

@@ -1,11 +1,11 @@
-import pytest
+from tests.cases import each_case
 
 from ragstone.judges.prompts.sections import sections
 
 NAMES = ("system", "user")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "found"),
     [
         ("# system\nBe just.\n# user\n{query}", {"system": "Be just.", "user": "{query}"}),
@@ -25,7 +25,7 @@ def test_the_parts_under_headings_of_these_names(text: str, found: dict[str, str
     assert sections(text, NAMES) == found
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line", ["# limit", "## user", "#user", " # user", "# user:", "# users", "# User", "a # user"]
 )
 def test_any_other_heading_is_text(line: str) -> None:

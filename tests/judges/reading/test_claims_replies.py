@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import Cause
 from ragstone.exchanges import Failure, JudgeFailureError
@@ -17,7 +18,7 @@ def failure_of(text: str, *, strict_json: bool = False) -> Failure:
     return caught.value.failure
 
 
-@pytest.mark.parametrize(
+@each_case(
     "value",
     [
         {"claims": TWO},
@@ -32,13 +33,13 @@ def failure_of(text: str, *, strict_json: bool = False) -> Failure:
         {"Claims": TWO, "note": "done"},
     ],
 )
-@pytest.mark.parametrize("strict_json", [False, True])
+@each_case("strict_json", [False, True])
 def test_every_known_json_shape_of_claims_is_read(value: object, strict_json: bool) -> None:
     assert read_claims(json.dumps(value), strict_json=strict_json) == TWO
     assert read_truths(json.dumps(value, indent=2), strict_json=strict_json) == TWO
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         f"```json\n{JSON}\n```",
@@ -55,7 +56,7 @@ def test_json_is_found_in_fences_after_thoughts_and_in_prose(text: str) -> None:
     assert read_claims(text, strict_json=True) == TWO
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "1. It lasts 20 hours.\n2. It is red.",
@@ -70,7 +71,7 @@ def test_numbered_and_bulleted_lines_are_claims_unless_json_is_demanded(text: st
     assert failure_of(text, strict_json=True).cause is Cause.MALFORMED
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "It lasts 20 hours.\nIt is red.",
@@ -106,7 +107,7 @@ def test_blank_claims_are_dropped_equal_ones_are_one_and_lines_are_joined() -> N
     assert read_claims(text) == ("It is red.", "It is not.")
 
 
-@pytest.mark.parametrize("cut", range(1, len(JSON)))
+@each_case("cut", range(1, len(JSON)))
 def test_json_that_is_cut_off_is_never_read_in_part(cut: int) -> None:
     for text in (JSON[:cut], f"```json\n{JSON[:cut]}", f"Sure: {JSON[:cut]}\n- It is red."):
         if '"' in text:
@@ -121,7 +122,7 @@ def test_differing_answers_in_one_reply_are_none() -> None:
         assert failure.message.startswith("2 different answers in one reply; the reply begins")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         '{"claims": ["a"], "claims": ["b"]}',
@@ -159,7 +160,7 @@ def test_an_explanation_is_json_or_the_whole_text(text: str) -> None:
     assert read_explanation(text) == "All is well."
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "cause"),
     [
         ("I cannot explain this.", Cause.REFUSAL),

@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.claims import Evidence
 from ragstone.judges.reading import read_verdicts
@@ -21,7 +22,7 @@ def test_a_quote_is_located_in_the_context_it_names() -> None:
     assert CONTEXTS[0][evidence.start : evidence.end] == evidence.quote == "20 hours"
 
 
-@pytest.mark.parametrize("named", [2, 1, 0, -3, 9, "2"])
+@each_case("named", [2, 1, 0, -3, 9, "2"])
 def test_a_quote_from_another_context_has_its_number_corrected(named: object) -> None:
     (evidence,) = evidence_of([{"context": named, "quote": 'ITS "case" is  blue - not'}])
     assert (evidence.context, evidence.verified) == (1, True)
@@ -43,9 +44,7 @@ def test_a_quote_needs_no_list_and_no_number(evidence: object) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "evidence", [None, "", " ", [], [None, 5, {}, {"quote": " "}], {"quote": 3}]
-)
+@each_case("evidence", [None, "", " ", [], [None, 5, {}, {"quote": " "}], {"quote": 3}])
 def test_blank_quotes_are_no_evidence(evidence: object) -> None:
     assert evidence_of(evidence) == ()
 

@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import Cause
 from ragstone.exchanges import Failure, JudgeFailureError
@@ -41,7 +42,7 @@ def test_the_schemas_own_shape_is_read_wherever_it_stands(text: str) -> None:
     assert {grade.reason for grade in grades} == {"so it is"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "value",
     [
         [True, False, True],
@@ -65,7 +66,7 @@ def test_where_one_is_due_one_object_will_do() -> None:
     assert failure_of('{"relevant": false}', 2).cause is Cause.MALFORMED
 
 
-@pytest.mark.parametrize(
+@each_case(
     "entries",
     [
         [],
@@ -88,7 +89,7 @@ def test_the_message_says_what_came_for_what() -> None:
     assert said == "3 contexts were asked about, the grades are about contexts 1, 1, 3"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("last", "said"),
     [
         (entry(3, "partly"), "'partly' is no grade"),
@@ -117,7 +118,7 @@ def test_numbered_lines_are_read_unless_only_json_will_do(text: str) -> None:
     assert failure_of(text, strict_json=True).cause is Cause.MALFORMED
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "All three contexts are relevant.",

@@ -1,4 +1,4 @@
-import pytest
+from tests.cases import each_case
 
 from ragstone.judges.reading.listed import listed
 
@@ -13,7 +13,7 @@ def found(value: object, due: int = 2) -> tuple[str, ...] | None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "items"),
     [
         (["yes", "no"], ("yes", "no")),

@@ -1,4 +1,5 @@
 import pytest
+from tests.cases import each_case
 
 from ragstone.claims import Label
 from ragstone.errors import Cause
@@ -17,7 +18,7 @@ def failure_of(text: str) -> Failure:
     return caught.value.failure
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "Final verdict for each statement in order: Yes. No. Yes.",
@@ -47,7 +48,7 @@ def test_a_legacy_lines_reason_is_kept() -> None:
     assert (verdict.label, verdict.reason) == (C, "it is blue")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "cause"),
     [
         ("Final verdict for each statement in order: Yes. No.", Cause.COUNT_MISMATCH),

@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.claims import Label
 from ragstone.errors import Cause
@@ -45,25 +46,25 @@ def cause_of(text: str, *, strict_json: bool = False) -> Cause:
     return caught.value.cause
 
 
-@pytest.mark.parametrize("phrase", PHRASES)
+@each_case("phrase", PHRASES)
 def test_the_nine_phrases_are_refusals_in_any_case(phrase: str) -> None:
     for text in (phrase, phrase.upper(), f"Well: {phrase.capitalize()} this."):
         assert cause_of(text) is Cause.REFUSAL
 
 
-@pytest.mark.parametrize("text", VARIATIONS)
+@each_case("text", VARIATIONS)
 def test_other_words_of_refusing_are_refusals(text: str) -> None:
     assert cause_of(text) is Cause.REFUSAL
 
 
-@pytest.mark.parametrize("text", ["", "The weather is fine.", "Sure!", "Yes? No?", "1. Hm\n2. Oh"])
+@each_case("text", ["", "The weather is fine.", "Sure!", "Yes? No?", "1. Hm\n2. Oh"])
 def test_empty_and_unrelated_replies_are_malformed_not_refused(text: str) -> None:
     with pytest.raises(JudgeFailureError) as caught:
         read_verdicts(text, ONE)
     assert caught.value.cause is Cause.MALFORMED
 
 
-@pytest.mark.parametrize("phrase", PHRASES)
+@each_case("phrase", PHRASES)
 def test_a_refusal_phrase_in_a_reason_or_claim_is_no_refusal(phrase: str) -> None:
     value = {"verdicts": [{"claim": 1, "reason": phrase, "evidence": [], "label": "CONTRADICTED"}]}
     (verdict,) = read_verdicts(json.dumps(value), ONE)

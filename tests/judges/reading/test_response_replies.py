@@ -2,6 +2,7 @@ import json
 from collections.abc import Callable
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import Cause
 from ragstone.exchanges import JudgeFailureError
@@ -18,7 +19,7 @@ def cause_of(read: Callable[..., object], text: str, **more: object) -> Cause:
     return caught.value.cause
 
 
-@pytest.mark.parametrize(
+@each_case(
     "queries",
     [
         {"1": TWO[0], "2": TWO[1]},
@@ -34,7 +35,7 @@ def test_queries_are_read_by_number_or_in_order(queries: object) -> None:
     assert read_queries(text) == GeneratedQueries(queries=TWO, noncommittal=False)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("said", "noncommittal"),
     [
         ({"commits": False}, True),
@@ -51,7 +52,7 @@ def test_whether_it_commits_itself_is_read_either_way(
     assert read_queries(json.dumps({"queries": [], **said})).noncommittal is noncommittal
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         '{"queries": ["How long?"]}',
@@ -69,7 +70,7 @@ def test_guesses_that_do_not_say_both_are_malformed(text: str) -> None:
     assert cause_of(read_queries, text) is Cause.MALFORMED
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "abstains"),
     [
         ('{"label": "ABSTAINS"}', True),
@@ -92,7 +93,7 @@ def test_an_abstention_is_read(text: str, abstains: bool) -> None:
     assert read_abstention(text) is abstains
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         '{"label": "yes"}',
@@ -121,7 +122,7 @@ def test_a_judge_that_refuses_says_nothing_of_the_response(text: str) -> None:
     assert cause_of(read_queries, text) is Cause.REFUSAL
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "rating"),
     [
         ('{"reason": " kind ", "level": 4}', Rating(level=4, reason="kind")),
@@ -139,7 +140,7 @@ def test_a_level_is_read_with_its_reason(text: str, rating: Rating) -> None:
     assert read_rating(text) == rating
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         '{"reason": "kind"}',

@@ -1,6 +1,6 @@
 import json
 
-import pytest
+from tests.cases import each_case
 
 from ragstone.judges.reading import SCHEMAS, queries_schema, rating_schema, verdict_schema
 from ragstone.questions import VerifyClaims
@@ -23,7 +23,7 @@ def objects_of(node: object) -> list[dict[str, object]]:
     return [node, *below] if node.get("type") == "object" else below
 
 
-@pytest.mark.parametrize("schema", ALL)
+@each_case("schema", ALL)
 def test_a_strict_mode_takes_every_schema(schema: dict[str, object]) -> None:
     assert schema["title"]
     for node in objects_of(schema):

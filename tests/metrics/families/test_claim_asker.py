@@ -1,6 +1,6 @@
 from typing import Any
 
-import pytest
+from tests.cases import each_case
 
 from ragstone.metrics import ContextRecall, Faithfulness, Metric, SelfKnowledge
 from ragstone.metrics.abstention import Abstention
@@ -46,7 +46,7 @@ async def run(made: Any, *metrics: Metric, **changed: object) -> Row:
         return await anext(scored)
 
 
-@pytest.mark.parametrize("metric", [*DEFAULTS, ContextRelevance(), Abstention()], ids=str)
+@each_case("metric", [*DEFAULTS, ContextRelevance(), Abstention()], ids=str)
 async def test_a_metric_says_how_many_calls_a_sample_takes(checks: Any, metric: Metric) -> None:
     made = checks(**ROWS, others=OTHERS)
     row = await run(made, metric, **CITING)

@@ -2,6 +2,7 @@ import asyncio
 from collections.abc import Mapping
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.claims import Claim, Evidence, Label, Verdict
 from ragstone.errors import Cause, QuestionNotSupportedError, UsageError
@@ -249,8 +250,8 @@ MODES = (
 )
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("mode", MODES)
+@each_case("policy", POLICIES)
+@each_case("mode", MODES)
 def test_a_metric_is_its_name(policy: str, mode: str) -> None:
     metric = get(f"faithfulness:{policy}{mode}")
     assert isinstance(metric, Faithfulness)
@@ -261,7 +262,7 @@ def test_a_metric_is_its_name(policy: str, mode: str) -> None:
     assert again.count(",") == mode.count(",")
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@each_case("policy", POLICIES)
 def test_a_mark_lies_within_the_range_of_its_policy(policy: str) -> None:
     low, high = (-1, 1) if policy == "weighted" else (0, 1)
     for mark in (low, high, 0.5):
@@ -275,7 +276,7 @@ def test_a_mark_lies_within_the_range_of_its_policy(policy: str) -> None:
         )
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@each_case("policy", POLICIES)
 def test_a_metric_tells_its_policy(policy: str) -> None:
     assert get(f"faithfulness:{policy}").described.policy == policy
     assert get("hit").described.policy is None
@@ -288,7 +289,7 @@ async def test_where_no_facts_were_found_that_is_the_reason() -> None:
     assert {claim.reason for claim in said.claims} == {"no facts were found in the contexts"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "said", ["verify=all", "claims=words", "batch_size=0", "truths_limit=0", "partial=perhaps",
              "mark=nan", "policy=stern"],
 )  # fmt: skip
@@ -297,10 +298,8 @@ def test_a_parameter_out_of_its_range_is_refused(said: str) -> None:
         get(f"faithfulness,{said}")
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(
-    "contexts", [SAMPLE.contexts, (), (Context(text=" "),)], ids=["some", "none", "blank"]
-)
+@each_case("mode", MODES)
+@each_case("contexts", [SAMPLE.contexts, (), (Context(text=" "),)], ids=["some", "none", "blank"])
 async def test_no_policy_asks_what_another_does_not(
     mode: str, contexts: tuple[Context, ...]
 ) -> None:

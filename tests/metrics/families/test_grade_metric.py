@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.metrics.context_utilization import ContextUtilization
 from ragstone.metrics.families.grade_metric import precision_by_rank
@@ -57,7 +58,7 @@ async def test_what_has_no_texts_cannot_be_graded(checks: Any) -> None:
     assert asked == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("relevant", "by_rank", "over_all"),
     [
         ([True], 1, 1),

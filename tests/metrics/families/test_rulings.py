@@ -1,4 +1,5 @@
 import pytest
+from tests.cases import each_case
 
 from ragstone.claims import Claim, Evidence, JudgedClaim, Label, Verdict
 from ragstone.errors import Cause
@@ -44,7 +45,7 @@ def test_quotes_that_stand_in_no_context_are_counted() -> None:
     assert "quotes_not_found" not in scorer().score_verdicts(judged(YES)).detail
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("policy", "mark", "told"),
     [
         ("strict", None, (None, None, None)),
@@ -91,7 +92,7 @@ def test_verdicts_past_the_claims_count_under_some_policies_only() -> None:
     assert scorer("strict").score_partial(failure, CLAIMS).cause is Cause.COUNT_MISMATCH
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("verdicts", "left"),
     [
         ([YES], 1 / 3),
@@ -159,7 +160,7 @@ def test_where_lower_is_better_the_number_is_what_is_lacking_of_1() -> None:
     assert (one.value, one.detail) == (0.0, {"why": "no claims"})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("policy", "mark", "told"),
     [
         ("ragaliq", None, (0.3, False, "Unsupported 0.33 is > 0.3")),

@@ -3,6 +3,7 @@ import sys
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.datasets import samples_of
 from ragstone.judges.scripted import ScriptedJudge
@@ -30,8 +31,8 @@ async def score(metric: Metric, response: str, reference: str) -> Score:
     return await metric.score(sample, Transcript(JUDGE).ask)
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=str)
-@pytest.mark.parametrize("blank", ["", " \n\t", "\u3000"])
+@each_case("metric", METRICS, ids=str)
+@each_case("blank", ["", " \n\t", "\u3000"])
 async def test_a_blank_response_is_0_and_a_blank_reference_undefined(
     metric: Metric, blank: str
 ) -> None:
@@ -40,8 +41,8 @@ async def test_a_blank_response_is_0_and_a_blank_reference_undefined(
     assert {(s.state, s.reason) for s in undefined} == {("undefined", "the reference is empty")}
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=str)
-@pytest.mark.parametrize(
+@each_case("metric", METRICS, ids=str)
+@each_case(
     "text",
     [
         "half \ud800 character",
@@ -57,7 +58,7 @@ async def test_any_text_is_scored_and_equal_texts_are_1(metric: Metric, text: st
     assert 0 <= ((await score(metric, text, "other words")).value or 0.0) < 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "same"),
     [
         ("  The\tBATTERY\n lasts ", "the battery lasts"),

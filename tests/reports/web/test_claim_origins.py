@@ -1,4 +1,4 @@
-import pytest
+from tests.cases import each_case
 
 from ragstone.claims import JudgedClaim, Label, Texts
 from ragstone.reports.web.claim_origins import origins
@@ -19,7 +19,7 @@ def claims(*against: Texts) -> list[JudgedClaim]:
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("metric", "against", "of"),
     [
         ("faithfulness", ["contexts", "contexts"], ["response", "response"]),

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.errors import UsageError
 from ragstone.evaluation import evaluate
@@ -127,7 +128,7 @@ def test_nothing_is_fetched(judged: Run, page_of: PageOf) -> None:
         assert "@import" not in asset(name)
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@each_case("name", SCRIPTS)
 def test_scripts_can_stand_in_a_page_and_make_no_markup(name: str) -> None:
     text = asset(name)
     assert text.startswith('"use strict";')
