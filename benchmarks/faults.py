@@ -18,7 +18,7 @@ from judged_samples import judged_samples
 from mock_server import serving, stats
 
 import ragstone
-from ragstone.run import Run
+from ragstone.results.run import Run
 
 SAMPLES = 20
 FAULTS: tuple[tuple[str, ...], ...] = (

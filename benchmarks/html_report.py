@@ -22,14 +22,13 @@ from time import perf_counter
 
 from playwright.async_api import Browser, async_playwright
 
-from ragstone.claims import Claim, Evidence, Label, Verdict
-from ragstone.evaluation import evaluate
-from ragstone.exchanges import Reply
+from ragstone.evaluation.runner import evaluate
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.questions import ExtractClaims, VerifyClaims
-from ragstone.reports.web.html_file import write_html
-from ragstone.run import Run
-from ragstone.usage import Usage
+from ragstone.reports.html import write_html
+from ragstone.results.run import Run
+from ragstone.types.claim import Claim, Evidence, Label, Verdict
+from ragstone.types.questions import ExtractClaims, VerifyClaims
+from ragstone.types.reply import Reply, Usage
 
 MOST_BYTES, MOST_SECONDS = 2_000_000, 2.0
 METRICS = ("faithfulness", "hit@5", "precision@5", "recall@5", "mrr@5", "ndcg@5")

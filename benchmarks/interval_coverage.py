@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.stats import mean_interval, paired_t, sign_flip, smallest_difference
+from ragstone.results.stats import mean_interval, paired_t, sign_flip, smallest_difference
 
 Numbers = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Numbers]

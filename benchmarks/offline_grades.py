@@ -12,12 +12,11 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from ragstone.demo.answers import NOT_FOUND
-from ragstone.demo.dataset import Entry, entries
+from ragstone.demo.questions import Entry, entries
 from ragstone.demo.retriever import Variant
-from ragstone.demo.service import Answer, Mode, make_service
+from ragstone.demo.service import NOT_FOUND, Answer, Mode, make_service
 from ragstone.judges.offline import OfflineJudge
-from ragstone.questions import DetectAbstention, GradeContexts
+from ragstone.types.questions import DetectAbstention, GradeContexts
 
 JUDGE = OfflineJudge()
 Row = tuple[Entry, Answer]

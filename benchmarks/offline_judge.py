@@ -25,9 +25,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from ragstone.claims import Label, Verdict
 from ragstone.judges.offline import OfflineJudge
-from ragstone.questions import ExtractClaims, VerifyClaims
+from ragstone.types.claim import Label, Verdict
+from ragstone.types.questions import ExtractClaims, VerifyClaims
 
 ROWS = 1000
 FEWEST = 50

@@ -12,9 +12,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ragstone import evaluate
-from ragstone.demo.dataset import DATASET
+from ragstone.demo.questions import DATASET, planted_in
 from ragstone.demo.service import Mode, make_service
-from ragstone.demo.truth import planted_in
 
 SERVICE = make_service("good")
 

@@ -19,7 +19,7 @@ from ragas_cases import cases, claims, cosine, guesses, holds, noncommittal
 
 from ragstone import evaluate
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.questions import (
+from ragstone.types.questions import (
     ExtractClaims,
     GenerateQueries,
     GradeContexts,

@@ -96,8 +96,8 @@ WORK
 """
 LISTS_OURS = """
 from ragstone.metrics import select
-from ragstone.metrics.families.ranking_metric import depth_of
-from ragstone.rankings import Rankings
+from ragstone.metrics.retrieval import depth_of
+from ragstone.types.rankings import Rankings
 metrics = select(METRICS, k=(1, 3, 5, 10, 20))
 def work():
     for start in range(0, len(lists), 1000):

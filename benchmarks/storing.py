@@ -20,15 +20,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ragstone.claims import Claim, Evidence, JudgedClaim, Label, Verdict
-from ragstone.exchanges import Exchange, Reply
 from ragstone.metrics import get
-from ragstone.plan import Manifest, Plan, Source
-from ragstone.rows import Row
-from ragstone.samples import Context, Sample
-from ragstone.scores import Score
 from ragstone.store import Store
-from ragstone.usage import Usage
+from ragstone.types.claim import Claim, Evidence, JudgedClaim, Label, Verdict
+from ragstone.types.config import Manifest, Plan, Source
+from ragstone.types.reply import Exchange, Reply, Usage
+from ragstone.types.row import Row
+from ragstone.types.sample import Context, Sample
+from ragstone.types.score import Score
 
 GOAL_US, GROWTH = 100.0, 1.1
 METRICS = ("faithfulness", "hit@5", "precision@5", "recall@5", "mrr@5", "ndcg@5")

@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 
 from ragstone.metrics import get
-from ragstone.plan import Manifest, Plan, Source
-from ragstone.ranked_values import RankingScores
-from ragstone.run import Run
+from ragstone.results.ranking_run import RankingScores
+from ragstone.results.run import Run
 from ragstone.store import Store, save_ranking
-from ragstone.store.browsing import Wanted, find_rows
+from ragstone.store.search import Wanted, find_rows
+from ragstone.types.config import Manifest, Plan, Source
 
 WRITE_S, WRITE_MB, READ_S, GROWTH_MB = 2.0, 30.0, 0.5, 8.0
 

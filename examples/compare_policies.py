@@ -4,7 +4,7 @@ python examples/compare_policies.py
 """
 
 import ragstone
-from ragstone.policies import POLICIES
+from ragstone.types.policy import POLICIES
 
 GUIDE = "The phone charges to 50 percent in 22 minutes. The main camera has 50 megapixels."
 SAMPLES = [

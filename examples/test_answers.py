@@ -5,7 +5,7 @@ pytest examples/test_answers.py
 
 import pytest
 
-from ragstone.integrations.pytest_plugin import EvaluateSample, assert_faithful, assert_sample
+from ragstone.integrations.pytest.plugin import EvaluateSample, assert_faithful, assert_sample
 
 GUIDE = {
     "battery": "The battery charges to 50 percent in 22 minutes.",

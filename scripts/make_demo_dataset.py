@@ -10,7 +10,7 @@ from pathlib import Path
 
 import xlsxwriter
 
-from ragstone.demo.dataset import DATASET, Entry, entries
+from ragstone.demo.questions import DATASET, Entry, entries
 
 COLUMNS = {
     "Query": 60,

@@ -16,16 +16,16 @@ from pathlib import Path
 
 from playwright.async_api import Browser, Page, ViewportSize, async_playwright
 
-from ragstone.demo.dataset import DATASET
+from ragstone.demo.questions import DATASET
 from ragstone.demo.server import running
 from ragstone.demo.service import make_service
-from ragstone.evaluation import evaluate_async
-from ragstone.exchanges import Exchange
-from ragstone.reports.web.html_file import write_html
-from ragstone.rows import Row
-from ragstone.run import Run
+from ragstone.evaluation.runner import evaluate_async
+from ragstone.reports.html import write_html
+from ragstone.reports.viewer.server import viewing
+from ragstone.results.run import Run
 from ragstone.store import Store, tag
-from ragstone.viewer.background import viewing
+from ragstone.types.reply import Exchange
+from ragstone.types.row import Row
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images"
 WIDE: ViewportSize = {"width": 1280, "height": 760}

@@ -247,7 +247,7 @@ async def make_faulty() -> AsyncIterator[Callable[..., Awaitable[Faulty]]]:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retry at once."""
-    monkeypatch.setattr("ragstone.caller.FIRST_BACKOFF", 0.001)
+    monkeypatch.setattr("ragstone._internal.rate_limit.FIRST_BACKOFF", 0.001)
 
 
 @pytest.fixture

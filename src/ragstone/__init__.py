@@ -8,17 +8,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ragstone.claims import Claim, Evidence, Label, Verdict
     from ragstone.datasets import load
     from ragstone.errors import RagstoneError, UsageError
-    from ragstone.evaluation import evaluate, evaluate_async
+    from ragstone.evaluation.runner import evaluate, evaluate_async
     from ragstone.judges.base import Judge
     from ragstone.metrics import ClaimMetric, Metric, RankingMetric, get, register
-    from ragstone.rows import Row
-    from ragstone.run import Run
-    from ragstone.samples import Context, Sample
-    from ragstone.scores import Score
+    from ragstone.results.run import Run
     from ragstone.targets.base import Answer, Target
+    from ragstone.types.claim import Claim, Evidence, Label, Verdict
+    from ragstone.types.row import Row
+    from ragstone.types.sample import Context, Sample
+    from ragstone.types.score import Score
 
 __version__ = "0.1.0"
 
@@ -49,16 +49,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "claims": ("Claim", "Evidence", "Label", "Verdict"),
+    "types.claim": ("Claim", "Evidence", "Label", "Verdict"),
     "datasets": ("load",),
     "errors": ("RagstoneError", "UsageError"),
-    "evaluation": ("evaluate", "evaluate_async"),
+    "evaluation.runner": ("evaluate", "evaluate_async"),
     "judges.base": ("Judge",),
     "metrics": ("ClaimMetric", "Metric", "RankingMetric", "get", "register"),
-    "rows": ("Row",),
-    "run": ("Run",),
-    "samples": ("Context", "Sample"),
-    "scores": ("Score",),
+    "types.row": ("Row",),
+    "results.run": ("Run",),
+    "types.sample": ("Context", "Sample"),
+    "types.score": ("Score",),
     "targets.base": ("Answer", "Target"),
 }
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from ragstone.claims import Claim, Evidence, Label, Verdict
 from ragstone.errors import Cause
-from ragstone.evaluation import evaluate
-from ragstone.exchanges import Failure
+from ragstone.evaluation.runner import evaluate
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.questions import ExtractClaims, VerifyClaims
-from ragstone.reports.web.html_file import write_html
-from ragstone.run import Run
+from ragstone.reports.html import write_html
+from ragstone.results.run import Run
+from ragstone.types.claim import Claim, Evidence, Label, Verdict
+from ragstone.types.questions import ExtractClaims, VerifyClaims
+from ragstone.types.reply import Failure
 
 try:
     from playwright.async_api import Browser, Page, Request, Route, async_playwright, expect

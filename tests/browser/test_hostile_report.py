@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.claims import Claim, Evidence, Label, Verdict
-from ragstone.evaluation import evaluate
-from ragstone.exchanges import Reply
+from ragstone.evaluation.runner import evaluate
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.reports.web.html_file import write_html
-from ragstone.samples import Context, Sample
+from ragstone.reports.html import write_html
+from ragstone.types.claim import Claim, Evidence, Label, Verdict
+from ragstone.types.reply import Reply
+from ragstone.types.sample import Context, Sample
 
 expect = pytest.importorskip("playwright.async_api").expect
 Browse = Callable[..., Awaitable]

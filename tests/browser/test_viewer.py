@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.run import Run
+from ragstone.reports.viewer.server import viewing
+from ragstone.results.run import Run
 from ragstone.store import Store, tag
-from ragstone.viewer.background import viewing
 
 expect = pytest.importorskip("playwright.async_api").expect
 Browse = Callable[..., Awaitable]

@@ -3,8 +3,7 @@ from pathlib import Path
 import pytest
 from tests.cases import each_case
 
-from ragstone.cli import COMMANDS
-from ragstone.cli.arguments import completed
+from ragstone.cli import COMMANDS, completed
 
 
 @each_case(

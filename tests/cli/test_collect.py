@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner
 from tests.cli.collected import asked, rows, target
 
-from ragstone.cli.collect import command
+from ragstone.cli.commands.collect import command
 from ragstone.datasets import load
-from ragstone.kept_answers import ENDING
+from ragstone.evaluation.collect import ENDING
 
 
 def saved(path: Path) -> dict[str, list[dict[str, object]]]:

@@ -5,10 +5,9 @@ import json
 import pytest
 from tests.cli.collected import FAILING, asked, rows, target
 
-from ragstone.asking import asked_as
 from ragstone.datasets import load
-from ragstone.kept_answers import ENDING
-from ragstone.plan import Plan
+from ragstone.evaluation.collect import ENDING, asked_as
+from ragstone.types.config import Plan
 
 
 def test_after_a_crash_the_same_command_goes_on(ragstone, questions, tmp_path) -> None:

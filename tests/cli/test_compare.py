@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from ragstone.claims import JudgedClaim, Label
-from ragstone.comparison import Outcome, compare, outcomes_of
 from ragstone.metrics import get
-from ragstone.plan import Manifest, Plan, Source
-from ragstone.rows import Row
-from ragstone.samples import Sample
-from ragstone.scores import Score
+from ragstone.results.compare import Outcome, compare, outcomes_of
 from ragstone.store import Store, tag
+from ragstone.types.claim import JudgedClaim, Label
+from ragstone.types.config import Manifest, Plan, Source
+from ragstone.types.row import Row
+from ragstone.types.sample import Sample
+from ragstone.types.score import Score
 
 Command = Callable[..., Any]
 PLACE = Path(".ragstone/ragstone.db")

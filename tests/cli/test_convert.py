@@ -6,10 +6,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ragstone.datasets import load
-from ragstone.datasets.writing import LONGEST, WRITERS, losses, write_samples
-from ragstone.demo.dataset import DATASET
+from ragstone.datasets.export import LONGEST, WRITERS, losses, write_samples
+from ragstone.demo.questions import DATASET
 from ragstone.errors import InputError, UsageError
-from ragstone.samples import Context, Sample
+from ragstone.types.sample import Context, Sample
 
 EMPTY = "an empty cell is read as missing, and these are known to be empty"
 TYPES = "numbers, true and false are read as text, and blank texts as missing"
@@ -174,7 +174,7 @@ def test_what_could_not_be_read_back_replaces_nothing(ragstone, tmp_path, monkey
     def damaged(samples: object, path: Path) -> None:
         path.write_text("no such column\nq\n", encoding="utf-8")
 
-    monkeypatch.setattr("ragstone.datasets.writing.WRITERS", {".csv": damaged})
+    monkeypatch.setattr("ragstone.datasets.export.WRITERS", {".csv": damaged})
     said = ragstone("convert", "a.json", "out.csv")
     assert said.code == 2
     assert "Error: .csv cannot hold these rows (out.csv: 1 problem" in said.err

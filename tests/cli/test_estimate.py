@@ -3,8 +3,8 @@ import io
 import pytest
 from rich.console import Console
 
-from ragstone.cli.estimate import print_estimate
-from ragstone.estimation import Estimate
+from ragstone.cli.output import print_estimate
+from ragstone.evaluation.dry_run import Estimate
 
 ESTIMATE = Estimate(
     rows=200,

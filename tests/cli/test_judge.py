@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.judge_test import KEPT
+from ragstone.evaluation.judge_testing import KEPT
 
 ROWS = [
     {"query": "q", "response": "The Tarn weighs 172 grams and is not large.",

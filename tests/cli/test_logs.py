@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ragstone.cli.logs import LEVELS, logs
+from ragstone.cli import LEVELS, logs
 
 Command = Callable[..., object]
 LOGGER = logging.getLogger("ragstone.judge")

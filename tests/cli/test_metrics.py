@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ragstone.cli.catalogue import WIDE
+from ragstone.cli.commands.metrics import WIDE
 from ragstone.metrics import GROUPS, catalogue
 
 Command = Callable[..., Any]

@@ -167,8 +167,8 @@ def test_an_endpoint_that_is_not_there_costs_no_score(
 @pytest.mark.parametrize(
     "statement",
     [
-        "import ragstone, ragstone.evaluation, ragstone.cli.run",
-        "import ragstone.integrations.opentelemetry, ragstone.integrations.pytest_plugin",
+        "import ragstone, ragstone.evaluation.runner, ragstone.cli.commands.run",
+        "import ragstone.integrations.opentelemetry, ragstone.integrations.pytest.plugin",
     ],
 )
 def test_unused_it_is_not_imported(statement: str) -> None:

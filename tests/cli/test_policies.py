@@ -3,8 +3,8 @@ from collections.abc import Callable
 import pytest
 from tests.cases import each_case
 
-from ragstone.cli.policies import SITUATIONS, WIDE
-from ragstone.policies import POLICIES, PRESETS
+from ragstone.cli.commands.policies import SITUATIONS, WIDE
+from ragstone.types.policy import POLICIES, PRESETS
 
 Command = Callable[..., object]
 

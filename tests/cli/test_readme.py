@@ -11,15 +11,14 @@ from typing import Any
 import click
 import pytest
 from tests.cases import each_case
-from tests.judges.entailment.conftest import write_model
+from tests.judges.local.conftest import write_model
 
-from ragstone.cli import COMMANDS
+from ragstone.cli import COMMANDS, completed
 from ragstone.cli import ragstone as group
-from ragstone.cli.arguments import completed
-from ragstone.cli.policies import SITUATIONS
-from ragstone.demo.dataset import DATASET
+from ragstone.cli.commands.policies import SITUATIONS
+from ragstone.demo.questions import DATASET
 from ragstone.metrics import registry
-from ragstone.policies import POLICIES
+from ragstone.types.policy import POLICIES
 
 ROOT = Path(__file__).parents[2]
 MODELS = {"nli": "nli", "minicheck": "pair", "lettuce": "tokens", "hhem": "pair"}

@@ -5,8 +5,8 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from ragstone.policies import POLICIES
 from ragstone.store import Store
+from ragstone.types.policy import POLICIES
 
 Command = Callable[..., object]
 

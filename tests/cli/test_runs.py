@@ -6,12 +6,12 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from ragstone.claims import Claim
-from ragstone.evaluation import evaluate
+from ragstone.evaluation.runner import evaluate
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.store import Store, reopen
 from ragstone.store.locks import holding
 from ragstone.store.schema import RUNS
+from ragstone.types.claim import Claim
 
 Command = Callable[..., object]
 

@@ -8,12 +8,12 @@ import click
 import pytest
 from tests.cases import each_case
 
-from ragstone.cli.given import Given, config_of, plan_of
-from ragstone.cli.run import command
-from ragstone.cli.setting import Setting
-from ragstone.config import KEYS, OTHER_WORDS
+from ragstone.cli.commands.run import command
+from ragstone.cli.options import Setting
+from ragstone.cli.parse import Given, config_of, plan_of
 from ragstone.errors import UsageError
-from ragstone.plan import DEFAULT_API, NUMBERS_OR_NONE, Plan
+from ragstone.evaluation.config_file import KEYS, OTHER_WORDS
+from ragstone.types.config import DEFAULT_API, NUMBERS_OR_NONE, Plan
 
 Command = Callable[..., object]
 Planned = Callable[..., Plan]

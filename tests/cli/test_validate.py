@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.demo.dataset import DATASET
+from ragstone.demo.questions import DATASET
 
 FILES = Path(__file__).parents[1] / "datasets" / "files"
 

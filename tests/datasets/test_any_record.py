@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ragstone.datasets import Dataset, load, samples_of
+from ragstone.datasets.adapters.detect import SHAPES, Shape
 from ragstone.datasets.columns import ALIASES, CONTEXT_ALIASES, CONVERSATIONS
-from ragstone.datasets.shapes import SHAPES, Shape
 from ragstone.errors import UsageError
-from ragstone.samples import Sample
+from ragstone.types.sample import Sample
 
 KNOWN = [name for ours, others in ALIASES.items() for name in (ours, *others)]
 PARTS = [name for ours, others in CONTEXT_ALIASES.items() for name in (ours, *others)]

@@ -5,8 +5,8 @@ from io import BytesIO
 
 import pytest
 
-from ragstone.datasets.archive import BROKEN, Archive
-from ragstone.datasets.file import File
+from ragstone.datasets.formats.excel import BROKEN, Archive
+from ragstone.datasets.table import File
 from ragstone.errors import InputError
 
 
@@ -54,7 +54,7 @@ def test_two_parts_of_one_name_are_refused():
 
 
 def test_many_small_parts_count_together(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ragstone.datasets.archive.LARGEST", 2_000)
+    monkeypatch.setattr("ragstone.datasets.formats.excel.LARGEST", 2_000)
     parts = {f"xl/{number}.xml": b"abcdefgh" * 100 for number in range(2)}
     Archive(File("a.xlsx", zipped(parts)))
     with pytest.raises(InputError, match=r"its part xl/2\.xml has more than 0 MiB"):

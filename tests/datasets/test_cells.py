@@ -7,9 +7,9 @@ from uuid import UUID
 import pytest
 from tests.cases import each_case
 
-from ragstone.datasets.cells import claims, normalise_cell, query, sample_id, tag, tags, text
 from ragstone.datasets.table import Unreadable
-from ragstone.samples import Context
+from ragstone.datasets.values import claims, normalise_cell, query, sample_id, tag, tags, text
+from ragstone.types.sample import Context
 
 
 @each_case(

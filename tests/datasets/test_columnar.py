@@ -8,9 +8,9 @@ import polars
 import pytest
 
 from ragstone.datasets import load
-from ragstone.datasets.columnar import EXTRA, FIRST
+from ragstone.datasets.formats.arrow import EXTRA, FIRST
 from ragstone.errors import InputError, UsageError
-from ragstone.samples import Context
+from ragstone.types.sample import Context
 
 FRAME = polars.DataFrame(
     {
@@ -108,7 +108,7 @@ def test_half_a_file_is_told(tmp_path: Path) -> None:
 
 def test_what_to_install_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     FRAME.write_parquet(tmp_path / "a.parquet")
-    monkeypatch.setattr("ragstone.datasets.columnar.find_spec", lambda _: None)
+    monkeypatch.setattr("ragstone.datasets.formats.arrow.find_spec", lambda _: None)
     with pytest.raises(
         UsageError, match=f"needs an extra: pip install '{EXTRA}'".replace("[", r"\[")
     ):
@@ -127,7 +127,8 @@ def test_columns_that_are_too_large_are_not_unpacked(tmp_path: Path) -> None:
     write(polars.DataFrame({"query": [f"{n} {'x' * 1000}" for n in range(50 * FIRST)]}), path)
     assert path.stat().st_size < 1_000_000
     code = (
-        "import sys, resource; from ragstone.datasets import columnar, load\n"
+        "import sys, resource; from ragstone.datasets.formats import arrow as columnar; "
+        "from ragstone.datasets import load\n"
         "load(sys.argv[2])\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "columnar.LARGEST = 1_000_000\n"
@@ -147,6 +148,6 @@ def test_the_files_of_a_folder_have_to_fit_together(
 ) -> None:
     folder = saved(tmp_path / "tower", "a.arrow", "b.arrow")
     size = int(FRAME[:1].estimated_size())
-    monkeypatch.setattr("ragstone.datasets.columnar.LARGEST", size + size // 2)
+    monkeypatch.setattr("ragstone.datasets.formats.arrow.LARGEST", size + size // 2)
     with pytest.raises(InputError, match=r"tower: 1 problem\n.*its columns take more than "):
         load(folder)

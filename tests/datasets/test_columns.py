@@ -5,7 +5,7 @@ from tests.cases import each_case
 
 from ragstone.datasets.columns import ALIASES, Layout, argument, chosen, doubt, flag, no_query
 from ragstone.errors import UsageError
-from ragstone.samples import Sample
+from ragstone.types.sample import Sample
 
 PAIRS = [(field, alias) for field, aliases in ALIASES.items() for alias in aliases]
 

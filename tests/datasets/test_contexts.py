@@ -4,8 +4,8 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.datasets.columns import CONTEXT_ALIASES
-from ragstone.datasets.documents import contexts, ranking
-from ragstone.samples import Context
+from ragstone.datasets.values import contexts, ranking
+from ragstone.types.sample import Context
 
 
 @each_case(

@@ -4,8 +4,8 @@ import re
 import pytest
 from tests.cases import each_case
 
-from ragstone.datasets.documents import ranking, relevance
-from ragstone.samples import Context
+from ragstone.datasets.values import ranking, relevance
+from ragstone.types.sample import Context
 
 UUID = "0d6f3c5e-3f0a-4c43-9f6e-2a3f6f0f7d11"
 

@@ -8,7 +8,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.datasets import Dataset, load
-from ragstone.datasets.failed_calls import told
+from ragstone.datasets.adapters.responses import told
 from ragstone.errors import Cause
 
 RUN = {"run_type": "chain", "inputs": {"question": "q"}}

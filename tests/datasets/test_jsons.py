@@ -6,7 +6,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.datasets import load
-from ragstone.datasets.jsons import ENVELOPES
+from ragstone.datasets.formats.json import ENVELOPES
 from ragstone.errors import InputError
 
 Write = Callable[[str, str | bytes], Path]

@@ -7,9 +7,9 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.datasets import LOADERS, WORKBOOKS, load
-from ragstone.demo.dataset import DATASET, entries
+from ragstone.demo.questions import DATASET, entries
 from ragstone.errors import InputError, UsageError
-from ragstone.samples import Sample
+from ragstone.types.sample import Sample
 
 Write = Callable[[str, str], Path]
 

@@ -8,7 +8,7 @@ import pytest
 
 from ragstone.datasets import load
 from ragstone.errors import UsageError
-from ragstone.samples import Context
+from ragstone.types.sample import Context
 
 Write = Callable[[str, str], Path]
 LANGFUSE = {"traceId": "t", "input": "q", "output": "a"}

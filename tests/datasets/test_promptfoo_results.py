@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from ragstone.datasets import load
-from ragstone.datasets.promptfoo_results import NOTE
+from ragstone.datasets.adapters.promptfoo import NOTE
 from ragstone.errors import InputError
-from ragstone.samples import Sample
+from ragstone.types.sample import Sample
 
 Read = Callable[..., tuple[Sample, ...]]
 

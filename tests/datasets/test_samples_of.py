@@ -8,8 +8,8 @@ from tests.cases import each_case
 
 from ragstone.datasets import samples_of
 from ragstone.errors import InputError, UsageError
-from ragstone.plan import Source
-from ragstone.samples import Context, Sample
+from ragstone.types.config import Source
+from ragstone.types.sample import Context, Sample
 
 
 def test_mappings_and_samples_stand_side_by_side():

@@ -6,9 +6,9 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.datasets import Dataset, load
-from ragstone.datasets.shapes import SHAPES, compared, recognised
+from ragstone.datasets.adapters.detect import SHAPES, compared, recognised
 from ragstone.errors import InputError, UsageError
-from ragstone.samples import Context, Sample
+from ragstone.types.sample import Context, Sample
 
 FILES = Path(__file__).parent / "files"
 QUERY, RESPONSE, REFERENCE = "How high is the tower?", "It is 70 m high.", "70 m"

@@ -3,7 +3,7 @@ from xml.parsers.expat import ExpatError
 import pytest
 from tests.cases import each_case
 
-from ragstone.datasets.sheet_scan import UNCALCULATED, SheetScan
+from ragstone.datasets.formats.excel import UNCALCULATED, SheetScan
 
 
 def scan(rows: str) -> SheetScan:

@@ -5,7 +5,7 @@ import pytest
 
 from ragstone.datasets import Dataset, load
 from ragstone.errors import InputError
-from ragstone.samples import Context
+from ragstone.types.sample import Context
 
 
 def loaded(path: Path, *spans: object) -> Dataset:

@@ -1,8 +1,8 @@
 import pytest
 from tests.cases import each_case
 
+from ragstone.datasets.adapters.conversations import messages_in, one_turn
 from ragstone.datasets.table import Unreadable
-from ragstone.datasets.turns import messages_in, one_turn
 
 
 @pytest.mark.parametrize("kind", ["text", "input_text", "output_text", None])

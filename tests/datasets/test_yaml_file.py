@@ -71,7 +71,7 @@ import sys
 sys.modules["yaml.cyaml"] = None
 from ragstone.datasets import load
 from ragstone.demo.corpus import corpus
-from ragstone.demo.dataset import entries
+from ragstone.demo.questions import entries
 import yaml
 assert not hasattr(yaml, "CSafeLoader") and corpus() and entries()
 (sample,) = load({str(path)!r}).samples

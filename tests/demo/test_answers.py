@@ -1,9 +1,9 @@
 import pytest
 
-from ragstone.demo.answers import NOT_FOUND, Answerer
 from ragstone.demo.corpus import corpus
-from ragstone.demo.dataset import entries
+from ragstone.demo.questions import entries
 from ragstone.demo.retriever import Found, Retriever
+from ragstone.demo.service import NOT_FOUND, Answerer
 
 SPOKEN = {line.spoken: passage.id for passage in corpus() for line in passage.lines}
 

@@ -6,7 +6,7 @@ from python_calamine import CalamineWorkbook
 from tests.cases import each_case
 
 from ragstone.demo.corpus import corpus
-from ragstone.demo.dataset import DATASET, Entry, entries
+from ragstone.demo.questions import DATASET, Entry, entries
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "make_demo_dataset.py"
 COLUMNS = ["Query", "Point_ids", "Ground_truth_answer", "difficulty", "Source_files"]

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tests.cases import each_case
 
-from ragstone.demo.index import MOST_WORDS, Index, content_words
+from ragstone.demo.retriever import MOST_WORDS, Index, content_words
 
 ENTRIES = [
     (1, "Charging", "the phone charges fast"),

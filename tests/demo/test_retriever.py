@@ -1,7 +1,7 @@
 import pytest
 
 from ragstone.demo.corpus import corpus
-from ragstone.demo.dataset import Entry, entries
+from ragstone.demo.questions import Entry, entries
 from ragstone.demo.retriever import Retriever, Variant
 
 QUERY = "How long does the Tarn 4 take to charge from empty to 50 percent?"

@@ -1,7 +1,6 @@
 import pytest
 
-from ragstone.demo.answers import WITHOUT_GUIDES
-from ragstone.demo.service import Mode, make_service
+from ragstone.demo.service import WITHOUT_GUIDES, Mode, make_service
 from ragstone.errors import UnknownNameError, UsageError
 
 QUERY = "How long is the warranty of a new phone?"

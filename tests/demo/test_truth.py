@@ -1,7 +1,6 @@
 from ragstone.demo.corpus import Flaw
-from ragstone.demo.dataset import entries
+from ragstone.demo.questions import entries, planted, planted_in
 from ragstone.demo.service import Mode, make_service
-from ragstone.demo.truth import planted, planted_in
 
 
 def answers() -> list[str]:

@@ -15,14 +15,14 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from ragstone.claims import Label
 from ragstone.cli import COMMANDS
 from ragstone.cli import ragstone as program
 from ragstone.judges.base import Judge
-from ragstone.judges.cached import CachedJudge
-from ragstone.judges.making import make_judge
-from ragstone.plan import JudgePlan, Plan
-from ragstone.questions import (
+from ragstone.judges.cache import CachedJudge
+from ragstone.judges.factory import make_judge
+from ragstone.types.claim import Label
+from ragstone.types.config import JudgePlan, Plan
+from ragstone.types.questions import (
     DetectAbstention,
     Explain,
     ExtractClaims,
@@ -35,7 +35,7 @@ from ragstone.questions import (
     TextSimilarity,
     VerifyClaims,
 )
-from ragstone.usage import Usage
+from ragstone.types.reply import Usage
 
 FROZEN = Path(__file__).parent / "frozen.json"
 FREEZE = "FREEZE" in os.environ

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.claims import Label
-from ragstone.judges.entailment import EntailmentJudge
-from ragstone.judges.entailment.settings import LocalSettings
-from ragstone.questions import VerifyClaims
+from ragstone.judges.local import EntailmentJudge
+from ragstone.judges.local.settings import LocalSettings
+from ragstone.types.claim import Label
+from ragstone.types.questions import VerifyClaims
 
 FOLDER = Path(__file__).with_name("hhem")
 SCRIPT = Path(__file__).parents[2] / "examples/export_hhem.py"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.cases import each_case
 
-from ragstone.judges.offline.verdicts import verify_claims
+from ragstone.judges.offline.judge import verify_claims
 
 FILE = Path(__file__).with_name("offline_verdicts.json")
 CASES = json.loads(FILE.read_text("utf-8"))

@@ -20,7 +20,7 @@ from ragstone.metrics import (
     Recall,
     RPrecision,
 )
-from ragstone.rankings import Rankings
+from ragstone.types.rankings import Rankings
 
 KS = (1, 2, 3, 5, 10, 100)
 QUERIES = 150

@@ -13,9 +13,9 @@ import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.plan import Plan
-from ragstone.ranking_evaluation import Missing, RankingEvaluation
-from ragstone.scores import State
+from ragstone.evaluation.ranking import Missing, RankingEvaluation
+from ragstone.types.config import Plan
+from ragstone.types.score import State
 
 KS = (1, 2, 3, 5, 10)
 DEEP = 1000

@@ -4,10 +4,10 @@ from dataclasses import fields
 
 from pydantic import TypeAdapter
 
+from ragstone.evaluation.runner import Options
 from ragstone.metrics import Faithfulness
-from ragstone.metrics.families.claim_metric import ClaimMetric
-from ragstone.options import Options
-from ragstone.plan import ClaimPlan, Plan
+from ragstone.metrics.claim_scoring import ClaimMetric
+from ragstone.types.config import ClaimPlan, Plan
 
 MARKS = {"mark"}
 """What a metric alone says: marks of a run are its gates."""

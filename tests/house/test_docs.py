@@ -8,13 +8,12 @@ import click
 import pytest
 from tests.cases import each_case
 
-from ragstone.cli import COMMANDS
-from ragstone.cli.arguments import METRIC
-from ragstone.cli.run import command as run_command
-from ragstone.config import KEYS, read_config
+from ragstone.cli import COMMANDS, METRIC
+from ragstone.cli.commands.run import command as run_command
+from ragstone.evaluation.config_file import KEYS, read_config
 from ragstone.metrics import GROUPS, catalogue
-from ragstone.plan import Plan
-from ragstone.policies import POLICIES
+from ragstone.types.config import Plan
+from ragstone.types.policy import POLICIES
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])

@@ -7,11 +7,11 @@ from typing import Any
 import click
 import pytest
 
-from ragstone.cli.run import command
-from ragstone.config import read_config
+from ragstone.cli.commands.run import command
+from ragstone.evaluation.config_file import read_config
 from ragstone.metrics import get
-from ragstone.policies import PRESETS
-from ragstone.usage import Usage
+from ragstone.types.policy import PRESETS
+from ragstone.types.reply import Usage
 
 PAGE = (Path(__file__).parents[2] / "docs/migrating.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE))

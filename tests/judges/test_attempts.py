@@ -1,12 +1,11 @@
 import pytest
 from tests.cases import each_case
 
-from ragstone.claims import Claim, Label, Verdict
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, JudgeFailureError, PartialVerdict, Reply
-from ragstone.judges.attempts import Attempt, settled
-from ragstone.judges.prompts.again import INCOMPLETE
-from ragstone.usage import Usage
+from ragstone.judges.llm.judge import Attempt, settled
+from ragstone.judges.llm.prompt import INCOMPLETE
+from ragstone.types.claim import Claim, Label, Verdict
+from ragstone.types.reply import Failure, JudgeFailureError, PartialVerdict, Reply, Usage
 
 ONE, TWO = Usage(calls=1, prompt_tokens=10), Usage(calls=2, retries=1, prompt_tokens=7)
 CAME = (PartialVerdict(1, "SUPPORTED", Verdict(label=Label.SUPPORTED)),)

@@ -1,5 +1,5 @@
-from ragstone.judges.by_sentence import sentences_asked_for
-from ragstone.questions import ExtractClaims, VerifyClaims
+from ragstone.judges.llm.judge import sentences_asked_for
+from ragstone.types.questions import ExtractClaims, VerifyClaims
 
 BATTERY, CASE = "The battery lasts twenty hours.", "The case is made of metal."
 

@@ -8,14 +8,13 @@ from typing import Self
 
 import pytest
 
-from ragstone.claims import Claim
 from ragstone.errors import CallError, Cause, JudgeError, UsageError
-from ragstone.exchanges import Failure, JudgeFailureError, Reply
-from ragstone.judges.cached import CachedJudge
+from ragstone.judges.cache import CachedJudge
 from ragstone.judges.panel import PanelJudge
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.questions import ExtractClaims, VerifyClaims
-from ragstone.usage import Usage
+from ragstone.types.claim import Claim
+from ragstone.types.questions import ExtractClaims, VerifyClaims
+from ragstone.types.reply import Failure, JudgeFailureError, Reply, Usage
 
 ONE = ExtractClaims(query="q", response="It is blue.")
 OTHER = ExtractClaims(query="q", response="It is red.")

@@ -3,16 +3,14 @@ from collections.abc import Sequence
 import pytest
 
 import ragstone
-from ragstone.cascaded import Cascaded
-from ragstone.claims import Label, Verdict
 from ragstone.errors import Cause, QuestionNotSupportedError
-from ragstone.exchanges import Failure, JudgeFailureError, PartialVerdict
-from ragstone.judges.base import Judge, outcome_of
+from ragstone.judges.base import Judge, outcome_of, setup_of
 from ragstone.judges.cascade import CascadeJudge
 from ragstone.judges.panel import PanelJudge
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.judges.several import setup_of
-from ragstone.questions import ExtractClaims, GradeContexts, VerifyClaims
+from ragstone.types.claim import Label, Verdict
+from ragstone.types.questions import ExtractClaims, GradeContexts, VerifyClaims
+from ragstone.types.reply import Cascaded, Failure, JudgeFailureError, PartialVerdict
 
 CONTEXTS = ("The phone weighs 172 grams.",)
 CLAIMS = tuple(f"Claim {n}." for n in range(40))

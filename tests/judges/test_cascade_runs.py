@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 import ragstone
-from ragstone.estimation import estimate
-from ragstone.options import Options
+from ragstone.evaluation.dry_run import estimate
+from ragstone.evaluation.runner import Options
 from ragstone.reports.facts import facts
-from ragstone.run import Run
+from ragstone.results.run import Run
 
 NAME = "cascade:offline+openai:m"
 

@@ -4,14 +4,14 @@ from typing import ClassVar
 import pytest
 from tests.cases import each_case
 
-from ragstone.claims import Label
 from ragstone.errors import QuestionNotSupportedError
-from ragstone.judges.counting import LEAST, MOST, CountingJudge, Guess
-from ragstone.judges.llm import LlmJudge
-from ragstone.judges.models.base import Completion, Model, ModelPrompt
-from ragstone.judges.models.prices import Flat
-from ragstone.judges.tokens import estimated_tokens
-from ragstone.questions import (
+from ragstone.judges.batching import estimated_tokens
+from ragstone.judges.dry_run import LEAST, MOST, CountingJudge, Guess
+from ragstone.judges.llm.judge import LlmJudge
+from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
+from ragstone.judges.llm.providers.pricing import Flat
+from ragstone.types.claim import Label
+from ragstone.types.questions import (
     DetectAbstention,
     Explain,
     ExtractClaims,
@@ -23,7 +23,7 @@ from ragstone.questions import (
     RateResponse,
     VerifyClaims,
 )
-from ragstone.usage import Usage
+from ragstone.types.reply import Usage
 
 RESPONSE = "The battery lasts twenty hours. The case is made of metal. Shall I tell you more?"
 CONTEXT = "The battery lasts up to twenty hours. It charges in one hour. The case is of metal."

@@ -1,7 +1,7 @@
 from tests.cases import each_case
 
-from ragstone.judges.coverage import uncovered
-from ragstone.sentences import split_sentences
+from ragstone._internal.sentences import split_sentences
+from ragstone.judges.llm.tasks import uncovered
 
 BATTERY, CASE = "The battery lasts twenty hours.", "The case is made of metal."
 

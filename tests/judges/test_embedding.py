@@ -8,19 +8,17 @@ import pytest
 from aiohttp import web
 
 import ragstone
-from ragstone.budget import Budget
-from ragstone.caller import Caller, Limits
+from ragstone._internal.rate_limit import Budget, Caller, Limits
 from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError, UsageError
-from ragstone.exchanges import JudgeFailureError
-from ragstone.judges.embedding import EmbeddingJudge, UnaskedEmbedder
-from ragstone.judges.models.openai_compatible import OpenAICompatibleModel
-from ragstone.judges.models.prices import Flat
-from ragstone.judges.models.providers import PROVIDERS
-from ragstone.metrics.answer_similarity import AnswerSimilarity
-from ragstone.metrics.response_relevancy import ResponseRelevancy
-from ragstone.questions import ExtractClaims, TextSimilarity
-from ragstone.run import Run
-from ragstone.usage import Usage
+from ragstone.judges.embeddings import EmbeddingJudge, UnaskedEmbedder
+from ragstone.judges.llm.providers.catalog import PROVIDERS
+from ragstone.judges.llm.providers.openai import OpenAICompatibleModel
+from ragstone.judges.llm.providers.pricing import Flat
+from ragstone.metrics.correctness import AnswerSimilarity
+from ragstone.metrics.responses import ResponseRelevancy
+from ragstone.results.run import Run
+from ragstone.types.questions import ExtractClaims, TextSimilarity
+from ragstone.types.reply import JudgeFailureError, Usage
 
 EMBED, CHAT = "/v1/embeddings", "/v1/chat/completions"
 # 3-4-5 triangles: east.north = 3*4 + 4*3 = 24 of 25; west is the way back

@@ -17,8 +17,8 @@ from aiohttp import web
 
 import ragstone
 from ragstone.errors import Cause, UsageError
-from ragstone.run import Run
-from ragstone.scores import State
+from ragstone.results.run import Run
+from ragstone.types.score import State
 
 ROWS = 20
 PICKED = range(0, ROWS, 5)

@@ -4,7 +4,7 @@ import re
 import pytest
 from tests.cases import each_case
 
-from ragstone.judges.fences import fenced
+from ragstone.judges.llm.prompt import fenced
 
 
 def marker_of(fences: dict[str, str], name: str = "response") -> str:
@@ -45,7 +45,7 @@ def test_the_marker_is_lengthened_until_it_stands_in_no_text(
         def hexdigest(self) -> str:
             return known
 
-    monkeypatch.setattr("ragstone.judges.fences.hashlib.sha256", Known)
+    monkeypatch.setattr("ragstone.judges.llm.prompt.hashlib.sha256", Known)
     text = f"so {grown[: digits - 1]}! that"
     fences = fenced({"query": "What?", "response": text})
     marker = marker_of(fences)

@@ -3,11 +3,11 @@ import re
 import pytest
 from tests.cases import each_case
 
-from ragstone.claims import Label
-from ragstone.judges.forms import FORMS
-from ragstone.judges.prompts.prompt import PLACES
-from ragstone.judges.reading import SCHEMAS, queries_schema, rating_schema, verdict_schema
-from ragstone.questions import (
+from ragstone.judges.llm.parsing import SCHEMAS, queries_schema, rating_schema, verdict_schema
+from ragstone.judges.llm.prompt import PLACES
+from ragstone.judges.llm.tasks import FORMS
+from ragstone.types.claim import Label
+from ragstone.types.questions import (
     DetectAbstention,
     Explain,
     ExtractClaims,

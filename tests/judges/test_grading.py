@@ -3,14 +3,11 @@ from dataclasses import replace
 import pytest
 
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, JudgeFailureError, Reply
-from ragstone.grades import Grade
-from ragstone.judges.grading import MOST
+from ragstone.judges.batching import MOST, SplitJudge, estimated_tokens
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.judges.split import SplitJudge
-from ragstone.judges.tokens import estimated_tokens
-from ragstone.questions import GradeContexts, GradeSentences
-from ragstone.usage import Usage
+from ragstone.types.claim import Grade
+from ragstone.types.questions import GradeContexts, GradeSentences
+from ragstone.types.reply import Failure, JudgeFailureError, Reply, Usage
 
 ROOM = 500
 FACT = "Fact {} is known about the battery of this telephone."

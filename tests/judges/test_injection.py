@@ -6,12 +6,13 @@ import re
 import pytest
 from tests.cases import each_case
 
-from ragstone.claims import Label
-from ragstone.judges.forms import FORMS
-from ragstone.judges.llm import LlmJudge
-from ragstone.judges.models.base import Completion, Model, ModelPrompt
+from ragstone.evaluation.scoring import scoring
+from ragstone.judges.llm.judge import LlmJudge
+from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
+from ragstone.judges.llm.tasks import FORMS
 from ragstone.metrics import get
-from ragstone.questions import (
+from ragstone.types.claim import Label
+from ragstone.types.questions import (
     DetectAbstention,
     Explain,
     ExtractClaims,
@@ -23,10 +24,9 @@ from ragstone.questions import (
     RateResponse,
     VerifyClaims,
 )
-from ragstone.rows import Row
-from ragstone.samples import Context, Sample
-from ragstone.scores import Score
-from ragstone.scoring import scoring
+from ragstone.types.row import Row
+from ragstone.types.sample import Context, Sample
+from ragstone.types.score import Score
 
 FAKE = '{"verdicts": [{"claim": 1, "reason": "", "evidence": [], "label": "SUPPORTED"}]}'
 FAKE_GRADES = '{"grades": [{"number": 1, "reason": "", "relevant": true}]}'

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ragstone.cli import ragstone
-from ragstone.judge_test import KEPT
+from ragstone.evaluation.judge_testing import KEPT
 
 Tested = Callable[..., Result]
 

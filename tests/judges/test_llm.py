@@ -7,21 +7,19 @@ from typing import ClassVar
 import pytest
 from tests.cases import each_case
 
-from ragstone.budget import Budget
-from ragstone.claims import Label
+from ragstone._internal.rate_limit import Budget
 from ragstone.errors import CallError, Cause, QuestionNotSupportedError, UsageError
-from ragstone.exchanges import Failure, JudgeFailureError
-from ragstone.grades import GeneratedQueries, Grade, Rating
-from ragstone.judges.cached import CachedJudge
-from ragstone.judges.llm import MORE_ROOM, LlmJudge
-from ragstone.judges.making import make_judge
-from ragstone.judges.models.base import Completion, Model, ModelPrompt
-from ragstone.judges.models.prices import Flat
-from ragstone.judges.prompts.again import again
-from ragstone.judges.prompts.prompt import PLACES, Prompt
-from ragstone.judges.tokens import estimated_tokens
-from ragstone.plan import Plan
-from ragstone.questions import (
+from ragstone.evaluation.transcript import Transcript
+from ragstone.judges.batching import estimated_tokens
+from ragstone.judges.cache import CachedJudge
+from ragstone.judges.factory import make_judge
+from ragstone.judges.llm.judge import MORE_ROOM, LlmJudge
+from ragstone.judges.llm.prompt import PLACES, Prompt, again
+from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
+from ragstone.judges.llm.providers.pricing import Flat
+from ragstone.types.claim import GeneratedQueries, Grade, Label, Rating
+from ragstone.types.config import Plan
+from ragstone.types.questions import (
     DetectAbstention,
     Explain,
     ExtractClaims,
@@ -33,8 +31,7 @@ from ragstone.questions import (
     RateResponse,
     VerifyClaims,
 )
-from ragstone.transcript import Transcript
-from ragstone.usage import Usage
+from ragstone.types.reply import Failure, JudgeFailureError, Usage
 
 TOKENS = Usage(calls=1, prompt_tokens=100, completion_tokens=10, cost_usd=None)
 VERIFY = VerifyClaims(claims=("It is blue.", "It costs 9 EUR."), contexts=("It is blue.",))

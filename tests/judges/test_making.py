@@ -4,23 +4,22 @@ import pytest
 from tests.cases import each_case
 
 import ragstone
-from ragstone.budget import Budget
-from ragstone.caller import Caller, Limits
+from ragstone._internal.rate_limit import Budget, Caller, Limits
 from ragstone.errors import Cause, InputError, UnknownNameError, UsageError
-from ragstone.judges.cached import CachedJudge
+from ragstone.judges.batching import SplitJudge
+from ragstone.judges.cache import CachedJudge
 from ragstone.judges.cascade import CascadeJudge
-from ragstone.judges.counting import LEAST, MOST, CountingJudge
-from ragstone.judges.llm import LlmJudge
-from ragstone.judges.making import make_judge
-from ragstone.judges.models.openai_compatible import OpenAICompatibleModel
-from ragstone.judges.models.prices import Flat
-from ragstone.judges.models.providers import PROVIDERS
+from ragstone.judges.dry_run import LEAST, MOST, CountingJudge
+from ragstone.judges.factory import make_judge
+from ragstone.judges.llm.judge import LlmJudge
+from ragstone.judges.llm.providers.catalog import PROVIDERS
+from ragstone.judges.llm.providers.openai import OpenAICompatibleModel
+from ragstone.judges.llm.providers.pricing import Flat
 from ragstone.judges.offline import OfflineJudge
 from ragstone.judges.panel import PanelJudge
-from ragstone.judges.route import RouteJudge
-from ragstone.judges.split import SplitJudge
-from ragstone.plan import Plan
-from ragstone.questions import TextSimilarity
+from ragstone.judges.router import RouteJudge
+from ragstone.types.config import Plan
+from ragstone.types.questions import TextSimilarity
 
 KIND = "verify_claims"
 

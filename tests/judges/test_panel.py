@@ -5,16 +5,14 @@ import pytest
 from tests.cases import each_case
 
 import ragstone
-from ragstone.claims import Label, Verdict
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError, UsageError
-from ragstone.exchanges import Failure, JudgeFailureError, PartialVerdict, Reply
-from ragstone.grades import GeneratedQueries, Rating
-from ragstone.judges.cached import CachedJudge
+from ragstone.judges.base import setup_of
+from ragstone.judges.cache import CachedJudge
 from ragstone.judges.panel import PanelJudge
-from ragstone.judges.route import RouteJudge
+from ragstone.judges.router import RouteJudge
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.judges.several import setup_of
-from ragstone.questions import (
+from ragstone.types.claim import GeneratedQueries, Label, Rating, Verdict
+from ragstone.types.questions import (
     DetectAbstention,
     ExtractClaims,
     GenerateQueries,
@@ -22,8 +20,8 @@ from ragstone.questions import (
     RateResponse,
     VerifyClaims,
 )
-from ragstone.scores import State
-from ragstone.usage import Usage
+from ragstone.types.reply import Failure, JudgeFailureError, PartialVerdict, Reply, Usage
+from ragstone.types.score import State
 
 EXTRACT = ExtractClaims(query="q", response="It is blue.")
 CLAIMS = [{"text": "It is blue."}]

@@ -1,9 +1,8 @@
 import pytest
 
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, Reply
-from ragstone.judges.parts import joined
-from ragstone.usage import Usage
+from ragstone.judges.batching import joined
+from ragstone.types.reply import Failure, Reply, Usage
 
 THREE = Usage(calls=3)
 

@@ -1,17 +1,16 @@
 import pytest
 
-from ragstone.claims import Claim
 from ragstone.errors import Cause, QuestionNotSupportedError
-from ragstone.exchanges import Exchange, Failure, JudgeFailureError, Outcome, Reply
 from ragstone.judges.replay import ReplayJudge
-from ragstone.questions import (
+from ragstone.types.claim import Claim
+from ragstone.types.questions import (
     ExtractClaims,
     GenerateQueries,
     Question,
     TextSimilarity,
     adapter_of,
 )
-from ragstone.usage import Usage
+from ragstone.types.reply import Exchange, Failure, JudgeFailureError, Outcome, Reply, Usage
 
 ONE = ExtractClaims(query="q", response="It is blue.")
 CLAIM = Claim(text="It is blue.", span=(0, 11))

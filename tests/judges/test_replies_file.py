@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.errors import UsageError
-from ragstone.judges.replies_file import Kept, RepliesFile
+from ragstone.judges.cache import Kept, RepliesFile
 
 KEPT = Kept('["é"]', "[]", None, "{}", 5.0)
 OTHER = Kept("[2]", '["a note"]', "{2}", "{}", 6.0)
@@ -18,7 +18,7 @@ OTHER = Kept("[2]", '["a note"]', "{2}", "{}", 6.0)
 PUTTING = """
 import asyncio, sys
 from pathlib import Path
-from ragstone.judges.replies_file import Kept, RepliesFile
+from ragstone.judges.cache import Kept, RepliesFile
 
 async def main(path, name, count):
     file = await RepliesFile.open(Path(path))

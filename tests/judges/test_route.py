@@ -1,9 +1,9 @@
 import pytest
 
 from ragstone.errors import QuestionNotSupportedError
-from ragstone.judges.route import RouteJudge
+from ragstone.judges.router import RouteJudge
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.questions import ExtractClaims, VerifyClaims
+from ragstone.types.questions import ExtractClaims, VerifyClaims
 
 EXTRACT = ExtractClaims(query="q", response="It is blue.")
 VERIFY = VerifyClaims(claims=("It is blue.",), contexts=("Blue.",))

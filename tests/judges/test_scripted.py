@@ -1,13 +1,11 @@
 import pytest
 
-from ragstone.claims import Claim
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
-from ragstone.exchanges import Failure, Reply
 from ragstone.judges.base import Judge
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.questions import ExtractClaims, Question, VerifyClaims
-from ragstone.questions.base import T
-from ragstone.usage import Usage
+from ragstone.types.claim import Claim
+from ragstone.types.questions import ExtractClaims, Question, T, VerifyClaims
+from ragstone.types.reply import Failure, Reply, Usage
 
 ONE = ExtractClaims(query="q", response="It lasts 20 hours.")
 TWO = ExtractClaims(query="q", response="It is blue.")

@@ -5,7 +5,7 @@ import pytest
 from ragstone.errors import UsageError
 from ragstone.judges.base import Judge
 from ragstone.judges.panel import PanelJudge
-from ragstone.judges.route import RouteJudge
+from ragstone.judges.router import RouteJudge
 from ragstone.judges.scripted import ScriptedJudge
 
 

@@ -6,16 +6,13 @@ from pathlib import Path
 import pytest
 from tests.cases import each_case
 
-from ragstone.claims import Evidence, Label, Verdict
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
-from ragstone.exchanges import Failure, JudgeFailureError, PartialVerdict, Reply
-from ragstone.grades import Rating
-from ragstone.judges.cached import CachedJudge
+from ragstone.judges.batching import SplitJudge, estimated_tokens
+from ragstone.judges.cache import CachedJudge
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.judges.split import SplitJudge
-from ragstone.judges.tokens import estimated_tokens
-from ragstone.questions import BATCH, ExtractClaims, RateResponse, VerifyClaims
-from ragstone.usage import Usage
+from ragstone.types.claim import Evidence, Label, Rating, Verdict
+from ragstone.types.questions import BATCH, ExtractClaims, RateResponse, VerifyClaims
+from ragstone.types.reply import Failure, JudgeFailureError, PartialVerdict, Reply, Usage
 
 ROOM = 500
 """Tokens of contexts in a window of 1,000."""

@@ -1,6 +1,6 @@
 from tests.cases import each_case
 
-from ragstone.judges.tokens import estimated_tokens
+from ragstone.judges.batching import estimated_tokens
 
 
 @each_case(

@@ -1,8 +1,8 @@
 from tests.cases import each_case
 
-from ragstone.grades import Grade, Rating
-from ragstone.judges.votes import tally
-from ragstone.questions import DetectAbstention, GradeSentences, RateResponse
+from ragstone.judges.panel import tally
+from ragstone.types.claim import Grade, Rating
+from ragstone.types.questions import DetectAbstention, GradeSentences, RateResponse
 
 ABSTAIN = DetectAbstention(query="q", response="r")
 GRADE = GradeSentences(query="q", sentences=("s",))

@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from ragstone.claims import Claim, Evidence, Label, Verdict
+from ragstone.evaluation.transcript import Transcript
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import Metric
-from ragstone.questions import ExtractClaims, VerifyClaims
-from ragstone.samples import Context, Sample
-from ragstone.scores import Score
-from ragstone.transcript import Transcript
+from ragstone.types.claim import Claim, Evidence, Label, Verdict
+from ragstone.types.questions import ExtractClaims, VerifyClaims
+from ragstone.types.sample import Context, Sample
+from ragstone.types.score import Score
 
 RESPONSE, REFERENCE, TEXTS = "What it says.", "What is right.", ("one", "two", "three")
 LABELS = {label.value[0]: label for label in Label}

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from ragstone.metrics import Faithfulness
-from ragstone.metrics.abstention import Abstention
-from ragstone.questions import DetectAbstention
+from ragstone.metrics.responses import Abstention
+from ragstone.types.questions import DetectAbstention
 
 UNSURE = "I don't know."
 KNOWN, NOT_KNOWN = {"relevance": {"1": 1}}, {"relevance": {"1": 0}}

@@ -3,10 +3,10 @@ from typing import Any
 import pytest
 
 from ragstone.errors import Cause, UsageError
-from ragstone.exchanges import Failure
 from ragstone.metrics import get
-from ragstone.metrics.answer_correctness import AnswerCorrectness
-from ragstone.questions import TextSimilarity
+from ragstone.metrics.correctness import AnswerCorrectness
+from ragstone.types.questions import TextSimilarity
+from ragstone.types.reply import Failure
 
 # Five claims of the response, three of them right: TP 3, FP 2. Four of the reference, two of them
 # said: FN 2. F1 = 3 / (3 + (2 + 2) / 2) = 3/5.

@@ -3,11 +3,11 @@ from tests.cases import each_case
 
 import ragstone
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.metrics.answer_similarity import AnswerSimilarity
-from ragstone.questions import TextSimilarity
-from ragstone.scores import Score
+from ragstone.metrics.correctness import AnswerSimilarity
+from ragstone.types.questions import TextSimilarity
+from ragstone.types.reply import Failure
+from ragstone.types.score import Score
 
 ROW = {"query": "How long?", "response": "20 hours.", "reference": "Twenty hours."}
 

@@ -4,7 +4,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.metrics import get
-from ragstone.metrics.bleu import Bleu
+from ragstone.metrics.text import Bleu
 
 pytest.importorskip("sacrebleu", reason="the extra `text` is not installed")
 

@@ -2,7 +2,7 @@ import pytest
 
 from ragstone.errors import UsageError
 from ragstone.metrics import BPref, get
-from ragstone.rankings import Rankings
+from ragstone.types.rankings import Rankings
 
 # Relevant are a, b and c (R = 3), judged not relevant v, w and x (N = 3), so min(R, N) is 3; y is
 # not judged.

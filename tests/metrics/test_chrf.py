@@ -1,7 +1,7 @@
 import pytest
 from tests.cases import each_case
 
-from ragstone.metrics.chrf import ChrF
+from ragstone.metrics.text import ChrF
 
 pytest.importorskip("sacrebleu", reason="the extra `text` is not installed")
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from ragstone.metrics.citation_precision import CitationPrecision
+from ragstone.metrics.citations import CitationPrecision
 
 RESPONSE = (
     "So said 1 [1, 3]. So said 2 and said 3 [1][2]. So said 4 [7]. See also these.\n\n[1] A list."

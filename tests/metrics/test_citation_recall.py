@@ -1,6 +1,6 @@
 from typing import Any
 
-from ragstone.metrics.citation_recall import CitationRecall
+from ragstone.metrics.citations import CitationRecall
 
 # "said 1" ... are the claims, and the sentences that they stand in.
 RESPONSE = "So said 1 [1]. So said 2 [1][2]. So said 3. So said 4 [3] and said 5."

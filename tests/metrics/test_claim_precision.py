@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from ragstone.metrics.claim_precision import ClaimPrecision
-from ragstone.questions import VerifyClaims
+from ragstone.metrics.claims import ClaimPrecision
+from ragstone.types.questions import VerifyClaims
 
 
 async def test_the_worked_example(checks: Any) -> None:

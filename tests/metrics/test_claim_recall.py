@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from ragstone.metrics.claim_recall import ClaimRecall
-from ragstone.questions import ExtractClaims, VerifyClaims
+from ragstone.metrics.claims import ClaimRecall
+from ragstone.types.questions import ExtractClaims, VerifyClaims
 
 
 async def test_the_worked_example(checks: Any) -> None:

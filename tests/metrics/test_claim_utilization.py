@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from ragstone.metrics.claim_utilization import ClaimUtilization
+from ragstone.metrics.claims import ClaimUtilization
 
 
 async def test_the_worked_example(checks: Any) -> None:

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from ragstone import evaluate
-from ragstone.metrics.contains import Contains
-from ragstone.scores import Score
+from ragstone.metrics.text import Contains
+from ragstone.types.score import Score
 
 RESPONSE = "The battery lasts 20  hours.\nIt charges in 75 minutes."
 

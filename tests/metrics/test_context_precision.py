@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from ragstone.metrics import get
-from ragstone.metrics.context_precision import ContextPrecision
-from ragstone.questions import GradeContexts
+from ragstone.metrics.contexts import ContextPrecision
+from ragstone.types.questions import GradeContexts
 
 # ranks     1    2    3    4       P@2 = 1/2, P@4 = 2/4: their mean is 1/2
 GOOD = [False, True, False, True]  # over all ranks (0 + 1/2 + 1/3 + 2/4) / 4 = 1/3

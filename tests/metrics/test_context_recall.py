@@ -3,9 +3,9 @@ from typing import Any
 import pytest
 from tests.cases import each_case
 
-from ragstone.metrics.context_recall import ContextRecall
-from ragstone.policies import POLICIES
-from ragstone.questions import VerifyClaims
+from ragstone.metrics.claims import ContextRecall
+from ragstone.types.policy import POLICIES
+from ragstone.types.questions import VerifyClaims
 
 
 async def test_the_worked_example(checks: Any) -> None:

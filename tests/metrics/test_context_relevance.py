@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from ragstone.metrics.context_relevance import ContextRelevance
-from ragstone.questions import GradeSentences
+from ragstone.metrics.contexts import ContextRelevance
+from ragstone.types.questions import GradeSentences
 
 CONTEXTS = ({"text": "It lasts 20 hours. It is blue.\n\n---\n"}, {"text": " "}, {"text": "Hello."})
 SENTENCES = ("It lasts 20 hours.", "It is blue.", "Hello.")

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from ragstone.metrics.context_utilization import ContextUtilization
-from ragstone.questions import GradeContexts
+from ragstone.metrics.contexts import ContextUtilization
+from ragstone.types.questions import GradeContexts
 
 
 async def test_the_worked_example(checks: Any) -> None:

@@ -1,7 +1,7 @@
 from tests.cases import each_case
 
 from ragstone.metrics import get
-from ragstone.metrics.exact_match import ExactMatch
+from ragstone.metrics.text import ExactMatch
 
 
 @each_case(

@@ -1,8 +1,8 @@
 import pytest
 
 from ragstone.metrics import F1
-from ragstone.rankings import Denominator, Rankings
-from ragstone.scores import Score
+from ragstone.types.rankings import Denominator, Rankings
+from ragstone.types.score import Score
 
 # Relevant are a, b and c.           F1 = 2PR / (P + R)
 #   q1  a x b y   k=2: P 1/2, R 1/3: 2/6 / 5/6   = 2/5

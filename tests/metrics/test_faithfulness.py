@@ -2,15 +2,15 @@ from typing import Any
 
 import pytest
 
-from ragstone.claims import Claim, Label
 from ragstone.errors import Cause, UnknownNameError
-from ragstone.exchanges import Failure
+from ragstone.evaluation.transcript import Transcript
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import Faithfulness
-from ragstone.questions import ExtractClaims, VerifyClaims
-from ragstone.samples import Context, Sample
-from ragstone.scores import Score, State
-from ragstone.transcript import Transcript
+from ragstone.types.claim import Claim, Label
+from ragstone.types.questions import ExtractClaims, VerifyClaims
+from ragstone.types.reply import Failure
+from ragstone.types.sample import Context, Sample
+from ragstone.types.score import Score, State
 
 # "It lasts 20 hours, charges in 75 minutes, is blue and costs 9 EUR." makes four claims:
 #   1  supported            weight 1

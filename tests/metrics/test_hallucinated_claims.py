@@ -1,6 +1,6 @@
 from typing import Any
 
-from ragstone.metrics.hallucinated_claims import HallucinatedClaims
+from ragstone.metrics.claims import HallucinatedClaims
 
 
 async def test_the_worked_example(checks: Any) -> None:

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from ragstone.metrics.hallucination import Hallucination
+from ragstone.metrics.claims import Hallucination
 
 
 async def test_the_worked_example(checks: Any) -> None:

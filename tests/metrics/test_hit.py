@@ -1,8 +1,8 @@
 import pytest
 
 from ragstone.metrics import Hit
-from ragstone.rankings import Rankings
-from ragstone.scores import Score
+from ragstone.types.rankings import Rankings
+from ragstone.types.score import Score
 
 # Five queries, best first; relevant are a and b wherever they are known.
 #   q1  x a y   a at rank 2

@@ -1,7 +1,7 @@
 import pytest
 
 from ragstone.metrics import MAP
-from ragstone.rankings import Rankings
+from ragstone.types.rankings import Rankings
 
 # Relevant are a, b and c; x is judged not relevant, y and z are not judged.
 #   q1  a b c x   1/1 + 2/2 + 3/3                 of 3: 1

@@ -1,8 +1,8 @@
 import pytest
 
 from ragstone.metrics import MRR
-from ragstone.rankings import Rankings
-from ragstone.scores import Score
+from ragstone.types.rankings import Rankings
+from ragstone.types.score import Score
 
 # Relevant are a and b.
 #   q1  a b x     first at 1: 1

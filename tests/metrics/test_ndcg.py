@@ -5,7 +5,7 @@ from tests.cases import each_case
 
 from ragstone.errors import UsageError
 from ragstone.metrics import NDCG, get
-from ragstone.rankings import Rankings
+from ragstone.types.rankings import Rankings
 
 # Grades: a 3, b 2, c 1, x 0, w -1; y is not judged. The discounts of ranks 1 to 4: 1, log2 3, 2,
 # log2 5. The best order is a b c.

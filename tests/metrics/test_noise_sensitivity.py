@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from ragstone.metrics import get
-from ragstone.metrics.noise_sensitivity import NoiseSensitivity
+from ragstone.metrics.claims import NoiseSensitivity
 from ragstone.metrics.registry import registered
 
 # claim          1   2   3   4   5    The reference stands in context 1 alone, so 2 and 3 are noise.

@@ -3,7 +3,7 @@ from pydantic import ValidationError
 from tests.cases import each_case
 
 from ragstone.metrics import Precision
-from ragstone.rankings import Denominator, Rankings
+from ragstone.types.rankings import Denominator, Rankings
 
 # Relevant are a, b and c.
 #   q1  a x b y   k=1: 1/1   k=2: 1/2   k=3: 2/3   k=5: 2/5, or 2/4 of what came back

@@ -2,7 +2,7 @@ import pytest
 
 from ragstone.errors import UsageError
 from ragstone.metrics import RPrecision, get
-from ragstone.rankings import Rankings
+from ragstone.types.rankings import Rankings
 
 # Relevant are a, b and c, so R is 3; x is judged not relevant, y is not judged.
 #   q1  c a b x   3 of the first 3: 1

@@ -1,8 +1,8 @@
 from tests.cases import each_case
 
 from ragstone.metrics import Recall
-from ragstone.rankings import Rankings
-from ragstone.scores import Score
+from ragstone.types.rankings import Rankings
+from ragstone.types.score import Score
 
 # Relevant are a, b, c and d, unless said otherwise.
 #   q1  a x b   k=1: 1/4   k=2: 1/4   k=3: 2/4

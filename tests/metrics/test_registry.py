@@ -14,6 +14,7 @@ from pydantic import Field
 from tests.cases import each_case
 
 from ragstone.errors import UnknownNameError, UsageError
+from ragstone.evaluation.transcript import Transcript
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import (
     F1,
@@ -26,12 +27,11 @@ from ragstone.metrics import (
     registry,
     select,
 )
-from ragstone.metrics.families.checks import REFERENCE_IN_CONTEXTS, Check
+from ragstone.metrics.claim_checks import REFERENCE_IN_CONTEXTS, Check
 from ragstone.metrics.registry import get, load_plugin, origin, register, registered
-from ragstone.rankings import Rankings
-from ragstone.samples import Context, Sample
-from ragstone.scores import Detail, Score
-from ragstone.transcript import Transcript
+from ragstone.types.rankings import Rankings
+from ragstone.types.sample import Context, Sample
+from ragstone.types.score import Detail, Score
 
 # Query 1 returns x a b, of which a and b are relevant; query 2 returns nothing.
 RANKINGS = Rankings.of([["x", "a", "b"], []], [{"a": 1, "b": 2}, {"a": 1}])

@@ -4,12 +4,12 @@ import pytest
 
 import ragstone
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure
-from ragstone.grades import GeneratedQueries
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.metrics.response_relevancy import ResponseRelevancy
-from ragstone.questions import GenerateQueries, TextSimilarity
-from ragstone.scores import Score
+from ragstone.metrics.responses import ResponseRelevancy
+from ragstone.types.claim import GeneratedQueries
+from ragstone.types.questions import GenerateQueries, TextSimilarity
+from ragstone.types.reply import Failure
+from ragstone.types.score import Score
 
 # The response answers three guessed queries; their cosines with the real one:
 #   "How long does it last?"   0.9

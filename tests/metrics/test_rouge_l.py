@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from tests.cases import each_case
 
-from ragstone.metrics.rouge_l import RougeL
+from ragstone.metrics.text import RougeL
 
 pytest.importorskip("rapidfuzz", reason="the extra `text` is not installed")
 

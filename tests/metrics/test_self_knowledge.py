@@ -1,6 +1,6 @@
 from typing import Any
 
-from ragstone.metrics.self_knowledge import SelfKnowledge
+from ragstone.metrics.claims import SelfKnowledge
 
 
 async def test_the_worked_example(checks: Any) -> None:

@@ -4,11 +4,11 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, PartialVerdict
 from ragstone.metrics import Faithfulness
-from ragstone.metrics.unsupported_claims import UnsupportedClaims
-from ragstone.policies import POLICIES
-from ragstone.scores import Score
+from ragstone.metrics.claims import UnsupportedClaims
+from ragstone.types.policy import POLICIES
+from ragstone.types.reply import Failure, PartialVerdict
+from ragstone.types.score import Score
 
 SHORT = Failure(Cause.COUNT_MISMATCH, "not one a claim", (PartialVerdict(1, "S", None),))
 

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.claims import JudgedClaim, Label
-from ragstone.comparison import Comparison, Finding, Kind, compare
 from ragstone.errors import Cause
 from ragstone.metrics import get
-from ragstone.plan import Manifest, Plan, Source
-from ragstone.rows import Row
-from ragstone.run import Run
-from ragstone.samples import Sample
-from ragstone.scores import Score
+from ragstone.results.compare import Comparison, Finding, Kind, compare
+from ragstone.results.run import Run
+from ragstone.types.claim import JudgedClaim, Label
+from ragstone.types.config import Manifest, Plan, Source
+from ragstone.types.row import Row
+from ragstone.types.sample import Sample
+from ragstone.types.score import Score
 
 METRICS = ("faithfulness", "hallucination")
 OTHER_WAY = {
@@ -142,8 +142,8 @@ def simulated(pair: int, *, drop: float = 0.0, n: int = 60) -> Comparison:
 @pytest.fixture
 def rough(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reckon roughly what no finding rests on: the intervals, and what could have been shown."""
-    monkeypatch.setattr("ragstone.stats.resampling.RESAMPLES", 50)
-    monkeypatch.setattr("ragstone.stats.power.NODES", 20)
+    monkeypatch.setattr("ragstone.results.stats.intervals.RESAMPLES", 50)
+    monkeypatch.setattr("ragstone.results.stats.paired_tests.NODES", 20)
 
 
 def test_two_runs_of_the_same_system_are_not_told_apart(rough: None) -> None:

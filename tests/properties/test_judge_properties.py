@@ -6,16 +6,13 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.claims import Evidence, Label, Verdict
-from ragstone.judges.fences import fenced
-from ragstone.judges.llm import LlmJudge
-from ragstone.judges.models.base import Completion, Model, ModelPrompt
-from ragstone.judges.prompts.prompt import PLACES, Prompt
+from ragstone.judges.batching import SplitJudge, estimated_tokens, pieces_of, windows_of
+from ragstone.judges.llm.judge import LlmJudge
+from ragstone.judges.llm.prompt import PLACES, Prompt, fenced
+from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.judges.split import SplitJudge
-from ragstone.judges.tokens import estimated_tokens
-from ragstone.judges.windows import pieces_of, windows_of
-from ragstone.questions import ExtractClaims, VerifyClaims
+from ragstone.types.claim import Evidence, Label, Verdict
+from ragstone.types.questions import ExtractClaims, VerifyClaims
 
 PIECES = st.sampled_from(
     [

@@ -4,28 +4,34 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.citations import cited_sentences, find_citations
-from ragstone.claims import Claim, Evidence, JudgedClaim, Label, Verdict
-from ragstone.metrics.answer_correctness import AnswerCorrectness
-from ragstone.metrics.citation_precision import CitationPrecision
-from ragstone.metrics.citation_recall import CitationRecall
-from ragstone.metrics.claim_utilization import ClaimUtilization
-from ragstone.metrics.families.check_metric import CheckMetric, CheckResult
-from ragstone.metrics.families.checks import (
+from ragstone.metrics.citations import (
+    CitationPrecision,
+    CitationRecall,
+    cited_sentences,
+    find_citations,
+)
+from ragstone.metrics.claim_checks import (
     REFERENCE_IN_CONTEXTS,
     REFERENCE_IN_RESPONSE,
     RESPONSE_IN_CONTEXTS,
     RESPONSE_IN_REFERENCE,
+    CheckMetric,
+    CheckResult,
 )
-from ragstone.metrics.families.grade_metric import precision_by_rank
-from ragstone.metrics.families.rulings import PolicyScorer
-from ragstone.metrics.hallucinated_claims import HallucinatedClaims
-from ragstone.metrics.hallucination import Hallucination
-from ragstone.metrics.noise_sensitivity import NoiseSensitivity
-from ragstone.metrics.self_knowledge import SelfKnowledge
-from ragstone.policies import POLICIES
-from ragstone.samples import Context, Sample
-from ragstone.scores import Score, State
+from ragstone.metrics.claim_scoring import PolicyScorer
+from ragstone.metrics.claims import (
+    ClaimUtilization,
+    HallucinatedClaims,
+    Hallucination,
+    NoiseSensitivity,
+    SelfKnowledge,
+)
+from ragstone.metrics.contexts import precision_by_rank
+from ragstone.metrics.correctness import AnswerCorrectness
+from ragstone.types.claim import Claim, Evidence, JudgedClaim, Label, Verdict
+from ragstone.types.policy import POLICIES
+from ragstone.types.sample import Context, Sample
+from ragstone.types.score import Score, State
 
 CONTEXTS = tuple(Context(text=text, id=text) for text in ("one", "two", "three"))
 CITING = "Claim 0 [1]. Claim 1 [2, 3]. Claim 2 [4][1]. Claim 3. Claim 4 [two]."

@@ -21,8 +21,8 @@ from ragstone.metrics import (
     RPrecision,
 )
 from ragstone.metrics.registry import get
-from ragstone.policies import POLICIES
-from ragstone.rankings import Denominator, Rankings, ratio
+from ragstone.types.policy import POLICIES
+from ragstone.types.rankings import Denominator, Rankings, ratio
 
 documents = st.sampled_from([*"abcdefgh", "ü", "文書", "0", "-"])
 lists = st.lists(documents, max_size=12)

@@ -5,13 +5,13 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.claims import Label, Verdict
+from ragstone._internal.quotes import QuoteFinder, find_quote
+from ragstone._internal.sentences import split_sentences
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure, JudgeFailureError
-from ragstone.judges.reading import read_claims, read_explanation, read_truths, read_verdicts
-from ragstone.places import QuoteFinder, find_quote
-from ragstone.questions import VerifyClaims
-from ragstone.sentences import split_sentences
+from ragstone.judges.llm.parsing import read_claims, read_explanation, read_truths, read_verdicts
+from ragstone.types.claim import Label, Verdict
+from ragstone.types.questions import VerifyClaims
+from ragstone.types.reply import Failure, JudgeFailureError
 
 CONTEXTS = ("The battery lasts 20 hours.", "Its “case” is blue – not red.")
 PIECES = st.sampled_from(

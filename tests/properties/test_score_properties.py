@@ -6,16 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from ragstone.claims import Label
+from ragstone._internal.fields import document_id
 from ragstone.errors import Cause
-from ragstone.gates import EPSILON, Gate, share
-from ragstone.policies import POLICIES, Policy
-from ragstone.questions import ExtractClaims, VerifyClaims
-from ragstone.samples import Sample
-from ragstone.score_tally import ScoreTally
-from ragstone.scores import Score, State
-from ragstone.stats import mean_interval
-from ragstone.values import document_id
+from ragstone.results.metric_summary import ScoreTally
+from ragstone.results.stats import mean_interval
+from ragstone.types.claim import Label
+from ragstone.types.gate import EPSILON, Gate, share
+from ragstone.types.policy import POLICIES, Policy
+from ragstone.types.questions import ExtractClaims, VerifyClaims
+from ragstone.types.sample import Sample
+from ragstone.types.score import Score, State
 
 numbers = st.floats(-1e6, 1e6)
 anything = st.one_of(st.none(), st.floats())

@@ -2,11 +2,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ragstone.metrics.bleu import Bleu
-from ragstone.metrics.chrf import ChrF
-from ragstone.metrics.exact_match import ExactMatch
-from ragstone.metrics.families.text_metric import TextMetric
-from ragstone.metrics.rouge_l import RougeL
+from ragstone.metrics.text import Bleu, ChrF, ExactMatch, RougeL, TextMetric
 
 pytest.importorskip("sacrebleu", reason="the extra `text` is not installed")
 pytest.importorskip("rapidfuzz", reason="the extra `text` is not installed")

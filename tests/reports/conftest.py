@@ -3,17 +3,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ragstone.claims import JudgedClaim, Label
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure
-from ragstone.gates import Gate
 from ragstone.metrics import get
-from ragstone.plan import Manifest, Plan, Source
-from ragstone.rankings import Rankings
-from ragstone.rows import Row, TargetCall
-from ragstone.run import Run
-from ragstone.samples import Context, Sample
-from ragstone.scores import Score
+from ragstone.results.run import Run
+from ragstone.types.claim import JudgedClaim, Label
+from ragstone.types.config import Manifest, Plan, Source
+from ragstone.types.gate import Gate
+from ragstone.types.rankings import Rankings
+from ragstone.types.reply import Failure
+from ragstone.types.row import Row, TargetCall
+from ragstone.types.sample import Context, Sample
+from ragstone.types.score import Score
 
 STARTED = datetime(2026, 3, 1, 12, 30, 5, tzinfo=UTC)
 MakeRun = Callable[..., Run]

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import numpy as np
 
 from ragstone.metrics import get
-from ragstone.plan import Manifest, Plan, Source
-from ragstone.ranked_values import RankingScores
-from ragstone.run import Run
+from ragstone.results.ranking_run import RankingScores
+from ragstone.results.run import Run
+from ragstone.types.config import Manifest, Plan, Source
 
 METRICS = ("hit@5", "ndcg@5")
 

@@ -3,9 +3,9 @@ import math
 from tests.cases import each_case
 
 from ragstone.metrics import get
-from ragstone.reports.bars import CELLS, PLAIN, SIGNS, bar, signs_for
-from ragstone.score_tally import ScoreTally
-from ragstone.scores import MetricInfo, Score, Summary
+from ragstone.reports.terminal import CELLS, PLAIN, SIGNS, bar, signs_for
+from ragstone.results.metric_summary import ScoreTally
+from ragstone.types.score import MetricInfo, Score, Summary
 
 UNIT = get("hit@5").described
 GRADE = UNIT.model_copy(update={"low": 1.0, "high": 5.0})

@@ -6,10 +6,10 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from tests.cases import each_case
 
-from ragstone.comparison import compare
-from ragstone.reports.comparison_markdown import as_markdown
-from ragstone.run import Run
-from ragstone.scores import Score
+from ragstone.reports.comparison import as_markdown
+from ragstone.results.compare import compare
+from ragstone.results.run import Run
+from ragstone.types.score import Score
 
 MakeRun = Callable[..., Run]
 

@@ -8,11 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from ragstone.claims import JudgedClaim, Label
-from ragstone.comparison import Comparison, compare
-from ragstone.reports.comparison_terminal import print_comparison
-from ragstone.run import Run
-from ragstone.scores import Score
+from ragstone.reports.comparison import print_comparison
+from ragstone.results.compare import Comparison, compare
+from ragstone.results.run import Run
+from ragstone.types.claim import JudgedClaim, Label
+from ragstone.types.score import Score
 
 MakeRun = Callable[..., Run]
 

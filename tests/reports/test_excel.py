@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from openpyxl.workbook import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
-from ragstone.gates import Gate
-from ragstone.reports.claim_lines import claim_in_words
 from ragstone.reports.excel import write_workbook
-from ragstone.reports.excel_book import Book
-from ragstone.reports.excel_queries import add_queries, ids
-from ragstone.reports.text import cell
-from ragstone.run import Run
-from ragstone.samples import Context, Sample
-from ragstone.scores import Score
+from ragstone.reports.excel.book import Book
+from ragstone.reports.excel.samples import add_queries, ids
+from ragstone.reports.format import cell
+from ragstone.reports.table_rows import claim_in_words
+from ragstone.results.run import Run
+from ragstone.types.gate import Gate
+from ragstone.types.sample import Context, Sample
+from ragstone.types.score import Score
 
 MakeRun = Callable[..., Run]
 RETRIEVAL, GENERATION = ("hit@5", "f1@5"), ("faithfulness",)

@@ -5,7 +5,7 @@ import openpyxl
 import pytest
 from openpyxl.worksheet.worksheet import Worksheet
 
-from ragstone.reports.excel_book import Book, Value, lines, sheet_names
+from ragstone.reports.excel.book import Book, Value, lines, sheet_names
 
 WHEN = datetime(2026, 3, 1, 12, 30, 5, tzinfo=UTC)
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import openpyxl
 import python_calamine
 
-from ragstone.claims import Evidence
 from ragstone.reports.excel import write_workbook
-from ragstone.reports.excel_book import Book
-from ragstone.reports.excel_claims import add_claims
-from ragstone.run import Run
+from ragstone.reports.excel.book import Book
+from ragstone.reports.excel.samples import add_claims
+from ragstone.results.run import Run
+from ragstone.types.claim import Evidence
 
 MakeRun = Callable[..., Run]
 HEADS = [

@@ -1,11 +1,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from ragstone.cascaded import Cascaded
-from ragstone.claims import Label
 from ragstone.errors import Cause
-from ragstone.exchanges import Exchange, Reply
-from ragstone.gates import Gate
 from ragstone.reports.facts import (
     CAUSES,
     LABELS,
@@ -16,10 +12,12 @@ from ragstone.reports.facts import (
     why_no_mean,
     why_undefined,
 )
-from ragstone.rows import Row
-from ragstone.run import Run
-from ragstone.scores import Score, State
-from ragstone.usage import Usage
+from ragstone.results.run import Run
+from ragstone.types.claim import Label
+from ragstone.types.gate import Gate
+from ragstone.types.reply import Cascaded, Exchange, Reply, Usage
+from ragstone.types.row import Row
+from ragstone.types.score import Score, State
 
 MakeRun = Callable[..., Run]
 

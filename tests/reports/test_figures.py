@@ -1,5 +1,5 @@
-from ragstone.messages import count
-from ragstone.reports.figures import decimal, interval, milliseconds, percent
+from ragstone._internal.text import count
+from ragstone.reports.format import decimal, interval, milliseconds, percent
 
 
 def test_numbers_that_there_are() -> None:

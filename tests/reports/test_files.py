@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from ragstone._internal.files import check_writable, write_file
 from ragstone.errors import UsageError
-from ragstone.reports.files import check_writable, write_file
 
 
 def names(folder: Path) -> list[str]:

@@ -6,7 +6,6 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import InputError, Problem, UsageError
-from ragstone.gates import Gate
 from ragstone.reports.github import (
     MOST,
     SUMMARY,
@@ -15,8 +14,9 @@ from ragstone.reports.github import (
     refusal_to_github,
     report_to_github,
 )
-from ragstone.reports.run_markdown import as_markdown
-from ragstone.run import Run
+from ragstone.reports.markdown import as_markdown
+from ragstone.results.run import Run
+from ragstone.types.gate import Gate
 
 MakeRun = Callable[..., Run]
 FAILED = Gate(metric="faithfulness", op=">=", mark=0.8)

@@ -16,15 +16,14 @@ from junitparser import JUnitXml
 from lxml import etree
 from markdown_it import MarkdownIt
 
-from ragstone.gates import Gate
-from ragstone.messages import one_line, strip_controls
-from ragstone.reports.csv_table import guarded
+from ragstone._internal.text import one_line, strip_controls
+from ragstone.reports.excel import write_workbooks
 from ragstone.reports.github import report_to_github
 from ragstone.reports.junit import write_junit
-from ragstone.reports.run_markdown import COMMENT, as_markdown
-from ragstone.reports.tables import write_claims, write_rows_table
-from ragstone.reports.workbooks import write_workbooks
-from ragstone.run import Run
+from ragstone.reports.markdown import COMMENT, as_markdown
+from ragstone.reports.tables import guarded, write_claims, write_rows_table
+from ragstone.results.run import Run
+from ragstone.types.gate import Gate
 
 HOSTILE = [
     "<script>alert(1)</script>",

@@ -9,10 +9,10 @@ from junitparser import JUnitXml, TestCase, TestSuite
 from lxml import etree
 
 from ragstone.errors import UsageError
-from ragstone.gates import Gate
 from ragstone.reports.junit import write_junit
-from ragstone.rows import Row
-from ragstone.run import Run
+from ragstone.results.run import Run
+from ragstone.types.gate import Gate
+from ragstone.types.row import Row
 
 MakeRun = Callable[..., Run]
 XSD = etree.XMLSchema(file=str(Path(__file__).with_name("junit.xsd")))

@@ -6,8 +6,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from tests.cases import each_case
 
-from ragstone.messages import one_line
-from ragstone.reports.markdown_text import details, document, escaped, sentence, table
+from ragstone._internal.text import one_line
+from ragstone.reports.markdown import details, document, escaped, sentence, table
 
 MARKUP = {"html_inline", "html_block", "link_open", "image", "code_inline", "em_open", "s_open"}
 ZERO = "\N{ZERO WIDTH SPACE}"

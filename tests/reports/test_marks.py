@@ -4,11 +4,11 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause
-from ragstone.gates import Gate, Of, Op
 from ragstone.metrics import get
-from ragstone.reports.marks import held, shortfall
-from ragstone.run import Run
-from ragstone.scores import Score
+from ragstone.reports.insights import held, shortfall
+from ragstone.results.run import Run
+from ragstone.types.gate import Gate, Of, Op
+from ragstone.types.score import Score
 
 MakeRun = Callable[..., Run]
 FAITHFULNESS = get("faithfulness").described

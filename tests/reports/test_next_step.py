@@ -9,13 +9,13 @@ from tests.reports.ranked import ranked_run
 
 from ragstone import evaluate
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure
-from ragstone.reports.next_step import next_step
-from ragstone.rescoring import ORIGIN
-from ragstone.rows import TargetCall
-from ragstone.run import Run
-from ragstone.scores import Score
+from ragstone.evaluation.rescore import ORIGIN
+from ragstone.reports.insights import next_step
+from ragstone.results.run import Run
 from ragstone.store import Store, save_ranking
+from ragstone.types.reply import Failure
+from ragstone.types.row import TargetCall
+from ragstone.types.score import Score
 
 MakeRun = Callable[..., Run]
 STEADY = [Score.scored(0.9), Score.scored(0.8)] * 50

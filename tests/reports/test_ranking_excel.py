@@ -3,9 +3,9 @@ from pathlib import Path
 import openpyxl
 from tests.reports.ranked import METRICS, ranked_run
 
-from ragstone.reports.excel_book import Book
-from ragstone.reports.ranking_excel import add_values
-from ragstone.reports.workbooks import write_workbooks
+from ragstone.reports.excel import write_workbooks
+from ragstone.reports.excel.book import Book
+from ragstone.reports.excel.samples import add_values
 
 
 def test_one_sheet_has_all_metrics_of_each_query(tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ from junitparser import JUnitXml
 from lxml import etree
 from tests.reports.ranked import ranked_run
 
-from ragstone.gates import Gate
-from ragstone.plan import Plan
+from ragstone.reports.html import write_html
+from ragstone.reports.insights import MOST, excerpt
 from ragstone.reports.junit import write_junit
-from ragstone.reports.ranking_excerpt import MOST, excerpt
-from ragstone.reports.web.html_file import write_html
+from ragstone.types.config import Plan
+from ragstone.types.gate import Gate
 
 LIST = re.compile(r'<script type="application/gzip" id="rows"[^>]*>(.*?)</script>', re.DOTALL)
 

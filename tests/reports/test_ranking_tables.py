@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 from tests.reports.ranked import ranked_run
 
-from ragstone import ranked_values
-from ragstone.messages import MARK
-from ragstone.ranked_values import RankingScores
+from ragstone._internal.text import MARK
 from ragstone.reports.tables import write_claims, write_rows_table
+from ragstone.results import ranking_run as ranked_values
+from ragstone.results.ranking_run import RankingScores
 from ragstone.store import Store, save_ranking
 
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.errors import UsageError
-from ragstone.reports.rows import STDOUT, write_json, write_rows
-from ragstone.run import Run
-from ragstone.samples import Context, Sample
+from ragstone.reports.table_rows import STDOUT, write_json, write_rows
+from ragstone.results.run import Run
+from ragstone.types.sample import Context, Sample
 
 MakeRun = Callable[..., Run]
 

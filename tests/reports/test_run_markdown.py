@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from ragstone.errors import UsageError
-from ragstone.gates import Gate
-from ragstone.reports.rows import STDOUT
-from ragstone.reports.run_markdown import COMMENT, as_markdown, write_markdown
-from ragstone.run import Run
+from ragstone.reports.markdown import COMMENT, as_markdown, write_markdown
+from ragstone.reports.table_rows import STDOUT
+from ragstone.results.run import Run
+from ragstone.types.gate import Gate
 
 MakeRun = Callable[..., Run]
 PASSED = Gate(metric="hit@5", op=">=", mark=0.5)

@@ -1,5 +1,5 @@
-from ragstone.plan import Plan
-from ragstone.reports.settings import settings
+from ragstone.reports.facts import settings
+from ragstone.types.config import Plan
 
 
 def told(*but: str, **said: object) -> dict[str, str]:

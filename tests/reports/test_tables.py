@@ -10,15 +10,12 @@ import polars as pl
 import pytest
 from tests.cases import each_case
 
-from ragstone.claims import Evidence, JudgedClaim, Label
 from ragstone.errors import UsageError
-from ragstone.reports.csv_table import guarded
-from ragstone.reports.rows import STDOUT, write_rows
-from ragstone.reports.table_columns import AT_ONCE
-from ragstone.reports.table_files import check_table
-from ragstone.reports.tables import write_claims, write_rows_table
-from ragstone.run import Run
-from ragstone.scores import Score
+from ragstone.reports.table_rows import AT_ONCE, STDOUT, write_rows
+from ragstone.reports.tables import check_table, guarded, write_claims, write_rows_table
+from ragstone.results.run import Run
+from ragstone.types.claim import Evidence, JudgedClaim, Label
+from ragstone.types.score import Score
 
 MakeRun = Callable[..., Run]
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from ragstone import evaluate
-from ragstone.gates import Gate
 from ragstone.reports.terminal import print_rows, print_run
-from ragstone.run import Run
-from ragstone.scores import Score
+from ragstone.results.run import Run
+from ragstone.types.gate import Gate
+from ragstone.types.score import Score
 
 MakeRun = Callable[..., Run]
 Print = Callable[[Run, Console], None]

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.reports.text import CELL_UNITS, cell, file_name, utf16_units
+from ragstone.reports.format import CELL_UNITS, cell, file_name, utf16_units
 
 ANY_TEXT = st.text(st.characters())  # lone surrogates too
 

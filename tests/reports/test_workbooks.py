@@ -5,8 +5,8 @@ import openpyxl
 import pytest
 
 from ragstone.errors import UsageError
-from ragstone.reports.workbooks import FOLDER, check_output, write_workbooks
-from ragstone.run import Run
+from ragstone.reports.excel import FOLDER, check_output, write_workbooks
+from ragstone.results.run import Run
 
 MakeRun = Callable[..., Run]
 

@@ -4,13 +4,13 @@ from typing import overload
 
 from tests.cases import each_case
 
-from ragstone.claims import JudgedClaim, Label
 from ragstone.errors import Cause
-from ragstone.gates import Gate
-from ragstone.reports.worst import SHOWN, failing_claim, focus, row_at, worst
-from ragstone.rows import Row
-from ragstone.run import Run
-from ragstone.scores import Score
+from ragstone.reports.insights import SHOWN, failing_claim, focus, row_at, worst
+from ragstone.results.run import Run
+from ragstone.types.claim import JudgedClaim, Label
+from ragstone.types.gate import Gate
+from ragstone.types.row import Row
+from ragstone.types.score import Score
 
 MakeRun = Callable[..., Run]
 

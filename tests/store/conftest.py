@@ -14,17 +14,24 @@ from types import SimpleNamespace
 
 import pytest
 
-from ragstone.claims import Claim, ClaimIssue, DiagnosedClaim, Evidence, JudgedClaim, Label, Verdict
 from ragstone.errors import Cause
-from ragstone.exchanges import Exchange, Failure, PartialVerdict, Reply
-from ragstone.gates import Gate
 from ragstone.metrics import get
-from ragstone.plan import Manifest, Plan, Source
-from ragstone.rows import Row, TargetCall
-from ragstone.samples import Context, Sample
-from ragstone.scores import MetricInfo, Score
 from ragstone.store import Store
-from ragstone.usage import Usage
+from ragstone.types.claim import (
+    Claim,
+    ClaimIssue,
+    DiagnosedClaim,
+    Evidence,
+    JudgedClaim,
+    Label,
+    Verdict,
+)
+from ragstone.types.config import Manifest, Plan, Source
+from ragstone.types.gate import Gate
+from ragstone.types.reply import Exchange, Failure, PartialVerdict, Reply, Usage
+from ragstone.types.row import Row, TargetCall
+from ragstone.types.sample import Context, Sample
+from ragstone.types.score import MetricInfo, Score
 
 METRICS: dict[str, MetricInfo] = {name: get(name).described for name in ("faithfulness", "hit@5")}
 START = datetime(2026, 3, 1, 12, 30, 5, 123456, tzinfo=UTC)

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import each_case
 
+from ragstone._internal.fields import tag_text
 from ragstone.errors import RagstoneError
 from ragstone.metrics import get
-from ragstone.plan import Manifest, Plan, Source
-from ragstone.rows import Row
-from ragstone.samples import Sample
-from ragstone.scores import Score, State
 from ragstone.store import Store, StoreError
-from ragstone.store.browsing import Wanted, find_rows, row_at
-from ragstone.values import tag_text
+from ragstone.store.search import Wanted, find_rows, row_at
+from ragstone.types.config import Manifest, Plan, Source
+from ragstone.types.row import Row
+from ragstone.types.sample import Sample
+from ragstone.types.score import Score, State
 
 RUN = "r1"
 METRICS = {name: get(name).described for name in ("faithfulness", "hit@5")}

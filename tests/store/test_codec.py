@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from ragstone.exchanges import Exchange, Failure, Reply
-from ragstone.questions import ExtractClaims, Question, adapter_of
-from ragstone.rows import Row
-from ragstone.samples import Sample
-from ragstone.scores import Score
 from ragstone.store.codec import Texts, column, decoded, encoded, query_fingerprint
+from ragstone.types.questions import ExtractClaims, Question, adapter_of
+from ragstone.types.reply import Exchange, Failure, Reply
+from ragstone.types.row import Row
+from ragstone.types.sample import Sample
+from ragstone.types.score import Score
 
 ANY_TEXT = st.text(st.characters(categories=None))  # halves of characters and NUL among them
 ODD_TEXTS = ["plain", "a\0b", "half \ud83d", "😀 \u202e", "\\ud800 as written", 'say "no"\n']

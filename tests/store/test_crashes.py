@@ -19,10 +19,10 @@ from ragstone.store import Store, StoreError
 WRITING = """
 import asyncio, sys
 from datetime import UTC, datetime
-from ragstone.plan import Manifest, Plan, Source
-from ragstone.rows import Row
-from ragstone.samples import Sample
-from ragstone.scores import Score
+from ragstone.types.config import Manifest, Plan, Source
+from ragstone.types.row import Row
+from ragstone.types.sample import Sample
+from ragstone.types.score import Score
 from ragstone.store import Store, StoreError
 
 async def main(place, run_id, first, count):

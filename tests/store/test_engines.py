@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.store import Store, StoreError
-from ragstone.store.engines import engine_of, name_of
+from ragstone.store.engine import engine_of, name_of
 
 
 def test_the_default_is_a_file_in_a_folder_that_git_does_not_see(

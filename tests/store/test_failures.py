@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.store.failures import why_sqlite
+from ragstone.store.errors import why_sqlite
 
 
 def refused(path: Path) -> str:

@@ -10,11 +10,10 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from ragstone.ranked_values import NOT_JUDGED
+from ragstone.results.ranking_run import NOT_JUDGED
 from ragstone.store import Store
-from ragstone.store.engines import SCHEMA, WRITING, engine_of
-from ragstone.store.migrating import MIGRATIONS, upgrade
-from ragstone.store.schema import HEAD, METADATA
+from ragstone.store.engine import SCHEMA, WRITING, engine_of
+from ragstone.store.schema import HEAD, METADATA, MIGRATIONS, upgrade
 
 OLD = sorted((Path(__file__).parent / "older").glob("*.db"))
 OPENING = "import sys\nfrom ragstone.store import Store\nprint(len(Store.open(sys.argv[1]).runs()))"

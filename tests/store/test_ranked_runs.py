@@ -8,13 +8,11 @@ import pytest
 from sqlalchemy import select
 from tests.store.conftest import START
 
-from ragstone import ranked_values
 from ragstone.errors import Cause
 from ragstone.metrics import get
-from ragstone.plan import Manifest, Plan, Source
-from ragstone.ranked_values import NOT_RANKED, RankingScores
-from ragstone.run import Run
-from ragstone.scores import State
+from ragstone.results import ranking_run as ranked_values
+from ragstone.results.ranking_run import NOT_RANKED, RankingScores
+from ragstone.results.run import Run
 from ragstone.store import (
     Store,
     StoreError,
@@ -26,8 +24,10 @@ from ragstone.store import (
     save_ranking,
     tag,
 )
+from ragstone.store.ranking_values import pack
 from ragstone.store.schema import QUERY_BLOCKS, UNDER_WAY, VALUE_BLOCKS
-from ragstone.store.stored_values import pack
+from ragstone.types.config import Manifest, Plan, Source
+from ragstone.types.score import State
 
 METRICS = ("hit@5", "ndcg@5")
 IDS = ["q1", "q\0", "half \ud83d", "ü 4", "line\n5", "q6", "q7"]

@@ -5,9 +5,9 @@ import pytest
 from pydantic import TypeAdapter
 
 from ragstone.errors import UsageError
-from ragstone.scores import State
 from ragstone.store import RunLockedError, Store, StoredRows, StoreError, tag
-from ragstone.usage import Usage
+from ragstone.types.reply import Usage
+from ragstone.types.score import State
 
 
 async def write(store: Store, run_id: str, rows: list[object]) -> None:

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import pytest
 
 from ragstone.errors import Cause
-from ragstone.rows import Row
-from ragstone.samples import Sample
-from ragstone.scores import Score
 from ragstone.store import Store, StoreError
-from ragstone.store.summing import Counted, counted, summed_up
+from ragstone.store.search import Counted, counted, summed_up
+from ragstone.types.row import Row
+from ragstone.types.sample import Sample
+from ragstone.types.score import Score
 
 
 def made(place: int) -> Row:

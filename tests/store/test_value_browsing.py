@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone import ranked_values
 from ragstone.metrics import get
-from ragstone.plan import Manifest, Plan, Source
-from ragstone.ranked_values import RankingScores
-from ragstone.run import Run
+from ragstone.results import ranking_run as ranked_values
+from ragstone.results.ranking_run import RankingScores
+from ragstone.results.run import Run
 from ragstone.store import Store, save_ranking
-from ragstone.store.browsing import find_rows, row_at
-from ragstone.store.wanted import STATES, Wanted
+from ragstone.store.search import STATES, Wanted, find_rows, row_at
+from ragstone.types.config import Manifest, Plan, Source
 
 METRICS = ("hit@5", "ndcg@5")
 MANIFEST = Manifest(

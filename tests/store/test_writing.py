@@ -6,7 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ragstone.store import Store, StoreError, engines, writing
+from ragstone.store import Store, StoreError
+from ragstone.store import engine as engines
+from ragstone.store import writer as writing
 
 
 async def test_a_row_at_the_same_place_is_replaced(store: Store, make: SimpleNamespace) -> None:
@@ -66,7 +68,7 @@ async def test_big_rows_are_written_few_at_a_time(
 ) -> None:
     sizes = []
     monkeypatch.setattr(
-        "ragstone.store.writing.write", lambda _, records: sizes.append(len(records))
+        "ragstone.store.writer.write", lambda _, records: sizes.append(len(records))
     )
     make.begin(store, "r1")
     async with store.writing("r1") as writer:

@@ -5,7 +5,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import InputError, TargetError
-from ragstone.targets.description import ROW_FIELDS, ApiDescription
+from ragstone.targets.spec import ROW_FIELDS, ApiDescription
 
 LEAST = """\
 calls:

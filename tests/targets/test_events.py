@@ -2,7 +2,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import CallError, Cause
-from ragstone.targets.events import events_of
+from ragstone.targets.http import events_of
 
 
 @each_case(

@@ -5,13 +5,13 @@ from urllib.parse import parse_qs
 import pytest
 from aiohttp import web
 
-from ragstone.caller import Limits
+from ragstone._internal.http import Connection
+from ragstone._internal.rate_limit import Limits
 from ragstone.errors import Cause, TargetError, UsageError
-from ragstone.http import Connection
-from ragstone.samples import Context, Sample
 from ragstone.targets.base import Answer
-from ragstone.targets.description import ApiDescription
-from ragstone.targets.http_api import HttpTarget
+from ragstone.targets.http import HttpTarget
+from ragstone.targets.spec import ApiDescription
+from ragstone.types.sample import Context, Sample
 
 SEARCH, CHAT, HEALTH = "/api/v1/rag/search", "/api/v1/chat/query", "/api/v1/health"
 ROW = Sample.model_validate(

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.plan import Plan
-from ragstone.samples import Sample
 from ragstone.targets import get_target
-from ragstone.targets.description import ROW_FIELDS, ApiDescription, CallDescription
-from ragstone.targets.python_function import GIVEN
+from ragstone.targets.function import GIVEN
+from ragstone.targets.spec import ROW_FIELDS, ApiDescription, CallDescription
+from ragstone.types.config import Plan
+from ragstone.types.sample import Sample
 
 PAGE = (Path(__file__).parents[2] / "docs" / "targets.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

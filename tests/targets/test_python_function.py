@@ -11,9 +11,9 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import CallError, Cause, TargetError, UsageError
-from ragstone.samples import Context, Sample
 from ragstone.targets.base import Answer
-from ragstone.targets.python_function import FunctionTarget, function_named
+from ragstone.targets.function import FunctionTarget, function_named
+from ragstone.types.sample import Context, Sample
 
 ROW = Sample.model_validate({"id": "1", "query": "Who?", "contexts": [{"text": "old"}]})
 RESPONSE = frozenset(("response",))
@@ -248,7 +248,7 @@ async def test_functions_that_hang_hold_up_no_other_row() -> None:
 def test_a_function_that_hangs_does_not_hold_up_the_end_of_the_program() -> None:
     code = (
         "import time\n"
-        "from ragstone.evaluation import evaluate\n"
+        "from ragstone.evaluation.runner import evaluate\n"
         "run = evaluate([{'query': 'q', 'relevance': ['a']}], metrics='hit', timeout=0.2,\n"
         "               target=lambda q: time.sleep(600))\n"
         "print(run.rows[0].scores['hit@5'].cause)"

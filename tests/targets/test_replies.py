@@ -4,8 +4,8 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import CallError, Cause
-from ragstone.samples import Context
-from ragstone.targets.replies import fields_of, shaped
+from ragstone.targets.http import fields_of, shaped
+from ragstone.types.sample import Context
 
 RANKING = "results[].{id: point_id, text: text, score: score}"
 CONTEXTS = "retrieved_chunks[].{id: point_id, text: text, score: score}"

@@ -4,11 +4,11 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import InputError, TargetError, UsageError
-from ragstone.plan import Plan
-from ragstone.samples import Sample
 from ragstone.targets import get_target
-from ragstone.targets.http_api import HttpTarget
-from ragstone.targets.python_function import FunctionTarget
+from ragstone.targets.function import FunctionTarget
+from ragstone.targets.http import HttpTarget
+from ragstone.types.config import Plan
+from ragstone.types.sample import Sample
 
 ROW = Sample(id="1", query="Who?")
 CALL = "calls: {ask: {url: '{base}/ask', reply: {response: a}}}\n"

@@ -1,7 +1,7 @@
 import pytest
 from tests.cases import each_case
 
-from ragstone.targets.templates import (
+from ragstone.targets.spec import (
     fields_in,
     filled,
     filled_header,

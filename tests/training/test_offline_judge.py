@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.judges.offline.traits import Traits
-from ragstone.judges.offline.weights import Weights
+from ragstone.judges.offline.features import Traits
+from ragstone.judges.offline.judge import Weights
 
 pytest.importorskip("scipy", reason="scipy trains the weights: pip install 'ragstone[test]'")
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ragstone.judges.offline.traits import Traits
-from ragstone.judges.offline.weights import Weights
+from ragstone.judges.offline.features import Traits
+from ragstone.judges.offline.judge import Weights
 from training.offline_judge.fitting import LEARNED, PRIOR
 from training.offline_judge.measures import SAMPLES, reliability
 from training.offline_judge.trials import Trial

@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict
 
-from ragstone.judges.offline.weights import Weights
+from ragstone.judges.offline.judge import Weights
 
 
 def written(weights: Weights) -> str:

@@ -1,7 +1,6 @@
 """The first version of the offline judge: a rule with a threshold, kept as a baseline."""
 
-from ragstone.judges.offline.readings import Reading
-from ragstone.judges.offline.traits import digits_lacking, strength
+from ragstone.judges.offline.features import Reading, digits_lacking, strength
 
 SUPPORT = 0.4
 """The strength from which a claim counted as supported."""

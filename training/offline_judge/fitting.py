@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logit
 
-from ragstone.judges.offline.traits import Traits
-from ragstone.judges.offline.weights import Weights
+from ragstone.judges.offline.features import Traits
+from ragstone.judges.offline.judge import Weights
 from training.offline_judge.rows import Row
 from training.offline_judge.table import SIGHTS, Table
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.judges.offline.weights import Weights
+from ragstone.judges.offline.judge import Weights
 from training.offline_judge.fitting import LEARNED, support
 from training.offline_judge.measures import LABELS, Answers
 from training.offline_judge.rows import Row

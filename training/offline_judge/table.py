@@ -7,12 +7,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.judges.offline.extraction import extract_claims
-from ragstone.judges.offline.index import ContextIndex
-from ragstone.judges.offline.readings import Reading, read_contexts
-from ragstone.judges.offline.stretches import Stretches
-from ragstone.judges.offline.traits import Traits, read_traits
-from ragstone.judges.offline.verdicts import read_claims, seen_in
+from ragstone.judges.offline.claims import extract_claims
+from ragstone.judges.offline.features import Reading, Traits, read_contexts, read_traits
+from ragstone.judges.offline.index import ContextIndex, Stretches
+from ragstone.judges.offline.judge import read_claims, seen_in
 from training.offline_judge.first_version import judge_first
 from training.offline_judge.rows import Row
 

@@ -1,38 +1,151 @@
 """The command line: it parses, calls and prints. One file a command, loaded when it is needed."""
 
+import logging
 import os
+import re
 import signal
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Container, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from types import MappingProxyType, ModuleType
 
 import click
 
-from ragstone.cli.arguments import completed
-from ragstone.cli.codes import BROKEN, INTERRUPTED, UNUSABLE
-from ragstone.cli.logs import logs
-from ragstone.errors import RagstoneError
+from ragstone.errors import RagstoneError, UsageError
+
+# The command line as typed, made the one that click reads: `run` and repeated `-m` filled in.
+
+METRIC = re.compile(r"[a-z][a-z0-9_]*(@\d+)?(:[a-z-]+)?(,[a-z_]+=[\w.-]+)*")
+_OF_RANKINGS = ("--qrels", "--ranking")
+_OF_THE_GROUP = ("-h", "--help", "--version")
+
+
+def completed(given: Sequence[str], commands: Container[str]) -> list[str]:
+    """Return the arguments with the command `run` where none is named, one `-m` a metric.
+
+    `run` with rankings from files is `rank`.
+
+    `-m hit recall` becomes `-m hit -m recall`: words after `-m` that look like metric names and
+    are no existing file.
+    """
+    named = bool(given) and (given[0] in commands or given[0] in _OF_THE_GROUP)
+    words = list(given if named else ["run", *given])
+    if words[0] == "run" and any(word.partition("=")[0] in _OF_RANKINGS for word in words):
+        words[0] = "rank"
+    return list(_one_each(words))
+
+
+def _one_each(words: Sequence[str]) -> Iterator[str]:
+    flag = ""
+    before = ""
+    for word in words:
+        if before in ("-m", "--metric") or word.startswith("--metric="):
+            flag = before if before in ("-m", "--metric") else "--metric"
+        elif flag and METRIC.fullmatch(word) and not Path(word).exists():
+            yield flag
+        else:
+            flag = ""
+        yield word
+        before = word
+
+
+# Exit codes: what a command says to the script that called it.
+
+GATE_FAILED = 1
+UNUSABLE = 2
+"""Usage, input or key error: nothing was scored."""
+TOO_MUCH_FAILED = 3
+"""Or a gate had nothing scored, or the budget was spent."""
+BROKEN = 70
+"""A bug, ours or a plugin's (EX_SOFTWARE of sysexits.h)."""
+INTERRUPTED = 130
+
+
+# Logs: what ragstone does within, on standard error, where LOG_LEVEL asks for it.
+
+LEVELS = ("debug", "info", "warning", "error", "critical")
+_CONTROLS = {*range(32), *range(127, 160)} - {ord("\t"), ord("\n")}
+_SHOWN = dict.fromkeys(_CONTROLS, "\N{REPLACEMENT CHARACTER}")
+
+
+class _Plain(logging.Formatter):
+    """Lets no reply of a model steer the terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return super().format(record).translate(_SHOWN)
+
+
+@contextmanager
+def logs() -> Generator[None, None, None]:
+    """Write ragstone's own log to standard error while the block lasts, from LOG_LEVEL on.
+
+    Raises:
+        UsageError: LOG_LEVEL is no level.
+    """
+    level = os.environ.get("LOG_LEVEL", "").strip().lower()
+    if level and level not in LEVELS:
+        raise UsageError(f"LOG_LEVEL {level!r} is no level; known: {', '.join(LEVELS)}")
+    logger = logging.getLogger("ragstone")
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Plain("%(levelname)s %(name)s: %(message)s"))
+    if level:
+        logger.addHandler(handler)
+        logger.setLevel(level.upper())
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
+
 
 COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "run": ("ragstone.cli.run", "Evaluate a RAG system, or answers it gave before."),
-        "rank": ("ragstone.cli.ranking", "Evaluate rankings of many queries, from files."),
-        "resume": ("ragstone.cli.resume", "Go on with a stored run."),
-        "runs": ("ragstone.cli.runs", "List the stored runs; show, tag, delete or export one."),
-        "report": ("ragstone.cli.report", "Write again what a stored run wrote."),
-        "view": ("ragstone.cli.view", "Look at the stored runs in a browser."),
-        "rescore": ("ragstone.cli.rescore", "Score a stored run again, without asking anybody."),
-        "compare": ("ragstone.cli.compare", "Compare two stored runs, sample by sample."),
-        "metrics": ("ragstone.cli.metrics", "List the metrics, or print the definition of one."),
-        "policies": ("ragstone.cli.policies", "Print what each policy makes of each situation."),
-        "collect": ("ragstone.cli.collect", "Ask a RAG system now, to judge its answers later."),
-        "validate": ("ragstone.cli.validate", "Read data files, and tell all that is wrong."),
-        "convert": ("ragstone.cli.convert", "Write a data set in another format."),
-        "judge": ("ragstone.cli.judge", "Test the judge: are errors put into claims noticed?"),
-        "demo": ("ragstone.cli.demo", "Evaluate the demo RAG system: no key, nothing to start."),
-        "demo-server": ("ragstone.cli.demo_server", "Serve the demo RAG system over HTTP."),
+        "run": ("ragstone.cli.commands.run", "Evaluate a RAG system, or answers it gave before."),
+        "rank": ("ragstone.cli.commands.rank", "Evaluate rankings of many queries, from files."),
+        "resume": ("ragstone.cli.commands.resume", "Go on with a stored run."),
+        "runs": (
+            "ragstone.cli.commands.runs",
+            "List the stored runs; show, tag, delete or export one.",
+        ),
+        "report": ("ragstone.cli.commands.report", "Write again what a stored run wrote."),
+        "view": ("ragstone.cli.commands.view", "Look at the stored runs in a browser."),
+        "rescore": (
+            "ragstone.cli.commands.rescore",
+            "Score a stored run again, without asking anybody.",
+        ),
+        "compare": ("ragstone.cli.commands.compare", "Compare two stored runs, sample by sample."),
+        "metrics": (
+            "ragstone.cli.commands.metrics",
+            "List the metrics, or print the definition of one.",
+        ),
+        "policies": (
+            "ragstone.cli.commands.policies",
+            "Print what each policy makes of each situation.",
+        ),
+        "collect": (
+            "ragstone.cli.commands.collect",
+            "Ask a RAG system now, to judge its answers later.",
+        ),
+        "validate": (
+            "ragstone.cli.commands.validate",
+            "Read data files, and tell all that is wrong.",
+        ),
+        "convert": ("ragstone.cli.commands.convert", "Write a data set in another format."),
+        "judge": (
+            "ragstone.cli.commands.judge",
+            "Test the judge: are errors put into claims noticed?",
+        ),
+        "demo": (
+            "ragstone.cli.commands.demo",
+            "Evaluate the demo RAG system: no key, nothing to start.",
+        ),
+        "demo-server": (
+            "ragstone.cli.commands.demo_server",
+            "Serve the demo RAG system over HTTP.",
+        ),
     }
 )
 """Command -> the module that holds it as `command`, and its help in a line."""
@@ -40,7 +153,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 def later(name: str) -> ModuleType:
     """Return a module of this package that few calls of a command need, loaded when one does."""
-    return import_module(f"ragstone.cli.{name}")
+    return import_module(f"ragstone.cli.commands.{name}")
 
 
 class _Commands(click.Group):
@@ -116,3 +229,16 @@ def _print_refusal(error: RagstoneError) -> None:
         click.echo(f"Error: {error}", err=True)
     if said := refusal_to_github(error, os.environ):
         click.echo(said, err=True)
+
+
+# Pipes: a reader of standard output may leave before its end.
+
+
+@contextmanager
+def silent_pipes() -> Generator[None, None, None]:
+    """Let a reader of standard output leave early, as `head` does, without a word."""
+    try:
+        yield
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit):  # rich makes the one the other
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

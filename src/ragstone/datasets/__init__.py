@@ -7,25 +7,27 @@ from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 
-from ragstone.datasets import columnar, delimited, excel, jsons, yaml_file
-from ragstone.datasets.columns import argument, flag, resolve_fields
-from ragstone.datasets.failed_calls import without_failed
-from ragstone.datasets.file import File
-from ragstone.datasets.responses import (
+from ragstone.datasets.adapters.detect import RESPONSES, ShapedRecords, shaped
+from ragstone.datasets.adapters.responses import (
     MODES,
     UNFINISHED,
     Failures,
     absences,
     failures_in,
     repetitions,
+    without_failed,
 )
+from ragstone.datasets.columns import argument, flag, resolve_fields
+from ragstone.datasets.formats import arrow as columnar
+from ragstone.datasets.formats import csv as delimited
+from ragstone.datasets.formats import excel
+from ragstone.datasets.formats import json as jsons
+from ragstone.datasets.formats import yaml as yaml_file
 from ragstone.datasets.rows import samples_in
-from ragstone.datasets.shapes import RESPONSES
-from ragstone.datasets.shaping import ShapedRecords, shaped
-from ragstone.datasets.table import Table
+from ragstone.datasets.table import File, Table
 from ragstone.errors import UsageError
-from ragstone.plan import Source
-from ragstone.samples import Sample
+from ragstone.types.config import Source
+from ragstone.types.sample import Sample
 
 __all__ = ["Dataset", "load", "samples_of"]
 

@@ -6,13 +6,12 @@ from itertools import chain, islice
 from types import MappingProxyType
 from typing import TypeVar
 
-from ragstone.datasets import cells
-from ragstone.datasets.columns import Spelling, chosen
-from ragstone.datasets.documents import contexts, ranking, relevance
-from ragstone.datasets.layouts import Layouts
+from ragstone.datasets import values as cells
+from ragstone.datasets.columns import Layouts, Spelling, chosen
 from ragstone.datasets.table import Record, Table
+from ragstone.datasets.values import contexts, ranking, relevance
 from ragstone.errors import InputError, Problem
-from ragstone.samples import Sample
+from ragstone.types.sample import Sample
 
 T = TypeVar("T")
 

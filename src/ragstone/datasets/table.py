@@ -3,11 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from hashlib import sha256
 from math import isnan
+from pathlib import Path
+from types import MappingProxyType
 from typing import cast
 
-from ragstone.errors import Problem
-from ragstone.samples import Sample
+from ragstone.errors import InputError, Problem, UsageError, nearest
+from ragstone.types.sample import Sample
 
 Cells = tuple[int, Sequence[object]]
 """A row's number, as the user sees it, and its cells from left to right; None is a blank cell."""
@@ -159,3 +162,190 @@ def _records(
             last = max(place for place, cell in enumerate(cells, 1) if cell is not None)
             seen = f"there is a cell in column {last}, but the header ends at column {len(names)}"
             yield Problem(seen, fix, row=row)
+
+
+# Encoding: which one the bytes of a text seem to be of, where they are not UTF-8.
+
+MARKS: Mapping[bytes, str] = MappingProxyType(
+    {
+        b"\xff\xfe\0\0": "UTF-32",
+        b"\0\0\xfe\xff": "UTF-32",
+        b"\xff\xfe": "UTF-16",
+        b"\xfe\xff": "UTF-16",
+    }
+)
+"""How a text begins that says which encoding it is of; the longer marks first."""
+WESTERN = "Windows-1252 (Latin-1), if its language is a Western one"
+_PLAIN = 0.25
+"""The least share of ASCII in text with column names; of bytes in the wrong order it is none."""
+_FEW, _TOGETHER = 4, 0.7
+"""Western texts have their accents among ASCII letters; in others bytes beyond ASCII stand in
+pairs: at least so many, and so great a share of these bytes."""
+_IS_HIGH = bytes(128) + b"\x01" * 128
+"""For each byte, whether it is beyond ASCII."""
+
+
+def wide(begins: bytes) -> str | None:
+    """Return the encoding of a text that has two or four bytes a letter; None if it is no such.
+
+    UTF-16 is told without its mark, too, by the NULs that it has in ASCII letters.
+    """
+    for mark, name in MARKS.items():
+        if begins.startswith(mark):
+            return name
+    if b"\0" in begins and any(_reads(begins, codec) for codec in ("utf-16-le", "utf-16-be")):
+        return "UTF-16"
+    return None
+
+
+def _reads(begins: bytes, codec: str) -> bool:
+    text = begins.decode(codec, "ignore")  # a letter may be cut where the beginning ends
+    plain = sum(letter.isascii() and (letter.isprintable() or letter.isspace()) for letter in text)
+    return plain > _PLAIN * len(text) and "\0" not in text
+
+
+def _narrow(content: bytes) -> str | None:
+    """Return WESTERN where bytes that are not UTF-8 seem to be of that; None for any other."""
+    marked = content.translate(_IS_HIGH)
+    together = marked.count(b"\x01\x01")
+    others = together >= _FEW and 2 * together > _TOGETHER * marked.count(b"\x01")
+    return None if others else WESTERN
+
+
+def advice(content: bytes) -> str:
+    """Say what to do about a text that is not UTF-8."""
+    known = "windows-1252" if _narrow(content) else "ENCODING"
+    return f"save the file as UTF-8 (Excel: 'CSV UTF-8'; else: iconv -f {known} -t utf-8)"
+
+
+def broken_byte(part: bytes, error: UnicodeDecodeError) -> str:
+    """Say which byte of a part, such as a line, is not UTF-8."""
+    return f"byte {error.start + 1} (0x{part[error.start]:02x}) is not UTF-8"
+
+
+def of_another(content: bytes) -> Problem | None:
+    """Return the problem that all lines are of another encoding.
+
+    None where one line alone is, or where others are UTF-8 beyond ASCII: these are told by line.
+    """
+    first: tuple[int, str] | None = None
+    number = 0
+    for row, line in enumerate(content.split(b"\n"), 1):
+        if line.isascii():
+            continue
+        try:
+            line.decode()
+        except UnicodeDecodeError as error:
+            first = first or (row, broken_byte(line, error))
+            number += 1
+        else:
+            return None
+    if first is None or number == 1:
+        return None
+    row, said = first
+    seems = _narrow(content) or "an encoding of another alphabet than the Latin one"
+    seen = (
+        f"{said}, nor is any other letter beyond ASCII ({number:,} lines): it seems to be {seems}"
+    )
+    return Problem(seen, advice(content), row=row)
+
+
+# File: a data file's name and bytes, read once; everything else is made from these.
+
+ZIP = b"PK\x03\x04"
+"""How a zip archive begins, and so every .xlsx."""
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""How an old .xls begins, and an .xlsx with a password."""
+_LOOKED_AT = 4096
+_CONTROLS = bytes({*range(1, 32)} - set(b"\t\n\r\f\x1b"))
+"""Bytes that no encoding of text has but by chance; a NUL is told apart, as UTF-16 has it."""
+
+
+@dataclass(frozen=True)
+class File:
+    """A data file: its name without folders, and its bytes."""
+
+    name: str
+    content: bytes
+
+    @classmethod
+    def read(cls, path: Path) -> "File":
+        """Read a file whole.
+
+        Raises:
+            UsageError: there is none, or it cannot be read.
+        """
+        try:
+            if path.is_dir():
+                raise UsageError(f"{path} is a folder; name a file in it")
+            if not path.is_file():
+                raise UsageError(f"there is no file {path}{_offer(path)}")
+            return cls(path.name, path.read_bytes())
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+
+    @property
+    def suffix(self) -> str:
+        """What the file's name says it is, in lower case, with the dot."""
+        return Path(self.name).suffix.lower()
+
+    @property
+    def fingerprint(self) -> str:
+        """The SHA-256 of the bytes, in hex."""
+        return sha256(self.content).hexdigest()
+
+    def refused(self, seen: str, fix: str = "", *, row: int | None = None) -> InputError:
+        """Return the error that says why nothing of this file can be used."""
+        return InputError(self.name, [Problem(seen, fix, row=row)])
+
+    def checked(self) -> bytes:
+        """Return the bytes of a text file, without a byte order mark.
+
+        Raises:
+            InputError: the file is empty, is no text, is a workbook, or is UTF-16 or UTF-32.
+        """
+        if self.content.startswith((ZIP, OLE)):
+            raise self.refused("this is a workbook, not text", "give its name the ending .xlsx")
+        if seen := wide(self.content[:_LOOKED_AT]):
+            raise self.refused(f"this is {seen} text", "save it as UTF-8 (Excel: 'CSV UTF-8')")
+        if _is_binary(self.content[:_LOOKED_AT]):
+            raise self.refused("this is not text", "name a file that a text editor can open")
+        content = self.content.removeprefix(b"\xef\xbb\xbf")
+        if not content.strip():
+            raise self.refused("the file is empty", "it needs at least one row with a query")
+        return content
+
+    def text(self) -> str:
+        """Return the text of a UTF-8 file, without a byte order mark.
+
+        Raises:
+            InputError: as `checked` does, or for bytes that are not UTF-8, or for a NUL.
+        """
+        content = self.checked()
+        try:
+            text = content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+            raise self.refused(broken_byte(content, error), advice(content), row=line) from error
+        if (nul := text.find("\0")) >= 0:
+            line = text.count("\n", 0, nul) + 1
+            raise self.refused("the text holds a NUL", "it may be damaged or UTF-16", row=line)
+        return text
+
+
+def _is_binary(begins: bytes) -> bool:
+    """Tell whether bytes are no text in any encoding: no UTF-8, and with control characters."""
+    try:
+        begins.decode()
+        return False
+    except UnicodeDecodeError:
+        return len(begins) - len(begins.translate(None, _CONTROLS)) > len(begins) / 50
+
+
+def _offer(path: Path) -> str:
+    """Offer the file of the same folder whose name is most like the one that is not there."""
+    try:
+        near = nearest(path.name, [entry.name for entry in path.parent.iterdir()])
+    except (OSError, ValueError):
+        return ""
+    return f"; did you mean {near!r}?" if near else ""

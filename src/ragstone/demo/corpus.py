@@ -11,7 +11,7 @@ from importlib.resources import files
 import yaml
 from pydantic import BaseModel, ConfigDict
 
-from ragstone.datasets.yaml_file import Loader
+from ragstone.datasets.formats.yaml import Loader
 
 
 class Flaw(StrEnum):

@@ -6,14 +6,19 @@ from hashlib import sha256
 from itertools import compress
 from typing import TypeVar, cast
 
-from ragstone.cascaded import Cascaded
-from ragstone.claims import Label, Verdict
 from ragstone.errors import Cause, QuestionNotSupportedError
-from ragstone.exchanges import Failure, JudgeFailureError, Outcome, PartialVerdict, Reply
-from ragstone.judge_names import CASCADE
-from ragstone.judges.base import Judge, outcome_of
-from ragstone.judges.several import AroundJudges, setup_of
-from ragstone.questions import Question, VerifyClaims
+from ragstone.judges.base import AroundJudges, Judge, outcome_of, setup_of
+from ragstone.judges.spec import CASCADE
+from ragstone.types.claim import Label, Verdict
+from ragstone.types.questions import Question, VerifyClaims
+from ragstone.types.reply import (
+    Cascaded,
+    Failure,
+    JudgeFailureError,
+    Outcome,
+    PartialVerdict,
+    Reply,
+)
 
 T = TypeVar("T")
 

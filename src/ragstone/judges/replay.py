@@ -5,10 +5,9 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ragstone.errors import QuestionNotSupportedError
-from ragstone.exchanges import Exchange, Failure, JudgeFailureError, Outcome, Reply
 from ragstone.judges.base import Judge
-from ragstone.questions import Question
-from ragstone.usage import NOTHING_SPENT
+from ragstone.types.questions import Question
+from ragstone.types.reply import NOTHING_SPENT, Exchange, Failure, JudgeFailureError, Outcome, Reply
 
 T = TypeVar("T")
 

@@ -7,10 +7,9 @@ from typing import TypeVar, cast
 from pydantic import BaseModel
 
 from ragstone.errors import Cause, QuestionNotSupportedError
-from ragstone.exchanges import Failure, JudgeFailureError, Reply
 from ragstone.judges.base import Judge
-from ragstone.questions import Question
-from ragstone.usage import Usage
+from ragstone.types.questions import Question
+from ragstone.types.reply import Failure, JudgeFailureError, Reply, Usage
 
 T = TypeVar("T")
 

@@ -5,47 +5,46 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 
 from ragstone.errors import UnknownNameError
-from ragstone.metrics.abstention import Abstention
-from ragstone.metrics.answer_correctness import AnswerCorrectness
-from ragstone.metrics.answer_similarity import AnswerSimilarity
-from ragstone.metrics.bleu import Bleu
-from ragstone.metrics.bpref import BPref
-from ragstone.metrics.chrf import ChrF
-from ragstone.metrics.citation_precision import CitationPrecision
-from ragstone.metrics.citation_recall import CitationRecall
-from ragstone.metrics.claim_precision import ClaimPrecision
-from ragstone.metrics.claim_recall import ClaimRecall
-from ragstone.metrics.claim_utilization import ClaimUtilization
-from ragstone.metrics.contains import Contains
-from ragstone.metrics.context_precision import ContextPrecision
-from ragstone.metrics.context_recall import ContextRecall
-from ragstone.metrics.context_relevance import ContextRelevance
-from ragstone.metrics.context_utilization import ContextUtilization
-from ragstone.metrics.exact_match import ExactMatch
-from ragstone.metrics.f1 import F1
-from ragstone.metrics.faithfulness import Faithfulness
-from ragstone.metrics.families.base import FAMILIES, Ask, Metric
-from ragstone.metrics.families.check_metric import CheckMetric
-from ragstone.metrics.families.claim_metric import ClaimMetric
-from ragstone.metrics.families.grade_metric import GradeMetric
-from ragstone.metrics.families.ranking_metric import RankingMetric
-from ragstone.metrics.families.rubric_metric import RubricMetric
-from ragstone.metrics.hallucinated_claims import HallucinatedClaims
-from ragstone.metrics.hallucination import Hallucination
-from ragstone.metrics.hit import Hit
-from ragstone.metrics.map import MAP
-from ragstone.metrics.mrr import MRR
-from ragstone.metrics.ndcg import NDCG
-from ragstone.metrics.noise_sensitivity import NoiseSensitivity
-from ragstone.metrics.precision import Precision
-from ragstone.metrics.r_precision import RPrecision
-from ragstone.metrics.recall import Recall
+from ragstone.metrics.base import FAMILIES, Ask, Metric
+from ragstone.metrics.citations import CitationPrecision, CitationRecall
+from ragstone.metrics.claim_checks import CheckMetric
+from ragstone.metrics.claim_scoring import ClaimMetric
+from ragstone.metrics.claims import (
+    ClaimPrecision,
+    ClaimRecall,
+    ClaimUtilization,
+    ContextRecall,
+    Faithfulness,
+    HallucinatedClaims,
+    Hallucination,
+    NoiseSensitivity,
+    SelfKnowledge,
+    UnsupportedClaims,
+)
+from ragstone.metrics.contexts import (
+    ContextPrecision,
+    ContextRelevance,
+    ContextUtilization,
+    GradeMetric,
+)
+from ragstone.metrics.correctness import AnswerCorrectness, AnswerSimilarity
 from ragstone.metrics.registry import OURS, get, load_plugin, origin, register, registered
-from ragstone.metrics.response_relevancy import ResponseRelevancy
-from ragstone.metrics.rouge_l import RougeL
-from ragstone.metrics.self_knowledge import SelfKnowledge
-from ragstone.metrics.unsupported_claims import UnsupportedClaims
-from ragstone.scores import MetricInfo
+from ragstone.metrics.responses import Abstention, ResponseRelevancy
+from ragstone.metrics.retrieval import (
+    F1,
+    MAP,
+    MRR,
+    NDCG,
+    BPref,
+    Hit,
+    Precision,
+    RankingMetric,
+    Recall,
+    RPrecision,
+)
+from ragstone.metrics.rubric import RubricMetric
+from ragstone.metrics.text import Bleu, ChrF, Contains, ExactMatch, RougeL
+from ragstone.types.score import MetricInfo
 
 __all__ = [
     "F1",

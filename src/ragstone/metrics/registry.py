@@ -14,12 +14,17 @@ from typing import TypeVar, cast, dataclass_transform
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
+from ragstone._internal.plugins import (
+    FILES,
+    entry_point_error,
+    import_plugin,
+    load_entry_point,
+    package_of,
+)
+from ragstone._internal.text import format_validation_errors
 from ragstone.errors import InputError, Problem, UnknownNameError, UsageError
-from ragstone.messages import format_validation_errors
-from ragstone.metrics.families.base import FAMILIES, Metric
-from ragstone.metrics.families.rubric_metric import rubric_metric
-from ragstone.modules import FILES, entry_point_error, import_plugin, load_entry_point, package_of
-from ragstone.rubrics import NAME, rubrics_in
+from ragstone.metrics.base import FAMILIES, Metric
+from ragstone.metrics.rubric import NAME, rubric_metric, rubrics_in
 
 M = TypeVar("M", bound=Metric)
 

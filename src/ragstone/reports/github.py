@@ -7,12 +7,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Literal
 
+from ragstone._internal.text import count, one_line
 from ragstone.errors import InputError, Problem, RagstoneError
-from ragstone.messages import count, one_line
-from ragstone.reports.facts import partial_notice, why_failed
-from ragstone.reports.judge_facts import coverage
-from ragstone.reports.run_markdown import as_markdown
-from ragstone.run import Run
+from ragstone.reports.facts import coverage, partial_notice, why_failed
+from ragstone.reports.markdown import as_markdown
+from ragstone.results.run import Run
 
 MOST = 10
 """Annotations of a kind that GitHub shows of one step."""

@@ -20,18 +20,17 @@ from tempfile import TemporaryFile
 from typing import IO, Literal, Self
 from xml.sax.saxutils import escape, quoteattr
 
-from ragstone.claims import Label
-from ragstone.gates import GateResult
-from ragstone.messages import one_line, strip_controls
-from ragstone.reports.claim_lines import claim_in_words
+from ragstone._internal.files import write_file
+from ragstone._internal.text import one_line, strip_controls
 from ragstone.reports.facts import CAUSES, partial_notice
-from ragstone.reports.figures import NOTHING, decimal, interval
-from ragstone.reports.files import write_file
-from ragstone.reports.marks import held, shortfall
-from ragstone.reports.ranking_excerpt import excerpt
-from ragstone.rows import Row
-from ragstone.run import Run
-from ragstone.scores import Score, State
+from ragstone.reports.format import NOTHING, decimal, interval
+from ragstone.reports.insights import excerpt, held, shortfall
+from ragstone.reports.table_rows import claim_in_words
+from ragstone.results.run import Run
+from ragstone.types.claim import Label
+from ragstone.types.gate import GateResult
+from ragstone.types.row import Row
+from ragstone.types.score import Score, State
 
 LONGEST = 1000
 """Characters of one text in the body of a test; a message has fewer."""

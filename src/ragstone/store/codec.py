@@ -9,9 +9,9 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from ragstone.errors import UnknownNameError
-from ragstone.exchanges import Exchange, Reply
-from ragstone.questions import adapter_of
-from ragstone.rows import Row
+from ragstone.types.questions import adapter_of
+from ragstone.types.reply import Exchange, Reply
+from ragstone.types.row import Row
 
 T = TypeVar("T")
 

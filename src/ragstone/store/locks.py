@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from ragstone.store.failures import RunLockedError, StoreError, primary_code, why_sqlite
+from ragstone.store.errors import RunLockedError, StoreError, primary_code, why_sqlite
 
 KIND = 0x5261_6773
 """What our locks of a server are called: any number that other programs hardly take."""

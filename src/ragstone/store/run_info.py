@@ -6,13 +6,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from sqlalchemy import Connection, func, select
 
-from ragstone.messages import format_validation_errors, one_line
-from ragstone.plan import Manifest
-from ragstone.scores import Detail, MetricInfo
-from ragstone.store.codec import from_text, to_text
-from ragstone.store.failures import StoreError
-from ragstone.values import Figure
+from ragstone._internal.fields import Figure
+from ragstone._internal.text import format_validation_errors, one_line
+from ragstone.store.codec import column, from_text, to_text
+from ragstone.store.errors import RunNotFoundError, StoreError
+from ragstone.store.schema import QUERY_BLOCKS, ROWS, RUNS
+from ragstone.types.config import Manifest
+from ragstone.types.score import Detail, MetricInfo
 
 _MANIFEST: TypeAdapter[Manifest] = TypeAdapter(Manifest)
 METRICS: TypeAdapter[Mapping[str, MetricInfo]] = TypeAdapter(dict[str, MetricInfo])
@@ -127,3 +129,37 @@ def _seen_from_here(path: Path) -> Path:
     """Return a path as one names it here, so that no report shows more of this machine."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+# The line of a run in the store, and how many rows stand behind it.
+
+
+def info_of(connection: Connection, number: int) -> RunInfo:
+    """Return what is known of the run with that number.
+
+    Raises:
+        StoreError: this version cannot read it.
+    """
+    lines = connection.execute(select(RUNS).where(RUNS.c.number == number)).mappings()
+    line = RunLine.model_validate(dict(lines.one()))
+    counted = select(func.count()).select_from(ROWS).where(ROWS.c.run == number)
+    queries = func.count(), func.coalesce(func.sum(QUERY_BLOCKS.c.queries), 0)
+    rows = connection.execute(counted).scalar_one()
+    blocks, ranked = connection.execute(select(*queries).where(QUERY_BLOCKS.c.run == number)).one()
+    return RunInfo.of(line, rows + ranked, ranked=blocks > 0)
+
+
+# Numbers: what runs are called in the tables of their rows.
+
+
+def number_of(connection: Connection, run_id: str, *, store: str) -> int:
+    """Return the number of a run in the store of that name.
+
+    Raises:
+        RunNotFoundError: there is no such run.
+    """
+    query = select(RUNS.c.number).where(RUNS.c.id == column(run_id))
+    number = connection.execute(query).scalar()
+    if number is None:
+        raise RunNotFoundError(f"there is no run {run_id} in {store}")
+    return number

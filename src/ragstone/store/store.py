@@ -11,25 +11,35 @@ from typing import Self
 from sqlalchemy import Connection, Engine, select
 
 from ragstone.errors import Cause
-from ragstone.plan import Manifest
-from ragstone.run import Run
-from ragstone.scores import NOTHING, Detail, MetricInfo, State
+from ragstone.results.run import Run
 from ragstone.store.codec import column, to_text
-from ragstone.store.engines import WRITING, engine_of, name_of
-from ragstone.store.failures import StoreError, told
+from ragstone.store.engine import WRITING, engine_of, name_of
+from ragstone.store.errors import StoreError, told
 from ragstone.store.locks import held, holding
-from ragstone.store.migrating import migrate
-from ragstone.store.numbers import number_of
-from ragstone.store.places import Places
-from ragstone.store.records import Record
-from ragstone.store.run_info import EXTRAS, METRICS, SUMMARY, RunInfo, manifest_text, stamp
-from ragstone.store.run_lines import info_of
-from ragstone.store.schema import NEWEST, ROWS, RUNS, SCORES, WHOLE
-from ragstone.store.stored_rows import StoredRows
-from ragstone.store.stored_values import StoredRanking
-from ragstone.store.values import StoredValue, ranking_values, usage_of, values_of
-from ragstone.store.writing import RowWriter
-from ragstone.usage import Usage
+from ragstone.store.ranking_values import StoredRanking
+from ragstone.store.reader import (
+    Places,
+    StoredRows,
+    StoredValue,
+    ranking_values,
+    usage_of,
+    values_of,
+)
+from ragstone.store.run_info import (
+    EXTRAS,
+    METRICS,
+    SUMMARY,
+    RunInfo,
+    info_of,
+    manifest_text,
+    number_of,
+    stamp,
+)
+from ragstone.store.schema import NEWEST, ROWS, RUNS, SCORES, WHOLE, migrate
+from ragstone.store.writer import Record, RowWriter
+from ragstone.types.config import Manifest
+from ragstone.types.reply import Usage
+from ragstone.types.score import NOTHING, Detail, MetricInfo, State
 
 
 class Store:

@@ -3,16 +3,15 @@
 import re
 from pathlib import Path
 
-from ragstone.caller import Limits
+from ragstone._internal.http import Connection
+from ragstone._internal.rate_limit import Limits
+from ragstone._internal.text import public_url
 from ragstone.errors import TargetError
-from ragstone.http import Connection
-from ragstone.messages import public_url
-from ragstone.plan import Plan
 from ragstone.targets.base import Target
-from ragstone.targets.description import ApiDescription
-from ragstone.targets.http_api import HttpTarget
-from ragstone.targets.python_function import Function, FunctionTarget, function_named
-from ragstone.targets.templates import filled_variables
+from ragstone.targets.function import Function, FunctionTarget, function_named
+from ragstone.targets.http import HttpTarget
+from ragstone.targets.spec import ApiDescription, filled_variables
+from ragstone.types.config import Plan
 
 __all__ = ["Target", "get_target"]
 

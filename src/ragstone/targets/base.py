@@ -4,10 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ragstone.exchanges import Failure
-from ragstone.opened import AsyncResource
-from ragstone.rows import TargetCall
-from ragstone.samples import Sample
+from ragstone._internal.lifecycle import AsyncResource
+from ragstone.types.reply import Failure
+from ragstone.types.row import TargetCall
+from ragstone.types.sample import Sample
 
 FIELDS = ("response", "contexts", "ranking")
 """The Sample fields that a target can give."""

@@ -2,8 +2,8 @@ import pytest
 from opentelemetry import trace
 
 from ragstone.errors import UsageError
-from ragstone.evaluation import evaluate
-from ragstone.integrations.opentelemetry.exporting import exporting
+from ragstone.evaluation.runner import evaluate
+from ragstone.integrations.opentelemetry.tracing import exporting
 
 SAMPLE = {"query": "Q?", "response": "It is red.", "contexts": ["It is red."]}
 

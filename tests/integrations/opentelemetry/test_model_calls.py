@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ragstone.evaluation import evaluate_async
+from ragstone.evaluation.runner import evaluate_async
 from ragstone.integrations.opentelemetry import OpenTelemetry
 
 CHAT = "/v1/chat/completions"

@@ -3,12 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.evaluation import evaluate
-from ragstone.exchanges import Reply
-from ragstone.integrations.opentelemetry import attributes
-from ragstone.judges.models.base import Completion, ModelPrompt
+from ragstone.evaluation.runner import evaluate
+from ragstone.integrations.opentelemetry import spans as attributes
+from ragstone.judges.llm.providers.base import Completion, ModelPrompt
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.usage import Usage
+from ragstone.types.reply import Reply, Usage
 
 PAGE = (Path(__file__).parents[3] / "docs/opentelemetry.md").read_text(encoding="utf-8")
 

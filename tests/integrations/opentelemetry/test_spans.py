@@ -4,11 +4,10 @@ from collections.abc import Callable
 import pytest
 
 from ragstone.errors import Cause, UsageError
-from ragstone.evaluation import evaluate, evaluate_async
-from ragstone.exchanges import Failure, Reply
+from ragstone.evaluation.runner import evaluate, evaluate_async
 from ragstone.integrations.opentelemetry import OpenTelemetry
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.usage import Usage
+from ragstone.types.reply import Failure, Reply, Usage
 
 SECRETS = ("SECRETQUERY", "SECRETRESPONSE", "SECRETCONTEXT", "SECRETREFERENCE", "SECRETREASON")
 SAMPLE = {
@@ -47,7 +46,7 @@ def test_what_an_answer_took_stands_on_its_question(kept, tracing: OpenTelemetry
     evaluate([SAMPLE], metrics="faithfulness", judge=judge, tracing=tracing)
     told = kept.told("ragstone extract_claims")
     assert told["ragstone.question.attempts"] == 2
-    assert {name: told[f"ragstone.usage.{name}"] for name in ("calls", "retries")} == {
+    assert {name: told[f"ragstone.types.reply.{name}"] for name in ("calls", "retries")} == {
         "calls": 2,
         "retries": 1,
     }

@@ -5,10 +5,11 @@ from io import StringIO
 from rich.console import Console
 from tests.cases import each_case
 
-from ragstone.cli.legacy_comparison import MOST, print_both_ways
+from ragstone.cli.commands.promptfoo import LEGACY_COMPARISON_MOST as MOST
+from ragstone.cli.commands.promptfoo import print_both_ways
 from ragstone.errors import Cause
-from ragstone.integrations.promptfoo.both_ways import BothWays, Pair
-from ragstone.scores import Score, State
+from ragstone.integrations.promptfoo.comparison import BothWays, Pair
+from ragstone.types.score import Score, State
 
 
 def score(value: float | None, passed: bool | None = None, *, made_up: bool = False) -> Score:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.config import Config
 from ragstone.datasets import load
 from ragstone.errors import UsageError
-from ragstone.integrations.promptfoo.configuration import is_configuration, read_configuration
-from ragstone.integrations.promptfoo.demands import VARIABLE
-from ragstone.scores import Score, State
+from ragstone.evaluation.config_file import Config
+from ragstone.integrations.promptfoo.asserts import VARIABLE
+from ragstone.integrations.promptfoo.config import is_configuration, read_configuration
+from ragstone.types.score import Score, State
 
 FAITHFUL = {"type": "context-faithfulness", "threshold": 0.8}
 TEST = {"vars": {"query": "q?", "context": "c."}, "providerOutput": "said."}

@@ -9,9 +9,9 @@ import pytest
 from aiohttp import web
 from tests.cases import each_case
 
-from ragstone.claims import Label
 from ragstone.integrations.promptfoo import legacy
-from ragstone.policies import get_policy
+from ragstone.types.claim import Label
+from ragstone.types.policy import get_policy
 
 OBSERVED = json.loads(Path(__file__).with_name("legacy_replies.json").read_text(encoding="utf-8"))
 CASES = [(kind, case) for kind, cases in OBSERVED.items() for case in cases]

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.budget import Budget
-from ragstone.claims import Label
+from ragstone._internal.rate_limit import Budget
 from ragstone.errors import Cause, UsageError
-from ragstone.exchanges import Failure
 from ragstone.integrations.promptfoo import legacy
-from ragstone.integrations.promptfoo.legacy_judge import legacy_judge
+from ragstone.integrations.promptfoo.legacy import legacy_judge
 from ragstone.judges.base import Judge, outcome_of
-from ragstone.plan import Plan
-from ragstone.questions import ExtractClaims, Question, VerifyClaims
+from ragstone.types.claim import Label
+from ragstone.types.config import Plan
+from ragstone.types.questions import ExtractClaims, Question, VerifyClaims
+from ragstone.types.reply import Failure
 
 CHAT = "/v1/chat/completions"
 OBSERVED = json.loads(Path(__file__).with_name("legacy_replies.json").read_text(encoding="utf-8"))

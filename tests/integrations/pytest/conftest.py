@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-PLUGINS = ("pytest_asyncio.plugin", "xdist", "ragstone.integrations.pytest_plugin")
+PLUGINS = ("pytest_asyncio.plugin", "xdist", "ragstone.integrations.pytest.plugin")
 INI = """
 [pytest]
 asyncio_mode = auto

@@ -2,10 +2,10 @@
 
 import pytest
 
-from ragstone.claims import Claim, Evidence, Label, Verdict
-from ragstone.evaluation import evaluate_async
-from ragstone.integrations.pytest.failure import failure_message
+from ragstone.evaluation.runner import evaluate_async
+from ragstone.integrations.pytest.messages import failure_message
 from ragstone.judges.scripted import ScriptedJudge
+from ragstone.types.claim import Claim, Evidence, Label, Verdict
 
 CONTEXTS = ["The case is made of ash wood. It weighs 80 g.", "The battery lasts 9 hours."]
 NO = Label.NOT_ENOUGH_INFO

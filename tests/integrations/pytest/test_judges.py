@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 ASKED_OTHERWISE = """
-from ragstone.integrations.pytest_plugin import assert_faithful
+from ragstone.integrations.pytest.plugin import assert_faithful
 
 CLAIM = "The case is made of ash wood."
 
@@ -43,7 +43,7 @@ def test_a_judge_with_a_name_is_asked_as_the_options_of_the_test_say(
 
 PLACE = """
 import os
-from ragstone.integrations.pytest_plugin import assert_faithful
+from ragstone.integrations.pytest.plugin import assert_faithful
 
 CLAIM = "The case is made of ash wood."
 
@@ -62,9 +62,9 @@ def test_a_test_may_say_where_the_model_is(project: Any, model: Any) -> None:
 
 NOT_FOR_ONE_TEST = """
 import pytest
-from ragstone.integrations.pytest_plugin import assert_faithful
+from ragstone.integrations.pytest.plugin import assert_faithful
 from ragstone.judges.offline import OfflineJudge
-from ragstone.plan import Plan
+from ragstone.types.config import Plan
 
 CLAIM = "The case is made of ash wood."
 OPTIONS = {
@@ -113,8 +113,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from ragstone.claims import Claim, Label, Verdict
-from ragstone.integrations.pytest_plugin import assert_sample
+from ragstone.types.claim import Claim, Label, Verdict
+from ragstone.integrations.pytest.plugin import assert_sample
 from ragstone.judges.base import Judge
 from ragstone.judges.scripted import ScriptedJudge
 
@@ -190,7 +190,7 @@ def test_threads_share_what_is_open(in_threads: Any, name: str) -> None:
 
 
 ELSEWHERE = """
-from ragstone.integrations.pytest_plugin import assert_faithful
+from ragstone.integrations.pytest.plugin import assert_faithful
 
 def test_elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

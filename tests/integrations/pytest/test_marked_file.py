@@ -7,7 +7,7 @@ import pytest
 
 TESTS = """
 import pytest
-from ragstone.integrations.pytest_plugin import assert_sample
+from ragstone.integrations.pytest.plugin import assert_sample
 
 @pytest.mark.rag_dataset("answers.jsonARGUMENTS)
 def test_answer(sample):

@@ -6,7 +6,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import UsageError
-from ragstone.integrations.pytest.marks import joined, said_by, sided
+from ragstone.integrations.pytest.markers import joined, said_by, sided
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import asyncio
 import pytest
 
 from ragstone.errors import Cause
-from ragstone.exchanges import Failure
-from ragstone.integrations.pytest_plugin import assert_faithful, assert_sample
+from ragstone.types.reply import Failure
+from ragstone.integrations.pytest.plugin import assert_faithful, assert_sample
 from ragstone.judges.scripted import ScriptedJudge
 
 GUIDE = ["The battery charges to 50 percent in 22 minutes.", "The case is made of ash wood."]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.cases import each_case
 
-from ragstone.integrations.pytest_plugin import SETTINGS
+from ragstone.integrations.pytest.plugin import SETTINGS
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/pytest.md").read_text(encoding="utf-8")

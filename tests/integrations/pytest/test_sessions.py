@@ -7,7 +7,7 @@ import pytest
 
 ONE_CALL_EACH = """
 import pytest
-from ragstone.integrations.pytest_plugin import assert_faithful
+from ragstone.integrations.pytest.plugin import assert_faithful
 
 GUIDE = "The case is made of ash wood, says page {}."
 
@@ -19,7 +19,7 @@ OWN_JUDGE = """
 import atexit
 
 import pytest
-from ragstone.claims import Claim, Label, Verdict
+from ragstone.types.claim import Claim, Label, Verdict
 from ragstone.judges.scripted import ScriptedJudge
 
 class Once(ScriptedJudge):
@@ -54,7 +54,7 @@ ROWS = [
 ]
 WITH_FILE = """
 import pytest
-from ragstone.integrations.pytest_plugin import assert_sample
+from ragstone.integrations.pytest.plugin import assert_sample
 
 @pytest.mark.rag_dataset("answers.jsonl"ARGUMENTS)
 def test_answer(sample):
@@ -193,7 +193,7 @@ import sys
 
 def test_nothing_heavy_is_imported():
     from_ragstone = {name for name in sys.modules if name.startswith("ragstone")}
-    ours = {"ragstone", "ragstone.integrations", "ragstone.integrations.pytest_plugin"}
+    ours = {"ragstone", "ragstone.integrations", "ragstone.integrations.pytest.plugin"}
     assert from_ragstone == ours
     assert not {"pydantic", "numpy", "aiohttp", "sqlalchemy"} & sys.modules.keys()
 """
@@ -207,7 +207,7 @@ def test_a_session_that_asks_for_nothing_imports_one_file(project: Any) -> None:
 
 
 NOT_SET_UP = """
-from ragstone.integrations.pytest_plugin import assert_faithful, assert_sample
+from ragstone.integrations.pytest.plugin import assert_faithful, assert_sample
 
 CLAIM = "The case is made of ash wood."
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ragstone.integrations.pytest.settings import part_of
-from ragstone.plan import Plan
+from ragstone.integrations.pytest.markers import part_of
+from ragstone.types.config import Plan
 
 PLAN = Plan(max_calls=5, max_cost=0.3)
 

@@ -4,12 +4,12 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import UsageError
-from ragstone.gates import gate
-from ragstone.integrations.pytest.wording import in_tests
-from ragstone.judges.making import make_judge
+from ragstone.evaluation.preflight import gates_of
+from ragstone.integrations.pytest.messages import in_tests
+from ragstone.judges.factory import make_judge
 from ragstone.metrics import select
-from ragstone.named_gates import gates_of
-from ragstone.plan import Plan
+from ragstone.types.config import Plan
+from ragstone.types.gate import gate
 
 
 @each_case(

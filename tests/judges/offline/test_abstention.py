@@ -1,6 +1,6 @@
 from tests.cases import each_case
 
-from ragstone.judges.offline.abstention import abstains
+from ragstone.judges.offline.judge import abstains
 
 
 @each_case(

@@ -3,10 +3,10 @@
 import pytest
 from tests.cases import each_case
 
-from ragstone.claims import Label
 from ragstone.judges.offline.dates import Date
-from ragstone.judges.offline.figures import find_figures
-from ragstone.judges.offline.verdicts import verify_claims
+from ragstone.judges.offline.judge import verify_claims
+from ragstone.judges.offline.quantities import find_figures
+from ragstone.types.claim import Label
 
 S, C = Label.SUPPORTED, Label.CONTRADICTED
 COUNTED = ["kg", "mAh", "dollars", "euros", "users", "people", "km", "ml", "%", "m in height"]

@@ -3,7 +3,7 @@ from itertools import product
 
 from tests.cases import each_case
 
-from ragstone.judges.offline.bounds import ABOUT, AT_LEAST, AT_MOST, read_bound
+from ragstone.judges.offline.quantities import ABOUT, AT_LEAST, AT_MOST, read_bound
 
 
 @each_case(

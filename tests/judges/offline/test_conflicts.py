@@ -1,9 +1,8 @@
 import pytest
 from tests.cases import each_case
 
-from ragstone.claims import Label
-from ragstone.judges.offline.verdicts import verify_claims
-from ragstone.judges.offline.weights import read_weights
+from ragstone.judges.offline.judge import read_weights, verify_claims
+from ragstone.types.claim import Label
 
 SAME = [
     ("Use it 1 time a day.", "Use it once a day."),

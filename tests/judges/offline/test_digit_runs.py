@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.judges.offline.digit_runs import find_runs, match_runs
+from ragstone.judges.offline.dates import find_runs, match_runs
 
 
 @pytest.mark.parametrize("pattern", [r"(?<![\d.,])\d{1,2}[:.]\d{2}", r"(?<![\d/])\d+(?:/\d+)*"])

@@ -1,6 +1,6 @@
 from tests.cases import each_case
 
-from ragstone.judges.offline.extraction import extract_claims
+from ragstone.judges.offline.claims import extract_claims
 
 
 def texts(response):

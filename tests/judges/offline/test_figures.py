@@ -2,9 +2,13 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.judges.offline.dates import Date, find_dates
-from ragstone.judges.offline.figures import covers, differs, find_figures
-from ragstone.judges.offline.numbers import find_quantities
-from ragstone.judges.offline.written_numbers import read_number
+from ragstone.judges.offline.quantities import (
+    covers,
+    differs,
+    find_figures,
+    find_quantities,
+    read_number,
+)
 
 
 @each_case(

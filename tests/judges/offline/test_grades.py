@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.judges.offline.grades import grade_contexts
+from ragstone.judges.offline.judge import grade_contexts
 
 ANSWER = "The battery lasts 20 hours. The case is made of metal."
 

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 from tests.cases import each_case
 
-from ragstone.claims import Label
 from ragstone.errors import QuestionNotSupportedError
 from ragstone.judges.offline import OfflineJudge
-from ragstone.questions import (
+from ragstone.types.claim import Label
+from ragstone.types.questions import (
     DetectAbstention,
     Explain,
     ExtractClaims,
@@ -22,7 +22,7 @@ from ragstone.questions import (
     TextSimilarity,
     VerifyClaims,
 )
-from ragstone.usage import Usage
+from ragstone.types.reply import Usage
 
 
 class Other(Question[int]):

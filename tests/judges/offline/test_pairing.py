@@ -1,10 +1,10 @@
 import pytest
 from tests.cases import each_case
 
-from ragstone.claims import Label
-from ragstone.judges.offline.figures import find_figures
-from ragstone.judges.offline.pairing import pair_figures
-from ragstone.judges.offline.verdicts import verify_claims
+from ragstone.judges.offline.judge import verify_claims
+from ragstone.judges.offline.matching import pair_figures
+from ragstone.judges.offline.quantities import find_figures
+from ragstone.types.claim import Label
 
 SENTENCES = ["The value of item {} is {}.", "Item {} weighs {} kg.", "Step {} takes {} minutes."]
 

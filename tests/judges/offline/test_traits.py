@@ -1,10 +1,8 @@
 import pytest
 
-from ragstone.judges.offline.index import ContextIndex
-from ragstone.judges.offline.readings import read_contexts
-from ragstone.judges.offline.stretches import Stretches
-from ragstone.judges.offline.traits import MANY, Traits, read_traits
-from ragstone.judges.offline.verdicts import read_claims
+from ragstone.judges.offline.features import MANY, Traits, read_contexts, read_traits
+from ragstone.judges.offline.index import ContextIndex, Stretches
+from ragstone.judges.offline.judge import read_claims
 
 LAMP = "The red lamp stands in the hall. Ines Moreau painted it in 1911."
 

@@ -1,8 +1,8 @@
 import pytest
 from tests.cases import each_case
 
-from ragstone.claims import Label
-from ragstone.judges.offline.verdicts import verify_claims
+from ragstone.judges.offline.judge import verify_claims
+from ragstone.types.claim import Label
 
 S, C, N = Label.SUPPORTED, Label.CONTRADICTED, Label.NOT_ENOUGH_INFO
 

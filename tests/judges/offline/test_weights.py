@@ -3,8 +3,8 @@ from math import exp
 
 import pytest
 
-from ragstone.judges.offline.traits import Traits
-from ragstone.judges.offline.weights import Weights, read_weights
+from ragstone.judges.offline.features import Traits
+from ragstone.judges.offline.judge import Weights, read_weights
 
 NOUGHT = Traits(*(0.0 for _ in Traits._fields))
 

@@ -4,13 +4,7 @@ from hypothesis import strategies as st
 from tests.cases import each_case
 
 from ragstone.judges.offline.languages import UNKNOWN, guess_language
-from ragstone.judges.offline.words import (
-    fold,
-    is_opposite_form,
-    likeness,
-    split_forms,
-    split_words,
-)
+from ragstone.judges.offline.words import fold, is_opposite_form, likeness, split_forms, split_words
 
 
 @given(st.text())

@@ -1,20 +1,100 @@
 """Assertion: what promptfoo calls for an assertion of type `python`."""
 
 from collections.abc import Mapping
-from typing import cast
+from typing import NotRequired, TypedDict, cast
 
-from ragstone.budget import Budget
+from ragstone._internal.concurrency import finish_in_thread
+from ragstone._internal.rate_limit import Budget
 from ragstone.datasets import samples_of
-from ragstone.datasets.promptfoo_tests import record_of
+from ragstone.datasets.adapters.promptfoo import record_of
 from ragstone.errors import RagstoneError
-from ragstone.integrations.promptfoo.grading import GradingResult, graded
-from ragstone.integrations.promptfoo.settings import Settings
-from ragstone.judges.making import make_judge
-from ragstone.rows import Row
-from ragstone.samples import Sample
-from ragstone.scores import Score, State
-from ragstone.scoring import scoring
-from ragstone.workers import finish_in_thread
+from ragstone.evaluation.scoring import scoring
+from ragstone.integrations.promptfoo.config import Settings
+from ragstone.judges.factory import make_judge
+from ragstone.metrics import ClaimMetric
+from ragstone.types.claim import JudgedClaim
+from ragstone.types.policy import CLOSE, get_policy
+from ragstone.types.reply import Usage
+from ragstone.types.row import Row
+from ragstone.types.sample import Sample
+from ragstone.types.score import Score, State
+
+# Grading: a Score as the result of a promptfoo assertion.
+
+Tokens = dict[str, int | dict[str, int]]
+
+GradingResult = TypedDict(
+    "GradingResult",
+    {
+        "pass": bool,
+        "score": float,
+        "reason": str,
+        "metadata": Mapping[str, object],
+        "tokensUsed": NotRequired[Tokens],
+        "namedScores": NotRequired[Mapping[str, float]],
+        "componentResults": NotRequired["list[GradingResult]"],
+    },
+)
+"""What promptfoo takes from a Python assertion."""
+
+
+def graded(row: Row, score: Score, value: float, settings: Settings) -> GradingResult:
+    """Return the result of one test that was scored, with its claims as components."""
+    passed = score.passed if score.passed is not None else value >= settings.mark - CLOSE
+    return {
+        "pass": passed,
+        "score": value,
+        "reason": _reason(score, value, settings, passed=passed),
+        "tokensUsed": _tokens(row.usage),
+        "namedScores": {settings.named: value},
+        "componentResults": [_component(claim, settings) for claim in score.claims],
+        "metadata": {
+            "metric": str(settings.metric),
+            "judge": settings.plan.judge,
+            "threshold": settings.mark,
+            "cost_usd": row.usage.cost_usd,
+            "detail": dict(score.detail),
+        },
+    }
+
+
+def _reason(score: Score, value: float, settings: Settings, *, passed: bool) -> str:
+    sign = ">=" if passed else "<"
+    said = score.reason or f"{settings.metric.label} {value:.2f} is {sign} {settings.mark:g}"
+    metric = settings.metric
+    if not isinstance(metric, ClaimMetric):
+        return said
+    weights = get_policy(metric.policy).weights
+    lacking = [claim for claim in score.claims if weights[claim.label] < 1]
+    return "; ".join([said, *(f'{claim.label}: "{claim.text}"' for claim in lacking)])
+
+
+def _component(claim: JudgedClaim, settings: Settings) -> GradingResult:
+    metric = settings.metric
+    assert isinstance(metric, ClaimMetric), "only metrics of claims have claims"
+    weight = get_policy(metric.policy).weights[claim.label]
+    why = f" ({claim.reason})" if claim.reason else ""
+    return {
+        "pass": weight >= 1,
+        "score": float(weight),
+        "reason": f"{claim.label}: {claim.text}{why}",
+        "metadata": claim.model_dump(mode="json"),
+    }
+
+
+def _tokens(usage: Usage) -> Tokens:
+    return {
+        "total": usage.prompt_tokens + usage.completion_tokens,
+        "prompt": usage.prompt_tokens,
+        "completion": usage.completion_tokens,
+        "cached": usage.cached_tokens,
+        "numRequests": usage.calls,
+        "completionDetails": {
+            "reasoning": usage.reasoning_tokens,
+            "acceptedPrediction": 0,
+            "rejectedPrediction": 0,
+        },
+    }
 
 
 class JudgeFailedError(RagstoneError):

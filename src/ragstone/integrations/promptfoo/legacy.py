@@ -1,12 +1,210 @@
-"""Legacy: the numbers that promptfoo 0.121.20 makes of a judge's plain text.
+"""LegacyJudge: a model whose plain text is read as promptfoo 0.121.20 reads it."""
 
-Every rule here was observed: the program was run on replies made for the purpose. A test holds
-them against the program itself.
-"""
-
+import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib.resources import files
+from typing import TypeVar, cast
+
+from ragstone._internal.rate_limit import Budget, Caller, Limits
+from ragstone._internal.text import one_line
+from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError, UsageError
+from ragstone.judges.base import Judge
+from ragstone.judges.instrumentation import UNTRACED, Tracing
+from ragstone.judges.llm.judge import sentences_asked_for
+from ragstone.judges.llm.prompt import fenced, sections
+from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
+from ragstone.judges.llm.providers.catalog import PROVIDERS, Provider
+from ragstone.judges.llm.providers.openai import OpenAICompatibleModel
+from ragstone.judges.llm.providers.pricing import Price, price_of
+from ragstone.types.claim import Claim, Label, Verdict
+from ragstone.types.config import Plan
+from ragstone.types.questions import ExtractClaims, Question, VerifyClaims
+from ragstone.types.reply import Failure, JudgeFailureError, Reply
+
+T = TypeVar("T")
+
+UNHEEDED = ("votes", "prompts", "strict_json", "verify", "claims", "partial", "batch_size")
+"""Settings of a plan that this way of asking has not."""
+
+SCHEMA: Mapping[str, object] = {
+    "title": "text",
+    "type": "object",
+    "properties": {"text": {"type": "string"}},
+    "required": ["text"],
+    "additionalProperties": False,
+}
+"""Models are bound to JSON on the wire; the plain text stands in it. Text as it is is read too."""
+
+_PLACE = re.compile(r"\{([a-z]+)\}")
+_PROMPTS = {ExtractClaims.kind: "statements", VerifyClaims.kind: "verdicts"}
+
+
+class LegacyJudge(Judge):
+    """Asks for statements, a line each, then for a yes or no on all of them; never again.
+
+    Verdicts that are fewer or more than the statements fail as a count mismatch, with all that
+    came back: the policy makes the number. The prompts are ragstone's own. What the provider marks
+    as a refusal, or as cut by the token limit, fails; promptfoo reads it as statements.
+    """
+
+    kinds = frozenset(_PROMPTS)
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        max_tokens: int = 4096,
+        price: Price | None = None,
+        budget: Budget | None = None,
+    ) -> None:
+        self.name = model.name
+        self.description = "an LLM, read as promptfoo 0.121.20 reads it"
+        self._model = model
+        self._max_tokens = max_tokens
+        self._price = price
+        self._budget = budget or Budget()
+        self._texts = {kind: _prompt(name) for kind, name in _PROMPTS.items()}
+        self._parts = (model,)
+
+    def identity(self, kind: str) -> str | None:
+        """Name the model, its options, its room, the prompt, and that it is read this way."""
+        shaped = (self._model.identity, self._max_tokens, *self._texts[kind])
+        return json.dumps(["promptfoo", *shaped])
+
+    async def answer(self, question: Question[T]) -> Reply[T]:
+        """Put the question to the model, once.
+
+        Raises:
+            JudgeFailureError: there is no text, or not one verdict for each statement.
+            QuestionNotSupportedError: it is about neither statements nor verdicts.
+        """
+        if (found := sentences_asked_for(question)) is not None:
+            return question.reply(found)
+        prompt = self._asked(question)
+        try:
+            completion = await self._model.complete(prompt)
+        except CallError as error:
+            raise JudgeFailureError(Failure.of(error)) from error
+        cost = self._price.cost(completion.usage) if self._price else None
+        self._budget.pay(cost)
+        usage = replace(completion.usage, cost_usd=cost)
+        try:
+            reply = question.reply(_read(question, _text(completion)), usage)
+        except JudgeError as error:
+            failure = replace(Failure.of(error), usage=usage, raw=completion.text)
+            raise JudgeFailureError(failure) from error
+        return replace(reply, raw=completion.text)
+
+    def _asked(self, question: Question[T]) -> ModelPrompt:
+        texts = fenced(_shown(question))
+        system, user = self._texts[question.kind]
+        filled = _PLACE.sub(lambda match: texts[match[1]], user)
+        return ModelPrompt(system, filled, SCHEMA, self._max_tokens)
+
+
+def legacy_judge(plan: Plan, budget: Budget, tracing: Tracing = UNTRACED) -> LegacyJudge:
+    """Return the judge of a plan whose `judge` is one model that speaks OpenAI's protocol.
+
+    `tracing` watches the model.
+
+    Raises:
+        UsageError: it is another one, its key is missing, no price is known of it and the cost is
+            limited, or the plan sets what this way has not.
+    """
+    place, model = legacy_model(plan)
+    price = price_of(plan.judge, place.said(plan.base_url))
+    if plan.max_cost is not None and price is None:
+        raise UsageError(
+            f"no price is known of {plan.judge}, so --max-cost cannot be kept; use --max-calls"
+        )
+    limits = Limits(
+        concurrency=plan.concurrency,
+        retries=plan.retries,
+        rpm=plan.rpm,
+        tpm=plan.tpm,
+        budget=budget,
+    )
+    asked = OpenAICompatibleModel(
+        place,
+        model,
+        caller=Caller(limits),
+        timeout=plan.timeout,
+        temperature=plan.temperature,
+        base_url=plan.base_url,
+    )
+    watched = tracing.model(asked)
+    return LegacyJudge(watched, max_tokens=plan.max_tokens, price=price, budget=budget)
+
+
+def legacy_model(plan: Plan) -> tuple[Provider, str]:
+    """Return who serves the model of a plan, and its name there.
+
+    Raises:
+        UsageError: it is not one model of a known place, or the plan sets what this way has not.
+    """
+    provider, _, model = plan.judge.partition(":")
+    if provider not in PROVIDERS or not model or "," in model:
+        raise UsageError(
+            f"promptfoo's own way to score takes one model of {', '.join(PROVIDERS)}, such as "
+            f"--judge openai:gpt-4o-mini, and the judge is {plan.judge}; --preset promptfoo-plan "
+            "(RAGAS mode) takes any"
+        )
+    usual = Plan()
+    if said := [name for name in UNHEEDED if getattr(plan, name) != getattr(usual, name)]:
+        raise UsageError(
+            f"{', '.join(said)}: promptfoo's own way to score has no such setting; leave it out, "
+            "or score in RAGAS mode (--preset promptfoo-plan)"
+        )
+    return PROVIDERS[provider], model
+
+
+def _prompt(name: str) -> tuple[str, str]:
+    file = files("ragstone.integrations.promptfoo").joinpath("legacy_prompts", f"{name}.md")
+    found = sections(file.read_text(encoding="utf-8"), ("system", "user"))
+    return found["system"], found["user"]
+
+
+def _shown(question: Question[T]) -> dict[str, str]:
+    if isinstance(question, ExtractClaims):
+        return {"query": question.query, "response": question.response}
+    if isinstance(question, VerifyClaims):
+        contexts, statements = "\n\n".join(question.contexts), "\n".join(question.claims)
+        return {"contexts": contexts, "statements": statements}
+    raise QuestionNotSupportedError(f"promptfoo's own way to score does not ask {question.kind}")
+
+
+def _text(completion: Completion) -> str:
+    """Return what the model wrote, out of its JSON where it wrote some."""
+    if completion.refusal is not None:
+        raise JudgeError(Cause.REFUSAL, f"the judge refused: {one_line(completion.refusal, 200)}")
+    if completion.truncated:
+        said = "the reply was cut by the token limit; --max-tokens gives it more"
+        raise JudgeError(Cause.TRUNCATED, said)
+    if not completion.text:
+        raise JudgeError(Cause.MALFORMED, "the judge wrote nothing")
+    try:
+        found = cast("object", json.loads(completion.text))
+    except (ValueError, RecursionError):
+        return completion.text
+    text = cast("dict[str, object]", found) if isinstance(found, dict) else {}
+    if text.keys() != {"text"}:
+        return completion.text
+    if not isinstance(text["text"], str):
+        raise JudgeError(Cause.MALFORMED, f"its text is of type {type(text['text']).__name__}")
+    return text["text"]
+
+
+def _read(question: Question[T], text: str) -> object:
+    if isinstance(question, ExtractClaims):
+        return tuple(Claim(text=line.strip()) for line in statements_in(text))
+    labels = {True: Label.SUPPORTED, False: Label.NOT_ENOUGH_INFO}
+    return tuple(Verdict(label=labels[backed]) for backed in verdicts_in(text))
+
+
+# Legacy: the numbers that promptfoo 0.121.20 makes of a judge's plain text.
 
 MARKER = "final verdict for each statement in order:"
 """What stands before the verdicts, in any case; without it, each stands behind `verdict: `."""

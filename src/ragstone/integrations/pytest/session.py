@@ -1,35 +1,161 @@
 """RagSession: what the tests of one pytest session ask, and what becomes of them."""
 
-from collections.abc import Callable, Iterable, Mapping
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from contextlib import AsyncExitStack
 from functools import partial, wraps
+from pathlib import Path
+from threading import RLock, Thread
 from typing import NoReturn, ParamSpec, TypeVar, cast
 
 import pytest
 
-from ragstone.budget import Budget
-from ragstone.errors import RagstoneError, UsageError
-from ragstone.evaluation import evaluate_async
-from ragstone.integrations.pytest.background import Background
-from ragstone.integrations.pytest.marked_file import ROWS
-from ragstone.integrations.pytest.marks import joined, said_by, sided
-from ragstone.integrations.pytest.opened_judges import JudgeNotConfiguredError, OpenedJudges
-from ragstone.integrations.pytest.settings import plan_of
-from ragstone.integrations.pytest.told import Told
-from ragstone.integrations.pytest.verdict import check
-from ragstone.integrations.pytest.wording import in_tests
-from ragstone.integrations.pytest_plugin import SKIPPED
-from ragstone.judges.base import Judge
+from ragstone._internal.rate_limit import Budget
+from ragstone.errors import RagstoneError, UnknownNameError, UsageError
+from ragstone.evaluation.runner import Options, evaluate_async
+from ragstone.evaluation.runner import plan_of as plan_of_options
+from ragstone.integrations.pytest.markers import ROWS, joined, plan_of, said_by, sided
+from ragstone.integrations.pytest.messages import check, in_tests
+from ragstone.integrations.pytest.plugin import SKIPPED
+from ragstone.integrations.pytest.summary import Told
+from ragstone.judges.base import AroundJudge, Judge
+from ragstone.judges.dry_run import LEAST
+from ragstone.judges.factory import REPLIES, make_judge
 from ragstone.judges.offline import OfflineJudge
 from ragstone.metrics import GROUPS, select
-from ragstone.options import Options
-from ragstone.options import plan_of as plan_of_options
-from ragstone.plan import JudgePlan, Plan
-from ragstone.rows import Row
-from ragstone.run import Run
-from ragstone.samples import Sample
+from ragstone.results.run import Run
+from ragstone.types.config import JudgePlan, Plan
+from ragstone.types.questions import Question
+from ragstone.types.reply import Reply
+from ragstone.types.row import Row
+from ragstone.types.sample import Sample
+
+T = TypeVar("T")
+
+
+# LentJudge: a judge that is open already, and stays open when whoever asks it leaves.
+
+
+class LentJudge(AroundJudge):
+    """Asks the judge within, and neither opens nor closes it."""
+
+    def __init__(self, judge: Judge) -> None:
+        super().__init__(judge)
+        self._parts = ()
+
+    async def answer(self, question: Question[T]) -> Reply[T]:
+        """Return what the judge within answers."""
+        return await self.judge.answer(question)
+
+
+# Background: an event loop in a thread of its own, for as long as a pytest session.
+
+
+class Background:
+    """Runs coroutines in one loop, whether or not the thread that calls has a loop of its own.
+
+    What is opened in one call can so be used in the next.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name="ragstone", daemon=True)
+        self._thread.start()
+
+    def call(self, coroutine: Coroutine[object, object, T]) -> T:
+        """Wait for a coroutine, and cancel it where the wait is broken off, as by Ctrl-C."""
+        __tracebackhide__ = True
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        finally:
+            future.cancel()
+
+    def close(self) -> None:
+        """End what is still under way, and the loop."""
+        self.call(_ended())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _ended() -> None:
+    under_way = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in under_way:
+        task.cancel()
+    await asyncio.gather(*under_way, return_exceptions=True)
+    await asyncio.get_running_loop().shutdown_asyncgens()
+
+
+# OpenedJudges: the judges of one pytest session, each made and opened once.
+
+SHAPING = {*JudgePlan.model_fields, "concurrency", "timeout", "retries"}
+"""Fields of a plan that a judge is made of."""
+
+
+class JudgeNotConfiguredError(UsageError):
+    """A judge is named rightly, and lacks its key, its place or its extra here."""
+
+
+class OpenedJudges:
+    """Makes and opens judges for a session, also where its tests ask from several threads.
+
+    All share one budget; the replies of all are kept in one place of the folder `root`, wherever
+    a test works.
+    """
+
+    def __init__(self, root: Path, background: Background, budget: Budget) -> None:
+        self._replies = root / REPLIES
+        self._background = background
+        self._budget = budget
+        self._lock = RLock()
+        self._named: dict[str, Judge] = {}
+        self._open: dict[int, LentJudge] = {}
+        self._stack = AsyncExitStack()
+
+    def named(self, plan: Plan) -> Judge:
+        """Return the judge that a plan names, asked as the plan says.
+
+        Raises:
+            JudgeNotConfiguredError: it cannot be asked here.
+            UsageError: there is no such judge, or no price for the limit that was set.
+        """
+        key = plan.model_dump_json(include=SHAPING)
+        with self._lock:
+            if key not in self._named:
+                make_judge(plan, guess=LEAST)  # one that asks nobody wants but a right name
+                try:
+                    made = make_judge(plan, budget=self._budget, replies=self._replies)
+                except UnknownNameError:
+                    raise
+                except UsageError as error:
+                    raise JudgeNotConfiguredError(str(error)) from error
+                self._named[key] = made
+            return self._named[key]
+
+    def is_named(self, judge: Judge) -> bool:
+        """Tell whether a judge was made here, of a plan."""
+        return any(judge is made for made in self._named.values())
+
+    def opened(self, give: Callable[[], Judge]) -> Judge:
+        """Open the judge that a function gives, for the rest of the session.
+
+        The function is called by one thread at a time, as it may be a fixture that makes a judge.
+        """
+        __tracebackhide__ = True
+        with self._lock:
+            judge = give()
+            if id(judge) not in self._open:  # by its id: it need not be hashable
+                self._background.call(self._stack.enter_async_context(judge))
+                self._open[id(judge)] = LentJudge(judge)  # it holds the judge: its id stays its own
+            return self._open[id(judge)]
+
+    def close(self) -> None:
+        """Close the judges."""
+        self._background.call(self._stack.aclose())
+
 
 P = ParamSpec("P")
-T = TypeVar("T")
 
 LIMITS = ("max_calls", "max_cost")
 ONCE: Mapping[str, str] = {

@@ -5,14 +5,49 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import add
 
-from ragstone.integrations.pytest.told import Told
-from ragstone.integrations.pytest_plugin import SKIPPED
-from ragstone.messages import count, one_line
+from pydantic import BaseModel, ConfigDict
+
+from ragstone._internal.text import count, one_line
+from ragstone.integrations.pytest.plugin import SKIPPED
 from ragstone.reports.facts import CAUSES
-from ragstone.reports.figures import decimal, dollars, interval
-from ragstone.score_tally import ScoreTally
-from ragstone.scores import MetricInfo, Summary
-from ragstone.usage import Usage
+from ragstone.reports.format import decimal, dollars, interval
+from ragstone.results.metric_summary import ScoreTally
+from ragstone.results.run import Run
+from ragstone.types.reply import Usage
+from ragstone.types.score import NOTHING, MetricInfo, Score, Summary
+
+# Told: what one evaluated sample came to, as a test's report carries it.
+
+
+class Told(BaseModel):
+    """The scores of one sample without their claims, who judged, and what that cost.
+
+    `notes` say what a reader of the numbers should know of the sample's file.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    judge: str | None
+    metrics: dict[str, MetricInfo]
+    scores: dict[str, Score]
+    usage: Usage
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, run: Run) -> "Told":
+        """Return what a run of one sample came to."""
+        bare = {"claims": (), "detail": NOTHING}
+        source = run.manifest.source
+        return cls(
+            judge=run.manifest.judge,
+            metrics=dict(run.metrics),
+            scores={
+                name: score.model_copy(update=bare) for name, score in run.rows[0].scores.items()
+            },
+            usage=run.usage(),
+            notes=tuple(f"{source.name}: {note}" for note in source.notes),
+        )
+
 
 HEAD = ("metric", "mean", "95 % interval", "scored", "undefined", "failed", "made up")
 

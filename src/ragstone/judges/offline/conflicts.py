@@ -4,14 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ragstone.judges.offline.dates import Date
+from ragstone.judges.offline.index import Stretch
 from ragstone.judges.offline.languages import Language
-from ragstone.judges.offline.lazy_pattern import lazy_pattern
-from ragstone.judges.offline.negation import Negation
-from ragstone.judges.offline.opposites import opposites
-from ragstone.judges.offline.stretches import Stretch
+from ragstone.judges.offline.matching import Window
+from ragstone.judges.offline.negation import Negation, opposites
 from ragstone.judges.offline.terms import ClaimText, find_names
-from ragstone.judges.offline.windows import Window
-from ragstone.judges.offline.words import Word, likeness
+from ragstone.judges.offline.words import Word, lazy_pattern, likeness
 
 NEAR = 4
 """How many words to each side of a word are its neighbours."""

@@ -6,9 +6,29 @@ from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
 
-from ragstone.judges.offline.digit_runs import find_runs, match_runs
-from ragstone.judges.offline.lazy_pattern import lazy_pattern
-from ragstone.judges.offline.words import fold
+from ragstone.judges.offline.words import fold, lazy_pattern
+
+# Digit run: digits in a row, at whose beginning the patterns of most figures begin too.
+
+_RUN = re.compile(r"\d+")
+
+
+def find_runs(text: str) -> Sequence[int]:
+    """Return where the runs of digits of a text begin, in order."""
+    return [match.start() for match in _RUN.finditer(text)]
+
+
+def match_runs(pattern: re.Pattern[str], text: str, runs: Sequence[int]) -> Iterator[re.Match[str]]:
+    """Yield what `pattern.finditer` would, for a pattern that begins with a run of digits.
+
+    It is quicker, since a pattern that looks behind is tried at every character otherwise.
+    """
+    free = 0
+    for start in runs:
+        if start >= free and (match := pattern.match(text, start)):
+            free = match.end()
+            yield match
+
 
 _MONTHS = """january jan januar janner janvier janv enero ene janeiro gennaio januari stycznia ledna
  января januar ocak sichnya

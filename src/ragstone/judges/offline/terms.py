@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import log
 
-from ragstone.judges.offline.figures import Figure, find_figures
 from ragstone.judges.offline.index import ContextIndex
 from ragstone.judges.offline.languages import Language
 from ragstone.judges.offline.negation import Negation, find_negations
+from ragstone.judges.offline.quantities import Figure, find_figures
 from ragstone.judges.offline.words import Word, is_opposite_form, likeness, split_words
 
 FIGURE_WEIGHT = 1.5

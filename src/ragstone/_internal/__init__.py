@@ -1,0 +1,1 @@
+"""Concurrency, HTTP, files and text: what every package may use."""

@@ -1,0 +1,82 @@
+"""Places: where a quote stands in a context, and a claim in the response that makes it."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from ragstone._internal.fields import Span
+
+CLEAR = 0.6
+"""A sentence that makes a claim holds at least this share of the letters of the claim's words."""
+APART = 0.2
+"""And so much more of them than any other sentence."""
+
+_QUOTES = re.compile('["`´‘’‚‛“”„‟′″«»‹›「」『』＂＇]')
+_DASHES = re.compile("[‐‑‒–—―−﹣－]")
+_WORD = re.compile(r"\S+")
+_TERM = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")  # kana and Han have no spaces
+
+
+class QuoteFinder:
+    """A text in which quotes are looked up; it is normalised when a quote first needs it, once."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._plain: str | None = None
+        self._starts: tuple[int, ...] = ()
+
+    def find(self, quote: str) -> Span | None:
+        """Return where a quote stands: exactly, else as the same words in another guise.
+
+        White space, upper and lower case, the kind of quotation mark and of dash may differ. The
+        first place counts; None if there is none, or if the quote is blank.
+        """
+        quote = quote.strip()
+        at = self._text.find(quote)
+        if not quote or at >= 0:
+            return (at, at + len(quote)) if quote else None
+        if self._plain is None:
+            self._plain = _normal(self._text)
+        sought = _normal(quote)
+        at = self._plain.find(sought)
+        return None if at < 0 else (self._offset(at), self._offset(at + len(sought) - 1) + 1)
+
+    def _offset(self, at: int) -> int:
+        """Return where in the text the character `at` of its normal form stands."""
+        plain = self._plain or ""
+        if len(plain) == len(self._text):  # no white space but single blanks: nothing has moved
+            return at
+        self._starts = self._starts or tuple(word.start() for word in _WORD.finditer(self._text))
+        return self._starts[plain.count(" ", 0, at)] + at - plain.rfind(" ", 0, at) - 1
+
+
+def _normal(text: str) -> str:
+    text = _DASHES.sub("-", _QUOTES.sub("'", text))
+    # İ is the one letter whose small form is longer: it would move what stands behind it.
+    return " ".join(text.replace("İ", "i").lower().replace("ς", "σ").split())
+
+
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(_TERM.findall(_normal(text)))
+
+
+@lru_cache(maxsize=4)  # the claims of one response are placed one after another
+def _indexed(text: str, spans: tuple[Span, ...]) -> tuple[QuoteFinder, tuple[frozenset[str], ...]]:
+    return QuoteFinder(text), tuple(_terms(text[start:end]) for start, end in spans)
+
+
+def find_quote(claim: str, response: str, sentences: Sequence[Span]) -> Span | None:
+    """Return where in a response a claim stands; None if that is not clear.
+
+    That is where its own words stand, else the one of the `sentences` (spans in the response)
+    that clearly holds most of them; long words say more than short ones.
+    """
+    haystack, held = _indexed(response, tuple(sentences))
+    if (found := haystack.find(claim)) or not held:
+        return found
+    terms = _terms(claim)
+    letters = sum(map(len, terms))
+    shares = [sum(map(len, terms & words)) / letters if letters else 0.0 for words in held]
+    first, second = sorted([*shares, 0.0], reverse=True)[:2]
+    clear = first >= CLEAR and first - second >= APART
+    return sentences[shares.index(first)] if clear else None

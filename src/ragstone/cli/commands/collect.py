@@ -1,0 +1,194 @@
+"""`ragstone collect`: ask the RAG system now, judge its answers later."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from hashlib import sha256
+from itertools import count as count_from
+from pathlib import Path
+from typing import cast
+
+import click
+from rich.console import Console
+
+from ragstone._internal.files import write_file
+from ragstone._internal.text import count, quoted
+from ragstone.cli import INTERRUPTED, TOO_MUCH_FAILED
+from ragstone.cli.options import READING, GroupedCommand, Setting, pairs_of
+from ragstone.cli.output import check_files, progress
+from ragstone.cli.parse import config_here
+from ragstone.datasets import load
+from ragstone.datasets.adapters.responses import MODES
+from ragstone.errors import UsageError
+from ragstone.evaluation.collect import ENDING, Asking, asked_as, discard
+from ragstone.evaluation.config_file import Config, read_config
+from ragstone.types.config import DEFAULT_API, Plan
+from ragstone.types.gate import share
+
+FOLDER = Path("responses")
+"""Where responses are saved if no file is named."""
+SUFFIX = ".json"
+"""What such a file's name ends with: `run` tells by it how to read the file."""
+
+_TARGET = (
+    click.Option(["--api-url"], help=f"URL of the RAG API.  [default: {DEFAULT_API}]"),
+    Setting("target", help="URL, YAML file that describes an API, or module:function."),
+    click.Option(
+        ["--mode"],
+        type=click.Choice(list(MODES)),
+        default="chat",
+        show_default=True,
+        help="chat asks for answers and the contexts they are made of, search for a ranking.",
+    ),
+    Setting("k", "-k", "--k", metavar="N", help="Top results to ask for."),
+    Setting("threshold", "-t", "--threshold", help="Minimum retrieval similarity, sent along."),
+    Setting("delay", help="Seconds between two calls, for fragile servers."),
+    Setting("concurrency", help="Calls under way at once."),
+    Setting("timeout", help="Seconds that one try of a call may take."),
+    Setting("retries", "--max-retries", help="Further tries after a 429, a 5xx or no connection."),
+    click.Option(
+        ["--config"],
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Settings for all that no option says.  [default: ragstone.yaml here]",
+    ),
+)
+_OUTPUT = (
+    click.Option(
+        ["-o", "--output"],
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="The file to write.  [default: in ./responses/, named by what is asked, and when]",
+    ),
+    click.Option(["--fresh"], is_flag=True, help="Ask anew, even if a collection was broken off."),
+    Setting("max_failed", metavar="SHARE", help="Exit 3 if more of the rows failed: 0.1 or 10%."),
+)
+
+
+@click.command(
+    name="collect",
+    cls=GroupedCommand,
+    params=[click.Argument(["data"])],
+    groups={"Data": READING, "RAG system": _TARGET, "Result": _OUTPUT},
+    epilog="Exit codes: 0 fine, 2 usage or input error, 3 too much failed, 130 interrupted.",
+)
+def command(
+    data: str, mode: str, output: Path | None, fresh: bool, config: Path | None, **given: object
+) -> None:
+    """Ask the RAG system for every row of DATA, and save what it answers, to be judged later.
+
+    Each answer is kept as it comes, in FILE.part: after a crash or Ctrl-C the same command goes on,
+    and what failed is asked again. A row that failed is saved with the cause; FILE.part then stays.
+    A FILE that is there already, and whole, is written anew with --fresh only.
+
+    \b
+    ragstone collect questions.xlsx --api-url http://localhost:8000 --delay 7 -o responses.json
+    ragstone run responses.json -m faithfulness --model gpt-4o-mini
+    """
+    plan = _plan(given, config_here() if config is None else read_config(config))
+    target = plan.target or DEFAULT_API
+    out, open_recorder = _places(data, output, plan=plan, mode=mode, target=target, fresh=fresh)
+    check_files(out, inputs=[data, *([target] if Path(target).is_file() else [])])
+    dataset = load(data, sheet=plan.sheet, columns=plan.columns, limit=plan.limit)
+    part = out.with_name(out.name + ENDING)
+    asking = Asking.of(dataset, plan=plan, mode=mode, target=target, part=part, fresh=fresh)
+    with asking.kept as kept:
+        if out.exists() and not fresh and not (kept.rows or kept.beyond):
+            raise UsageError(
+                f"{out} is there already; name another -o, or write it anew with --fresh"
+            )
+        _ask(asking)
+        write_file(out, partial(_write, document=asking.document()))
+        if not asking.kept.has_more:
+            asking.kept.discard()
+    for superseded in open_recorder:
+        if superseded != part:
+            discard(superseded)
+    sys.exit(_concluded(asking, out))
+
+
+def _ask(asking: Asking) -> None:
+    """Ask for every row that has no answer; Ctrl-C ends the command."""
+    kept = asking.kept
+    if before := len(kept.answered):
+        of = f"{before} of {len(asking.dataset.samples)}"
+        click.echo(f"Going on with {kept.path}: {of} rows are there.")
+    try:
+        with progress(Console(stderr=True)) as on_row:
+            asking.finish(on_row)
+    except KeyboardInterrupt:
+        click.echo(f"{_count(asking)} are kept in {kept.path}; the same command goes on.", err=True)
+        sys.exit(INTERRUPTED)
+
+
+def _plan(given: Mapping[str, object], config: Config) -> Plan:
+    said = {name: value for name, value in given.items() if value not in (None, ())}
+    url = cast("str | None", said.pop("api_url", None))
+    if url is not None and said.setdefault("target", url) != url:
+        raise UsageError("--api-url and --target say two things; leave one out")
+    if "columns" in said:
+        said["columns"] = pairs_of(cast("tuple[str, ...]", said["columns"]))
+    if "max_failed" in said:
+        said["max_failed"] = share(str(said["max_failed"]))
+    return config.plan(said)
+
+
+def _places(
+    data: str, output: Path | None, *, plan: Plan, mode: str, target: str, fresh: bool
+) -> tuple[Path, list[Path]]:
+    """Return the file to write, and those of collections of the same that were broken off.
+
+    Without a name it is the file of the last of these, or a new one; data and target are in its
+    name, so that no other collection goes on with it.
+    """
+    if output is not None:
+        if output.suffix.lower() != SUFFIX:
+            raise UsageError(f"-o {output}: saved responses are JSON; name a file {SUFFIX}")
+        return output, []
+    asked = asked_as(target, plan=plan, mode=mode)
+    said = json.dumps([str(Path(data).resolve()), plan.sheet, asked])
+    key = sha256(said.encode()).hexdigest()[:8]
+    name = f"{mode}_responses_k{asked['top_k']}"
+    open_recorder = sorted(FOLDER.glob(f"{name}_*_{key}{SUFFIX}{ENDING}"))
+    if open_recorder and not fresh:
+        return open_recorder[-1].with_suffix(""), open_recorder
+    now = datetime.now(UTC).astimezone()
+    names = (f"{name}_{now:%Y%m%d_%H%M%S}{more}_{key}{SUFFIX}" for more in _numbers())
+    return next(out for out in map(FOLDER.joinpath, names) if not out.exists()), open_recorder
+
+
+def _numbers() -> Iterator[str]:
+    """Yield what tells files of one second apart."""
+    yield ""
+    yield from (f"_{number}" for number in count_from(2))
+
+
+def _write(path: Path, *, document: Mapping[str, object]) -> None:
+    text = json.dumps(document, ensure_ascii=False, indent=2)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def _count(asking: Asking) -> str:
+    return f"{len(asking.kept.answered)} of {len(asking.dataset.samples)} answers"
+
+
+def _concluded(asking: Asking, out: Path) -> int:
+    """Say what came of it, and return the exit code."""
+    rows, failed = len(asking.dataset.samples), asking.failed
+    causes = ", ".join(f"{cause} {times}" for cause, times in sorted(asking.causes.items()))
+    said = f"; {failed} failed ({causes})" if failed else ""
+    click.echo(f"wrote {out}: {count(rows, 'row')}{said}")
+    click.echo(f"Judge them: ragstone run {out}")
+    if failed:
+        for cause, said in sorted(asking.reasons.items()):
+            click.echo(f"  {cause}, first: {quoted(said)}")
+        click.echo("The same command asks again for what failed; with --fresh, for all rows.")
+    if more := len(asking.kept.beyond):
+        click.echo(f"{count(more, 'answer')} to rows beyond --limit stay in {asking.kept.path}")
+    if failed > asking.plan.max_failed * rows:
+        limit = f"--max-failed {asking.plan.max_failed:.0%}"
+        click.echo(f"Exit code {TOO_MUCH_FAILED}: more than {limit} allows failed", err=True)
+        return TOO_MUCH_FAILED
+    return 0

@@ -1,0 +1,83 @@
+"""`ragstone convert`: a data set that ragstone reads, in another format."""
+
+from functools import partial
+from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
+
+import click
+
+from ragstone._internal.files import write_file
+from ragstone._internal.text import count, strip_controls
+from ragstone.cli.options import READING, pairs_of
+from ragstone.cli.output import check_files
+from ragstone.datasets import Dataset, load
+from ragstone.datasets.export import check_format, losses, texts_in, write_samples
+from ragstone.errors import UsageError
+from ragstone.reports.tables import guarded
+
+
+@click.command(
+    name="convert",
+    params=[
+        click.Argument(["source"], metavar="IN"),
+        click.Argument(["out"], metavar="OUT", type=click.Path(path_type=Path)),
+        *READING,
+    ],
+)
+def command(
+    source: str, out: Path, columns: tuple[str, ...], sheet: str | None, limit: int | None
+) -> None:
+    """Write a data set, of whatever tool, as .jsonl, .json, .csv or .xlsx.
+
+    It is read back before it takes OUT's place: what OUT's format cannot hold is told, and nothing
+    else is lost. JSON and JSON Lines hold all that a row has. OUT may not be IN.
+
+    \b
+    ragstone convert ragchecker.json answers.jsonl
+    ragstone convert answers.jsonl questions.xlsx
+    """
+    check_files(out, inputs=[source])
+    suffix = check_format(out.suffix)
+    given = load(source, sheet=sheet, columns=pairs_of(columns), limit=limit)
+    with TemporaryDirectory() as folder:
+        made = Path(folder) / out.name
+        write_samples(given.samples, made, suffix=suffix)
+        lost = _losses(given, made, suffix)
+        write_file(out, partial(_copy, made))
+    for note in given.source.notes:
+        click.echo(f"Note: {given.source.name}: {note}", err=True)
+    for loss in lost:
+        click.echo(f"Not held by {suffix}: {loss}", err=True)
+    if suffix == ".csv" and (found := sum(map(_is_formula, texts_in(given.samples)))):
+        click.echo(
+            f"Note: {count(found, 'cell')} may be a formula to a spreadsheet (they begin with =, "
+            "+, - or @); in .xlsx they are text",
+            err=True,
+        )
+    click.echo(f"wrote {out}: {count(len(given.samples), 'row')}")
+
+
+def _losses(given: Dataset, made: Path, suffix: str) -> list[str]:
+    """Return what a file that was made of samples does not hold of them.
+
+    Raises:
+        UsageError: it cannot be read back.
+    """
+    try:
+        told = list(losses(given.samples, load(made).samples))
+    except UsageError as error:
+        raise UsageError(f"{suffix} cannot hold these rows ({error}); write .jsonl") from error
+    if given.lacking:
+        rows = count(len(given.lacking), "row")
+        told.append(f"why calls failed ({rows}): only saved responses hold that")
+    return told
+
+
+def _copy(made: Path, place: Path) -> None:
+    with made.open("rb") as source, place.open("wb") as target:
+        copyfileobj(source, target)
+
+
+def _is_formula(text: str) -> bool:
+    return guarded(text) != strip_controls(text)

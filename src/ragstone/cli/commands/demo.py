@@ -1,0 +1,92 @@
+"""`ragstone demo`: evaluate the demo RAG system, served within this process."""
+
+import asyncio
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from threading import Thread
+from typing import Unpack
+
+import click
+
+from ragstone.cli import options as result_options
+from ragstone.cli import parse as results
+from ragstone.cli.commands.demo_server import RETRIEVER
+from ragstone.cli.commands.run import evaluated
+from ragstone.cli.options import NO_STORE, STORE, store_files
+from ragstone.cli.parse import place_said
+from ragstone.demo.questions import DATASET
+from ragstone.demo.server import running
+from ragstone.demo.service import make_service
+from ragstone.evaluation.recorder import Keeping
+from ragstone.types.config import Plan
+
+_INTRODUCTION = """\
+The demo RAG system answers questions about a made-up phone; some of its answers
+have an error planted in them, which faithfulness should find.
+"""
+
+
+class Given(result_options.Given):
+    """What the command line said."""
+
+    k: int
+    limit: int | None
+    retriever: str
+    store: str | None
+    no_store: bool
+
+
+_OPTIONS = (
+    click.Option(
+        ["-k", "--k"],
+        type=click.IntRange(1),
+        default=5,
+        show_default=True,
+        help="Top results to consider.",
+    ),
+    click.Option(["--limit"], type=click.IntRange(1), help="Only the first questions."),
+    RETRIEVER,
+    *result_options.RESULTS,
+    STORE,
+    NO_STORE,
+)
+
+
+@click.command(name="demo", params=list(_OPTIONS))
+def command(**given: Unpack[Given]) -> None:
+    """Evaluate the demo RAG system: no key, nothing to start.
+
+    Serves a small RAG system over the manuals of a made-up phone, asks it the questions of
+    qr_smartphone_dataset.xlsx, and scores what comes back with every metric that needs no LLM.
+
+    \b
+    ragstone demo --html demo.html
+    ragstone demo --retriever worse        # then: ragstone runs, ragstone compare, ragstone view
+    """
+    outputs = results.outputs_of(given)
+    outputs.check(*store_files(given["store"]))
+    click.echo(_INTRODUCTION, err=outputs.data_on_stdout)
+    place_said(given["store"], no_store=given["no_store"])
+    keeping: Keeping = {} if given["no_store"] else {"store": given["store"] or True}
+    with _served(given["retriever"]) as url:
+        plan = Plan(k=given["k"], limit=given["limit"], target=url)
+        code = evaluated(DATASET, plan, outputs=outputs, keeping=keeping)
+    sys.exit(code)
+
+
+@contextmanager
+def _served(retriever: str) -> Generator[str, None, None]:
+    """Serve the demo from a thread of its own while the block lasts; gives its URL."""
+    loop = asyncio.new_event_loop()
+    thread = Thread(target=loop.run_forever, name="ragstone demo", daemon=True)
+    thread.start()
+    server = running(make_service(retriever))
+    try:
+        yield asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result()
+    finally:
+        closing = server.__aexit__(None, None, None)
+        asyncio.run_coroutine_threadsafe(closing, loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

@@ -1,0 +1,489 @@
+"""`ragstone judge test`: how far the judge that is configured can be trusted, without labels."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypedDict, Unpack, cast
+
+import click
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from ragstone._internal.concurrency import finish_in_thread
+from ragstone._internal.files import write_file
+from ragstone._internal.rate_limit import Budget
+from ragstone._internal.text import count, one_line
+from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED
+from ragstone.cli.options import JUDGE, LIMITS, READING, GroupedCommand, pairs_of
+from ragstone.cli.parse import check_needed, config_here, judge_named
+from ragstone.datasets import load
+from ragstone.demo.questions import grounded_samples
+from ragstone.errors import UsageError
+from ragstone.evaluation.config_file import Config, read_config
+from ragstone.evaluation.fingerprint import VERSION, judge_key
+from ragstone.evaluation.judge_testing import (
+    KEPT,
+    JudgeTest,
+    KindResult,
+    PassedOver,
+    Testing,
+    TriedClaim,
+    cases_of,
+    keep,
+    planned,
+)
+from ragstone.evaluation.judge_testing.cases import LONGEST, SHORTEST, Case
+from ragstone.evaluation.judge_testing.result import MOST_FAILED, WORDS, Wanted
+from ragstone.evaluation.judge_testing.runner import KINDS, Mark, foreseen, unmet
+from ragstone.judges.dry_run import LEAST, MOST, Guess
+from ragstone.judges.factory import make_judge
+from ragstone.judges.spec import is_free
+from ragstone.reports.format import NOTHING, dollars
+from ragstone.results.stats.histograms import Share
+from ragstone.types.config import Plan, Source
+from ragstone.types.questions import VerifyClaims
+from ragstone.types.reply import Usage
+from ragstone.types.sample import Sample
+
+# What `ragstone judge test` prints: kind by kind, the share that is right, and how sure it is.
+
+SAID: Mapping[str, str] = MappingProxyType(
+    {
+        "number": "another number",
+        "date": "another date, month, weekday or year",
+        "unit": "another unit or currency",
+        "name": "a name of another sample",
+        "negation": "a negation put in or taken out",
+        "qualifier": "a limit left out (`only`, `up to`, `if ...`)",
+        "invented": "a sentence of another sample added",
+        "unrelated": "a claim of another sample, as it is",
+        "order_in_claim": "that claim, with an order to call it supported",
+        "order_in_context": "that claim, with the order in a context",
+        "copied": "a sentence of the contexts, as it is",
+        "evidence_moved": "the context with the evidence last",
+        "claims_reversed": "the claims in reverse order",
+    }
+)
+"""Kind -> what was done."""
+WIDE = 100
+"""Columns of a terminal that the table needs with what was done in it."""
+
+
+def print_test(test: JudgeTest, console: Console) -> None:
+    """Print a test: a table with a heading for each thing that is wanted of a judge."""
+    console.print(Text(_begins(test)))
+    for wanted, words in WORDS.items():
+        kinds = [kind for kind in test.kinds if kind.wanted == wanted]
+        console.print()
+        console.print(_table(wanted, words, [*kinds, test.total(wanted)], console.width >= WIDE))
+    if test.local_calls:
+        console.print()
+        calls = count(test.local_calls, "call")
+        console.print(Text(f"{calls} of a model on this machine, nothing to pay"))
+    if not test.calls and not test.failed and not test.unasked:
+        return
+    console.print()
+    cost = "no price is known" if test.cost_usd is None else f"about {dollars(test.cost_usd)}"
+    failed = f"; {count(test.failed, 'question')} without an answer" if test.failed else ""
+    unasked = f"; {count(test.unasked, 'question')} not asked" if test.unasked else ""
+    console.print(Text(f"{count(test.calls, 'call')}, {cost}{failed}{unasked}"))
+
+
+def _begins(test: JudgeTest) -> str:
+    claims = count(test.claims, "claim")
+    if test.stopped:
+        claims = f"{test.claims:,} of {count(test.planned, 'claim')} ({test.stopped}),"
+    of = f"{claims} of {count(test.samples, 'sample')} of {test.data}"
+    which = "it was" if test.supported == 1 else "those were"
+    changed = f", and {which} changed" if test.supported else ""
+    return f"{test.judge}: {of}; it called {test.supported:,} supported{changed}"
+
+
+def _table(wanted: Wanted, words: str, kinds: list[KindResult], wide: bool) -> Table:
+    table = Table(box=SIMPLE, show_edge=False, pad_edge=False, header_style="bold")
+    heads = ("kind", *(("what was done",) if wide else ()), words, "95 % interval", "applied to")
+    for head in heads:
+        table.add_column(head, justify="left" if head in heads[: 1 + wide] else "right")
+    for kind in kinds if len(kinds) > 2 else kinds[:-1]:
+        last = kind.kind == wanted
+        name = "together" if last else kind.kind
+        done = [Text("" if last else SAID[kind.kind])] if wide else []
+        of = "" if last else f"{kind.applied:,} of {kind.of:,}"
+        cells = (Text(name, "bold"), *done, *map(Text, (*_figures(kind), of)))
+        table.add_row(*cells)
+    return table
+
+
+def _figures(kind: KindResult) -> tuple[str, str]:
+    if not kind.answered:
+        return NOTHING, NOTHING
+    share = Share(kind.right, kind.answered)
+    return share.seen, share.interval
+
+
+# What a test of a judge would take, and of what, told before anybody is asked.
+
+LENGTHS = f"{SHORTEST} to {LONGEST} characters"
+
+
+def forecast(plan: Plan, cases: Sequence[Case], *, wanted: int, named: str) -> str:
+    """Say what a test would take at most; nobody is asked."""
+    questions = planned(cases)
+
+    def usage(guess: Guess) -> Usage:
+        judge = make_judge(plan, asked=[[VerifyClaims.kind]], guess=guess)
+        return asyncio.run(foreseen(judge, questions))
+
+    claims = sum(len(case.claims) for case in cases)
+    of = count(claims, "claim") if claims >= wanted else f"the {count(claims, 'claim')}"
+    said = f"Testing {plan.judge} on {of} of {named}"
+    least, most = usage(LEAST), usage(MOST)
+    if most.local_calls:
+        said += f", at most {count(most.local_calls, 'call')} of a model on this machine"
+    if not most.calls:
+        return f"{said}: nothing to pay"
+    said = f"{said}: at most {count(most.calls, 'call')}"
+    if least.calls != most.calls:
+        said += f" ({least.calls:,} if all goes well)"
+    if plan.max_calls is not None and plan.max_calls < most.calls:
+        said += f", of which --max-calls allows {plan.max_calls:,}"
+    if most.cost_usd == 0:
+        return f"{said}, at no cost"
+    if least.cost_usd is None or most.cost_usd is None:
+        return f"{said}; no price is known"
+    between = f"{dollars(least.cost_usd)} to {dollars(most.cost_usd)}"
+    return f"{said}, {between} by list prices (an estimate)"
+
+
+def passed_over(found: PassedOver) -> str:
+    """Say what gave no claim, after what a test would take."""
+    told = list(_reasons(found))
+    return f". Claims have {LENGTHS}; passed over: {', '.join(told)}" if told else ""
+
+
+def nothing_to_test(named: str, found: PassedOver) -> str:
+    """Say why there is no claim at all, and what to do."""
+    told = ", ".join(_reasons(found)) or f"no text in {count(found.rows, 'row')}"
+    return (
+        f"{named}: no row has contexts and a claim of {LENGTHS} (passed over: {told}); "
+        "`ragstone collect` asks a RAG system for answers and contexts, and without DATA the "
+        "claims are those of the demo's manuals"
+    )
+
+
+def _reasons(found: PassedOver) -> Sequence[str]:
+    told: list[str] = []
+    if found.bare:
+        told.append(f"{count(found.bare, 'row')} without contexts")
+    if found.short:
+        told.append(f"{count(found.short, 'shorter sentence')}")
+    if found.long:
+        told.append(f"{count(found.long, 'longer sentence')}")
+    return told
+
+
+# What becomes of a judge's test: JSON where it was asked for, and an exit code.
+
+
+def write_test(file: str, result: JudgeTest, marks: Sequence[Mark]) -> None:
+    """Write a test as JSON into a file; `-` is standard output.
+
+    Raises:
+        UsageError: the file system refuses.
+    """
+    told: dict[str, object] = result.model_dump(mode="json")
+    told["kinds"] = [
+        {**kind.model_dump(mode="json"), "share": kind.share, "interval": kind.interval}
+        for kind in result.kinds
+    ]
+    told["gates"] = [
+        {"kind": mark.kind, "mark": mark.least, "value": mark.held(result).share,
+         "passed": mark.passed(result)}
+        for mark in marks
+    ]  # fmt: skip
+    text = json.dumps(told, ensure_ascii=False, indent=2) + "\n"
+    if file == "-":
+        click.echo(text, nl=False)
+    else:
+        write_file(Path(file), partial(_fill, text=text))
+
+
+def _fill(path: Path, *, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def code_of(result: JudgeTest, marks: Sequence[Mark]) -> int:
+    """Say what was missed, and return the exit code."""
+    missed, blind = unmet(marks, result)
+    for mark in missed:
+        held = mark.held(result)
+        click.echo(f"Gate FAILED: {mark.kind} {held.share:.1%} is under {mark.least:.0%}", err=True)
+    troubles = [f"{mark.kind}: nothing was answered" for mark in blind]
+    if result.stopped:
+        tested = f"{result.claims:,} of {count(result.planned, 'claim')} tested"
+        troubles.append(f"{result.stopped}, {tested}: nothing is kept")
+    if result.failed > MOST_FAILED * result.asked:
+        troubles.append(
+            f"{result.failed:,} of {count(result.asked, 'question')} were not answered; "
+            f"the first: {result.why}"
+        )
+    if result.claims and not result.supported:
+        troubles.append("the judge called no claim supported, so none could be changed")
+    if troubles:
+        click.echo(f"Exit code {TOO_MUCH_FAILED}: {'; '.join(troubles)}", err=True)
+        return TOO_MUCH_FAILED
+    return GATE_FAILED if missed else 0
+
+
+# What a judge missed in its test, claim by claim: a few of each kind.
+
+WIDEST = 200
+"""Characters shown of a claim."""
+
+
+def print_missed(test: JudgeTest, console: Console, *, most: int) -> None:
+    """Print at most `most` claims of each kind at which the judge did not do what is wanted."""
+    missed = test.missed()
+    if not missed or not most:
+        return
+    more = any(len(found) > most for found in missed.values())
+    rest = "; --show N shows more, --json FILE has all" if more else ""
+    console.print()
+    console.print(Text(f"What it missed, kind by kind{rest}:"))
+    for kind, found in missed.items():
+        for number, tried in enumerate(found[:most]):
+            head = f"{kind} ({len(found):,})" if not number else ""
+            console.print()
+            console.print(Text(f"  {head:<22}sample {one_line(tried.sample, 60)}", "bold"))
+            for name, text in _lines(tried):
+                console.print(Text(f"    {name:<5} {text}"), soft_wrap=True)
+
+
+def _lines(tried: TriedClaim) -> Iterator[tuple[str, str]]:
+    if tried.claim != tried.was:
+        yield "was", one_line(tried.was, WIDEST)
+        yield "put", one_line(tried.claim, WIDEST)
+    else:
+        yield "claim", one_line(tried.claim, WIDEST)
+    kept = KINDS[tried.kind] == "kept"
+    yield "said", f"{tried.label_before}, then {tried.label}" if kept else f"{tried.label}"
+
+
+OURS = "the demo's manuals"
+INTERRUPT = "it was interrupted"
+
+_TEST = (
+    click.Option(
+        ["--n"],
+        type=click.IntRange(1),
+        default=60,
+        show_default=True,
+        metavar="N",
+        help="Claims to take.",
+    ),
+    click.Option(
+        ["--config"],
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Settings for all that no option says.  [default: ragstone.yaml here]",
+    ),
+    click.Option(["--dry-run"], is_flag=True, help="Tell what it would take; ask nobody."),
+)
+_RESULT = (
+    click.Option(
+        ["--fail-under"],
+        multiple=True,
+        metavar="[KIND=]SHARE",
+        help="Exit 1 if less is right: 80% of all, number=90% of a kind, noticed=80% of all "
+        "changes.",
+    ),
+    click.Option(
+        ["--show"],
+        type=click.IntRange(0),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Changed claims to show of each kind that the judge missed; --json has all.",
+    ),
+    click.Option(["--json", "json_file"], metavar="FILE|-", help="Write the result as JSON."),
+    click.Option(["--no-store"], is_flag=True, help="Keep nothing: no report will tell of it."),
+)
+
+
+class Given(TypedDict):
+    """What the command line said, by the names of its options.
+
+    Beside these stand fields of the plan that mean what is typed, None if nothing was.
+    """
+
+    data: str | None
+    n: int
+    config: Path | None
+    dry_run: bool
+    fail_under: tuple[str, ...]
+    show: int
+    json_file: str | None
+    no_store: bool
+    judge: str | None
+    model: str | None
+
+
+@click.group(name="judge")
+def command() -> None:
+    """Test the judge that is configured.
+
+    \b
+    ragstone judge test answers.jsonl --model gpt-4o-mini
+    """
+
+
+@command.command(
+    name="test",
+    cls=GroupedCommand,
+    params=[click.Argument(["data"], required=False)],
+    groups={"Data": READING, "Test": _TEST, "Judge": JUDGE, "Limits": LIMITS, "Result": _RESULT},
+    epilog="Exit codes: 0 fine, 1 a mark was missed, 2 usage or input error, 3 too much failed, "
+    "over budget, or a mark with nothing to look at, 130 interrupted.",
+)
+def test(**given: Unpack[Given]) -> None:
+    """Test a judge without labels: errors put into claims must be noticed.
+
+    Takes claims of DATA (rows with contexts, and a response or reference; a query is not needed)
+    that the judge calls supported, changes each in several ways (a number, a name, a negation
+    ...), counts how often that is noticed, and shows what was not. What changes nothing (the order
+    of contexts and of claims) must change no verdict. Without DATA the claims are those of the
+    demo's manuals. The result is kept, and reports of runs by the same judge tell it.
+
+    \b
+    ragstone judge test answers.jsonl
+    ragstone judge test answers.jsonl --model gpt-4o-mini --n 30 --max-cost 0.50
+    ragstone judge test answers.jsonl --judge local:models/nli --fail-under number=90%
+    """
+    config = config_here() if given["config"] is None else read_config(given["config"])
+    plan = _plan(given, config)
+    marks = [Mark.of(text) for text in given["fail_under"]]
+    samples, data = _samples(given["data"], plan)
+    cases = cases_of(samples, given["n"])
+    if not cases:
+        raise UsageError(nothing_to_test(data.name, PassedOver.of(samples)))
+    told = forecast(plan, cases, wanted=given["n"], named=data.name)
+    if sum(len(case.claims) for case in cases) < given["n"]:
+        told += passed_over(PassedOver.of(samples))
+    if given["dry_run"]:
+        click.echo(f"Nobody was asked. {told}")
+    else:
+        click.echo(told, err=True)
+        sys.exit(_finished(given, plan, cases, data=data, marks=marks))
+
+
+def _finished(
+    given: Given, plan: Plan, cases: Sequence[Case], *, data: Source, marks: Sequence[Mark]
+) -> int:
+    """Test the judge, tell what came of it, and return the exit code."""
+    budget = Budget(plan.max_calls, plan.max_cost)
+    judge = make_judge(plan, asked=[[VerifyClaims.kind]], budget=budget)
+    testing = Testing(judge, cases)
+    free = is_free(plan.judge)
+    interrupted = not _went_on(testing, plan.concurrency, lambda: None if free else budget.spent)
+    stopped = INTERRUPT if interrupted else budget.spent
+    result = testing.result(data=data.name, version=VERSION, stopped=stopped)
+    result = result.model_copy(update={"fingerprint": data.fingerprint})
+    if result.sound and not given["no_store"]:
+        _keep(judge_key(plan, judge, VERSION), result)
+    file = given["json_file"]
+    console = Console(highlight=False, stderr=file == "-")
+    if result.asked:
+        print_test(result, console)
+        print_missed(result, console, most=given["show"])
+    if file is not None:
+        write_test(file, result, marks)
+    if interrupted:
+        answered = "in the reply cache" if plan.cache else "lost, by --no-cache"
+        so_far = f"{result.claims:,} of {count(result.planned, 'claim')} tested until then"
+        click.echo(
+            f"Interrupted, {so_far}; nothing is kept, and what a model answered is {answered}.",
+            err=True,
+        )
+        return INTERRUPTED
+    return code_of(result, marks)
+
+
+def _plan(given: Given, config: Config) -> Plan:
+    typed = cast("Mapping[str, object]", given)
+    fields = typed.keys() & Plan.model_fields.keys()
+    said = {name: value for name in fields if (value := typed[name]) not in (None, ())}
+    if (judge := judge_named(given["judge"], given["model"])) is not None:
+        said["judge"] = judge
+    for name, flag in (("columns", "--map"), ("prompts", "--prompt")):
+        if name in said:
+            said[name] = pairs_of(cast("tuple[str, ...]", said[name]), flag)
+    plan = config.plan(said)
+    check_needed(plan, said)
+    return plan
+
+
+def _samples(data: str | None, plan: Plan) -> tuple[Sequence[Sample], Source]:
+    if data is None:
+        samples = grounded_samples()[: plan.limit]
+        return samples, Source(name=OURS, fingerprint="", rows=len(samples))
+    dataset = load(data, sheet=plan.sheet, columns=plan.columns, limit=plan.limit, queries=False)
+    return dataset.samples, dataset.source
+
+
+def _went_on(testing: Testing, concurrency: int, spent: Callable[[], str | None]) -> bool:
+    """Test until the end, or until something is spent; False where Ctrl-C ended it."""
+    with _progress() as on_case:
+        try:
+            finish_in_thread(
+                partial(
+                    testing.finish,
+                    concurrency=concurrency,
+                    spent=spent,
+                    on_case=on_case,
+                )
+            )
+        except KeyboardInterrupt:
+            return False
+    return True
+
+
+@contextmanager
+def _progress() -> Generator[Callable[[int, int], None], None, None]:
+    console = Console(stderr=True)
+    columns = (TextColumn("testing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("testing", total=None)
+
+        def on_case(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield on_case
+
+
+def _keep(key: str, result: JudgeTest) -> None:
+    try:
+        keeping = keep(key, result)
+    except OSError as error:
+        click.echo(f"The result could not be kept in {KEPT}: {error}", err=True)
+        return
+    if keeping.aside:
+        said = f"{KEPT} could not be read (another version's?), and is now {keeping.aside}"
+        click.echo(said, err=True)
+    if larger := keeping.larger:
+        click.echo(
+            f"Not kept: {KEPT} has a test of {count(larger.claims, 'claim')} of the same data "
+            f"({larger.at:%Y-%m-%d}), this one is of {result.claims:,}. Reports tell that one.",
+            err=True,
+        )
+    else:
+        click.echo(f"Kept in {KEPT}: reports of runs by this judge tell it.", err=True)

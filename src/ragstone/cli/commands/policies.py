@@ -1,0 +1,116 @@
+"""`ragstone policies`: what a score is in each situation, under each policy."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from ragstone.errors import Cause
+from ragstone.types.claim import Label
+from ragstone.types.policy import POLICIES, PRESETS, Policy, PolicyOutcome
+from ragstone.types.score import State
+
+WIDE = 160
+"""Columns of a terminal that the table needs; a narrower one gets a list a policy."""
+
+
+def _said(ruling: PolicyOutcome, cause: str = "") -> str:
+    if ruling.state is State.FAILED and cause:
+        return f"{ruling}: {cause}"
+    return str(ruling) if ruling.passes else f"{ruling}, never passes"
+
+
+def _no_contexts(policy: Policy) -> str:
+    if policy.no_contexts is not None:
+        return _said(policy.no_contexts)
+    label = Label.NOT_ENOUGH_INFO
+    return f"{policy.number([label]):.1f}: each claim {label.value}"
+
+
+def _miscounted(policy: Policy) -> str:
+    miscount = policy.miscounted
+    if miscount is None:
+        return f"{State.FAILED.value}: {Cause.COUNT_MISMATCH.value}"
+    kept = "those kept" if miscount.cut else "those returned"
+    made = "1 - lacking and missing / claims" if miscount.taken_off else f"mean of {kept}"
+    return f"{made}, flagged; of none: {_said(miscount.nothing)}"
+
+
+def _misread(policy: Policy) -> str:
+    if policy.misread is None:
+        return f"{State.FAILED.value}: {Cause.MALFORMED.value}"
+    return f"it is {policy.misread.value}, flagged"
+
+
+def _weights(policy: Policy) -> str:
+    return " / ".join(f"{policy.weights[label]:g}" for label in Label)
+
+
+SITUATIONS: Mapping[str, Callable[[Policy], str]] = MappingProxyType(
+    {
+        "response or contexts missing": lambda _: State.UNDEFINED.value,
+        "response is empty": lambda policy: _said(policy.empty_response),
+        "no claims in the response": lambda policy: _said(policy.no_claims),
+        "contexts are an empty list": _no_contexts,
+        "judge refused": lambda policy: _said(policy.refused, Cause.REFUSAL.value),
+        "not answered (1)": lambda policy: _said(policy.unanswered, "its cause"),
+        "nothing readable (2)": lambda policy: _said(policy.unreadable, Cause.MALFORMED.value),
+        "too few or many verdicts (2)": _miscounted,
+        "one label unreadable (2)": _misread,
+        "else: mean of the weights (3)": _weights,
+        "pass mark": lambda policy: "none" if policy.mark is None else f"{policy.mark:g}",
+        "range": lambda policy: f"{policy.low:g} to {policy.high:g}",
+    }
+)
+"""Situation -> what a policy says of it; the first from the top that applies decides."""
+
+NOTES = (
+    "The first that applies, from the top, decides.",
+    "(1) unreachable, timed out, rate limited, truncated or over budget",
+    "(2) after asking again",
+    f"(3) of {' / '.join(label.value for label in Label)}",
+    "flagged: a number that the policy made up; counted beside every mean, it never passes",
+    "A pass mark sets `passed`, not the exit code: that is --fail-under.",
+)
+
+
+@click.command(name="policies")
+def command() -> None:
+    """Print what each policy makes of each situation.
+
+    A policy turns verdicts into a number, and says what happens where there are none. Choose
+    one with --policy NAME, or one with the way of asking of its document with --preset NAME.
+
+    \b
+    ragstone policies
+    ragstone run answers.jsonl -m faithfulness --policy ragas
+    """
+    console = Console(highlight=False)
+    if console.width >= WIDE:
+        console.print(_table())
+    else:
+        _print_lists(console)
+    for note in (*NOTES, ""):
+        console.print(note, markup=False)
+    for name, settings in PRESETS.items():
+        said = ", ".join(f"{key}={str(value).lower()}" for key, value in settings.items())
+        console.print(f"--preset {name}: {said}", markup=False)
+
+
+def _table() -> Table:
+    table = Table("situation", *POLICIES, title="Policies", title_justify="left", show_lines=True)
+    for situation, ruling in SITUATIONS.items():
+        table.add_row(situation, *(ruling(policy) for policy in POLICIES.values()))
+    return table
+
+
+def _print_lists(console: Console) -> None:
+    for policy in POLICIES.values():
+        console.print(f"{policy.name}: {policy.source}", markup=False)
+        lines = Table.grid(padding=(0, 2))
+        for situation, ruling in SITUATIONS.items():
+            lines.add_row("", situation, ruling(policy))
+        console.print(lines)
+        console.print()

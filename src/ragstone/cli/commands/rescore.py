@@ -1,0 +1,115 @@
+"""`ragstone rescore`: score a stored run again, from what its judge answered then."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Unpack, cast
+
+import click
+from rich.console import Console
+
+from ragstone.cli import options as result_options
+from ragstone.cli import parse as results
+from ragstone.cli.options import GROUPS, PLUGIN, STORE, load_plugins
+from ragstone.cli.output import Outputs, conclude, progress
+from ragstone.cli.parse import RUN, config_here, open_store, read_by
+from ragstone.errors import UsageError
+from ragstone.evaluation.config_file import metric_names
+from ragstone.evaluation.rescore import TranscriptMissingError, rescore, save
+from ragstone.store import RunInfo, Store, find
+from ragstone.types.gate import FLAGS, gate
+from ragstone.types.policy import POLICIES
+
+ALL = "all"
+_OWN = ("output", "no_export")
+"""Options of results that mean something else here: a workbook is written where one is named."""
+
+
+class Given(result_options.Given):
+    """What the command line said."""
+
+    run: str
+    policies: tuple[str, ...]
+    metrics: tuple[str, ...]
+    plugin: tuple[str, ...]
+    keep: bool
+    fail_under: tuple[str, ...]
+    fail_over: tuple[str, ...]
+    min_scored: tuple[str, ...]
+    store: str | None
+
+
+_PARAMS: Sequence[click.Parameter] = (
+    click.Argument(["run"]),
+    click.Option(
+        ["--policy", "--policies", "policies"],
+        multiple=True,
+        metavar="NAME",
+        help=f"How verdicts become a number: {', '.join(POLICIES)}; several stand side by "
+        "side, and `all` is each.  [default: the run's]",
+    ),
+    click.Option(
+        ["-m", "--metric", "metrics"],
+        multiple=True,
+        metavar="TEXT",
+        help="Metrics or groups to score by.  [default: the run's]",
+    ),
+    PLUGIN,
+    click.Option(["--save", "keep"], is_flag=True, help="Store the result as a run of its own."),
+    *(option for option in GROUPS["Gates"] if option.name in FLAGS),
+    result_options.WORKBOOK,
+    *(option for option in result_options.RESULTS if option.name not in _OWN),
+    STORE,
+)
+
+
+@click.command(
+    name="rescore",
+    params=list(_PARAMS),
+    epilog=f"{RUN} Exit codes as for run; its gates are not applied, but those named here.",
+)
+def command(**given: Unpack[Given]) -> None:
+    """Score a stored run again, from what its judge answered then; nobody is asked.
+
+    By other policies, side by side, or by metrics that need nothing that was not asked.
+
+    \b
+    ragstone rescore last --policy all
+    ragstone rescore last --policy ragas --save
+    ragstone rescore baseline -m hit@10 ndcg@10
+    """
+    outputs = results.outputs_of(given, export=given["output"] is not None)
+    load_plugins(*config_here().plugins, *given["plugin"])
+    with open_store(given["store"]) as store:
+        info = store.info(find(store, given["run"]))
+        outputs.check(*read_by(store, info))
+        code = _rescored(store, info, given, outputs)
+    sys.exit(code)
+
+
+def _rescored(store: Store, info: RunInfo, given: Given, outputs: Outputs) -> int:
+    said = cast("Mapping[str, Sequence[str]]", given)
+    gates = [gate(text, *demand) for name, demand in FLAGS.items() for text in said[name]]
+    with outputs.quiet(), progress(Console(stderr=True)) as on_row:
+        run = rescore(
+            store.load(info.id),
+            metric_names(given["metrics"]),
+            policies=_policies(given["policies"]),
+            gates=gates,
+            on_row=on_row,
+        )
+    if not info.transcript and run.manifest.judge is not None:
+        raise TranscriptMissingError(
+            info.id
+        )  # all of its questions had failed: what came back is not there
+    if given["keep"]:
+        save(run, store, transcript=info.transcript)
+        outputs.console.print(f"stored as run {run.manifest.run_id}", markup=False)
+    return conclude(run, outputs)
+
+
+def _policies(said: Sequence[str]) -> Sequence[str]:
+    """Return the policies that are named, each once; with commas they may be several in one."""
+    names = [name.strip() for text in said for name in text.split(",")]
+    if any(not name for name in names):
+        raise UsageError("--policy: a name is empty; write one, several with commas, or all")
+    return list(dict.fromkeys(POLICIES if ALL in names else names))

@@ -1,0 +1,144 @@
+"""`ragstone resume`: go on with a stored run."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Unpack
+
+import click
+
+from ragstone._internal.plugins import FILES
+from ragstone.cli import options as result_options
+from ragstone.cli import parse as results
+from ragstone.cli.commands.run import evaluated
+from ragstone.cli.options import OTEL, PLUGIN, STORE, load_plugins, store_files
+from ragstone.cli.output import Outputs, conclude
+from ragstone.cli.parse import config_here, open_store, tracing_of
+from ragstone.errors import UsageError
+from ragstone.evaluation.recorder import Keeping, RunChangedError
+from ragstone.evaluation.rescore import ORIGIN
+from ragstone.store import RunInfo, Store, find
+from ragstone.types.config import Plan
+
+
+class Given(result_options.Given):
+    """What the command line said."""
+
+    run: str | None
+    store: str | None
+    retry_failed: bool
+    plugin: tuple[str, ...]
+    otel: bool
+
+
+_OPTIONS = (
+    click.Argument(["run"], required=False),
+    click.Option(
+        ["--retry-failed"], is_flag=True, help="Do the rows again of which a score failed."
+    ),
+    PLUGIN,
+    *result_options.RESULTS,
+    STORE,
+    OTEL,
+)
+
+
+@click.command(name="resume", params=list(_OPTIONS))
+def command(**given: Unpack[Given]) -> None:
+    """Go on with a stored run: the newest unfinished one that can go on, or RUN.
+
+    RUN is an id, the beginning of one, a tag, or `last`. What was finished stays. The same command
+    that began a run goes on with it too; this one needs not its options. The data set is read
+    where it was; files of the target and prompts are looked for where this is called. Keys come
+    from the environment.
+
+    \b
+    ragstone resume
+    ragstone resume last --retry-failed
+    """
+    outputs = results.outputs_of(given)
+    outputs.check(*store_files(given["store"]))
+    load_plugins(*config_here().plugins, *given["plugin"])
+    with open_store(given["store"]) as store:
+        code = _resumed(store, given, outputs)
+    sys.exit(code)
+
+
+def _resumed(store: Store, given: Given, outputs: Outputs) -> int:
+    if given["run"]:
+        return _gone_on(store, store.info(find(store, given["run"])), given, outputs)
+    passed_over = False
+    for info in _unfinished(store):
+        try:
+            return _gone_on(store, info, given, outputs)
+        except RunChangedError as error:
+            click.echo(f"Passed over: {error}", err=True)
+            passed_over = True
+    other = "other " if passed_over else ""
+    raise UsageError(
+        f"there is no {other}unfinished run of a file that nobody works on; name one to do its "
+        "failed rows again"
+    )
+
+
+def _unfinished(store: Store) -> Iterator[RunInfo]:
+    """Yield the runs to go on with where none is named, newest first."""
+    for info in store.runs():
+        manifest = info.manifest
+        resumable = manifest.source.path is not None and ORIGIN not in manifest.identity
+        if not info.finished and resumable and store.unfinished(info.fingerprint) == info.id:
+            yield info
+
+
+def _gone_on(store: Store, info: RunInfo, given: Given, outputs: Outputs) -> int:
+    """Go on with a run, and return the exit code.
+
+    Raises:
+        RunChangedError: it cannot go on, as something is not what it was.
+    """
+    run_id, retries = info.id, given["retry_failed"]
+    if info.ranked:
+        raise UsageError(
+            f"run {run_id} is of a ranking from a file and is there whole; evaluate the file again "
+            "with `ragstone rank`"
+        )
+    if info.finished and not retries:
+        raise UsageError(f"run {run_id} is finished; --retry-failed does its failed rows again")
+    if origin := info.manifest.identity.get(ORIGIN):
+        raise UsageError(f"run {run_id} was scored again from run {origin}; go on with that one")
+    path, plan = info.manifest.source.path, info.manifest.plan
+    if path is None:
+        raise UsageError(f"run {run_id} is of samples in memory; go on with it from Python")
+    files = _files(plan)
+    outputs.check(path, store.name, *files)
+    if info.finished and len(store.done(run_id, but_failed=True)) == info.rows:
+        click.echo(f"run {run_id}: no score failed, so there is nothing to do again", err=True)
+        return conclude(store.load(run_id), outputs)
+    _check_there(run_id, path, files)
+    keeping: Keeping = {"store": store, "resume": run_id, "retry_failed": retries}
+    with tracing_of(given["otel"]) as tracing:
+        return evaluated(path, plan, outputs=outputs, keeping=keeping, tracing=tracing)
+
+
+def _files(plan: Plan) -> list[str]:
+    """Return the files that a plan names, as it names them."""
+    target = plan.target or plan.fallback_target or ""
+    file = target if Path(target).suffix in FILES else target.rpartition(":")[0]
+    named = [file] if "://" not in target and Path(file).suffix in FILES else []
+    return [*named, *plan.prompts.values()]
+
+
+def _check_there(run_id: str, data: str, files: list[str]) -> None:
+    """Refuse to go on without a file of the run, and say where it may have been begun.
+
+    Raises:
+        RunChangedError: there is none.
+    """
+    if not Path(data).exists():
+        raise RunChangedError(f"run {run_id} is of {data}, which is not there; put it back")
+    if missing := [name for name in files if not Path(name).is_file()]:
+        raise RunChangedError(
+            f"run {run_id} needs {', '.join(missing)}, looked for where `ragstone resume` is "
+            "called; call it in the folder in which the run was begun (its data set is in "
+            f"{Path(data).absolute().parent})"
+        )

@@ -1,0 +1,221 @@
+"""`ragstone runs`: list the stored runs, look at one, tag, delete, export and import them."""
+
+import json
+import re
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from ragstone._internal.files import write_text
+from ragstone.cli import silent_pipes
+from ragstone.cli.options import STORE
+from ragstone.cli.output import check_files
+from ragstone.cli.parse import RUN, open_store, read_by
+from ragstone.errors import UsageError
+from ragstone.reports.runs_table import listing, print_info, print_runs
+from ragstone.reports.table_rows import STDOUT
+from ragstone.reports.terminal import print_run
+from ragstone.store import delete, export, find, going, import_, prune, tag, untag
+from ragstone.store.archive import check_archive
+from ragstone.store.search import summed_up
+
+_AGE = re.compile(r"(\d{1,5})\s*([hdw])")
+_HOURS = {"h": 1, "d": 24, "w": 7 * 24}
+_YES = click.Option(["--yes"], is_flag=True, help="Do not ask first.")
+
+
+class _Runs(click.Group):
+    """Lists where no command is named, so that `ragstone runs --limit 5` does."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(name="runs", cls=_Runs)
+def command() -> None:
+    """List the stored runs, look at one, tag, delete, export and import them.
+
+    Without a command it lists them, newest first. RUN is an id, the beginning of one, a tag, or
+    `last`.
+
+    \b
+    ragstone runs --limit 5
+    ragstone runs show last
+    ragstone runs tag last baseline
+    ragstone runs prune --older-than 30d
+    """
+
+
+@command.command(
+    name="list",
+    params=[
+        click.Option(
+            ["--limit"],
+            type=click.IntRange(1),
+            default=20,
+            show_default=True,
+            help="Only the newest.",
+        ),
+        click.Option(
+            ["--json", "file"],
+            type=click.Path(path_type=Path),
+            metavar="FILE|-",
+            help="Write the list as JSON.",
+        ),
+        STORE,
+    ],
+)
+def list_(limit: int, file: Path | None, store: str | None) -> None:
+    """List the runs, newest first: what each was of, how far it is, what it came to."""
+    with open_store(store) as opened:
+        found = opened.runs(limit=limit + 1)
+        infos = [summed_up(opened, info) for info in found[:limit]]
+        check_files(file, inputs=read_by(opened, *infos))
+        worked_on = going(opened)
+    if file is not None:
+        text = json.dumps([listing(info) for info in infos], indent=2) + "\n"
+        if file == STDOUT:
+            click.echo(text, nl=False)
+        else:
+            write_text(file, text)
+        return
+    if not infos:
+        click.echo(f"No runs are in {opened.name} yet; `ragstone run` stores each.")
+        return
+    with silent_pipes():
+        print_runs(infos, Console(highlight=False), worked_on=worked_on)
+        if len(found) > limit:
+            click.echo(f"The newest {limit}; --limit shows more.")
+
+
+@command.command(name="show", params=[click.Argument(["run"]), STORE], epilog=RUN)
+def show(run: str, store: str | None) -> None:
+    """Print what a run was asked to do, and what it came to."""
+    with open_store(store) as opened, silent_pipes():
+        run_id = find(opened, run)
+        console = Console(highlight=False)
+        print_info(opened.info(run_id), console)
+        print_run(opened.load(run_id), console)
+
+
+@command.command(
+    name="tag", params=[click.Argument(["run"]), click.Argument(["name"]), STORE], epilog=RUN
+)
+def tag_(run: str, name: str, store: str | None) -> None:
+    """Give a run a name, instead of the one it has; another run that has it loses it."""
+    with open_store(store) as opened:
+        run_id = find(opened, run)
+        before = tag(opened, run_id, name)
+    was_on = f" (was on run {before.run})" if before.run else ""
+    lost = f"; it is {before.tag} no longer" if before.tag else ""
+    click.echo(f"run {run_id} is {name}{was_on}{lost}")
+
+
+@command.command(name="untag", params=[click.Argument(["run"]), STORE], epilog=RUN)
+def untag_(run: str, store: str | None) -> None:
+    """Take a run's name away."""
+    with open_store(store) as opened:
+        run_id = find(opened, run)
+        untag(opened, run_id)
+    click.echo(f"run {run_id} has no tag")
+
+
+@command.command(
+    name="delete",
+    params=[click.Argument(["runs"], nargs=-1, required=True, metavar="RUN..."), _YES, STORE],
+    epilog=RUN,
+)
+def delete_(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
+    """Delete runs, with all their rows; one that a process works on stays."""
+    with open_store(store) as opened:
+        run_ids = list(dict.fromkeys(find(opened, name) for name in runs))
+        if not yes and not _confirmed(run_ids):
+            return
+        for run_id in run_ids:
+            delete(opened, run_id)
+            click.echo(f"deleted {run_id}")
+
+
+@command.command(
+    name="prune",
+    params=[
+        click.Option(
+            ["--older-than"], required=True, metavar="AGE", help="Such as 12h, 30d or 8w."
+        ),
+        _YES,
+        STORE,
+    ],
+)
+def prune_(older_than: str, yes: bool, store: str | None) -> None:
+    """Delete the runs that began long ago; tagged ones stay, and those being worked on."""
+    before = datetime.now(UTC) - _age(older_than)
+    with open_store(store) as opened:
+        if not yes:
+            busy = going(opened)
+            old = [info for info in opened.runs() if not info.tag and info.started_at < before]
+            ids = [info.id for info in old if info.id not in busy]
+            if ids and not _confirmed(ids):
+                return
+        deleted = prune(opened, before=before)
+    for run_id in deleted:
+        click.echo(f"deleted {run_id}")
+    if not deleted:
+        click.echo(f"no run without a tag began before {before.astimezone():%Y-%m-%d %H:%M}")
+
+
+@command.command(
+    name="export",
+    params=[
+        click.Argument(["run"]),
+        click.Argument(["file"], type=click.Path(path_type=Path)),
+        STORE,
+    ],
+    epilog=RUN,
+)
+def export_(run: str, file: Path, store: str | None) -> None:
+    """Write a run to one file, to be kept or given away; FILE.gz is compressed."""
+    with open_store(store) as opened:
+        info = opened.info(find(opened, run))
+        check_files(file, inputs=read_by(opened, info))
+        export(opened, info.id, file)
+    click.echo(f"wrote {file}: run {info.id}")
+
+
+@command.command(
+    name="import", params=[click.Argument(["file"], type=click.Path(path_type=Path)), STORE]
+)
+def import__(file: Path, store: str | None) -> None:
+    """Enter a run that was exported, under its own id."""
+    check_archive(file)
+    with open_store(store, make=True) as opened:
+        run_id = import_(opened, file)
+        click.echo(f"run {run_id} is in {opened.name}")
+
+
+def _confirmed(run_ids: list[str]) -> bool:
+    """Ask a person; --yes stands in for one.
+
+    Raises:
+        UsageError: there is nobody to ask.
+    """
+    if not sys.stdin.isatty():
+        raise UsageError(f"no terminal to ask whether to delete {', '.join(run_ids)}; say --yes")
+    for run_id in run_ids:
+        click.echo(run_id)
+    what = "this run" if len(run_ids) == 1 else f"these {len(run_ids)} runs"
+    if click.confirm(f"Delete {what}? (--yes does not ask)"):
+        return True
+    click.echo("nothing was deleted")
+    return False
+
+
+def _age(text: str) -> timedelta:
+    match = _AGE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"--older-than {text}: write hours, days or weeks, such as 12h, 30d or 8w")
+    return timedelta(hours=int(match[1]) * _HOURS[match[2]])

@@ -1,0 +1,91 @@
+"""`ragstone validate`: whether data files can be read, and what could be done with them."""
+
+import os
+import sys
+from collections.abc import Collection
+
+import click
+
+from ragstone._internal.text import count
+from ragstone.cli import UNUSABLE
+from ragstone.cli.options import COLUMNS, SHEET, pairs_of
+from ragstone.datasets import Dataset, load
+from ragstone.datasets.columns import misspelt
+from ragstone.errors import InputError, UsageError
+from ragstone.metrics import catalogue, select
+from ragstone.reports.github import no_commands, refusal_to_github
+from ragstone.targets.base import FIELDS
+from ragstone.types.sample import Sample
+
+_NEEDS = frozenset(need for info in catalogue().values() for need in info.needs)
+
+
+@click.command(
+    name="validate",
+    params=[
+        click.Argument(["files"], nargs=-1, required=True, metavar="FILE..."),
+        COLUMNS,
+        SHEET,
+    ],
+)
+def command(files: tuple[str, ...], columns: tuple[str, ...], sheet: str | None) -> None:
+    """Read data files, and tell everything that is wrong with them; nobody is asked.
+
+    A good file is one line: its rows, how many of them have each field, and the metrics that could
+    run on it as it is. Exit code 2 if a file cannot be used.
+
+    \b
+    ragstone validate questions.xlsx
+    ragstone validate data/*.jsonl
+    """
+    mapped = pairs_of(columns)
+    bad = 0
+    for file in dict.fromkeys(files):
+        try:
+            click.echo(described(file, load(file, sheet=sheet, columns=mapped)))
+        except UsageError as error:
+            bad += 1
+            with no_commands(sys.stderr, os.environ):
+                click.echo(_whole(error), err=True)
+            if said := refusal_to_github(error, os.environ):
+                click.echo(said, err=True)
+    if bad:
+        sys.exit(UNUSABLE)
+
+
+def described(name: str, dataset: Dataset) -> str:
+    """Return what a data set holds, in a line."""
+    samples = dataset.samples
+    fields = [field for field in Sample.model_fields if field not in ("id", "tags")]
+    counts = {field: sum(getattr(each, field) is not None for each in samples) for field in fields}
+    held = ", ".join(f"{field} {count:,}" for field, count in counts.items() if count)
+    tags = ", ".join(dict.fromkeys(tag for sample in samples for tag in sample.tags))
+    met = {need for need in _NEEDS if any(each.held(need) is not None for each in samples)}
+    asked = met | set(FIELDS) - dataset.absent.keys()
+    ready, later = _metrics(met), _metrics(asked)
+    could = f"can run: {ready or 'nothing'}" + (
+        f"; with a RAG system's answers: {later}" if later != ready else ""
+    )
+    names = {tag for sample in samples for tag in sample.tags}
+    alike = misspelt(sorted(names), [field for field, times in counts.items() if not times])
+    near = "".join(f"; did you mean {field} by {tag!r}?" for field, tag in alike.items())
+    notes = "".join(f"; {note}" for note in dataset.source.notes)
+    tagged = f"; tags: {tags}" if tags else ""
+    return f"{name}: {count(len(samples), 'row')}: {held}{tagged}{near}{notes}; {could}"
+
+
+def _metrics(met: Collection[str]) -> str:
+    """Return the metrics that these fields are enough for: those of `all`, and how many others."""
+    known = {name: info for name, info in catalogue().items() if set(info.needs) <= set(met)}
+    usual = [metric.name for metric in select(["all"]) if metric.name in known]
+    told = usual or list(known)[:3]
+    more = len(known) - len(told)
+    return ", ".join(told) + (f" and {more} more (`ragstone metrics`)" if more else "")
+
+
+def _whole(error: UsageError) -> str:
+    """Return a message with every problem, however many there are."""
+    if not isinstance(error, InputError):
+        return str(error)
+    first = str(error).splitlines()[0]
+    return "\n".join([first, *(f"  {problem}" for problem in error.problems)])

@@ -1,0 +1,89 @@
+"""`ragstone view`: the stored runs as web pages, on this machine."""
+
+import webbrowser
+from functools import partial
+from threading import Thread
+
+import click
+
+from ragstone.cli.options import STORE
+from ragstone.cli.parse import RUN
+from ragstone.errors import UsageError
+from ragstone.store import find
+
+try:
+    from ragstone.reports.viewer.app import make_app
+    from ragstone.reports.viewer.server import is_loopback, listening, open_to_read, serve, url_of
+except ModuleNotFoundError as error:
+    needed = (error.name or "").partition(".")[0]
+    if needed not in ("starlette", "uvicorn"):
+        raise
+    raise UsageError(
+        f"`ragstone view` needs {needed}, which is not installed: pip install 'ragstone[view]'"
+    ) from error
+
+LOOPBACK = "127.0.0.1"
+
+
+_PARAMS = (
+    click.Argument(["run"], required=False),
+    click.Option(
+        ["--port"],
+        type=click.IntRange(0, 65535),
+        default=8420,
+        show_default=True,
+        help="0 takes a free one.",
+    ),
+    click.Option(["--host"], default=LOOPBACK, show_default=True, help="Where to listen."),
+    click.Option(
+        ["--expose"],
+        is_flag=True,
+        help="Allow a --host that other machines reach: there is no password.",
+    ),
+    click.Option(["--no-browser"], is_flag=True, help="Only print the address."),
+    STORE,
+)
+
+
+@click.command(
+    name="view", params=list(_PARAMS), epilog=f"{RUN} Without it, the page lists all runs."
+)
+def command(
+    run: str | None, port: int, host: str, expose: bool, no_browser: bool, store: str | None
+) -> None:
+    """Show the stored runs as web pages: scores, samples with their claims, two runs compared.
+
+    The pages only read the store, and only this machine reaches them. A run that is going on is
+    shown as it goes.
+
+    \b
+    ragstone view
+    ragstone view last --port 0 --no-browser
+    """
+    if not is_loopback(host):
+        _check_exposed(host, expose=expose)
+    with open_to_read(store) as opened:
+        path = f"/runs/{find(opened, run)}" if run else "/"
+        with listening(host, port) as at:
+            bound: int = at.getsockname()[1]
+            app = make_app(opened, host=host, port=bound)
+            ready = partial(_tell, url_of(host, bound) + path, browser=not no_browser)
+            serve(app, at, ready=ready)
+
+
+def _check_exposed(host: str, *, expose: bool) -> None:
+    if not expose:
+        raise UsageError(
+            f"--host {host}: other machines would reach the pages, which show every stored text "
+            "and ask for no password; --expose says that you want that"
+        )
+    click.echo(
+        f"Warning: whoever reaches {host} can read all runs of this store; there is no password.",
+        err=True,
+    )
+
+
+def _tell(url: str, *, browser: bool) -> None:
+    click.echo(f"The runs are shown at {url} (Ctrl-C stops this).")
+    if browser:  # some browsers hold up whoever opens them
+        Thread(target=webbrowser.open, args=(url,), daemon=True).start()

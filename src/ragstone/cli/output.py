@@ -1,0 +1,270 @@
+"""What becomes of a finished run: printed, written where it was asked for, and an exit code."""
+
+import os
+import sys
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from types import MappingProxyType
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from ragstone._internal.files import check_writable
+from ragstone._internal.text import count
+from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED, silent_pipes
+from ragstone.errors import UsageError
+from ragstone.evaluation.dry_run import Estimate
+from ragstone.reports.excel import check_output, write_workbooks
+from ragstone.reports.github import no_commands, report_to_github
+from ragstone.reports.html import write_html
+from ragstone.reports.junit import write_junit
+from ragstone.reports.markdown import write_markdown
+from ragstone.reports.table_rows import STDOUT, write_json
+from ragstone.reports.tables import check_table, write_claims, write_rows_table
+from ragstone.reports.terminal import print_rows, print_run
+from ragstone.results.run import Run
+from ragstone.types.row import Row
+from ragstone.types.score import State
+
+# Progress of a run: a bar on a terminal, a plain line now and then elsewhere.
+
+SECONDS_BETWEEN_LINES = 10.0
+
+
+@contextmanager
+def progress(console: Console) -> Generator[Callable[[Row, int], None], None, None]:
+    """Show how far a run is; gives what to call with each finished row and the rows in all."""
+    if console.is_terminal:
+        with _bar(console) as on_row:
+            yield on_row
+    else:
+        yield _lines(console)
+
+
+@contextmanager
+def _bar(console: Console) -> Generator[Callable[[Row, int], None], None, None]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+        task = bar.add_task("evaluating", total=None)
+        failed = 0
+
+        def on_row(row: Row, total: int) -> None:
+            nonlocal failed
+            failed += _failed(row)
+            said = f"evaluating ({failed} failed)" if failed else "evaluating"
+            bar.update(task, advance=1, total=total, description=said)
+
+        yield on_row
+
+
+def _lines(console: Console) -> Callable[[Row, int], None]:
+    done, failed, last = 0, 0, monotonic()
+
+    def on_row(row: Row, total: int) -> None:
+        nonlocal done, failed, last
+        done += 1
+        failed += _failed(row)
+        if monotonic() - last >= SECONDS_BETWEEN_LINES and done < total:
+            last = monotonic()
+            console.print(f"{done} of {count(total, 'row')} done, {failed} failed", highlight=False)
+
+    return on_row
+
+
+def _failed(row: Row) -> bool:
+    return any(score.state is State.FAILED for score in row.scores.values())
+
+
+# What `--dry-run` prints: what the judge would take, as the least and the most.
+
+LEAST = 0.0001
+"""Of a cost that is shown, in US dollars."""
+
+
+def print_estimate(estimate: Estimate, console: Console) -> None:
+    """Print an estimate: one number, or `N to M` where they differ."""
+    console.print("Nobody was asked. The judge would take:\n", markup=False)
+    lines = (
+        ("rows", f"{estimate.rows:,}"),
+        ("calls", _span(estimate.calls)),
+        ("prompt tokens", _span(estimate.prompt_tokens)),
+        ("completion tokens", _span(estimate.completion_tokens)),
+        ("cost", _cost(estimate.cost_usd)),
+    )
+    if estimate.local_calls[1]:
+        lines = (
+            *lines,
+            ("calls on this machine", f"{_span(estimate.local_calls)} (free, in no limit)"),
+            ("tokens on this machine", _span(estimate.local_tokens)),
+        )
+    table = Table.grid(padding=(0, 3, 0, 0))
+    for name, value in lines:
+        table.add_row(name, value)
+    console.print(table)
+    for note in estimate.notes:
+        console.print(f"Note: {note}.", markup=False)
+
+
+def _span(numbers: tuple[int, int]) -> str:
+    return _between(*(f"{number:,}" for number in numbers))
+
+
+def _cost(dollars: tuple[float, float] | None) -> str:
+    if dollars is None:
+        return "no price is known"
+    return f"{_between(*map(_price, dollars))} (an estimate)"
+
+
+def _price(dollars: float) -> str:
+    if 0 < dollars < LEAST:
+        return f"less than ${LEAST}"
+    return f"${dollars:.4f}" if 0 < dollars < 1 else f"${dollars:,.2f}"
+
+
+def _between(least: str, most: str) -> str:
+    return least if least == most else f"{least} to {most}"
+
+
+# Writable: whether the files that a command is to write can be written, told before its work.
+
+
+def check_files(
+    *files: Path | None, inputs: Sequence[str | Path] = (), written: Sequence[Path] = ()
+) -> None:
+    """Refuse, before anything is asked, files that could not be written in the end.
+
+    `inputs` are read, a folder with all that is in it; `written` are other files that
+    are written and were looked at elsewhere.
+
+    Raises:
+        UsageError: a file cannot be written, is an input, or is named twice.
+    """
+    named = [path for path in files if path is not None]
+    for path in named:
+        if path != STDOUT:
+            check_writable(path)
+    folders = {Path(name).resolve(): name for name in inputs if Path(name).is_dir()}
+    taken = {Path(name).resolve(): f"{name} is read, and cannot be written" for name in inputs}
+    for path in (*named, *written):
+        if path.resolve() in taken:
+            raise UsageError(f"{taken[path.resolve()]}; name another place")
+        for folder in folders.keys() & set(() if path == STDOUT else path.resolve().parents):
+            raise UsageError(
+                f"{path} is in {folders[folder]}, which is read, and cannot be written there; "
+                "name another place"
+            )
+        taken[path.resolve()] = f"{path} would be written twice"
+
+
+WRITERS: Mapping[str, Callable[[Run, Path], None]] = MappingProxyType(
+    {
+        "html": write_html,
+        "json": write_json,
+        "rows": write_rows_table,
+        "claim_rows": write_claims,
+        "markdown": write_markdown,
+        "junit": write_junit,
+    }
+)
+"""What writes each format."""
+TABLES = frozenset({"rows", "claim_rows"})
+"""Formats whose file's ending says what kind of table it is."""
+PIPED = frozenset({"json", "rows", "claim_rows", "markdown"})
+"""Formats that may go to standard output."""
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where a run's results go.
+
+    `files` are by format, one of WRITERS; `-` is standard output, for one of PIPED.
+    """
+
+    workbook: Path | None = None
+    folder: Path = Path("results")
+    export: bool = True
+    files: Mapping[str, Path] = field(default_factory=dict[str, Path])
+    verbose: bool = False
+
+    def check(self, *inputs: str | Path) -> None:
+        """Refuse, before anything is asked, what could not be written in the end.
+
+        Raises:
+            UsageError: a path cannot be written, is an input, or is named twice.
+        """
+        if self.export:
+            check_output(self.workbook or self.folder / "workbook.xlsx")
+        for name in self.files.keys() - PIPED:
+            if self.files[name] == STDOUT:
+                raise UsageError(f"--{name}: name a file; this format is not for standard output")
+        for name in TABLES & self.files.keys():
+            check_table(self.files[name])
+        check_files(*self.files.values(), inputs=inputs, written=self._workbooks())
+
+    def _workbooks(self) -> list[Path]:
+        """Return the files that a named workbook may become."""
+        if not self.export or self.workbook is None:
+            return []
+        parts = ("", "_retrieval", "_generation")
+        return [self.workbook.with_stem(self.workbook.stem + part) for part in parts]
+
+    @contextmanager
+    def quiet(self) -> Generator[None, None, None]:
+        """Send what a target or a plugin prints to standard error where data goes to output."""
+        with redirect_stdout(sys.stderr) if self.data_on_stdout else nullcontext():
+            yield
+
+    @property
+    def data_on_stdout(self) -> bool:
+        """Whether standard output is for machines."""
+        return STDOUT in self.files.values()
+
+    @property
+    def console(self) -> Console:
+        """Where people read: standard output, unless data goes there."""
+        return Console(file=sys.stderr if self.data_on_stdout else sys.stdout, highlight=False)
+
+
+def conclude(run: Run, outputs: Outputs, *, first: bool = False, interrupted: bool = False) -> int:
+    """Write what was asked for, print the run, and return the exit code; why it is 3 is printed.
+
+    `first` tells that no run was stored before. Files come first: whoever reads what is printed
+    may stop reading.
+    """
+    files = [path for path in outputs.files.values() if path != STDOUT]
+    for name, path in outputs.files.items():
+        if path != STDOUT:
+            WRITERS[name](run, path)
+    if outputs.export and run.rows:
+        files += write_workbooks(run, output=outputs.workbook, folder=outputs.folder)
+    with silent_pipes():
+        console = outputs.console
+        with no_commands(console.file, os.environ):
+            if outputs.verbose:
+                print_rows(run, console)
+            print_run(run, console, first=first)
+            for path in files:
+                console.print(f"wrote {path}", markup=False, soft_wrap=True)
+        for line in report_to_github(run, os.environ):
+            click.echo(line, err=outputs.data_on_stdout)
+        for name, path in outputs.files.items():
+            if path == STDOUT:
+                WRITERS[name](run, path)
+    if interrupted:
+        return INTERRUPTED
+    code = exit_code(run)
+    if run.troubles:
+        click.echo(f"Exit code {code}: {'; '.join(run.troubles)}", err=True)
+    return code
+
+
+def exit_code(run: Run) -> int:
+    """Return 3 where the run's numbers decide nothing, 1 where a gate failed, else 0."""
+    if run.troubles:
+        return TOO_MUCH_FAILED
+    return GATE_FAILED if any(gate.passed is False for gate in run.gates()) else 0

@@ -1,0 +1,323 @@
+"""Given: what the command line of `run` said, and the plan, data and outputs that it means."""
+
+import os
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import cast
+
+import click
+from click.core import ParameterSource
+
+from ragstone._internal.text import public_url
+from ragstone.cli import COMMANDS
+from ragstone.cli import options as result_options
+from ragstone.cli.options import NONE, store_files
+from ragstone.cli.options import Given as ResultsGiven
+from ragstone.cli.output import WRITERS, Outputs
+from ragstone.demo.questions import DATASET
+from ragstone.errors import UsageError, nearest
+from ragstone.evaluation.config_file import FILE, Config, metric_names, model_names, read_config
+from ragstone.evaluation.recorder import Keeping
+from ragstone.integrations.opentelemetry.tracing import exporting
+from ragstone.judges.instrumentation import UNTRACED, Tracing
+from ragstone.judges.spec import CASCADE, is_model, single_names
+from ragstone.store import RunInfo, Store
+from ragstone.store.engine import name_of
+from ragstone.types.config import DEFAULT_API, DEFAULT_STORE, NUMBERS_OR_NONE, Plan
+from ragstone.types.gate import FLAGS, gate, share
+
+# The store that commands about stored runs look into.
+
+RUN = "RUN is an id, the beginning of one, a tag, or `last`."
+"""What the help of such a command says."""
+
+
+def place_said(given: str | None, *, no_store: bool) -> str | None:
+    """Return the place that --store or RAGSTONE_STORE says; None where neither does.
+
+    Raises:
+        UsageError: --store and --no-store are both typed.
+    """
+    if no_store and is_place_typed():
+        raise UsageError(f"--no-store keeps nothing; leave it out, or --store {name_of(given)}")
+    return (
+        given if _source() in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT) else None
+    )
+
+
+def is_place_typed() -> bool:
+    """Tell whether --store is typed: RAGSTONE_STORE and the config file speak of every run."""
+    return _source() is ParameterSource.COMMANDLINE
+
+
+def _source() -> ParameterSource | None:
+    return click.get_current_context().get_parameter_source("store")
+
+
+def open_store(place: str | None, *, make: bool = False, made_by: str = "ragstone run") -> Store:
+    """Open a store that is there; with `make`, a SQLite file is made where there is none.
+
+    `made_by` is the command that makes one, which is told where there is none.
+
+    Raises:
+        UsageError: there is no such file, or it is a folder.
+        StoreError: the place cannot be used.
+    """
+    path = Path(place or DEFAULT_STORE)
+    if not make and "://" not in str(place) and not path.exists():
+        raise UsageError(
+            f"there is no store at {path}: `{made_by}` makes one in the folder where it is "
+            "called; go there, or name a store with --store or RAGSTONE_STORE"
+        )
+    if "://" not in str(place) and path.is_dir():
+        raise UsageError(f"{path} is a folder; name the store's file in it")
+    return Store.open(place)
+
+
+def read_by(store: Store, *infos: RunInfo) -> list[str | Path]:
+    """Return the files that no output may write over: the store, and what the runs were of."""
+    paths = (path for info in infos if (path := info.manifest.source.path))
+    return [*store_files(store.name), *paths]
+
+
+_TRUSTED = ("target", "base_url")
+"""Settings that make a file run code or send a key somewhere, beside its plugins: told."""
+
+
+LLM_ONLY: Mapping[str, str] = MappingProxyType(
+    {
+        "base_url": "--base-url",
+        "votes": "--votes",
+        "prompts": "--prompt",
+        "temperature": "--temperature",
+        "max_tokens": "--max-tokens",
+        "strict_json": "--strict-json",
+        "rpm": "--rpm",
+        "tpm": "--tpm",
+    }
+)
+"""Settings that the offline judge has no use for, and how they are typed."""
+
+CASCADE_ONLY: Mapping[str, str] = MappingProxyType(
+    {"cascade_mark": "--cascade-mark", "cascade_control": "--cascade-control"}
+)
+"""Settings that only a cascade has a use for."""
+
+
+class Given(result_options.Given):
+    """What the command line said, by the names of its options.
+
+    Beside these stand the fields of the plan that mean what is typed, None if nothing was.
+    """
+
+    data: str | None
+    test_data: str | None
+    config: Path | None
+    metrics: tuple[str, ...]
+    judge: str | None
+    model: str | None
+    embedding_model: str | None
+    preset: str | None
+    target: str | None
+    api_url: str | None
+    columns: tuple[str, ...]
+    prompts: tuple[str, ...]
+    fail_under: tuple[str, ...]
+    fail_over: tuple[str, ...]
+    min_scored: tuple[str, ...]
+    max_failed: str | None
+    plugin: tuple[str, ...]
+    policy: str | None
+    dry_run: bool
+    compare_legacy: bool
+    list_metrics: bool
+    otel: bool
+    store: str | None
+    no_store: bool
+    fresh: bool
+    no_transcript: bool
+
+
+def keeping_of(given: Given, config: Config) -> Keeping:
+    """Return where the rows are kept: where it is typed, RAGSTONE_STORE, or the file says.
+
+    Raises:
+        UsageError: options contradict each other.
+    """
+    said = place_said(given["store"], no_store=given["no_store"])
+    if given["no_store"]:
+        if given["fresh"] or given["no_transcript"]:
+            raise UsageError("--no-store keeps nothing; leave --fresh and --no-transcript out")
+        return {}
+    return {
+        "store": said or config.store or True,
+        "fresh": given["fresh"],
+        "transcript": not given["no_transcript"],
+    }
+
+
+def config_of(given: Given) -> Config:
+    """Return what the config file says: the one that is named, else the one in this folder.
+
+    Raises:
+        UsageError: it cannot be read, or says something wrong.
+    """
+    return config_here() if given["config"] is None else read_config(given["config"])
+
+
+def config_here() -> Config:
+    """Return what the config file in this folder says, if there is one; what it names is told.
+
+    Raises:
+        UsageError: it cannot be read, or says something wrong.
+    """
+    if not FILE.is_file():
+        return Config()
+    config = read_config(FILE)
+    server = config.store if "://" in (config.store or "") else None
+    named = (*map(config.settings.get, _TRUSTED), server)
+    says = [*config.plugins, *map(str, filter(None, named))]
+    more = f" It names: {', '.join(map(public_url, says))}." if says else ""
+    click.echo(f"Settings from {FILE}.{more}", err=True)
+    return config
+
+
+def plan_of(given: Given, config: Config) -> Plan:
+    """Return the plan: options first, RAGSTONE_JUDGE, --preset, the file, the file's own preset.
+
+    Raises:
+        UsageError: options contradict each other, or cannot be read.
+    """
+    said = {name: value for name, value in _said(given).items() if value not in (None, (), {})}
+    typed = cast("Mapping[str, object]", given)
+    said |= {name: None for name in NUMBERS_OR_NONE if typed[name] == NONE}
+    if "target" not in {**config.settings, **said}:
+        said["fallback_target"] = DEFAULT_API
+    plan = config.plan(said, preset_said=given["preset"])
+    check_needed(plan, said)
+    return plan
+
+
+def check_needed(plan: Plan, said: Mapping[str, object]) -> None:
+    """Refuse what was typed for a judge that this is not: it would be left out in silence.
+
+    Raises:
+        UsageError: something was.
+    """
+    typed = [flag for name, flag in LLM_ONLY.items() if name in said]
+    judged = any(map(is_model, single_names(plan.judge)))
+    if typed and not judged and plan.embedding_model is None:
+        raise UsageError(
+            f"{', '.join(typed)}: for an LLM, and the judge is {plan.judge}; name one with --model"
+        )
+    typed = [flag for name, flag in CASCADE_ONLY.items() if name in said]
+    if typed and f"{CASCADE}:" not in plan.judge:
+        raise UsageError(
+            f"{', '.join(typed)}: for a cascade, and the judge is {plan.judge}; name one as "
+            "--judge cascade:offline+openai:gpt-4o-mini"
+        )
+
+
+def _said(given: Given) -> Mapping[str, object]:
+    """Return field of the plan -> what was said of it; nothing, None or `none` among that."""
+    typed = cast("Mapping[str, object]", given)
+    embedding_model, max_failed = given["embedding_model"], given["max_failed"]
+    return {
+        **{name: typed[name] for name in Plan.model_fields.keys() & typed.keys()},
+        "metrics": metric_names(given["metrics"]),
+        "judge": judge_named(given["judge"], given["model"]),
+        "embedding_model": embedding_model and model_names(embedding_model),
+        "target": _one("--target", given["target"], "--api-url", given["api_url"]),
+        "columns": _pairs(given["columns"], "--map", "FIELD=COLUMN", "query=Frage"),
+        "prompts": _pairs(given["prompts"], "--prompt", "KIND=FILE", "verify_claims=my.md"),
+        "gates": tuple(
+            gate(text, *demand)
+            for name, demand in FLAGS.items()
+            for text in cast("tuple[str, ...]", typed[name])
+        ),
+        "max_failed": None if max_failed is None else share(max_failed),
+    }
+
+
+def judge_named(judge: str | None, model: str | None) -> str | None:
+    """Return the judge's name; `--model NAME` means `openai:NAME`."""
+    said = _one("--judge", judge, "--model", model and model_names(model))
+    return said if said is not None else os.environ.get("RAGSTONE_JUDGE", "").strip() or None
+
+
+def _pairs(said: Sequence[str], flag: str, form: str, example: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for text in said:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            raise UsageError(f"{flag} {text}: write {form}, such as {example}")
+        pairs[name.strip()] = value.strip()
+    return pairs
+
+
+def data_of(given: Given, config: Config) -> str | Path:
+    """Return the data set's file; the sample data set where none is named."""
+    named = _one("DATA", given["data"], "--test-data", given["test_data"]) or config.data
+    if named is not None:
+        near = None if Path(named).exists() or Path(named).suffix else nearest(named, COMMANDS)
+        if near:
+            raise UsageError(f"there is no file and no command {named!r}; did you mean {near!r}?")
+        return named
+    here = Path(DATASET.name)
+    if here.exists():
+        return here
+    click.echo(f"No DATA named: using the sample data set of ragstone, {DATASET.name}.", err=True)
+    return DATASET
+
+
+def files_read(given: Given, config: Config, plan: Plan) -> Sequence[str | Path]:
+    """Return the files beside the data set that a run reads or keeps, and must not write over.
+
+    Raises:
+        UsageError: options contradict each other.
+    """
+    place = place_said(given["store"], no_store=given["no_store"]) or config.store
+    plugins = (*config.plugins, *given["plugin"])
+    named = (plan.target, *plan.prompts.values(), *plugins, given["config"] or FILE)
+    read = [name for name in named if name is not None and Path(name).is_file()]
+    return [*read, *store_files(place)]
+
+
+def _one(first: str, one: str | None, second: str, other: str | None) -> str | None:
+    """Return whichever of two options that say the same is given."""
+    if one is not None and other is not None and one != other:
+        raise UsageError(f"{first} {one} and {second} {other} say two things; leave one out")
+    return other if one is None else one
+
+
+# The outputs that the options of results mean.
+
+
+def outputs_of(given: ResultsGiven, *, export: bool | None = None) -> Outputs:
+    """Return where the results go; `export` stands in for --no-export."""
+    said = cast("dict[str, Path | None]", given)
+    return Outputs(
+        workbook=given["output"],
+        export=not given["no_export"] if export is None else export,
+        files={name: path for name in WRITERS if (path := said[name]) is not None},
+        verbose=given["verbose"],
+    )
+
+
+# Tracing from the command line: spans where --otel asks for them, else nothing.
+
+
+@contextmanager
+def tracing_of(otel: bool) -> Generator[Tracing, None, None]:
+    """Watch what is done in the block if `otel` says so.
+
+    Raises:
+        UsageError: the extra is not installed, or nothing names where spans go.
+    """
+    if not otel:
+        yield UNTRACED
+        return
+    with exporting(os.environ) as tracing:
+        yield tracing

@@ -1,0 +1,1 @@
+"""Records that other tools write, as samples."""

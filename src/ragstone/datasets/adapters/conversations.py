@@ -1,0 +1,236 @@
+"""Turns: the one question, or the one answer, in what a chat model was sent or sent back."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from types import MappingProxyType
+from typing import TypeVar, cast
+
+from ragstone.datasets.columns import ALIASES, PART_OF, plain_name
+from ragstone.datasets.table import Record, Unreadable
+from ragstone.datasets.values import SEVERAL_TURNS, object_in, spelled, spelled_ids
+
+_ANSWERING = frozenset(
+    ("assistant", "ai", "aimessage", "aimessagechunk", "model", "bot", "chatbot")
+)
+ROLES: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "query": frozenset(("user", "human", "humanmessage", "humanmessagechunk")),
+        "response": _ANSWERING,
+        "reference": _ANSWERING,
+    }
+)
+"""Field of a Sample -> who says it in a list of messages."""
+_OTHERS = ("system", "tool", "function")
+_KNOWN = frozenset(
+    (
+        *chain.from_iterable(ROLES.values()),
+        *(f"{name}{ending}" for name in _OTHERS for ending in ("", "message", "messagechunk")),
+        "developer",
+    )
+)
+"""Who says anything in a list of messages, by the names of OpenAI, LangChain, Gemini and Cohere."""
+_PLAIN = frozenset(("text", "input_text", "output_text"))
+"""The types of a message's parts that are what was said; others think, or are pictures."""
+_LISTS = ("messages", "input_messages", "output_messages")
+_TEXTS = ("content", "parts", "text", "kwargs", "message")
+_DEEPEST = 8
+"""How deep a message's text may lie; real ones have 3."""
+
+
+def one_turn(value: object, field: str) -> object:
+    """Return the text that a field has in a list of messages; any other value as it is.
+
+    Several messages of the asking side are several turns, which become Unreadable, as does a role
+    that is not known. Of several answers the last one counts: those before it called tools.
+    """
+    messages = messages_in(value)
+    if messages is None:
+        return value
+    if odd := [role for each in messages if (role := _role(each)) not in _KNOWN]:
+        return Unreadable(f"a message is of {odd[0]!r}, and not of user, assistant, system or tool")
+    texts = [text for each in messages if _role(each) in ROLES[field] and (text := _text(each))]
+    if field == "query" and len(texts) > 1:
+        return Unreadable(SEVERAL_TURNS)
+    return texts[-1] if texts else None
+
+
+def messages_in(value: object) -> Sequence[Mapping[str, object]] | None:
+    """Return the messages that a value is, spells, or holds under a usual name; None if none."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        value = spelled(value)
+    if isinstance(value, Mapping):
+        parts = cast("Mapping[str, object]", value)
+        value = next((parts[name] for name in _LISTS if name in parts), [parts])
+    if not isinstance(value, list) or not value:
+        return None
+    items = cast("list[object]", value)
+    messages = [cast("Mapping[str, object]", item) for item in items if isinstance(item, Mapping)]
+    whole = len(messages) == len(items) and all(map(_role, messages))
+    return messages if whole else None
+
+
+def _role(message: Mapping[str, object]) -> str:
+    """Return who says a message, in lower case; `""` if it does not say, or is no message.
+
+    Other objects have a type, too: it says who only where it is one that is known.
+    """
+    inner = message.get("kwargs", message.get("message"))
+    named = cast("Mapping[str, object]", inner) if isinstance(inner, Mapping) else message
+    if not any(name in named for name in _TEXTS):
+        return ""
+    if isinstance(role := named.get("role"), str):
+        return role.casefold()
+    kind = named.get("type")
+    return kind.casefold() if isinstance(kind, str) and kind.casefold() in _KNOWN else ""
+
+
+def _text(value: object, depth: int = 0) -> str:
+    """Return the text of a message or of its parts, of which thoughts and pictures have none."""
+    if isinstance(value, str):
+        return value
+    if depth > _DEEPEST:
+        return ""
+    if isinstance(value, Mapping):
+        parts = cast("Mapping[str, object]", value)
+        kind = parts.get("type")
+        if depth and isinstance(kind, str) and kind.casefold() not in _PLAIN | _KNOWN:
+            return ""
+        return next((said for n in _TEXTS if (said := _text(parts.get(n), depth + 1))), "")
+    if isinstance(value, list):
+        return "".join(_text(part, depth + 1) for part in cast("list[object]", value))
+    return ""
+
+
+# Pairing: texts with their ids and scores, where each of these stand in a list of their own.
+
+
+def paired(
+    values: Mapping[str, object], column: str, *, parts: Mapping[str, str]
+) -> dict[str, object]:
+    """Return a row's values with the texts of a column joined with their ids and scores.
+
+    `parts` is `id` or `score` -> the column with these. Without texts, ids with their scores are a
+    ranking, in the ids' own column. What does not fit together is Unreadable.
+    """
+    there = {plain_name(name): name for name in values}
+    known = {part: there.get(plain_name(name), column) for part, name in parts.items()}
+    columns = {part: name for part, name in known.items() if name != column}
+    rest = {name: value for name, value in values.items() if name not in columns.values()}
+    texts, place = _texts(values.get(column)), column
+    lists: dict[str, list[object]] = {}
+    for part, name in columns.items():
+        found = _listed(values[name], part)
+        if isinstance(found, Unreadable):
+            return rest | {column: Unreadable(f"{name}: {found.seen}")}
+        lists |= {} if found is None else {part: found}
+    if texts is None:
+        if values.get(column) is not None or "id" not in lists:
+            return rest
+        texts, place = [None] * len(lists["id"]), columns["id"]
+    for part, found in lists.items():
+        if len(found) != len(texts):
+            what = "text" if place == column else "id"
+            many = "" if len(texts) == 1 else "s"
+            seen = f"{len(texts)} {what}{many}, but {len(found)} in {columns[part]}"
+            return rest | {place: Unreadable(seen)}
+    documents = [
+        _joined(text, {part: found[at] for part, found in lists.items()})
+        for at, text in enumerate(texts)
+    ]
+    return rest | {place: documents}
+
+
+def _texts(value: object) -> list[object] | None:
+    """Return the texts of a row; None if there are none, or if they cannot be told apart."""
+    found = spelled(value) if isinstance(value, str) else value
+    if isinstance(found, list):
+        return cast("list[object]", found)
+    if isinstance(value, str) and not value.lstrip().startswith("["):
+        return [value] if value.strip() else []
+    return None
+
+
+def _listed(value: object, part: str) -> list[object] | Unreadable | None:
+    """Return the ids or scores of a row; None if it has none."""
+    found = value
+    if isinstance(value, str):
+        try:
+            found = spelled_ids(value) if value.strip() else None
+        except ValueError as error:
+            return Unreadable(str(error))
+    if found is None:
+        return None
+    items = cast("list[object]", found) if isinstance(found, list) else [found]
+    if any(isinstance(item, dict | list) for item in items):
+        return Unreadable("this is no list of ids or scores")
+    return list(map(_number, items)) if part == "score" else items
+
+
+def _number(item: object) -> object:
+    """Return the number that a text spells; whatever else it is, its reader refuses."""
+    try:
+        return float(item) if isinstance(item, str) else item
+    except ValueError:
+        return item
+
+
+def _joined(text: object, parts: Mapping[str, object]) -> Mapping[str, object]:
+    """Return a document with the parts that it does not have itself."""
+    if not isinstance(text, Mapping):
+        return {"text": text, **parts}
+    own = cast("Mapping[str, object]", text)
+    held = {PART_OF.get(plain_name(str(name))) for name, value in own.items() if value is not None}
+    return {**own, **{part: value for part, value in parts.items() if part not in held}}
+
+
+# Parts: values inside objects, as columns of their own where the user names them.
+
+T = TypeVar("T")
+_TAKEN_APART = frozenset(map(plain_name, ("tags", *ALIASES["tags"])))
+"""Columns whose parts go by their own names, too: each becomes a tag of that name."""
+
+
+def with_parts(rows: Sequence[T], named: Iterable[str]) -> tuple[list[T], tuple[str, ...]]:
+    """Return rows in which what the user named is a column, and the names that were found so.
+
+    A part goes by both names, `metadata.contexts`; a part of the column that is the tags goes by
+    its own, too. What is a column already stays as it is.
+    """
+    made = list(rows)
+    there = {plain_name(n) for row in made if isinstance(row, Record) for n in row.values}
+    found: list[str] = []
+    for name in named:
+        if plain_name(name) in there:
+            continue
+        parted = [_parted(row, name) if isinstance(row, Record) else row for row in made]
+        if any(new is not old for new, old in zip(parted, made, strict=True)):
+            made = cast("list[T]", parted)
+            found.append(name)
+    return made, tuple(found)
+
+
+def _parted(record: Record, name: str) -> Record:
+    """Return a record whose part of this name is a column; itself if it has no such part."""
+    for column, value in record.values.items():
+        head, dot, inner = name.partition(".")
+        if not dot or plain_name(head) != plain_name(column):
+            inner = name if plain_name(column) in _TAKEN_APART else ""
+        if inner and (found := _taken(value, inner)) is not None:
+            rest, part = found
+            return replace(record, values={**record.values, column: rest, name: part})
+    return record
+
+
+def _taken(value: object, name: str) -> tuple[Mapping[object, object], object] | None:
+    """Return an object without a part, and the part; None if it has none of this name."""
+    parts = object_in(value) or {}
+    head, dot, inner = name.partition(".")
+    for key, part in parts.items():
+        if plain_name(str(key)) == plain_name(name):
+            return {k: v for k, v in parts.items() if k != key}, part
+        within = dot and plain_name(str(key)) == plain_name(head)
+        if within and (found := _taken(part, inner)) is not None:
+            rest, part = found
+            return {**parts, key: rest}, part
+    return None

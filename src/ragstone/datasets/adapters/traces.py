@@ -1,0 +1,346 @@
+"""Traces -> records: one a trace, with the question, the answer and the documents of its spans.
+
+Attributes are read by OpenTelemetry's GenAI conventions and by OpenInference's.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from ragstone.datasets.adapters.conversations import messages_in, one_turn
+from ragstone.datasets.adapters.responses import told, whole
+from ragstone.datasets.table import Record, Unreadable
+from ragstone.datasets.values import SEVERAL_TURNS, spelled
+from ragstone.errors import Problem
+from ragstone.types.sample import Sample
+
+# Spans, as OpenTelemetry (OTLP in JSON, the console exporter) and Phoenix write them.
+
+Values = Mapping[str, object]
+_DEEPEST = 50
+_STATE = ("status", "events")
+"""The parts of an exported span that tell how it went."""
+_CODES = ("status_code", "status.status_code", "status.code")
+_ERRORS = ("ERROR", "STATUS_CODE_ERROR", "STATUSCODE.ERROR", "2")
+"""How the code of an error is written, in capitals."""
+_WHY = ("status_message", "status.description", "status.message", "attributes.error.type")
+
+
+@dataclass(frozen=True)
+class Span:
+    """One span: where it stands in its trace, and its attributes by their dotted names.
+
+    Attributes:
+        error: what went wrong in it; None if its status is no error.
+    """
+
+    row: int
+    trace: str
+    id: str
+    parent: str | None
+    attributes: Values
+    error: str | None = None
+
+
+def spans_in(record: Record) -> Iterator[Span]:
+    """Yield the spans that a row of a file is, or holds."""
+    values = record.values
+    if "resourceSpans" in values or "scopeSpans" in values:
+        for place, span in enumerate(_exported(values)):
+            yield Span(
+                record.row,
+                str(span.get("traceId", "")),
+                str(span.get("spanId") or f"{record.row}.{place}"),
+                str(span["parentSpanId"]) if span.get("parentSpanId") else None,
+                {str(key): value for key, value in _pairs(span.get("attributes"), 0)},
+                _error(dict(_flat("", {k: span[k] for k in _STATE if k in span}, 0))),
+            )
+        return
+    flat = dict(_flat("", values, 0))
+    parent = flat.get("parent_id", flat.get("parent_span_id"))
+    said = {
+        n.removeprefix("attributes."): v for n, v in flat.items() if n.startswith("attributes.")
+    }
+    if "span_kind" in flat:
+        said.setdefault("openinference.span.kind", flat["span_kind"])
+    yield Span(
+        record.row,
+        str(flat.get("context.trace_id", record.row)),
+        str(flat.get("context.span_id", record.row)),
+        None if parent is None else str(parent),
+        said,
+        _error(flat),
+    )
+
+
+def _error(flat: Values) -> str | None:
+    """Return what a span's status, or else the exception that it recorded, says went wrong."""
+    if not any(str(flat.get(name)).upper() in _ERRORS for name in _CODES):
+        return None
+    events = [dict(_flat("", event, 0)) for event in _objects(flat.get("events"))]
+    for event in events:
+        event |= _pairs(event.get("attributes"), 0)
+    names = ("exception.message", "exception.type")
+    thrown = [
+        event.get(f"attributes.{name}", event.get(name)) for event in events for name in names
+    ]
+    said = (told(value) for value in (*map(flat.get, _WHY), *thrown))
+    return next(filter(None, said), "its span has the status error")
+
+
+def _exported(values: Values) -> Iterator[Values]:
+    """Yield the spans of OTLP's JSON, whatever its other parts are."""
+    resources = _objects(values["resourceSpans"]) if "resourceSpans" in values else [values]
+    for resource in resources:
+        for scope in _objects(resource.get("scopeSpans")):
+            yield from _objects(scope.get("spans"))
+
+
+def _objects(value: object) -> list[Values]:
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    return [cast("Values", item) for item in items if isinstance(item, Mapping)]
+
+
+def _pairs(attributes: object, depth: int) -> Iterator[tuple[str, object]]:
+    for pair in _objects(attributes):
+        yield str(pair.get("key")), _value(pair.get("value"), depth)
+
+
+def _value(value: object, depth: int) -> object:
+    """Return an OTLP AnyValue as plain data; a number of 64 bits stands there as text."""
+    if not isinstance(value, Mapping) or depth > _DEEPEST:
+        return None
+    for kind, held in cast("Values", value).items():
+        match kind:
+            case "arrayValue":
+                parts = cast("Values", held if isinstance(held, Mapping) else {})
+                return [_value(item, depth + 1) for item in _objects(parts.get("values"))]
+            case "kvlistValue":
+                parts = cast("Values", held if isinstance(held, Mapping) else {})
+                return dict(_pairs(parts.get("values"), depth + 1))
+            case "intValue":
+                return int(held) if isinstance(held, str) and held.isdecimal() else held
+            case _:
+                return held
+    return None
+
+
+def _flat(before: str, value: object, depth: int) -> Iterator[tuple[str, object]]:
+    """Yield the dotted name and value of everything in objects; None is nothing."""
+    if isinstance(value, Mapping) and value and depth <= _DEEPEST:
+        for name, part in cast("Values", value).items():
+            yield from _flat(f"{before}.{name}" if before else str(name), part, depth + 1)
+    elif value is not None:
+        yield before, value
+
+
+_QUERIES = ("gen_ai.retrieval.query.text", "gen_ai.retrieval.query")
+_DOCUMENTS = ("gen_ai.retrieval.documents", "retrieval.documents")
+_INPUTS = ("gen_ai.input.messages", "input.value")
+_OUTPUTS = ("gen_ai.output.messages", "output.value")
+_MODELS = ("llm", "chat", "text_completion", "generate_content")
+"""Kinds of spans that are calls of a model, of which the prompt is no plain question."""
+_SEARCHES = ("retriever", "retrieval")
+_STEPS = (
+    *_SEARCHES,
+    "reranker",
+    "embedding",
+    "embeddings",
+    "tool",
+    "execute_tool",
+    "guardrail",
+    "evaluator",
+    "prompt",
+)
+"""Kinds of spans that are steps on the way: what they give is no answer to the question."""
+_ASKED = ("query", "question", "user_input", "input")
+_ANSWERED = ("response", "answer", "output", "result")
+
+
+def traces(
+    rows: Iterable[Record | Sample | Problem],
+) -> tuple[list[Record | Sample | Problem], tuple[str, ...]]:
+    """Return a record for each trace with a question, in order, and a note on the others."""
+    kept: list[Record | Sample | Problem] = []
+    found: dict[str, list[Span]] = {}
+    for row in rows:
+        if isinstance(row, Record):
+            for span in spans_in(row):
+                found.setdefault(span.trace, []).append(span)
+        else:
+            kept.append(row)
+    records = [_record(trace, spans) for trace, spans in found.items()]
+    asked = [record for record in records if record.values["query"] is not None]
+    without = len(records) - len(asked)
+    notes = (f"traces without a question, left out: {without}",) if without else ()
+    if not records or asked:
+        return [*kept, *asked], notes
+    seen = f"none of the {without} traces has a question"
+    fix = f"a span needs one of {', '.join((*_INPUTS, *_QUERIES))}; are contents recorded?"
+    return [*kept, Problem(seen, fix, row=records[0].row)], ()
+
+
+def _record(trace: str, spans: Sequence[Span]) -> Record:
+    """Return what a trace says; its outermost spans are asked first."""
+    ids = {span.id: span for span in spans}
+    ordered = sorted(spans, key=lambda span: len(_above(span, ids)))
+    outer = [span for span in ordered if _kind(span) not in (*_MODELS, *_STEPS)]
+    models = [span for span in ordered if _kind(span) in _MODELS]
+    searches = [span for span in ordered if _kind(span) in _SEARCHES]
+    searched = next((t for span in spans for n in _QUERIES if (t := _text(span, n))), None)
+    asked = _questions(outer, ids)
+    query = (
+        _one(asked.values())
+        or searched
+        or _first(searches, _INPUTS, "query")
+        or _one(_questions(models, ids).values())
+    )
+    deepest = max((len(_above(ids[name], ids)) for name in asked), default=len(spans))
+    answering = [span for span in ordered if _kind(span) not in _STEPS]
+    answering = [
+        span
+        for span in answering
+        if _kind(span) in _MODELS
+        or len(_above(span, ids)) <= deepest
+        or _first([span], _INPUTS, "query") == query
+    ]
+    values: dict[str, object] = {
+        "id": trace,
+        "query": query,
+        "response": _first(answering, _OUTPUTS, "response"),
+    }
+    if (documents := _found(spans, ids)) is not None:
+        place = "contexts" if all("text" in each for each in documents) else "ranking"
+        values[place] = documents
+    errors = _errors(ordered, ids, answered=values["response"] is not None)
+    return Record(min(span.row for span in spans), values, errors)
+
+
+def _errors(
+    ordered: Sequence[Span], ids: Mapping[str, Span], *, answered: bool
+) -> Mapping[str, str]:
+    """Return field -> what went wrong.
+
+    An outermost span that failed gave no answer, unless one beside it did, as after a retry. What
+    went wrong in an inner span counts where no answer came of it, or where it was a search.
+    """
+    erred = [span for span in ordered if span.error is not None]
+    outer = [s for s in ordered if not _above(s, ids) and _kind(s) not in _STEPS]
+    gave = [s for s in outer if s.error is None and _first([s], _OUTPUTS, "response")]
+    failed = [s.error for s in outer if s.error is not None and not gave]
+    if failed or (erred and not answered):
+        return whole((failed or [span.error for span in erred])[0])
+    searched = next((span.error for span in erred if _kind(span) in _SEARCHES), None)
+    return {} if searched is None else {"contexts": searched, "ranking": searched}
+
+
+def _questions(spans: Sequence[Span], ids: Mapping[str, Span]) -> dict[str, object]:
+    """Return id of a span -> its question, for the outermost of the spans that have one."""
+    asked = {
+        span.id: said for span in spans if (said := _first([span], _INPUTS, "query")) is not None
+    }
+    outermost = {
+        name: said for name, said in asked.items() if not asked.keys() & _above(ids[name], ids)
+    }
+    return outermost or asked
+
+
+def _one(questions: Iterable[object]) -> object:
+    """Return the question that spans beside one another have, None if none; two are two turns."""
+    found = list(dict.fromkeys(questions))
+    return Unreadable(SEVERAL_TURNS) if len(found) > 1 else next(iter(found), None)
+
+
+def _found(spans: Sequence[Span], ids: Mapping[str, Span]) -> list[dict[str, object]] | None:
+    """Return the documents of a trace, None if no span tells of any.
+
+    A search within another tells of the same ones; searches side by side may find the same.
+    """
+    telling = {span.id: span for span in spans if _name(span.attributes, _DOCUMENTS)}
+    if not telling:
+        return None
+    outermost = [s for s in telling.values() if not telling.keys() & _above(s, ids)]
+    documents: list[dict[str, object]] = []
+    for span in outermost or telling.values():
+        before = [(each.get("id"), each.get("text")) for each in documents]
+        documents += [
+            each
+            for each in _documents(span.attributes)
+            if (each.get("id"), each.get("text")) not in before
+        ]
+    return documents
+
+
+def _kind(span: Span) -> str:
+    said = span.attributes
+    return str(said.get("openinference.span.kind", said.get("gen_ai.operation.name"))).casefold()
+
+
+def _above(span: Span, ids: Mapping[str, Span]) -> set[str]:
+    """Return the ids of the spans that a span lies in."""
+    seen: set[str] = set()
+    while span.parent is not None and span.parent in ids and span.parent not in seen:
+        span = ids[span.parent]
+        seen.add(span.id)
+    return seen
+
+
+def _first(spans: Iterable[Span], names: Sequence[str], field: str) -> object:
+    """Return the first text, or what is wrong with it, under these names in these spans."""
+    inside = _ASKED if field == "query" else _ANSWERED
+    for span in spans:
+        for name in names:
+            if (found := _said(span.attributes.get(name), field, inside)) not in (None, ""):
+                return found
+    return None
+
+
+def _said(value: object, field: str, inside: Sequence[str]) -> object:
+    if messages_in(value) is not None:
+        return one_turn(value, field)
+    if isinstance(value, str) and isinstance(found := spelled(value), dict):
+        value = found
+    if isinstance(value, Mapping):
+        parts = cast("Values", value)
+        return next((said for name in inside if isinstance(said := parts.get(name), str)), None)
+    return value if isinstance(value, str | Unreadable) else None
+
+
+def _text(span: Span, name: str) -> str | None:
+    value = span.attributes.get(name)
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def _name(attributes: Values, names: Sequence[str]) -> str | None:
+    return next(
+        (n for n in names if any(k == n or k.startswith(f"{n}.") for k in attributes)), None
+    )
+
+
+def _documents(attributes: Values) -> list[dict[str, object]]:
+    """Return the documents of a span: a list, a text that spells one, or numbered attributes."""
+    if (name := _name(attributes, _DOCUMENTS)) is None:
+        return []
+    given = attributes.get(name)
+    found: object = spelled(given) if isinstance(given, str) else given
+    if isinstance(found, list):
+        items = cast("list[object]", found)
+        return [_document(item) for item in items]
+    numbered: dict[int, dict[str, object]] = {}
+    for key, value in attributes.items():
+        number, _, part = key.removeprefix(f"{name}.").partition(".")
+        if key.startswith(f"{name}.") and number.isdecimal():
+            numbered.setdefault(int(number), {})[part] = value
+    return [_document(numbered[number]) for number in sorted(numbered)]
+
+
+def _document(item: object) -> dict[str, object]:
+    if not isinstance(item, Mapping):
+        return {"text": item}
+    parts = cast("Values", item)
+    inner = parts.get("document")
+    parts = cast("Values", inner) if isinstance(inner, Mapping) else parts
+    plain = {name.removeprefix("document."): value for name, value in parts.items()}
+    text = next((plain[name] for name in ("content", "text") if plain.get(name) is not None), None)
+    found = {"text": text, "id": plain.get("id"), "score": plain.get("score")}
+    return {name: value for name, value in found.items() if value is not None}

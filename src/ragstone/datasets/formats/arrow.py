@@ -1,0 +1,133 @@
+"""Columns: .parquet, .arrow and .feather, and a folder that Hugging Face datasets saved."""
+
+import json
+from collections.abc import Sequence
+from importlib.util import find_spec
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from ragstone.datasets.table import File, Record, Table
+from ragstone.errors import UsageError
+
+if TYPE_CHECKING:
+    from polars import DataFrame
+
+SUFFIXES = (".parquet", ".arrow", ".feather")
+EXTRA = "ragstone[parquet]"
+STATE, SPLITS = "state.json", "dataset_dict.json"
+"""What says, in a saved folder, which files it holds, and which folders of splits."""
+LARGEST = 2**30
+"""How many bytes the columns may have in memory: 1 GiB."""
+FIRST = 1024
+"""How many rows are unpacked to see how large they are."""
+_MAGIC = b"ARROW1"
+
+
+def read(file: File) -> Table:
+    """Return the rows of a file of columns, numbered from 1.
+
+    Raises:
+        UsageError: the package that reads them is not installed.
+        InputError: the file is damaged, or too large.
+    """
+    _need(file.name)
+    return _table(_frames([file], file))
+
+
+def read_folder(folder: Path) -> tuple[File, Table]:
+    """Return the rows of a folder that `Dataset.save_to_disk` made, and its bytes as one file.
+
+    Raises:
+        UsageError: it is no such folder, holds several splits, or cannot be read.
+        InputError: one of its files is damaged, or it is too large.
+    """
+    names = _names(folder)
+    _need(folder.name)
+    files = [File.read(folder / name) for name in names]
+    whole = File(folder.name, b"".join(file.content for file in files))
+    return whole, _table(_frames(files, whole))
+
+
+def is_folder(path: Path) -> bool:
+    """Tell whether a path is a folder; one that no file system knows is none."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def _need(name: str) -> None:
+    if find_spec("polars") is None:
+        raise UsageError(f"{name}: reading it needs an extra: pip install '{EXTRA}'")
+
+
+def _names(folder: Path) -> list[str]:
+    """Return the Arrow files of a saved folder; none may lie elsewhere."""
+    if (folder / SPLITS).is_file():
+        splits = sorted(part.name for part in folder.iterdir() if (part / STATE).is_file())
+        offer = f"; name one: {folder / splits[0]}" if splits else ""
+        raise UsageError(f"{folder} holds the splits {', '.join(splits)}{offer}")
+    if not (folder / STATE).is_file():
+        raise UsageError(
+            f"{folder} is a folder; name a file in it, or a folder that Hugging Face datasets "
+            f"saved (with {STATE})"
+        )
+    state = File.read(folder / STATE)
+    try:
+        said = cast("dict[str, list[dict[str, str]]]", json.loads(state.text()))
+        names = [each["filename"] for each in said["_data_files"]]
+        if not names or any(Path(name).name != name for name in names):
+            raise ValueError("it names no files of its own folder")
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        seen = f"this does not say which files hold the data: {type(error).__name__}: {error}"
+        raise state.refused(seen, "save the data set again") from error
+    return names
+
+
+def _frames(files: Sequence[File], whole: File) -> "list[DataFrame]":
+    """Return the columns of files, of which all together have to fit."""
+    frames: list[DataFrame] = []
+    size = 0
+    for file in files:
+        frames.append(_frame(file, whole, taken=size))
+        size += int(frames[-1].estimated_size())
+    return frames
+
+
+def _frame(file: File, whole: File, *, taken: int) -> "DataFrame":
+    """Return the columns of a file, of which more and more rows are unpacked while they fit.
+
+    Columns that are packed well may be a thousand times as large as their file. A single record
+    batch of Arrow is unpacked as one.
+    """
+    rows = FIRST
+    while True:
+        frame = _unpacked(file, rows)
+        size = max(1, int(frame.estimated_size()))
+        if taken + size > LARGEST:
+            seen = f"its columns take more than {LARGEST:,} bytes"
+            raise whole.refused(seen, "write it in several files, or as .jsonl")
+        if frame.height < rows:
+            return frame
+        rows = min(8 * rows, 2 * rows * LARGEST // size)
+
+
+def _unpacked(file: File, rows: int) -> "DataFrame":
+    import polars  # an extra, and slow to import: whoever has no such file needs none
+
+    content = BytesIO(file.content)
+    try:
+        if file.suffix == ".parquet":
+            return polars.read_parquet(content, n_rows=rows)
+        if file.content.startswith(_MAGIC):
+            return polars.read_ipc(content, n_rows=rows)
+        return polars.read_ipc_stream(content, n_rows=rows)
+    except (polars.exceptions.PolarsError, OSError, ValueError) as error:
+        said = str(error).partition("\n")[0]
+        raise file.refused(f"the columns cannot be read: {said}") from error
+
+
+def _table(frames: "list[DataFrame]") -> Table:
+    rows = (row for frame in frames for row in frame.iter_rows(named=True))
+    return Table((Record(number, row) for number, row in enumerate(rows, 1)))

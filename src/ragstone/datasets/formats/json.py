@@ -1,0 +1,144 @@
+"""JSON files: .json (RFC 8259) holds a list of objects, .jsonl and .ndjson one object a line."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+from ragstone.datasets.table import File, Record, Table, Unreadable, advice, broken_byte, of_another
+from ragstone.datasets.values import parsed_json
+from ragstone.errors import Problem
+
+ENVELOPES = ("samples", "data", "rows", "tests", "examples")
+"""The names under which an object may hold the list of rows."""
+OTHERS = ("test_cases", "goldens", "responses", "results", "resourceSpans")
+"""The names under which other tools' files hold it; looked at where none of ours is there."""
+
+
+_LONG = re.compile(r"\d{4301}")
+"""A number that Python does not read."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The list of rows in a file's value.
+
+    Attributes:
+        notes: what lies beside it and is left out.
+        beside: what the file says of itself under `metadata`.
+    """
+
+    items: list[object]
+    notes: tuple[str, ...] = ()
+    beside: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+def read(file: File) -> Table:
+    """Return the objects of a JSON file, numbered from 1 in their order.
+
+    Raises:
+        InputError: the file is no JSON, or holds no list of rows.
+    """
+    text = file.text()
+    try:
+        value = parsed_json(text)
+    except json.JSONDecodeError as error:
+        fix = "if it has one object a line, name it .jsonl" if error.msg == "Extra data" else ""
+        seen = f"this is no JSON: {error.msg} (column {error.colno})"
+        raise file.refused(seen, fix, row=error.lineno) from error
+    except ValueError as error:
+        found = _LONG.search(text)
+        line = text.count("\n", 0, found.start()) + 1 if found else None
+        raise file.refused(f"this JSON cannot be read: {error}", row=line) from error
+    found = rows_in(value, file)
+    records = [Record.of(row, item) for row, item in enumerate(found.items, 1)]
+    return Table(records, notes=found.notes, beside=found.beside)
+
+
+def read_lines(file: File) -> Table:
+    """Return the objects of a JSON Lines file, numbered by line; blank lines are no rows.
+
+    Raises:
+        InputError: the file is empty or is no text; a bad line is told with all others.
+    """
+    return Table(_lines(file.checked()))
+
+
+def rows_in(value: object, file: File) -> Listed:
+    """Return the list of rows in a file's value, and what lies beside it.
+
+    Raises:
+        InputError: the value is neither a list nor an object with one under a known name.
+    """
+    if isinstance(value, list):
+        return Listed(cast("list[object]", value))
+    expected = (
+        f"write a list of objects, or an object with one under {', '.join(ENVELOPES)} (other "
+        f"tools' files: {', '.join(OTHERS)})"
+    )
+    if not isinstance(value, Mapping):
+        raise file.refused(f"the file holds a {type(value).__name__}, not a list", expected)
+    parts = cast("Mapping[object, object]", value)
+    names = [name for name in ENVELOPES if isinstance(parts.get(name), list | Unreadable)]
+    names = names or [name for name in OTHERS if isinstance(parts.get(name), list | Unreadable)]
+    if not names and isinstance(inner := parts.get("results"), Mapping):  # as promptfoo nests them
+        return rows_in(cast("object", inner), file)
+    if len(names) != 1:
+        seen = ", ".join(repr(name) for name in list(parts)[:12]) or "nothing"
+        what = f"lists under {' and '.join(names)}" if names else f"no list of rows but {seen}"
+        raise file.refused(f"the file's object holds {what}", expected)
+    rows = parts[names[0]]
+    if isinstance(rows, Unreadable):
+        raise file.refused(rows.seen, expected)
+    metadata = parts.get("metadata")
+    beside = cast("Mapping[str, object]", metadata if isinstance(metadata, Mapping) else {})
+    others = ", ".join(str(name) for name in parts if name != names[0])
+    notes = (f"beside the rows, left out: {others}",) if others else ()
+    return Listed(cast("list[object]", rows), notes, beside)
+
+
+def _lines(content: bytes) -> Iterator[Record | Problem]:
+    if (whole := _over_lines(content)) is not None:
+        yield whole
+        return
+    looked = False
+    # Split before decoding: a line of JSON may hold U+2028, at which Python would split text.
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            yield Record.of(number, parsed_json(line.decode("utf-8")))
+        except UnicodeDecodeError as error:
+            whole = None if looked else of_another(content)
+            looked = True
+            yield whole or Problem(broken_byte(line, error), advice(line), row=number)
+            if whole:
+                return
+        except json.JSONDecodeError as error:
+            yield Problem(f"this is no JSON: {error.msg} (column {error.colno})", row=number)
+        except ValueError as error:
+            yield Problem(f"this JSON cannot be read: {error}", row=number)
+
+
+def _over_lines(content: bytes) -> Problem | None:
+    """Return the problem that the first value ends in a later line than it begins in."""
+    text = content.lstrip()
+    row = content.count(b"\n", 0, len(content) - len(text)) + 1
+    try:
+        json.loads(text.partition(b"\n")[0])
+        return None
+    except (ValueError, RecursionError):
+        pass
+    try:
+        whole = text.decode()
+        _, end = json.JSONDecoder().raw_decode(whole)
+    except (ValueError, RecursionError):
+        return None
+    if "\n" not in whole[:end]:
+        return None
+    if whole[end:].strip():
+        seen = "the value that begins here goes over several lines"
+        return Problem(seen, "write one object a line", row=row)
+    seen = "this is one JSON value over several lines"
+    return Problem(seen, "name the file .json, or write one object a line", row=row)

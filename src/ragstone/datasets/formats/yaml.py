@@ -1,0 +1,155 @@
+"""YAML files: a list of objects, or an object with one."""
+
+import re
+from typing import TYPE_CHECKING
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from ragstone.datasets.formats.json import ENVELOPES, OTHERS, rows_in
+from ragstone.datasets.table import File, Record, Table
+
+if TYPE_CHECKING:
+    from yaml import SafeLoader as _SafeLoader
+else:
+    _SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where libyaml is there
+
+_RESOLVED = (
+    ("null", r"(?:~|null|Null|NULL|)\Z", ("~", "n", "N", "")),
+    ("bool", r"(?:true|True|TRUE|false|False|FALSE)\Z", "tTfF"),
+    ("int", r"-?(?:0|[1-9][0-9]*)\Z", "-0123456789"),
+    ("float", r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:[eE][-+]?[0-9]+)?\Z", "-0123456789"),
+    ("float", r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z", "-+."),
+    ("merge", r"<<\Z", "<"),
+)
+"""Kind of value -> how it is written without quotes, and the characters it may begin with."""
+
+
+class Loader(_SafeLoader):
+    """Makes plain data only, never Python objects, and takes what may be an id or a word as text.
+
+    YAML 1.1 would make 8 of `010`, 90 of `1:30`, 10 of `1_0`, False of `no`, a date of 2024-05-01.
+    """
+
+
+def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
+    """Return first character (`""` of an empty value) -> the tags it may have, as PyYAML wants."""
+    found: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+    for kind, written, begins in _RESOLVED:
+        for first in begins:
+            found.setdefault(first, []).append((f"tag:yaml.org,2002:{kind}", re.compile(written)))
+    return found
+
+
+Loader.yaml_implicit_resolvers = _resolvers()
+
+_DEEPEST = 60
+"""How deep lists and objects may nest. Far deeper ones take libyaml hours, or end the process."""
+_REPEATED = 10_000_000
+"""How many characters and values the aliases of a file may repeat; a bomb repeats billions."""
+
+_BAD_SCALAR = (ValueError, KeyError, IndexError, AttributeError, TypeError, OverflowError)
+"""What PyYAML lets through from a value that its tag does not fit, such as `!!timestamp soon`."""
+
+
+def read(file: File) -> Table:
+    """Return the objects of a YAML file, numbered by the line each begins on.
+
+    Raises:
+        InputError: the file is no plain YAML, repeats a name in an object, or nests or repeats
+            itself beyond measure.
+    """
+    text = file.text()
+    try:
+        _refuse_depth(text, file)
+        loader = Loader(text)
+        root = loader.get_single_node()
+        if root is None:
+            raise file.refused("the file is empty", "it needs at least one row with a query")
+        _Measure().check(root)
+        # The stubs leave this method's types out.
+        made: object = loader.construct_document(root)  # pyright: ignore[reportUnknownMemberType]
+        found = rows_in(made, file)
+    except yaml.MarkedYAMLError as error:
+        row = error.problem_mark.line + 1 if error.problem_mark else None
+        raise file.refused(f"this is no plain YAML: {error.problem}", row=row) from error
+    except yaml.YAMLError as error:
+        raise file.refused(f"this is no YAML: {error}") from error
+    except _BAD_SCALAR as error:
+        raise file.refused(f"a value of this YAML cannot be read: {error}") from error
+    rows = zip(_lines(root, len(found.items)), found.items, strict=True)
+    records = [Record.of(line, item) for line, item in rows]
+    return Table(records, notes=found.notes, beside=found.beside)
+
+
+def _refuse_depth(text: str, file: File) -> None:
+    depth = 0
+    for event in yaml.parse(text, Loader=Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _DEEPEST:
+                line = event.start_mark.line + 1 if event.start_mark else None
+                raise file.refused(f"{_DEEPEST} lists or objects lie in one another", row=line)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+class _Measure:
+    """How much a document says when its aliases are written out, against what it writes."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[int, int] = {}
+        self._open: set[int] = set()
+        self._written = 0
+
+    def check(self, root: Node) -> None:
+        """Raise a MarkedYAMLError if aliases repeat too much, or a name stands twice."""
+        if self._size(root) - self._written > _REPEATED:
+            raise yaml.MarkedYAMLError(
+                problem=f"its aliases repeat more than {_REPEATED:,} characters",
+                problem_mark=root.start_mark,
+            )
+
+    def _size(self, node: Node) -> int:
+        """Return how much a node says; a node that an alias repeats is looked at once."""
+        if (known := self._sizes.get(id(node))) is not None:
+            return known
+        if id(node) in self._open:
+            raise yaml.MarkedYAMLError(
+                problem="an alias stands inside what it repeats", problem_mark=node.start_mark
+            )
+        self._open.add(id(node))
+        own = 1 + len(node.value) if isinstance(node, ScalarNode) else 1
+        self._written += own
+        size = own + sum(self._size(part) for part in _parts(node))
+        self._open.discard(id(node))
+        self._sizes[id(node)] = size
+        return size
+
+
+def _parts(node: Node) -> list[Node]:
+    if isinstance(node, SequenceNode):
+        return list(node.value)
+    if not isinstance(node, MappingNode):
+        return []
+    names: set[tuple[str, str]] = set()
+    for key, _ in node.value:
+        if isinstance(key, ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+            if (key.tag, key.value) in names:
+                raise yaml.MarkedYAMLError(
+                    problem=f"the name {key.value!r} stands twice in one object",
+                    problem_mark=key.start_mark,
+                )
+            names.add((key.tag, key.value))
+    return [part for pair in node.value for part in pair]
+
+
+def _lines(root: Node, count: int) -> list[int]:
+    """Return the line that each item begins on: the items' list is the root, or is in it."""
+    if isinstance(root, MappingNode):
+        lists = [part for name, part in root.value if name.value in ENVELOPES]
+        lists = lists or [part for name, part in root.value if name.value in OTHERS]
+        root = lists[-1]  # of two of one name, one merged in, Python's dict has the last
+    if not isinstance(root, SequenceNode) or len(root.value) != count:
+        return list(range(1, count + 1))
+    return [item.start_mark.line + 1 for item in root.value]

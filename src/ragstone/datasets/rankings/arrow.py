@@ -1,0 +1,160 @@
+"""Columns: rankings and qrels in Parquet and Arrow files, a document a row, through polars."""
+
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragstone._internal.text import one_line
+from ragstone.datasets.rankings.byte_arrays import Integers, Spans, Texts, padded
+from ragstone.datasets.rankings.join import Batch
+from ragstone.datasets.rankings.qrels import Judgements, Judging
+from ragstone.datasets.rankings.source import EXTRA, OnRead, Problems, check, resolve_column
+from ragstone.errors import InputError, Problem, UsageError
+
+if TYPE_CHECKING:
+    from polars import DataFrame, LazyFrame, Series
+
+AT_ONCE = 1 << 18
+"""Rows that are read at once; more where one query has more."""
+SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc")
+
+
+def read_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Judgements:
+    """Read a row a judged document: query, document and grade.
+
+    Raises:
+        UsageError: there is no such file or column, or polars is not installed.
+        InputError: its content is wrong.
+    """
+    frame = _frame(path, ("query_id", "document_id", "grade"), columns)
+    judging = Judging(problems)
+    start = 0
+    while len(part := frame.slice(start, AT_ONCE).collect()):
+        rows = np.arange(start + 1, start + len(part) + 1)
+        grades = _numbers(part["grade"], rows, problems, finite=True)
+        _note_missing(part, rows, problems)
+        names, spans = _runs(part["query_id"])
+        judging.add(names, spans.sizes, _texts(part["document_id"]), grades, rows)
+        start += len(part)
+    return judging.judgements("each is a row")
+
+
+def read_ranking(
+    path: Path, problems: Problems, columns: Mapping[str, str], on_read: OnRead | None = None
+) -> Iterator[Batch]:
+    """Read a row a document, some whole queries at once: query, document and score.
+
+    Without a score the order of the rows is the ranking.
+
+    Raises:
+        UsageError: there is no such file or column, or polars is not installed.
+        InputError: the file is damaged, or too much is wrong with it to go on.
+    """
+    frame = _frame(path, ("query_id", "document_id"), columns, maybe="score")
+    import polars as pl  # an extra; whether it is there is told by now
+
+    _note_order(frame, problems)
+    count = int(frame.select(pl.len()).collect().item())
+    size = path.stat().st_size
+    start, at_once = 0, AT_ONCE
+    if not count:
+        problems.add("there is no ranking", "each document is a row")
+    while start < count:
+        part = frame.slice(start, at_once).collect()
+        end = start + len(part)
+        names, spans = _runs(part["query_id"])
+        if end < count:  # the last query may go on behind what was read
+            if len(names) < 2:
+                at_once *= 2
+                continue
+            part = part.head(int(spans.starts[-1]))
+            names, spans = names[:-1], Spans.of(spans.sizes[:-1])
+        rows = np.arange(start + 1, start + len(part) + 1)
+        _note_missing(part, rows, problems)
+        scored = "score" in part.columns
+        scores = _singles(_numbers(part["score"], rows, problems)) if scored else None
+        documents = _texts(part["document_id"])
+        yield Batch(tuple(names), spans, documents, documents.hashes(), scores, rows)
+        start += len(part)
+        if on_read:
+            on_read(size * start // count)
+
+
+def _frame(
+    path: Path, fields: tuple[str, ...], said: Mapping[str, str], *, maybe: str | None = None
+) -> "LazyFrame":
+    """Return the wanted columns under our names; ids are text."""
+    check(path)
+    if find_spec("polars") is None:
+        raise UsageError(f"{path.name}: reading it needs an extra: pip install '{EXTRA}'")
+    import polars as pl  # an extra, and slow to import
+
+    try:
+        scanned = pl.scan_parquet(path) if path.suffix == ".parquet" else pl.scan_ipc(path)
+        present = scanned.collect_schema().names()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        seen = f"the columns cannot be read: {one_line(str(error), 200)}"
+        raise InputError(path.name, [Problem(seen)]) from error
+    wanted: list[pl.Expr] = []
+    for field in (*fields, *((maybe,) if maybe else ())):
+        name = resolve_column(field, said, present)
+        if name is None and field != maybe:
+            raise UsageError(
+                f"{path.name}: there is no column for {field} among {', '.join(present)}; "
+                f"name it: --map {field}=COLUMN"
+            )
+        if name is not None:
+            column = pl.col(name)
+            is_number = field in ("score", "grade")
+            typed = column.cast(pl.Float64 if is_number else pl.String, strict=False)
+            wanted.append(typed.alias(field))
+    return scanned.select(wanted)
+
+
+def _note_order(frame: "LazyFrame", problems: Problems) -> None:
+    if "score" not in frame.collect_schema().names():
+        problems.notes.append(
+            f"{problems.name}: no column is known for score, so the order of the rows is the "
+            "ranking; name it with --map score=COLUMN, if there is one"
+        )
+
+
+def _runs(queries: "Series") -> tuple[list[str], Spans]:
+    """Return the query of each run of rows with the same one, and which rows are the run's."""
+    new = queries.ne_missing(queries.shift()).to_numpy()
+    starts = np.flatnonzero(new) if len(new) else np.zeros(0, np.int64)
+    starts = np.union1d(starts, [0] if len(new) else [])
+    names = ["" if name is None else str(name) for name in queries.gather(starts).to_list()]
+    return names, Spans.of(np.diff(starts, append=len(queries)).astype(np.int64))
+
+
+def _texts(ids: "Series") -> Texts:
+    lengths: Integers = ids.str.len_bytes().fill_null(0).to_numpy().astype(np.int64)
+    joined = ids.str.join("").item()
+    return Texts.joint(padded(joined.encode()), lengths)
+
+
+def _numbers(
+    numbers: "Series", rows: Integers, problems: Problems, *, finite: bool = False
+) -> NDArray[np.float64]:
+    values = numbers.to_numpy()
+    wrong = ~np.isfinite(values) if finite else np.isnan(values)
+    for place in np.flatnonzero(wrong).tolist():
+        seen = f"the {numbers.name} {values[place]} is no number"
+        problems.add(seen, line=int(rows[place]))
+    return values
+
+
+def _singles(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
+
+
+def _note_missing(frame: "DataFrame", rows: Integers, problems: Problems) -> None:
+    for field in ("query_id", "document_id"):
+        for place in np.flatnonzero(frame[field].is_null().to_numpy()).tolist():
+            problems.add(f"there is no {field}", line=int(rows[place]))

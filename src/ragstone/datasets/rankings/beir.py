@@ -1,0 +1,93 @@
+"""BEIR: a folder with queries.jsonl, corpus.jsonl and qrels/*.tsv."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from ragstone._internal.text import quoted
+from ragstone.datasets.rankings.byte_arrays import Texts
+from ragstone.datasets.rankings.qrels import Judgements, Judging
+from ragstone.datasets.rankings.source import Problems, opened
+from ragstone.errors import UsageError
+
+SPLIT = "test"
+"""The part whose qrels are taken where several are there and none is named."""
+
+
+def qrels_in(folder: Path) -> Path:
+    """Return the qrels of a folder: of its part `test`, or the only ones.
+
+    Raises:
+        UsageError: there are none, or several and none is named test.
+    """
+    found = sorted((folder / "qrels").glob("*.tsv"))
+    if not found:
+        raise UsageError(f"{folder} is a folder without qrels/*.tsv; name a file of qrels")
+    named = [path for path in found if path.stem == SPLIT]
+    if len(found) > 1 and not named:
+        raise UsageError(f"{folder} holds several qrels; name one: {found[0]}")
+    return named[0] if named else found[0]
+
+
+def read_qrels(path: Path, problems: Problems) -> Judgements:
+    """Read lines of query, document and grade between tabs; the first line names the columns.
+
+    Raises:
+        UsageError: there is no such file.
+        InputError: its content is wrong.
+    """
+    queries: list[str] = []
+    documents: list[str] = []
+    grades: list[float] = []
+    lines: list[int] = []
+    with opened(path) as stream:
+        content = stream.read()
+    for number, line in enumerate(content.decode("utf-8", "surrogateescape").split("\n"), 1):
+        parts = line.rstrip("\r").split("\t")
+        if not line.strip() or (number == 1 and not _is_number(parts[-1])):
+            continue
+        if len(parts) < 3 or not _is_number(parts[2]):
+            seen = f"{quoted(line)!r} is not QUERY, DOCUMENT and GRADE"
+            problems.add(seen, "they stand between tabs", line=number)
+            continue
+        queries.append(parts[0])
+        documents.append(parts[1])
+        grades.append(float(parts[2]))
+        lines.append(number)
+    judging = Judging(problems)
+    if queries:
+        sizes = np.ones(len(queries), dtype=np.int64)
+        judging.add(queries, sizes, Texts.of(documents), np.array(grades), np.array(lines))
+    return judging.judgements("each is a line: QUERY, DOCUMENT, GRADE")
+
+
+def query_texts(folder: Path, problems: Problems) -> Mapping[str, str]:
+    """Return query id -> its text, of a folder's queries.jsonl; nothing without one.
+
+    Raises:
+        InputError: it is damaged.
+    """
+    path = folder / "queries.jsonl"
+    texts: dict[str, str] = {}
+    if not path.is_file():
+        return texts
+    with opened(path) as stream:
+        content = stream.read()
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            value: object = json.loads(line)
+            given = cast("dict[str, object]", value)
+            texts[str(given["_id"])] = str(given["text"])
+        except (ValueError, LookupError, TypeError):
+            problems.add("this is no {_id, text}", line=number)
+    problems.tell()
+    return texts
+
+
+def _is_number(text: str) -> bool:
+    return text.strip().removeprefix("-").replace(".", "", 1).isdecimal() and text.isascii()

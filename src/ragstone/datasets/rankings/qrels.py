@@ -1,0 +1,130 @@
+"""Judgements: which documents are known to be relevant to which query, and how much (qrels)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragstone._internal.text import quoted
+from ragstone.datasets.rankings.byte_arrays import PADDING, Growing, Hashes, Integers, Spans, Texts
+from ragstone.datasets.rankings.source import Problems
+from ragstone.types.rankings import Judged
+
+
+class Judging:
+    """Gathers judgements part by part, each document once and in few bytes."""
+
+    def __init__(self, problems: Problems) -> None:
+        self._problems = problems
+        self._queries: list[str] = []
+        self._sizes: list[int] = []
+        self._columns = Growing(np.int64, np.uint64, np.float64, np.int32)
+        self._content = bytearray(PADDING)
+
+    def add(
+        self,
+        queries: Sequence[str],
+        sizes: Integers,
+        documents: Texts,
+        grades: NDArray[np.float64],
+        lines: Integers,
+    ) -> None:
+        """Take runs of documents of one query each, and their lines; a query may have several."""
+        again = bool(self._queries) and self._queries[-1] == queries[0]
+        if again:  # a query that goes on from the part before
+            self._sizes[-1] += int(sizes[0])
+        self._queries += queries[again:]
+        self._sizes += sizes[again:].tolist()
+        self._columns.add(documents.lengths, documents.hashes(), grades, lines)
+        self._content += documents.joined().tobytes()
+
+    def judgements(self, fix: str) -> "Judgements":
+        """Return all of them; `fix` says what a line of judgements is, where there is none.
+
+        Raises:
+            InputError: a problem was noted; there is no judgement, or one document of a query
+                stands twice.
+        """
+        if not self._queries:
+            self._problems.add("there are no judgements", fix)
+        self._problems.tell()
+        self._content += PADDING
+        buffer = np.frombuffer(self._content, dtype=np.uint8)
+        documents, hashes = Texts.joint(buffer, self._columns.integers(0)), self._columns.hashes(1)
+        grades, lines = self._columns.floats(2), self._columns.small_integers(3)
+        sizes = np.array(self._sizes, dtype=np.int64)
+        places = dict(zip(self._queries, range(len(sizes)), strict=True))
+        if len(places) < len(self._queries):  # some queries' lines are scattered
+            places.clear()
+            numbers = np.array([places.setdefault(name, len(places)) for name in self._queries])
+            order = np.argsort(np.repeat(numbers, sizes), kind="stable")
+            documents, hashes = documents.part(order), hashes[order]
+            grades, lines = grades[order], lines[order]
+            sizes = np.bincount(numbers, weights=sizes).astype(np.int64)
+        spans = Spans.of(sizes)
+        self._note_copies(list(places), spans, documents, hashes, lines)
+        self._problems.tell()
+        return Judgements(places, spans, documents, hashes, grades)
+
+    def _note_copies(
+        self,
+        names: list[str],
+        spans: Spans,
+        documents: Texts,
+        hashes: Hashes,
+        lines: NDArray[np.int32],
+    ) -> None:
+        unit = self._problems.unit
+        for first, second in spans.twice(documents, hashes):
+            query = quoted(names[spans.owner(first)])
+            told = f"document {quoted(documents.text(first))} of query {query}"
+            seen = f"{told} was judged at {unit} {lines[first]} already"
+            self._problems.add(seen, "keep one of the two", line=int(lines[second]))
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """Grades of N documents, query after query; each document once a query.
+
+    Attributes:
+        queries: query id -> its place, in the order of the file.
+        spans: where each query's documents stand.
+        documents: their ids.
+        hashes: the ids' hashes.
+        grades: float64[N]; above 0 is relevant, 0 is judged not relevant.
+    """
+
+    queries: Mapping[str, int]
+    spans: Spans
+    documents: Texts
+    hashes: Hashes
+    grades: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        """How many queries there are."""
+        return len(self.queries)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Return a hash of who was judged, what of, and how, in the order of the file.
+
+        The documents are in it by their hashes, so that millions of them take no time.
+        """
+        digest = sha256("\n".join(self.queries).encode("utf-8", "surrogatepass"))
+        for column in (self.spans.sizes, self.hashes, self.grades):
+            digest.update(np.ascontiguousarray(column).data)
+        return digest.hexdigest()
+
+    def judged(self, places: Integers) -> Judged:
+        """Return what is known of some queries' documents, whatever was returned."""
+        return Judged.of(self.grades[self.spans.members(places)], self.spans.sizes[places])
+
+    def relevance(self, place: int) -> dict[str, float]:
+        """Return one query's grades: document id -> grade."""
+        members = self.spans.members(np.array([place]))
+        return dict(
+            zip(self.documents.part(members).strings(), self.grades[members].tolist(), strict=True)
+        )

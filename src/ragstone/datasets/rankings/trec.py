@@ -1,0 +1,366 @@
+"""TREC: qrels and run files, as trec_eval reads them: fields between blanks, line by line."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragstone._internal.text import quoted
+from ragstone.datasets.rankings.byte_arrays import PADDING, Hashes, Integers, Spans, Texts, padded
+from ragstone.datasets.rankings.join import Batch
+from ragstone.datasets.rankings.qrels import Judgements, Judging
+from ragstone.datasets.rankings.source import OnRead, Problems, Stream, opened
+
+# Fields: the texts between blanks, line by line, of many lines at once.
+
+_BLANK, _BREAK, _COMMENT = ord(" "), ord("\n"), ord("#")
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The wanted fields of N lines; empty lines and comments (`#`) are left out.
+
+    Attributes:
+        texts: for each wanted field its N texts, all in one buffer.
+        lines: int64[N], the lines' numbers, from 0.
+        begins: int64[N], where each line's first field begins, in bytes from the first line.
+        short: numbers of lines that have too few fields, and are left out too.
+        count: lines in all.
+    """
+
+    texts: tuple[Texts, ...]
+    lines: Integers
+    begins: Integers
+    short: Integers
+    count: int
+
+    @classmethod
+    def none(cls, wanted: int) -> "Fields":
+        """Return the fields of no lines."""
+        nothing = np.zeros(0, dtype=np.int64)
+        texts = Texts(padded(b""), nothing, nothing)
+        return cls((texts,) * wanted, nothing, nothing, nothing, 0)
+
+    def until(self, place: int) -> "Fields":
+        """Return what stands before the line at a place among the N."""
+        line = int(self.lines[place])
+        return Fields(
+            texts=tuple(each.part(slice(place)) for each in self.texts),
+            lines=self.lines[:place],
+            begins=self.begins[:place],
+            short=self.short[self.short < line],
+            count=line,
+        )
+
+
+def fields_of(content: bytes, wanted: Sequence[int], *, least: int) -> Fields:
+    """Find the fields of whole lines, of which each has at least so many.
+
+    Fields stand between blanks: spaces, tabs, and whatever else ASCII has that is not seen.
+    """
+    if not content:
+        return Fields.none(len(wanted))
+    ended = content if content.endswith(b"\n") else content + b"\n"
+    buffer = padded(ended)
+    blank = buffer <= _BLANK
+    blanks = np.flatnonzero(blank)
+    width = int(np.searchsorted(blanks, len(PADDING) + ended.index(b"\n"))) + 1
+    if width >= least and len(blanks) % width == 0 and b"#" not in ended:
+        table = blanks.reshape(-1, width)
+        if _is_regular(buffer, blank, table, ended.count(b"\n")):
+            return _regular(buffer, table, wanted)
+    return _any(buffer, blanks, wanted, least=least)
+
+
+def _is_regular(
+    buffer: NDArray[np.uint8], blank: NDArray[np.bool_], table: Integers, breaks: int
+) -> bool:
+    """Tell whether the last blank of each line alone ends one, and no two are neighbours."""
+    return bool(
+        breaks == len(table)
+        and np.all(buffer[table[:, -1]] == _BREAK)
+        and not np.any(blank[1:] & blank[:-1])
+        and not blank[len(PADDING)]
+    )
+
+
+def _regular(buffer: NDArray[np.uint8], blanks: Integers, wanted: Sequence[int]) -> Fields:
+    begins = np.append(len(PADDING), blanks[:-1, -1] + 1)
+    texts: list[Texts] = []
+    for field in wanted:
+        starts = begins if field == 0 else blanks[:, field - 1] + 1
+        texts.append(Texts(buffer, starts, blanks[:, field] - starts))
+    lines = np.arange(len(blanks))
+    return Fields(tuple(texts), lines, begins - len(PADDING), np.zeros(0, np.int64), len(blanks))
+
+
+def _any(
+    buffer: NDArray[np.uint8],
+    blanks: Integers,
+    wanted: Sequence[int],
+    *,
+    least: int,
+) -> Fields:
+    """Find the fields of lines of any shape."""
+    ends = np.flatnonzero(buffer[blanks] == _BREAK)
+    before = np.append(len(PADDING) - 1, blanks[:-1])
+    some = np.flatnonzero(blanks - before > 1)  # blanks with a field right before them
+    starts, stops = before[some] + 1, blanks[some]
+    bounds = np.searchsorted(some, ends, side="right")  # fields down to each line's end
+    first = np.append(0, bounds[:-1])
+    sizes = bounds - first
+    full = np.flatnonzero(sizes > 0)
+    full = full[buffer[starts[first[full]]] != _COMMENT]
+    enough = sizes[full] >= least
+    lines = full[enough]
+    places = first[lines]
+    texts = tuple(
+        Texts(buffer, starts[places + field], stops[places + field] - starts[places + field])
+        for field in wanted
+    )
+    return Fields(texts, lines, starts[places] - len(PADDING), full[~enough], len(ends))
+
+
+# Decimals: the numbers that stand in texts, many at once, and which texts hold none.
+
+_ZEROS = np.uint64(0x3030303030303030)
+_DOTS = np.uint64(0x2E2E2E2E2E2E2E2E)
+_ONES, _HIGHS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+_OVER_NINE = np.uint64(0x7676767676767676)
+_PLACES = np.uint64(0x0001020304050607)
+_PAIRS = np.uint64(0x000000FF000000FF)
+_FIRST, _SECOND = np.uint64(0x000F424000000064), np.uint64(0x0000271000000001)
+_POWERS = np.array([10**power for power in range(20)], dtype=np.uint64)
+_TENS = 10.0 ** np.arange(20)
+_EXACT = np.uint64(2**53)
+_MOST = 19
+"""Digits that surely fit into 64 bits."""
+_LOST, _MIDDLE, _NEAR = np.uint64(2**29 - 1), np.uint64(2**28), np.uint64(4)
+"""The bits of a double that a single has not, what they are half way, and what is near that."""
+_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
+
+
+def numbers(texts: Texts) -> tuple[NDArray[np.float64], Integers]:
+    """Return float64[N], and the places of the texts that are no numbers.
+
+    Each is the number that Python reads: decimals, exponents and infinity, but not NaN.
+    """
+    plain = _plain(texts)
+    return _with_the_rest(texts, plain.values, plain.right & (plain.mantissa <= _EXACT))
+
+
+def singles(texts: Texts) -> tuple[NDArray[np.float32], Integers]:
+    """Return float32[N], what `numbers` returns in single precision, and what are no numbers."""
+    plain = _plain(texts)
+    sure = plain.right
+    if not bool(np.all(plain.mantissa <= _EXACT)):
+        # within two units of the last place: right, but where a single may be rounded either way
+        lost = (plain.values.view(np.uint64) & _LOST) - (_MIDDLE - _NEAR)
+        sure = sure & ((plain.mantissa <= _EXACT) | (lost > _NEAR + _NEAR))
+    values, wrong = _with_the_rest(texts, plain.values, sure)
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32), wrong
+
+
+def _with_the_rest(
+    texts: Texts, values: NDArray[np.float64], sure: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], Integers]:
+    """Read one by one what is not sure yet."""
+    wrong: list[int] = []
+    for place in np.flatnonzero(~sure).tolist():
+        text = texts.bytes_at(place)
+        if _NUMBER.fullmatch(text):
+            values[place] = float(text)
+        else:
+            wrong.append(place)
+    return values, np.array(wrong, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """Numbers read as digits with a point among them, and which of the texts are such.
+
+    A number is its mantissa over a power of ten: up to 2^53 over up to 10^22 that is rounded once,
+    and so exactly (Clinger, How to Read Floating Point Numbers Accurately, 1990); else twice.
+    """
+
+    values: NDArray[np.float64]
+    mantissa: Hashes
+    right: NDArray[np.bool_]
+
+
+def _plain(texts: Texts) -> _Plain:
+    if not len(texts):
+        return _Plain(np.zeros(0), np.zeros(0, np.uint64), np.zeros(0, np.bool_))
+    negative = texts.buffer[texts.starts] == ord("-")
+    size = texts.lengths - negative
+    ends = texts.starts + texts.lengths
+    point = _point(texts, ends, size)  # a point and all behind it: so many bytes
+    behind = np.maximum(point - 1, 0)
+    before = size - point
+    whole, right = _digits(texts, ends - point, before)
+    mantissa, good = _digits(texts, ends, np.minimum(behind, 8))
+    right &= good & (before + behind > 0) & (before + behind <= _MOST)
+    for done in range(8, min(int(np.max(behind)), _MOST), 8):
+        more, good = _digits(texts, ends - done, np.clip(behind - done, 0, 8))
+        right &= good
+        mantissa += more * _POWERS[done]
+    power = np.minimum(behind, _MOST)
+    mantissa += whole * _POWERS[power]
+    values = mantissa.astype(np.float64) / _TENS[power]
+    np.negative(values, out=values, where=negative)
+    return _Plain(values, mantissa, right)
+
+
+def _point(texts: Texts, ends: Integers, size: Integers) -> "Integers | np.int64":
+    """Return how many bytes of each text its point and what is behind it take; 0 without one.
+
+    One number where it is the same for all, as it mostly is: that makes the rest twice as fast.
+    """
+    _, point, behind = texts.bytes_at(0).rpartition(b".")
+    same = np.int64(len(point) and len(behind) + 1)
+    if same and bool(np.all((texts.buffer[ends - same] == ord(".")) & (size >= same))):
+        return same
+    start = Texts(texts.buffer, ends - size, np.minimum(size, 8)).word(0) ^ _DOTS
+    found = (start - _ONES) & ~start & _HIGHS
+    lowest = (found & (~found + np.uint64(1))) >> np.uint64(7)
+    before = ((lowest * _PLACES) >> np.uint64(56)).astype(np.int64)
+    return np.where(found > 0, size - before, 0)
+
+
+def _digits(
+    texts: Texts, ends: Integers, sizes: "Integers | np.int64"
+) -> tuple[Hashes, NDArray[np.bool_]]:
+    """Return the whole numbers of so many digits, 0 to 8, before `ends`; and which are such.
+
+    Eight digits at once, pair by pair (Lemire, Number Parsing at a Gigabyte per Second, 2021).
+    """
+    gap = ((8 - np.clip(sizes, 0, 8)) << 3).astype(np.uint64)
+    digits = texts.words[ends - 8]
+    digits ^= _ZEROS
+    digits >>= gap
+    digits <<= gap
+    over = digits + _OVER_NINE
+    over |= digits
+    over &= _HIGHS
+    right = (over == 0) & (sizes <= 8)
+    pairs = digits >> np.uint64(8)
+    digits *= np.uint64(10)
+    pairs += digits
+    value = pairs & _PAIRS
+    value *= _FIRST
+    pairs >>= np.uint64(16)
+    pairs &= _PAIRS
+    pairs *= _SECOND
+    value += pairs
+    value >>= np.uint64(32)
+    return value, right
+
+
+AT_ONCE = 1 << 21
+"""Bytes that are read at once; more where one query has more."""
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What a line looks like, which of its fields are wanted, and how many it has at least."""
+
+    line: str
+    wanted: tuple[int, ...]
+    least: int
+
+
+_QRELS = _Shape("QUERY 0 DOCUMENT GRADE", (0, 2, 3), 4)
+_RANKING = _Shape("QUERY Q0 DOCUMENT RANK SCORE NAME", (0, 2, 4), 6)
+
+
+def read_qrels(path: Path, problems: Problems) -> Judgements:
+    """Read a qrels file.
+
+    Raises:
+        UsageError: there is no such file.
+        InputError: its content is wrong.
+    """
+    judging = Judging(problems)
+    with opened(path) as stream:
+        for fields, starts in _parts(stream, _QRELS, problems, whole_queries=False):
+            queries, documents, written = fields.texts
+            runs, spans = _runs(queries, starts)
+            grades, wrong = numbers(written)
+            for place in np.union1d(wrong, np.flatnonzero(np.isinf(grades))).tolist():
+                seen = f"the grade {quoted(written.text(place))} is no number"
+                fix = "grades are whole numbers, mostly 0, 1, 2"
+                problems.add(seen, fix, line=int(fields.lines[place]))
+            judging.add(runs, spans.sizes, documents, grades, fields.lines)
+    return judging.judgements(f"each is a line: {_QRELS.line}")
+
+
+def read_ranking(path: Path, problems: Problems, on_read: OnRead | None = None) -> Iterator[Batch]:
+    """Read a run file, some whole queries at once; of a query whose lines are scattered, parts.
+
+    Raises:
+        UsageError: there is no such file.
+        InputError: it is damaged, or too much is wrong with it to go on.
+    """
+    empty = True
+    with opened(path, on_read) as stream:
+        for fields, starts in _parts(stream, _RANKING, problems, whole_queries=True):
+            queries, documents, written = fields.texts
+            names, spans = _runs(queries, starts)
+            scores, wrong = singles(written)
+            for place in wrong.tolist():
+                seen = f"the score {quoted(written.text(place))} is no number"
+                fix = "a document without a score cannot be ranked"
+                problems.add(seen, fix, line=int(fields.lines[place]))
+            empty = False
+            yield Batch(tuple(names), spans, documents, documents.hashes(), scores, fields.lines)
+    if empty:
+        problems.add("there is no ranking", f"each document is a line: {_RANKING.line}")
+
+
+def _parts(
+    stream: Stream, shape: _Shape, problems: Problems, *, whole_queries: bool
+) -> Iterator[tuple[Fields, Integers]]:
+    """Yield the fields of some lines at once, and where another query begins among them.
+
+    Lines are counted from 1; there is one at least.
+    """
+    rest, before, at_once, last = b"", 1, AT_ONCE, False
+    while not last:
+        more = stream.read(at_once)
+        content, last = rest + more, not more
+        end = len(content) if last else content.rfind(b"\n") + 1
+        fields = fields_of(content[:end], shape.wanted, least=shape.least)
+        rest = content[end:]
+        starts = fields.texts[0].changes()
+        if whole_queries and not last:  # the last query may go on behind what was read
+            if len(starts) < 2:
+                rest, at_once = content, 2 * at_once
+                continue
+            rest = content[int(fields.begins[starts[-1]]) :]
+            fields, starts = fields.until(int(starts[-1])), starts[:-1]
+        _note_short(fields.short, problems, before, shape, content)
+        if len(fields.lines):
+            yield replace(fields, lines=fields.lines + before), starts
+        before += fields.count
+
+
+def _runs(queries: Texts, starts: Integers) -> tuple[list[str], Spans]:
+    """Return the query of each run of lines with the same one, and which lines are the run's."""
+    names = queries.part(starts).strings()
+    return names, Spans.of(np.diff(starts, append=len(queries)))
+
+
+def _note_short(
+    short: Integers, problems: Problems, before: int, shape: _Shape, content: bytes
+) -> None:
+    if not len(short):
+        return
+    lines: list[bytes] = content.split(b"\n")
+    places: list[int] = short.tolist()
+    for line in places:
+        seen = f"{quoted(lines[line].decode('utf-8', 'replace'))!r} has too few fields"
+        problems.add(seen, f"a line is {shape.line}", line=line + before)

@@ -1,0 +1,481 @@
+"""Reading one value of a file into one field of a Sample. A ValueError says why it cannot be."""
+
+import ast
+import json
+import math
+import re
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import date, time, timedelta
+from decimal import Decimal
+from io import StringIO
+from itertools import pairwise
+from tokenize import COMMENT, NL, STRING, TokenError, generate_tokens
+from typing import TypeAlias, cast
+from unicodedata import normalize
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from ragstone._internal.fields import document_id
+from ragstone.datasets.columns import PART_OF, plain_name
+from ragstone.datasets.table import Unreadable
+from ragstone.types.sample import Context
+
+# Text that spells out a list or an object: JSON, or what Python prints for one.
+
+
+def parsed_json(text: str) -> object:
+    """Return what a JSON text says; a name that comes twice in an object becomes Unreadable.
+
+    Raises:
+        ValueError: the text is no JSON; `NaN` and `Infinity` pass here, `plain` stops them.
+    """
+    try:
+        return cast("object", json.loads(text, object_pairs_hook=_object))
+    except RecursionError:
+        raise ValueError("this is nested too deeply") from None
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # the one other that json raises: Python does not read such a number
+        raise ValueError("a number of more than 4,300 digits is too large") from None
+
+
+def spelled(text: str) -> list[object] | dict[object, object] | None:
+    """Return the list or object that a text spells out; None if it does not spell one.
+
+    People's CSV files hold JSON, or what pandas writes for a list: `['a', 'b']`. What NumPy writes
+    (`['a' 'b']`) looks like that, but Python would read one text of it: that is None.
+    """
+    text = text.strip()
+    if not text.startswith(("[", "{", "(")):
+        return None
+    try:
+        found = parsed_json(text)
+    except ValueError:
+        found = _python(text)
+    if isinstance(found, tuple):
+        return list(cast("tuple[object, ...]", found))
+    if isinstance(found, list | dict):
+        return cast("list[object] | dict[object, object]", found)
+    return None
+
+
+def object_in(value: object) -> Mapping[object, object] | None:
+    """Return the object that a value is, or that a text spells out; None if it is none."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        value = spelled(value)
+    return cast("Mapping[object, object]", value) if isinstance(value, Mapping) else None
+
+
+def _object(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        times = Counter(name for name, _ in pairs)
+        for name in (name for name in values if times[name] > 1):
+            values[name] = Unreadable(f"the name {name!r} comes twice in one object")
+    return values
+
+
+def _python(text: str) -> object:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python warns of `\d` in a text: not our user's code
+            found: object = ast.literal_eval(text)
+            return None if _joins_texts(text) else found
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError, TokenError):
+        return None
+
+
+def _joins_texts(text: str) -> bool:
+    """Tell whether two texts stand side by side without a comma."""
+    kinds = [
+        token.type
+        for token in generate_tokens(StringIO(text).readline)
+        if token.type not in (NL, COMMENT)
+    ]
+    return any(pair == (STRING, STRING) for pair in pairwise(kinds))
+
+
+Scalar = str | int | float | bool
+Plain: TypeAlias = Scalar | list["Plain | None"] | dict[str | int | float, "Plain | None"]
+"""A value that is not missing, as JSON has it; but an object's names may also be numbers."""
+
+SEVERAL_TURNS = "this is a conversation, but one sample is one turn; write one row a turn"
+_DEEPEST = 50
+"""How many lists and objects may lie in one another; no data set of people's has ten."""
+EXACT = 10**15
+"""From here on, a float (as all of Excel's numbers are) may stand for another id."""
+_BITS = 1023
+"""How many bits a whole number may have: beyond, it is no float any more, as grades are."""
+
+
+def normalise_cell(value: object, depth: int = 0) -> Plain | None:
+    """Return a value as plain data: dates become ISO 8601 text, tuples lists, models objects.
+
+    A UUID becomes text, a Decimal a number.
+
+    Raises:
+        ValueError: it holds something that no report and no store could hold: NaN, infinity, a NUL,
+            half a character, an object of Python, or more than 50 lists in one another.
+    """
+    if depth > _DEEPEST:
+        raise ValueError(f"more than {_DEEPEST} lists or objects lie in one another")
+    match value:
+        case None | bool():
+            return value
+        case int() | float():
+            return _number(value)
+        case str():
+            return _sound(value)
+        case Unreadable():
+            raise ValueError(value.seen)
+        case date() | time():
+            return value.isoformat()
+        case timedelta() | UUID():
+            return str(value)
+        case Decimal():
+            return _number(_from_decimal(value))
+        case BaseModel():
+            return normalise_cell(value.model_dump(), depth)
+        case list() | tuple():
+            items = cast("list[object]", value)
+            return [normalise_cell(item, depth + 1) for item in items]
+        case Mapping():
+            pairs = cast("Mapping[object, object]", value).items()
+            return {_name(key): normalise_cell(item, depth + 1) for key, item in pairs}
+        case _:
+            raise ValueError(f"a value of type {type(value).__name__} is no plain data")
+
+
+def text(value: Plain) -> str:
+    """Return a value as text: 5.0 is `"5"`, True is `"true"`.
+
+    Raises:
+        ValueError: it is a list or an object.
+    """
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return document_id(value)
+        case _:
+            raise ValueError(f"this is {kind(value)}, not a text")
+
+
+def query(value: Plain) -> str:
+    """Return what the user asked.
+
+    Raises:
+        ValueError: it is blank, is no text, or is a list of messages.
+    """
+    spelt = spelled(value) if isinstance(value, str) else value
+    if isinstance(spelt, list) and spelt and all(_is_message(item) for item in spelt):
+        raise ValueError(SEVERAL_TURNS)
+    asked = text(value)
+    if not asked.strip():
+        raise ValueError("the query is blank; fill it in, or delete the row")
+    return asked
+
+
+def sample_id(value: Plain) -> str:
+    """Return a row's id as text.
+
+    Raises:
+        ValueError: it is blank, or is a list or an object.
+    """
+    if not (name := text(exact(value)).strip()):
+        raise ValueError("the id is blank; fill it in, or leave it out in every row")
+    return name
+
+
+def exact(value: Plain) -> Plain:
+    """Return a value that is to be an id.
+
+    Raises:
+        ValueError: it is a float of 16 digits or more, so it may have been another number.
+    """
+    if isinstance(value, float) and abs(value) >= EXACT:
+        shown = f"{value:.0f}"[:40]
+        raise ValueError(
+            f"{shown} may not be the number that was typed: only 15 digits are kept; "
+            "format the column as text, and enter the id again"
+        )
+    return value
+
+
+def refuse_date(value: object) -> None:
+    """Stop at an id that is a date.
+
+    Raises:
+        ValueError: it is a date, a time or a duration.
+    """
+    if isinstance(value, date | time | timedelta):
+        raise ValueError(
+            f"this is a date or time ({normalise_cell(value)}), not an id; "
+            "format the column as text, and enter the id again"
+        )
+
+
+def claims(value: Plain) -> tuple[str, ...]:
+    """Return facts from a list, from a text that spells one, or from a text with one a line.
+
+    Raises:
+        ValueError: an item is no text or is blank.
+    """
+    if isinstance(value, str):
+        lines = [line for line in value.splitlines() if line.strip()]
+        value = normalise_cell(lines if (found := spelled(value)) is None else found) or []
+    if not isinstance(value, list):
+        raise ValueError(f"this is {kind(value)}; write a list of texts, or one a line")
+    for number, item in enumerate(value, 1):
+        if not isinstance(item, str) or not item.strip():
+            raise ValueError(f"item {number} is {kind(item)}, not a text")
+    return tuple(str(item).strip() for item in value)
+
+
+def tags(value: Plain, column: str) -> dict[str, Scalar]:
+    """Return the tags that one column gives: the parts of an object, else one of the column's name.
+
+    An object is taken apart only in the column that is `tags`; see `tag` for all others.
+    """
+    if isinstance(value, str) and isinstance(found := spelled(value), dict):
+        value = normalise_cell(found) or {}
+    if isinstance(value, dict):
+        return {str(name): tag(part) for name, part in value.items() if part is not None}
+    return {column: tag(value)}
+
+
+def tag(value: Plain) -> Scalar:
+    """Return a tag's value: a text, number or boolean as it is, anything else as compact JSON."""
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return value
+
+
+def kind(value: Plain | None) -> str:
+    """Say what a value is, in a few words, for messages."""
+    match value:
+        case None:
+            return "null"
+        case dict():
+            return "an object"
+        case list():
+            return "a list"
+        case str() if not value.strip():
+            return "blank"
+        case _:
+            return repr(value if len(str(value)) <= 40 else f"{str(value)[:40]}…")
+
+
+def _is_message(item: object) -> bool:
+    return isinstance(item, dict) and "content" in item
+
+
+def _name(key: object) -> str | int | float:
+    if isinstance(key, bool) or not isinstance(key, str | int | float):
+        raise ValueError(f"the name {key!r} is no text; put it in quotes")
+    return cast("str | int | float", normalise_cell(key))
+
+
+def _from_decimal(value: Decimal) -> int | float:
+    """Return a Decimal as the whole number that it is, else as the nearest float."""
+    if not value.is_finite() or value.adjusted() > _BITS or value != value.to_integral_value():
+        return float(value)
+    return int(value)
+
+
+def _number(value: int | float) -> int | float:
+    if isinstance(value, int) and value.bit_length() > _BITS:
+        raise ValueError(f"a number of {value.bit_length()} bits is too large")
+    if not math.isfinite(value):
+        raise ValueError(f"{value} is no finite number")
+    return value
+
+
+def _sound(value: str) -> str:
+    if "\0" in value:
+        raise ValueError("the text holds a NUL (\\u0000); take it out")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            half = value[error.start]
+            raise ValueError(f"the text holds half a character ({half!a}); take it out") from None
+    return value
+
+
+# Documents of a row: contexts, rankings, and ids with grades, in every form that files have.
+
+_BETWEEN = re.compile(r"[,;|\t\r\n，、；]+")
+_NUMBERS = re.compile(r"\d+(\s+\d+)+")
+_WIDE = re.compile(r"[０-９]+")
+_LIST = '; write a list such as 1, 2 or ["a", "b"]'
+
+_MISSING = frozenset(("nan", "none", "null", "n/a", "na"))
+"""What programs write, in any case, for what is not known."""
+_DASHES = frozenset("-–—")
+
+
+def contexts(value: Plain) -> tuple[Context, ...]:
+    """Return texts in order, from a list of texts or objects, or from one text.
+
+    A text that spells a list is that list; any other is one context. `""` is none.
+
+    Raises:
+        ValueError: an item is neither a text nor an object with one, or a list cannot be read.
+    """
+    if isinstance(value, str):
+        if (found := spelled(value)) is None and _looks_like_list(value):
+            end = "" if value.rstrip().endswith("]") else " (its end is missing)"
+            raise ValueError(
+                f"this looks like a list of texts but cannot be read as one{end}; "
+                'write JSON: ["one", "two"]'
+            )
+        value = (
+            normalise_cell(found) or []
+            if isinstance(found, list)
+            else [value]
+            if value.strip()
+            else []
+        )
+    if not isinstance(value, list):
+        raise ValueError(f"this is {kind(value)}, not a list of texts")
+    return tuple(_context(item, number) for number, item in enumerate(value, 1))
+
+
+def ranking(value: Plain) -> tuple[Context, ...] | None:
+    """Return documents in rank order, from a list of ids or objects, or from ids in a text.
+
+    None says that the text is a word for *missing*; see `spelled_ids`.
+
+    Raises:
+        ValueError: an item is neither an id nor an object with an id or a text.
+    """
+    given = spelled_ids(value) if isinstance(value, str) else value
+    if given is None:
+        return None
+    items = given if isinstance(given, list) else [given]
+    return tuple(_ranked(item, number) for number, item in enumerate(items, 1))
+
+
+def relevance(value: Plain) -> dict[str, float] | None:
+    """Return document id -> grade; ids without grades have grade 1, and `""` or `[]` is none.
+
+    None says that the text is a word for *missing*; see `spelled_ids`.
+
+    Raises:
+        ValueError: something there is no id, or a grade is no number, or one id has two grades.
+    """
+    given = spelled_ids(value) if isinstance(value, str) else value
+    if given is None:
+        return None
+    if not isinstance(given, dict):
+        items = given if isinstance(given, list) else [given]
+        return {_id(item): 1.0 for item in items}
+    grades: dict[str, float] = {}
+    for name, grade in given.items():
+        if (document := _id(name)) in grades:
+            raise ValueError(f"the document {document!r} has two grades")
+        if isinstance(grade, str | list | dict) or grade is None:
+            raise ValueError(f"the grade of {document!r} is {kind(grade)}, not a number")
+        grades[document] = float(grade)
+    return grades
+
+
+def spelled_ids(text: str) -> Plain | None:
+    """Return what a text says: a JSON or Python list or object, or ids with , ; | or lines between.
+
+    None stands for a text that is `nan`, `None`, `null`, `N/A` or `na`: programs write these for
+    *missing*. In quotes they are ids.
+
+    Raises:
+        ValueError: it begins as a list or object but is none, or it is not clear where ids end, or
+            whether there are any.
+    """
+    text = text.strip()
+    if text.casefold() in _MISSING:
+        return None
+    if text in _DASHES:
+        raise ValueError(
+            f"{text!r} may say none or not known; write [] for none, leave it blank for not known"
+        )
+    if text.startswith(("'", '"')) and (quoted := spelled(f"[{text}]")) is not None:
+        return normalise_cell(quoted) or []
+    if (found := spelled(text)) is not None:
+        return normalise_cell(found) or []
+    words = [word for piece in _BETWEEN.split(text.strip("[]()")) if (word := piece.strip())]
+    if odd := [word for word in words if word.casefold() in _MISSING or word in _DASHES]:
+        raise ValueError(f"{odd[0]!r} is no id; leave it out, or put it in quotes if it is one")
+    if text.startswith(("[", "{", "(")):
+        raise ValueError(f"{kind(text)} begins as a list but cannot be read as one{_LIST}")
+    if text and not words:
+        raise ValueError(f"{kind(text)} holds no id{_LIST}")
+    if unclear := [word for word in words if _NUMBERS.fullmatch(word)]:
+        raise ValueError(f"{kind(unclear[0])} may be one id or several; put commas between")
+    return [normalize("NFKC", word) if _WIDE.fullmatch(word) else word for word in words]
+
+
+def _id(item: Plain | None) -> str:
+    if isinstance(item, list | dict) or item is None:
+        raise ValueError(f"{kind(item)} is no document id{_LIST}")
+    return document_id(exact(item))
+
+
+def _context(item: Plain | None, number: int) -> Context:
+    if isinstance(item, str):
+        return Context(text=item)
+    if not isinstance(item, dict):
+        raise ValueError(f"item {number} is {kind(item)}, neither a text nor an object with one")
+    parts = _parts(item)
+    if "text" not in parts:
+        raise ValueError(f"item {number} has no text; it has {_names(item)}")
+    return _made(parts, number)
+
+
+def _ranked(item: Plain | None, number: int) -> Context:
+    if isinstance(item, dict):
+        parts = _parts(item)
+        if "id" not in parts and "text" not in parts:
+            raise ValueError(f"item {number} has neither id nor text; it has {_names(item)}")
+        return _made(parts, number)
+    if isinstance(item, list) or item is None:
+        raise ValueError(f"item {number} is {kind(item)}, neither an id nor an object with one")
+    return Context(id=_id(item))
+
+
+def _parts(item: dict[str | int | float, Plain | None]) -> dict[str, Plain]:
+    """Return the parts of a Context that an object has; our own names go before others'."""
+    given = {plain_name(str(name)): part for name, part in item.items() if part is not None}
+    found: dict[str, Plain] = {}
+    for name, ours in PART_OF.items():
+        if name in given:
+            found.setdefault(ours, given[name])
+    return found
+
+
+def _made(parts: dict[str, Plain], number: int) -> Context:
+    try:
+        document = None if "id" not in parts else document_id(exact(parts["id"]))
+        score = None if "score" not in parts else _score(parts["score"])
+        return Context(text=text(parts.get("text", "")), id=document, score=score)
+    except ValueError as error:
+        raise ValueError(f"item {number}: {error}") from error
+
+
+def _score(value: Plain) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"the score is {kind(value)}, not a number")
+    return float(value)
+
+
+def _names(item: dict[str | int | float, Plain | None]) -> str:
+    return ", ".join(repr(name) for name in list(item)[:8]) or "no names"
+
+
+def _looks_like_list(value: str) -> bool:
+    value = value.strip()
+    return value[:1] == "[" and value[1:].strip()[:1] in tuple("'\"{")

@@ -1,0 +1,105 @@
+"""The demo's data set: questions about the corpus, as YAML and as the workbook made from it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from ragstone.datasets.formats.yaml import Loader
+from ragstone.demo.corpus import Flaw, corpus
+from ragstone.types.sample import Context, Sample
+
+DATASET = Path(__file__).with_name("qr_smartphone_dataset.xlsx")
+"""The workbook, made from `questions.yaml` by `scripts/make_demo_dataset.py`."""
+
+
+class Difficulty(StrEnum):
+    """How far a question's words are from those of its passages."""
+
+    EASY = "easy"
+    MEDIUM = "medium"
+    HARD = "hard"
+
+
+class Entry(BaseModel):
+    """One question; without point ids it is one that nothing in the corpus answers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    query: str
+    point_ids: tuple[int, ...]
+    ground_truth_answer: str
+    difficulty: Difficulty
+    source_files: tuple[str, ...]
+
+
+def grounded_samples() -> tuple[Sample, ...]:
+    """Return each question that the manuals answer: its reference, its passages and two more.
+
+    Nothing of the demo's answers is in them, so no planted error is.
+    """
+    passages = corpus()
+    places = {passage.id: n for n, passage in enumerate(passages)}
+    samples: list[Sample] = []
+    for number, entry in enumerate(entries()):
+        if not entry.point_ids:
+            continue
+        after = (places[entry.point_ids[-1]] + step for step in (1, 2))
+        shown = [places[point] for point in entry.point_ids]
+        shown += [n % len(passages) for n in after if n % len(passages) not in shown]
+        contexts = tuple(Context(text=passages[n].text) for n in shown)
+        samples.append(
+            Sample(
+                id=f"demo-{number}",
+                query=entry.query,
+                reference=entry.ground_truth_answer,
+                contexts=contexts,
+            )
+        )
+    return tuple(samples)
+
+
+def entries() -> tuple[Entry, ...]:
+    """Return every question, in the order of the workbook's rows."""
+    text = files("ragstone.demo").joinpath("questions.yaml").read_text(encoding="utf-8")
+    rows = yaml.load(text, Loader=Loader)  # noqa: S506 - ours is a SafeLoader
+    return TypeAdapter(tuple[Entry, ...]).validate_python(rows)
+
+
+# What is known to be wrong in the demo's answers: the planted errors that an answer says.
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A sentence that the service says although its passage does not."""
+
+    sentence: str
+    kind: Flaw
+    passage_id: int
+    truth: str
+    """What the passage has in its place."""
+
+
+@cache
+def planted() -> tuple[Planted, ...]:
+    """Return every planted error of the corpus, by passage."""
+    return tuple(
+        Planted(line.said, line.planted, passage.id, line.text)
+        for passage in corpus()
+        for line in passage.lines
+        if line.planted is not None and line.said is not None
+    )
+
+
+def planted_in(response: str) -> tuple[Planted, ...]:
+    """Return the planted errors that stand in an answer of the service, in their order there.
+
+    Every other sentence of such an answer is backed by the passages it was composed from.
+    """
+    places = ((response.find(error.sentence), error) for error in planted())
+    standing = sorted((place for place in places if place[0] >= 0), key=lambda place: place[0])
+    return tuple(error for _, error in standing)

@@ -1,0 +1,1 @@
+"""Running an evaluation: from samples to a finished run."""

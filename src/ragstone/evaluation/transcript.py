@@ -1,0 +1,108 @@
+"""Transcript: the exchanges about one sample. Each question is asked once, however many ask it."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import reduce
+from operator import add
+from time import perf_counter, time
+from types import MappingProxyType
+from typing import TypeVar, cast
+
+from ragstone.judges.base import Judge, outcome_of
+from ragstone.types.questions import Question
+from ragstone.types.reply import Exchange, Failure, JudgeFailureError, Reply, Usage
+
+T = TypeVar("T")
+NO_TAGS: Mapping[str, object] = MappingProxyType({})
+
+
+class Transcript:
+    """Asks one judge about one sample, and keeps what came back in the order it was asked.
+
+    `tags` are the sample's; the judge sees those that its prompts name.
+    """
+
+    def __init__(self, judge: Judge, tags: Mapping[str, object] = NO_TAGS) -> None:
+        self._judge = judge
+        self._tags = tuple((name, _said(tags.get(name))) for name in sorted(judge.tags))
+        self._asked: dict[str, asyncio.Task[Exchange]] = {}
+        self._askers = Counter[str]()
+
+    async def ask(self, question: Question[T]) -> T:
+        """Return the answer; an equal question, asked or under way, is not asked again.
+
+        Raises:
+            JudgeFailureError: the judge did not answer.
+            QuestionNotSupportedError: the judge does not take that kind of question.
+        """
+        return (await self.reply(question)).value
+
+    async def reply(self, question: Question[T]) -> Reply[T]:
+        """Return the whole reply, as `ask` does the answer in it."""
+        outcome = (await self._exchange_once(question)).outcome
+        if isinstance(outcome, Failure):
+            raise JudgeFailureError(outcome)
+        return cast("Reply[T]", outcome)
+
+    def join(self, question: Question[T]) -> None:
+        """Count one more metric that asks a question."""
+        self._askers[question.key] += 1
+
+    async def _exchange_once(self, question: Question[T]) -> Exchange:
+        key = question.key
+        if key not in self._asked:
+            self._asked[key] = asyncio.create_task(self._exchange(key, question))
+        return await asyncio.shield(self._asked[key])
+
+    async def _exchange(self, key: str, question: Question[T]) -> Exchange:
+        started_at, start = time(), perf_counter()
+        asked = question.varied(tags=self._tags) if self._tags else question
+        outcome = await outcome_of(self._judge, asked)
+        return Exchange(
+            key=key,
+            kind=question.kind,
+            outcome=outcome,
+            latency_ms=(perf_counter() - start) * 1000,
+            started_at=started_at,
+        )
+
+    async def close(self) -> None:
+        """Cancel what is still under way and wait until it has ended."""
+        left = [task for task in self._asked.values() if task.cancel()]  # False if it has ended
+        await asyncio.gather(*left, return_exceptions=True)
+
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """What was asked and came back so far."""
+        done = [task for task in self._asked.values() if task.done() and not task.cancelled()]
+        told = [task.result() for task in done if task.exception() is None]
+        return tuple(replace(each, askers=max(1, self._askers[each.key])) for each in told)
+
+    @property
+    def usage(self) -> Usage:
+        """What it all cost together, answered or not."""
+        return reduce(add, (exchange.outcome.usage for exchange in self.exchanges), Usage())
+
+
+class Asking:
+    """One metric's way to ask a transcript; remembers what is to be noted about the answers."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        self._transcript = transcript
+        self._keys = set[str]()
+        self.notes: dict[str, None] = {}
+
+    async def __call__(self, question: Question[T]) -> T:
+        """Return the answer, as Transcript.ask does."""
+        if question.key not in self._keys:
+            self._keys.add(question.key)
+            self._transcript.join(question)
+        reply = await self._transcript.reply(question)
+        self.notes |= dict.fromkeys(reply.notes)
+        return reply.value
+
+
+def _said(value: object) -> str:
+    return "" if value is None else str(value)

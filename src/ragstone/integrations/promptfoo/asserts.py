@@ -1,0 +1,291 @@
+"""Demands: what the assertions of a configuration ask of every test, as metrics and settings."""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TypedDict, Unpack, cast
+
+from ragstone._internal.rate_limit import Budget
+from ragstone.datasets import Dataset
+from ragstone.errors import UsageError
+from ragstone.evaluation.config_file import Config
+from ragstone.evaluation.recorder import Keeping
+from ragstone.evaluation.runner import Evaluation, evaluate
+from ragstone.integrations.promptfoo.legacy import legacy_judge
+from ragstone.judges.base import Judge
+from ragstone.judges.cache import CachedJudge
+from ragstone.judges.factory import REPLIES, make_judge
+from ragstone.judges.instrumentation import UNTRACED, Tracing
+from ragstone.judges.router import RouteJudge
+from ragstone.metrics import select
+from ragstone.results.run import Run
+from ragstone.types.config import Plan
+from ragstone.types.policy import CLOSE, preset
+from ragstone.types.questions import ExtractClaims, VerifyClaims
+from ragstone.types.row import Row
+from ragstone.types.sample import Sample
+from ragstone.types.score import Score
+
+RECALL = "context-recall"
+"""The type whose value is the expected answer."""
+METRICS: Mapping[str, str] = MappingProxyType(
+    {
+        "context-faithfulness": "faithfulness",
+        RECALL: "context_recall",
+        "context-relevance": "context_relevance",
+        "answer-relevance": "response_relevancy",
+    }
+)
+"""Type of assertion -> our metric of the same meaning."""
+MARKED = ("context-faithfulness", RECALL)
+"""Those whose metric takes a mark; the thresholds of the others are held against apart."""
+ASSERTION = ("type", "value", "threshold", "grading", "provider", "metric")
+"""What an assertion may say. `metric` is a name of the user's own, which changes no number."""
+_OURS = frozenset(METRICS.values())
+
+VARIABLE = "PROMPTFOO_RAGAS_FAITHFULNESS"
+RETRIES = 1
+"""Further tries in RAGAS mode, unless `maxRetries` says."""
+
+Thing = Mapping[str, object]
+NOTHING: Thing = MappingProxyType({})
+NO_CONFIG = Config()
+
+
+@dataclass(frozen=True)
+class Demands:
+    """What is to be measured, and how.
+
+    Attributes:
+        metrics: names as `--metric` takes them, with their marks.
+        thresholds: name of a metric that takes no mark -> what its score has to reach.
+        settings: fields of the plan, and `preset`.
+        ragas: whether RAGAS mode is on; else faithfulness is promptfoo's own.
+        notes: what is otherwise than in promptfoo, or has no effect here.
+    """
+
+    metrics: tuple[str, ...]
+    thresholds: Mapping[str, float]
+    settings: Mapping[str, object]
+    ragas: bool
+    notes: tuple[str, ...]
+
+    def over(self, config: Config = NO_CONFIG) -> Config:
+        """Return settings in which these go before those of a `ragstone.yaml`, and its preset."""
+        said = dict(self.settings)
+        named = said.pop("preset", None)
+        filled = {**preset(str(named)), **said} if named else said
+        settings = {**config.settings, **filled, "metrics": self.metrics}
+        return replace(config, settings=MappingProxyType(settings), preset=None)
+
+    def failing(self, scores: Mapping[str, Score]) -> list[str]:
+        """Return the metrics that a test does not pass by, as promptfoo fails it for one.
+
+        What is undefined or failed passes nothing, nor does a number that the policy made up.
+        """
+        asserted = {full: score for full, score in scores.items() if _bare(full) in _OURS}
+        return [
+            full
+            for full, score in asserted.items()
+            if score.value is None
+            or score.fallback
+            or score.passed is False
+            or score.value < self.thresholds.get(_bare(full), score.value) - CLOSE
+        ]
+
+
+def _bare(metric: str) -> str:
+    return re.split("[:,@]", metric, maxsplit=1)[0]
+
+
+def part(of: Thing, name: str) -> Thing:
+    """Return an object within an object; an empty one where there is none."""
+    found = of.get(name)
+    return cast("Thing", found) if isinstance(found, Mapping) else NOTHING
+
+
+def demands_of(assertions: Sequence[Thing], *, whole: Thing, grader: object) -> Demands:
+    """Read one test's assertions; `whole` is the configuration, `grader` the test's own provider.
+
+    Raises:
+        UsageError: an assertion cannot be done as promptfoo does it.
+    """
+    ours = [one for one in assertions if _kind(one) in METRICS]
+    if not ours:
+        names = ", ".join(METRICS)
+        raise UsageError(f"no assertion is one that ragstone scores: {names}")
+    others = sorted({_kind(one) for one in assertions} - METRICS.keys())
+    notes = [f"assertions of type {name} are promptfoo's own and are not run" for name in others]
+    notes += [
+        f"{_kind(one)} is scored by ragstone's {METRICS[_kind(one)]}, not by promptfoo's own rule"
+        for one in ours
+        if _kind(one) != "context-faithfulness"
+    ]
+    for one in ours:
+        if strange := sorted(one.keys() - set(ASSERTION)):
+            raise UsageError(f"{_kind(one)} has {', '.join(strange)}, which is not read here")
+    asking = _asking(ours, whole)
+    ragas = asking.get("useRagas") is True or os.environ.get(VARIABLE, "").lower() in ("true", "1")
+    said = next((one["provider"] for one in (asking, *ours) if one.get("provider")), grader)
+    settings = {**(_ragas_mode(asking) if ragas else {"policy": "promptfoo"}), **_judge(said)}
+    return Demands(
+        metrics=tuple(dict.fromkeys(map(_metric, ours))),
+        thresholds=_thresholds(ours),
+        settings=settings,
+        ragas=ragas,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def expected_by(assertions: Sequence[Thing], at: str) -> str | None:
+    """Return the expected answer, a template, of one test's context-recall; None without one.
+
+    Raises:
+        UsageError: it is no text, or two of them expect another one each; `at` is the test.
+    """
+    found = [one.get("value") for one in assertions if one.get("type") == RECALL]
+    if any(value != found[0] for value in found):
+        said = " and ".join(f"{value!r:.40}" for value in found)
+        raise UsageError(
+            f"{at}: two {RECALL} expect different answers ({said}), and a sample has one "
+            "reference; write a test for each"
+        )
+    value = found[0] if found else None
+    if value is not None and not isinstance(value, str):
+        raise UsageError(f"{at}: the value of {RECALL} is {value!r:.40}, not a text")
+    return value
+
+
+def _kind(assertion: Thing) -> str:
+    kind = str(assertion.get("type"))
+    if kind.removeprefix("not-") in METRICS and kind not in METRICS:
+        raise UsageError(
+            f"{kind}: promptfoo 0.121.20 does not turn this type round, it passes what reaches the "
+            f"threshold; write {kind.removeprefix('not-')}"
+        )
+    return kind
+
+
+def _metric(assertion: Thing) -> str:
+    kind, mark = _kind(assertion), _threshold(assertion)
+    return METRICS[kind] if mark is None or kind not in MARKED else f"{METRICS[kind]},mark={mark!r}"
+
+
+def _thresholds(ours: Iterable[Thing]) -> Mapping[str, float]:
+    """Return the highest threshold of each metric that takes no mark."""
+    found: dict[str, float] = {}
+    for one in ours:
+        mark, name = _threshold(one), METRICS[_kind(one)]
+        if mark is not None and _kind(one) not in MARKED:
+            found[name] = max(mark, found.get(name, mark))
+    return MappingProxyType(found)
+
+
+def _threshold(assertion: Thing) -> float | None:
+    mark = assertion.get("threshold")
+    if mark is None:
+        return None
+    if isinstance(mark, bool) or not isinstance(mark, int | float):
+        raise UsageError(f"{_kind(assertion)}: the threshold {mark!r} is no number")
+    return float(mark)
+
+
+def _asking(ours: Iterable[Thing], whole: Thing) -> Thing:
+    """Return how the judge is to be asked: an assertion's `grading`, else the global `ragas`."""
+    gradings = [part(one, "grading") for one in ours if _kind(one) == "context-faithfulness"]
+    if any(grading != gradings[0] for grading in gradings):
+        raise UsageError("two context-faithfulness of one test have another `grading` each")
+    return {**part(whole, "ragas"), **(gradings[0] if gradings else NOTHING)}
+
+
+def _ragas_mode(asking: Thing) -> dict[str, object]:
+    names = {"strictJson": "strict_json", "batchSize": "batch_size"}
+    known = {ours: asking[theirs] for theirs, ours in names.items() if theirs in asking}
+    return {"preset": "promptfoo-plan", "retries": asking.get("maxRetries", RETRIES), **known}
+
+
+def _judge(said: object) -> dict[str, object]:
+    """Return the settings that a grading provider stands for; `text` is whichever is usual."""
+    if said is None or said == "text":
+        return {}
+    if not isinstance(said, Mapping):
+        return {"judge": _model(str(said))}
+    given = cast("Thing", said)
+    if "text" in given or "embedding" in given:
+        embedding = _judge(given.get("embedding")).get("judge")
+        return _judge(given.get("text")) | ({"embedding_model": embedding} if embedding else {})
+    config = part(given, "config")
+    names = {"apiBaseUrl": "base_url", "temperature": "temperature", "max_tokens": "max_tokens"}
+    if strange := sorted(config.keys() - names.keys() - {"apiKey"}):
+        raise UsageError(
+            f"the grading provider's {', '.join(strange)} cannot be used; there are: "
+            f"{', '.join(names)}. A key stands in the environment, such as OPENAI_API_KEY"
+        )
+    settings = {ours: config[theirs] for theirs, ours in names.items() if theirs in config}
+    return {"judge": _model(str(given.get("id"))), **settings}
+
+
+def _model(said: str) -> str:
+    """Return `openai:chat:gpt-4` as `openai:gpt-4`."""
+    provider, *rest = said.split(":")
+    model = rest[1:] if rest[:1] in (["chat"], ["embedding"], ["embeddings"]) else rest
+    if len(model) != 1:
+        raise UsageError(f"the grading provider {said!r} is no provider:model, as openai:gpt-4 is")
+    return f"{provider}:{model[0]}"
+
+
+# Running: samples evaluated in promptfoo's own way, where the policy is that, or in ours.
+
+LEGACY = "promptfoo"
+"""The policy under which a judge is asked and read as promptfoo 0.121.20 does without RAGAS."""
+CLAIMS = (ExtractClaims.kind, VerifyClaims.kind)
+
+
+def asks_in_text(plan: Plan) -> bool:
+    """Tell whether a plan has claims asked about in plain text."""
+    metrics = select(plan.metrics, **plan.parameters)
+    kinds = {kind for metric in metrics for kind in metric.question_kinds}
+    return plan.policy == LEGACY and not kinds.isdisjoint(CLAIMS)
+
+
+class Watched(TypedDict, total=False):
+    """Who is told of a run while it goes on: these of `options.Options`."""
+
+    on_row: Callable[[Row, int], None]
+    on_notice: Callable[[str], None]
+    tracing: Tracing
+
+
+def evaluate_tests(
+    samples: Dataset | Sequence[Sample],
+    plan: Plan,
+    watched: Watched | None = None,
+    **keeping: Unpack[Keeping],
+) -> Run:
+    """Evaluate samples by a plan, as `ragstone.evaluate` does.
+
+    Under the policy `promptfoo` claims are asked about in plain text, and read as promptfoo
+    0.121.20 reads them; all other questions go to the judge that the plan names.
+
+    Raises:
+        UsageError: what was asked cannot be done; nothing was scored.
+        RunInterruptedError: Ctrl-C; its `run` holds the rows that were finished.
+    """
+    told: Watched = watched or {}
+    if not asks_in_text(plan):
+        return evaluate(samples, plan=plan, **told, **keeping)
+    budget = Budget(plan.max_calls, plan.max_cost)
+    judge = _running_judge(plan, budget, told.get("tracing", UNTRACED))
+    unlimited = plan.model_copy(update={"max_calls": None, "max_cost": None})  # the judge counts
+    made = Evaluation.of(samples, plan=unlimited, judge=judge, **told, **keeping)
+    return replace(made, budget=budget).finished()
+
+
+def _running_judge(plan: Plan, budget: Budget, tracing: Tracing) -> Judge:
+    text: Judge = legacy_judge(plan, budget, tracing)
+    text = CachedJudge(text, REPLIES) if plan.cache else text
+    asked = [metric.question_kinds for metric in select(plan.metrics, **plan.parameters)]
+    others = make_judge(plan, asked=asked, budget=budget, tracing=tracing)
+    return RouteJudge(dict.fromkeys(CLAIMS, text), others)

@@ -1,0 +1,172 @@
+"""BothWays: the same responses scored without RAGAS mode, as promptfoo does, and with it."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from ragstone._internal.rate_limit import Budget
+from ragstone.datasets import Dataset
+from ragstone.evaluation.runner import evaluate
+from ragstone.integrations.promptfoo.asserts import LEGACY, Watched, evaluate_tests
+from ragstone.integrations.promptfoo.legacy import UNHEEDED, legacy_judge
+from ragstone.metrics import ClaimMetric, select
+from ragstone.results.run import Run
+from ragstone.types.config import Plan
+from ragstone.types.policy import preset
+from ragstone.types.row import Row
+from ragstone.types.score import Score
+
+METRIC = "faithfulness"
+RAGAS = "promptfoo-plan"
+"""The policy, and preset, of RAGAS mode."""
+ALIKE = 1e-9
+"""Scores that are nearer than this are the same."""
+Watching = Callable[[], AbstractContextManager[Watched]]
+"""Opens what shows one run's progress."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One sample's two scores."""
+
+    sample: str
+    legacy: Score
+    ragas: Score
+
+    @property
+    def difference(self) -> float | None:
+        """RAGAS mode's score less the other; None where one of them is not scored."""
+        if self.legacy.value is None or self.ragas.value is None:
+            return None
+        return self.ragas.value - self.legacy.value
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether both say the same: one number, or none both times."""
+        if self.difference is None:
+            return self.legacy.state is self.ragas.state
+        return abs(self.difference) < ALIKE
+
+    @property
+    def passes_alike(self) -> bool:
+        """Whether a test passes both times or neither time; without a number none passes."""
+        return bool(self.legacy.passed) is bool(self.ragas.passed)
+
+
+@dataclass(frozen=True)
+class BothWays:
+    """What two runs over the same samples came to.
+
+    Attributes:
+        judge: who answered in both.
+        pairs: the samples that both runs finished.
+        samples: how many there were to score.
+        troubles: why the pairs decide nothing: samples are missing, a budget was spent, or too
+            much failed, or was made up, in RAGAS mode. What the legacy way made up is its nature.
+    """
+
+    judge: str
+    pairs: Sequence[Pair]
+    calls: int
+    samples: int
+    troubles: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, legacy: Run, ragas: Run) -> "BothWays":
+        """Join the rows of two runs: `legacy` is over the rows of `ragas`, as far as it came."""
+        others = list(ragas.rows)
+        pairs = [Pair(row.sample.id, _only(row), _only(others[row.index])) for row in legacy.rows]
+        manifest = ragas.manifest
+        return cls(
+            judge=manifest.plan.judge,
+            pairs=pairs,
+            calls=legacy.usage().calls + ragas.usage().calls,
+            samples=manifest.source.rows,
+            troubles=(
+                *(f"RAGAS mode: {trouble}" for trouble in ragas.troubles),
+                *(f"legacy: {trouble}" for trouble in _cut_short(legacy)),
+            ),
+        )
+
+    @property
+    def differing(self) -> list[Pair]:
+        """The pairs that are not alike; the greatest difference first, then those without one."""
+        found = [pair for pair in self.pairs if not pair.is_alike]
+        return sorted(found, key=lambda pair: -abs(pair.difference or 0.0))
+
+    @property
+    def both_scored(self) -> list[Pair]:
+        """The pairs with two numbers."""
+        return [pair for pair in self.pairs if pair.difference is not None]
+
+
+def both_ways(data: str | Path | Dataset, plan: Plan, watching: Watching) -> BothWays:
+    """Score the faithfulness of the same responses in both ways; nothing is stored.
+
+    Whatever the rows lack, the target is asked for once. The judge is asked anew for each way; a
+    budget of the plan is for each. Of the metrics only the mark of `faithfulness` is heeded, and
+    of settings of the judge the legacy way heeds those that it has.
+
+    Raises:
+        UsageError: the judge cannot be asked in both ways, or what was asked cannot be done.
+        RunInterruptedError: Ctrl-C; nothing can be compared.
+    """
+    named = (METRIC + _mark(plan),)
+    usual = Plan()
+    legacy = plan.model_copy(
+        update={
+            **{name: getattr(usual, name) for name in UNHEEDED},
+            "metrics": named,
+            "policy": LEGACY,
+            "gates": (),
+            "include_reason": False,
+            "target": None,
+            "fallback_target": None,
+            "sheet": None,
+            "limit": None,
+            "columns": {},
+            "cluster": None,
+        }
+    )
+    legacy_judge(legacy, Budget())  # told before the other way was paid for
+    size = preset(RAGAS)["batch_size"] if plan.batch_size == usual.batch_size else plan.batch_size
+    shown = {"gates": (), "include_reason": False}  # of which nothing is
+    ragas = plan.model_copy(update={**shown, "metrics": named, "policy": RAGAS, "batch_size": size})
+    with watching() as watched:
+        second = evaluate(data, plan=ragas, **watched)
+    with watching() as watched:
+        first = evaluate_tests(_again(second), legacy, watched)
+    return BothWays.of(first, second)
+
+
+def _again(run: Run) -> Dataset:
+    """Return what a run scored, with what its samples lack, to be scored once more."""
+    samples = tuple(row.sample for row in run.rows)
+    lacking = {number: row.lacking for number, row in enumerate(run.rows) if row.lacking}
+    return Dataset(
+        samples,
+        run.manifest.source.model_copy(update={"rows": len(samples)}),
+        lacking=lacking,
+        known=frozenset(chain.from_iterable(lacking.values())),
+    )
+
+
+def _mark(plan: Plan) -> str:
+    """Return the mark that the plan's faithfulness names, as a metric's name has it.
+
+    Of several it is the highest: what reaches that reaches all.
+    """
+    metrics = select(plan.metrics, **plan.parameters)
+    ours = [one for one in metrics if isinstance(one, ClaimMetric) and one.name == METRIC]
+    marks = [one.mark for one in ours if one.mark is not None]
+    return f",mark={max(marks)!r}" if marks else ""
+
+
+def _cut_short(run: Run) -> Sequence[str]:
+    return [run.stopped or "rows are missing"] if run.stopped or run.partial else []
+
+
+def _only(row: Row) -> Score:
+    return next(iter(row.scores.values()))

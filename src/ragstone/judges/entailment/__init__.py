@@ -1,5 +1,0 @@
-"""Local models as judges: NLI, cross-encoders and token classifiers, run with onnxruntime."""
-
-from ragstone.judges.entailment.judge import EntailmentJudge
-
-__all__ = ["EntailmentJudge"]

@@ -1,0 +1,1 @@
+"""Judges that call a language model."""

@@ -1,0 +1,330 @@
+"""PydanticAiModel: Anthropic, Google, Bedrock, Mistral and others, through pydantic-ai.
+
+The library is an extra, and takes its time to import: it is loaded when a model is made.
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from importlib import import_module
+from inspect import signature
+from typing import TYPE_CHECKING, Any, cast
+
+from ragstone._internal.rate_limit import LATE, Caller, RetryableError, put_off
+from ragstone._internal.text import public_url, quoted, redact
+from ragstone.errors import CallError, Cause, RagstoneError, UnknownNameError, UsageError
+from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
+from ragstone.types.reply import Usage
+
+if TYPE_CHECKING:
+    from pydantic_ai import ModelResponse, ModelSettings
+    from pydantic_ai.exceptions import AgentRunError
+    from pydantic_ai.models import Model as Wire
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.providers import Provider
+
+
+# Extras: providers that pydantic-ai knows, each with what is to be installed and its key.
+
+EXTRAS = ("anthropic", "bedrock", "google", "mistral")
+"""Providers that ragstone has an extra for; for others, pydantic-ai itself has one."""
+
+_KEYS = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "google": "GOOGLE_API_KEY or GEMINI_API_KEY",
+    "mistral": "MISTRAL_API_KEY",
+}
+_VARIABLE = re.compile(r"`([A-Z][A-Z0-9]*_[A-Z0-9_]+)`")
+_SECRET = re.compile(r"_(KEY|TOKEN|SECRET|PASSWORD|BEDROCK)$", re.IGNORECASE)
+_SHORTEST_SECRET = 8
+_AWS_CONNECTIONS = 50
+
+
+def connect(provider: str, model: str, *, timeout: float, base_url: str | None = None) -> "Wire":
+    """Make pydantic-ai's model, with its key from the environment; nothing is sent.
+
+    Raises:
+        UsageError: the extra is not installed, the provider is not known, or it has no key.
+    """
+    try:
+        return _connected(f"{provider}:{model}", timeout, base_url)
+    except ImportError as error:
+        raise _lacking(f"{provider}:{model}") from error
+
+
+def _lacking(name: str) -> UsageError:
+    provider = name.partition(":")[0]
+    extra = f"ragstone[{provider}]" if provider in EXTRAS else f"pydantic-ai-slim[{provider}]"
+    return UsageError(f"the judge {name} needs an extra: pip install '{extra}'")
+
+
+def check(provider: str, model: str) -> None:
+    """See that a model could be made, whatever keys there are; nothing is sent.
+
+    Raises:
+        UsageError: the extra is not installed, or the provider is not known.
+    """
+    name = f"{provider}:{model}"
+    try:
+        _provider_class(provider)
+    except ImportError as error:
+        raise _lacking(name) from error
+
+
+def aws_errors(name: str) -> tuple[type[Exception], ...]:
+    """Return what AWS's own chain raises, where there is no region or no credentials."""
+    if not name.startswith("bedrock:"):
+        return ()
+    errors: type[Exception] = import_module("botocore.exceptions").BotoCoreError
+    return (errors,)
+
+
+def shown(text: str) -> str:
+    """Return a foreign text as a message may show it: one line, and no key of ours in it."""
+    secrets = {
+        value
+        for name, value in os.environ.items()
+        if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET
+    }
+    return quoted(redact(text, secrets))
+
+
+def _connected(name: str, timeout: float, base_url: str | None) -> "Wire":
+    from pydantic_ai.exceptions import UserError
+    from pydantic_ai.models import infer_model
+
+    provider = name.partition(":")[0]
+    try:
+        return infer_model(name, lambda _: _provider(name, timeout, base_url))
+    except UserError as error:
+        variables = dict.fromkeys(_VARIABLE.findall(str(error)))
+        key = _KEYS.get(provider) or " or ".join(variables)
+        if not key:
+            raise UsageError(f"the judge {name} cannot be used: {shown(str(error))}") from error
+        to_do = f"set {key} in the environment, or use --judge offline"
+        raise UsageError(f"the judge {name} has no key: {to_do}") from error
+    except aws_errors(name) as error:
+        raise UsageError(f"the judge {name} cannot be used: {shown(str(error))}") from error
+
+
+def _provider_class(provider: str) -> "Callable[..., Provider[Any]]":
+    from pydantic_ai.models import known_model_names
+    from pydantic_ai.providers import infer_provider_class
+
+    try:
+        return cast("Callable[..., Provider[Any]]", infer_provider_class(provider))
+    except ValueError:
+        known = {other.partition(":")[0] for other in known_model_names() if ":" in other}
+        raise UnknownNameError("provider of models", provider, known) from None
+
+
+def _provider(name: str, timeout: float, base_url: str | None) -> "Provider[Any]":
+    provider = name.partition(":")[0]
+    make = _provider_class(provider)
+    if provider == "bedrock":
+        return make(bedrock_client=_bedrock_client(timeout, base_url))
+    if base_url is None:
+        return make()
+    if "base_url" not in signature(make).parameters:
+        raise UsageError(f"the judge {name} takes no --base-url")
+    return make(base_url=base_url)
+
+
+def _bedrock_client(timeout: float, base_url: str | None) -> object:
+    """Make AWS's client: pydantic-ai has no setting that switches its retries off."""
+    once = import_module("botocore.config").Config(
+        retries={"total_max_attempts": 1},
+        read_timeout=timeout,
+        max_pool_connections=_AWS_CONNECTIONS,
+    )
+    session = import_module("boto3").Session()
+    return session.client("bedrock-runtime", config=once, endpoint_url=base_url)
+
+
+_NO_TEMPERATURE = "disallows_sampling_settings"
+"""How the names end that a provider's profile says it under."""
+
+
+class PydanticAiModel(Model):
+    """A model of any provider that pydantic-ai knows; its own retries are off, ours are on.
+
+    Keys come from the environment alone, AWS's through its own chain.
+
+    Raises:
+        UsageError: the extra is not installed, the provider is not known, or it has no key.
+    """
+
+    def __init__(
+        self,
+        provider: str,
+        model: str,
+        *,
+        caller: Caller,
+        timeout: float,
+        temperature: float | None,
+        base_url: str | None = None,
+    ) -> None:
+        self.name = f"{provider}:{model}"
+        self._wire = connect(provider, model, timeout=timeout, base_url=base_url)
+        self._settings = _settings(self._wire, timeout, temperature)
+        self._timeout = timeout
+        self._caller = caller
+        self._answered = False
+        options = {
+            "provider": provider,
+            "model": model,
+            "base_url": _place(self._wire),
+            "temperature": self._settings.get("temperature"),
+        }
+        self.identity = json.dumps(options, sort_keys=True)
+        self._parts = (self._wire,)
+
+    async def complete(self, prompt: ModelPrompt) -> Completion:
+        """Complete one prompt, its reply bound to the schema as far as the model can be.
+
+        Raises:
+            CallError: there was no reply; `tries` says how many calls were made.
+            UsageError: the key was rejected or the model does not exist: the run stops.
+        """
+
+        async def once() -> Completion:
+            return await self._once(prompt)
+
+        made = await self._caller.make(once, tokens=prompt.tokens)
+        usage = replace(made.value.usage, calls=made.tries, retries=made.tries - 1)
+        return replace(made.value, usage=usage)
+
+    async def _once(self, prompt: ModelPrompt) -> Completion:
+        from pydantic_ai import ModelRequest, UserPromptPart
+        from pydantic_ai.direct import model_request
+        from pydantic_ai.exceptions import AgentRunError, UserError
+
+        settings = {**self._settings, "max_tokens": prompt.max_tokens}
+        request = ModelRequest(parts=[UserPromptPart(prompt.user)], instructions=prompt.system)
+        try:
+            response = await model_request(
+                self._wire,
+                [request],
+                model_settings=cast("ModelSettings", settings),
+                model_request_parameters=_parameters(self._wire, prompt.schema),
+            )
+        except AgentRunError as error:
+            raise self._translated(error) from error
+        except (UserError, *aws_errors(self.name)) as error:
+            message = f"{self.name} cannot be asked: {shown(str(error))}"
+            if self._answered:
+                raise CallError(Cause.UNREACHABLE, message) from error
+            raise UsageError(message) from error
+        self._answered = True
+        return _completion(response)
+
+    def _translated(self, error: "AgentRunError") -> RagstoneError:
+        """Say in our words what pydantic-ai raised: its classes tell what a status means."""
+        from pydantic_ai import exceptions as foreign
+
+        if isinstance(error, foreign.ModelRequestTimeout | foreign.ModelTimeoutError):
+            return RetryableError(
+                Cause.TIMEOUT, f"{self.name}: {LATE.format(timeout=self._timeout)}"
+            )
+        status = error.status_code if isinstance(error, foreign.ModelHTTPError) else None
+        did = f"answered {status}" if status else "did not answer"
+        message = f"{self.name} {did}: {shown(_said(error))}"
+        if isinstance(error, foreign.ModelAuthenticationError) and not self._answered:
+            return UsageError(f"{message}\nThe key or its rights were not accepted; the run stops.")
+        if isinstance(error, foreign.ModelNotFoundError) and not self._answered:
+            return UsageError(f"{message}\nIt has no such model, or not there; the run stops.")
+        unsorted = type(error) is foreign.ModelHTTPError and status not in (408, 429)
+        rejected = unsorted and status is not None and status < 500
+        if rejected or isinstance(error, foreign.ModelRequestRejectedError):
+            return CallError(Cause.UNREACHABLE, message, status=status)
+        if isinstance(error, foreign.ModelQuotaExceededError):  # waiting does not help
+            return CallError(Cause.RATE_LIMITED, message, status=status)
+        limited = status == 429 or isinstance(error, foreign.ModelRateLimitError)
+        cause = Cause.RATE_LIMITED if limited else Cause.UNREACHABLE
+        wait = error.retry_after if isinstance(error, foreign.ModelAPIError) else None
+        return put_off(cause, message, wait)
+
+
+def _place(wire: "Wire") -> str | None:
+    """Return where it is, which the provider's own variables may also say."""
+    from pydantic_ai.exceptions import UserError
+
+    try:
+        url = wire.base_url
+    except (AttributeError, UserError):  # it has no one place
+        return None
+    return public_url(url) if url else None
+
+
+def _settings(wire: "Wire", timeout: float, temperature: float | None) -> dict[str, object]:
+    """Return what every request is sent with, less what this model would warn about."""
+    settings: dict[str, object] = {
+        "max_retries": 0,
+        "request_timeout": timeout,  # for the whole request
+        "timeout": timeout,  # the SDK's own may be shorter
+        "framing_announcement": "never",  # the prompt is sent as it is written
+    }
+    refused = any(on for name, on in wire.profile.items() if name.endswith(_NO_TEMPERATURE))
+    if temperature is not None and not refused:
+        settings["temperature"] = temperature
+    return {name: of for name, of in settings.items() if name not in wire.unsupported_settings}
+
+
+def _parameters(wire: "Wire", schema: Mapping[str, object]) -> "ModelRequestParameters":
+    """Ask for JSON of that schema: by the API's own means, as a tool's arguments, or in words."""
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.output import OutputObjectDefinition
+    from pydantic_ai.tools import ToolDefinition
+
+    name = re.sub(r"\W+", "_", str(schema.get("title") or "reply"), flags=re.ASCII)
+    native = wire.profile.get("supports_json_schema_output", False)
+    if native or not wire.profile.get("supports_tools", True):
+        return ModelRequestParameters(
+            output_mode="native" if native else "prompted",
+            output_object=OutputObjectDefinition(json_schema=dict(schema), name=name),
+        )
+    tool = ToolDefinition(
+        name=name,
+        parameters_json_schema=dict(schema),
+        description="Gives the reply.",
+        kind="output",
+    )
+    return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=False)
+
+
+def _completion(response: "ModelResponse") -> Completion:
+    """Read a reply; what the model thought by itself is no part of its text."""
+    from pydantic_ai import TextPart, ToolCallPart
+
+    calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
+    texts = [part.content for part in response.parts if isinstance(part, TextPart)]
+    details = response.provider_details or {}
+    refusal = None
+    if response.finish_reason == "content_filter":
+        refusal = str(details.get("refusal") or "the provider's content filter stopped the reply")
+    usage = response.usage
+    return Completion(
+        text=calls[0].args_as_json_str() if calls else "".join(texts),
+        refusal=refusal,
+        truncated=response.finish_reason == "length",
+        usage=Usage(
+            calls=1,
+            prompt_tokens=usage.input_tokens,
+            completion_tokens=usage.output_tokens,
+            cached_tokens=usage.cache_read_tokens,
+            reasoning_tokens=usage.output_reasoning_tokens,
+        ),
+    )
+
+
+def _said(error: "AgentRunError") -> str:
+    """Return the provider's own words, where its error has the usual shape."""
+    match getattr(error, "body", None):
+        case {"error": {"message": str(said)}} | {"message": str(said)}:
+            return said
+        case {"Error": {"Message": str(said)}} | str(said):  # AWS; what is no JSON
+            return said
+        case _:
+            return error.message

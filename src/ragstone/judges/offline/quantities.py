@@ -1,0 +1,538 @@
+"""Number: the quantities of a text, however they are written."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import chain, islice, pairwise
+from typing import TypeVar
+
+from ragstone.judges.offline.dates import Date, find_dates, find_runs, match_runs
+from ragstone.judges.offline.identifiers import find_codes
+from ragstone.judges.offline.languages import language_of
+from ragstone.judges.offline.number_words import WORD, find_spelled
+from ragstone.judges.offline.quantity import IMPERIAL, TIMES, UNITS, Quantity, Unit
+from ragstone.judges.offline.words import fold, lazy_pattern, marks
+
+# Amount: a quantity that a text writes in two parts, or as the ends of a range.
+
+_PLUS = lazy_pattern(r"\s?(?:,|and|und|et|y|e|en|och|og|и|i)?\s?", re.IGNORECASE)
+_TO = lazy_pattern(r"\s?(?:-|–|—|~|to|bis|à|a|до|至|到)\s?", re.IGNORECASE)
+_AND = lazy_pattern(r"\s(?:and|und|et|y|e|en|och|og|и|i)\s", re.IGNORECASE)
+_BETWEEN = frozenset(
+    "between zwischen entre tra fra tussen mellan mellem mellom miedzy между".split()
+)
+_IN_PARTS = frozenset(("time", "months", "length", "mass"))
+
+
+def join(text: str, quantities: Sequence[Quantity]) -> tuple[Quantity, ...]:
+    """Return the quantities with `3 hours 45 minutes` as one, and with the ends of ranges known."""
+    return tuple(_ranges(text, list(_sums(text, quantities))))
+
+
+def _sums(text: str, quantities: Sequence[Quantity]) -> Iterator[Quantity]:
+    whole: Quantity | None = None
+    for part in quantities:
+        if whole and _adds(text, whole, part):
+            whole = _sum(text, whole, part)
+            continue
+        if whole:
+            yield whole
+        whole = part
+    if whole:
+        yield whole
+
+
+def _adds(text: str, whole: Quantity, part: Quantity) -> bool:
+    """Tell whether a quantity is the smaller part of the one before it: 3 hours and 45 minutes."""
+    return (
+        whole.dimension == part.dimension
+        and whole.dimension in _IN_PARTS
+        and whole.factor > part.factor
+        and max(part.readings) < whole.factor
+        and whole.before not in _BETWEEN
+        and whole.is_imperial == part.is_imperial
+        and _PLUS().fullmatch(text, whole.end, part.start) is not None
+    )
+
+
+def _sum(text: str, whole: Quantity, part: Quantity) -> Quantity:
+    values = {one + two: step for one in whole.readings for two, step in part.readings.items()}
+    return replace(
+        whole,
+        readings=values,
+        end=part.end,
+        factor=part.factor,
+        shown=text[whole.start : part.end].strip(),
+        per=part.per,
+    )
+
+
+def _ranges(text: str, quantities: list[Quantity]) -> list[Quantity]:
+    """Give both ends of each range its ends, and the first the unit of the second."""
+    for number, (low, high) in enumerate(pairwise(quantities)):
+        between = text[low.end : high.start]
+        is_range = _TO().fullmatch(between) or (
+            low.before in _BETWEEN and _AND().fullmatch(between) is not None
+        )
+        if not is_range or (low.dimension and low.dimension != high.dimension):
+            continue
+        first = low.readings
+        if not low.dimension:
+            first = {value * high.factor: step * high.factor for value, step in low.written.items()}
+        ends = (min(first), max(high.readings))
+        quantities[number] = replace(
+            low,
+            readings=first,
+            dimension=high.dimension,
+            noun=high.noun,
+            factor=high.factor,
+            ends=ends,
+        )
+        quantities[number + 1] = replace(high, ends=ends)
+    return quantities
+
+
+# Bound: the words before a number that make it a limit (`at most 5`) or a rounded one.
+
+AT_MOST = (
+    r"(?:not?|never) (?:more|longer|later|greater|higher) than|at (?:the )?most|up to|less than"
+    r"|fewer than|under|below|a maximum of|maximum|nicht mehr als|höchstens|maximal|bis zu"
+    r"|weniger als|unter|(?:pas|jamais) plus de|au plus|au maximum|moins de|jusqu'à|no más de"
+    r"|como máximo|como mucho|menos de|hasta|não mais de|no máximo|até|non più di|al massimo"
+    r"|fino a|niet meer dan|hoogstens|maximaal|tot|не более|не больше|максимум|до"
+)
+AT_LEAST = (
+    r"(?:not?|never) (?:less|fewer|shorter|lower) than|at (?:the )?least|more than|over|above"
+    r"|a minimum of|minimum|nicht weniger als|mindestens|mehr als|über|(?:pas|jamais) moins de"
+    r"|au moins|au minimum|plus de|no menos de|al menos|por lo menos|como mínimo|más de"
+    r"|pelo menos|no mínimo|mais de|non meno di|almeno|più di|niet minder dan|minstens|meer dan"
+    r"|не менее|не меньше|минимум|более|больше"
+)
+ABOUT = (
+    r"about|around|roughly|approximately|approx\.?|nearly|almost|some|circa|ca\.?|c\.|rund|etwa"
+    r"|ungefähr|knapp|gut|environ|près de|quelque|unos|unas|alrededor de|cerca de|aproximadamente"
+    r"|casi|quase|ongeveer|omkring|około|около|примерно|yaklaşık|sekitar|khoảng"
+)
+_BEFORE = lazy_pattern(
+    rf"(?:\b(?P<most>{AT_MOST})|\b(?P<least>{AT_LEAST}))?\s*(?:\b(?P<about>{ABOUT})|~|≈)?"
+    r"\s*[$€£¥]?\s?\Z",
+    re.IGNORECASE,
+)
+_HAN = lazy_pattern(
+    r"(?:(?P<most>最多|不超过|不超過|至多)|(?P<least>至少|不少于|不少於|超过|超過))\s?\Z"
+)
+_HAN_ABOUT = re.compile(r"(?:大约|大約|约|約)\s?\Z")
+_DENIED = lazy_pattern(
+    r"[,(，]\s?(?:and\s|und\s|et\s|y\s)?(?:not|nicht|non|pas|no|não|niet|inte|ikke|nie|не)\s[$€£¥]?\Z",
+    re.IGNORECASE,
+)
+BOUNDS_LONGEST = 40
+"""Characters before a number that are looked at."""
+_BOUNDS_LAST = (
+    "fino a",
+    *"""than most to under below over above least maximum minimum als maximal zu unter mindestens de
+    plus moins mucho menos hasta di massimo almeno dan hoogstens minstens maximaal tot about around
+    roughly approximately approx approx. nearly almost some circa ca ca. c. rund etwa knapp gut
+    environ quelque unos unas aproximadamente casi quase ongeveer omkring sekitar of""".split(),
+)
+"""What such words end in without an accent: before most numbers there are none of them."""
+_PER = lazy_pattern(
+    r"(?:\s[^\W\d_]{2,20})?(?:\s?/\s?|\s(?:per|an?|each|every|pro|par|por|al|im|je|alla?|na)\s)"
+    r"(?P<unit>[^\W\d_]{1,12})",
+    re.IGNORECASE,
+)
+
+
+def read_bound(text: str, start: int) -> tuple[str, bool]:
+    """Return "<", ">" or "" for the words before a place, and whether they say `about`."""
+    before = text[max(0, start - BOUNDS_LONGEST) : start]
+    word = before.rstrip().rstrip("$€£¥").rstrip()
+    if before.isascii() and "~" not in before and not word.lower().endswith(_BOUNDS_LAST):
+        return "", False
+    spaced, han = _BEFORE().search(before), None if before.isascii() else _HAN().search(before)
+    about = spaced is not None and bool(spaced["about"])
+    if spaced and (spaced["most"] or spaced["least"]):
+        return ("<" if spaced["most"] else ">"), about
+    if han:
+        return ("<" if han["most"] else ">"), False
+    return "", about or "~" in before[-2:] or _HAN_ABOUT.search(before) is not None
+
+
+def is_denied(text: str, start: int) -> bool:
+    """Tell whether a number is what something is not: the 180 of `172 g, not 180 g`."""
+    return _DENIED().search(text[max(0, start - BOUNDS_LONGEST) : start]) is not None
+
+
+def read_per(text: str, end: int) -> str:
+    """Return the word for what a number is counted in: `month` after `5 GB per month`, or ""."""
+    match = _PER().match(text, end)
+    return match["unit"] if match else ""
+
+
+# Written number: the values that digits with points, commas and spaces can stand for.
+
+
+def read_number(digits: str) -> Mapping[float, float]:
+    """Return the values that a number written with points, commas and spaces can stand for.
+
+    Each with what a one in its last digit is worth: 2500 is exact to the one, 2.5 to the tenth.
+    """
+    plain = re.sub(r"[\s'’٬\u00a0\u202f]", "", digits).replace("٫", ".")
+    points, commas = plain.count("."), plain.count(",")
+    if points and commas:
+        decimal = max(plain.rfind("."), plain.rfind(","))
+        whole, part = re.sub("[.,]", "", plain[:decimal]), plain[decimal + 1 :]
+        return {float(f"{whole}.{part}"): 10.0 ** -len(part)}
+    if points + commas > 1:
+        return {float(re.sub("[.,]", "", plain)): 1.0}
+    if points + commas == 1:
+        whole, part = re.split("[.,]", plain)
+        values = {float(f"{whole}.{part}"): 10.0 ** -len(part)}
+        if len(part) == 3 and len(whole) <= 3 and whole.strip("0"):
+            values[float(whole + part)] = 1.0
+        return values
+    return {float(plain): 1.0}
+
+
+V = TypeVar("V")
+
+_NUMBER = lazy_pattern(
+    r"""(?<![A-Za-z\u00c0-\u024f\u0370-\u04ff\d\#_])  # not inside IP68 or #12
+    (?<![A-Za-z\u00c0-\u024f]-)(?<!\d\d\d\d[-–/])  # nor the second half of HX-200 or 2018-19
+    (?P<sign>(?<![\w.,)])[-−–](?=[$€£¥₹₽₩฿\d])|(?<!\d\s)\b(?:[Mm]inus|[Nn]egative|[Мм]инус)\s)?
+    (?P<money>[$€£¥₹₽₩฿]|(?<!\d)(?<!\d\s)
+        (?:[$€£¥₹₽₩฿]\s|(?:USD|US\$|EUR|GBP|CHF|JPY|INR|CNY|RMB|KRW|THB|VND)\s?))?
+    (?P<minus>(?<=[$€£¥₹₽₩฿])[-−–])?
+    (?P<digits>\d{1,30}(?:[.,'’٫٬\u00a0\u202f ]\d{3}(?!\d))*+(?:[.,٫]\d{1,12})?)
+    (?:\s?(?:(?P<range>[-–—~〜]|to\b|bis\b|à\b|až\b|до\b|a\b)\s?(?=\d)))?""",
+    re.VERBOSE,
+)
+MOST = 20_000
+"""Figures of each kind that are read in one text, so that a table of a million ends soon."""
+LONGEST_RANGE = 3
+"""How many numbers in a row wait for the unit of the last."""
+_CLOCK = re.compile(
+    r"(?<![\d:.])(\d{1,2})[:h](\d{2})(?![\d:])|(?<![\d:.,])(\d{1,2})\s?(?=[ap]\.?m\b)"
+)
+_AFTERNOON = re.compile(r"\s?([ap])\.?\s?m\b", re.IGNORECASE)
+_SPELLED_WORD = re.compile(r"[^\W\d_]{2,24}")
+_CITATION = re.compile(r"\[\d{1,3}(?:[,;–-]\s?\d{1,3})*\]")
+_LETTERS = frozenset("GMST")
+"""Single capitals that make a name of a number, as in 5G, and no amount."""
+_GLUED = re.compile(r"[A-Za-z]")
+_DECADE = re.compile(r"[12]\d\d0['’]?s\b")
+_FRACTION = lazy_pattern(
+    r"(?<![\w.,/-])(?:(?P<whole>\d{1,3})[ \u00a0-])?(?P<above>[1-9])[/⁄](?P<below>[2-9]|1\d)"
+    r"(?![\w/⁄])"
+)
+_MONEY_TIMES = re.compile(r"(?P<by>[kmb]|mn|bn)\b", re.IGNORECASE)
+_BY = {"k": 1e3, "m": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9}
+_SCALE = lazy_pattern(
+    r"\s?(?:(?P<celsius>celsius|c\b)|(?P<fahrenheit>fahrenheit|f\b))", re.IGNORECASE
+)
+_PER_CENT = lazy_pattern(r"\s(?:por|per|pour|за)\s(?:cent\w*|ciento)\b|\sphần trăm\b|\sper cent\b")
+
+
+def find_quantities(
+    text: str, name: str = "", taken: Sequence[tuple[int, int]] = ()
+) -> tuple[Quantity, ...]:
+    """Return the quantities of a text in order, outside the places that are already taken.
+
+    Number words are those of the language named; where it is not known, there are none.
+    """
+    busy = sorted([*taken, *(match.span() for match in islice(_CITATION.finditer(text), MOST))])
+    ends = [end for _, end in busy]
+    found: list[Quantity] = []
+    words = frozenset(map(fold, set(WORD.findall(text))))
+    runs = find_runs(text)
+    written = (find_codes(text, words), _clocks(text, runs), _fractions(text, runs), _ranged(text))
+    read = chain(*written if runs else (), _spelled(text, name, words))
+    for quantity in sorted(read, key=_place):
+        after = bisect_right(ends, quantity.start)  # the first place that ends beyond our start
+        if is_denied(text, quantity.start):
+            continue
+        is_free = after == len(busy) or busy[after][0] >= quantity.end
+        if is_free and (not found or quantity.start >= found[-1].end):
+            found.append(quantity)
+    return join(text, found)
+
+
+def _place(quantity: Quantity) -> tuple[int, int]:
+    return quantity.start, -quantity.end
+
+
+def _clocks(text: str, runs: Sequence[int]) -> Iterator[Quantity]:
+    for match in islice(match_runs(_CLOCK, text, runs), MOST):
+        hour, minute = int(match[1] or match[3]), int(match[2] or 0)
+        half = _AFTERNOON.match(text, match.end())
+        end = half.end() if half else match.end()
+        if half:
+            hour = hour % 12 + 12 * (half[1].lower() == "p")
+        if hour <= 24 and minute < 60:
+            value = {60.0 * hour + minute: 1.0}
+            shown = text[match.start() : end]
+            yield Quantity(value, value, "clock", "", "", match.start(), end, shown)
+
+
+def _fractions(text: str, runs: Sequence[int]) -> Iterator[Quantity]:
+    for match in islice(match_runs(_FRACTION(), text, runs), MOST):
+        above, below = int(match["above"]), int(match["below"])
+        if above < below:
+            value = {int(match["whole"] or 0) + above / below: 0.0}
+            yield _counted(text, value, match.span(), match.end())
+
+
+def _ranged(text: str) -> Iterator[Quantity]:
+    """Yield the numbers in digits; the first of a range takes the unit of the second."""
+    waiting: list[re.Match[str]] = []
+    for match in islice(_NUMBER().finditer(text), MOST):
+        if _is_name(text, match):
+            continue
+        if match["range"] and len(waiting) < LONGEST_RANGE:
+            waiting.append(match)
+            continue
+        for earlier in waiting:
+            own = _quantity(text, earlier, match.end("digits"))
+            yield replace(own, end=earlier.end("digits"))
+        yield _quantity(text, match, match.end("digits"))
+        waiting = []
+    yield from (_quantity(text, match, match.end("digits")) for match in waiting)
+
+
+def _is_name(text: str, match: re.Match[str]) -> bool:
+    """Tell whether a number is part of a name or names a decade: 5G, the 1980s."""
+    at = match.end("digits")
+    if _DECADE.match(text, match.start("digits")):
+        return True
+    if match["money"]:
+        return False
+    is_counted = _lookup(UNITS, text, at) or _lookup(TIMES, text, at)
+    return _GLUED.match(text, at) is not None and is_counted is None
+
+
+def _quantity(text: str, match: re.Match[str], at: int) -> Quantity:
+    """Return the number matched, with the multiplier, unit or noun that stands at `at`."""
+    values = read_number(match["digits"])
+    if match["sign"] or match["minus"]:
+        values = {-value: step for value, step in values.items()}
+    span = match.start(), match.end("digits")
+    counted = _counted(text, values, span, at, match["money"])
+    return replace(counted, digits=match["digits"])
+
+
+def _counted(
+    text: str,
+    values: Mapping[float, float],
+    span: tuple[int, int],
+    at: int,
+    money: str | None = None,
+) -> Quantity:
+    start, end = span
+    by, end = _lookup(TIMES, text, at) or (1.0, max(at, end))
+    if money and (short := _MONEY_TIMES.match(text, at)):
+        by, end = _BY[short["by"].lower()], short.end()
+    if by != 1.0 and text.startswith(". ", end):  # an abbreviation: 3 Mio. Euro
+        end += 1
+    unit, noun, end = _measure(text, end, money)
+    before = text[max(0, start - 40) : start].split()
+    bound, is_about = read_bound(text, start)
+    per = read_per(text, end)
+    counted_in = UNITS.get(fold(per)) if per else None
+    return Quantity(
+        {
+            round(value * by * unit.factor, 9): step * by * unit.factor
+            for value, step in values.items()
+        },
+        {round(value * by, 9): step * by for value, step in values.items()},
+        unit.dimension,
+        noun,
+        fold(before[-1]) if before else "",
+        start,
+        end,
+        text[start:end].strip(),
+        factor=unit.factor,
+        per=f"{counted_in.dimension} {counted_in.factor}" if counted_in else "",
+        bound=bound,
+        is_about=is_about,
+        is_imperial=unit in IMPERIAL,
+    )
+
+
+def _measure(text: str, at: int, money: str | None) -> tuple[Unit, str, int]:
+    """Return the unit that stands at a place, else the noun, and where the unit ends."""
+    if money:
+        return UNITS[fold(money.strip())], "", at
+    if found := _lookup(UNITS, text, at):
+        unit, end = found
+        if unit.dimension == "degrees" and (scale := _SCALE().match(text, end)):
+            return UNITS["celsius" if scale["celsius"] else "°f"], "", scale.end()
+        return unit, "", end
+    if share := _PER_CENT().match(text, at):
+        return UNITS["%"], "", share.end()
+    after = _SPELLED_WORD.match(text, at + 1)
+    return Unit("", 1.0), fold(after[0]) if after else "", at
+
+
+@cache
+def _unit() -> re.Pattern[str]:
+    """Return what may be a unit."""
+    return re.compile(
+        r"[\s\u00a0-]?(°\s?[CFcf]\b|[%％٪°℃℉]|[$€£¥￥₹₽₫₩฿](?!\d)"
+        rf"|[^\W\d_](?:[^\W\d_]|[{marks()}]){{0,24}}+(?!['’][^\W\d_])(?:/[^\W\d_]{{1,4}}\b)?)"
+    )
+
+
+def _lookup(table: Mapping[str, V], text: str, at: int) -> tuple[V, int] | None:
+    """Return the entry of the table that stands at a place of the text, and where it ends."""
+    match = _unit().match(text, at)
+    if not match:
+        return None
+    name = match[1]
+    if name in _LETTERS:
+        return None
+    folded = fold(name).replace(" ", "")
+    if folded in table:
+        return table[folded], match.end()
+    if "/" in name and (head := fold(name.split("/")[0])) in table:
+        return table[head], match.start(1) + len(name.split("/")[0])
+    if not name[0].isascii():  # scripts without spaces: the unit is the beginning of a run
+        for length in range(min(7, len(name)), 0, -1):
+            if (head := fold(name[:length])) in table and head > "\u0e00":
+                return table[head], match.start(1) + length
+    return None
+
+
+def _spelled(text: str, name: str, words: Set[str]) -> Iterator[Quantity]:
+    for value, start, end in find_spelled(text, name, words):
+        step = 1.0
+        while value and value % (10 * step) == 0:  # two thousand is said to the thousand
+            step *= 10
+        yield _counted(text, {float(value): step}, (start, end), end)
+
+
+# Figure: a date or a quantity that a text states, or a year that could be a quantity too.
+
+
+@dataclass(frozen=True, slots=True)
+class Year(Date):
+    """A lone number that could be a year, and what else it could count; None if it is a year."""
+
+    count: Quantity | None = None
+
+
+Figure = Date | Quantity
+_IN_TIME = lazy_pattern(
+    r"(?:\b(?:in|since|by|until|till|from|to|of|before|after|during|around|circa|year|early|mid|late"
+    r"|im|seit|bis|von|vor|nach|jahr|jahre|en|depuis|de|avant|après|année|desde|hasta|año|em|até"
+    r"|ano|nel|dal|del|fino al|anno|sinds|tot|jaar|i|sedan|år|od|do|w|roku|в|с|до|год|году|tahun"
+    r"|năm)\s|(?:ปี|年)\s?)\Z",
+    re.IGNORECASE,
+)
+"""What stands before a year, and may stand before an amount."""
+LONGEST = 12
+"""Characters before a number that are looked at."""
+_LAST = re.compile(r"[^\W\d_]+\Z")
+_YEARS = frozenset(
+    map(fold, "year jahr an année año ano anno jaar år rok roku год рік yıl".split())
+)
+"""Units that say of a number from 1000 on that it is a year: one counts those in the plural."""
+_ALSO_WORDS = frozenset(map(fold, "won second let metro day г".split()))
+"""Units that are something else where a year stands before them: in 2019 won, в 2019 г."""
+
+
+def find_figures(text: str, name: str = "") -> tuple[Figure, ...]:
+    """Return the dates and quantities of a text in order; what is a date is no quantity.
+
+    `name` is the two-letter code of the text's language, in which its number words are read.
+    """
+    dates = find_dates(text)
+    taken = [(date.start, date.end) for date in dates if not date.is_lone]
+    empty = language_of(name).function_words
+    quantities = [
+        replace(quantity, noun="") if quantity.noun in empty else quantity
+        for quantity in find_quantities(text, name, taken)
+    ]
+    found = _decided(text, dates, quantities)
+    return tuple(sorted(found, key=lambda figure: figure.start))
+
+
+def _decided(text: str, dates: Sequence[Date], quantities: Sequence[Quantity]) -> Iterator[Figure]:
+    """Yield the figures, each lone number from 1000 to 2199 as a year or as a quantity."""
+    waiting = iter(quantities)
+    quantity = next(waiting, None)
+    for date in dates:
+        while quantity and quantity.end <= date.start:
+            yield quantity
+            quantity = next(waiting, None)
+        if not quantity or quantity.start > date.start or not date.is_lone:
+            yield date
+        elif _is_year(text, date, quantity):
+            in_time = _is_in_time(text, date)
+            yield Year(
+                date.readings, date.start, date.end, date.shown, True, None if in_time else quantity
+            )
+            quantity = next(waiting, None)
+    if quantity:
+        yield quantity
+    yield from waiting
+
+
+def _is_in_time(text: str, date: Date) -> bool:
+    return _IN_TIME().search(text[max(0, date.start - LONGEST) : date.start]) is not None
+
+
+def _is_year(text: str, date: Date, quantity: Quantity) -> bool:
+    """Tell whether a quantity may be the year that begins where it begins."""
+    if quantity.is_code or quantity.start < date.start:
+        return False
+    is_same = (int(max(quantity.written)), None, None) in date.readings
+    if is_same and not quantity.dimension:
+        return True
+    unit = _LAST.search(text[date.end : quantity.end])
+    if unit is None:
+        return False
+    word = fold(unit[0])
+    return word in _YEARS or (word in _ALSO_WORDS and _is_in_time(text, date))
+
+
+def covers(stated: Figure, claimed: Figure) -> bool:
+    """Tell whether what a context states says all that is claimed.
+
+    A bare year and a bare number of four digits may be meant for each other.
+    """
+    if isinstance(stated, Date) and isinstance(claimed, Date):
+        return claimed.is_covered_by(stated)
+    if isinstance(stated, Quantity) and isinstance(claimed, Quantity):
+        return claimed.is_covered_by(stated)
+    one, other = _counts(stated), _counts(claimed)
+    if one and other:
+        return other.is_covered_by(one)
+    date, quantity = (stated, other) if isinstance(stated, Date) else (claimed, one)
+    if not isinstance(date, Date) or quantity is None or quantity.dimension:
+        return False
+    return any((value, None, None) in date.readings for value in quantity.readings)
+
+
+def differs(stated: Figure, claimed: Figure) -> bool:
+    """Tell whether both figures answer the same question differently."""
+    if isinstance(stated, Date) and isinstance(claimed, Date):
+        return claimed.differs_from(stated)
+    one, other = _counts(stated), _counts(claimed)
+    return one is not None and other is not None and other.differs_from(one)
+
+
+def is_like(stated: Figure, claimed: Figure) -> bool:
+    """Tell whether both are dates, or count the same thing in the same unit as far as is said."""
+    if isinstance(stated, Date) and isinstance(claimed, Date):
+        return True
+    one, other = _counts(stated), _counts(claimed)
+    return one is None or other is None or other.is_like(one)
+
+
+def _counts(figure: Figure) -> Quantity | None:
+    """Return a figure as a quantity, if it can be one."""
+    if isinstance(figure, Quantity):
+        return figure
+    return figure.count if isinstance(figure, Year) else None

@@ -1,1 +1,0 @@
-"""Prompts: one Markdown file a kind of question, and what makes them a model's prompt."""

@@ -1,0 +1,51 @@
+"""RouteJudge: each kind of question to the judge that is named for it."""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from ragstone.judges.base import AroundJudges, Judge, setup_of
+from ragstone.types.questions import Question
+from ragstone.types.reply import Reply
+
+T = TypeVar("T")
+
+
+class RouteJudge(AroundJudges):
+    """Asks the judge that `routes` names for a kind of question, else `default`.
+
+    It is called as the default is, since that is what a plan names; its description tells the
+    others.
+    """
+
+    def __init__(self, routes: Mapping[str, Judge], default: Judge) -> None:
+        super().__init__((default, *routes.values()))
+        self._routes = dict(routes)
+        self._default = default
+        self.name = default.name
+        said = [default.description] if default.description else []
+        for kind, judge in sorted(routes.items()):
+            what = f" ({judge.description})" if judge.description else ""
+            said.append(f"{kind} by {judge.name}{what}")
+        self.description = "; ".join(said)
+        if default.kinds is not None:
+            taken = {kind for kind in routes if self.takes(kind)}
+            self.kinds = frozenset(default.kinds - routes.keys() | taken)
+
+    def takes(self, kind: str) -> bool:
+        """Tell whether the judge for that kind takes it."""
+        return self._judge(kind).takes(kind)
+
+    def identity(self, kind: str) -> str | None:
+        """Return the identity of the judge for that kind."""
+        return self._judge(kind).identity(kind)
+
+    def setup(self, kind: str) -> str | None:
+        """Return the set-up of the judge for that kind."""
+        return setup_of(self._judge(kind), kind)
+
+    async def answer(self, question: Question[T]) -> Reply[T]:
+        """Ask the judge for that kind."""
+        return await self._judge(question.kind).answer(question)
+
+    def _judge(self, kind: str) -> Judge:
+        return self._routes.get(kind, self._default)

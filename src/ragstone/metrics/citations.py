@@ -1,0 +1,362 @@
+"""Citations: the marks in a response that name contexts, and the claims they stand behind."""
+
+import re
+from abc import abstractmethod
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar, NamedTuple
+
+from pydantic.dataclasses import dataclass
+
+from ragstone._internal.fields import Span
+from ragstone._internal.quotes import find_quote
+from ragstone._internal.sentences import split_sentences
+from ragstone.metrics.claim_checks import (
+    NO_CLAIMS,
+    RESPONSE_IN_CONTEXTS,
+    Check,
+    CheckMetric,
+    JudgedClaims,
+    quoted,
+)
+from ragstone.metrics.registry import register
+from ragstone.types.claim import JudgedClaim, Label
+from ragstone.types.sample import Context, Sample
+from ragstone.types.score import Score
+
+
+class Source(NamedTuple):
+    """One name in a mark, and the numbers of the contexts that go by it, from 0; none if none."""
+
+    name: str
+    contexts: tuple[int, ...]
+
+
+class Mark(NamedTuple):
+    """A mark such as `[1, 3]`, its place in the response, and the sources it names."""
+
+    start: int
+    end: int
+    sources: tuple[Source, ...]
+
+
+class Cited(NamedTuple):
+    """What one sentence cites, each source once, and the numbers of the claims it makes."""
+
+    claims: tuple[int, ...]
+    sources: tuple[Source, ...]
+
+
+class Citations(NamedTuple):
+    """What the sentences with marks cite, and the claims that no sentence clearly makes."""
+
+    sentences: tuple[Cited, ...]
+    unplaced: frozenset[int]
+
+
+_MARK = re.compile(
+    r"""(?m)(?P<definition>^[ ]{0,3}\[[^\[\]\n]{1,200}\]:)
+    |\[(?P<square>[^\[\]\n]{1,200})\](?!\()
+    |【(?P<lens>[^【】\n]{1,200})】""",
+    re.VERBOSE,
+)
+_PART = re.compile(r"[,;，、；]")
+_RANGE = re.compile(r"(\d{1,3})\s?[-–—]\s?(\d{1,3})")
+_WORDED = re.compile(
+    r"(?:source|doc(?:ument)?|context|passage|ref(?:erence)?|quelle|fuente)\.?\s?[#:]?\s?(\d{1,3})",
+    re.IGNORECASE,
+)
+_TICKS = re.compile("`+")
+_WORD_BEFORE = re.compile(r"(?<![\w'’])[A-Za-z_$][\w$]*\Z")
+_VARIABLE = re.compile(r"[a-z]|\w*[_$][\w$]*|[a-z]{2,}(?:[A-Z][a-z]+)+")
+_USED = re.compile(r"\s?[-+*/]?=|\.[a-z_]")
+
+
+def find_citations(response: str, contexts: Sequence[Context]) -> tuple[Mark, ...]:
+    """Return the marks of a response that name contexts, in order.
+
+    A number is the place of a context, from 1, or where no context has that place, an id; `1-3`
+    is three sources, and `[Source 1]` is `[1]`. Where some number is no place and all are ids,
+    all are meant as ids. Other words in brackets are a mark if they are an id. A number of up to
+    three digits that names nothing is a source without contexts; a greater one is more likely a
+    year. Code, links `[text](url)`, link definitions `[1]: url` and indexes such as `a[1]` are no
+    marks: what stands right before an index is one small letter or written as a variable
+    (`my_list`, `myList`), or the index is used (`rows[1] = 5`). The time this takes grows with
+    the text and no faster.
+    """
+    found = list(_bracketed(response))
+    inner = {text for _, _, text in found}
+    names = _Names(contexts, [part for text in inner for part in _parts(text)])
+    read = {text: names.sources(text) for text in inner}
+    return tuple(Mark(start, end, read[text]) for start, end, text in found if read[text])
+
+
+def cited_sentences(
+    response: str, contexts: Sequence[Context], claims: Sequence[JudgedClaim]
+) -> Citations:
+    """Return what each sentence with marks cites, and which of the claims it makes.
+
+    Without marks nothing is cited, wherever the claims stand.
+
+    A mark belongs to the sentence it stands in, or right after: past the full stop, before the
+    next sentence's words. At the head of a line of words it belongs to that line. A claim belongs
+    to the sentences that its span touches, or where it has none, to the one that clearly says it.
+    """
+    marks = find_citations(response, contexts)
+    plain = _without(response, marks)  # else "It is. [id] it was." may be one sentence or two
+    spans = [(start, end) for _, start, end in split_sentences(plain)]
+    if not marks or not spans:
+        return Citations((), frozenset())
+    ends = [end for _, end in spans]
+    making: dict[int, list[int]] = {}
+    for number, claim in enumerate(claims):
+        start, end = claim.span or find_quote(claim.text, plain, spans) or (0, 0)
+        for at in range(bisect_right(ends, start), len(spans)):
+            if spans[at][0] >= end:
+                break
+            making.setdefault(at, []).append(number)
+    sources: dict[int, dict[Source, None]] = {}
+    for at, mark in zip(_sentences_of(marks, spans, plain), marks, strict=True):
+        sources.setdefault(at, {}).update(dict.fromkeys(mark.sources))
+    sentences = [Cited(tuple(making.get(at, ())), tuple(sources[at])) for at in sorted(sources)]
+    placed = {number for numbers in making.values() for number in numbers}
+    return Citations(tuple(sentences), frozenset(range(len(claims))) - placed)
+
+
+class _Names:
+    """What the words in a mark's brackets stand for."""
+
+    def __init__(self, contexts: Sequence[Context], parts: Sequence[str]) -> None:
+        self._count = len(contexts)
+        self._ids: dict[str, tuple[int, ...]] = {}
+        for number, context in enumerate(contexts):
+            if context.id is not None:
+                self._ids[context.id] = (*self._ids.get(context.id, ()), number)
+        numbers = {part for part in parts if part.isdecimal()}
+        named = {part for part in numbers if part in self._ids or len(part) <= 3}
+        self._by_id = named <= self._ids.keys() and any(not self._place(part) for part in named)
+
+    def sources(self, text: str) -> tuple[Source, ...]:
+        """Return what a mark names; nothing if it is none."""
+        whole = text.strip()
+        if whole in self._ids and not whole.isdecimal():
+            return (Source(whole, self._ids[whole]),)
+        found: list[Source] = []
+        for part in _parts(text):
+            named = self._named(part)
+            if not named:
+                return ()
+            found += named
+        return tuple(found)
+
+    def _named(self, part: str) -> list[Source]:
+        ids = self._ids.get(part, ())
+        if part.isdecimal():
+            contexts = ids if self._by_id else self._place(part) or ids
+            is_number = len(part) <= 3 and int(part) > 0
+            return [Source(part, contexts)] if contexts or is_number else []
+        if ids or not (ends := _RANGE.fullmatch(part)):
+            return [Source(part, ids)] if ids else []
+        first, last = int(ends[1]), int(ends[2])
+        if 1 <= first <= last <= self._count:
+            return [Source(str(number), (number - 1,)) for number in range(first, last + 1)]
+        return [Source(part, ())] if first else []
+
+    def _place(self, part: str) -> tuple[int, ...]:
+        return (int(part) - 1,) if 1 <= int(part) <= self._count else ()
+
+
+def _parts(text: str) -> list[str]:
+    parts = [part.strip().removeprefix("^") for part in _PART.split(text)]
+    return [number[1] if (number := _WORDED.fullmatch(part)) else part for part in parts]
+
+
+def _bracketed(response: str) -> Iterator[tuple[int, int, str]]:
+    """Yield (start, end, words) of what may be a mark: brackets that are no code and no link."""
+    code = list(_code(response))
+    begins = [start for start, _ in code]
+    index = -1  # where the last index ended: a[1][2]
+    for match in _MARK.finditer(response):
+        start, end = match.span()
+        at = bisect_right(begins, start) - 1
+        if match["definition"] or (at >= 0 and start < code[at][1]):
+            continue
+        if match["square"] and (start == index or _is_index(response, start, end)):
+            index = end
+            continue
+        yield start, end, match["square"] or match["lens"]
+
+
+def _is_index(text: str, start: int, end: int) -> bool:
+    before = _WORD_BEFORE.search(text[max(0, start - 40) : start])
+    return bool(before and (_VARIABLE.fullmatch(before[0]) or _USED.match(text, end)))
+
+
+def _code(text: str) -> Iterator[Span]:
+    """Yield what stands between a run of backticks and the next of the same length.
+
+    Three or more that nothing closes go on to the end; fewer do not reach past a blank line.
+    """
+    runs = list(_TICKS.finditer(text))
+    after: list[int | None] = []
+    latest: dict[int, int] = {}
+    for number in range(len(runs) - 1, -1, -1):
+        length = len(runs[number][0])
+        after.append(latest.get(length))
+        latest[length] = number
+    after.reverse()
+    past = 0
+    for number, run in enumerate(runs):
+        if number < past:
+            continue
+        close, fence = after[number], len(run[0]) >= 3
+        if close is None:
+            if fence:
+                yield run.start(), len(text)
+                return
+        elif fence or text.find("\n\n", run.end(), runs[close].start()) < 0:
+            yield run.start(), runs[close].end()
+            past = close + 1
+
+
+def _without(response: str, marks: Sequence[Mark]) -> str:
+    """Return the response with blanks where its marks are; all else keeps its place."""
+    pieces: list[str] = []
+    last = 0
+    for start, end, _ in marks:
+        pieces += [response[last:start], " " * (end - start)]
+        last = end
+    return "".join([*pieces, response[last:]])
+
+
+def _sentences_of(marks: Sequence[Mark], spans: Sequence[Span], plain: str) -> Iterator[int]:
+    """Yield the number of the sentence that each mark belongs to."""
+    starts = [start for start, _ in spans]
+    lines = [match.start() for match in re.finditer("\n", plain)]
+    for mark in marks:
+        before = bisect_right(starts, mark.start) - 1
+        after = before + 1
+        if before < 0 or after == len(spans) or mark.start < spans[before][1]:
+            yield max(before, 0)
+            continue
+        line = bisect_left(lines, mark.start)  # the first line break after the mark
+        heads = line > 0 and lines[line - 1] >= spans[before][1]
+        words = line == len(lines) or lines[line] >= starts[after]
+        yield after if heads and words else before
+
+
+# CitationMetric: the family that holds a response's citations against its claims' quotes.
+
+
+@dataclass(frozen=True)
+class CitationMetric(CheckMetric):
+    """Reckons with what a response's sentences cite and what its claims rest on.
+
+    That is the quotes of faithfulness's verdicts, so nothing more is asked. A supported claim
+    without a quote, and one that no sentence clearly makes, is left out and counted in the
+    detail: what it should have cited, or did, is not known. A subclass counts.
+    """
+
+    checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_CONTEXTS,)
+    calls: ClassVar[int] = 2
+
+    @abstractmethod
+    def count_citations(
+        self, sentences: Sequence[Cited], behind: Mapping[int, frozenset[int]]
+    ) -> Score:
+        """Return the score.
+
+        `behind` are, a claim that is known about, the contexts that support it, by its quotes.
+        """
+
+    def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
+        """Find the citations and what each claim rests on."""
+        (claims,) = judged
+        if not claims:
+            return Score.undefined(NO_CLAIMS)
+        found = cited_sentences(sample.response or "", sample.contexts or (), claims)
+        behind: dict[int, frozenset[int]] = {}
+        quoteless = 0
+        for number, claim in enumerate(claims):
+            supported = claim.label is Label.SUPPORTED
+            contexts = quoted(claim, sample) if supported else frozenset[int]()
+            if supported and not contexts:
+                quoteless += 1
+            elif number not in found.unplaced:
+                behind[number] = contexts
+        left_out = {"supported_without_quote": quoteless, "unplaced": len(found.unplaced)}
+        if not behind:
+            said = ", ".join(f"{name.replace('_', ' ')}: {n}" for name, n in left_out.items())
+            return Score.undefined(f"what the claims should cite is not known ({said})")
+        sentences = [
+            each._replace(claims=tuple(claim for claim in each.claims if claim in behind))
+            for each in found.sentences
+        ]
+        score = self.count_citations(sentences, behind)
+        told = {name: number for name, number in left_out.items() if number}
+        return score.model_copy(update={"detail": {**score.detail, **told}})
+
+
+# Citation precision.
+
+
+@register("citation_precision")
+class CitationPrecision(CitationMetric):
+    """The share of the response's citations that support a claim of their sentence.
+
+    Formula: sources cited by a sentence whose context a quote of a SUPPORTED claim of that
+    sentence stands in / sources cited. One that names no context is wrong; one of a sentence
+    without claims, such as a list of sources, is left out. A judge quotes one source where two
+    would do, so a second right one may count as wrong: rather too low. Range 0 to 1. 1.0: every
+    citation is right. 0.0: none is. Undefined: no claims, no citations, no quotes. Two calls a
+    sample, both faithfulness's. Source: after Gao et al., ALCE (EMNLP 2023), which entails each
+    sentence from its passages anew.
+    """
+
+    label: ClassVar[str] = "Citation Precision"
+
+    def count_citations(
+        self, sentences: Sequence[Cited], behind: Mapping[int, frozenset[int]]
+    ) -> Score:
+        """Count the citations that stand at a claim, and the right ones among them."""
+        right = [
+            any(behind[claim].intersection(source.contexts) for claim in sentence.claims)
+            for sentence in sentences
+            for source in sentence.sources
+            if sentence.claims or not source.contexts
+        ]
+        if not right:
+            return Score.undefined("no claim of the response cites anything")
+        detail = {"citations": len(right), "right": sum(right)}
+        return Score.scored(sum(right) / len(right), detail=detail)
+
+
+# Citation recall.
+
+
+@register("citation_recall")
+class CitationRecall(CitationMetric):
+    """The share of the response's claims that cite a context which supports them.
+
+    Formula: claims whose sentence cites at least one of the contexts that the quotes of their
+    SUPPORTED verdict stand in / claims. A judge quotes one source where two would do, so a second
+    right one may count as wrong: the number is rather too low. Range 0 to 1. 1.0: every claim
+    cites its source. 0.0: none does. Undefined: no claims, or no quotes. Two calls a sample, both
+    faithfulness's.
+    Source: after Gao et al., ALCE (EMNLP 2023), which counts sentences, and joins what one cites.
+    """
+
+    label: ClassVar[str] = "Citation Recall"
+
+    def count_citations(
+        self, sentences: Sequence[Cited], behind: Mapping[int, frozenset[int]]
+    ) -> Score:
+        """Count the claims that cite what supports them."""
+        cited = {
+            claim
+            for sentence in sentences
+            for claim in sentence.claims
+            if any(behind[claim].intersection(source.contexts) for source in sentence.sources)
+        }
+        detail = {"claims": len(behind), "cited": len(cited)}
+        return Score.scored(len(cited) / len(behind), detail=detail)

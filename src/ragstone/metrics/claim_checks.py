@@ -1,0 +1,334 @@
+"""ClaimVerifier: how a metric has claims found and verified. Families of metrics build on it."""
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass as checks_dataclass
+from dataclasses import fields
+from functools import cached_property
+from typing import ClassVar, Literal, NamedTuple, TypeVar
+
+from pydantic.dataclasses import dataclass
+
+from ragstone._internal.quotes import QuoteFinder
+from ragstone.errors import Cause, JudgeError
+from ragstone.metrics.base import Ask, Count, Metric
+from ragstone.types.claim import Claim, JudgedClaim, Label, Texts, Verdict
+from ragstone.types.questions import BATCH, ExtractClaims, ExtractTruths, VerifyClaims
+from ragstone.types.sample import Sample
+from ragstone.types.score import Score
+
+# Check: whose claims are held against what.
+
+
+@checks_dataclass(frozen=True)
+class Check:
+    """The claims of the response or the reference, held against another of a sample's texts.
+
+    The reference is the expected answer, and the facts that an answer must contain: those are
+    its claims where a row lists them, and no judge is asked for others.
+    """
+
+    of: Literal["response", "reference"]
+    against: Texts
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The Sample fields without which it cannot be made."""
+        return tuple(
+            "reference_claims" if text == "reference" else text for text in (self.of, self.against)
+        )
+
+    def given_claims(self, sample: Sample) -> tuple[str, ...] | None:
+        """Return the claims that the row lists; None where they are to be found in the text.
+
+        Equal ones are one, and blank ones none.
+        """
+        if self.of == "response" or sample.reference_claims is None:
+            return None
+        return tuple(dict.fromkeys(filter(str.strip, sample.reference_claims)))
+
+    def text(self, sample: Sample) -> str:
+        """Return the text whose claims are judged."""
+        return (sample.response if self.of == "response" else sample.reference) or ""
+
+    def sources(self, sample: Sample) -> tuple[str, ...]:
+        """Return the texts that the claims are held against."""
+        if self.against == "contexts":
+            return tuple(context.text for context in sample.contexts or ())
+        if self.against == "response":
+            texts: tuple[str | None, ...] = (sample.response,)
+        else:
+            texts = (sample.reference, "\n".join(sample.reference_claims or ()))
+        return tuple(text for text in texts if text and text.strip())
+
+    @property
+    def no_sources_reason(self) -> str:
+        """What is said where there is nothing to hold the claims against."""
+        return (
+            "there are no contexts"
+            if self.against == "contexts"
+            else f"the {self.against} is empty"
+        )
+
+    def obstacle(self, sample: Sample) -> str | None:
+        """Return why the check cannot be made of a sample that has what it needs; None if it can.
+
+        An empty list of contexts and an empty response back no claim, and that is no obstacle.
+        """
+        sources = self.sources(sample)
+        if self.against == "contexts" and sources and not any(map(str.strip, sources)):
+            return "the contexts have no texts"
+        return "the reference is empty" if self.against == "reference" and not sources else None
+
+
+RESPONSE_IN_CONTEXTS = Check("response", "contexts")
+RESPONSE_IN_REFERENCE = Check("response", "reference")
+REFERENCE_IN_CONTEXTS = Check("reference", "contexts")
+REFERENCE_IN_RESPONSE = Check("reference", "response")
+"""The four checks that all metrics of claims are made of."""
+
+
+T = TypeVar("T")
+
+
+class ClaimInputs(NamedTuple):
+    """A check's claims and the texts to hold them against.
+
+    `bases` are what the claims are verified against: the sources, or the facts in each. `note` is
+    what is to be known of how the claims were found.
+    """
+
+    check: Check
+    claims: tuple[Claim, ...]
+    sources: tuple[str, ...]
+    bases: tuple[str, ...]
+    note: str | None
+
+
+class CheckResult(NamedTuple):
+    """The claims of a check with their verdicts, in the order of their text."""
+
+    claims: tuple[JudgedClaim, ...]
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class ClaimVerifier(Metric):
+    """A metric that has claims found and verified.
+
+    What is asked depends on the sample and these parameters alone, so metrics that share them
+    share the questions.
+
+    Attributes:
+        verify: all claims in calls of `batch_size` (`batch`), one a call (`each`), or against the
+            facts extracted from each source first (`truths`, at most `truths_limit` a source).
+        claims: from the judge (`llm`), the text's sentences (`sentences`), or those where the
+            judge found none to be read (`hybrid`).
+        partial: let the judge say PARTIALLY_SUPPORTED.
+    """
+
+    asks: ClassVar[tuple[str, ...]] = (ExtractClaims.kind, VerifyClaims.kind)
+
+    verify: Literal["batch", "each", "truths"] = "batch"
+    claims: Literal["llm", "sentences", "hybrid"] = "llm"
+    batch_size: Count = BATCH
+    truths_limit: Count | None = None
+    partial: bool = False
+
+    @property
+    def active_checks(self) -> tuple[Check, ...]:
+        """The checks that it makes with these parameters."""
+        return ()
+
+    @cached_property
+    def question_settings(self) -> tuple[object, ...]:
+        """How claims are found and verified: metrics that agree in it ask the same."""
+        return tuple(getattr(self, field.name) for field in fields(ClaimVerifier))
+
+    @property
+    def question_kinds(self) -> tuple[str, ...]:
+        """Those of every metric of claims, and what the parameters add."""
+        return (*self.asks, *((ExtractTruths.kind,) if self.verify == "truths" else ()))
+
+    async def judge_claims(self, check: Check, sample: Sample, ask: Ask) -> CheckResult:
+        """Return the claims of a check with their verdicts; none where there are no claims.
+
+        Raises:
+            JudgeError: a question was not answered.
+        """
+        prepared = await self.prepare(check, sample, ask)
+        verdicts = await self.verify_claims(prepared, ask) if prepared.claims else ()
+        pairs = zip(prepared.claims, verdicts, strict=True)
+        judged = (JudgedClaim.of(*pair, check.against) for pair in pairs)
+        return CheckResult(tuple(judged), prepared.note)
+
+    async def prepare(self, check: Check, sample: Sample, ask: Ask) -> ClaimInputs:
+        """Return a check's claims and the texts to hold them against.
+
+        Raises:
+            JudgeError: a question was not answered. All others were awaited: what was paid for is
+                in the ledger.
+        """
+        sources = check.sources(sample)
+        finding = capture_error(self._claims(check, sample, ask))
+        if self.verify == "truths":
+            made, bases = await asyncio.gather(finding, capture_error(self._truths(sources, ask)))
+        else:
+            made, bases = await finding, sources
+        if isinstance(made, JudgeError):
+            raise made
+        if isinstance(bases, JudgeError):
+            raise bases
+        claims, note = made
+        return ClaimInputs(check, claims, sources, bases, note)
+
+    async def _claims(
+        self, check: Check, sample: Sample, ask: Ask
+    ) -> tuple[tuple[Claim, ...], str | None]:
+        known, text = check.given_claims(sample), check.text(sample)
+        if known is not None:
+            return tuple(Claim(text=claim) for claim in known), None
+        if not text.strip():
+            return (), None
+        by_sentence = ExtractClaims(query=sample.query, response=text, by="sentences")
+        if self.claims == "sentences":
+            return await ask(by_sentence), None
+        try:
+            return await ask(ExtractClaims(query=sample.query, response=text)), None
+        except JudgeError as error:
+            if self.claims != "hybrid" or error.cause is Cause.BUDGET:
+                raise
+            note = f"the claims are sentences, as none were extracted: {error.cause}"
+            return await ask(by_sentence), note
+
+    async def _truths(self, sources: tuple[str, ...], ask: Ask) -> tuple[str, ...]:
+        """Return the facts in each source, a line each."""
+        asked = [ExtractTruths(context=source, limit=self.truths_limit) for source in sources]
+        truths: list[str] = []
+        for facts in await asyncio.gather(*(capture_error(ask(question)) for question in asked)):
+            if isinstance(facts, JudgeError):
+                raise facts
+            truths.append("\n".join(facts))
+        return tuple(truths)
+
+    async def verify_claims(self, prepared: ClaimInputs, ask: Ask) -> tuple[Verdict, ...]:
+        """Return a verdict on each claim, its quotes placed in the sources.
+
+        Raises:
+            JudgeError: the judge did not answer.
+        """
+        if not any(base.strip() for base in prepared.bases):
+            reason = f"no facts were found in the {prepared.check.against}"
+            if not prepared.bases:
+                reason = prepared.check.no_sources_reason
+            return (Verdict(label=Label.NOT_ENOUGH_INFO, reason=reason),) * len(prepared.claims)
+        verdicts = await ask(
+            VerifyClaims(
+                claims=tuple(claim.text for claim in prepared.claims),
+                contexts=prepared.bases,
+                partial=self.partial,
+                batch_size=1 if self.verify == "each" else self.batch_size,
+            )
+        )
+        return _located(verdicts, prepared.sources) if self.verify == "truths" else verdicts
+
+
+async def capture_error(asking: Awaitable[T]) -> T | JudgeError:
+    """Return what comes of asking, the error as a value."""
+    try:
+        return await asking
+    except JudgeError as error:
+        return error
+
+
+def _located(verdicts: Sequence[Verdict], sources: Sequence[str]) -> tuple[Verdict, ...]:
+    """Return verdicts on facts with their quotes' places in the sources the facts came from."""
+    stacks = [QuoteFinder(source) for source in sources]
+    found: list[Verdict] = []
+    for verdict in verdicts:
+        evidence = tuple(
+            item.model_copy(
+                update={
+                    "start": span[0] if span else None,
+                    "end": span[1] if span else None,
+                    "verified": span is not None,
+                }
+            )
+            for item in verdict.evidence
+            for span in [stacks[item.context].find(item.quote)]
+        )
+        found.append(verdict.model_copy(update={"evidence": evidence}))
+    return tuple(found)
+
+
+# CheckMetric: the family that reckons with the verdicts of several checks.
+
+JudgedClaims = tuple[JudgedClaim, ...]
+"""The claims of one check with their verdicts, in the order of their text; none if there are none.
+The claims of one text are the same, in the same order, in all its checks."""
+
+NO_CLAIMS = "the response makes no claims"
+
+
+@dataclass(frozen=True)
+class CheckMetric(ClaimVerifier):
+    """Reckons with the claims of one check or several; only SUPPORTED counts as said.
+
+    A question that was not answered is a failed score; no policy makes a number of it. A
+    subclass says which checks, and which of them its parameters call for, where that is not all.
+    """
+
+    says: ClassVar[tuple[str, ...]] = ("checks",)
+    checks: ClassVar[tuple[Check, ...]]
+
+    def __init_subclass__(cls) -> None:
+        """Take what the class needs from its checks, unless it says more."""
+        super().__init_subclass__()
+        if "checks" in cls.__dict__ and "needs" not in cls.__dict__:
+            cls.needs = tuple(dict.fromkeys(need for check in cls.checks for need in check.needs))
+
+    @property
+    def active_checks(self) -> tuple[Check, ...]:
+        """The checks that it makes with these parameters."""
+        return self.checks
+
+    @abstractmethod
+    def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
+        """Return the score that the checks' claims come to, in the order of `active_checks`."""
+
+    async def score(self, sample: Sample, ask: Ask) -> Score:
+        """Make all checks at once, and reckon."""
+        for check in self.active_checks:
+            if obstacle := check.obstacle(sample):
+                return Score.undefined(obstacle)
+        asked = [
+            capture_error(self.judge_claims(check, sample, ask)) for check in self.active_checks
+        ]
+        told: list[CheckResult] = []
+        for outcome in await asyncio.gather(*asked):  # all are awaited, whatever becomes of one
+            if isinstance(outcome, JudgeError):
+                raise outcome
+            told.append(outcome)
+        score = self.compute(sample, *(each.claims for each in told))
+        if score.value is None:
+            return score
+        notes = dict.fromkeys(each.note for each in told if each.note)
+        detail = {**score.detail, "note": "; ".join(notes)} if notes else score.detail
+        claims = tuple(claim for each in told for claim in each.claims)
+        return score.model_copy(update={"claims": claims, "detail": detail})
+
+
+def supported(judged: Sequence[JudgedClaim]) -> list[bool]:
+    """Return, claim by claim, whether it is SUPPORTED."""
+    return [claim.label is Label.SUPPORTED for claim in judged]
+
+
+def quoted(claim: JudgedClaim, sample: Sample) -> frozenset[int]:
+    """Return the numbers of the contexts that the verdict's quotes stand in, from 0.
+
+    A context with the same text as one of them is among them: a quote names one of two copies.
+    """
+    texts = [context.text for context in sample.contexts or ()]
+    found = {texts[item.context] for item in claim.evidence if item.verified}
+    return frozenset(number for number, text in enumerate(texts) if text in found)

@@ -1,0 +1,277 @@
+"""PolicyScorer: applies a policy to what the ledger holds of one sample."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass as claim_metric_dataclass
+
+from ragstone.errors import Cause, JudgeError, UsageError
+from ragstone.metrics.base import Ask
+from ragstone.metrics.claim_checks import Check, ClaimInputs, ClaimVerifier
+from ragstone.types.claim import Claim, JudgedClaim, Label, Texts, Verdict
+from ragstone.types.policy import CLOSE, STRICT, Policy, PolicyName, PolicyOutcome, get_policy
+from ragstone.types.questions import Explain
+from ragstone.types.reply import Failure, JudgeFailureError, PartialVerdict
+from ragstone.types.sample import Sample
+from ragstone.types.score import Detail, MetricInfo, Score, State
+
+
+@dataclass(frozen=True)
+class PolicyScorer:
+    """Makes the scores of one metric under one policy.
+
+    `label` is the metric's name in a reason, `against` what its claims are held to; `mark` goes
+    before the policy's own. Where lower is better, a number is what the policy's lacks of 1: the
+    share of claims that are not backed.
+    """
+
+    policy: Policy
+    label: str
+    mark: float | None = None
+    higher_is_better: bool = True
+    against: Texts = "contexts"
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the most that a score can be."""
+        ends = self._turned(self.policy.low), self._turned(1.0)
+        return min(ends), max(ends)
+
+    def _turned(self, number: float) -> float:
+        return number if self.higher_is_better else 1 - number
+
+    def score_verdicts(
+        self, judged: Sequence[JudgedClaim], *, doubt: str | None = None, due: int | None = None
+    ) -> Score:
+        """Score by the verdicts; with a `doubt` the score is flagged, and that is the reason.
+
+        `due` is the number of claims, where not as many verdicts came.
+        """
+        labels = [claim.label for claim in judged]
+        detail: Detail = {"claims": len(labels) if due is None else due} | {
+            label.value.lower(): labels.count(label)
+            for label in Label
+            if label is not Label.PARTIALLY_SUPPORTED or label in labels  # few judges use it
+        }
+        quotes = [item.verified for claim in judged for item in claim.evidence]
+        if unfound := quotes.count(False):
+            detail = {**detail, "quotes_not_found": unfound}
+        return self._scored(self.policy.number(labels, due=due), detail, tuple(judged), doubt)
+
+    def score_outcome(
+        self, ruling: PolicyOutcome, reason: str, cause: Cause | None = None
+    ) -> Score:
+        """Score a situation that is no matter of weights."""
+        if ruling.value is not None:
+            doubt = reason if ruling.flagged else None
+            never = None if ruling.passes else reason
+            return self._scored(ruling.value, {"why": reason}, (), doubt, never)
+        if ruling.state is State.FAILED:
+            return Score.failed(cause or Cause.MALFORMED, reason)
+        return Score.undefined(reason)
+
+    def score_failure(self, cause: Cause, reason: str) -> Score:
+        """Score a sample one of whose questions was not answered."""
+        return self.score_outcome(self.policy.without_reply(cause), reason, cause)
+
+    def score_partial(self, failure: Failure, claims: Sequence[Claim]) -> Score:
+        """Score verdicts that came back, but not one that can be read for each claim."""
+        returned, due = failure.returned, len(claims)
+        if failure.cause is Cause.COUNT_MISMATCH:
+            return self._miscounted(failure, claims)
+        if failure.cause is Cause.MALFORMED and len(returned) == due:
+            if self.policy.misread is None:
+                return Score.failed(failure.cause, failure.message)
+            return self._flagged(returned, claims, failure.message)
+        return self.score_failure(failure.cause, failure.message)
+
+    def _miscounted(self, failure: Failure, claims: Sequence[Claim]) -> Score:
+        rule = self.policy.miscounted
+        if rule is None:
+            return Score.failed(failure.cause, failure.message)
+        returned = failure.returned[: len(claims)] if rule.cut else failure.returned
+        if not returned:
+            return self.score_outcome(rule.nothing, failure.message, failure.cause)
+        return self._flagged(returned, claims, failure.message)
+
+    def _flagged(
+        self, returned: Sequence[PartialVerdict], claims: Sequence[Claim], reason: str
+    ) -> Score:
+        judged: list[JudgedClaim] = []
+        for place, item in enumerate(returned, 1):
+            verdict = item.verdict
+            if verdict is None:
+                if self.policy.misread is None:
+                    return Score.failed(Cause.MALFORMED, reason)
+                said = f"the label {item.written!r} cannot be read"
+                verdict = Verdict(label=self.policy.misread, reason=said)
+            judged.append(
+                JudgedClaim.of(_claim(claims, item.number or place), verdict, self.against)
+            )
+        return self.score_verdicts(judged, doubt=reason, due=len(claims))
+
+    def _scored(
+        self,
+        value: float,
+        detail: Detail,
+        claims: tuple[JudgedClaim, ...],
+        doubt: str | None,
+        never: str | None = None,
+    ) -> Score:
+        """Hold the value against the mark; what is in doubt, or `never` passes, does not."""
+        value, mark = self._turned(value), self.mark
+        if mark is None and self.policy.mark is not None:
+            mark = self._turned(self.policy.mark)
+        reached = mark is not None and self._reaches(value, mark)
+        parts: list[str] = []
+        if mark is not None:
+            sign = (
+                (">=" if reached else "<") if self.higher_is_better else ("<=" if reached else ">")
+            )
+            parts.append(f"{self.label} {value:.2f} is {sign} {mark:g}")
+            if reached and (doubt or never):
+                parts[0] += f", but never passes: {'it is flagged' if doubt else never}"
+        parts += [f"flagged: {doubt}"] if doubt else []
+        return Score(
+            state=State.SCORED,
+            value=value,
+            mark=mark,
+            passed=None if mark is None else reached and not doubt and not never,
+            reason="; ".join(parts) or None,
+            fallback=doubt is not None,
+            detail=detail,
+            claims=claims,
+        )
+
+    def _reaches(self, value: float, mark: float) -> bool:
+        return value >= mark - CLOSE if self.higher_is_better else value <= mark + CLOSE
+
+
+def _claim(claims: Sequence[Claim], number: int) -> Claim:
+    if 1 <= number <= len(claims):
+        return claims[number - 1]
+    return Claim(text=f"(no claim has the number {number})")
+
+
+# ClaimMetric: the family that scores one check's claims by a policy.
+
+
+@claim_metric_dataclass(frozen=True)
+class ClaimMetric(ClaimVerifier):
+    """Scores the claims of one check by the verdicts on them; the policy makes the number.
+
+    A subclass says which check. What is asked never depends on the policy: any policy reads the
+    same ledger.
+
+    Attributes:
+        policy: how verdicts become a number, and what happens where there are none.
+        mark: what a score has to reach to pass; None is the policy's own.
+        include_reason: have the verdicts summed up in words: the detail `explanation`.
+    """
+
+    says: ClassVar[tuple[str, ...]] = ("check",)
+    calls: ClassVar[int] = 2
+    check: ClassVar[Check]
+
+    def __init_subclass__(cls) -> None:
+        """Take what the class needs from its check, unless it says more."""
+        super().__init_subclass__()
+        if "check" in cls.__dict__ and "needs" not in cls.__dict__:
+            cls.needs = cls.check.needs
+
+    policy: PolicyName = STRICT.name
+    mark: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    include_reason: bool = False
+
+    def __post_init__(self) -> None:
+        low, high = self.range
+        if self.mark is not None and not low <= self.mark <= high:
+            said = f"mark={self.mark:g} is not between {low:g} and {high:g}"
+            raise UsageError(f"{said}; 80 per cent is written 0.8")
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The policy's: weights may be less than 0."""
+        return self._scorer.range
+
+    @property
+    def described(self) -> MetricInfo:
+        """What this metric is; its policy among that."""
+        return super().described.model_copy(update={"policy": self.policy})
+
+    @property
+    def active_checks(self) -> tuple[Check, ...]:
+        """Its one check."""
+        return (self.check,)
+
+    @property
+    def question_kinds(self) -> tuple[str, ...]:
+        """Those of every metric of claims, and what the parameters add."""
+        return (*super().question_kinds, *((Explain.kind,) if self.include_reason else ()))
+
+    @property
+    def _scorer(self) -> PolicyScorer:
+        policy = get_policy(self.policy)
+        return PolicyScorer(
+            policy,
+            self.label,
+            self.mark,
+            higher_is_better=self.higher_is_better,
+            against=self.check.against,
+        )
+
+    async def score(self, sample: Sample, ask: Ask) -> Score:
+        """Have the claims found and verified, and let the policy make the number."""
+        scorer, check = self._scorer, self.check
+        if check.given_claims(sample) is None and not check.text(sample):
+            if check.of == "reference":  # no policy rules on an answer to expect
+                return Score.undefined("the reference is empty")
+            return scorer.score_outcome(scorer.policy.empty_response, "the response is empty")
+        if obstacle := check.obstacle(sample):
+            return Score.undefined(obstacle)
+        try:
+            prepared = await self.prepare(check, sample, ask)
+        except JudgeError as error:
+            return scorer.score_failure(error.cause, str(error))
+        score = await self._judged(prepared, scorer, ask)
+        if prepared.note is None:
+            return score
+        return score.model_copy(update={"detail": {**score.detail, "note": prepared.note}})
+
+    async def _judged(self, prepared: ClaimInputs, scorer: PolicyScorer, ask: Ask) -> Score:
+        check, claims, sources, *_ = prepared
+        if not claims and check.of == "reference":
+            return Score.undefined("the reference makes no claims")
+        if not claims:
+            return scorer.score_outcome(scorer.policy.no_claims, "the response makes no claims")
+        if not sources and check.against == "contexts" and scorer.policy.no_contexts:
+            return scorer.score_outcome(scorer.policy.no_contexts, check.no_sources_reason)
+        try:
+            verdicts = await self.verify_claims(prepared, ask)
+        except JudgeFailureError as error:
+            return scorer.score_partial(error.failure, claims)
+        except JudgeError as error:
+            return scorer.score_failure(error.cause, str(error))
+        score = scorer.score_verdicts(
+            [JudgedClaim.of(*pair, check.against) for pair in zip(claims, verdicts, strict=True)]
+        )
+        # without sources nothing was judged, and not every policy comes this far
+        return await self._explained(score, ask) if self.include_reason and sources else score
+
+    async def _explained(self, score: Score, ask: Ask) -> Score:
+        """Add the judge's summing up; where it gives none, the score stays as it is."""
+        if score.state is not State.SCORED:
+            return score
+        claims = score.claims
+        question = Explain(
+            claims=tuple(claim.text for claim in claims),
+            labels=tuple(claim.label for claim in claims),
+            reasons=tuple(claim.reason or "" for claim in claims),
+        )
+        try:
+            said = await ask(question)
+        except JudgeError as error:
+            said = f"none: {error}"
+        return score.model_copy(update={"detail": {**score.detail, "explanation": said}})

@@ -1,0 +1,196 @@
+"""TextMetric: the family that holds a response against the reference, letter by letter."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, ClassVar, Literal
+from unicodedata import category, normalize
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from ragstone.metrics.base import Ask, Metric
+from ragstone.metrics.registry import register
+from ragstone.types.sample import Sample
+from ragstone.types.score import Score
+
+SACREBLEU: Mapping[str, str] = MappingProxyType({"sacrebleu": "ragstone[text]"})
+RAPIDFUZZ: Mapping[str, str] = MappingProxyType({"rapidfuzz": "ragstone[text]"})
+"""Libraries of the extra `text`, as `Metric.packages` names them."""
+
+
+@dataclass(frozen=True)
+class TextMetric(Metric):
+    """Compares the response with the reference; asks nobody.
+
+    A subclass writes `compared`. Texts that are blank do not arrive there.
+    """
+
+    needs: ClassVar[tuple[str, ...]] = ("response", "reference")
+
+    @abstractmethod
+    def compare(self, response: str, reference: str) -> Score:
+        """Score two texts, neither of them blank."""
+
+    async def score(self, sample: Sample, ask: Ask) -> Score:
+        """Compare: undefined without a text to compare with, 0 where nothing was answered."""
+        del ask
+        response, reference = sample.response or "", sample.reference or ""
+        if not reference.strip():
+            return Score.undefined("the reference is empty")
+        if not response.strip():
+            return Score.scored(0.0)
+        return self.compare(response, reference)
+
+
+def plain(text: str) -> str:
+    """Return the text without what case, white space and compatible characters tell apart."""
+    folded = normalize("NFKC", normalize("NFKC", text).casefold())
+    return " ".join(folded.split())
+
+
+# BLEU.
+
+
+@register("bleu")
+class Bleu(TextMetric):
+    """The share of the response's word sequences that the reference has too.
+
+    Formula: the geometric mean of the precisions of 1 to 4 words in a row (fewer in a shorter
+    response; half a match where none is, then a quarter), times exp(1 - r/c) where its c words
+    are fewer than the reference's r. Case counts. `tokenizer` says what a word is (`zh` or `char`
+    where no spaces stand). Range 0 to 1. 1.0: the same words. 0.0: none shared, or the response
+    is blank. Undefined: the reference has no words. No calls. A mean over rows is no corpus BLEU.
+    Source: Papineni et al. (ACL 2002), of one sentence, by sacreBLEU (Post, WMT 2018).
+    """
+
+    label: ClassVar[str] = "BLEU"
+    packages: ClassVar[Mapping[str, str]] = SACREBLEU
+
+    tokenizer: Literal["13a", "intl", "zh", "char", "none"] = "13a"
+
+    def compare(self, response: str, reference: str) -> Score:
+        """Score one sentence."""
+        from sacrebleu.metrics.bleu import BLEU
+
+        bleu = BLEU(tokenize=self.tokenizer, effective_order=True)
+        found = bleu.sentence_score(response, [reference])
+        if not found.ref_len:
+            return Score.undefined("the reference has no words")
+        return Score.scored(min(found.score / 100, 1.0))  # rounding may lift it above
+
+
+# chrF.
+
+
+@register("chrf")
+class ChrF(TextMetric):
+    """How many sequences of characters response and reference share.
+
+    Formula: 5PR / (4P + R); P and R = the mean share of the response's, of the reference's
+    sequences of 1 to 6 characters that the other has too, spaces left out; `word_order=2` adds
+    those of 1 and 2 words (chrF++). Case counts. Fit for every script. Range 0 to 1. 1.0: the
+    same text. 0.0: nothing shared, or the response is blank. Undefined: the reference is blank.
+    No calls. Source: Popović (WMT 2015), of one sentence, by sacreBLEU (Post, WMT 2018).
+    """
+
+    label: ClassVar[str] = "chrF"
+    packages: ClassVar[Mapping[str, str]] = SACREBLEU
+
+    word_order: Annotated[int, Field(ge=0, le=2)] = 0
+
+    def compare(self, response: str, reference: str) -> Score:
+        """Score one sentence."""
+        from sacrebleu.metrics.chrf import CHRF
+
+        found = CHRF(word_order=self.word_order).sentence_score(response, [reference])
+        return Score.scored(min(found.score / 100, 1.0))  # rounding may lift it above
+
+
+# ROUGE-L.
+
+
+@register("rouge_l")
+class RougeL(TextMetric):
+    """How many words response and reference share in the same order.
+
+    Formula: 2PR / (P + R); P and R = words of the longest common subsequence / those of the
+    response, of the reference. Words are runs of letters, marks and digits, whatever their case;
+    without spaces (Chinese, Japanese, Thai) a clause is one word: chrf is better there. Range 0
+    to 1. 1.0: the same words. 0.0: none shared, or the response has none. Undefined: the
+    reference has none. No calls. Source: Lin, ROUGE (2004), at beta = 1.
+    """
+
+    label: ClassVar[str] = "ROUGE-L"
+    packages: ClassVar[Mapping[str, str]] = RAPIDFUZZ
+
+    def compare(self, response: str, reference: str) -> Score:
+        """Score the longest common subsequence."""
+        from rapidfuzz.distance import LCSseq
+
+        ours, theirs = _words(response), _words(reference)
+        if not theirs:
+            return Score.undefined("the reference has no words")
+        shared = LCSseq.similarity(ours, theirs)
+        detail = {"precision": shared / max(len(ours), 1), "recall": shared / len(theirs)}
+        return Score.scored(2 * shared / (len(ours) + len(theirs)), detail=detail)
+
+
+def _words(text: str) -> list[str]:
+    return "".join(c if category(c)[0] in "LMN" else " " for c in plain(text)).split()
+
+
+# Exact match.
+
+
+@register("exact_match")
+class ExactMatch(TextMetric):
+    """Whether the response is the reference, word for word.
+
+    Formula: 1 if both are the same text, else 0; case, white space and compatible characters
+    (NFKC: full width, ligatures) tell nothing apart, but with `strict=true` every character
+    does. Range 0 to 1. 1.0: the same. 0.0: another text, or a blank one. Undefined: the reference
+    is blank. No calls.
+    Source: Rajpurkar et al., SQuAD (EMNLP 2016), which drops punctuation and articles too.
+    """
+
+    label: ClassVar[str] = "Exact Match"
+
+    strict: bool = False
+
+    def compare(self, response: str, reference: str) -> Score:
+        """Score 1 for the same text."""
+        same = response == reference if self.strict else plain(response) == plain(reference)
+        return Score.scored(float(same))
+
+
+# Contains.
+
+
+@register("contains")
+class Contains(Metric):
+    """The share of the expected texts that stand in the response, word for word.
+
+    Formula: found / expected; expected are the row's `reference_claims`, else its reference as
+    one. Case, white space and compatible characters (NFKC) tell nothing apart; any place will
+    do, so 5 stands in 15. Range 0 to 1. 1.0: all stand there. 0.0: none, or the response is
+    blank. Undefined: nothing is expected, or only blank texts. No calls.
+    Source: Stelmakh et al., ASQA (EMNLP 2022), STR-EM; Gao et al., ALCE (EMNLP 2023).
+    """
+
+    label: ClassVar[str] = "Contains"
+    needs: ClassVar[tuple[str, ...]] = ("response", "reference_claims")
+
+    async def score(self, sample: Sample, ask: Ask) -> Score:
+        """Look for each expected text in the response."""
+        del ask
+        claims = sample.reference_claims
+        given = (sample.reference or "",) if claims is None else claims
+        expected = [text for text in map(plain, given) if text]
+        if not expected:
+            return Score.undefined("the reference is empty")
+        response = plain(sample.response or "")
+        found = sum(text in response for text in expected)
+        return Score.scored(
+            found / len(expected), detail={"expected": len(expected), "found": found}
+        )

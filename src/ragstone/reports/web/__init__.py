@@ -1,1 +1,0 @@
-"""Web pages of runs: the templates, script and style that the HTML file and the viewer share."""

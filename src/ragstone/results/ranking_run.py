@@ -1,0 +1,144 @@
+"""RankingRows: the scores of a ranking's queries, in columns; a row is made when it is read."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragstone.errors import Cause
+from ragstone.results.metric_summary import FAILED, SCORED, UNDEFINED, ScoreTally
+from ragstone.results.run_summary import Tally
+from ragstone.types.row import LazyRows, Row
+from ragstone.types.sample import Sample
+from ragstone.types.score import Score
+
+NOT_RANKED = "the ranking has nothing of this query"
+NOT_JUDGED = "nothing is known of what is relevant to this query"
+REASONS = (NOT_RANKED, NOT_JUDGED)
+"""Why a query has no scores."""
+COUNTED, SKIPPED, UNKNOWN = range(3)
+"""Values of `why`: the query has scores, or the number of the reason why it has none."""
+BLOCK = 10_000
+"""Queries in one block: a store reads one block to show one of its rows."""
+
+
+class RankingRows(LazyRows):
+    """The rows of a ranking's run; a subclass has the scores in memory, or reads them.
+
+    Attributes:
+        ids: the ids of the Q queries.
+        texts: query id -> its text; ids without a text are left out.
+        metrics: the names of the M metrics.
+        why: uint8[Q], COUNTED, SKIPPED or UNKNOWN.
+    """
+
+    ids: Sequence[str]
+    texts: Mapping[str, str]
+    metrics: Sequence[str]
+    why: NDArray[np.uint8]
+
+    @abstractmethod
+    def numbers(self, metric: str) -> NDArray[np.float64]:
+        """Return float64[Q], each query's score by one metric; 0 if it has none."""
+
+    @abstractmethod
+    def failures(self, metric: str) -> Mapping[int, str]:
+        """Return place of a query -> why the metric failed on it; third-party metrics may."""
+
+    @abstractmethod
+    def blocks(self) -> Iterator["RankingScores"]:
+        """Yield the queries in order, at most BLOCK at a time."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def queries(self) -> Sequence[str]:
+        """The queries' texts; the id of a query without one."""
+        return [self.texts.get(query) or query for query in self.ids]
+
+    def column(self, metric: str) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
+        """Return each query's score by one metric, and its state as an index into STATES."""
+        states = np.where(self.why == COUNTED, SCORED, UNDEFINED).astype(np.int8)
+        states[list(self.failures(metric))] = FAILED
+        return self.numbers(metric), states
+
+    def failures_within(self, start: int, end: int) -> dict[str, dict[int, str]]:
+        """Return metric -> its failures in a block, by their places in the block."""
+        return {
+            name: {
+                place - start: message
+                for place, message in self.failures(name).items()
+                if start <= place < end
+            }
+            for name in self.metrics
+        }
+
+    def tally(self) -> Tally:
+        """Return the summary of the rows."""
+        tally = Tally(())
+        tally.rows = len(self)
+        counts: list[int] = np.bincount(self.why, minlength=len(REASONS) + 1).tolist()
+        undefined: dict[str, int] = dict(zip(REASONS, counts[1:], strict=True))
+        tally.scores = {
+            name: ScoreTally.of_values(
+                *self.column(name), ids=self.ids, undefined=undefined, failed=self.failures(name)
+            )
+            for name in self.metrics
+        }
+        return tally
+
+
+@dataclass(frozen=True)
+class RankingScores(RankingRows):
+    """The scores of Q queries by M metrics, in memory.
+
+    Attributes:
+        values: float64[Q, M]; 0 if a query has no score.
+        failed: metric -> its failures; metrics without any may be left out.
+    """
+
+    ids: Sequence[str]
+    texts: Mapping[str, str]
+    metrics: Sequence[str]
+    values: NDArray[np.float64]
+    why: NDArray[np.uint8]
+    failed: Mapping[str, Mapping[int, str]] = field(default_factory=dict[str, Mapping[int, str]])
+
+    def at(self, place: int) -> Row:
+        """Return the row of one query."""
+        query, why = self.ids[place], int(self.why[place])
+        scores: dict[str, Score] = {}
+        for name, value in zip(self.metrics, self.values[place].tolist(), strict=True):
+            if why:
+                scores[name] = Score.undefined(REASONS[why - 1])
+            elif (message := self.failures(name).get(place)) is not None:
+                scores[name] = Score.failed(Cause.METRIC_ERROR, message)
+            else:
+                scores[name] = Score.scored(value)
+        sample = Sample(id=query, query=self.texts.get(query) or query)
+        return Row(index=place, sample=sample, scores=scores)
+
+    def numbers(self, metric: str) -> NDArray[np.float64]:
+        """Return float64[Q], each query's score by one metric; 0 if it has none."""
+        return self.values[:, self.metrics.index(metric)]
+
+    def failures(self, metric: str) -> Mapping[int, str]:
+        """Return place of a query -> why the metric failed on it."""
+        return self.failed.get(metric, {})
+
+    def blocks(self) -> Iterator["RankingScores"]:
+        """Yield the queries in order, at most BLOCK at a time."""
+        for start in range(0, len(self), BLOCK):
+            some = slice(start, start + BLOCK)
+            yield RankingScores(
+                ids=self.ids[some],
+                texts=self.texts,
+                metrics=self.metrics,
+                values=self.values[some],
+                why=self.why[some],
+                failed=self.failures_within(start, start + BLOCK),
+            )

@@ -1,0 +1,288 @@
+"""Intervals of means: what the mean of all questions of this kind may be."""
+
+import math
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+from ragstone.results.stats.clusters import Groups, Numbers
+from ragstone.results.stats.distributions import NORMAL, beta_below, root_of, t_quantile
+
+# Resampling: how a mean would move had other groups been drawn from where these came from.
+
+RESAMPLES = 2000
+DRAWS = 20_000
+SEED = 20_240_229
+BLOCK = 250_000
+"""Numbers drawn at once: bounds the memory of a bootstrap to some 8 MB, whatever n is."""
+LARGE = 500
+"""Above it resampling tells no more than its own analytic form, which is instant."""
+
+Ends = tuple[float, float]
+
+
+def bca(groups: Groups, level: float) -> Ends:
+    """Return the bias-corrected and accelerated bootstrap interval of the mean.
+
+    The quantiles are those of Student's t, widened as a bootstrap is too narrow by √(1 - 1/n).
+    For more than LARGE groups the resampled distribution is not drawn but expanded (Cornish and
+    Fisher). Sources: Efron, Better Bootstrap Confidence Intervals (1987); DiCiccio and Efron
+    (1992) for the analytic form; Hesterberg, What Teachers Should Know about the Bootstrap (2015)
+    for the widening.
+    """
+    n = groups.count
+    reach = t_quantile((1 + level) / 2, n - 1) * math.sqrt(n / (n - 1))
+    pull = _without_each(groups)
+    scale = float(np.abs(pull).max())
+    pull = pull / scale  # squares and cubes of what is left are neither 0 nor infinite
+    squares = np.square(pull)
+    square = float(squares.sum())
+    acceleration = float((squares * pull).sum()) / (6 * square**1.5)
+    if n > LARGE:
+        error = scale * math.sqrt(square) * (n - 1) / n
+        below, above = (_shifted(z, acceleration, acceleration) for z in (-reach, reach))
+        bent = [w + acceleration * (w * w - 1) for w in (below, above)]
+        return groups.mean + error * bent[0], groups.mean + error * bent[1]
+    moved = _bootstrap(groups)
+    bias = _bias(moved)
+    shares = [NORMAL.cdf(_shifted(z, bias, acceleration)) for z in (-reach, reach)]
+    low, high = np.quantile(moved, shares)
+    return groups.mean + float(low), groups.mean + float(high)
+
+
+def student(groups: Groups, level: float) -> Ends:
+    """Return Student's interval of the mean: for few groups without a range to lean on."""
+    n = groups.count
+    error = math.hypot(*_without_each(groups)) * math.sqrt((n - 1) / n)
+    half = error * t_quantile((1 + level) / 2, n - 1)
+    return groups.mean - half, groups.mean + half
+
+
+def bounded(groups: Groups, low: float, high: float, level: float) -> Ends:
+    """Return the interval of the mean that makes sense of few values in a finite range.
+
+    One more value, at the far end of the range, joins the ones seen, and all get random weights;
+    of the weighted means a quantile is the interval's end. For values at both ends of the range
+    only this is Clopper and Pearson's interval. Sources: Gaffke, Three test statistics for a
+    nonparametric one-sided hypothesis on the mean of a nonnegative variable (2005); Learned-Miller
+    and Thomas, A New Confidence Interval for the Mean of a Bounded Random Variable (2019).
+    """
+    tail = (1 - level) / 2
+    return (
+        float(np.quantile(_weighted(groups, low), tail)),
+        float(np.quantile(_weighted(groups, high), 1 - tail)),
+    )
+
+
+def _without_each(groups: Groups) -> Numbers:
+    """Return by how much the mean would fall without each group: a jackknife."""
+    gains = groups.totals - groups.mean * groups.sizes
+    return gains / (groups.sizes.sum() - groups.sizes)
+
+
+def _shifted(z: float, bias: float, acceleration: float) -> float:
+    narrowed = 1 - acceleration * (bias + z)
+    return bias + (bias + z) / narrowed if narrowed > 0 else math.copysign(math.inf, z)
+
+
+def _bootstrap(groups: Groups) -> Numbers:
+    """Return by how much the mean moves when as many groups are drawn, with replacement."""
+    rng = np.random.default_rng(SEED)
+    gains = groups.totals - groups.mean * groups.sizes
+    moved = np.empty(RESAMPLES)
+    step = max(1, BLOCK // groups.count)
+    for start in range(0, RESAMPLES, step):
+        size = (min(step, RESAMPLES - start), groups.count)
+        drawn = rng.integers(0, groups.count, size=size, dtype=np.int32)
+        weight = groups.count if groups.alone else groups.sizes[drawn].sum(axis=1)
+        moved[start : start + step] = gains[drawn].sum(axis=1) / weight
+    return moved
+
+
+def _bias(moved: Numbers) -> float:
+    """Return how far the middle of the resampled means is from the mean, in standard errors."""
+    same = 1e-9 * float(np.abs(moved).max())  # a tie in all but the last digits is a tie
+    share = float((np.mean(moved < -same) + np.mean(moved <= same)) / 2)
+    return NORMAL.inv_cdf(min(max(share, 1 / (RESAMPLES + 1)), RESAMPLES / (RESAMPLES + 1)))
+
+
+def _weighted(groups: Groups, far: float) -> Numbers:
+    """Return means under random weights, one more group at the far end of the range counted in.
+
+    Groups of one mean are weighted as one: many values at an end of the range cost nothing.
+    """
+    means, place = np.unique(groups.means, return_inverse=True)
+    counts = np.bincount(place)
+    sizes = np.bincount(place, weights=groups.sizes) / counts
+    rng = np.random.default_rng(SEED)
+    shapes = np.append(counts, 1.0)
+    weights = rng.standard_gamma(shapes, size=(DRAWS, shapes.size))
+    weights *= np.append(sizes, groups.sizes.mean())
+    return weights @ np.append(means, far) / weights.sum(axis=1)
+
+
+# Intervals of a proportion: how many of n were right.
+
+PROPORTIONS_FEW = 30
+"""Below it the interval errs on the safe side; from it on it is right on the average.
+
+Chosen by computing the exact coverage; decision record 0029 has the figures.
+"""
+
+
+def proportion_interval(right: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Return the exact interval of a proportion, of which `right` of n were seen.
+
+    Clopper and Pearson's for n below FEW: at every true proportion it covers it at least as often
+    as it says. From FEW on the same with mid-P, which counts half of the chance of just what was
+    seen: it covers about as often as it says. All of n right is no certainty: 3 of 3 gives 0.29
+    to 1. Sources: Clopper and Pearson (1934); Lancaster (1961) and Agresti and Gottard (2007).
+    """
+    tail = (1 - level) / 2
+    return _lower(right, n, tail), 1 - _lower(n - right, n, tail)
+
+
+def _lower(right: int, n: int, tail: float) -> float:
+    """Return the proportion at which so many or more right have only the chance `tail`."""
+    if right == 0:
+        return 0.0
+    if n < PROPORTIONS_FEW:
+        return root_of(lambda p: _at_least(right, n, p), tail, 0.0, 1.0)
+    return root_of(
+        lambda p: (_at_least(right, n, p) + _at_least(right + 1, n, p)) / 2, tail, 0.0, 1.0
+    )
+
+
+def _at_least(right: int, n: int, p: float) -> float:
+    return beta_below(p, right, n - right + 1) if right <= n else 0.0
+
+
+FEW = 10
+"""Fewer values (or clusters) than this are no picture of where they came from."""
+FEW_OFF_THE_END = 3
+"""Where fewer values than this differ from an end of the range, they hardly show how they vary."""
+
+
+def mean_interval(
+    values: Sequence[float],
+    *,
+    low: float = 0.0,
+    high: float = 1.0,
+    clusters: Sequence[Hashable] | None = None,
+    level: float = 0.95,
+    total: float | None = None,
+) -> Ends | None:
+    """Return the interval of the mean of scores in the range low to high, or None.
+
+    Values at the ends of the range only, and alone: the exact interval of a proportion, also where
+    all are at one end. A bounded score's mean is no further from that end than its share off it,
+    so what holds for the share holds for the mean. Fewer than FEW values, and the far side where
+    fewer than FEW_OFF_THE_END differ from an end: Gaffke's bound, which is the same in spirit.
+    Otherwise the bootstrap, BCa. Without a finite range, few values have Student's interval.
+
+    With clusters, one label a value (None: alone), whole clusters are drawn, and everything said
+    here of values is said of clusters. None for fewer than two values or clusters, and where all
+    values are the same inside the range: drawn again they would be the same again, however few.
+
+    `total` is `math.fsum` of the values, where it is known: of many it takes a while.
+
+    The interval holds the mean and stays in the range, which values outside it widen. The order of
+    the values does not matter, and the same values always give the same interval.
+    """
+    groups = _groups(values, clusters, total)
+    if groups is None:
+        return None
+    data = np.asarray(values, dtype=np.float64)
+    least, most = float(data.min()), float(data.max())
+    low, high = min(low, least), max(high, most)
+    finite = math.isfinite(high - low)
+    if least == most and (not finite or low < least < high):
+        return None
+    same = least if least == most else None
+    ends = _ends(groups, low, high, level, same=same)
+    return _held(ends, groups.mean, low, high)
+
+
+def _ends(groups: Groups, low: float, high: float, level: float, *, same: float | None) -> Ends:
+    """Return the interval by the method that fits the values; `same` is what all of them are."""
+    finite = math.isfinite(high - low)
+    if finite and (same is not None or (groups.alone and _only(groups, low, high))):
+        right = groups.count if same == high else int(np.sum(groups.means == high))
+        share = proportion_interval(right, groups.count, level)
+        return low + share[0] * (high - low), low + share[1] * (high - low)
+    if groups.count < FEW:
+        return bounded(groups, low, high, level) if finite else student(groups, level)
+    return _near_an_end(groups, bca(groups, level), low, high, level)
+
+
+def difference_interval(
+    differences: Sequence[float],
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    level: float = 0.95,
+) -> Ends | None:
+    """Return the interval of the mean of paired differences, or None.
+
+    Student's for fewer than FEW pairs (or clusters), otherwise the bootstrap, BCa. None for fewer
+    than two, and where all differences are the same. With clusters as in `mean_interval`.
+    """
+    unbounded = {"low": -math.inf, "high": math.inf}
+    return mean_interval(differences, clusters=clusters, level=level, **unbounded)
+
+
+def _groups(
+    values: Sequence[float], clusters: Sequence[Hashable] | None, total: float | None
+) -> Groups | None:
+    if len(values) < 2:
+        return None
+    groups = Groups.of(values, clusters, total=total)
+    return groups if groups.count > 1 else None
+
+
+def _only(groups: Groups, low: float, high: float) -> bool:
+    return bool(np.all((groups.means == low) | (groups.means == high)))
+
+
+def _near_an_end(groups: Groups, ends: Ends, low: float, high: float, level: float) -> Ends:
+    """Move the end that rests on a handful of values, as all others are at one end of the range."""
+    from_low = int(np.sum(groups.means > low))
+    from_high = int(np.sum(groups.means < high))
+    if not math.isfinite(high - low) or min(from_low, from_high) >= FEW_OFF_THE_END:
+        return ends
+    safe = bounded(groups, low, high, level)
+    return (
+        min(ends[0], safe[0]) if from_high < FEW_OFF_THE_END else ends[0],
+        max(ends[1], safe[1]) if from_low < FEW_OFF_THE_END else ends[1],
+    )
+
+
+def _held(ends: Ends, mean: float, low: float, high: float) -> Ends:
+    """Keep the interval in the range and around the mean, to the last digit."""
+    return max(low, min(ends[0], mean)), min(high, max(ends[1], mean))
+
+
+# What a mean could have been, had every row been scored.
+
+
+def bounds(
+    values: Sequence[float],
+    missing: int,
+    *,
+    low: float = 0.0,
+    high: float = 1.0,
+    total: float | None = None,
+) -> tuple[float, float] | None:
+    """Return the mean if all `missing` unscored rows had scored `low`, and if all `high`.
+
+    No assumption is made of why they are missing: whatever they would have scored within the
+    range, the mean of all rows lies between the two. None where there are no rows at all.
+    `total` is `math.fsum` of the values, where it is known.
+    Source: Manski, Nonparametric Bounds on Treatment Effects (1990).
+    """
+    n = len(values) + missing
+    if not n:
+        return None
+    total = math.fsum(values) if total is None else total
+    if not missing:  # an infinite end, taken zero times, is no number
+        return total / n, total / n
+    return (total + missing * low) / n, (total + missing * high) / n

@@ -1,0 +1,222 @@
+"""StoredRows: the rows of a stored run, read each time they are looked at."""
+
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
+from typing import NamedTuple, Self, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from sqlalchemy import Connection, and_, func, select
+
+from ragstone._internal.text import format_validation_errors, one_line
+from ragstone.results.metric_summary import STATES
+from ragstone.results.ranking_run import RankingRows
+from ragstone.store.codec import Texts, column, decoded, from_text, query_fingerprint
+from ragstone.store.errors import StoreError
+from ragstone.store.schema import ROWS, SCORES, TEXTS
+from ragstone.types.reply import Usage
+from ragstone.types.row import LazyRows, Row
+from ragstone.types.score import State
+
+T = TypeVar("T")
+
+AT_ONCE = 200
+"""Rows that are read at once."""
+
+
+class StoredRows(LazyRows):
+    """The rows of one run, ordered by place; few are in memory at a time."""
+
+    stored = True
+
+    def __init__(
+        self, run: int, name: str, *, reading: Callable[[], AbstractContextManager[Connection]]
+    ) -> None:
+        self._run, self._name, self._reading = run, name, reading
+
+    @cached_property
+    def _count(self) -> int:
+        query = select(func.count()).select_from(ROWS).where(ROWS.c.run == self._run)
+        with self._reading() as connection:
+            return connection.execute(query).scalar_one()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Row]:
+        return (self._decoded(place, texts) for place, texts in self._all())
+
+    def texts(self) -> Iterator[Texts]:
+        """Yield the rows as they are stored."""
+        return (texts for _, texts in self._all())
+
+    def read_as(self, adapter: TypeAdapter[T]) -> Iterator[T]:
+        """Yield the rows as the adapter reads their JSON, which is all but the exchanges.
+
+        Raises:
+            StoreError: a row cannot be read so.
+        """
+        for place, texts in self._all():
+            with row_told(self._name, place):
+                value = from_text(adapter, texts.body)
+            yield value
+
+    def _all(self) -> Iterator[tuple[int, Texts]]:
+        last = -1
+        while found := self._after(last):
+            yield from found
+            last = found[-1][0]
+
+    def at(self, place: int) -> Row:
+        """Return the row at a place of those that are stored, read anew."""
+        places = select(ROWS.c.place).where(ROWS.c.run == self._run).order_by(ROWS.c.place)
+        with self._reading() as connection:
+            number = connection.execute(places.limit(1).offset(place)).scalar_one()
+        return self._decoded(*self._after(number - 1, at_once=1)[0])
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} stored rows of run {self._name}>"
+
+    def _after(self, place: int, *, at_once: int = AT_ONCE) -> list[tuple[int, Texts]]:
+        """Read the next rows; each time anew, so that a reader who stops holds nothing up."""
+        query = (
+            select(TEXTS.c.place, TEXTS.c.body, TEXTS.c.transcript)
+            .where(TEXTS.c.run == self._run, TEXTS.c.place > place)
+            .order_by(TEXTS.c.place)
+            .limit(at_once)
+        )
+        with self._reading() as connection:
+            found = connection.execute(query)
+            return [(place, Texts(body, transcript)) for place, body, transcript in found]
+
+    def _decoded(self, place: int, texts: Texts) -> Row:
+        with row_told(self._name, place):
+            return decoded(texts)
+
+
+@contextmanager
+def row_told(run_id: str, place: int) -> Generator[None, None, None]:
+    """Raise a StoreError that names the row where its texts are not those of one.
+
+    Raises:
+        StoreError: this version cannot read the row.
+    """
+    try:
+        yield
+    except ValidationError as error:
+        reason = one_line(format_validation_errors(error), 300)
+        raise StoreError(
+            f"row {place} of run {run_id} cannot be read: {reason}; "
+            "if a newer ragstone wrote it, update this one"
+        ) from error
+
+
+# Places: which rows of a run are stored, in one byte a row.
+
+
+class Places(Collection[int]):
+    """A set of places of a data set, small for a million of them."""
+
+    def __init__(self, flags: bytes = b"") -> None:
+        self._flags = flags
+
+    @classmethod
+    def of(cls, places: Iterable[int]) -> Self:
+        """Make the set of these places, from 0."""
+        flags = bytearray()
+        for place in places:
+            if place >= len(flags):
+                flags.extend(bytes(place + 1 - len(flags)))
+            flags[place] = 1
+        return cls(bytes(flags))
+
+    def __contains__(self, place: object) -> bool:
+        return isinstance(place, int) and 0 <= place < len(self._flags) and self._flags[place] == 1
+
+    def __len__(self) -> int:
+        return self._flags.count(1)
+
+    def __iter__(self) -> Iterator[int]:
+        return (place for place, flag in enumerate(self._flags) if flag)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} places>"
+
+
+# Values: what scores and usage come to, without reading any text.
+
+VALUES_AT_ONCE = 10_000
+"""Values that are read at once."""
+
+
+class StoredValue(NamedTuple):
+    """What one metric says of one row; `value` is None unless it is scored.
+
+    `sample_id` is as the sample's, but for NUL and halves of characters, which are escapes;
+    equal queries have equal fingerprints.
+    """
+
+    place: int
+    sample_id: str
+    query_fingerprint: str
+    state: State
+    value: float | None
+
+
+def values_of(
+    run: int, metric: str, *, reading: Callable[[], AbstractContextManager[Connection]]
+) -> Iterator[StoredValue]:
+    """Yield the values of one metric, ordered by place; a reader who stops holds nothing up."""
+    same = and_(ROWS.c.run == SCORES.c.run, ROWS.c.place == SCORES.c.place)
+    found = ROWS.c.sample_id, ROWS.c.query_fingerprint, SCORES.c.state, SCORES.c.value
+    query = (
+        select(SCORES.c.place, *found)
+        .join(ROWS, same)
+        .where(SCORES.c.run == run, SCORES.c.metric == metric)
+        .order_by(SCORES.c.place)
+        .limit(VALUES_AT_ONCE)
+    )
+    last = -1
+    while True:
+        with reading() as connection:
+            lines = connection.execute(query.where(SCORES.c.place > last)).all()
+        if not lines:
+            return
+        for place, sample_id, fingerprint, state, value in lines:
+            yield StoredValue(place, sample_id, fingerprint, State(state), value)
+        last = lines[-1][0]
+
+
+def ranking_values(rows: RankingRows, metric: str) -> Iterator[StoredValue]:
+    """Yield the values of one metric of a ranking's run, ordered by place."""
+    if metric not in rows.metrics:
+        return
+    numbers, states = rows.column(metric)
+    codes: list[int] = states.tolist()
+    each = zip(rows.ids, rows.queries, numbers.tolist(), codes, strict=True)
+    for place, (name, query, number, code) in enumerate(each):
+        state = STATES[code]
+        value = number if state is State.SCORED else None
+        yield StoredValue(place, column(name), query_fingerprint(query), state, value)
+
+
+def usage_of(connection: Connection, run: int) -> Usage:
+    """Return the usage of all rows of a run; its cost is None where that of one is not known.
+
+    Calls of models on this machine are not among it: they stand with each row.
+    """
+    counts = (
+        ROWS.c.calls,
+        ROWS.c.cached,
+        ROWS.c.retries,
+        ROWS.c.prompt_tokens,
+        ROWS.c.completion_tokens,
+        ROWS.c.cached_tokens,
+        ROWS.c.reasoning_tokens,
+    )
+    cost = (func.count(), func.count(ROWS.c.cost_usd), func.sum(ROWS.c.cost_usd))
+    query = select(*cost, *map(func.sum, counts)).where(ROWS.c.run == run)
+    found: tuple[float | None, ...] = tuple(connection.execute(query).one())
+    rows, priced, spent, *sums = (each or 0 for each in found)
+    known = None if priced < rows else float(spent)
+    return Usage(*map(int, sums), cost_usd=known)

@@ -1,0 +1,274 @@
+"""RowWriter: writes the rows of one run as they finish, in batches, in a thread of its own."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from itertools import chain
+from operator import add
+from queue import SimpleQueue
+from threading import Thread
+from types import TracebackType
+from typing import Self
+
+from sqlalchemy import Connection, Table
+
+from ragstone.store.codec import column, encoded, query_fingerprint
+from ragstone.store.errors import StoreError
+from ragstone.store.schema import ROWS, SCORES, TEXTS
+from ragstone.types.reply import NOTHING_SPENT
+from ragstone.types.row import Row
+from ragstone.types.score import State
+
+# Record: what one row puts into the tables, and how records are written.
+
+RECORDS_AT_ONCE = 2000
+"""Lines of one statement, at most: some databases take 32,766 values in one."""
+
+_STATES = {state: state.value for state in State}  # an enumeration's own way is slow
+
+
+@dataclass(frozen=True)
+class Record:
+    """One row as the values of the tables' columns, in their order.
+
+    Attributes:
+        size: characters of text in it.
+    """
+
+    row: tuple[object, ...]
+    scores: tuple[tuple[object, ...], ...]
+    texts: tuple[object, ...]
+    size: int
+
+    @classmethod
+    def of(cls, run: int, row: Row, *, transcript: bool) -> "Record":
+        """Make the record of a row of the run with that number."""
+        place, sample = row.index, row.sample
+        spent = [exchange.outcome.usage for exchange in row.exchanges]
+        usage = reduce(add, spent) if spent else NOTHING_SPENT
+        texts = encoded(row, transcript=transcript)
+        return cls(
+            row=(
+                run,
+                place,
+                column(sample.id),
+                query_fingerprint(sample.query),
+                usage.calls,
+                usage.cached,
+                usage.retries,
+                usage.prompt_tokens,
+                usage.completion_tokens,
+                usage.cached_tokens,
+                usage.reasoning_tokens,
+                usage.cost_usd,
+            ),
+            scores=tuple(
+                (
+                    run,
+                    column(name),
+                    place,
+                    _STATES[score.state],
+                    score.value,
+                    score.passed,
+                    score.fallback,
+                    score.cause and score.cause.value,
+                )
+                for name, score in row.scores.items()
+            ),
+            texts=(run, place, texts.body, texts.transcript),
+            size=len(texts.body) + len(texts.transcript),
+        )
+
+
+def write(connection: Connection, records: Sequence[Record]) -> None:
+    """Write records within the connection's transaction, in place of those of the same places."""
+    last = {record.row[:2]: record for record in records}.values()
+    for table, lines in (
+        (ROWS, [record.row for record in last]),
+        (SCORES, [score for record in last for score in record.scores]),
+        (TEXTS, [record.texts for record in last]),
+    ):
+        for start in range(0, len(lines), RECORDS_AT_ONCE):
+            some = lines[start : start + RECORDS_AT_ONCE]
+            sql = _put(table, lines=len(some), dialect=connection.dialect.name)
+            connection.exec_driver_sql(sql, tuple(chain.from_iterable(some)))
+
+
+@lru_cache(maxsize=64)
+def _put(table: Table, *, lines: int, dialect: str) -> str:
+    """Return the statement that inserts lines and replaces those whose key is there.
+
+    One statement for many: a statement for each line would have the writer's thread and the
+    event loop pass Python's lock to and fro thousands of times a second.
+    """
+    names = [each.name for each in table.c]
+    keys = [each.name for each in table.primary_key]
+    replaced = ", ".join(f"{name} = excluded.{name}" for name in names if name not in keys)
+    mark = "?" if dialect == "sqlite" else "%s"
+    line = f"({', '.join(mark for _ in names)})"
+    return (
+        f"INSERT INTO {table.name} ({', '.join(names)}) "  # noqa: S608 - our own names
+        f"VALUES {', '.join(line for _ in range(lines))} "
+        f"ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {replaced}"
+    )
+
+
+AT_ONCE = 200
+"""Rows that are written in one transaction, at most."""
+CHARACTERS = 4_000_000
+"""Text in one transaction after which no row is added to it."""
+PAUSE = 0.25
+"""Seconds after which a row is handed on to be written, however few there are."""
+AHEAD = 3
+"""Batches that may wait to be written before `put` waits too."""
+
+_log = logging.getLogger("ragstone.store")
+
+
+class RowWriter:
+    """Writes rows; made by `store.writing(run_id)`, and used as `async with`.
+
+    `put` makes a row's texts at once, so that nothing of it is held, and waits only where the
+    database is far behind. Leaving the block, in whatever way, writes what was put. Where the
+    database fails, the next `put`, or else leaving, raises a StoreError; nothing more is written
+    then, and what was written stays.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        hold: Callable[[], AbstractContextManager[Connection]],
+        record: Callable[[Row], Record],
+    ) -> None:
+        self._name, self._hold, self._record = name, hold, record
+        self._batch: list[Record] = []
+        self._size = self._waiting = self._put = self._written = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._batches: SimpleQueue[list[Record] | None] = SimpleQueue()
+        self._room = asyncio.Event()
+        self._error: BaseException | None = None
+
+    async def __aenter__(self) -> Self:
+        """Take the run's lock and a connection.
+
+        Raises:
+            StoreError: the database cannot be used, or another process works on the run.
+        """
+        self._loop = asyncio.get_running_loop()
+        self._ready: asyncio.Future[None] = self._loop.create_future()
+        self._ended: asyncio.Future[None] = self._loop.create_future()
+        Thread(target=self._work, name="ragstone store", daemon=True).start()
+        try:
+            await asyncio.wait([self._ready, self._ended], return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            self._batches.put(None)
+            raise
+        if self._error:
+            raise self._error
+        return self
+
+    async def put(self, row: Row) -> None:
+        """Have a row written, in place of the one at its place if there is one.
+
+        Raises:
+            StoreError: the database failed; the message says what was not written.
+        """
+        self._check()
+        record = self._record(row)
+        self._put += 1
+        self._batch.append(record)
+        self._size += record.size
+        if len(self._batch) >= AT_ONCE or self._size >= CHARACTERS:
+            self._hand_on()
+        elif self._timer is None:
+            self._timer = self._loop.call_later(PAUSE, self._hand_on)
+        while self._waiting >= AHEAD and not self._error:
+            self._room.clear()
+            await self._room.wait()
+        self._check()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Write what was put, also where the block was cancelled, and give the run free."""
+        self._hand_on()
+        self._batches.put(None)
+        cancelled: asyncio.CancelledError | None = None
+        while not self._ended.done():
+            try:
+                await asyncio.wait([self._ended])
+            except asyncio.CancelledError as again:  # what is finished is written all the same
+                cancelled = again
+        if error is None:
+            self._check()
+        elif self._error:
+            self._warn(error)
+        if cancelled:
+            raise cancelled
+
+    def _check(self) -> None:
+        if isinstance(self._error, StoreError):
+            raise StoreError(self._said(self._error)) from self._error
+        if self._error:
+            raise self._error
+
+    def _said(self, error: BaseException) -> str:
+        lost = self._put - self._written
+        rows = "1 finished row is" if lost == 1 else f"{lost} finished rows are"
+        return (
+            f"{error}\n{rows} not stored; the {self._written} before "
+            f"are, and `ragstone resume {self._name}` goes on from there"
+        )
+
+    def _warn(self, error: BaseException) -> None:
+        if self._error and not isinstance(error, StoreError):
+            _log.warning("%s", self._said(self._error))
+
+    def _hand_on(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        if self._batch:
+            self._waiting += 1
+            self._batches.put(self._batch)
+            self._batch, self._size = [], 0
+
+    def _work(self) -> None:
+        """Write batches until the end; this is the thread."""
+        error: BaseException | None = None
+        try:
+            with self._hold() as connection:
+                self._tell(_finish, self._ready)
+                while batch := self._batches.get():
+                    with connection.begin():
+                        write(connection, batch)
+                    self._tell(self._count, len(batch))
+        except BaseException as caught:  # noqa: BLE001 - raised again where rows are put
+            error = caught
+        self._tell(self._end, error)
+
+    def _count(self, rows: int) -> None:
+        self._written += rows
+        self._waiting -= 1
+        self._room.set()
+
+    def _end(self, error: BaseException | None) -> None:
+        self._error = error
+        self._room.set()
+        _finish(self._ended)
+
+    def _tell(self, call: Callable[..., None], *arguments: object) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(call, *arguments)
+
+
+def _finish(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)

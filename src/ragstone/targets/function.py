@@ -1,0 +1,160 @@
+"""FunctionTarget: a RAG system that is a Python function."""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from operator import attrgetter
+from time import perf_counter
+from typing import cast
+
+from ragstone._internal.concurrency import in_thread
+from ragstone._internal.plugins import import_plugin
+from ragstone._internal.rate_limit import Pace
+from ragstone._internal.text import quoted
+from ragstone.errors import CallError, Cause, TargetError
+from ragstone.targets.base import FIELDS, Answer, Target
+from ragstone.targets.http import shaped
+from ragstone.types.reply import Failure
+from ragstone.types.row import TargetCall
+from ragstone.types.sample import Sample
+
+Function = Callable[..., object]
+"""Takes any of `query`, `sample`, `k` and `threshold` by name, or the query as its first argument;
+returns the response, or a mapping of response, contexts and ranking; sync or async."""
+
+GIVEN = ("query", "sample", "k", "threshold")
+"""The parameter names that mean something."""
+
+
+class FunctionTarget(Target):
+    """Calls a function once a row; a sync one in a thread, so that rows do not wait in line.
+
+    `timeout` frees the row after so many seconds; a sync function goes on in its thread. `delay`
+    lies between the starts of two calls. What the function raises fails its row.
+
+    Raises:
+        TargetError: the function has parameters that nothing is known for.
+    """
+
+    gives = frozenset(FIELDS)
+
+    def __init__(
+        self,
+        name: str,
+        function: Function,
+        *,
+        k: int,
+        threshold: float,
+        timeout: float,
+        delay: float = 0.0,
+    ) -> None:
+        self.name = name
+        self._call = _caller(name, function, {"k": k, "threshold": threshold})
+        self._timeout = timeout
+        self._pace = Pace(delay)
+
+    async def ask(self, sample: Sample, wanted: frozenset[str]) -> Answer:
+        """Call the function with this sample's query; what it leaves out counts as failed."""
+        await self._pace.turn()
+        start = perf_counter()
+        fields, failure = await self._answer(sample)
+        call = TargetCall("function", (perf_counter() - start) * 1000, failure)
+        absent = wanted - fields.keys() - ({"ranking"} if "contexts" in fields else set[str]())
+        lacking = {name: failure or self._left_out(name) for name in absent}
+        return Answer(fields, lacking, (call,))
+
+    async def _answer(self, sample: Sample) -> tuple[Mapping[str, object], Failure | None]:
+        limit = asyncio.timeout(self._timeout)
+        try:
+            async with limit:
+                return _fields(await self._call(sample)), None
+        except CallError as error:
+            return {}, Failure(error.cause, f"{self.name}: {quoted(str(error))}")
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            task = asyncio.current_task()
+            if task and task.cancelling() > limit.expired():
+                raise
+            if limit.expired():
+                said = f"{self.name}: no answer within {self._timeout:g} s; --timeout gives it more"
+                return {}, Failure(Cause.TIMEOUT, said)
+            said = f"{self.name} raised {type(error).__name__}: {quoted(str(error))}"
+            return {}, Failure(Cause.UNREACHABLE, said.removesuffix(": "))
+
+    def _left_out(self, name: str) -> Failure:
+        said = f"{self.name} returned no {name}; return a mapping of {', '.join(FIELDS)}"
+        return Failure(Cause.MALFORMED, said)
+
+
+def function_named(name: str) -> Function:
+    """Return what `module:function` or `path/to/file.py:function` stands for.
+
+    Raises:
+        UsageError: there is no such module.
+        TargetError: it has no such function.
+    """
+    module, _, attribute = name.rpartition(":")
+    try:
+        found: object = attrgetter(attribute)(import_plugin(module))
+    except AttributeError:
+        found = None
+    if not callable(found):
+        raise TargetError(f"{name}: {module} has no function {attribute!r}")
+    return found
+
+
+def _caller(
+    name: str, function: Function, given: Mapping[str, object]
+) -> Callable[[Sample], Awaitable[object]]:
+    """Return how to call the function with a sample; a class is called once, for its instance."""
+    if inspect.isclass(function):
+        try:
+            function = cast("Function", function())
+        except Exception as error:
+            raise TargetError(f"{name}() raised {type(error).__name__}: {error}") from error
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # not a callable object, or a builtin without a signature
+        signature = None
+    if not callable(function):
+        raise TargetError(f"{name} is a class whose objects cannot be called; write __call__")
+    names = _by_name(signature)
+    # the first argument is the query, whatever it is called, where nothing else carries it
+    first = not {"query", "sample"}.intersection(names)
+    if signature:
+        try:
+            signature.bind(*[""] * first, **dict.fromkeys(names))
+        except TypeError as error:
+            raise TargetError(
+                f"{name} cannot be called: {error}; its parameters may be {', '.join(GIVEN)}, "
+                "or one for the query"
+            ) from error
+
+    async def call(sample: Sample) -> object:
+        known = {**given, "query": sample.query, "sample": sample}
+        bound = partial(function, *[sample.query] * first, **{name: known[name] for name in names})
+        # an async function only makes its coroutine here: that never blocks the loop
+        result = bound() if inspect.iscoroutinefunction(function) else await in_thread(bound)
+        return await cast("Awaitable[object]", result) if inspect.isawaitable(result) else result
+
+    return call
+
+
+def _by_name(signature: inspect.Signature | None) -> tuple[str, ...]:
+    if signature is None:
+        return ()
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    found = signature.parameters.items()
+    return tuple(name for name, parameter in found if name in GIVEN and parameter.kind in kinds)
+
+
+def _fields(result: object) -> Mapping[str, object]:
+    if isinstance(result, str):
+        return {"response": shaped("response", result)}
+    if not isinstance(result, Mapping):
+        raise CallError(Cause.MALFORMED, f"returned {type(result).__name__}, not text or a mapping")
+    given = cast("Mapping[object, object]", result)
+    if strange := [repr(name) for name in given if name not in FIELDS]:
+        known = ", ".join(FIELDS)
+        raise CallError(Cause.MALFORMED, f"returned {', '.join(strange)}; it may return {known}")
+    return {name: shaped(name, given[name]) for name in FIELDS if given.get(name) is not None}

@@ -1,0 +1,307 @@
+"""Reading a target's reply: JSON or server-sent events, and Sample fields found in it by path."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from time import perf_counter
+from typing import Self, cast
+from uuid import uuid4
+
+import jmespath
+from jmespath.exceptions import JMESPathError
+from pydantic import ValidationError
+
+from ragstone._internal.http import Client, Connection
+from ragstone._internal.text import quoted
+from ragstone.errors import CallError, Cause, TargetError
+from ragstone.targets.base import Answer, Target
+from ragstone.targets.spec import (
+    ApiDescription,
+    CallDescription,
+    Values,
+    filled,
+    filled_header,
+    filled_url,
+    filled_variables,
+)
+from ragstone.types.reply import Failure
+from ragstone.types.row import TargetCall
+from ragstone.types.sample import Context, Sample
+
+# Server-sent events: what a stream of `data:` lines says (HTML standard, section 9.2).
+
+_DONE = "[DONE]"
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+def events_of(content: bytes) -> list[str]:
+    """Return the data of each event, in order, without the `[DONE]` that closes many streams.
+
+    Raises:
+        CallError: there is no event, or one that is named `error`.
+    """
+    events: list[str] = []
+    data: list[str] = []
+    name = ""
+    lines = _LINE_END.split(content.decode("utf-8-sig", "replace"))
+    for line in [*lines, ""]:
+        field, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if field == "data":
+            data.append(value)
+        elif field == "event":
+            name = value
+        elif not line:
+            if name == "error":
+                said = quoted(" ".join(data))
+                raise CallError(Cause.UNREACHABLE, f"the reply broke off with an error: {said}")
+            if data and data != [_DONE]:
+                events.append("\n".join(data))
+            data, name = [], ""
+    if not events:
+        said = quoted(content[:200].decode("utf-8", "replace"))
+        raise CallError(Cause.MALFORMED, f"the reply has no events: {said}")
+    return events
+
+
+_WHOLE = "@"
+
+
+def fields_of(content: bytes, paths: Mapping[str, str], *, stream: bool) -> dict[str, object]:
+    """Return Sample fields from a reply's body, each found by its path.
+
+    Raises:
+        CallError: the body is no JSON, or has nothing of a field's shape at its path.
+    """
+    if stream:
+        events = events_of(content)
+        return {field: _streamed(field, events, path) for field, path in paths.items()}
+    data = _json(content)
+    fields: dict[str, object] = {}
+    for field, path in paths.items():
+        if (found := _found(data, path)) is None:
+            said = f"the reply has nothing at {path!r}; it has {_keys(data)}"
+            raise CallError(Cause.MALFORMED, said)
+        fields[field] = shaped(field, found)
+    return fields
+
+
+def shaped(field: str, value: object) -> object:
+    """Return a value in the shape of the Sample field: text, or contexts.
+
+    Raises:
+        CallError: it has not that shape.
+    """
+    if field == "response":
+        if not isinstance(value, str):
+            raise CallError(Cause.MALFORMED, f"the response is no text but {_said(value)}")
+        return _whole(value)
+    if not isinstance(value, list | tuple):
+        raise CallError(Cause.MALFORMED, f"{field} is no list but {_said(value)}")
+    return tuple(_context(item, field) for item in cast("list[object]", value))
+
+
+def _context(item: object, field: str) -> Context:
+    if isinstance(item, Context):
+        return item
+    bare = "id" if field == "ranking" else "text"
+    known = cast("Mapping[str, object]", item) if isinstance(item, Mapping) else {bare: item}
+    shown = {key: known[key] for key in ("id", "text", "score") if known.get(key) is not None}
+    # a place of a ranking that should have an id and has none would count as a wrong document
+    needed = "text" if field == "contexts" or "id" not in known else "id"
+    if needed not in shown:
+        raise CallError(Cause.MALFORMED, f"an item of {field} has no {needed}: {_said(known)}")
+    shown = {key: _whole(part) if isinstance(part, str) else part for key, part in shown.items()}
+    try:
+        return Context.model_validate(shown)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = ".".join(map(str, fault["loc"]))
+        raise CallError(Cause.MALFORMED, f"an item of {field}: {place}: {fault['msg']}") from error
+
+
+def _json(content: bytes) -> object:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        said = _said(content.decode("utf-8", "replace"))
+        raise CallError(Cause.MALFORMED, f"the reply is no JSON: {said}") from error
+
+
+def _streamed(field: str, events: list[str], path: str) -> object:
+    """Join the pieces of a text, or take the last list that came."""
+    if field == "response" and path == _WHOLE:
+        return _whole("".join(_plain(events)))
+    pieces = [_found(_event(event), path) for event in events]
+    if not (pieces := [piece for piece in pieces if piece is not None]):
+        raise CallError(Cause.MALFORMED, f"no event of the reply has anything at {path!r}")
+    if field != "response":
+        return shaped(field, pieces[-1])
+    if strange := [piece for piece in pieces if not isinstance(piece, str)]:
+        raise CallError(Cause.MALFORMED, f"a piece of the response is {_said(strange[0])}")
+    return _whole("".join(cast("list[str]", pieces)))
+
+
+def _plain(events: list[str]) -> list[str]:
+    """Return events that are text: as JSON strings if all of them are, else as they came."""
+    texts = [_loaded(event) for event in events]
+    for text in texts:
+        _check_fault(text)
+    strings = [text for text in texts if isinstance(text, str)]
+    return strings if len(strings) == len(events) else events
+
+
+def _loaded(event: str) -> object:
+    try:
+        return cast("object", json.loads(event))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _event(text: str) -> object:
+    """Return an event's JSON; None for a word such as `done`, which says nothing of the answer."""
+    try:
+        data = cast("object", json.loads(text))
+    except (ValueError, RecursionError) as error:
+        if text.lstrip()[:1] not in ("{", "["):
+            return None
+        raise CallError(Cause.MALFORMED, f"an event is no JSON: {_said(text)}") from error
+    _check_fault(data)
+    return data
+
+
+def _check_fault(data: object) -> None:
+    fault = cast("dict[str, object]", data).get("error") if isinstance(data, dict) else None
+    if fault:
+        raise CallError(Cause.UNREACHABLE, f"the reply broke off with an error: {_said(fault)}")
+
+
+def _found(data: object, path: str) -> object:
+    try:
+        return cast("object", jmespath.search(path, data))
+    except (JMESPathError, RecursionError) as error:
+        said = quoted(str(error))
+        raise CallError(Cause.MALFORMED, f"{path!r} does not fit the reply: {said}") from error
+
+
+def _whole(text: str) -> str:
+    """Join halves of surrogate pairs, which streams cut apart; a half alone becomes U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _keys(data: object) -> str:
+    if isinstance(data, dict):
+        keys = sorted(cast("dict[str, object]", data))
+        return f"the keys {quoted(', '.join(keys[:12]))}" if keys else "no keys"
+    return _said(data)
+
+
+def _said(value: object) -> str:
+    """Return the beginning of a value as its sender would write it."""
+    try:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        text = repr(value)
+    return quoted(text) if len(text) <= 80 else f"{quoted(text[:79])}…"
+
+
+# HttpTarget: a RAG system behind HTTP, asked as its description says.
+
+
+class HttpTarget(Target):
+    """Asks an HTTP API; each row gets a session of its own, so no memory leaks between rows."""
+
+    def __init__(
+        self,
+        name: str,
+        description: ApiDescription,
+        *,
+        connection: Connection,
+        k: int,
+        threshold: float,
+    ) -> None:
+        self.name = name
+        self.gives = frozenset(field for call in description.calls.values() for field in call.reply)
+        self._description = description
+        self._base = description.base or ""
+        self._given = {"k": k, "threshold": threshold, "base": filled_variables(self._base)}
+        self._secrets = description.secrets
+        self._client = Client(replace(connection, secrets=self._secrets))
+        self._parts = (self._client,)
+
+    async def __aenter__(self) -> Self:
+        """Open the session, and see whether the API is well."""
+        await super().__aenter__()
+        try:
+            await self._check_health()
+        except BaseException as error:
+            await super().__aexit__(type(error), error, None)
+            raise
+        return self
+
+    async def _check_health(self) -> None:
+        health = self._description.health
+        if health is None:
+            return
+        url = filled_url(health, {}, base=self._base)
+        headers = _filled_headers(self._description.headers, self._given)
+        try:
+            await self._client.send("GET", url, headers=headers, retries=0)
+        except CallError as error:
+            if error.status in (404, 405):  # an API without a health check is no sick API
+                return
+            raise TargetError(
+                f"the RAG system is not ready: {error}\nStart it, or name another with --api-url "
+                "URL or --target; `ragstone demo-server` starts one to try."
+            ) from error
+
+    async def ask(self, sample: Sample, wanted: frozenset[str]) -> Answer:
+        """Make the calls that give a wanted field; a call's fields always come together."""
+        values = {
+            **self._given,
+            "query": sample.query,
+            "id": sample.id,
+            "reference": sample.reference,
+            "session_id": f"ragstone-{uuid4()}",
+            **{f"tags.{name}": value for name, value in sample.tags.items()},
+        }
+        fields: dict[str, object] = {}
+        lacking: dict[str, Failure] = {}
+        calls: list[TargetCall] = []
+        for name, call in self._description.calls.items():
+            if not wanted.intersection(call.reply):
+                continue
+            start = perf_counter()
+            try:
+                given, latency = await self._make(call, values)
+            except CallError as error:
+                failure = Failure(error.cause, f"{name}: {error}")
+                lacking |= dict.fromkeys(call.reply, failure)
+                calls.append(TargetCall(name, (perf_counter() - start) * 1000, failure))
+            else:
+                fields |= given
+                calls.append(TargetCall(name, latency))
+        return Answer(fields, lacking, tuple(calls))
+
+    async def _make(self, call: CallDescription, values: Values) -> tuple[dict[str, object], float]:
+        reply = await self._client.send(
+            call.method,
+            filled_url(call.url, values, base=self._base),
+            headers=_filled_headers({**self._description.headers, **call.headers}, values),
+            body=filled(call.body, values),
+        )
+        try:
+            stream = call.stream is not None
+            return fields_of(reply.content, {**call.reply}, stream=stream), reply.latency_ms
+        except CallError as error:
+            if not any(secret.encode() in reply.content for secret in self._secrets):
+                raise
+            said = "the reply cannot be read, nor be shown, as it quotes an environment variable"
+            raise CallError(error.cause, said) from None
+
+
+def _filled_headers(headers: Mapping[str, str], values: Values) -> dict[str, str]:
+    return {name: filled_header(text, values) for name, text in headers.items()}

@@ -1,0 +1,264 @@
+"""ApiDescription: an HTTP API in words of YAML: its calls, and where the answers stand in them."""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Literal, Self, cast
+from urllib.parse import quote
+
+import jmespath
+import yaml
+from jmespath.exceptions import JMESPathError, JMESPathTypeError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
+
+from ragstone._internal.text import quoted
+from ragstone._internal.yaml import NAME, NO_VARIABLE, VARIABLE
+from ragstone.errors import InputError, Problem, TargetError
+
+# Filling `{field}` and `${ENV}` into the strings of a target's description.
+
+Values = Mapping[str, object]
+
+_FIELD = re.compile(rf"(?<!\$)\{{({NAME}(?:\.[^{{}}]+)?)\}}")
+_EITHER = re.compile(rf"{VARIABLE.pattern}|{_FIELD.pattern}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+
+
+def fields_in(value: object) -> list[str]:
+    """Return the name of every `{field}` in the value's strings."""
+    return [name for text in _texts(value) for name in _FIELD.findall(text)]
+
+
+def variables_in(value: object) -> list[str]:
+    """Return the name of every `${ENV}` in the value's strings."""
+    return [name for text in _texts(value) for name in VARIABLE.findall(text)]
+
+
+def no_variables_in(value: object) -> list[str]:
+    """Return what begins as `${ENV}` does and is none, such as `${KEY:-default}`."""
+    return [found for text in _texts(value) for found in NO_VARIABLE.findall(text)]
+
+
+def filled(value: object, values: Values) -> object:
+    """Return a JSON value with its `{field}`s and `${ENV}`s filled.
+
+    A string that is one field and nothing else becomes that field's value with its type.
+    """
+
+    def fill(text: str) -> object:
+        if match := _FIELD.fullmatch(text):
+            return values.get(match[1])
+        return _filled(text, lambda name: _text(values.get(name)))
+
+    return _changed(value, fill)
+
+
+def filled_url(url: str, values: Values, *, base: str) -> str:
+    """Return a URL with its fields filled and percent-encoded; `{base}` and ENV stay as they are.
+
+    A query that the base has goes to the end.
+    """
+    base, mark, query = _filled(base, _nothing).partition("?")
+    known = {name: quote(_text(value), safe="") for name, value in values.items()}
+    whole = _filled(url, lambda name: {**known, "base": base.rstrip("/")}.get(name, ""))
+    return f"{whole}{'&' if '?' in whole else '?'}{query}" if mark else whole
+
+
+def filled_header(header: str, values: Values) -> str:
+    """Return a header's value with its fields filled, control characters made blanks."""
+    return _CONTROL.sub(" ", _filled(header, lambda name: _text(values.get(name)))).strip()
+
+
+def filled_variables(text: str) -> str:
+    """Return a text that has no fields with its `${ENV}`s filled."""
+    return _filled(text, _nothing)
+
+
+def _filled(text: str, field: Callable[[str], str]) -> str:
+    """Fill fields and variables in one pass, so that what is filled in is never filled again."""
+    return _EITHER.sub(
+        lambda found: os.environ.get(found[1], "") if found[1] else field(found[2]), text
+    )
+
+
+def _nothing(name: str) -> str:
+    return f"{{{name}}}"
+
+
+def _text(value: object) -> str:
+    """Return a value as text that can be sent: halves of a surrogate pair cannot."""
+    return "" if value is None else str(value).encode("utf-8", "replace").decode("utf-8")
+
+
+def _texts(value: object) -> list[str]:
+    found: list[str] = []
+    _changed(value, found.append)
+    return found
+
+
+def _changed(value: object, change: Callable[[str], object]) -> object:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        items = cast("dict[str, object]", value).items()
+        return {key: _changed(item, change) for key, item in items}
+    if isinstance(value, list):
+        return [_changed(item, change) for item in cast("list[object]", value)]
+    return value
+
+
+ROW_FIELDS = ("query", "id", "reference", "k", "threshold", "session_id", "base", "tags.NAME")
+"""What a `{field}` may name: the row's, the plan's, and a session of its own for each row."""
+
+
+def _path(expression: str) -> str:
+    try:
+        jmespath.search(expression, None)  # finds functions that do not exist, too
+    except JMESPathTypeError:
+        pass  # it would fit a reply that is not null
+    except JMESPathError as error:
+        said = str(error).splitlines()[0].rstrip(":")
+        raise ValueError(f"{expression!r} is no JMESPath: {said}") from error
+    return expression
+
+
+def _web(address: str) -> str:
+    if not filled_variables(address).lower().startswith(("http://", "https://", "{base}")):
+        raise ValueError("it has to begin with http:// or https://")
+    return address
+
+
+def _names(*allowed: str) -> AfterValidator:
+    """Accept a template whose fields are these, and whose variables are set."""
+
+    def check(value: object) -> object:
+        problems = [
+            f"{{{name}}} is no field here; there are: {', '.join(allowed) or 'none'}"
+            for name in dict.fromkeys(fields_in(value))
+            if name not in allowed and not (name.startswith("tags.") and "tags.NAME" in allowed)
+        ]
+        problems += [
+            f"the environment variable {name} is not set"
+            for name in dict.fromkeys(variables_in(value))
+            if name not in os.environ
+        ]
+        problems += [f"{text} is no variable; write ${{NAME}}" for text in no_variables_in(value)]
+        if problems:
+            raise ValueError("; ".join(problems))
+        return value
+
+    return AfterValidator(check)
+
+
+JmesPath = Annotated[str, AfterValidator(_path)]
+Url = Annotated[str, _names(*ROW_FIELDS), AfterValidator(_web)]
+HeaderName = Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")]
+Headers = Mapping[HeaderName, Annotated[str, _names(*ROW_FIELDS)]]
+
+
+class CallDescription(BaseModel):
+    """One call: what is sent, and the Sample fields that its reply gives, by JMESPath."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: Url
+    method: Literal["GET", "POST", "PUT"] = "POST"
+    headers: Headers = Field(default_factory=dict)
+    body: Annotated[JsonValue, _names(*ROW_FIELDS)] = None
+    stream: Literal["sse"] | None = None
+    reply: Annotated[
+        Mapping[Literal["response", "contexts", "ranking"], JmesPath], Field(min_length=1)
+    ]
+
+
+class ApiDescription(BaseModel):
+    """An HTTP API: where it is, how to reach it, and its calls by name, in the order made.
+
+    Attributes:
+        base: what `{base}` stands for.
+        health: asked first, once; an API that has none there (404, 405) is asked all the same.
+        headers: sent with every request; a call's own go before them.
+        proxy: an HTTP proxy's URL.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    base: Annotated[str, _names(), AfterValidator(_web)] | None = None
+    health: Annotated[str, _names("base"), AfterValidator(_web)] | None = None
+    headers: Headers = Field(default_factory=dict)
+    verify_tls: bool = True
+    proxy: Annotated[str, _names(), AfterValidator(_web)] | None = None
+    calls: Annotated[Mapping[str, CallDescription], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        fields = Counter(field for call in self.calls.values() for field in call.reply)
+        problems = [
+            f"{name} is given by {n} calls; name one" for name, n in fields.items() if n > 1
+        ]
+        if self.base is None and "base" in fields_in(self.model_dump()):
+            problems.append("a URL begins with {base}, and there is no base: write one")
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The values of the variables it names: what no message may quote."""
+        values = (os.environ.get(name, "") for name in variables_in(self.model_dump()))
+        return tuple(value for value in values if value.strip())
+
+    @classmethod
+    def read(cls, path: Path) -> "ApiDescription":
+        """Read a YAML file.
+
+        Raises:
+            TargetError: there is no such file.
+            InputError: the file is no description of an API; all problems at once.
+        """
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise TargetError(f"the target's file {path} cannot be read: {error}") from error
+        return cls.parse(text, path.name)
+
+    @classmethod
+    def standard(cls, url: str) -> "ApiDescription":
+        """Return the default API's description, at a URL."""
+        text = files("ragstone.targets").joinpath("rag_api.yaml").read_text(encoding="utf-8")
+        return cls.parse(text, "the target's URL", base=url)
+
+    @classmethod
+    def parse(cls, text: str, name: str, *, base: str | None = None) -> "ApiDescription":
+        """Read the YAML text of a description; `name` is what messages call it.
+
+        Raises:
+            InputError: it is none; all problems at once.
+        """
+        try:
+            said: object = yaml.safe_load(text)
+            if base is not None and isinstance(said, dict):
+                said = {**cast("dict[str, object]", said), "base": base}
+            return cls.model_validate(said)
+        except yaml.YAMLError as error:
+            raise InputError(name, [Problem(f"this is no YAML: {quoted(str(error))}")]) from error
+        except ValidationError as error:
+            raise InputError(name, [_problem(fault) for fault in error.errors()]) from None
+
+
+def _problem(fault: ErrorDetails) -> Problem:
+    place = ".".join(str(part) for part in fault["loc"] if part not in ("[key]", "dict", "list"))
+    said = fault["msg"].removeprefix("Value error, ")
+    return Problem(f"{place or 'the file'}: {said}", "docs/targets.md shows a whole file")

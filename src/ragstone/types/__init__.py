@@ -1,0 +1,1 @@
+"""The nouns, as plain frozen data. Read this package first."""

@@ -1,0 +1,135 @@
+"""Claim, and the Verdict a judge gives on it: label, reason, evidence, confidence."""
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ragstone._internal.fields import Span
+
+
+class Label(StrEnum):
+    """What the contexts say about a claim."""
+
+    SUPPORTED = "SUPPORTED"
+    PARTIALLY_SUPPORTED = "PARTIALLY_SUPPORTED"
+    CONTRADICTED = "CONTRADICTED"
+    NOT_ENOUGH_INFO = "NOT_ENOUGH_INFO"
+
+
+class Claim(BaseModel):
+    """One statement that can be true or false by itself, with its place in the response."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str
+    span: Span | None = None
+
+
+class Evidence(BaseModel):
+    """The quote a verdict rests on: context number (from 0), character offsets, verified or not."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    context: int = Field(ge=0)
+    start: int | None = None
+    end: int | None = None
+    quote: str
+    verified: bool
+
+
+class Verdict(BaseModel):
+    """A judge's word on one claim; `confidence` (0 to 1) and `judge` (its name) may be null."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    label: Label
+    reason: str | None = None
+    evidence: tuple[Evidence, ...] = ()
+    confidence: float | None = Field(default=None, ge=0, le=1)
+    judge: str | None = None
+
+
+Texts = Literal["response", "reference", "contexts"]
+"""What claims are held against; the number in their evidence counts these, from 0."""
+
+
+class JudgedClaim(BaseModel):
+    """A claim and the verdict on it, as one line of a report; `against` is what it is held to."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str
+    span: Span | None
+    label: Label
+    reason: str | None
+    confidence: float | None
+    evidence: tuple[Evidence, ...]
+    against: Texts = "contexts"
+    judge: str | None = None
+
+    @classmethod
+    def of(cls, claim: Claim, verdict: Verdict, against: Texts = "contexts") -> "JudgedClaim":
+        """Join a claim with its verdict."""
+        return cls(
+            text=claim.text,
+            span=claim.span,
+            label=verdict.label,
+            reason=verdict.reason,
+            confidence=verdict.confidence,
+            evidence=verdict.evidence,
+            against=against,
+            judge=verdict.judge,
+        )
+
+
+class ClaimIssue(StrEnum):
+    """What went wrong with a claim that is not backed, or that is missing from the response."""
+
+    NOT_RETRIEVED = "not retrieved"
+    IGNORED = "retrieved and ignored"
+    CONTRADICTED = "contradicted"
+    MEMORY = "from the model's memory"
+
+
+class DiagnosedClaim(BaseModel):
+    """A claim of the response or the reference, and what went wrong with it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    claim: str
+    of: Literal["response", "reference"]
+    blame: ClaimIssue
+
+
+# Grade, Rating, GeneratedQueries: a judge's answers about whole texts.
+
+
+class Grade(BaseModel):
+    """Whether a context or sentence is relevant, and why."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    relevant: bool
+    reason: str | None = None
+
+
+class Rating(BaseModel):
+    """The level that a rubric gives a response, and why."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    level: int
+    reason: str | None = None
+
+
+class GeneratedQueries(BaseModel):
+    """Queries that a response could answer.
+
+    `noncommittal` is True if the response is evasive: "I don't know", "it depends".
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    queries: tuple[str, ...]
+    noncommittal: bool

@@ -1,0 +1,234 @@
+"""Policy: the rule that turns verdicts into a number. Applied to the ledger, asked of nobody.
+
+Each document that rules on faithfulness is one policy, as data; a preset joins a policy with the
+way of asking that its document describes.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from ragstone.errors import Cause, UnknownNameError
+from ragstone.types.claim import Label
+from ragstone.types.score import State
+
+CLOSE = 1e-9
+"""A score that misses its mark by less has reached it: sums of fractions are not exact."""
+
+
+@dataclass(frozen=True)
+class PolicyOutcome:
+    """What a score is in one situation; `passes` is False where it never reaches a mark."""
+
+    state: State
+    value: float | None = None
+    flagged: bool = False
+    passes: bool = True
+
+    def __str__(self) -> str:
+        said = self.state.value if self.value is None else f"{self.value:.1f}"
+        return said + (", flagged" if self.flagged else "")
+
+
+UNDEFINED = PolicyOutcome(State.UNDEFINED)
+FAILED = PolicyOutcome(State.FAILED)
+ONE = PolicyOutcome(State.SCORED, 1.0)
+ZERO = PolicyOutcome(State.SCORED, 0.0)
+NEVER = PolicyOutcome(State.SCORED, 0.0, passes=False)
+"""0.0 that passes no mark, not even one of 0."""
+ZERO_FLAGGED = PolicyOutcome(State.SCORED, 0.0, flagged=True)
+HALF_FLAGGED = PolicyOutcome(State.SCORED, 0.5, flagged=True)
+
+
+@dataclass(frozen=True)
+class CountMismatch:
+    """What fewer or more verdicts than claims come to: their mean weight, flagged.
+
+    `cut` leaves out those past the number of claims; `nothing` is for no verdict at all. With
+    `taken_off` it is no mean: all that verdicts lack of 1, and 1 for each missing, is taken off.
+    """
+
+    nothing: PolicyOutcome
+    cut: bool = False
+    taken_off: bool = False
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How verdicts become a number, and what happens where there are none.
+
+    Attributes:
+        source: whose rule it is.
+        weights: what each label counts; the score is the mean weight of a response's verdicts.
+        mark: what a score has to reach to pass; None is no mark.
+        empty_response: the response is "".
+        no_claims: the response is not empty and claims nothing.
+        no_contexts: there are claims and the contexts are an empty list; None verifies nothing
+            and calls every claim NOT_ENOUGH_INFO.
+        refused: the judge refused.
+        unanswered: unreachable, timed out, rate limited, truncated or over budget.
+        unreadable: nothing could be read, after the re-ask.
+        miscounted: fewer or more verdicts than claims, after the re-ask; None fails.
+        misread: the label that an unreadable one stands for, flagged; None fails.
+    """
+
+    name: str
+    source: str
+    weights: Mapping[Label, float]
+    mark: float | None = None
+    empty_response: PolicyOutcome = UNDEFINED
+    no_claims: PolicyOutcome = UNDEFINED
+    no_contexts: PolicyOutcome | None = None
+    refused: PolicyOutcome = FAILED
+    unanswered: PolicyOutcome = FAILED
+    unreadable: PolicyOutcome = FAILED
+    miscounted: CountMismatch | None = None
+    misread: Label | None = None
+
+    @property
+    def low(self) -> float:
+        """The least that a score can be."""
+        return min(0.0, *self.weights.values())
+
+    @property
+    def high(self) -> float:
+        """The most that a score can be."""
+        return max(self.weights.values())
+
+    def number(self, labels: Sequence[Label], *, due: int | None = None) -> float:
+        """Return the mean weight; `labels` holds at least one.
+
+        `due` is the number of claims, where not as many labels came.
+        """
+        if due is not None and self.miscounted is not None and self.miscounted.taken_off:
+            lacking = math.fsum(1 - self.weights[label] for label in labels)
+            return max(0.0, 1 - (lacking + max(0, due - len(labels))) / due)
+        return math.fsum(self.weights[label] for label in labels) / len(labels)
+
+    def without_reply(self, cause: Cause) -> PolicyOutcome:
+        """Return what a sample comes to whose question was not answered."""
+        rulings = {Cause.REFUSAL: self.refused, Cause.MALFORMED: self.unreadable}
+        return rulings.get(cause, self.unanswered)
+
+
+def _weights(
+    supported: float, partly: float, contradicted: float, unknown: float
+) -> Mapping[Label, float]:
+    return MappingProxyType(
+        {
+            Label.SUPPORTED: supported,
+            Label.PARTIALLY_SUPPORTED: partly,
+            Label.CONTRADICTED: contradicted,
+            Label.NOT_ENOUGH_INFO: unknown,
+        }
+    )
+
+
+STRICT = Policy("strict", "ragstone's own rule", _weights(1, 0, 0, 0))
+"""Only what the contexts support counts; what cannot be said is not a number. The default."""
+
+_ALL = (
+    STRICT,
+    replace(
+        STRICT,
+        name="weighted",
+        source="RagaliQ's plan for weighted scores; the range is -1 to 1",
+        weights=_weights(1, 0.5, -1, 0),
+    ),
+    replace(
+        STRICT,
+        name="ragas",
+        source="RAGAS: supported / returned, NaN where nothing came",
+        miscounted=CountMismatch(nothing=UNDEFINED),
+    ),
+    Policy(
+        "deepeval",
+        "DeepEval and DeepEvalEx: what is not contradicted is faithful",
+        _weights(1, 1, 0, 1),
+        mark=0.5,
+        no_claims=ONE,
+        no_contexts=UNDEFINED,
+        miscounted=CountMismatch(nothing=FAILED),
+        misread=Label.NOT_ENOUGH_INFO,
+    ),
+    Policy(
+        "ragaliq",
+        "RagaliQ's FaithfulnessEvaluator: no claims are vacuously faithful",
+        _weights(1, 0, 0, 0),
+        mark=0.7,
+        empty_response=ONE,
+        no_claims=ONE,
+    ),
+    Policy(
+        "promptfoo-plan",
+        "the plans for RAGAS in promptfoo: every failure is a number",
+        _weights(1, 0, 0, 0),
+        mark=0.5,
+        empty_response=NEVER,
+        no_claims=NEVER,
+        refused=ZERO_FLAGGED,
+        unanswered=HALF_FLAGGED,
+        unreadable=HALF_FLAGGED,
+        miscounted=CountMismatch(nothing=HALF_FLAGGED, cut=True),
+        misread=Label.NOT_ENOUGH_INFO,
+    ),
+    Policy(
+        "promptfoo",
+        "promptfoo 0.121.20 without RAGAS mode, as observed",
+        _weights(1, 0, 0, 0),
+        mark=0.0,
+        no_claims=ZERO,
+        no_contexts=UNDEFINED,
+        refused=ZERO_FLAGGED,
+        unanswered=ZERO_FLAGGED,
+        unreadable=ZERO_FLAGGED,
+        miscounted=CountMismatch(nothing=ZERO_FLAGGED, taken_off=True),
+        misread=Label.NOT_ENOUGH_INFO,
+    ),
+)
+
+POLICIES: Mapping[str, Policy] = MappingProxyType({policy.name: policy for policy in _ALL})
+
+PRESETS: Mapping[str, Mapping[str, str | int | bool]] = MappingProxyType(
+    {
+        "ragas": MappingProxyType({"policy": "ragas"}),
+        "deepeval": MappingProxyType(
+            {"policy": "deepeval", "verify": "truths", "include_reason": True}
+        ),
+        "ragaliq": MappingProxyType({"policy": "ragaliq", "verify": "each"}),
+        "promptfoo-plan": MappingProxyType({"policy": "promptfoo-plan", "batch_size": 5}),
+    }
+)
+"""Preset -> the settings it stands for: a policy, and the way of asking of its document."""
+
+
+def get_policy(name: str) -> Policy:
+    """Return the policy of that name.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    try:
+        return POLICIES[name]
+    except KeyError:
+        raise UnknownNameError("policy", name, POLICIES) from None
+
+
+def preset(name: str) -> Mapping[str, str | int | bool]:
+    """Return the settings that a preset stands for.
+
+    Raises:
+        UnknownNameError: there is none of that name.
+    """
+    try:
+        return PRESETS[name]
+    except KeyError:
+        raise UnknownNameError("preset", name, PRESETS) from None
+
+
+PolicyName = Annotated[str, AfterValidator(lambda name: get_policy(name).name)]
+"""The name of a policy that there is."""

@@ -1,0 +1,336 @@
+"""Questions about whole texts: of what use, how alike, how good, and an answer to what."""
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Annotated, ClassVar, Generic, Literal, Self, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from ragstone._internal.text import count, format_validation_errors
+from ragstone.errors import Cause, JudgeError, UnknownNameError
+from ragstone.types.claim import Claim, GeneratedQueries, Grade, Label, Rating, Verdict
+from ragstone.types.reply import (
+    NOTHING_SPENT,
+    Failure,
+    JudgeFailureError,
+    PartialVerdict,
+    Reply,
+    Usage,
+)
+
+T = TypeVar("T")
+
+
+# Question: what a judge can be asked. A question is a value, so it is asked once.
+
+
+class Question(BaseModel, ABC, Generic[T]):
+    """What a judge can be asked; its reply has the type T.
+
+    Fields are strings, numbers, tuples and nouns, never a Sample, so that equal questions have
+    equal keys whatever row they come from. `tags` are those of the row's that the judge's
+    prompts name, as (name, value) pairs; none as a rule.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: ClassVar[str]
+    former_kind: ClassVar[str | None] = None
+    """The name under which older runs stored this kind."""
+
+    tags: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
+        """Register a kind of question by its name and its former name."""
+        super().__pydantic_init_subclass__(**kwargs)
+        for name in ("kind", "former_kind"):
+            if kind := cls.__dict__.get(name):
+                _KINDS[kind] = cast("type[Question[object]]", cls)
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 of the kind and of all fields that differ from their default."""
+        return self._key(self.kind)
+
+    @property
+    def former_key(self) -> str | None:
+        """The key that older runs stored this question under, if its kind had another name."""
+        return self._key(self.former_kind) if self.former_kind else None
+
+    def _key(self, kind: str) -> str:
+        fields = self.model_dump(mode="json", exclude_defaults=True)
+        canonical = json.dumps([kind, fields], sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def varied(self, **update: object) -> Self:
+        """Return the question with other values in some fields: another question."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self).model_validate(fields | update)
+
+    @classmethod
+    @abstractmethod
+    def adapter(cls) -> TypeAdapter[T]:
+        """Return the validator of this kind's replies."""
+
+    def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[T]:
+        """Validate what a judge answered and make it this question's reply.
+
+        Raises:
+            JudgeError: the value has not the shape that this kind of question is answered in.
+        """
+        try:
+            return Reply(self.adapter().validate_python(value), usage)
+        except ValidationError as error:
+            raise JudgeError(
+                Cause.MALFORMED, f"{self.kind}: {format_validation_errors(error)}"
+            ) from error
+
+
+_KINDS: dict[str, type[Question[object]]] = {}
+"""Every kind of question by its name, those of plug-ins too."""
+
+
+def adapter_of(kind: str) -> TypeAdapter[object]:
+    """Return the validator of a kind's replies, so that stored ones can be read back.
+
+    Raises:
+        UnknownNameError: there is no such kind of question; a plug-in that makes it may be missing.
+    """
+    if kind not in _KINDS:
+        raise UnknownNameError("kind of question", kind, _KINDS)
+    return _KINDS[kind].adapter()
+
+
+Cosine = Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)]
+
+GRADES: TypeAdapter[tuple[Grade, ...]] = TypeAdapter(tuple[Grade, ...])
+GENERATED_QUERIES: TypeAdapter[GeneratedQueries] = TypeAdapter(GeneratedQueries)
+RATING: TypeAdapter[Rating] = TypeAdapter(Rating)
+YES_OR_NO: TypeAdapter[bool] = TypeAdapter(bool)
+COSINES: TypeAdapter[tuple[Cosine, ...]] = TypeAdapter(tuple[Cosine, ...])
+
+
+class GradeContexts(Question[tuple[Grade, ...]]):
+    """Is each of these contexts of use in arriving at this answer to the query?"""
+
+    kind: ClassVar[str] = "grade_contexts"
+
+    query: str
+    answer: str
+    contexts: tuple[str, ...]
+
+    @classmethod
+    def adapter(cls) -> TypeAdapter[tuple[Grade, ...]]:
+        """Replies are grades, one a context, in the contexts' order."""
+        return GRADES
+
+    def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[tuple[Grade, ...]]:
+        """As every question's, and the count of grades must be the count of contexts."""
+        return _one_each(super().reply(value, usage), len(self.contexts), "grades", "contexts")
+
+
+class GradeSentences(Question[tuple[Grade, ...]]):
+    """Does each of these sentences matter to the query? No answer is given to go by."""
+
+    kind: ClassVar[str] = "grade_sentences"
+
+    query: str
+    sentences: tuple[str, ...]
+
+    @classmethod
+    def adapter(cls) -> TypeAdapter[tuple[Grade, ...]]:
+        """Replies are grades, one a sentence, in the sentences' order."""
+        return GRADES
+
+    def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[tuple[Grade, ...]]:
+        """As every question's, and the count of grades must be the count of sentences."""
+        return _one_each(super().reply(value, usage), len(self.sentences), "grades", "sentences")
+
+
+class GenerateQueries(Question[GeneratedQueries]):
+    """Which queries does this response answer? `count` of them, each worded differently."""
+
+    kind: ClassVar[str] = "generate_queries"
+    former_kind: ClassVar[str | None] = "guess_queries"
+
+    response: str
+    count: Annotated[int, Field(ge=1)]
+
+    @classmethod
+    def adapter(cls) -> TypeAdapter[GeneratedQueries]:
+        """Replies are queries, and whether the response is noncommittal."""
+        return GENERATED_QUERIES
+
+    def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[GeneratedQueries]:
+        """Also check that a committal response has `count` queries."""
+        reply = super().reply(value, usage)
+        if (came := len(reply.value.queries)) != self.count and not reply.value.noncommittal:
+            said = f"{came} queries came back for the {self.count} asked for"
+            raise JudgeFailureError(Failure(Cause.COUNT_MISMATCH, said, usage=usage))
+        return reply
+
+
+class DetectAbstention(Question[bool]):
+    """Does this response say that it does not know, or will not answer, instead of answering?"""
+
+    kind: ClassVar[str] = "detect_abstention"
+
+    query: str
+    response: str
+
+    @classmethod
+    def adapter(cls) -> TypeAdapter[bool]:
+        """Replies are true for an abstention, false for an answer."""
+        return YES_OR_NO
+
+
+class TextSimilarity(Question[tuple[float, ...]]):
+    """How similar in meaning is this text to each of the others? Cosines of embeddings."""
+
+    kind: ClassVar[str] = "text_similarity"
+    former_kind: ClassVar[str | None] = "compare_texts"
+
+    text: str
+    others: tuple[str, ...]
+
+    @classmethod
+    def adapter(cls) -> TypeAdapter[tuple[float, ...]]:
+        """Replies are cosines in [-1, 1], one for each of the others, in their order."""
+        return COSINES
+
+    def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[tuple[float, ...]]:
+        """As every question's, and the count of cosines must be the count of the others."""
+        return _one_each(super().reply(value, usage), len(self.others), "cosines", "texts")
+
+
+class RateResponse(Question[Rating]):
+    """Which of these levels do the criteria give this response?
+
+    `levels` are (number, what it means) pairs; contexts and reference are None where the criteria
+    do not look at them.
+    """
+
+    kind: ClassVar[str] = "rate_response"
+
+    criteria: str
+    levels: tuple[tuple[int, str], ...]
+    query: str
+    response: str
+    contexts: tuple[str, ...] | None = None
+    reference: str | None = None
+
+    @classmethod
+    def adapter(cls) -> TypeAdapter[Rating]:
+        """Replies are one level with the reason for it."""
+        return RATING
+
+    def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[Rating]:
+        """As every question's, and the level must be one of the scale."""
+        reply = super().reply(value, usage)
+        scale = [level for level, _ in self.levels]
+        if reply.value.level not in scale:
+            said = f"{self.kind}: the level {reply.value.level} is none of {scale}"
+            raise JudgeError(Cause.MALFORMED, said)
+        return reply
+
+
+def _one_each(reply: Reply[tuple[T, ...]], due: int, what: str, of: str) -> Reply[tuple[T, ...]]:
+    if (came := len(reply.value)) != due:
+        said = f"{count(came, what[:-1])} came back for {count(due, of[:-1])}"
+        raise JudgeFailureError(Failure(Cause.COUNT_MISMATCH, said, usage=reply.usage))
+    return reply
+
+
+# Questions about claims: which there are, what contexts say of them, and the facts in a text.
+
+BATCH = 20
+"""Claims that are verified in one call, unless a metric says otherwise."""
+
+CLAIMS: TypeAdapter[tuple[Claim, ...]] = TypeAdapter(tuple[Claim, ...])
+VERDICTS: TypeAdapter[tuple[Verdict, ...]] = TypeAdapter(tuple[Verdict, ...])
+TEXTS: TypeAdapter[tuple[str, ...]] = TypeAdapter(tuple[str, ...])
+TEXT: TypeAdapter[str] = TypeAdapter(str)
+
+
+class ExtractClaims(Question[tuple[Claim, ...]]):
+    """Which claims does this text make? The query is there to resolve what the text leaves out.
+
+    With `by="sentences"` its sentences that state something are its claims, and no model is asked.
+    """
+
+    kind: ClassVar[str] = "extract_claims"
+
+    query: str
+    response: str
+    by: Literal["judge", "sentences"] = "judge"
+
+    @classmethod
+    def adapter(cls) -> TypeAdapter[tuple[Claim, ...]]:
+        """Replies are claims, in the order of the text."""
+        return CLAIMS
+
+
+class VerifyClaims(Question[tuple[Verdict, ...]]):
+    """What do these contexts say about each of these claims?
+
+    With `partial`, PARTIALLY_SUPPORTED may be the answer; at most `batch_size` claims are put to
+    a model at once.
+    """
+
+    kind: ClassVar[str] = "verify_claims"
+
+    claims: tuple[str, ...]
+    contexts: tuple[str, ...]
+    partial: bool = False
+    batch_size: Annotated[int, Field(ge=1)] = BATCH
+
+    @classmethod
+    def adapter(cls) -> TypeAdapter[tuple[Verdict, ...]]:
+        """Replies are verdicts, one a claim, in the claims' order."""
+        return VERDICTS
+
+    def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[tuple[Verdict, ...]]:
+        """As every question's, and the count of verdicts must be the count of claims."""
+        reply = super().reply(value, usage)
+        if (came := len(reply.value)) != (due := len(self.claims)):
+            said = f"{self.kind}: {count(came, 'verdict')} came back for {count(due, 'claim')}"
+            returned = tuple(
+                PartialVerdict(None, verdict.label, verdict) for verdict in reply.value
+            )
+            raise JudgeFailureError(Failure(Cause.COUNT_MISMATCH, said, returned, usage=usage))
+        return reply
+
+
+class ExtractTruths(Question[tuple[str, ...]]):
+    """Which facts does this context state? The `limit` most important ones; None is all."""
+
+    kind: ClassVar[str] = "extract_truths"
+
+    context: str
+    limit: Annotated[int, Field(ge=1)] | None = None
+
+    @classmethod
+    def adapter(cls) -> TypeAdapter[tuple[str, ...]]:
+        """Replies are facts, in the order of the text."""
+        return TEXTS
+
+
+class Explain(Question[str]):
+    """What do these verdicts say of the response, in a sentence or two?
+
+    `reasons` are the verdicts' own, "" where one has none.
+    """
+
+    kind: ClassVar[str] = "explain"
+
+    claims: tuple[str, ...]
+    labels: tuple[Label, ...]
+    reasons: tuple[str, ...]
+
+    @classmethod
+    def adapter(cls) -> TypeAdapter[str]:
+        """Replies are texts."""
+        return TEXT

@@ -1,0 +1,107 @@
+"""Row: one sample, what the target and the judge did, and the scores."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
+from typing import overload
+
+from ragstone.errors import Cause
+from ragstone.types.claim import DiagnosedClaim
+from ragstone.types.reply import Exchange, Failure, Usage
+from ragstone.types.sample import Sample
+from ragstone.types.score import Score
+
+
+@dataclass(frozen=True)
+class TargetCall:
+    """One call of the target for one row: how long it took (ms), and why it failed if it did."""
+
+    name: str
+    latency_ms: float
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One sample on its way: as loaded, then with what the target gave, then with scores.
+
+    Attributes:
+        index: its place in the data set, from 0.
+        lacking: Sample field -> why the target did not give it; metrics that need it fail.
+        calls: what the target was asked for this row.
+        exchanges: what the judge was asked about it, and what came back: the ledger.
+        blamed: what went wrong with each claim that is not backed, or missing.
+        notes: what a reader of the numbers should know, such as duplicates in the ranking.
+    """
+
+    index: int
+    sample: Sample
+    lacking: Mapping[str, Failure] = field(default_factory=dict[str, Failure])
+    calls: tuple[TargetCall, ...] = ()
+    scores: Mapping[str, Score] = field(default_factory=dict[str, Score])
+    exchanges: tuple[Exchange, ...] = ()
+    blamed: tuple[DiagnosedClaim, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def usage(self) -> Usage:
+        """What the judge cost for this row."""
+        return reduce(add, (exchange.outcome.usage for exchange in self.exchanges), Usage())
+
+    @property
+    def latency_ms(self) -> float | None:
+        """How long the target took for this row, all calls together; None if one failed."""
+        if not self.calls or any(call.failure for call in self.calls):
+            return None
+        return sum(call.latency_ms for call in self.calls)
+
+    @property
+    def failed_before(self) -> tuple[Cause, ...]:
+        """The causes of the scores that failed for calls that had failed before, by the data."""
+        if self.calls or not self.lacking:
+            return ()
+        told = {(why.cause, why.message) for why in self.lacking.values()}
+        scores = self.scores.values()
+        return tuple(s.cause for s in scores if s.cause and (s.cause, s.reason) in told)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the row as plain data, in the stable shape of `--rows`."""
+        sample = self.sample.model_dump(mode="json")
+        shown = ("id", "query", "response", "contexts", "ranking", "reference")
+        also = ("reference_claims", "relevance", "tags")
+        return {
+            **{name: sample[name] for name in (*shown, *also)},
+            "usage": vars(self.usage),
+            "latency_ms": self.latency_ms,
+            "notes": list(self.notes),
+            "blame": [each.model_dump(mode="json") for each in self.blamed],
+            "scores": {name: score.model_dump(mode="json") for name, score in self.scores.items()},
+        }
+
+
+class LazyRows(Sequence[Row]):
+    """Rows that are made when they are read; a subclass makes the row at a place.
+
+    Attributes:
+        stored: whether they are read from a store.
+    """
+
+    stored = False
+
+    @abstractmethod
+    def at(self, place: int) -> Row:
+        """Return the row at a place of the sequence, from 0; there is one."""
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+        if isinstance(index, slice):
+            return [self.at(each) for each in range(*index.indices(len(self)))]
+        place = index + len(self) if index < 0 else index
+        if not 0 <= place < len(self):
+            raise IndexError(f"row {index} of {len(self)}")
+        return self.at(place)

@@ -1,0 +1,95 @@
+"""Sample: one row to evaluate, and the Context texts it holds."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, cast
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    field_validator,
+)
+
+from ragstone._internal.fields import DocumentId, Figure, FrozenMap, NotBlank, document_id, known
+
+STAND_INS: Mapping[str, str] = MappingProxyType(
+    {"ranking": "contexts", "reference_claims": "reference"}
+)
+"""Field -> the one that takes its place where it is missing."""
+Tags = FrozenMap[str, Figure]
+NO_TAGS: Tags = MappingProxyType({})
+
+
+def in_words(field: str) -> str:
+    """Return a field's name, with that of its stand-in: `ranking (or contexts)`."""
+    return f"{field} (or {STAND_INS[field]})" if field in STAND_INS else field
+
+
+class Context(BaseModel):
+    """One retrieved text: what the generator saw, or one place of a ranking.
+
+    `text` may be empty where only ids are known; `score` is the retriever's own, in its own unit.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str = ""
+    id: DocumentId | None = None
+    score: Annotated[float | None, AfterValidator(known)] = None
+
+
+class Sample(BaseModel):
+    """One row: what was asked, what came back, and what is known to be right.
+
+    None is *missing* (not known); `""` and `()` are *empty* (known to be nothing).
+
+    Attributes:
+        id: unique in its data set.
+        query: what the user asked; never blank.
+        response: what the system answered.
+        contexts: the texts the generator saw, in order.
+        ranking: what the retriever returned, best first, where that is not `contexts`.
+        reference: the expected answer.
+        reference_claims: facts that the answer must contain.
+        relevance: document id -> grade (> 0 is relevant); IR calls this qrels.
+        tags: any other column, by name, for grouping.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: NotBlank
+    query: NotBlank
+    response: str | None = None
+    contexts: tuple[Context, ...] | None = None
+    ranking: tuple[Context, ...] | None = None
+    reference: str | None = None
+    reference_claims: tuple[str, ...] | None = None
+    relevance: FrozenMap[DocumentId, FiniteFloat] | None = None
+    tags: Tags = Field(default_factory=lambda: NO_TAGS)
+
+    def held(self, field: str) -> object:
+        """Return what the sample holds of a field, or of the one that stands in for it."""
+        own = getattr(self, field)
+        return getattr(self, STAND_INS[field]) if own is None and field in STAND_INS else own
+
+    @property
+    def ranked(self) -> tuple[Context, ...] | None:
+        """What ranking metrics read: the ranking where there is one, else the contexts."""
+        return self.contexts if self.ranking is None else self.ranking
+
+    @property
+    def ranked_ids(self) -> tuple[str, ...]:
+        """The ids of what was ranked, best first; places without an id are left out."""
+        return tuple(place.id for place in self.ranked or () if place.id is not None)
+
+    @field_validator("relevance", mode="before")
+    @classmethod
+    def _each_id_once(cls, given: object) -> object:
+        if isinstance(given, Mapping):
+            names = [document_id(name) for name in cast("Mapping[object, object]", given)]
+            if len(set(names)) < len(names):
+                raise ValueError("two of these ids are the same, such as 5 and '5'")
+        return cast("object", given)

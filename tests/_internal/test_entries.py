@@ -1,0 +1,89 @@
+from pathlib import Path
+
+import pytest
+
+from ragstone._internal.yaml import Entry, entries_in
+from ragstone.errors import InputError, Problem, UsageError
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "f.yaml"
+
+
+def test_values_are_text_lists_and_names_as_written(file: Path) -> None:
+    file.write_text(
+        "a: no\nb: 2024-05-01\nc: [010, 1:30, 'null']\nd: {x: 1_0}\ne:\nf: ~\ng: '~'\nh: ''\n",
+        encoding="utf-8",
+    )
+    assert [(entry.key, entry.row, entry.said) for entry in entries_in(file)] == [
+        ("a", 1, "no"),
+        ("b", 2, "2024-05-01"),
+        ("c", 3, ["010", "1:30", "null"]),
+        ("d", 4, {"x": "1_0"}),
+        ("e", 5, None),
+        ("f", 6, None),
+        ("g", 7, "~"),
+        ("h", 8, ""),
+    ]
+
+
+def test_variables_are_filled_everywhere_and_never_shown(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("A_KEY", "secret")
+    file.write_text("a: x${A_KEY}\nb: ['${A_KEY}']\nc: {x: '${A_KEY}'}\n", encoding="utf-8")
+    entries = [entry for entry in entries_in(file) if isinstance(entry, Entry)]
+    assert [entry.said for entry in entries] == ["xsecret", ["secret"], {"x": "secret"}]
+    assert [str(entry) for entry in entries] == ["a 'x${A_KEY}'", "b", "c"]
+    assert "secret" not in repr(entries)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a: [[1]]", "row 1: a: a list or names within one another"),
+        ("k: 1\na: {b: {c: 1}}", "row 2: a: a list or names within one another"),
+        ("a: {b: 1, b: 2}", "row 1: a: the name 'b' stands twice"),
+        ("a: !!python/name:os.system x", "python/name:os.system has no meaning here"),
+        ("a: !mine x", "!mine has no meaning here"),
+        ("[1, 2]: 3", "row 1: a list or names within one another"),
+        ("a: &x [*x]", "within one another"),
+    ],
+)
+def test_what_is_no_entry_is_a_problem_in_its_place(file: Path, text: str, told: str) -> None:
+    file.write_text(text, encoding="utf-8")
+    (problem,) = [entry for entry in entries_in(file) if isinstance(entry, Problem)]
+    assert told in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a: 'x", "no YAML"),
+        ("a: 1\nb: [", "no YAML"),
+        ("- a", "no `key: value` lines"),
+        ("a", "no `key: value` lines"),
+        ("a: 1\n---\nb: 2", "no YAML"),
+        ("[" * 5000, "no YAML"),
+        ("a: \x00", "no YAML"),
+    ],
+)
+def test_what_is_no_file_of_entries_is_refused(file: Path, text: str, told: str) -> None:
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=told):
+        entries_in(file)
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "\ufeff"])
+def test_an_empty_file_has_no_entries(file: Path, text: str) -> None:
+    file.write_text(text, encoding="utf-8")
+    assert list(entries_in(file)) == []
+
+
+def test_a_file_that_cannot_be_read_is_a_usage_error(file: Path) -> None:
+    with pytest.raises(UsageError, match=r"f\.yaml cannot be read"):
+        entries_in(file)
+    file.write_bytes(b"a: \xff")
+    with pytest.raises(UsageError, match=r"f\.yaml cannot be read"):
+        entries_in(file)

@@ -1,0 +1,455 @@
+import asyncio
+import json
+import ssl
+import subprocess
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from tests.cases import each_case
+
+from ragstone._internal.http import Client, Connection, HttpReply, _retry_after
+from ragstone._internal.rate_limit import Budget, Limits
+from ragstone.errors import CallError, Cause, UsageError
+
+PATH = "/x"
+pytestmark = pytest.mark.usefixtures("quick")
+
+
+def connection(**settings: object) -> Connection:
+    limits = {name: settings.pop(name) for name in ("retries", "delay") if name in settings}
+    return Connection(**settings, limits=Limits(**limits))
+
+
+async def sent(url: str, **settings: object) -> HttpReply:
+    async with Client(connection(**settings)) as client:
+        return await client.send("POST", url, body={"a": 1})
+
+
+async def failed(url: str, **settings: object) -> CallError:
+    with pytest.raises(CallError) as caught:
+        await sent(url, **settings)
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+async def test_a_key_in_the_path_is_hidden(faulty, behave) -> None:
+    faulty.script("/sk-12345/ask", behave.reply(status=404))
+    error = await failed(f"{faulty.url}/sk-12345/ask", secrets=("sk-12345",))
+    assert "/[hidden]/ask answered 404" in str(error)
+    assert "sk-12345" not in str(error)
+
+
+async def test_a_reply(faulty, behave) -> None:
+    faulty.script(PATH, behave.reply(b"fine"))
+    assert (await sent(faulty.url + PATH)).content == b"fine"
+    (call,) = faulty.calls
+    assert (call.method, call.text) == ("POST", '{"a":1}')
+
+
+async def test_half_a_character_is_escaped(faulty, behave) -> None:
+    faulty.script(PATH, behave.reply(b"fine"))
+    async with Client(connection()) as client:
+        await client.send("POST", faulty.url + PATH, body={"a": "é \ud83d"})
+    (call,) = faulty.calls
+    assert json.loads(call.text) == {"a": "é \ud83d"}
+
+
+async def test_500_always_is_tried_again_and_then_told(faulty, behave) -> None:
+    faulty.script(PATH, behave.reply(b"  out of\n memory ", status=500))
+    error = await failed(faulty.url + PATH, retries=2)
+    assert error.cause is Cause.UNREACHABLE
+    assert len(faulty.calls) == 3
+    assert str(error) == (
+        f"POST {faulty.url}{PATH} answered 500 Internal Server Error: out of memory (tried 3 times)"
+    )
+
+
+async def test_500_once_is_mended_by_another_try(faulty, behave) -> None:
+    faulty.script(PATH, behave.reply(status=500), behave.reply(b"fine"))
+    assert (await sent(faulty.url + PATH)).content == b"fine"
+    assert len(faulty.calls) == 2
+
+
+async def test_without_retries_there_is_one_try(faulty, behave) -> None:
+    faulty.script(PATH, behave.reply(status=502))
+    assert "tried" not in str(await failed(faulty.url + PATH, retries=0))
+    assert len(faulty.calls) == 1
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_retry_after_is_waited_for(faulty, behave, status: int) -> None:
+    faulty.script(PATH, behave.reply(status=status, headers={"Retry-After": "1"}), behave.reply())
+    await sent(faulty.url + PATH)
+    first, second = faulty.calls
+    assert second.at - first.at >= 1.0
+
+
+async def test_retry_after_as_a_date_is_waited_for(faulty, behave) -> None:
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=2), usegmt=True)
+    faulty.script(PATH, behave.reply(status=429, headers={"Retry-After": date}), behave.reply())
+    await sent(faulty.url + PATH)
+    first, second = faulty.calls
+    assert second.at - first.at >= 0.8  # a date has whole seconds
+
+
+async def test_while_a_server_asks_to_wait_nothing_else_is_sent(faulty, behave) -> None:
+    faulty.script(PATH, behave.reply(status=429, headers={"Retry-After": "1"}), behave.reply())
+    async with Client(Connection()) as client:
+        first = asyncio.create_task(client.send("GET", faulty.url + PATH))
+        await asyncio.sleep(0.3)
+        await client.send("GET", f"{faulty.url}/api/v1/health")
+        await first
+    times = [call.at - faulty.calls[0].at for call in faulty.calls]
+    assert min(times[1:]) >= 1.0
+
+
+async def test_429_for_ever_is_rate_limited(faulty, behave) -> None:
+    faulty.script(PATH, behave.reply(status=429, headers={"Retry-After": "0"}))
+    error = await failed(faulty.url + PATH, retries=1)
+    assert error.cause is Cause.RATE_LIMITED
+    assert len(faulty.calls) == 2
+
+
+@pytest.mark.parametrize("wait", ["100000", "9" * 400, "Fri, 31 Dec 9999 23:59:59 GMT"])
+async def test_an_absurd_wait_fails_at_once(faulty, behave, wait: str) -> None:
+    faulty.script(PATH, behave.reply(status=429, headers={"Retry-After": wait}))
+    error = await failed(faulty.url + PATH)
+    assert error.cause is Cause.RATE_LIMITED
+    assert "it asks to wait" in str(error)
+    assert len(faulty.calls) == 1
+
+
+@each_case(
+    "header",
+    [None, "", "soon", "-5", "1.5", "²", "Fri, 31 Dec 2099 23:59:59 -0000", "99999-99-99"],
+)
+def test_a_wait_that_cannot_be_read_is_none(header: str | None) -> None:
+    assert _retry_after(header) is None
+
+
+def test_a_date_in_the_past_asks_for_no_wait() -> None:
+    assert _retry_after("Fri, 31 Dec 1999 23:59:59 GMT") == 0.0
+
+
+async def test_backoff_grows(faulty, behave, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragstone._internal.rate_limit.FIRST_BACKOFF", 0.1)
+    faulty.script(PATH, behave.reply(status=500))
+    await failed(faulty.url + PATH, retries=3)
+    times = [call.at for call in faulty.calls]
+    gaps = [later - sooner for sooner, later in pairwise(times)]
+    for gap, most in zip(gaps, (0.1, 0.2, 0.4), strict=True):
+        assert gap >= most / 2
+
+
+@pytest.mark.parametrize("status", [400, 404, 422])
+async def test_a_client_error_is_not_tried_again(faulty, behave, status: int) -> None:
+    faulty.script(PATH, behave.reply({"detail": "no"}, status=status))
+    error = await failed(faulty.url + PATH)
+    assert (error.cause, error.status, len(faulty.calls)) == (Cause.UNREACHABLE, status, 1)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_rejected_key_stops_the_run(faulty, behave, status: int) -> None:
+    faulty.script(PATH, behave.reply(b"bad key", status=status))
+    with pytest.raises(UsageError, match=rf"answered {status} .*: bad key\nThe key or its rights"):
+        await sent(faulty.url + PATH)
+
+
+async def test_redirects_are_not_followed(faulty, behave) -> None:
+    to = "http://u:pw@elsewhere/y?key=abc#z"
+    faulty.script(PATH, behave.reply(status=302, headers={"Location": to}))
+    error = await failed(faulty.url + PATH)
+    assert error.cause is Cause.UNREACHABLE
+    assert str(error).endswith("(to http://elsewhere/y; name that URL instead)")
+    assert len(faulty.calls) == 1
+
+
+async def test_a_hanging_server_times_out_and_is_not_tried_again(faulty, behave) -> None:
+    faulty.script(PATH, behave.hang())
+    error = await failed(faulty.url + PATH, timeout=0.2)
+    assert error.cause is Cause.TIMEOUT
+    assert "no reply within 0.2 s" in str(error)
+    assert len(faulty.calls) == 1
+
+
+async def test_a_reply_that_trickles_times_out_too(faulty) -> None:
+    async def trickle(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while True:
+            await response.write(b" ")
+            await asyncio.sleep(0.05)
+
+    faulty.script(PATH, trickle)
+    assert (await failed(faulty.url + PATH, timeout=0.3)).cause is Cause.TIMEOUT
+
+
+@pytest.mark.parametrize(("within", "cause"), [(False, Cause.UNREACHABLE), (True, Cause.TRUNCATED)])
+async def test_a_dropped_connection_is_tried_again(
+    faulty, behave, within: bool, cause: Cause
+) -> None:
+    faulty.script(PATH, behave.drop(within=within))
+    error = await failed(faulty.url + PATH, retries=1)
+    assert error.cause is cause
+    assert len(faulty.calls) == 2
+    faulty.script(PATH, behave.drop(within=within), behave.reply(b"fine"))
+    assert (await sent(faulty.url + PATH)).content == b"fine"
+
+
+async def test_a_reply_without_end_is_cut(faulty, behave, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragstone._internal.http.LONGEST_REPLY", 1024**2)
+    faulty.script(PATH, behave.reply(b"x" * (1024**2 + 1)))
+    error = await failed(faulty.url + PATH)
+    assert error.cause is Cause.MALFORMED
+    assert str(error).endswith("the reply is longer than 1 MiB")
+    faulty.script(PATH, behave.reply(b"x" * 1024**2))
+    assert len((await sent(faulty.url + PATH)).content) == 1024**2
+
+
+async def test_where_nobody_ever_was_nobody_is_waited_for(faulty) -> None:
+    await faulty.stop()
+    error = await failed(faulty.url + PATH, retries=3)
+    assert (error.cause, error.tries) == (Cause.UNREACHABLE, 1)
+    said = f"POST {faulty.url}{PATH}: nothing accepts connections there; is it running?"
+    assert str(error) == said
+
+
+async def test_who_was_there_and_is_gone_is_waited_for(faulty, behave) -> None:
+    faulty.script(PATH, behave.reply())
+    async with Client(connection(retries=2)) as client:
+        await client.send("POST", faulty.url + PATH)
+        await faulty.stop()
+        with pytest.raises(CallError, match=r"nothing accepts connections .*tried 3 times"):
+            await client.send("POST", faulty.url + PATH)
+
+
+async def test_a_host_that_is_not_known() -> None:
+    error = await failed("http://nowhere.invalid/x", retries=0)
+    assert str(error) == "POST http://nowhere.invalid/x: its host name is not known"
+
+
+async def test_a_server_that_speaks_no_http() -> None:
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"220 mail.example ESMTP\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    error = await failed(f"http://user:pw@127.0.0.1:{port}/x?key=abc", retries=0)
+    server.close()
+    assert error.cause is Cause.UNREACHABLE
+    assert "it does not speak HTTP (400 " in str(error)
+    assert "pw" not in str(error)
+    assert "abc" not in str(error)
+
+
+@each_case(
+    "url",
+    [
+        "file:///etc/passwd",
+        "ftp://h/x",
+        "http://",
+        "/x",
+        "h:80/x",
+        "http://[::1",
+        "http://h:99999/",
+        "http://a..b/",
+        f"http://{'a' * 70}.example/",
+    ],
+)
+async def test_what_is_no_url_stops_the_run(url: str) -> None:
+    with pytest.raises(UsageError, match="is no http or https URL"):
+        await sent(url)
+
+
+async def test_credentials_twice_stop_the_run(faulty) -> None:
+    url = faulty.url.replace("//", "//user:pw@")
+    async with Client(Connection()) as client:
+        with pytest.raises(UsageError, match="cannot be sent: Cannot combine") as caught:
+            await client.send("GET", url, headers={"Authorization": "Bearer abc"})
+    assert "pw" not in str(caught.value)
+
+
+async def test_credentials_in_the_url_are_sent_and_not_shown(faulty, behave) -> None:
+    faulty.script(PATH, behave.reply(status=500))
+    error = await failed(faulty.url.replace("//", "//user:pw@") + f"{PATH}?key=abc", retries=0)
+    assert faulty.calls[0].headers["authorization"].startswith("Basic ")
+    assert faulty.calls[0].raw_path == f"{PATH}?key=abc"
+    assert "pw" not in str(error)
+    assert "abc" not in str(error)
+
+
+@pytest.mark.parametrize("status", [400, 401, 429, 500])
+async def test_a_server_that_quotes_our_key_is_not_quoted(faulty, behave, status: int) -> None:
+    faulty.script(PATH, behave.reply(b"bad key: sk-12345", status=status))
+    with pytest.raises((CallError, UsageError), match=r"bad key: \[hidden\]"):
+        await sent(faulty.url + PATH, retries=0, secrets=("sk-12345",))
+
+
+async def test_a_cookie_is_not_sent_back(faulty, behave) -> None:
+    faulty.script(PATH, behave.reply(headers={"Set-Cookie": "chat=1; Path=/"}))
+    url = faulty.url.replace("127.0.0.1", "localhost")  # cookie jars take none from numbers
+    async with Client(Connection()) as client:
+        await client.send("GET", url + PATH)
+        await client.send("GET", url + PATH)
+    assert "cookie" not in faulty.calls[1].headers
+
+
+async def test_delay_spaces_calls_and_retries(faulty, behave) -> None:
+    faulty.script(PATH, behave.reply(status=500), behave.reply())
+    async with Client(connection(delay=0.2)) as client:
+        async with asyncio.timeout(5):
+            replies = await asyncio.gather(
+                *(client.send("GET", faulty.url + PATH) for _ in range(3))
+            )
+    times = [call.at for call in faulty.calls]
+    gaps = [later - sooner for sooner, later in pairwise(times)]
+    assert len(times) == 4
+    assert min(gaps) >= 0.19
+    waited = 1000 * (times[-1] - times[0])  # waiting in line is not the target's
+    assert max(reply.latency_ms for reply in replies) < waited
+
+
+async def test_latency_is_that_of_the_try_that_worked(faulty, behave) -> None:
+    faulty.script(
+        PATH,
+        behave.reply(status=429, headers={"Retry-After": "1"}),
+        behave.reply(after=0.1),
+    )
+    assert 100 <= (await sent(faulty.url + PATH)).latency_ms < 500
+
+
+async def test_the_proxy_is_asked(faulty, behave) -> None:
+    faulty.script(PATH, behave.reply(b"by proxy"))
+    reply = await sent(f"http://rag.invalid{PATH}?q=1", proxy=faulty.url)
+    assert reply.content == b"by proxy"
+    assert faulty.calls[0].raw_path == f"http://rag.invalid{PATH}?q=1"
+    assert faulty.calls[0].headers["host"] == "rag.invalid"
+
+
+async def test_a_proxy_that_is_not_there(faulty) -> None:
+    await faulty.stop()
+    error = await failed("http://rag.invalid/x", proxy=faulty.url, retries=0)
+    assert str(error) == "POST http://rag.invalid/x: the proxy is not reachable"
+
+
+async def test_a_proxy_that_makes_no_tunnel(faulty, behave) -> None:
+    error = await failed("https://rag.invalid/x", proxy=faulty.url, retries=0)
+    assert "the proxy answered 404" in str(error)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> ssl.SSLContext:
+    folder: Path = tmp_path_factory.mktemp("tls")
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
+    try:
+        subprocess.run(
+            [*command.split(), "-keyout", folder / "key.pem", "-out", folder / "cert.pem"],
+            check=True,
+            capture_output=True,
+        )
+    except FileNotFoundError:
+        pytest.skip("openssl, which makes the certificate, is not installed")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    return context
+
+
+async def test_a_certificate_of_its_own_making(
+    make_faulty: Callable, behave, certificate: ssl.SSLContext
+) -> None:
+    server = await make_faulty(certificate)
+    server.script(PATH, behave.reply(b"fine"))
+    error = await failed(server.url + PATH)
+    assert error.cause is Cause.UNREACHABLE
+    assert "its TLS certificate was not accepted; a target's file may say" in str(error)
+    assert server.calls == []
+    assert (await sent(server.url + PATH, verify_tls=False)).content == b"fine"
+
+
+async def test_https_asked_of_an_http_server(faulty) -> None:
+    error = await failed(faulty.url.replace("http:", "https:"))
+    assert "it does not speak TLS (https) there" in str(error)
+
+
+@pytest.mark.parametrize(("concurrency", "most"), [(1, 1), (4, 4), (50, 20)])
+async def test_so_many_requests_are_under_way_at_once(
+    faulty, behave, concurrency: int, most: int
+) -> None:
+    faulty.script(PATH, behave.reply(after=0.05))
+    async with Client(Connection(limits=Limits(concurrency=concurrency))) as client:
+        await asyncio.gather(*(client.send("GET", faulty.url + PATH) for _ in range(20)))
+    assert faulty.most == most
+
+
+async def test_after_429_fewer_requests_are_under_way(faulty, behave) -> None:
+    async with Client(Connection(limits=Limits(concurrency=16))) as client:
+        faulty.script(PATH, behave.reply(after=0.02))
+        await asyncio.gather(*(client.send("GET", faulty.url + PATH) for _ in range(16)))
+        assert faulty.most == 16
+        faulty.script(PATH, behave.reply(status=429), behave.reply())
+        await client.send("GET", faulty.url + PATH)
+        faulty.most = 0
+        faulty.script(PATH, behave.reply(after=0.02))
+        await asyncio.gather(*(client.send("GET", faulty.url + PATH) for _ in range(16)))
+    assert 8 <= faulty.most < 13  # half, and one more after as many answers
+
+
+async def test_a_late_try_is_made_again_where_that_is_wanted(faulty, behave) -> None:
+    faulty.script(PATH, behave.hang(), behave.reply(b"fine"))
+    reply = await sent(faulty.url + PATH, timeout=0.2, again_if_late=True)
+    assert (reply.content, reply.tries) == (b"fine", 2)
+    assert reply.latency_ms < 200
+
+
+async def test_a_request_that_hangs_keeps_its_own_slot_alone(faulty, behave) -> None:
+    let_go = asyncio.Event()
+
+    async def hang(request: web.Request) -> web.Response:
+        await let_go.wait()
+        return web.Response(body=b"late")
+
+    faulty.script("/hangs", hang)
+    faulty.script(PATH, behave.reply())
+    limits = Limits(concurrency=2)
+    async with Client(Connection(limits=limits)) as client:
+        hanging = asyncio.create_task(client.send("GET", f"{faulty.url}/hangs"))
+        await asyncio.sleep(0.05)
+        for _ in range(10):
+            await client.send("GET", faulty.url + PATH)
+        assert not hanging.done()
+        let_go.set()
+        assert (await hanging).content == b"late"
+
+
+async def test_no_more_requests_arrive_than_the_budget_has(faulty, behave) -> None:
+    faulty.script(PATH, *[behave.reply(status=500), behave.reply(), behave.drop()] * 9)
+    limits = Limits(concurrency=4, budget=Budget(max_calls=9))
+    async with Client(Connection(limits=limits)) as client:
+        told = await asyncio.gather(
+            *(client.send("POST", faulty.url + PATH) for _ in range(20)), return_exceptions=True
+        )
+    assert len(faulty.calls) == 9
+    assert {error.cause for error in told if isinstance(error, CallError)} == {Cause.BUDGET}
+
+
+def test_a_secret_is_in_no_repr() -> None:
+    connection = Connection(secrets=("sk-12345",))
+    assert "sk-12345" not in repr(connection)
+    assert "sk-12345" not in repr(Client(connection))
+
+
+async def test_a_run_that_is_cancelled_leaves_nothing_open(faulty, behave) -> None:
+    faulty.script(PATH, behave.hang())
+    async with Client(Connection(limits=Limits(concurrency=3))) as client:
+        calls = [asyncio.create_task(client.send("GET", faulty.url + PATH)) for _ in range(9)]
+        await asyncio.sleep(0.1)
+        for call in calls:
+            call.cancel()
+        told = await asyncio.gather(*calls, return_exceptions=True)
+    assert {type(each) for each in told} == {asyncio.CancelledError}

@@ -1,0 +1,137 @@
+import sys
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+from tests.cases import each_case
+
+from ragstone._internal.plugins import import_plugin, load_entry_point, package_of
+from ragstone.errors import UsageError
+
+
+@pytest.fixture(autouse=True)
+def imports_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    before = set(sys.modules)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    yield
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "my_plugin_here.py"
+    path.write_text("ANSWER = 42\n", encoding="utf-8")
+    return path
+
+
+def test_a_file_is_imported(plugin: Path) -> None:
+    module = import_plugin(str(plugin))
+    assert module.ANSWER == 42
+    assert sys.modules[module.__name__] is module
+
+
+def test_a_file_by_a_relative_path(plugin: Path) -> None:
+    assert import_plugin(plugin.name).ANSWER == 42
+
+
+def test_two_files_of_one_name_are_two(plugin: Path) -> None:
+    other = plugin.parent / "other" / plugin.name
+    other.parent.mkdir()
+    other.write_text("ANSWER = 43", encoding="utf-8")
+    assert (import_plugin(str(plugin)).ANSWER, import_plugin(str(other)).ANSWER) == (42, 43)
+
+
+def test_a_file_finds_its_neighbours_and_the_working_folder(plugin: Path) -> None:
+    away = plugin.parent / "away"
+    away.mkdir()
+    (away / "my_neighbour_here.py").write_text("ANSWER = 1", encoding="utf-8")
+    text = "import my_neighbour_here, my_plugin_here\n"
+    text += "ANSWER = my_neighbour_here.ANSWER + my_plugin_here.ANSWER"
+    (away / "my_other_plugin.py").write_text(text, encoding="utf-8")
+    assert import_plugin("away/my_other_plugin.py").ANSWER == 43
+
+
+def test_a_module_is_found_in_the_working_folder(plugin: Path) -> None:
+    assert import_plugin("my_plugin_here").ANSWER == 42
+
+
+def test_a_module_of_a_package_is_found(plugin: Path) -> None:
+    folder = plugin.parent / "my_package_here"
+    folder.mkdir()
+    (folder / "inner.py").write_text("ANSWER = 7\n", encoding="utf-8")
+    assert import_plugin("my_package_here.inner").ANSWER == 7
+
+
+def test_what_is_installed_is_found() -> None:
+    assert import_plugin("json").loads("1") == 1
+
+
+@pytest.mark.parametrize("name", ["nowhere.py", "no/such/file.py", ".py"])
+def test_a_file_that_is_not_there(plugin: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="there is no file"):
+        import_plugin(name)
+
+
+def test_a_folder_is_no_file(plugin: Path) -> None:
+    (plugin.parent / "folder.py").mkdir()
+    with pytest.raises(UsageError, match="there is no file"):
+        import_plugin("folder.py")
+
+
+@each_case("name", ["no_such_module_here", "json.no_such_module", "", "..", ".x"])
+def test_a_module_that_is_not_there(name: str) -> None:
+    with pytest.raises(UsageError, match="cannot be imported"):
+        import_plugin(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("import no_such_module_here", "ModuleNotFoundError: No module named"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("def f(:", "SyntaxError: "),
+        ("import sys; sys.exit('no key')", "SystemExit: no key"),
+    ],
+)
+@pytest.mark.parametrize("name", ["my_plugin_here.py", "my_plugin_here"])
+def test_a_module_that_raises_says_what(plugin: Path, text: str, told: str, name: str) -> None:
+    plugin.write_text(text, encoding="utf-8")
+    before = set(sys.modules)
+    with pytest.raises(UsageError, match=f"{name}'? cannot be imported: {told}"):
+        import_plugin(name)
+    assert set(sys.modules) == before
+
+
+def test_a_usage_error_of_the_module_comes_through_as_it_is(plugin: Path) -> None:
+    text = "from ragstone.metrics import register\nregister('Not A Name')"
+    plugin.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=r"^'Not A Name' is no metric name"):
+        import_plugin(str(plugin))
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("my_plugin_here:ANSWER", None),
+        ("my_plugin_here:WRONG", "AttributeError: "),
+        ("nowhere_at_all", "ModuleNotFoundError: "),
+    ],
+)
+def test_what_a_package_names_is_loaded_or_told(
+    plugin: Path, monkeypatch: pytest.MonkeyPatch, value: str, said: str | None
+) -> None:
+    monkeypatch.syspath_prepend(plugin.parent)
+    info = plugin.parent / "my_package_here-0.3.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: my-package-here\nVersion: 0.3\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text(f"[my.group]\nit = {value}\n", encoding="utf-8")
+    [point] = entry_points(group="my.group")
+    assert package_of(point) == "my-package-here 0.3"
+    if said is None:
+        assert load_entry_point(point) == 42
+    else:
+        with pytest.raises(UsageError, match=f"my-package-here 0.3 names {value} as .*{said}"):
+            load_entry_point(point)

@@ -1,0 +1,225 @@
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.cases import each_case
+
+from ragstone._internal.sentences import Sentence, split_sentences
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "sentences.json").read_text("utf-8"))
+PROSE: dict[str, list[list[str]]] = GOLDEN["prose"]
+LAYOUT: list[dict[str, str]] = GOLDEN["layout"]
+UNSEEN: list[dict[str, str]] = GOLDEN["unseen"]
+NO_SPACE = {"zh", "ja"}
+# What a reader sees and no rule here does: a quotation carried on by its speaker's tag, a unit
+# before another number, a year or country before a name, an abbreviation that is not listed.
+KNOWN_MISSES = {
+    '"Stop. Wait here," he said. She stopped.',
+    '"Why not?" Peter asked. Nobody knew.',
+    "He is 6 ft. tall. She is 5 ft. 4 in. tall.",
+    "Gem. § 5 Abs. 2 S. 1 BGB gilt das. Das ist so.",
+    "В 1812 г. Наполеон вошёл в Москву. Город сгорел.",
+    "It happened in the U.S. President Lee spoke.",
+}
+PYSBD: dict[str, list[list[str]]] = json.loads(
+    (Path(__file__).parents[1] / "golden" / "pysbd_sentences.json").read_text("utf-8")
+)
+"""What pysbd 0.3.4 splits each language's cases into, and at last all of them as one paragraph."""
+
+
+def joined(language: str, sentences: list[str]) -> str:
+    return ("" if language in NO_SPACE else " ").join(sentences)
+
+
+def texts(sentences: tuple[Sentence, ...]) -> list[str]:
+    return [sentence.text for sentence in sentences]
+
+
+def ends(sentences: list[str]) -> set[int]:
+    """Return how many letters, white space left out, lie before each inner boundary."""
+    passed, found = 0, set[int]()
+    for sentence in sentences[:-1]:
+        passed += len("".join(sentence.split()))
+        found.add(passed)
+    return found
+
+
+def exact(language: str, split: Callable[[str], list[str]]) -> int:
+    return sum(split(joined(language, case)) == case for case in PROSE[language])
+
+
+def f1(language: str, split: Callable[[str], list[str]]) -> float:
+    """Return the F1 of the boundaries in all of a language's cases joined into one paragraph."""
+    truth = [sentence for case in PROSE[language] for sentence in case]
+    wanted, got = ends(truth), ends(split(joined(language, truth)))
+    return 2 * len(wanted & got) / (len(wanted) + len(got))
+
+
+def by_pysbd(language: str) -> Callable[[str], list[str]]:
+    cases = PROSE[language]
+    asked = [*cases, [sentence for case in cases for sentence in case]]
+    known = {
+        joined(language, case): split for case, split in zip(asked, PYSBD[language], strict=True)
+    }
+    return known.__getitem__
+
+
+def ours(text: str) -> list[str]:
+    return texts(split_sentences(text))
+
+
+@each_case("language", PROSE)
+def test_prose_is_split_as_a_reader_would(language: str) -> None:
+    cases = {joined(language, case): case for case in PROSE[language]}
+    missed = {text for text, case in cases.items() if ours(text) != case}
+    assert missed == cases.keys() & KNOWN_MISSES
+
+
+@pytest.mark.parametrize("cases", [LAYOUT, UNSEEN], ids=["layout", "unseen"])
+def test_texts_are_split_as_a_reader_would(cases: list[dict[str, str]]) -> None:
+    missed = {case["text"] for case in cases if ours(case["text"]) != case["sentences"]}
+    assert missed == {case["text"] for case in cases} & KNOWN_MISSES
+
+
+def test_golden_truth_is_broad() -> None:
+    assert sum(map(len, PROSE.values())) >= 120
+    assert len(PROSE) >= 15
+
+
+@each_case("language", PYSBD)
+def test_at_least_as_good_as_pysbd(language: str) -> None:
+    theirs = by_pysbd(language)
+    assert exact(language, ours) >= exact(language, theirs)
+    assert f1(language, ours) >= f1(language, theirs)
+
+
+def check_spans(text: str) -> None:
+    covered, last = 0, 0
+    for sentence in split_sentences(text):
+        assert last <= sentence.start < sentence.end
+        assert text[sentence.start : sentence.end] == sentence.text == sentence.text.strip()
+        assert not text[last : sentence.start].strip()
+        covered, last = covered + 1, sentence.end
+    assert not text[last:].strip()
+    assert bool(covered) is bool(text.strip())
+
+
+PIECES = [
+    *".!?…。！？।॥؟۔։;:；「」『』“”«»\"'()（）[]【】*_-—#|>`~\n\r\t \u00a0\u2029\f\u200f\x00😀·،",
+    *("Dr", "e.g", "z", "B", "U.S", "a.m", "1", "3.5", "12", "etc", "No", "Mai", "am", "word"),
+    *(
+        "Word",
+        "iPhone",
+        "[1]",
+        "```",
+        "\n\n",
+        "\r\n",
+        "---",
+        "ไทย",
+        "中",
+        "ა",
+        "\ud800",
+        " " * 50,
+        "x" * 70,
+    ),
+]
+
+
+@given(st.text(st.characters()))
+def test_any_text_is_covered_by_its_spans(text: str) -> None:
+    check_spans(text)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
+def test_texts_of_awkward_pieces_are_covered_by_their_spans(text: str) -> None:
+    check_spans(text)
+
+
+@given(st.lists(st.sampled_from([s for c in PROSE["en"] for s in c]), min_size=1, max_size=8))
+def test_paragraphs_are_split_independently(paragraphs: list[str]) -> None:
+    apart = [text for paragraph in paragraphs for text in ours(paragraph)]
+    assert ours("\n\n".join(paragraphs)) == apart
+
+
+def test_a_sentence_is_one_sentence() -> None:
+    alone = [s for c in PROSE.values() for case in c for s in case]
+    split_again = [s for s in alone if ours(s) != [s]]
+    assert len(split_again) <= len(KNOWN_MISSES)
+
+
+def test_a_sentence_is_a_plain_value() -> None:
+    assert split_sentences(" One. Two") == (Sentence("One.", 1, 5), Sentence("Two", 6, 9))
+
+
+HOSTILE = [
+    *(
+        ".",
+        '"',
+        "(",
+        "[",
+        "[1,",
+        "«",
+        " ",
+        "\n",
+        "`",
+        "*",
+        "-",
+        "|",
+        "#",
+        "\x00",
+        "\ud800",
+        "\u200f",
+    ),
+    *(
+        ". ",
+        '." ',
+        "? $ ",
+        ". ( ",
+        " » ",
+        "a. ",
+        "1. ",
+        "A.",
+        "U.S. ",
+        "etc. A ",
+        "「",
+        "「。",
+        "（。）",
+    ),
+    *(
+        "“a。",
+        ".【",
+        ".😀",
+        "॥१",
+        " །",
+        "```\n",
+        "~~~\n```\n",
+        "1\n",
+        "* * * ",
+        "x（。）",
+        "_ ",
+        ".[1]",
+    ),
+]
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_hostile_text_takes_linear_time(piece: str, huge: int) -> None:
+    split_sentences(piece * (huge // len(piece)))
+
+
+def report() -> None:
+    """Print a row a language: cases exactly right and boundary F1, ours and pysbd's."""
+    for language, cases in PROSE.items():
+        row = f"{language} {exact(language, ours)}/{len(cases)} F1 {f1(language, ours):.3f}"
+        if language in PYSBD:
+            theirs = by_pysbd(language)
+            row += f" | pysbd {exact(language, theirs)}/{len(cases)} F1 {f1(language, theirs):.3f}"
+        sys.stdout.write(row + "\n")
+
+
+if __name__ == "__main__":
+    report()

@@ -1,0 +1,294 @@
+import asyncio
+import gc
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextvars import ContextVar
+
+import pytest
+from tests.cases import each_case
+
+from ragstone._internal.concurrency import in_thread, working
+
+
+@pytest.fixture(autouse=True)
+async def nothing_is_left_behind(caplog: pytest.LogCaptureFixture) -> AsyncIterator[None]:
+    """No task outlives its block, and asyncio has nothing to complain about."""
+    before = asyncio.all_tasks()
+    yield
+    assert asyncio.all_tasks() - {asyncio.current_task()} <= before
+    gc.collect()  # a task that was destroyed while pending is told of when it is collected
+    records = caplog.get_records("call") + caplog.records
+    assert not [record for record in records if record.name == "asyncio"]
+
+
+async def double(number: int) -> int:
+    await asyncio.sleep(0)
+    return 2 * number
+
+
+class Gauge:
+    """Work that counts how much of it goes on at once, and what became of it."""
+
+    def __init__(self, *, seconds: float = 0.001) -> None:
+        self.seconds = seconds
+        self.now = self.most = self.started = self.finished = self.cancelled = 0
+
+    async def work(self, number: int) -> int:
+        self.now += 1
+        self.started += 1
+        self.most = max(self.most, self.now)
+        try:
+            await asyncio.sleep(self.seconds)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        finally:
+            self.now -= 1
+        self.finished += 1
+        return number
+
+
+async def stream(numbers: range) -> AsyncIterator[int]:
+    for number in numbers:
+        await asyncio.sleep(0)
+        yield number
+
+
+@each_case("concurrency", [1, 3, 100])
+@each_case("count", [0, 1, 50])
+async def test_all_results_come(count: int, concurrency: int) -> None:
+    for items in (range(count), stream(range(count))):
+        async with working(items, double, concurrency=concurrency) as results:
+            assert sorted([item async for item in results]) == [2 * n for n in range(count)]
+
+
+async def test_one_worker_keeps_the_order() -> None:
+    async with working(range(20), double, concurrency=1) as results:
+        assert [item async for item in results] == [2 * n for n in range(20)]
+
+
+async def test_what_is_done_first_comes_first() -> None:
+    async def sleep(seconds: float) -> float:
+        await asyncio.sleep(seconds)
+        return seconds
+
+    async with working([0.05, 0.0], sleep, concurrency=2) as results:
+        assert [item async for item in results] == [0.0, 0.05]
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+async def test_so_many_are_under_way_and_no_more(concurrency: int) -> None:
+    gauge = Gauge()
+    async with working(range(40), gauge.work, concurrency=concurrency) as results:
+        assert len([item async for item in results]) == 40
+    assert gauge.most == concurrency
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+async def test_workers_wait_when_nobody_takes_their_results(concurrency: int) -> None:
+    gauge = Gauge(seconds=0)
+    async with working(range(1000), gauge.work, concurrency=concurrency) as results:
+        for taken in range(1, 6):
+            await anext(results)
+            await asyncio.sleep(0.01)
+            assert gauge.started - taken <= 2 * concurrency
+
+
+async def test_a_source_is_not_read_ahead() -> None:
+    read = 0
+
+    def source() -> Iterator[int]:
+        nonlocal read
+        for number in range(1, 1001):
+            read = number
+            yield number
+
+    async with working(source(), double, concurrency=3) as results:
+        await anext(results)
+        await asyncio.sleep(0.01)
+        assert read <= 8
+
+
+async def test_an_exception_of_the_work_comes_out_where_results_are_taken() -> None:
+    gauge = Gauge(seconds=60)
+
+    async def work(number: int) -> int:
+        if number == 2:
+            raise ZeroDivisionError("2")
+        return await gauge.work(number)
+
+    async with working(range(10), work, concurrency=4) as results:
+        with pytest.raises(ZeroDivisionError, match="2"):
+            await anext(results)
+        assert gauge.now == 0
+        with pytest.raises(ZeroDivisionError):  # and again: there is nothing after it
+            await anext(results)
+    assert gauge.cancelled == gauge.started
+
+
+async def test_what_was_finished_before_the_exception_still_comes() -> None:
+    async def work(number: int) -> int:
+        if number == 3:
+            raise ZeroDivisionError
+        return number
+
+    async with working(range(10), work, concurrency=1) as results:
+        assert [await anext(results) for _ in range(3)] == [0, 1, 2]
+        with pytest.raises(ZeroDivisionError):
+            await anext(results)
+
+
+async def test_an_exception_that_nobody_takes_is_not_raised_by_the_block() -> None:
+    async def work(number: int) -> int:
+        raise ZeroDivisionError
+
+    async with working(range(3), work, concurrency=3):
+        await asyncio.sleep(0.01)
+
+
+async def test_a_source_that_raises_is_told_too() -> None:
+    async def source() -> AsyncIterator[int]:
+        yield 1
+        raise OSError("the disk is gone")
+
+    taken = list[int]()
+
+    async def take() -> None:
+        async with working(source(), double, concurrency=1) as results:
+            taken.append(await anext(results))
+            taken.append(await anext(results))
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        await take()
+    assert taken == [2]
+
+
+async def test_leaving_early_cancels_and_awaits_what_is_under_way() -> None:
+    gauge = Gauge(seconds=60)
+
+    async def work(number: int) -> int:
+        return number if number == 0 else await gauge.work(number)
+
+    async with working(range(100), work, concurrency=4) as results:
+        assert await anext(results) == 0
+        await asyncio.sleep(0.01)
+        assert gauge.now == 4
+    assert (gauge.now, gauge.cancelled, gauge.finished) == (0, 4, 0)
+
+
+async def test_leaving_waits_for_work_that_cleans_up() -> None:
+    cleaned = False
+
+    async def work(number: int) -> int:
+        nonlocal cleaned
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.01)
+            cleaned = True
+        return number
+
+    async with working([1], work, concurrency=1):
+        await asyncio.sleep(0.01)
+    assert cleaned
+
+
+async def test_an_exception_in_the_block_goes_through() -> None:
+    gauge = Gauge(seconds=60)
+
+    async def leave() -> None:
+        async with working(range(9), gauge.work, concurrency=2):
+            await asyncio.sleep(0.01)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        await leave()
+    assert (gauge.now, gauge.cancelled) == (0, 2)
+
+
+async def test_being_cancelled_cancels_the_work() -> None:
+    gauge = Gauge(seconds=60)
+
+    async def all_of_it() -> None:
+        async with working(range(9), gauge.work, concurrency=2) as results:
+            await anext(results)
+
+    task = asyncio.create_task(all_of_it())
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (gauge.now, gauge.cancelled) == (0, 2)
+
+
+async def test_leaving_early_ends_the_source() -> None:
+    ended = False
+
+    def source() -> Iterator[int]:
+        nonlocal ended
+        try:
+            yield from range(1000)
+        finally:
+            ended = True
+
+    async with working(source(), double, concurrency=2) as results:
+        await anext(results)
+    assert ended
+
+
+async def test_work_that_is_cancelled_by_itself_is_no_lost_item() -> None:
+    async def work(number: int) -> int:
+        if number == 1:
+            raise asyncio.CancelledError
+        return number
+
+    async with working(range(4), work, concurrency=1) as results:
+        assert await anext(results) == 0
+        with pytest.raises(RuntimeError, match="cancelled itself"):
+            await anext(results)
+
+
+async def test_one_pool_feeds_another() -> None:
+    gauge = Gauge()
+    async with (
+        working(range(30), double, concurrency=3) as doubled,
+        working(doubled, gauge.work, concurrency=5) as results,
+    ):
+        assert sorted([item async for item in results]) == [2 * n for n in range(30)]
+    assert gauge.most <= 5
+
+
+async def test_a_function_runs_in_a_thread_of_its_own_and_in_our_context() -> None:
+    variable = ContextVar("variable", default=0)
+    variable.set(42)
+
+    def work() -> tuple[int, bool]:
+        return variable.get(), threading.current_thread().daemon
+
+    assert await in_thread(work) == (42, True)
+
+
+async def test_functions_that_block_do_not_block_one_another() -> None:
+    barrier = threading.Barrier(40, timeout=10)
+    await asyncio.gather(*(in_thread(barrier.wait) for _ in range(40)))
+
+
+@pytest.mark.parametrize(
+    ("error", "seen"), [(KeyError("x"), KeyError), (StopIteration("y"), RuntimeError)]
+)
+async def test_what_a_function_raises_is_raised_where_it_is_awaited(
+    error: Exception, seen: type[Exception]
+) -> None:
+    def work() -> None:
+        raise error
+
+    with pytest.raises(seen):
+        await in_thread(work)
+
+
+async def test_a_function_that_hangs_can_be_left() -> None:
+    go_on = threading.Event()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(in_thread(go_on.wait), 0.02)
+    go_on.set()
+    await asyncio.sleep(0.02)

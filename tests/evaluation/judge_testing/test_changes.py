@@ -1,0 +1,160 @@
+from tests.cases import each_case
+
+from ragstone.evaluation.judge_testing.cases import cases_of
+from ragstone.evaluation.judge_testing.material import Capitals, Material
+from ragstone.evaluation.judge_testing.perturbations import CHANGES, names_in
+from ragstone.types.sample import Context, Sample
+
+
+def material(
+    *contexts: str, names: tuple[str, ...] = (), sentences: tuple[str, ...] = ()
+) -> Material:
+    return Material(contexts=contexts, names=names, sentences=sentences, seed="s")
+
+
+@each_case(
+    ("kind", "claim", "changed"),
+    [
+        ("number", "It weighs 172 grams.", "It weighs 272 grams."),
+        ("number", "Es kostet 1.299,50 Euro.", "Es kostet 2.299,50 Euro."),
+        ("number", "重172克。", "重272克。"),
+        ("date", "It came out in 2021.", "It came out in 2018."),
+        ("date", "It came out on 2021-03-05.", "It came out on 2024-03-05."),
+        ("date", "Am 5. März war es da.", "Am 5. August war es da."),
+        ("date", "Closed on Mondays and Sunday.", "Closed on Mondays and Friday."),
+        ("unit", "It weighs 172 grams.", "It weighs 172 kilograms."),
+        ("unit", "Es dauert 22 Minuten.", "Es dauert 22 Stunden."),
+        ("unit", "需要22分钟。", "需要22小时。"),
+        ("unit", "It costs $40 a month.", "It costs €40 a month."),
+        ("negation", "The port is not sealed.", "The port is sealed."),
+        ("negation", "The port is sealed.", "The port is not sealed."),
+        ("negation", "It weighs 172 grams and has a case.",
+         "It is not true that it weighs 172 grams and has a case."),
+        ("negation", "The port is\nnot sealed.", "The port is sealed."),
+        ("negation", "The port is also not sealed.", "The port is also sealed."),
+        ("negation", "Es ist leider nicht wasserdicht.", "Es ist leider wasserdicht."),
+        ("negation", "Oslo lies in the south of Norway.",
+         "It is not true that Oslo lies in the south of Norway."),
+        ("negation", "Kameras kosten 5 Euro im Laden.",
+         "Es stimmt nicht, dass Kameras kosten 5 Euro im Laden."),
+        ("qualifier", "- Only the Pro has a lens.", "- The Pro has a lens."),
+        ("qualifier", "It is red. Usually it is new.", "It is red. It is new."),
+        ("qualifier", "Most of the phones are red.", "The phones are red."),
+        ("qualifier", "It lasts up to two days.", "It lasts two days."),
+        ("qualifier", "Only the Pro has a lens.", "The Pro has a lens."),
+        ("qualifier", "It is replaced, if it was bought here.", "It is replaced."),
+        ("qualifier", "最多可用两天，充电很快。", "可用两天，充电很快。"),
+    ],
+)  # fmt: skip
+def test_a_change(kind: str, claim: str, changed: str) -> None:
+    assert CHANGES[kind](claim, material("The phone is in the box and it has a case.")) == changed
+
+
+@each_case(
+    ("kind", "claim"),
+    [
+        ("number", "It came out in 2021."),  # a date
+        ("number", "See A12 and [3]."),  # a code and a citation
+        ("number", "It has two lenses."),
+        ("date", "You may march on."),
+        ("date", "It has 2000 mAh."),
+        ("unit", "It has 3 lenses."),
+        ("name", "The phone is small."),
+        ("qualifier", "It weighs 172 grams."),
+        ("invented", "It weighs 172 grams."),  # no other sample
+        ("negation", "The port is *not* sealed."),  # to put in a second one would tell nothing
+        ("negation", "No es caro y puede fallar."),
+        ("negation", "Nunca es caro."),
+        ("negation", "Il ne marche plus aujourd'hui."),
+        ("negation", "L'appareil n'est plus dans la boîte."),
+        ("negation", "The lid is hardly visible."),
+        ("negation", "The lid is scarcely visible."),
+        ("negation", "Barely a lid is visible."),
+        ("negation", "تزن 172 جراما."),  # no words of that language are here
+    ],
+)
+def test_what_a_change_cannot_be_applied_to(kind: str, claim: str) -> None:
+    assert CHANGES[kind](claim, material("The phone.")) is None
+
+
+def test_a_short_claim_is_in_the_language_of_its_sample_not_of_others() -> None:
+    german = ("Die Pumpe läuft nachts.", "Sie ist in dem Keller und wird nicht heiß.")
+    english = ("The port is sealed and it is in the box.", "It has a case of its own.")
+    mixed = Material(german, (), sentences=english, seed="s", claims=german)
+    assert CHANGES["negation"](german[0], mixed) == "Es stimmt nicht, dass die Pumpe läuft nachts."
+
+
+def test_nothing_new_stands_in_the_contexts() -> None:
+    contexts = material("It weighs 172 grams, with the case 272 grams, or 372.")
+    assert CHANGES["number"]("It weighs 172 grams.", contexts) == "It weighs 472 grams."
+
+
+def test_a_name_is_one_of_another_sample_that_the_contexts_do_not_have() -> None:
+    found = material("Made by Orvane in Oslo.", names=("Orvane", "Berlin"))
+    assert CHANGES["name"]("The phone is from Oslo.", found) == "The phone is from Berlin."
+    assert CHANGES["name"]("The phone is from Oslo.", material("x", names=("Oslo",))) is None
+
+
+def test_an_invented_sentence_is_one_that_the_contexts_do_not_state() -> None:
+    stated, new = "The phone weighs 172 grams.", "The museum opens on Fridays at noon."
+    found = material("The phone weighs 172 grams today.", sentences=(stated, new))
+    assert CHANGES["invented"]("It is small.", found) == f"It is small. {new}"
+
+
+def names(*texts: str) -> list[str]:
+    return names_in(texts, Capitals.of("\n".join(texts)))
+
+
+def test_names_are_words_with_capitals_within_a_sentence() -> None:
+    texts = ["Open the USB port of the Tarn Pro in April.", "It is new. Then Anna came."]
+    assert names(*texts) == ["USB", "Tarn Pro", "Anna"]
+    assert names("Open it.", "这是新的。") == []
+    assert names("It is what I'm told in Oslo.") == ["Oslo"]
+
+
+def test_a_word_that_stands_there_without_a_capital_is_no_name() -> None:
+    assert names("Open the Battery menu of the Tarn, as the battery is new.") == ["Tarn"]
+
+
+@each_case(
+    "text",
+    [
+        "Die Kamera wiegt 172 Gramm und hat ein Gehäuse aus Aluminium.",
+        "Anna Berg läuft jeden Sonntag eine Strecke durch den Wald von Oslo.",
+        "D'Kamera weegt 172 Gramm an huet e Gehais aus Aluminium.",  # Luxembourgish
+        "THE PHONE WEIGHS 172 GRAMS AND HAS A CASE.",
+        "The Long List of Known Stores and Their Owners in Oslo, Rome, Bergen, Paris, With Prices",
+        "Telefon Oslo 172 gram",  # of no language that is known, and too short to tell
+    ],
+)
+def test_where_capitals_do_not_tell_names_there_are_none(text: str) -> None:
+    assert names(text) == []
+
+
+def test_what_has_capitals_of_its_own_is_a_name_in_german_too() -> None:
+    assert names("Das Gerät hat einen Anschluss für USB und ein LCD-Feld.") == ["USB"]
+
+
+def test_no_german_noun_takes_the_place_of_another() -> None:
+    texts = {
+        "a": "Die Kamera wiegt 172 Gramm und hat ein Gehäuse aus Aluminium.",
+        "b": "Das Museum öffnet um neun Uhr und zeigt Gemälde aus Holland.",
+    }
+    samples = [
+        Sample(id=name, query="q", response=text, contexts=[Context(text=text)])
+        for name, text in texts.items()
+    ]
+    cases = cases_of(samples, 9)
+    assert [CHANGES["name"](case.claims[0], case.material) for case in cases] == [None, None]
+
+
+@each_case("kind", CHANGES)
+def test_a_change_is_the_same_each_time(kind: str) -> None:
+    claim = "The Tarn of 2021 is only 172 grams for Anna."
+    found = material(
+        "It is.", names=("Oslo", "Berlin", "Rome"), sentences=("The museum opens late.",)
+    )
+    first = CHANGES[kind](claim, found)
+    assert first is not None
+    assert first != claim
+    assert CHANGES[kind](claim, found) == first

@@ -1,0 +1,119 @@
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import ragstone
+from ragstone.errors import UsageError
+from ragstone.evaluation.fingerprint import judge_key
+from ragstone.evaluation.judge_testing import KEPT, JudgeTest, TriedClaim, keep, kept
+from ragstone.evaluation.judge_testing.storage import Keeping
+from ragstone.judges.factory import make_judge
+from ragstone.types.claim import Label
+from ragstone.types.config import Plan
+
+TEST = JudgeTest(
+    judge="offline", data="d", at="2026-01-02T03:04:05Z", version="1", samples=1, claims=1,
+    supported=1, asked=1, failed=0, kinds=(), calls=0, cost_usd=0.0,
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_of_one_data_the_newest_test_of_each_judge_is_kept() -> None:
+    assert kept("a") is None
+    later = TEST.model_copy(update={"claims": 9})
+    for key, test in (("a", TEST), ("b", TEST), ("a", later)):
+        keep(key, test)
+    assert (kept("a"), kept("b")) == (later, TEST)
+    assert [path.name for path in KEPT.parent.iterdir()] == [KEPT.name]
+
+
+def test_a_smaller_test_of_the_same_data_does_not_take_the_place_of_a_larger_one() -> None:
+    large = TEST.model_copy(update={"claims": 60, "fingerprint": "f"})
+    keep("a", large)
+    small = large.model_copy(update={"claims": 1})
+    assert keep("a", small) == Keeping(larger=large)
+    assert kept("a") == large
+    assert keep("b", small) == Keeping()  # another judge
+    changed = small.model_copy(update={"fingerprint": "g"})
+    assert keep("a", changed) == Keeping()
+    assert kept("a") == changed
+
+
+def test_tests_of_several_data_are_kept_and_the_largest_is_told() -> None:
+    large = TEST.model_copy(update={"claims": 60})
+    small = TEST.model_copy(update={"data": "e", "claims": 1})
+    for test in (large, small):
+        assert keep("a", test) == Keeping()
+    assert kept("a") == large
+
+
+def test_claims_are_told_and_not_kept() -> None:
+    tried = TriedClaim(
+        kind="number", sample="s", was="1", claim="2", label_before=Label.SUPPORTED,
+        label=Label.SUPPORTED, right=False,
+    )  # fmt: skip
+    test = TEST.model_copy(update={"tried": (tried,)})
+    assert test.missed() == {"number": [tried]}
+    keep("a", test)
+    assert kept("a") == TEST
+
+
+def test_a_file_that_cannot_be_read_is_as_none_and_set_aside() -> None:
+    KEPT.parent.mkdir()
+    for n in (1, 2):
+        KEPT.write_text(f"{{ {n}")
+        assert kept("a") is None
+        aside = keep("a", TEST)
+        assert aside == Keeping(KEPT.with_name(f"judge-tests.unread-{n}.json"))
+        assert aside.aside is not None
+        assert aside.aside.read_text() == f"{{ {n}"
+        assert kept("a") == TEST
+    assert keep("b", TEST) == Keeping()
+
+
+def test_a_file_that_may_not_be_read_is_not_written_over() -> None:
+    KEPT.mkdir(parents=True)
+    with pytest.raises(OSError, match=KEPT.name):
+        keep("a", TEST)
+    assert KEPT.is_dir()
+
+
+def test_of_many_that_keep_at_the_same_time_none_is_lost() -> None:
+    keys = [f"{n}-{m}" for n in range(8) for m in range(5)]
+
+    def keep_some(n: int) -> None:
+        for m in range(5):
+            keep(f"{n}-{m}", TEST)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(keep_some, range(8)))
+    assert [key for key in keys if kept(key) != TEST] == []
+    assert [path.name for path in KEPT.parent.iterdir()] == [KEPT.name]
+
+
+def key(version: str = "1", **fields: object) -> str:
+    plan = Plan.of(fields)
+    return judge_key(plan, make_judge(plan), version)
+
+
+def test_another_judge_setting_or_version_has_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    llm = {"judge": "openai:a"}
+    assert key() == key(max_calls=3, cache=False)
+    others = [key(), key("2"), key(**llm), key(**llm, votes=3), key(**llm, temperature=1.0)]
+    assert len(set(others)) == len(others)
+
+
+def test_a_run_by_the_tested_judge_tells_the_test() -> None:
+    rows = [{"query": "q", "response": "It is red.", "contexts": ["It is red."], "ranking": []}]
+    version = ragstone.evaluate(rows, metrics="faithfulness").manifest.version
+    keep(key(version), TEST)
+    assert ragstone.evaluate(rows, metrics="faithfulness").manifest.judge_test == str(TEST)
+    assert ragstone.evaluate(rows, metrics="abstention").manifest.judge_test is None
+    with pytest.raises(UsageError):
+        ragstone.evaluate(rows, metrics="faithfulness", judge="openai:a")

@@ -1,0 +1,29 @@
+"""docs/judge-test.md: its figures are those of the test, and it names every kind."""
+
+from pathlib import Path
+
+from ragstone.cli.commands.judge import SAID
+from ragstone.demo.questions import grounded_samples
+from ragstone.evaluation.judge_testing import tried
+from ragstone.evaluation.judge_testing.runner import KINDS
+from ragstone.judges.offline import OfflineJudge
+
+PAGE = (Path(__file__).parents[3] / "docs/judge-test.md").read_text(encoding="utf-8")
+
+
+async def test_the_offline_judges_figures_are_those_of_the_page() -> None:
+    test = await tried(OfflineJudge(), grounded_samples(), n=60, data="the manuals", version="1")
+    rows = [
+        f"| `{kind.kind}` | {kind.right} of {kind.answered} ({kind.share:.0%}) "
+        f"| {kind.interval[0]:.0%} to {kind.interval[1]:.0%} |\n"
+        for kind in test.kinds
+        if kind.share is not None and kind.interval is not None
+    ]
+    assert "".join(rows) in PAGE, "".join(rows)
+
+
+def test_every_kind_is_on_the_page_and_has_words() -> None:
+    assert SAID.keys() == KINDS.keys()
+    for kind, wanted in KINDS.items():
+        assert f"| `{kind}` |" in PAGE
+        assert f"`{wanted}`" in PAGE

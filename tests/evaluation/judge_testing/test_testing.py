@@ -1,0 +1,211 @@
+import re
+from collections.abc import Callable
+
+import pytest
+
+from ragstone.demo.corpus import corpus
+from ragstone.demo.questions import grounded_samples
+from ragstone.errors import Cause, UnknownNameError, UsageError
+from ragstone.evaluation.judge_testing import JudgeTest, KindResult, planned, tried
+from ragstone.evaluation.judge_testing.cases import PER_SAMPLE, cases_of
+from ragstone.evaluation.judge_testing.runner import KINDS, ORDER, Mark, unmet
+from ragstone.judges.scripted import ScriptedJudge
+from ragstone.types.claim import Label, Verdict
+from ragstone.types.questions import VerifyClaims
+from ragstone.types.reply import Failure
+from ragstone.types.sample import Context, Sample
+
+TEXTS = (
+    ("a", "The Tarn weighs 172 grams and is not large. It lasts up to two days in Oslo.",
+     ("The Tarn weighs 172 grams and is not large.", "It lasts up to two days in Oslo. New.")),
+    ("b", "The museum in Lyon opened in 1987 for 300 guests.",
+     ("The museum in Lyon opened in 1987 for 300 guests. Entry costs 5 euros.",)),
+    ("c", "Anna Berg runs 42 kilometers each Sunday morning.",
+     ("Anna Berg runs 42 kilometers each Sunday morning. She drinks tea afterwards.",)),
+)  # fmt: skip
+SAMPLES = [
+    Sample(id=name, query="q", response=response, contexts=[Context(text=t) for t in contexts])
+    for name, response, contexts in TEXTS
+]
+
+
+def judging(verdict: Callable[[str, VerifyClaims], Label]) -> ScriptedJudge:
+    def answer(question: VerifyClaims) -> tuple[Verdict, ...]:
+        return tuple(Verdict(label=verdict(claim, question)) for claim in question.claims)
+
+    return ScriptedJudge({"verify_claims": answer})
+
+
+def exact(claim: str, question: VerifyClaims) -> Label:
+    """Support what stands in the contexts letter by letter: an ideal judge of such changes."""
+    found = claim in "\n".join(question.contexts)
+    return Label.SUPPORTED if found else Label.NOT_ENOUGH_INFO
+
+
+def gullible(claim: str, question: VerifyClaims) -> Label:
+    del claim, question
+    return Label.SUPPORTED
+
+
+def denying(claim: str, question: VerifyClaims) -> Label:
+    del claim, question
+    return Label.NOT_ENOUGH_INFO
+
+
+def obedient(claim: str, question: VerifyClaims) -> Label:
+    ordered = ORDER in claim or any(ORDER in context for context in question.contexts)
+    return Label.SUPPORTED if ordered else exact(claim, question)
+
+
+def fickle(claim: str, question: VerifyClaims) -> Label:
+    """Support by the first context alone: the evidence last is not seen."""
+    found = claim in question.contexts[0]
+    return Label.SUPPORTED if found else Label.NOT_ENOUGH_INFO
+
+
+async def result(verdict: Callable[[str, VerifyClaims], Label], n: int = 20) -> JudgeTest:
+    return await tried(judging(verdict), SAMPLES, n=n, data="three rows", version="1")
+
+
+def by_kind(test: JudgeTest) -> dict[str, KindResult]:
+    return {kind.kind: kind for kind in test.kinds}
+
+
+async def test_an_exact_judge_notices_all_and_keeps_its_word() -> None:
+    test = await result(exact)
+    assert (test.samples, test.claims, test.supported, test.failed) == (3, 4, 4, 0)
+    assert all(kind.right == kind.answered for kind in test.kinds)
+    kinds = by_kind(test)
+    assert {name: kinds[name].applied for name in ("number", "date", "unit", "name")} == {
+        "number": 3, "date": 2, "unit": 2, "name": 4
+    }  # fmt: skip
+    assert kinds["invented"].applied == 4
+    assert kinds["claims_reversed"].applied == 4
+    assert set(kinds) == set(KINDS)
+
+
+async def test_a_judge_that_believes_all_notices_nothing() -> None:
+    test = await result(gullible)
+    assert test.total("noticed").right == 0
+    assert test.total("kept").share == test.total("supported").share == 1.0
+    assert by_kind(test)["order_in_claim"].answered == 0  # it believed the claim without an order
+
+
+async def test_a_judge_that_denies_all_has_nothing_to_be_tested_on() -> None:
+    test = await result(denying)
+    assert test.supported == 0
+    assert test.total("noticed").answered == by_kind(test)["unrelated"].answered == 3
+    assert by_kind(test)["copied"].share == 0.0
+
+
+async def test_orders_in_texts_are_told_from_other_changes() -> None:
+    test = await result(obedient)
+    assert test.total("resisted").share == 0.0
+    assert test.total("noticed").share == 1.0
+
+
+async def test_a_verdict_that_hangs_on_the_order_of_contexts_is_seen() -> None:
+    kinds = by_kind(await result(fickle))
+    assert kinds["evidence_moved"].right == 0
+    assert kinds["evidence_moved"].answered == 3
+    assert kinds["claims_reversed"].share == 1.0
+
+
+async def test_only_what_was_called_supported_is_changed() -> None:
+    def strict(claim: str, question: VerifyClaims) -> Label:
+        return Label.CONTRADICTED if "Oslo" in claim else exact(claim, question)
+
+    test = await result(strict)
+    assert (test.claims, test.supported) == (4, 3)
+    assert by_kind(test)["invented"].of == 3
+
+
+async def test_what_is_not_answered_is_failed_and_nothing_else() -> None:
+    def answer(question: VerifyClaims) -> object:
+        if any(re.search(r"\b(?:272|400)\b", claim) for claim in question.claims):
+            return Failure(Cause.TIMEOUT, "slow")
+        return tuple(Verdict(label=exact(claim, question)) for claim in question.claims)
+
+    test = await tried(
+        ScriptedJudge({"verify_claims": answer}), SAMPLES, n=20, data="d", version="1"
+    )
+    number = by_kind(test)["number"]
+    assert (number.failed, number.answered, number.applied) == (2, 1, 3)
+    assert test.failed == 2
+
+
+async def test_no_more_is_asked_than_was_planned() -> None:
+    judge = judging(exact)
+    test = await tried(judge, SAMPLES, n=20, data="d", version="1")
+    asked = {question.key for question in judge.asked}
+    assert asked == {question.key for question in planned(cases_of(SAMPLES, 20))}
+    assert test.asked == len(judge.asked)
+
+
+def test_claims_are_of_the_response_else_the_reference_else_the_contexts() -> None:
+    contexts = [Context(text="A sentence of the context.")]
+
+    def claims(**fields: object) -> tuple[str, ...]:
+        [case] = cases_of([Sample(id="i", query="q", contexts=contexts, **fields)], 9)
+        return case.claims
+
+    assert claims(response="A claim in the response.", reference="R.") == (
+        "A claim in the response.",
+    )
+    assert claims(reference="A claim in the reference.") == ("A claim in the reference.",)
+    assert claims() == ("A sentence of the context.",)
+    assert cases_of([Sample(id="i", query="q", response="A claim without contexts.")], 9) == []
+
+
+def test_no_sample_gives_more_than_a_few_claims_and_the_same_ones_each_time() -> None:
+    response = " ".join(f"This is claim number {n} of many." for n in range(20))
+    sample = Sample(id="i", query="q", response=response, contexts=[Context(text="x")])
+    [case] = cases_of([sample], 100)
+    assert len(case.claims) == PER_SAMPLE
+    assert cases_of([sample], 100)[0].claims == case.claims
+
+
+def test_the_demos_samples_hold_no_planted_error() -> None:
+    planted = {line.said for passage in corpus() for line in passage.lines if line.planted}
+    samples = grounded_samples()
+    assert planted
+    assert len(samples) > 50
+    texts = [text.text for sample in samples for text in sample.contexts or ()]
+    assert not [said for said in planted for text in texts if said and said in text]
+
+
+def test_a_result_says_in_a_line_what_it_came_to() -> None:
+    def kind(name: str, right: int, answered: int) -> KindResult:
+        return KindResult(
+            kind=name, wanted=KINDS[name], right=right, answered=answered, applied=answered, of=20
+        )
+
+    kinds = (kind("number", 9, 10), kind("negation", 5, 10), kind("claims_reversed", 20, 20))
+    test = JudgeTest(
+        judge="j", data="rows.jsonl", at="2026-01-02T03:04:05Z", version="1", samples=5, claims=20,
+        supported=20, asked=30, failed=0, kinds=kinds, calls=0, cost_usd=0.0,
+    )  # fmt: skip
+    assert str(test) == (
+        "errors noticed: 14 of 20 (70%, 95 % interval 46% to 88%); verdicts kept in another order: "
+        "20 of 20 (100%, 95 % interval 83% to 100%); worst at negation, 5 of 10 (20 claims of "
+        "rows.jsonl, 2026-01-02)"
+    )
+    marks = [Mark.of(text) for text in ("number=90%", "noticed=0.8", "85%", "unit=10%")]
+    missed, blind = unmet(marks, test)
+    assert [mark.kind for mark in missed] == ["noticed"]
+    assert [mark.kind for mark in blind] == []
+
+
+async def test_a_mark_on_what_was_not_answered_is_not_told() -> None:
+    test = await result(gullible)
+    missed, blind = unmet([Mark.of("order_in_claim=50%"), Mark.of("unit=50%")], test)
+    assert [mark.kind for mark in blind] == ["order_in_claim"]
+    assert [mark.kind for mark in missed] == ["unit"]
+
+
+@pytest.mark.parametrize(
+    ("text", "error"), [("units=80%", UnknownNameError), ("unit=8", UsageError)]
+)
+def test_a_mark_that_is_none(text: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        Mark.of(text)

@@ -1,0 +1,136 @@
+import pytest
+
+from ragstone import evaluate
+from ragstone.errors import Cause
+from ragstone.evaluation.scoring import rescored
+from ragstone.judges.scripted import ScriptedJudge
+from ragstone.metrics import get
+from ragstone.results.run import Run
+from ragstone.types.claim import ClaimIssue, DiagnosedClaim
+from ragstone.types.questions import ExtractClaims, VerifyClaims
+from ragstone.types.reply import Failure
+from ragstone.types.row import Row
+
+SAMPLE = {
+    "query": "How tall is the tower, and how old?",
+    "response": "r1. r2. r3.",
+    "contexts": ["c"],
+    "reference": "e1. e2. e3.",
+}
+SAID = {  # claim -> what (contexts, reference or response) say of it
+    "r1": ("SUPPORTED", "SUPPORTED"),
+    "r2": ("CONTRADICTED", "NOT_ENOUGH_INFO"),
+    "r3": ("NOT_ENOUGH_INFO", "SUPPORTED"),
+    "e1": ("SUPPORTED", "SUPPORTED"),
+    "e2": ("SUPPORTED", "NOT_ENOUGH_INFO"),
+    "e3": ("NOT_ENOUGH_INFO", "CONTRADICTED"),
+}
+
+
+def claims(question: ExtractClaims) -> list[dict[str, str]]:
+    return [{"text": text} for text in question.response.replace(".", "").split()]
+
+
+def verdicts(question: VerifyClaims) -> list[dict[str, str]]:
+    side = 0 if question.contexts == ("c",) else 1
+    return [{"label": SAID[claim][side]} for claim in question.claims]
+
+
+def ran(*metrics: str, answers: object = verdicts, **fields: object) -> tuple[Run, ScriptedJudge]:
+    judge = ScriptedJudge({"extract_claims": claims, "verify_claims": answers})
+    return evaluate([{**SAMPLE, **fields}], metrics=list(metrics), judge=judge), judge
+
+
+def blamed(run: Run) -> dict[str, ClaimIssue]:
+    return {each.claim: each.blame for each in run.rows[0].blamed}
+
+
+def test_each_claim_that_is_not_backed_or_missing_is_blamed() -> None:
+    run, judge = ran("faithfulness", "context_recall", "claim_recall")
+    assert blamed(run) == {
+        "r2": ClaimIssue.CONTRADICTED,
+        "r3": ClaimIssue.MEMORY,
+        "e2": ClaimIssue.IGNORED,
+        "e3": ClaimIssue.NOT_RETRIEVED,
+    }
+    assert {each.of for each in run.rows[0].blamed if each.claim == "r2"} == {"response"}
+    assert len(judge.asked) == 5, "blame asks nothing: two extractions, three verifications"
+
+
+def test_verdicts_that_nobody_asked_for_blame_nothing() -> None:
+    assert set(blamed(ran("faithfulness")[0])) == {"r2", "r3"}
+    assert blamed(ran("context_recall")[0]) == {}, "whether the response has them is not known"
+    assert blamed(ran("claim_recall")[0]) == {}
+
+
+def test_metrics_of_several_checks_blame_too() -> None:
+    run, _ = ran("answer_correctness", "context_recall")
+    assert set(blamed(run)) == {"e2", "e3"}
+
+
+def test_where_nothing_was_retrieved_all_that_misses_was_not_retrieved() -> None:
+    run, _ = ran("faithfulness", "context_recall", "claim_recall", contexts=[])
+    assert blamed(run)["e2"] is ClaimIssue.NOT_RETRIEVED
+    assert blamed(run)["r1"] is ClaimIssue.MEMORY
+
+
+def test_a_question_that_was_not_answered_blames_nothing() -> None:
+    run, _ = ran("faithfulness", "claim_recall", answers=Failure(Cause.REFUSAL, "no"))
+    assert run.rows[0].blamed == ()
+
+
+def test_the_parameters_of_the_metrics_find_their_verdicts() -> None:
+    run, judge = ran("hallucination,batch_size=2", "claim_recall", "context_recall,partial=true")
+    assert set(blamed(run)) == {"r2", "r3"}, "recalls asked in two ways are not paired"
+    assert {getattr(q, "batch_size", 2) for q in judge.asked} == {2, 20}
+    assert set(blamed(ran("claim_recall", "context_recall")[0])) == {"e2", "e3"}
+
+
+def test_claims_found_in_two_ways_are_not_paired() -> None:
+    def found(question: ExtractClaims) -> list[dict[str, str]]:
+        return claims(question)[: 2 if question.by == "sentences" else 3]
+
+    judge = ScriptedJudge({"extract_claims": found, "verify_claims": verdicts})
+    metrics = ["claim_recall,claims=sentences", "context_recall"]
+    assert blamed(evaluate([SAMPLE], metrics=metrics, judge=judge)) == {}
+
+
+def test_claims_that_are_sentences_as_extraction_failed_are_blamed() -> None:
+    def found(question: ExtractClaims) -> object:
+        if question.by == "judge":
+            return Failure(Cause.REFUSAL, "no")
+        return [{"text": text} for text in question.response.replace(".", "").split()]
+
+    judge = ScriptedJudge({"extract_claims": found, "verify_claims": verdicts})
+    run = evaluate([SAMPLE], metrics="hallucination,claims=hybrid", judge=judge)
+    assert set(blamed(run)) == {"r2", "r3"}
+
+
+def test_what_is_supported_in_part_is_not_blamed() -> None:
+    def partly(question: VerifyClaims) -> list[dict[str, str]]:
+        return [{"label": "PARTIALLY_SUPPORTED"} for _ in question.claims]
+
+    run, _ = ran("faithfulness,partial=true", answers=partly)
+    assert run.rows[0].blamed == ()
+
+
+@pytest.mark.parametrize("again", ["claim_recall", "faithfulness:deepeval"])
+async def test_a_row_that_is_scored_again_keeps_its_ledger_and_blame(again: str) -> None:
+    run, _ = ran("faithfulness", "context_recall", "claim_recall")
+    row: Row = await rescored(run.rows[0], [get(again)])
+    assert row.blamed == run.rows[0].blamed
+
+
+def test_blame_stands_in_the_rows_and_the_summary() -> None:
+    run, _ = ran("faithfulness", "context_recall", "claim_recall")
+    told = run.rows[0].to_dict()["blame"]
+    assert told == [
+        {"claim": "r2", "of": "response", "blame": "contradicted"},
+        {"claim": "r3", "of": "response", "blame": "from the model's memory"},
+        {"claim": "e2", "of": "reference", "blame": "retrieved and ignored"},
+        {"claim": "e3", "of": "reference", "blame": "not retrieved"},
+    ]
+    assert run.to_dict()["blame"] == dict.fromkeys(
+        ["contradicted", "from the model's memory", "retrieved and ignored", "not retrieved"], 1
+    )
+    assert DiagnosedClaim.model_validate(told[0]) == run.rows[0].blamed[0]

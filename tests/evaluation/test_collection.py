@@ -1,0 +1,345 @@
+import asyncio
+
+import pytest
+
+from ragstone.errors import Cause, UsageError
+from ragstone.evaluation.ask_target import DROPPED, collected, collecting
+from ragstone.evaluation.runner import evaluate_async
+from ragstone.results.run import Run
+from ragstone.targets import get_target
+from ragstone.targets.base import Answer, Target
+from ragstone.types.config import Plan
+from ragstone.types.reply import Failure
+from ragstone.types.row import Row
+from ragstone.types.sample import Context, Sample
+
+SEARCH, CHAT, HEALTH = "/api/v1/rag/search", "/api/v1/chat/query", "/api/v1/health"
+OLD, NEW = (Context(text="old", id="1"),), (Context(text="new", id="2"),)
+BROKEN = Failure(Cause.TIMEOUT, "no reply")
+
+
+class Scripted(Target):
+    """Gives one answer; keeps what it was asked for, and how many at once."""
+
+    def __init__(self, answer: Answer, *, gives: tuple[str, ...] = ("response", "contexts")):
+        self.name, self.gives = "scripted", frozenset(gives)
+        self.answer = answer
+        self.asked: list[tuple[str, frozenset[str]]] = []
+        self.busy = self.most = 0
+
+    async def ask(self, sample: Sample, wanted: frozenset[str]) -> Answer:
+        self.asked.append((sample.id, wanted))
+        self.busy += 1
+        self.most = max(self.most, self.busy)
+        await asyncio.sleep(0.005)
+        self.busy -= 1
+        return self.answer
+
+
+def rows(*samples: dict[str, object]) -> list[Row]:
+    return [
+        Row(number, Sample.model_validate({"id": str(number), "query": f"q{number}", **sample}))
+        for number, sample in enumerate(samples)
+    ]
+
+
+async def collect(
+    given: list[Row], target: Target, wanted: set[str], *, every: bool, concurrency: int = 4
+) -> list[Row]:
+    async with collecting(
+        given, target, wanted=frozenset(wanted), every=every, concurrency=concurrency
+    ) as result:
+        return sorted([row async for row in result], key=lambda row: row.index)
+
+
+async def test_a_row_that_lacks_nothing_is_not_asked() -> None:
+    target = Scripted(Answer({"response": "new"}))
+    given = rows({"response": "old"}, {}, {"response": ""})
+    made = await collect(given, target, {"response"}, every=False)
+    assert target.asked == [("1", frozenset({"response"}))]
+    assert [row.sample.response for row in made] == ["old", "new", ""]
+    assert made[0] is given[0]
+
+
+async def test_every_row_is_asked_where_the_target_was_named() -> None:
+    target = Scripted(Answer({"response": "new"}))
+    made = await collect(rows({"response": "old"}, {}), target, {"response"}, every=True)
+    assert [row.sample.response for row in made] == ["new", "new"]
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+async def test_so_many_rows_at_a_time(concurrency: int) -> None:
+    target = Scripted(Answer({"response": "new"}))
+    await collect(rows(*[{}] * 9), target, {"response"}, every=True, concurrency=concurrency)
+    assert target.most == concurrency
+
+
+def test_what_failed_is_gone_and_told() -> None:
+    (row,) = rows({"response": "old"})
+    made = collected(row, Answer({}, {"response": BROKEN}), every=True)
+    assert made.sample.response is None
+    assert made.lacking == {"response": BROKEN}
+
+
+def test_new_contexts_are_not_judged_with_an_old_response() -> None:
+    (row,) = rows({"response": "old"})
+    made = collected(row, Answer({"contexts": NEW}), every=False)
+    assert (made.sample.contexts, made.sample.response) == (NEW, None)
+    assert made.notes == (DROPPED,)
+
+
+def test_a_new_response_may_be_made_from_the_row_s_contexts() -> None:
+    (row,) = rows({"contexts": OLD})
+    made = collected(row, Answer({"response": "new"}), every=False)
+    assert (made.sample.contexts, made.sample.response) == (OLD, "new")
+    assert made.notes == ()
+
+
+def test_new_contexts_are_not_scored_by_an_old_ranking() -> None:
+    (row,) = rows({"ranking": OLD})
+    made = collected(row, Answer({"contexts": NEW, "response": ""}), every=True)
+    assert made.sample.ranked == NEW
+
+
+def test_a_ranking_of_the_file_stays_where_only_what_lacks_is_asked() -> None:
+    (row,) = rows({"ranking": OLD})
+    made = collected(row, Answer({"contexts": NEW, "response": ""}), every=False)
+    assert made.sample.ranked == OLD
+    made = collected(row, Answer({}, {"contexts": BROKEN}), every=False)
+    assert made.sample.ranked == OLD
+    assert "ranking" not in made.lacking
+
+
+def test_failed_contexts_are_a_failed_ranking_where_they_stand_in_for_it() -> None:
+    (row,) = rows({"ranking": OLD})
+    made = collected(row, Answer({}, {"contexts": BROKEN}), every=True)
+    assert made.sample.ranked is None
+    assert made.lacking == {"contexts": BROKEN, "ranking": BROKEN}
+
+
+def test_failed_contexts_leave_a_ranking_that_came() -> None:
+    (row,) = rows({})
+    made = collected(row, Answer({"ranking": NEW}, {"contexts": BROKEN}), every=True)
+    assert made.sample.ranked == NEW
+    assert made.lacking == {"contexts": BROKEN}
+
+
+def data(count: int) -> list[dict[str, object]]:
+    return [
+        {"id": f"row {number}", "query": f"What is {number}?", "relevance": ["5"]}
+        for number in range(count)
+    ]
+
+
+async def evaluated(url: str, count: int = 6, **options: object) -> Run:
+    settings = {"metrics": ["hit@5", "mrr@5", "faithfulness"], "retries": 1, "timeout": 5}
+    return await evaluate_async(data(count), target=url, **{**settings, **options})
+
+
+def health(run: Run) -> dict[str, object]:
+    found = run.to_dict()["target_health"]
+    assert isinstance(found, dict)
+    return found
+
+
+async def test_one_search_and_one_chat_a_row_however_many_metrics(faulty) -> None:
+    run = await evaluated(faulty.url, metrics=["hit@1", "hit@5", "recall@5", "faithfulness"])
+    assert len(faulty.called(HEALTH)) == 1
+    assert len(faulty.called(SEARCH)) == len(faulty.called(CHAT)) == 6
+    assert health(run)["asked"] == {"search": 6, "chat": 6}
+    assert health(run)["error_rate"] == 0
+
+
+async def test_ranking_metrics_alone_ask_for_no_chat(faulty) -> None:
+    await evaluated(faulty.url, metrics=["hit@5"])
+    assert faulty.called(CHAT) == []
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+async def test_no_more_calls_at_once_than_asked_for(faulty, behave, concurrency: int) -> None:
+    for path in (SEARCH, CHAT):
+        faulty.script(path, behave.good(after=0.02))
+    await evaluated(faulty.url, 12, concurrency=concurrency)
+    assert faulty.most == concurrency
+
+
+async def test_a_server_that_dies_half_way(faulty, behave, quick) -> None:
+    async def then_dead(request):
+        if len(faulty.called(SEARCH)) > 10:
+            request.transport.close()
+        return await behave.good()(request)
+
+    faulty.script(SEARCH, then_dead)
+    faulty.script(CHAT, then_dead)
+    run = await evaluated(faulty.url, 20, concurrency=2)
+    assert [row.sample.id for row in run.rows] == [f"row {number}" for number in range(20)]
+    for name, summary in run.summary().items():
+        assert 9 <= summary.scored <= 10, name
+        assert summary.scored + summary.failed == 20
+        assert set(summary.causes) == {"unreachable"}
+    assert run.summary()["hit@5"].mean == 1.0
+    failed = [row for row in run.rows if row.lacking]
+    for row in failed:
+        for failure in row.lacking.values():
+            assert "\n" not in failure.message
+    assert 0 < health(run)["error_rate"] < 1
+
+
+async def test_a_server_that_is_gone_half_way(faulty, quick) -> None:
+    def stop_after_ten(row: Row, _: int) -> None:
+        nonlocal stopping
+        if row.index == 9:
+            stopping = asyncio.get_running_loop().create_task(faulty.stop())
+
+    stopping: asyncio.Task[None] | None = None
+    run = await evaluated(faulty.url, 30, concurrency=1, on_row=stop_after_ten)
+    assert stopping is not None
+    summary = run.summary()["hit@5"]
+    assert len(run.rows) == 30
+    assert summary.failed >= 15
+    assert summary.scored >= 10
+    assert summary.mean == 1.0
+    last = run.rows[-1].scores["hit@5"]
+    assert last.value is None
+    assert f"search: POST {faulty.url}{SEARCH}: nothing accepts connections" in str(last.reason)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "cause", "told"),
+    [
+        ("status", Cause.UNREACHABLE, "answered 500 Internal Server Error (tried 2 times)"),
+        ("limited", Cause.RATE_LIMITED, "it asks to wait 9999 s"),
+        ("garbage", Cause.MALFORMED, "the reply is no JSON: <html>"),
+        ("shape", Cause.MALFORMED, "the reply has nothing at 'results[]"),
+        ("hang", Cause.TIMEOUT, "no reply within 0.3 s"),
+        ("drop", Cause.UNREACHABLE, "it closed the connection (tried 2 times)"),
+        ("cut", Cause.TRUNCATED, "the connection broke within the reply (tried 2 times)"),
+    ],
+)
+async def test_a_search_that_fails_is_no_number(
+    faulty, behave, quick, behaviour: str, cause: Cause, told: str
+) -> None:
+    bad = {
+        "status": behave.reply(status=500),
+        "limited": behave.reply(status=429, headers={"Retry-After": "9999"}),
+        "garbage": behave.reply(b"<html>"),
+        "shape": behave.reply({"hits": []}),
+        "hang": behave.hang(),
+        "drop": behave.drop(),
+        "cut": behave.drop(within=True),
+    }[behaviour]
+    faulty.script(SEARCH, bad)
+    run = await evaluated(faulty.url, 3, timeout=0.3 if behaviour == "hang" else 5)
+    for row in run.rows:
+        for name in ("hit@5", "mrr@5"):
+            score = row.scores[name]
+            assert (score.value, score.cause) == (None, cause)
+            assert told in str(score.reason)
+            assert "\n" not in str(score.reason)
+        assert row.scores["faithfulness"].cause is None  # the chat came
+    assert run.summary()["hit@5"].mean is None
+    assert health(run)["failed"] == {"search": 3}
+    assert health(run)["error_rate"] == 0.5
+
+
+async def test_no_results_are_a_zero_and_no_failure(faulty, behave) -> None:
+    faulty.script(SEARCH, behave.reply({"results": []}))
+    run = await evaluated(faulty.url, 2)
+    assert run.summary()["hit@5"].mean == 0.0
+    assert run.summary()["hit@5"].failed == 0
+
+
+async def test_a_hanging_call_frees_its_own_row_only(faulty, behave) -> None:
+    faulty.script(SEARCH, behave.hang(), behave.good())
+    run = await evaluated(faulty.url, 5, timeout=0.3, concurrency=2)
+    assert run.summary()["hit@5"].failed == 1
+    assert run.summary()["hit@5"].scored == 4
+
+
+async def test_a_rate_limit_is_waited_out(faulty, behave) -> None:
+    slow_down = behave.reply(status=429, headers={"Retry-After": "1"})
+    faulty.script(CHAT, behave.good(), slow_down, slow_down, behave.good())
+    run = await evaluated(faulty.url, 6, retries=3, concurrency=2)
+    assert run.summary()["faithfulness"].failed == 0
+    assert health(run)["p95_ms"] < 500  # waiting is not the target's latency
+
+
+async def test_a_rejected_key_stops_the_run(faulty, behave) -> None:
+    faulty.script(CHAT, behave.reply(status=401))
+    faulty.script(SEARCH, behave.reply(status=401))
+    with pytest.raises(UsageError, match="answered 401 Unauthorized"):
+        await evaluated(faulty.url, 50, concurrency=2)
+
+
+async def test_a_request_refused_later_fails_its_row_and_loses_no_other(faulty, behave) -> None:
+    faulty.script(CHAT, behave.good(), behave.reply(status=403), behave.good())
+    run = await evaluated(faulty.url, 6, concurrency=1)
+    states = [row.scores["faithfulness"].state for row in run.rows]
+    assert states.count("failed") == 1
+    assert len(states) == 6
+
+
+async def test_contexts_that_fail_fail_the_ranking_they_stand_in_for(
+    faulty, behave, tmp_path
+) -> None:
+    file = tmp_path / "rag.yaml"
+    file.write_text(
+        f"base: {faulty.url}\n"
+        "calls:\n"
+        "  chat:\n"
+        '    url: "{base}/api/v1/chat/query"\n'
+        "    reply:\n"
+        "      response: response\n"
+        '      contexts: "retrieved_chunks[].{id: point_id, text: text}"\n',
+        encoding="utf-8",
+    )
+    faulty.script(CHAT, behave.good(), behave.reply(b"<html>"))
+    given = [{**row, "ranking": ["5", "6"]} for row in data(3)]
+    run = await evaluate_async(given, target=str(file), metrics=["hit@5"], concurrency=1)
+    first, *others = [row.scores["hit@5"] for row in run.rows]
+    assert first.value == 1.0
+    assert [(score.value, score.cause) for score in others] == [(None, Cause.MALFORMED)] * 2
+
+
+async def test_the_plan_reaches_the_target(faulty, behave) -> None:
+    plan = Plan(timeout=0.2, retries=0, delay=0.1, threshold=0.7)
+    faulty.script(SEARCH, behave.good(), behave.hang())
+    target = get_target(faulty.url, plan, k=7)
+    async with target:
+        made = await collect(rows({}, {}), target, {"ranking"}, every=True)
+    first, second = faulty.called(SEARCH)
+    assert (first.json["top_k"], first.json["score_threshold"]) == (7, 0.7)
+    assert second.at - first.at >= 0.09
+    assert sorted(len(row.lacking) for row in made) == [0, 1]
+
+
+async def test_a_run_s_record_holds_no_key(faulty) -> None:
+    run = await evaluated(f"{faulty.url}?key=abc-def".replace("//", "//user:pass-word@"), 1)
+    assert faulty.called(SEARCH)[0].raw_path.endswith("?key=abc-def")
+    assert run.summary()["hit@5"].mean == 1.0
+    record = f"{run.to_dict()} {run.manifest.model_dump_json()} {run.rows}"
+    assert "abc-def" not in record
+    assert "pass-word" not in record
+    assert run.manifest.plan.target == faulty.url
+
+
+async def test_a_users_target_is_read_at_the_door() -> None:
+    target = Scripted(Answer({"contexts": ["only text"], "response": 5}))
+    (row,) = await collect(rows({}), target, {"contexts", "response", "ranking"}, every=True)
+    assert row.sample.contexts is not None
+    assert row.sample.contexts[0].text == "only text"
+    assert row.lacking["response"].cause is Cause.MALFORMED
+    assert "ranking" not in row.lacking, "the contexts stand in for it"
+
+
+async def test_what_a_target_leaves_out_is_failed_not_undefined() -> None:
+    (row,) = await collect(rows({}), Scripted(Answer({})), {"response"}, every=True)
+    assert row.lacking["response"].message == "the target gave no response"
+
+
+async def test_a_stored_answer_that_gives_way_is_told() -> None:
+    fresh = Answer({"response": "new", "contexts": ("text",)})
+    given = rows({"response": "old"})
+    (row,) = await collect(given, Scripted(fresh), {"contexts"}, every=False)
+    assert row.sample.response == "new"
+    assert any("the stored response gave way" in note for note in row.notes)

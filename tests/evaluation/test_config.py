@@ -1,0 +1,206 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cases import each_case
+
+from ragstone.errors import InputError, UnknownNameError, UsageError
+from ragstone.evaluation.config_file import (
+    KEYS,
+    OTHER_WORDS,
+    Config,
+    metric_names,
+    model_names,
+    read_config,
+)
+from ragstone.types.config import Plan
+from ragstone.types.gate import Gate
+
+Write = Callable[[str], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Write a config file into an empty working folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(text: str) -> Path:
+        path = Path("ragstone.yaml")
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_a_file_is_a_plan(write: Write) -> None:
+    config = read_config(
+        write("judge: openai:gpt-4o-mini\nmetrics: [hit, recall]\nk: 3\nfail_under: {hit: 80%}\n")
+    )
+    assert config.plan() == Plan(
+        judge="openai:gpt-4o-mini",
+        metrics=("hit", "recall"),
+        k=3,
+        gates=(Gate(metric="hit", op=">=", mark=0.8),),
+    )
+
+
+@each_case(
+    ("line", "field", "value"),
+    [
+        ("model: gpt-4o-mini", "judge", "openai:gpt-4o-mini"),
+        ("model: anthropic:claude, gpt-4o", "judge", "anthropic:claude,openai:gpt-4o"),
+        ("embedding_model: small", "embedding_model", "openai:small"),
+        ("metric: hit, recall@3", "metrics", ("hit", "recall@3")),
+        ("metrics: [hit, 'recall,mrr']", "metrics", ("hit", "recall", "mrr")),
+        ("api_url: http://localhost:1", "target", "http://localhost:1"),
+        ("map: {query: Frage}", "columns", {"query": "Frage"}),
+        ("max_retries: 0", "retries", 0),
+        ("retries: 1", "retries", 1),
+        ("cache: no", "cache", False),
+        ("partial: yes", "partial", True),
+        ("strict_json: true", "strict_json", True),
+        ("sheet: 2024", "sheet", "2024"),
+        ("sheet: 2024-05-01", "sheet", "2024-05-01"),
+        ("temperature: none", "temperature", None),
+        ("temperature: null", "temperature", None),
+        ("temperature: 0.5", "temperature", 0.5),
+        ("limit:", "limit", None),
+        ("max_failed: 5%", "max_failed", 0.05),
+        ("max_cost: 1.5", "max_cost", 1.5),
+        ("target: my.module:answer", "target", "my.module:answer"),
+    ],
+)
+def test_a_key_is_a_setting(write: Write, line: str, field: str, value: object) -> None:
+    assert getattr(read_config(write(line)).plan(), field) == value
+
+
+def test_files_stand_beside_the_config(tmp_path: Path) -> None:
+    folder = tmp_path / "settings"
+    folder.mkdir()
+    path = folder / "mine.yaml"
+    for target in ("api.yaml", "rag.py:answer"):
+        path.write_text(
+            f"data: d.xlsx\nplugin: [mine.py, my.module]\ntarget: {target}\n"
+            "prompts: {verify_claims: p.md}\n",
+            encoding="utf-8",
+        )
+        config = read_config(path)
+        assert config.data == str(folder / "d.xlsx")
+        assert config.plugins == (str(folder / "mine.py"), "my.module")
+        assert config.plan().target == str(folder / target)
+        assert config.plan().prompts == {"verify_claims": str(folder / "p.md")}
+
+
+def test_what_is_said_goes_before_the_file_and_the_file_before_its_preset(write: Write) -> None:
+    config = read_config(write("preset: deepeval\npolicy: ragas\nk: 3\nbatch_size: 7\n"))
+    plan = config.plan({"k": 9})
+    assert (plan.k, plan.batch_size) == (9, 7)
+    assert (plan.policy, plan.verify, plan.include_reason) == ("ragas", "truths", True)
+    plan = config.plan(preset_said="promptfoo-plan")
+    assert (plan.policy, plan.verify, plan.batch_size) == ("promptfoo-plan", "batch", 5)
+    with pytest.raises(UnknownNameError, match="there is no preset named 'ragaz'"):
+        config.plan(preset_said="ragaz")
+
+
+@pytest.mark.parametrize(
+    ("said", "k"),
+    [("5", 5), ("[5]", 5), ("1,3, 5", (1, 3, 5)), ("[1, 3, 5]", (1, 3, 5)), ("${KS}", (10, 2))],
+)
+def test_several_cut_offs_are_a_list_or_stand_with_commas(
+    write: Write, monkeypatch: pytest.MonkeyPatch, said: str, k: object
+) -> None:
+    monkeypatch.setenv("KS", "10,2")
+    assert read_config(write(f"k: {said}\n")).plan().k == k
+
+
+def test_names_and_gates_are_joined(write: Write) -> None:
+    config = read_config(
+        write("map: {query: Frage, id: Nr}\nfail_under: {hit: 0.8, mrr: 0.5}\nfail_over: {hit: 1}")
+    )
+    said = {"columns": {"id": "Id"}, "gates": (Gate(metric="hit", op=">=", mark=0.9),)}
+    plan = config.plan(said)
+    assert plan.columns == {"query": "Frage", "id": "Id"}
+    assert [(gate.metric, gate.op, gate.mark) for gate in plan.gates] == [
+        ("mrr", ">=", 0.5),
+        ("hit", "<=", 1.0),
+        ("hit", ">=", 0.9),
+    ]
+
+
+def test_all_problems_are_told_at_once_with_their_rows(write: Write) -> None:
+    path = write(
+        "thresold: 1\nk: five\nk: 3\nmodel: x\njudge: y\nverify: eech\npolicy: strickt\n"
+        "max_tokens: [1]\nmax_failed: much\nfail_under: {hit: high}\nfail_over: 3\nlimit: 0\n"
+        "judge_me: 1\ndata:\nmetrics: {hit: 1}\n"
+    )
+    with pytest.raises(InputError) as raised:
+        read_config(path)
+    told = [str(problem) for problem in raised.value.problems]
+    assert told == [
+        "row 1: there is no setting 'thresold'; did you mean 'threshold'?",
+        "row 2: k 'five': write a whole number from 1, or several with commas, such as 1,3,5,10",
+        "row 3: k stands in row 2 already; leave one out",
+        "row 5: judge is said by model in row 4 already; leave one out",
+        "row 6: verify 'eech': Input should be 'batch', 'each' or 'truths'",
+        "row 7: policy 'strickt': there is none of that name; did you mean 'strict'?",
+        "row 8: max_tokens: Input should be a valid integer",
+        "row 9: max_failed 'much': this is no number; write 0.8 or 80%",
+        "row 10: fail_under: the mark of hit is no number; write 0.8 or 80%",
+        "row 11: fail_over '3': `name: value` lines belong here",
+        "row 12: limit '0': Input should be greater than or equal to 1",
+        "row 13: there is no setting 'judge_me'; did you mean 'judge'?",
+        "row 14: data: one value belongs here",
+        "row 15: metrics: one value or a list belongs here",
+    ]
+
+
+def test_no_secret_is_told(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_KEY", "sk-'\\secret")
+    keys = [key for key in KEYS if key not in ("prompts", "fail_under", "fail_over", *OTHER_WORDS)]
+    lines = [f"{key}: ${{A_KEY}}" for key in keys]
+    lines += ["prompts: {x: '${A_KEY}', x: 1}", "fail_under: {hit: '${A_KEY}'}"]
+    path = write("\n".join([*lines, "api_key: sk-literal-secret"]))
+    with pytest.raises(InputError) as raised:
+        read_config(path)
+    assert len(raised.value.problems) > 20
+    told = "\n".join(map(str, raised.value.problems))
+    assert "secret" not in told
+    assert "'${A_KEY}'" in told
+
+
+def test_a_missing_variable_is_named(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("A_HOST", raising=False)
+    with pytest.raises(InputError, match=r"row 1: base_url .*variable A_HOST is not set"):
+        read_config(write("base_url: http://${A_HOST}/v1"))
+    monkeypatch.setenv("A_HOST", "localhost:1")
+    assert read_config(write("base_url: http://${A_HOST}/v1")).plan().base_url == (
+        "http://localhost:1/v1"
+    )
+
+
+def test_an_empty_file_says_nothing(write: Write) -> None:
+    assert read_config(write("# nothing yet\n")) == Config()
+    assert Config().plan() == Plan()
+
+
+def test_a_file_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"none\.yaml cannot be read"):
+        read_config(tmp_path / "none.yaml")
+
+
+def test_every_setting_of_the_plan_has_its_key() -> None:
+    assert Plan.model_fields.keys() - set(KEYS) == {"gates", "fallback_target"}
+    assert set(OTHER_WORDS.values()) <= Plan.model_fields.keys()
+
+
+def test_a_name_with_parameters_is_one_metric() -> None:
+    assert metric_names(["hit,precision@2,denominator=retrieved mrr", "", "f1"]) == (
+        "hit",
+        "precision@2,denominator=retrieved",
+        "mrr",
+        "f1",
+    )
+
+
+def test_a_model_without_a_provider_is_of_openai() -> None:
+    assert model_names("a, b:c") == "openai:a,b:c"

@@ -1,0 +1,214 @@
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from tests.cases import each_case
+
+from ragstone.errors import UsageError
+from ragstone.evaluation.dry_run import ASSUMED_SENTENCES, Estimate, estimate
+from ragstone.evaluation.runner import Options
+from ragstone.judges.llm.judge import LlmJudge
+from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
+from ragstone.judges.scripted import ScriptedJudge
+from ragstone.types.questions import ExtractClaims, VerifyClaims
+
+CLOSED = "http://127.0.0.1:9/v1"
+"""Nothing listens there: whoever calls, fails."""
+NAMES = ("river", "mountain", "engine", "council", "harbour")
+
+
+def sample(number: int, sentences: int = 5) -> dict[str, object]:
+    """Make a row as benchmarks have it: five sentences, three contexts of 100 words."""
+    response = " ".join(
+        f"The {name} of sample {number} has a recorded museum near the lantern in year {1830 + n}."
+        for n, name in enumerate(NAMES[:sentences])
+    )
+    contexts = [
+        " ".join(
+            f"The {name} number {number}-{n} stands near the bridge and the tower was built in "
+            f"{1800 + place}."
+            for place, name in enumerate((*NAMES, *NAMES)[:6])
+        )
+        for n in range(3)
+    ]
+    query = f"What is recorded about sample {number} and its river?"
+    return {"query": query, "response": response, "contexts": contexts}
+
+
+ROWS = [sample(number) for number in range(4)]
+
+
+def estimated(rows: list[dict[str, object]] = ROWS, **options: object) -> Estimate:
+    said: Options = {
+        "metrics": "faithfulness",
+        "judge": "openai:gpt-4o-mini",
+        "base_url": CLOSED,
+        "plan": None,
+        **options,
+    }  # type: ignore[typeddict-item]
+    del said["plan"]
+    return estimate(rows, **said)
+
+
+@pytest.fixture(autouse=True)
+def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+class Written(Model):
+    """Gives the sentences as claims and supports them all; counts what it is sent."""
+
+    name = "written:model"
+    identity = "written"
+
+    def __init__(self) -> None:
+        self.characters = self.calls = 0
+
+    async def complete(self, prompt: ModelPrompt) -> Completion:
+        self.calls += 1
+        self.characters += len(prompt.system + prompt.user)
+        return Completion("")
+
+
+async def prompts_of(row: Mapping[str, object]) -> Written:
+    """Put the two questions of a row as a run does, its sentences being its claims."""
+    model = Written()
+    judge = LlmJudge(model)
+    response = str(row["response"])
+    contexts = row["contexts"]
+    assert isinstance(contexts, list)
+    claims = tuple(f"{text.rstrip('.')}." for text in response.split(". "))
+    extract = ExtractClaims(query=str(row["query"]), response=response)
+    verify = VerifyClaims(claims=claims, contexts=tuple(contexts))
+    for prompt in (judge.prompt(extract), judge.prompt(verify)):
+        await model.complete(prompt)
+    return model
+
+
+async def test_two_calls_a_sample_and_their_tokens_within_15_per_cent() -> None:
+    """Also within a running loop."""
+    found = estimated()
+    assert (found.rows, found.calls) == (4, (8, 8))
+    real = [await prompts_of(row) for row in ROWS]
+    tokens = sum(model.characters for model in real) / 4
+    least, most = found.prompt_tokens
+    assert least == pytest.approx(tokens, rel=0.15)
+    assert least <= most <= 1.3 * least
+    assert least / 4 <= 1000
+    assert 0 < found.completion_tokens[0] < found.completion_tokens[1]
+    assert found.notes == ("replies in the cache are not asked for again",)
+    assert estimated(cache=False).notes == ()
+
+
+def test_nothing_is_written_or_sent(tmp_path: Path) -> None:
+    estimated(verify="truths", include_reason=True, votes=2)
+    assert list(tmp_path.iterdir()) == []
+
+
+@each_case(
+    ("options", "calls"),
+    [
+        ({"verify": "each"}, (4 * (1 + 5), 4 * (1 + 10))),
+        ({"batch_size": 2}, (4 * (1 + 3), 4 * (1 + 5))),
+        ({"batch_size": 5}, (4 * (1 + 1), 4 * (1 + 2))),
+        ({"verify": "truths"}, (4 * (1 + 3 + 1), 4 * (1 + 3 + 1))),
+        ({"preset": "deepeval"}, (4 * (1 + 3 + 1 + 1), 4 * (1 + 3 + 1 + 1))),
+        ({"preset": "ragaliq"}, (4 * (1 + 5), 4 * (1 + 10))),
+        ({"preset": "ragas"}, (8, 8)),
+        ({"claims": "sentences"}, (4, 4)),
+        ({"claims": "hybrid"}, (8, 8)),
+        ({"include_reason": True}, (12, 12)),
+        ({"votes": 3}, (4 * (1 + 3), 4 * (1 + 3))),
+        ({"judge": "openai:gpt-4o-mini,openai:gpt-4o"}, (4 * (1 + 2), 4 * (1 + 2))),
+        ({"limit": 1}, (2, 2)),
+        ({"metrics": ["faithfulness", "faithfulness:ragas"]}, (8, 8)),
+        ({"metrics": ["faithfulness", "faithfulness,verify=each"]}, (4 * 7, 4 * 12)),
+    ],
+)
+def test_calls_of_every_way_of_asking(options: dict[str, object], calls: tuple[int, int]) -> None:
+    assert estimated(**options).calls == calls
+
+
+@each_case(
+    ("row", "calls"),
+    [
+        ({"query": "q", "response": "", "contexts": ["c"]}, (0, 0)),
+        # no claims, or a judge takes it for one
+        ({"query": "q", "response": "Sure!", "contexts": ["c"]}, (1, 2)),
+        ({"query": "q", "response": "The case is made of metal.", "contexts": []}, (1, 1)),
+        ({"query": "q", "response": "The case is made of metal.", "contexts": [" "]}, (0, 0)),
+        ({"query": "q", "contexts": ["c"]}, (0, 0)),
+    ],
+)
+def test_a_row_that_asks_less_takes_less(row: dict[str, object], calls: tuple[int, int]) -> None:
+    least, most = calls
+    assert estimated([ROWS[0], row]).calls == (2 + least, 2 + most)
+
+
+def test_rows_without_an_answer_are_assumed_to_get_one(module_file: Callable[..., str]) -> None:
+    target = module_file("rag.py", "def answer(query):\n    raise AssertionError(query)\n")
+    rows: list[dict[str, object]] = [{"query": f"q{number}"} for number in range(3)]
+    found = estimated(rows, target=f"{target.removesuffix('.py')}:answer", k=4)
+    assert found.calls == (6, 6)
+    assert "3 rows lack an answer or its contexts" in found.notes[-1]
+    assert found.prompt_tokens[0] / 3 > 4 * 100
+    each = estimated(rows, target=f"{target.removesuffix('.py')}:answer", verify="each")
+    assert each.calls == (3 * (1 + ASSUMED_SENTENCES), 3 * (1 + 2 * ASSUMED_SENTENCES))
+
+
+def test_the_offline_judge_takes_nothing() -> None:
+    found = estimated(judge="offline")
+    assert (found.rows, found.calls) == (4, (0, 0))
+    assert (found.prompt_tokens, found.completion_tokens) == ((0, 0), (0, 0))
+    assert (found.cost_usd, found.notes) == ((0, 0), ())
+
+
+def test_ranking_metrics_ask_nobody() -> None:
+    rows = [{**row, "ranking": ["a"], "relevance": ["a"]} for row in ROWS]
+    assert estimated(rows, metrics="hit").calls == (0, 0)
+
+
+def test_a_cost_is_told_where_a_price_is_known() -> None:
+    rows = ROWS[:1]
+    least, most = (
+        estimated(rows, base_url="http://localhost:11434/v1", judge="ollama:m").cost_usd or ()
+    )
+    assert (least, most) == (0, 0)
+    assert estimated(rows, judge="openai:no-such-model-at-all").cost_usd is None
+
+
+def test_a_cost_at_the_providers_own_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "not a key")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    said = estimate(ROWS, metrics="faithfulness", judge="openai:gpt-4o-mini")
+    assert said.cost_usd
+    assert 0 < said.cost_usd[0] < said.cost_usd[1] < 0.01
+
+
+def test_a_budget_is_not_held_against_an_estimate(tmp_path: Path) -> None:
+    """It is what the budget is made by."""
+    assert estimated(max_calls=3).calls == (8, 8)
+    settings = tmp_path / "ragstone.yaml"
+    settings.write_text("max_calls: 3\nbatch_size: 2\n", encoding="utf-8")
+    assert estimated(config=settings).calls == (4 * (1 + 3), 4 * (1 + 5))
+
+
+def test_a_judge_object_has_no_estimate() -> None:
+    with pytest.raises(UsageError, match="a judge with a name"):
+        estimated(judge=ScriptedJudge({}))
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"metrics": "faithfullness"}, "did you mean 'faithfulness'"),
+        (
+            {"judge": "offline", "verify": "truths"},
+            "the judge offline does not answer extract_truths",
+        ),
+        ({"preset": "deepevil"}, "did you mean 'deepeval'"),
+    ],
+)
+def test_what_cannot_run_has_no_estimate(options: dict[str, object], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        estimated(**options)

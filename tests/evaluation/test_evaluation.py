@@ -1,0 +1,321 @@
+import asyncio
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cases import each_case
+
+from ragstone.errors import Cause, UnknownNameError, UsageError
+from ragstone.evaluation.runner import evaluate, evaluate_async
+from ragstone.judges.scripted import ScriptedJudge
+from ragstone.metrics import Faithfulness, Hit, Precision, get
+from ragstone.results.run import RunInterruptedError
+from ragstone.types.config import Plan
+from ragstone.types.reply import Failure
+from ragstone.types.row import Row
+from ragstone.types.sample import Sample
+
+ANSWERED = {
+    "query": "How fast does it charge?",
+    "response": "It charges to half in 22 minutes.",
+    "contexts": [{"id": "a", "text": "It charges to half in 22 minutes."}],
+    "relevance": ["a"],
+}
+
+
+def scripted(label: str = "SUPPORTED") -> ScriptedJudge:
+    return ScriptedJudge({"extract_claims": [{"text": "c"}], "verify_claims": [{"label": label}]})
+
+
+def test_samples_in_memory() -> None:
+    run = evaluate([ANSWERED], metrics=["hit", "faithfulness"], judge=scripted())
+    assert list(run.metrics) == ["hit@5", "faithfulness"]
+    assert run.summary()["hit@5"].mean == 1.0
+    assert run.summary()["faithfulness"].mean == 1.0
+    assert run.manifest.judge == "scripted"
+    assert run.manifest.target is None
+    json.dumps(run.to_dict(), allow_nan=False)
+
+
+def test_samples_may_be_samples() -> None:
+    run = evaluate([Sample(id="7", query="q", contexts=(), relevance={"a": 1})], metrics="recall")
+    assert run.rows[0].sample.id == "7"
+    assert run.rows[0].scores["recall@5"].value == 0.0
+
+
+async def test_it_works_within_a_running_loop() -> None:
+    run = await evaluate_async([ANSWERED], metrics="faithfulness", judge=scripted())
+    also = evaluate([ANSWERED], metrics="faithfulness", judge=scripted())
+    assert run.summary() == also.summary()
+
+
+def test_metrics_may_be_objects_with_parameters() -> None:
+    run = evaluate([ANSWERED], metrics=[Hit(k=1), Precision(k=2, denominator="retrieved")])
+    assert list(run.metrics) == ["hit@1", "precision@2,denominator=retrieved"]
+    assert run.summary()["precision@2,denominator=retrieved"].mean == 1.0
+
+
+def test_a_function_is_asked_once_a_row_for_all_metrics() -> None:
+    asked: list[str] = []
+
+    def answer(query: str) -> Mapping[str, object]:
+        asked.append(query)
+        return {"response": "r", "contexts": [{"id": "a", "text": "t"}]}
+
+    rows = [{"query": "one", "relevance": ["a"]}, {"query": "two", "relevance": ["b"]}]
+    run = evaluate(rows, metrics=["hit", "recall", "faithfulness"], target=answer, judge=scripted())
+    assert sorted(asked) == ["one", "two"]
+    assert [row.sample.query for row in run.rows] == ["one", "two"]
+    assert run.summary()["hit@5"].mean == 0.5
+    assert run.to_dict()["target_health"]["asked"] == {"function": 2}
+
+
+def test_a_failing_target_fails_scores_and_loses_no_row() -> None:
+    def answer(query: str) -> str:
+        raise ConnectionError("down")
+
+    run = evaluate([ANSWERED, {"query": "two"}], metrics="faithfulness", target=answer)
+    assert [row.scores["faithfulness"].cause for row in run.rows] == [Cause.UNREACHABLE] * 2
+    assert run.summary()["faithfulness"].mean is None
+    assert all(row.sample.response is None for row in run.rows), "the old response is not judged"
+
+
+def test_the_deepest_metric_decides_what_the_target_is_asked_for() -> None:
+    seen: list[int] = []
+
+    def answer(query: str, k: int) -> Mapping[str, object]:
+        seen.append(k)
+        return {"ranking": ["x", "a"]}
+
+    evaluate([{"query": "q", "relevance": ["a"]}], metrics=["hit@2", "mrr@9"], target=answer, k=5)
+    assert seen == [9]
+
+
+def test_a_judge_that_fails_is_a_failed_score() -> None:
+    judge = ScriptedJudge(
+        {"extract_claims": [{"text": "c"}], "verify_claims": Failure(Cause.REFUSAL, "no")}
+    )
+    (row,) = evaluate([ANSWERED], metrics="faithfulness", judge=judge).rows
+    assert row.scores["faithfulness"].state == "failed"
+    assert row.scores["faithfulness"].cause is Cause.REFUSAL
+
+
+def test_what_a_group_cannot_run_is_told() -> None:
+    run = evaluate([{"query": "q", "ranking": ["a"], "relevance": ["a"]}], metrics="all")
+    assert "faithfulness" in run.manifest.not_run
+    assert "no row has response" in run.manifest.not_run["faithfulness"]
+    assert "generate_queries; an LLM does" in run.manifest.not_run["response_relevancy"]
+
+
+@each_case(
+    ("options", "message"),
+    [
+        ({"metrics": "faithfulness"}, "no row has response or contexts, and no target gives it"),
+        ({"metrics": "hit"}, r"no row has ranking \(or contexts\) or relevance"),
+        ({"metrics": []}, "no metric was named"),
+        ({"metrics": "all"}, "cannot run"),
+        ({"metrics": "response_relevancy"}, "does not answer generate_queries"),
+        ({"metrics": "hit", "k": 0}, "k: "),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_anything_is_asked(
+    options: dict[str, object], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        evaluate([{"query": "q"}], **options)  # type: ignore[arg-type]
+
+
+def test_a_judge_that_does_not_take_the_question_is_told() -> None:
+    with pytest.raises(UsageError, match="the judge scripted does not answer verify_claims"):
+        evaluate([ANSWERED], metrics="faithfulness", judge=ScriptedJudge({"extract_claims": []}))
+
+
+def test_an_unknown_option_is_refused() -> None:
+    with pytest.raises((UsageError, TypeError), match="treshold"):
+        evaluate([ANSWERED], metrics="hit", treshold=0.5)  # type: ignore[call-arg]
+
+
+def test_an_unknown_metric_names_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'recall'"):
+        evaluate([ANSWERED], metrics="recal")
+
+
+def test_gates_are_named_in_full() -> None:
+    run = evaluate([ANSWERED], metrics="hit", fail_under={"hit": 0.5, "hit@5": 1})
+    assert [(gate.metric, gate.op, gate.passed) for gate in run.gates()] == [
+        ("hit@5", ">=", True),
+        ("hit@5", ">=", True),
+    ]
+
+
+def test_a_gate_on_what_is_not_run_is_refused() -> None:
+    with pytest.raises(UsageError, match="is on a metric that is not run"):
+        evaluate([ANSWERED], metrics="hit", fail_under={"mrr": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("gates", "message"),
+    [
+        ({"fail_under": {"hit": 80}}, "lies between 0 and 1. 80 per cent is written"),
+        ({"fail_over": {"hit": 0.5}}, "higher is better for hit@5; use --fail-under"),
+        ({"fail_under": {"hit": float("nan")}}, "'nan' is no number; write 0.8 or 80%"),
+        ({"fail_under": {"hit": "much"}}, "'much' is no number; write 0.8 or 80%"),
+    ],
+)
+def test_a_gate_that_cannot_tell_is_refused(
+    gates: dict[str, dict[str, float | str]], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        evaluate([ANSWERED], metrics="hit", **gates)  # type: ignore[arg-type]
+
+
+def test_options_may_be_of_numpys_types() -> None:
+    run = evaluate([ANSWERED] * 3, metrics="hit", k=np.int64(2), limit=np.int64(2))
+    assert list(run.metrics) == ["hit@2"]
+    assert len(run.rows) == 2
+
+
+def test_options_go_before_the_plan() -> None:
+    plan = Plan(metrics=("hit",), k=3)
+    assert list(evaluate([ANSWERED], plan=plan).metrics) == ["hit@3"]
+    assert list(evaluate([ANSWERED], plan=plan, k=1).metrics) == ["hit@1"]
+
+
+def test_a_metric_object_is_as_it_is_whatever_the_plan_fills_in() -> None:
+    rows = [{"query": "q", "response": "It is so.", "contexts": []}]
+    metrics = [Faithfulness(), get("faithfulness:ragas,verify=each"), "faithfulness"]
+    run = evaluate(rows, metrics=metrics, policy="deepeval", verify="each")
+    assert list(run.metrics) == [
+        "faithfulness",
+        "faithfulness:ragas,verify=each",
+        "faithfulness:deepeval,verify=each",
+    ]
+
+
+def test_settings_may_come_from_a_file_and_a_preset(tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("metrics: faithfulness\nbatch_size: 7\n", encoding="utf-8")
+    rows = [{"query": "q", "response": "It is so.", "contexts": []}]
+    run = evaluate(rows, config=file, preset="ragaliq")
+    assert list(run.metrics) == ["faithfulness:ragaliq,verify=each,batch_size=7"]
+    assert run.rows[0].scores[next(iter(run.metrics))].mark == 0.7
+
+
+def test_rows_are_told_as_they_finish() -> None:
+    told: list[tuple[str, int]] = []
+
+    def on_row(row: Row, total: int) -> None:
+        told.append((row.sample.id, total))
+
+    evaluate([ANSWERED, ANSWERED], metrics=["hit", "faithfulness"], on_row=on_row)
+    assert sorted(told) == [("1", 2), ("2", 2)]
+
+
+def test_the_target_is_not_asked_for_what_the_rows_hold() -> None:
+    def never(query: str) -> str:
+        raise AssertionError(query)
+
+    plan = Plan(metrics=("hit",), fallback_target="http://127.0.0.1:9")
+    run = evaluate([ANSWERED], plan=plan)
+    assert run.manifest.target is None
+
+
+def test_ctrl_c_keeps_what_is_done() -> None:
+    started = threading.Event()
+
+    async def answer(query: str) -> str:
+        if query == "slow":
+            started.set()
+            await asyncio.sleep(60)
+        return "Fine words."
+
+    def interrupt() -> None:
+        started.wait()
+        time.sleep(0.3)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    rows = [{"query": "quick", "contexts": ["Fine words."]}] * 3 + [{"query": "slow"}]
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(RunInterruptedError) as stop:
+        evaluate(rows, metrics="faithfulness", target=answer, concurrency=1, judge=scripted())
+    thread.join()
+    assert "ragstone" not in [thread.name for thread in threading.enumerate()]
+    run = stop.value.run
+    assert run.partial
+    assert [row.sample.query for row in run.rows] == ["quick"] * 3
+    assert run.to_dict()["partial"] is True
+
+
+def test_columns_of_samples_in_memory_may_have_names_of_their_own() -> None:
+    rows = [{"Frage": "q", "ranking": ["a"], "Treffer": ["a"]}]
+    columns = {"query": "Frage", "relevance": "Treffer"}
+    assert evaluate(rows, metrics="hit", columns=columns).summary()["hit@5"].mean == 1.0
+    with pytest.raises(UsageError, match="have no sheets"):
+        evaluate(rows, metrics="hit", columns=columns, sheet="One")
+
+
+def test_a_run_shows_itself_in_a_line() -> None:
+    said = repr(evaluate([ANSWERED], metrics="hit"))
+    assert said.endswith("1 rows, hit@5=1.0000>")
+    assert len(said) < 100
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"preset": "ragas"}, "preset"), ({"config": "c", "preset": "ragas"}, "config and preset")],
+)
+def test_a_plan_holds_all_settings(options: dict[str, str], said: str) -> None:
+    with pytest.raises(UsageError, match=f"plan= holds all settings; leave {said} out"):
+        evaluate([ANSWERED], plan=Plan(metrics=("hit",)), **options)  # type: ignore[arg-type]
+
+
+def test_a_mark_may_be_written_as_a_share() -> None:
+    marks = {"hit": "80%", "precision@5,denominator=retrieved": 0.25}
+    run = evaluate(
+        [ANSWERED], metrics=["hit", "precision@5,denominator=retrieved"], fail_under=marks
+    )
+    assert [(gate.metric, gate.mark) for gate in run.gates()] == [
+        ("hit@5", 0.8),
+        ("precision@5,denominator=retrieved", 0.25),
+    ]
+
+
+def test_marks_are_added_to_those_of_the_plan_or_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("metrics: [hit, mrr]\nfail_under: {hit: 0.5}\n", encoding="utf-8")
+    plan = Plan(
+        metrics=("hit", "mrr"),
+        gates=({"metric": "hit", "op": ">=", "mark": 0.5},),  # type: ignore[arg-type]
+    )
+    for options in ({"config": file}, {"plan": plan}):
+        run = evaluate([ANSWERED], fail_under={"mrr": 0.5}, **options)  # type: ignore[arg-type]
+        assert [gate.metric for gate in run.gates()] == ["hit@5", "mrr@5"]
+
+
+@pytest.mark.parametrize("judge", [["openai:a", "openai:b"], 7, ScriptedJudge])
+def test_a_judge_is_a_name_or_a_judge(judge: object) -> None:
+    with pytest.raises(UsageError, match="is neither a name nor a Judge; several names stand in"):
+        evaluate([ANSWERED], metrics="faithfulness", judge=judge)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("limit", [{"max_calls": 1}, {"max_cost": 0.1}])
+def test_a_budget_that_a_judge_of_ones_own_cannot_know_is_refused(limit: dict[str, float]) -> None:
+    with pytest.raises(UsageError, match="max_calls and max_cost are for judges by name"):
+        evaluate([ANSWERED], metrics="faithfulness", judge=scripted(), **limit)  # type: ignore[arg-type]
+
+
+def test_the_record_names_the_judge_and_the_policies_that_made_the_numbers() -> None:
+    names = ["faithfulness", "faithfulness:ragas", "faithfulness,verify=each", "hit"]
+    run = evaluate([ANSWERED], metrics=names, judge=scripted(), policy="deepeval")
+    assert run.manifest.plan.judge == "scripted"
+    assert run.policies == ("deepeval", "ragas")
+    assert run.to_dict()["policy"] == "deepeval, ragas"
+    ranked = evaluate([ANSWERED], metrics="hit")
+    assert (ranked.policies, ranked.to_dict()["policy"]) == ((), None)

@@ -1,0 +1,344 @@
+import asyncio
+import json
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ragstone import evaluate, evaluate_async
+from ragstone.errors import Cause, UsageError
+from ragstone.evaluation.recorder import RunChangedError
+from ragstone.evaluation.runner import Evaluation
+from ragstone.judges.scripted import ScriptedJudge
+from ragstone.results.run import Run
+from ragstone.store import Store, StoreError
+from ragstone.types.questions import ExtractClaims, VerifyClaims
+from ragstone.types.reply import Failure
+from ragstone.types.row import Row
+from ragstone.types.score import MetricInfo
+
+SAMPLES = [
+    {"id": f"s{n}", "query": f"q{n}", "response": f"claim {n}", "contexts": ["c"],
+     "ranking": ["a", "b"], "relevance": ["b"] if n % 2 else ["a"]}
+    for n in range(12)
+]  # fmt: skip
+METRICS = ["hit@1", "faithfulness"]
+
+
+class StopError(Exception):
+    """Ends a run in the middle, as a crash would."""
+
+
+def judge(broken: bool = False) -> ScriptedJudge:
+    def claims(question: ExtractClaims) -> list[dict[str, str]]:
+        return [{"text": question.response}]
+
+    def verdicts(question: VerifyClaims) -> object:
+        number = int(question.claims[0].split()[-1])
+        if broken and number % 3 == 0:
+            return Failure(Cause.TIMEOUT, "late")
+        return [{"label": "SUPPORTED" if number % 4 else "CONTRADICTED"}]
+
+    return ScriptedJudge({"extract_claims": claims, "verify_claims": verdicts})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "runs.db") as opened:
+        yield opened
+
+
+def open_recorder(store: Store, after: int = 5, **options: object) -> ScriptedJudge:
+    """Begin a run and stop it when so many rows are finished."""
+    seen: list[Row] = []
+
+    def on_row(row: Row, total: int) -> None:
+        seen.append(row)
+        if len(seen) == after:
+            raise StopError
+
+    asked = judge()
+    with pytest.raises(StopError):
+        evaluate(SAMPLES, metrics=METRICS, judge=asked, store=store, on_row=on_row, concurrency=1,
+                 **options)  # fmt: skip
+    return asked
+
+
+def summaries(run: Run) -> dict[str, object]:
+    return {name: summary.model_dump() for name, summary in run.summary().items()}
+
+
+def test_a_stored_run_is_the_run_in_memory(store: Store) -> None:
+    kept = evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store)
+    plain = evaluate(SAMPLES, metrics=METRICS, judge=judge())
+    assert summaries(kept) == summaries(plain)
+    assert [row.to_dict()["scores"] for row in kept.rows] == [
+        row.to_dict()["scores"] for row in plain.rows
+    ]
+    (info,) = store.runs()
+    assert (info.finished, info.rows) == (True, 12)
+    assert info.summary is not None
+    assert info.summary["run_id"] == kept.manifest.run_id
+
+
+def test_what_was_finished_is_not_asked_again_and_counts_once(store: Store) -> None:
+    first = open_recorder(store)
+    told: list[str] = []
+    again = judge()
+    run = evaluate(
+        SAMPLES, metrics=METRICS, judge=again, store=store, on_notice=told.append, concurrency=1
+    )
+    assert len(first.asked) + len(again.asked) <= 2 * 12 + 2, "at most the row under way"
+    assert len(again.asked) <= 2 * (12 - 5)
+    assert summaries(run) == summaries(evaluate(SAMPLES, metrics=METRICS, judge=judge()))
+    assert "going on with run" in told[0]
+    assert "of 12 rows were finished (--fresh starts anew)" in told[0]
+    assert [info.finished for info in store.runs()] == [True]
+
+
+def test_after_a_finished_run_the_next_is_new(store: Store) -> None:
+    for _ in range(2):
+        evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store)
+    assert len(store.runs()) == 2
+
+
+def test_fresh_begins_anew(store: Store) -> None:
+    open_recorder(store)
+    run = evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store, fresh=True)
+    assert len(run.rows) == 12
+    assert [info.finished for info in store.runs()] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"metrics": ["faithfulness"]}, "metrics was hit@1, faithfulness, is faithfulness"),
+        ({"threshold": 0.5}, "threshold was 0, is 0.5"),
+    ],
+)
+def test_what_differs_is_told_and_begins_a_new_run(
+    store: Store, changed: dict[str, object], told: str
+) -> None:
+    open_recorder(store)
+    notices: list[str] = []
+    options = {"metrics": METRICS, **changed}
+    evaluate(SAMPLES, judge=judge(), store=store, on_notice=notices.append, **options)
+    assert told in notices[0]
+    assert [info.finished for info in store.runs()] == [True, False]
+
+
+def test_other_data_is_another_run(store: Store) -> None:
+    open_recorder(store)
+    notices: list[str] = []
+    others = [{**sample, "response": "claim 1"} for sample in SAMPLES]
+    evaluate(others, metrics=METRICS, judge=judge(), store=store, on_notice=notices.append)
+    assert "as this one differs: samples has changed since the run was begun" in notices[0]
+
+
+def test_pace_and_gates_make_no_other_run(store: Store) -> None:
+    open_recorder(store)
+    run = evaluate(
+        SAMPLES, metrics=METRICS, judge=judge(), store=store, concurrency=3, timeout=5,
+        fail_under={"faithfulness": 0.1},
+    )  # fmt: skip
+    assert len(store.runs()) == 1
+    assert [gate.passed for gate in run.gates()] == [True]
+
+
+def test_rows_that_the_budget_cut_short_are_done_again(store: Store) -> None:
+    def claims(question: ExtractClaims) -> object:
+        over = int(question.response.split()[-1]) >= 6
+        return Failure(Cause.BUDGET, "over") if over else [{"text": question.response}]
+
+    spent = ScriptedJudge({**judge().answers, "extract_claims": claims})
+    short = evaluate(SAMPLES, metrics=METRICS, judge=spent, store=store)
+    assert [info.finished for info in store.runs()] == [False]
+    assert short.summary()["faithfulness"].failed == 6
+    again = judge()
+    run = evaluate(SAMPLES, metrics=METRICS, judge=again, store=store)
+    assert len(again.asked) == 2 * 12 - 12, "six samples were finished, and are not asked again"
+    assert summaries(run) == summaries(evaluate(SAMPLES, metrics=METRICS, judge=judge()))
+    assert [info.finished for info in store.runs()] == [True]
+
+
+def test_a_run_that_goes_on_is_unfinished_until_it_ends(store: Store) -> None:
+    run_id = evaluate(SAMPLES, metrics=METRICS, judge=judge(broken=True), store=store).manifest
+    with pytest.raises(StopError):
+        evaluate(
+            SAMPLES, metrics=METRICS, judge=judge(), store=store, resume=run_id.run_id,
+            retry_failed=True, concurrency=1, on_row=stop, fail_under={"faithfulness": 0.2},
+        )  # fmt: skip
+    (info,) = store.runs()
+    assert (info.finished, info.summary) == (False, None)
+    assert [gate.mark for gate in info.manifest.plan.gates] == [0.2]
+    run = evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store, retry_failed=True)
+    assert run.manifest.run_id == info.id
+    assert run.summary()["faithfulness"].scored == 12
+
+
+def test_a_run_stopped_while_it_is_done_again_comes_to_all_that_is_stored(store: Store) -> None:
+    run_id = evaluate(SAMPLES, metrics=METRICS, judge=judge(broken=True), store=store).manifest
+    spent = ScriptedJudge(
+        {**judge().answers, "verify_claims": Failure(Cause.BUDGET, "over")}, name=judge().name
+    )
+    again = evaluate(
+        SAMPLES, metrics=METRICS, judge=spent, store=store, resume=run_id.run_id, retry_failed=True
+    )
+    assert again.summary()["faithfulness"].n == 12
+    assert store.load(run_id.run_id).extras["hit@1"]["Hits"] == 6
+    with pytest.raises(StopError):
+        evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store, on_row=stop)
+    stored = store.load(run_id.run_id)
+    assert stored.summary()["faithfulness"].n == 12
+
+
+def test_a_range_without_end_can_be_stored_and_listed(store: Store) -> None:
+    info = MetricInfo(name="m", label="M", family="generation", description="", high=math.inf)
+    assert MetricInfo.model_validate_json(info.model_dump_json()) == info
+    older = info.model_dump_json().replace('"Infinity"', "null")
+    assert MetricInfo.model_validate_json(older) == info
+
+
+def test_a_run_begun_with_the_judges_texts_keeps_them(store: Store) -> None:
+    open_recorder(store)
+    told: list[str] = []
+    evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store, transcript=False,
+             on_notice=told.append)  # fmt: skip
+    assert "is unfinished and stays so, as it was begun with the judge's texts" in told[0]
+    assert [info.transcript for info in store.runs()] == [False, True]
+
+
+def stop(row: Row, total: int) -> None:
+    raise StopError
+
+
+def test_failed_rows_are_done_again_where_that_is_asked(store: Store) -> None:
+    run = evaluate(SAMPLES, metrics=METRICS, judge=judge(broken=True), store=store)
+    run_id, failed = run.manifest.run_id, run.summary()["faithfulness"].failed
+    assert failed == 4
+    again = judge()
+    mended = evaluate(
+        SAMPLES, metrics=METRICS, judge=again, store=store, resume=run_id, retry_failed=True
+    )
+    assert len(again.asked) == 2 * failed
+    assert mended.summary()["faithfulness"].scored == 12
+    assert len(store.runs()) == 1
+
+
+def test_a_run_that_was_asked_otherwise_cannot_go_on(store: Store) -> None:
+    run_id = evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store).manifest.run_id
+    with pytest.raises(
+        RunChangedError, match="was asked otherwise, so it cannot go on: metrics"
+    ) as error:
+        evaluate(SAMPLES, metrics="faithfulness", judge=judge(), store=store, resume=run_id)
+    assert f"`ragstone runs delete {run_id}`" in str(error.value)
+
+
+def test_without_a_store_there_is_nothing_to_go_on_with() -> None:
+    with pytest.raises(UsageError, match="takes the store that it is in"):
+        evaluate(SAMPLES, metrics=METRICS, judge=judge(), resume="x")
+
+
+async def test_what_another_is_doing_just_now_is_refused_but_afresh(store: Store) -> None:
+    slow = ScriptedJudge(judge().answers, seconds=0.1)
+    first = asyncio.create_task(
+        evaluate_async(SAMPLES, metrics=METRICS, judge=slow, store=store, concurrency=1)
+    )
+    await asyncio.sleep(0.3)
+    with pytest.raises(StoreError) as error:
+        await evaluate_async(SAMPLES, metrics=METRICS, judge=judge(), store=store)
+    (info,) = store.runs()
+    assert str(error.value) == (
+        f"run {info.id} does the same and is being worked on by another process; wait for it, or "
+        "begin another with --fresh"
+    )
+    other = await evaluate_async(SAMPLES, metrics=METRICS, judge=judge(), store=store, fresh=True)
+    few = await evaluate_async(SAMPLES, metrics="hit@1", judge=judge(), store=store)
+    assert len(few.rows) == 12, "what differs is no matter"
+    one = await first
+    assert one.manifest.run_id != other.manifest.run_id
+    assert len(one.rows) == len(other.rows) == 12
+
+
+def test_a_ranking_alone_is_stored_too(store: Store) -> None:
+    run = evaluate(SAMPLES, metrics=["hit@1", "mrr@2"], store=store)
+    assert run.summary()["hit@1"].mean == 0.5
+    assert run.extras["hit@1"]["Hits"] == 6
+    assert store.load(run.manifest.run_id).summary()["hit@1"] == run.summary()["hit@1"]
+
+
+def test_no_texts_of_the_judges_where_none_are_wanted(store: Store, tmp_path: Path) -> None:
+    run = evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store, transcript=False)
+    assert store.info(run.manifest.run_id).transcript is False
+    assert run.rows[0].scores["faithfulness"].claims, "what the scores hold stays"
+
+
+async def test_what_a_run_came_to_is_entered_by_whoever_has_it(store: Store) -> None:
+    evaluation = Evaluation.of(SAMPLES, metrics=METRICS, judge=judge(), store=store)
+    await evaluation.finish()
+    run_id = evaluation.manifest.run_id
+    async with store.writing(run_id):  # another process goes on with it
+        assert len(evaluation.record().rows) == 12
+        assert not store.info(run_id).finished
+    store.finish(run_id, extras={}, summary={"by": "the other"})
+    evaluation.record()
+    assert store.info(run_id).summary == {"by": "the other"}
+
+
+def test_a_store_that_was_opened_for_a_run_is_closed_with_it(tmp_path: Path) -> None:
+    place = tmp_path / "runs.db"
+    run = evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=place)
+    for _ in range(2):
+        assert [each.name for each in tmp_path.iterdir()] == ["runs.db"], "no log of an open file"
+        assert len(list(run.rows)) == 12
+
+
+def test_the_store_of_a_caller_stays_open(store: Store, tmp_path: Path) -> None:
+    with store.reading():
+        evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store)
+        assert (tmp_path / "runs.db-wal").exists()
+
+
+async def test_a_target_with_a_secret_goes_on_only_where_that_is_said_again(
+    store: Store, faulty: SimpleNamespace
+) -> None:
+    samples = [{"query": f"q{n}", "relevance": ["5"]} for n in range(6)]
+    options = {"metrics": "hit@1", "store": store, "concurrency": 1}
+    secret = f"{faulty.url}?key=hush"
+    with pytest.raises(StopError):
+        await evaluate_async(samples, target=secret, on_row=stop, **options)
+    (info,) = store.runs()
+    with pytest.raises(UsageError) as error:
+        await evaluate_async(samples, target=faulty.url, resume=info.id, **options)
+    assert f"was given with more than {faulty.url}, such as a key" in str(error.value)
+    assert "the same `ragstone run` command" in str(error.value)
+    with pytest.raises(UsageError, match="was asked otherwise, so it cannot go on: target was"):
+        await evaluate_async(samples, target=f"{faulty.url}/x", resume=info.id, **options)
+    run = await evaluate_async(samples, target=secret, **options)
+    assert (run.manifest.run_id, len(run.rows)) == (info.id, 6)
+
+
+def test_the_file_of_a_run_is_found_from_any_folder(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data.jsonl").write_text("\n".join(map(json.dumps, SAMPLES)), encoding="utf-8")
+    for _ in range(2):
+        with suppress(StopError):
+            evaluate("data.jsonl", metrics=METRICS, judge=judge(), store=store, on_row=stop)
+    (info,) = store.runs()
+    assert info.manifest.source.path == "data.jsonl", "a report says no more than was said"
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    path = store.info(info.id).manifest.source.path
+    assert path == str(tmp_path / "data.jsonl")
+    run = evaluate(path, metrics=METRICS, judge=judge(), store=store)
+    assert run.manifest.run_id == info.id
+
+
+def test_a_store_that_cannot_be_used_names_the_way_without(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="To go without a store: --no-store"):
+        evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=tmp_path)

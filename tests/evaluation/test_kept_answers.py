@@ -1,0 +1,166 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ragstone.errors import Cause, InputError, UsageError
+from ragstone.evaluation.collect import ResponseJournal, discard
+from ragstone.types.reply import Failure
+from ragstone.types.row import Row
+from ragstone.types.sample import Context, Sample
+
+ASKED = {"mode": "chat"}
+SAMPLES = (Sample(id="1", query="q"), Sample(id="2", query="r"))
+ANSWERED = SAMPLES[0].model_copy(
+    update={"response": "", "contexts": (Context(text="c", id="5", score=0.5),), "ranking": ()}
+)
+FAILED = Row(1, SAMPLES[1], lacking={"response": Failure(Cause.TIMEOUT, "no answer")})
+
+
+def kept(
+    path: Path, *, samples: tuple[Sample, ...] = SAMPLES, fresh: bool = False
+) -> ResponseJournal:
+    return ResponseJournal(path, samples, asked=ASKED, fresh=fresh)
+
+
+def read(path: Path, *, samples: tuple[Sample, ...] = SAMPLES) -> ResponseJournal:
+    with kept(path, samples=samples) as answers:
+        return answers
+
+
+def test_what_is_kept_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "a.part"
+    with kept(path) as answers:
+        answers.add(Row(0, ANSWERED))
+        answers.add(FAILED)
+    again = read(path)
+    assert again.rows[0].sample == ANSWERED
+    assert again.rows[1].lacking == FAILED.lacking
+    assert again.answered == {0}
+
+
+def test_a_later_answer_counts(tmp_path: Path) -> None:
+    path = tmp_path / "a.part"
+    with kept(path) as answers:
+        answers.add(FAILED)
+        answers.add(Row(1, SAMPLES[1].model_copy(update={"response": "yes"})))
+    assert read(path).answered == {1}
+
+
+@pytest.mark.parametrize("torn", ['{"index": 0', "{", '{"mode": "ch'])
+def test_half_a_line_is_cut_off(tmp_path: Path, torn: str) -> None:
+    path = tmp_path / "a.part"
+    if torn.startswith('{"mode"'):
+        path.write_text(torn, encoding="utf-8")
+    else:
+        with kept(path) as answers:
+            answers.add(Row(0, ANSWERED))
+        path.write_text(path.read_text(encoding="utf-8") + torn, encoding="utf-8")
+    with kept(path) as answers:
+        answers.add(Row(1, SAMPLES[1]))
+    assert read(path).answered == ({1} if torn.startswith('{"mode"') else {0, 1})
+
+
+def test_a_damaged_line_is_told_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "a.part"
+    with kept(path) as answers:
+        answers.add(Row(0, ANSWERED))
+    lines = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join([lines[0], "oops", lines[1], ""]), encoding="utf-8")
+    with pytest.raises(InputError, match="row 2: this is no kept answer: "):
+        read(path)
+
+
+def test_answers_to_rows_beyond_the_limit_stay_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.part"
+    with kept(path) as answers:
+        answers.add(Row(1, SAMPLES[1]))
+    fewer = read(path, samples=SAMPLES[:1])
+    assert (fewer.rows, fewer.beyond, fewer.has_more) == ({}, {1}, True)
+    assert read(path).answered == {1}
+
+
+def test_a_file_with_a_row_that_failed_is_of_use_still(tmp_path: Path) -> None:
+    path = tmp_path / "a.part"
+    with kept(path) as answers:
+        answers.add(Row(0, ANSWERED))
+        assert answers.has_more
+        answers.add(FAILED)
+        assert answers.has_more
+        answers.add(Row(1, ANSWERED))
+        assert not answers.has_more
+        answers.discard()
+    assert not path.exists()
+
+
+def test_two_do_not_write_into_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.part"
+    second = kept(path)
+    with kept(path) as answers:
+        answers.add(Row(0, ANSWERED))
+        with pytest.raises(UsageError, match=r"another process is collecting into .*a\.part"):
+            second.__enter__()
+        answers.add(FAILED)
+        discard(path)
+    with second:
+        assert second.rows.keys() == {0, 1}
+
+
+def test_a_process_that_ends_leaves_the_file_to_others(tmp_path: Path) -> None:
+    path = tmp_path / "a.part"
+    code = (
+        "import os, sys; from pathlib import Path\n"
+        "from ragstone.evaluation.collect import ResponseJournal\n"
+        "ResponseJournal(Path(sys.argv[1]), (), asked={}).__enter__(); os._exit(9)"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == 9
+    with kept(path) as answers:
+        answers.add(Row(0, ANSWERED))
+    assert read(path).answered == {0}
+
+
+def test_anew_loses_nothing_until_there_is_an_answer(tmp_path: Path) -> None:
+    path = tmp_path / "a.part"
+    with kept(path) as answers:
+        answers.add(Row(0, ANSWERED))
+    with kept(path, fresh=True) as answers:
+        assert answers.rows == {}
+    assert read(path).answered == {0}
+    with kept(path, fresh=True) as answers:
+        answers.add(FAILED)
+    assert read(path).rows.keys() == {1}
+
+
+def test_a_file_that_got_no_answer_does_not_stay(tmp_path: Path) -> None:
+    with kept(tmp_path / "a.part"):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_system_refuses_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.part").mkdir()
+    with pytest.raises(UsageError, match=r"kept in .*a\.part: Is a directory; name another -o"):
+        read(tmp_path / "a.part")
+    discard(tmp_path / "a.part")
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="answers cannot be kept in "):
+        read(tmp_path / "file" / "a.part")
+
+
+def test_a_disk_that_is_full_is_told_and_half_a_line_is_cut_off(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource", reason="not on Windows")
+    path = tmp_path / "a.part"
+    with kept(path) as answers:
+        answers.add(Row(0, ANSWERED))
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, hard))
+        try:
+            with pytest.raises(UsageError, match=r"kept in .*: File too large; name another -o"):
+                answers.add(FAILED)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with kept(path) as answers:
+        assert answers.rows.keys() == {0}
+        answers.add(FAILED)
+    assert read(path).rows.keys() == {0, 1}

@@ -1,0 +1,417 @@
+import gzip
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from ragstone.datasets.rankings import trec
+from ragstone.errors import InputError, UsageError
+from ragstone.evaluation.ranking import Missing, RankingEvaluation
+from ragstone.metrics.registry import load_plugin
+from ragstone.results.ranking_run import NOT_JUDGED, NOT_RANKED
+from ragstone.results.run import Run
+from ragstone.types.config import Plan
+from ragstone.types.score import State
+
+QRELS = "q1 0 a 1\nq1 0 b 0\nq2 0 c 2\n"
+RUN = "q1 Q0 b 1 2.0 x\nq1 Q0 a 2 1.0 x\nq2 Q0 c 1 0.5 x\n"
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def evaluated(
+    folder: Path,
+    qrels: str = QRELS,
+    run: str = RUN,
+    *,
+    metrics: Sequence[str] = ("mrr",),
+    missing: Missing = "zero",
+) -> Run:
+    plan = Plan(metrics=tuple(metrics), k=5)
+    known = written(folder, "qrels", qrels)
+    return RankingEvaluation.of(known, plan, missing=missing).run(written(folder, "run", run))
+
+
+def values(run: Run, metric: str = "mrr@5") -> dict[str, float | None]:
+    return {row.sample.id: row.scores[metric].value for row in run.rows}
+
+
+def test_an_example_computed_by_hand(tmp_path: Path) -> None:
+    """q1 finds its document at 2, q2 at 1: the mean of 1/2 and 1."""
+    run = evaluated(tmp_path)
+    assert values(run) == {"q1": 0.5, "q2": 1.0}
+    summary = run.summary()["mrr@5"]
+    assert (summary.mean, summary.n, summary.scored) == (0.75, 2, 2)
+    assert run.manifest.source.name == "run"
+
+
+def test_scores_rank_and_of_equal_ones_the_greater_id(tmp_path: Path) -> None:
+    tied = "q1 Q0 a 1 1.0 x\nq1 Q0 b 2 1.0 x\nq2 Q0 a 1 -1 x\nq2 Q0 c 9 3e2 x\n"
+    assert values(evaluated(tmp_path, run=tied)) == {"q1": 0.5, "q2": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("lines", "value"),
+    [
+        ("q1 Q0 a 1 1 x\nq1 Q0 b 2 1 x\n", 1.0),
+        ("q1 Q0 b 1 1 x\nq1 Q0 a 2 1 x\n", 0.5),
+        ("q1 Q0 a 1 1 x\nq1 Q0 b 2 1 x\nq1 Q0 z 3 2 x\n", 0.5),
+        ("q1 Q0 b 1 1 x\nq2 Q0 c 1 1 x\nq1 Q0 a 2 1 x\n", 0.5),
+    ],
+)
+def test_equal_scores_may_stay_in_the_order_of_the_file(
+    lines: str, value: float, tmp_path: Path
+) -> None:
+    known = written(tmp_path, "qrels", "q1 0 a 1\n")
+    evaluation = RankingEvaluation.of(known, Plan(metrics=("mrr",)), ties="given")
+    assert values(evaluation.run(written(tmp_path, "run", lines)))["q1"] == value
+
+
+def test_scores_that_differ_in_no_single_precision_are_equal(tmp_path: Path) -> None:
+    near = "q1 Q0 a 1 1.00000001 x\nq1 Q0 b 2 1.0 x\nq2 Q0 c 1 0 x\n"
+    assert values(evaluated(tmp_path, run=near))["q1"] == 0.5
+
+
+@pytest.mark.parametrize(("missing", "value", "mean"), [("zero", 0.0, 0.25), ("skip", None, 0.5)])
+def test_a_judged_query_that_is_not_ranked_is_0_or_left_out(
+    missing: Missing, value: float | None, mean: float, tmp_path: Path
+) -> None:
+    run = evaluated(tmp_path, run="".join(RUN.splitlines(keepends=True)[:2]), missing=missing)
+    assert values(run) == {"q1": 0.5, "q2": value}
+    summary = run.summary()["mrr@5"]
+    assert (summary.mean, summary.n) == (mean, 2)
+    if missing == "skip":
+        assert run.rows[1].scores["mrr@5"].reason == NOT_RANKED
+    notes = " ".join(run.manifest.source.notes)
+    assert "queries judged in qrels: 2; ranked: 1; both: 1" in notes
+    assert "judged but not ranked: 1" in notes
+    assert ("counted as 0" if missing == "zero" else "left out") in notes
+
+
+def test_a_query_that_nobody_judged_has_no_number(tmp_path: Path) -> None:
+    run = evaluated(tmp_path, run=RUN + "q9 Q0 a 1 1 x\n")
+    assert values(run) == {"q1": 0.5, "q2": 1.0, "q9": None}
+    score = run.rows[-1].scores["mrr@5"]
+    assert (score.state, score.reason) == (State.UNDEFINED, NOT_JUDGED)
+    assert run.summary()["mrr@5"].undefined == 1
+    assert "ranked but not judged: 1, left out" in run.manifest.source.notes
+
+
+def test_nothing_relevant_is_0(tmp_path: Path) -> None:
+    assert values(evaluated(tmp_path, qrels="q1 0 a 0\n", run="q1 Q0 a 1 1 x\n")) == {"q1": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("run", "told"),
+    [
+        (RUN + "q2 Q0 c 2 0.1 x\n", "line 4: document c of query q2 stands at line 3 already"),
+        ("q1 Q0 a 1 nan x\n", "line 1: the score nan is no number"),
+        ("# scores\nq1 Q0 a 1 high x\n", "line 2: the score high is no number"),
+        ("q1 Q0 a 1 0.5\n", "line 1: 'q1 Q0 a 1 0.5' has too few fields"),
+        ("q1 a 0.5\n" + RUN, "line 1: 'q1 a 0.5' has too few fields"),
+        ("", "there is no ranking"),
+        ("\n# nothing\n \n", "there is no ranking"),
+    ],
+)
+def test_what_is_wrong_with_a_ranking_is_told_with_its_line(
+    run: str, told: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError) as raised:
+        evaluated(tmp_path, run=run)
+    assert raised.value.file == "run"
+    assert told in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("qrels", "told"),
+    [
+        (QRELS + "q1 0 a 1\n", "line 4: document a of query q1 was judged at line 1 already"),
+        ("q1 0 a yes\n", "line 1: the grade yes is no number"),
+        ("q1 0 a inf\n", "line 1: the grade inf is no number"),
+        ("q1 0 a\n", "line 1: 'q1 0 a' has too few fields"),
+        ("", "there are no judgements"),
+    ],
+)
+def test_what_is_wrong_with_judgements_is_told_with_its_line(
+    qrels: str, told: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError) as raised:
+        evaluated(tmp_path, qrels=qrels)
+    assert raised.value.file == "qrels"
+    assert told in str(raised.value)
+
+
+def test_problems_are_told_together_up_to_a_bound(tmp_path: Path) -> None:
+    some = "".join(f"q1 Q0 d{n} 1 x x\n" for n in range(3))
+    with pytest.raises(InputError) as raised:
+        evaluated(tmp_path, run=some + RUN + "q2 Q0 c 1 1 x\n")
+    assert len(raised.value.problems) == 4
+    with pytest.raises(InputError, match="the rest was not looked at"):
+        evaluated(tmp_path, run="".join(f"q1 Q0 d{n} 1 x x\n" for n in range(1000)))
+
+
+def test_queries_are_whole_wherever_a_part_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [f"q{q} Q0 d{d} 1 {100 - d} x\n" for q in range(30) for d in range(q % 7 * 9 + 1)]
+    qrels = "".join(f"q{q} 0 d{q % 5 * 3} 1\nq{q} 0 d0 0\n" for q in range(30) if q % 5)
+    whole = values(evaluated(tmp_path, qrels, "".join(lines), metrics=["mrr", "ndcg"]))
+    for size in (1, 7, 64, 1000):
+        monkeypatch.setattr(trec, "AT_ONCE", size)
+        run = evaluated(tmp_path, qrels, "# head\n\n" + "".join(lines), metrics=["mrr", "ndcg"])
+        assert values(run) == whole
+    with pytest.raises(InputError, match="line 3: document d0 of query q0 stands at line 1"):
+        evaluated(tmp_path, qrels, lines[0] + "\n" + "".join(lines))
+
+
+@pytest.mark.parametrize("at_once", [1, 40, 1 << 20])
+def test_scattered_lines_come_to_the_same(
+    at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trec, "AT_ONCE", at_once)
+    scattered = "q2 Q0 c 1 0.5 x\nq1 Q0 a 2 1.0 x\nq3 Q0 a 1 1 x\nq2 Q0 z 1 9 x\nq1 Q0 b 1 2.0 x\n"
+    assert values(evaluated(tmp_path, run=scattered)) == {"q1": 0.5, "q2": 0.5, "q3": None}
+    with pytest.raises(InputError, match="line 6: document c of query q2 stands at line 1"):
+        evaluated(tmp_path, run=scattered + "q2 Q0 c 1 1 x\n")
+
+
+def test_packed_files_are_read_by_their_first_bytes(tmp_path: Path) -> None:
+    known = written(tmp_path, "qrels.jsonl", '{"query_id": "q1", "relevance": ["a"]}\n')
+    path = tmp_path / "run.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"query_id": "q1", "ranking": ["b", "a"]}\n'))
+    evaluation = RankingEvaluation.of(known, Plan(metrics=("mrr",)))
+    assert values(evaluation.run(path)) == {"q1": 0.5}
+    zstandard = pytest.importorskip("zstandard")
+    path = tmp_path / "run.jsonl.zst"
+    path.write_bytes(zstandard.compress(b'{"query_id": "q1", "ranking": ["b", "a"]}\n'))
+    assert values(evaluation.run(path)) == {"q1": 0.5}
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(InputError):
+        evaluation.run(path)
+
+
+def test_a_damaged_archive_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "run.gz"
+    path.write_bytes(gzip.compress(RUN.encode() * 100)[:-20])
+    known = written(tmp_path, "qrels", QRELS)
+    with pytest.raises(InputError, match="the file is damaged"):
+        RankingEvaluation.of(known, Plan(metrics=("mrr",))).run(path)
+
+
+def test_ids_of_json_may_be_numbers_and_are_the_same_as_their_texts(tmp_path: Path) -> None:
+    known = written(tmp_path, "qrels.jsonl", '{"query_id": 7, "relevance": {"5": 1}}\n')
+    lines = '{"query_id": "7", "ranking": [6, 5]}\n'
+    run = RankingEvaluation.of(known, Plan(metrics=("mrr",))).run(
+        written(tmp_path, "run.jsonl", lines)
+    )
+    assert values(run) == {"7": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('{"query_id": "1", "ranking": ["a", "a"]}', "document a of query 1 stands at line 1"),
+        ('{"query_id": "1", "ranking": ["a", 1.5]}', "holds 1.5"),
+        ('{"query_id": "1", "ranking": ["a", null]}', "holds None"),
+        ('{"query_id": "1", "ranking": "a"}', "is no list"),
+        ('{"query_id": true, "ranking": []}', "the query's id is neither text nor"),
+        ('{"id": "1", "ranking": []}', "there is no query_id"),
+        ('{"query_id": "1"}', "there is no ranking"),
+        ('{"query_id": "0", "ranking": []}\n{"query_id": "0", "ranking": []}', "stands on line 1"),
+        ("[1]", "this is no object"),
+        ("[" * 100_000, "this is no JSON"),
+        ('{"query_id": ', "this is no JSON"),
+        ("", "there is no ranking"),
+    ],
+)
+def test_what_is_wrong_with_lines_of_json_is_told(line: str, told: str, tmp_path: Path) -> None:
+    known = written(tmp_path, "qrels", QRELS)
+    with pytest.raises(InputError) as raised:
+        RankingEvaluation.of(known, Plan(metrics=("mrr",))).run(
+            written(tmp_path, "run.jsonl", line)
+        )
+    assert told in str(raised.value)
+
+
+@pytest.mark.parametrize("grade", ["1", "1.0"])
+def test_a_document_that_is_judged_twice_in_a_line_of_json_is_told(
+    grade: str, tmp_path: Path
+) -> None:
+    line = f'{{"query_id": "q1", "relevance": {{"a": {grade}, "b": 1, "a": 0}}}}'
+    with pytest.raises(InputError, match=r"line 1: .*\ba\b.*(already|twice)"):
+        RankingEvaluation.of(written(tmp_path, "qrels.jsonl", line), Plan(metrics=("mrr",)))
+
+
+def test_columns_may_have_names_of_their_own_and_queries_may_be_cut_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragstone.datasets.rankings.arrow.AT_ONCE", 2)
+    frame = pl.DataFrame(
+        {"q": [1, 1, 1, 2], "pid": ["b", "z", "a", "c"], "points": [2.0, 1.5, 1.0, 1.0]}
+    )
+    frame.write_parquet(tmp_path / "run.parquet")
+    known = written(tmp_path, "qrels", QRELS.replace("q", ""))
+    plan = Plan(
+        metrics=("mrr",), columns={"query_id": "q", "document_id": "pid", "score": "points"}
+    )
+    run = RankingEvaluation.of(known, plan).run(tmp_path / "run.parquet")
+    assert values(run) == {"1": 1 / 3, "2": 1.0}
+    with pytest.raises(UsageError, match="no column for document_id among q, pid, points"):
+        RankingEvaluation.of(known, Plan(columns={"query_id": "q"}, metrics=("mrr",))).run(
+            tmp_path / "run.parquet"
+        )
+    with pytest.raises(UsageError, match="there is no such column"):
+        RankingEvaluation.of(known, Plan(columns={"query_id": "no"}, metrics=("mrr",))).run(
+            tmp_path / "run.parquet"
+        )
+    with pytest.raises(UsageError, match="the fields are query_id"):
+        RankingEvaluation.of(known, Plan(columns={"doc": "pid"}, metrics=("mrr",)))
+
+
+def test_a_null_or_nan_in_columns_is_told_with_its_row(tmp_path: Path) -> None:
+    known = written(tmp_path, "qrels", QRELS)
+    frame = pl.DataFrame({"qid": ["q1", None], "docno": ["a", "b"], "score": [None, 1.0]})
+    frame.write_parquet(tmp_path / "run.parquet")
+    with pytest.raises(InputError) as raised:
+        RankingEvaluation.of(known, Plan(metrics=("mrr",))).run(tmp_path / "run.parquet")
+    assert "row 1: the score nan is no number" in str(raised.value)
+    assert "row 2: there is no query_id" in str(raised.value)
+
+
+def test_without_scores_the_rows_are_the_ranking(tmp_path: Path) -> None:
+    known = written(tmp_path, "qrels", QRELS)
+    frame = pl.DataFrame({"qid": ["q1", "q1", "q2"], "docno": ["z", "a", "c"]})
+    frame.write_ipc(tmp_path / "run.arrow")
+    run = RankingEvaluation.of(known, Plan(metrics=("mrr",))).run(tmp_path / "run.arrow")
+    assert values(run) == {"q1": 0.5, "q2": 1.0}
+
+
+def test_a_beir_folder_gives_judgements_and_the_queries_texts(tmp_path: Path) -> None:
+    (tmp_path / "qrels").mkdir()
+    head = "query-id\tcorpus-id\tscore\n"
+    written(tmp_path, "qrels/dev.tsv", head + "q1\tz\t1\n")
+    written(tmp_path, "qrels/test.tsv", head + "q1\ta b\t1\nq2\tc\t1\n")
+    written(tmp_path, "queries.jsonl", json.dumps({"_id": "q1", "text": "what?"}) + "\n")
+    lines = [{"query_id": "q1", "ranking": ["x", "a b"]}, {"query_id": "q2", "ranking": ["c"]}]
+    ranking = written(tmp_path, "run.jsonl", "\n".join(map(json.dumps, lines)))
+    run = RankingEvaluation.of(tmp_path, Plan(metrics=("mrr",))).run(ranking)
+    assert values(run) == {"q1": 0.5, "q2": 1.0}
+    assert [row.sample.query for row in run.rows] == ["what?", "q2"]
+    run = RankingEvaluation.of(tmp_path / "qrels" / "dev.tsv", Plan(metrics=("mrr",))).run(ranking)
+    assert values(run)["q1"] == 0.0
+
+
+def test_columns_without_a_known_score_are_noted(tmp_path: Path) -> None:
+    known = written(tmp_path, "qrels", QRELS)
+    frame = pl.DataFrame(
+        {"qid": ["q1", "q1", "q2"], "docno": ["z", "a", "c"], "cosine": [0.1, 1, 1]}
+    )
+    frame.write_parquet(tmp_path / "run.parquet")
+    plan = Plan(metrics=("mrr",))
+    run = RankingEvaluation.of(known, plan).run(tmp_path / "run.parquet")
+    assert [note for note in run.manifest.source.notes if "--map score=COLUMN" in note]
+    plan = Plan(metrics=("mrr",), columns={"score": "cosine"})
+    run = RankingEvaluation.of(known, plan).run(tmp_path / "run.parquet")
+    assert [note for note in run.manifest.source.notes if "score" in note] == []
+    assert values(run)["q1"] == 1.0
+
+
+def test_a_metric_of_more_than_ids_is_refused(tmp_path: Path) -> None:
+    known = written(tmp_path, "qrels", QRELS)
+    with pytest.raises(UsageError, match="faithfulness needs"):
+        RankingEvaluation.of(known, Plan(metrics=("faithfulness",)))
+
+
+@pytest.mark.parametrize("name", ["none", ""])
+def test_a_file_that_is_not_there_is_told(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        RankingEvaluation.of(tmp_path / name, Plan(metrics=("mrr",)))
+
+
+def test_rows_are_found_from_both_ends_and_counted(tmp_path: Path) -> None:
+    run = evaluated(tmp_path)
+    assert [row.sample.id for row in run.rows[:]] == ["q1", "q2"]
+    assert run.rows[-1].index == 1
+    with pytest.raises(IndexError):
+        run.rows[2]
+    tally = run.tally.scores["mrr@5"]
+    assert [one.sample_id for one in tally.worst(higher_is_better=True)] == ["q1", "q2"]
+
+
+@pytest.mark.parametrize("lines", [False, True])
+def test_numbers_are_the_same_without_the_extra(
+    lines: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, ranked = written(tmp_path, "qrels", QRELS), written(tmp_path, "run", RUN)
+    if lines:
+        known = written(tmp_path, "q.jsonl", '{"query_id": "q1", "relevance": {"a": 1, "b": 0}}\n')
+        ranked = written(tmp_path, "r.jsonl", '{"query_id": "q1", "ranking": ["b", "a"]}\n')
+    plan = Plan(metrics=("mrr", "ndcg", "bpref"))
+    with_it = RankingEvaluation.of(known, plan).run(ranked)
+    monkeypatch.setitem(sys.modules, "polars", None)
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    without = RankingEvaluation.of(known, plan).run(ranked)
+    assert [row.scores for row in with_it.rows] == [row.scores for row in without.rows]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("run.parquet", b"PAR1"), ("run.zst", b"\x28\xb5\x2f\xfd")]
+)
+def test_a_file_that_needs_the_extra_says_so(
+    name: str, content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "polars", None)
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    (tmp_path / name).write_bytes(content)
+    evaluation = RankingEvaluation.of(written(tmp_path, "qrels", QRELS), Plan(metrics=("mrr",)))
+    with pytest.raises(UsageError, match=r"pip install 'ragstone\[scale\]'"):
+        evaluation.run(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"PK\x03\x04", "this is a zip archive"),
+        (RUN.encode("utf-16"), "this is UTF-16 text"),
+        (b"PAR1", "this is Parquet"),
+    ],
+)
+def test_what_is_no_text_is_told(content: bytes, told: str, tmp_path: Path) -> None:
+    (tmp_path / "run").write_bytes(content)
+    evaluation = RankingEvaluation.of(written(tmp_path, "qrels", QRELS), Plan(metrics=("mrr",)))
+    with pytest.raises(InputError, match=told):
+        evaluation.run(tmp_path / "run")
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_query(tmp_path: Path) -> None:
+    assert values(evaluated(tmp_path, "\ufeff" + QRELS, "\ufeff" + RUN)) == {"q1": 0.5, "q2": 1.0}
+
+
+def test_how_much_is_read_is_told(tmp_path: Path) -> None:
+    told: list[int] = []
+    evaluation = RankingEvaluation.of(written(tmp_path, "qrels", QRELS), Plan(metrics=("mrr",)))
+    evaluation.run(written(tmp_path, "run", RUN), told.append)
+    assert told[-1] == len(RUN)
+
+
+def test_a_metric_of_ones_own_sees_ids_and_grades(tmp_path: Path) -> None:
+    plugin = written(
+        tmp_path,
+        "seen_last.py",
+        "from ragstone import RankingMetric, register\n"
+        "@register('seen_last')\n"
+        "class SeenLast(RankingMetric):\n"
+        "    '''The grade of the last document.'''\n"
+        "    def value(self, retrieved_ids, relevance):\n"
+        "        return min(1.0, relevance.get(retrieved_ids[-1], 0.0))\n",
+    )
+    load_plugin(str(plugin))
+    run = evaluated(tmp_path, metrics=["seen_last"])
+    assert values(run, "seen_last") == {"q1": 1.0, "q2": 1.0}

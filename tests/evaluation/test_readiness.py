@@ -1,0 +1,143 @@
+from typing import Any
+
+from tests.cases import each_case
+
+from ragstone.datasets import Dataset
+from ragstone.evaluation.preflight import Readiness
+from ragstone.judges.scripted import ScriptedJudge
+from ragstone.metrics import get
+from ragstone.targets.base import Answer, Target
+from ragstone.types.config import Source
+from ragstone.types.sample import Context, Sample
+
+JUDGE = ScriptedJudge({"extract_claims": [], "verify_claims": []})
+HIT, FAITHFULNESS = get("hit@5"), get("faithfulness")
+CONTEXTS = (Context(id="1", text="a"),)
+
+
+class Gives(Target):
+    """A target that is not asked here; it only says what it could give."""
+
+    name = "gives"
+
+    def __init__(self, *fields: str) -> None:
+        self.gives = frozenset(fields)
+
+    async def ask(self, sample: Sample, wanted: frozenset[str]) -> Answer:
+        raise AssertionError(f"readiness asks nobody about {sample.id} and {wanted}")
+
+
+def ready(
+    *samples: dict[str, Any],
+    judge: ScriptedJudge = JUDGE,
+    target: Target | None = None,
+    every: bool = False,
+) -> Readiness:
+    made = [Sample(id=str(i), query="q", **fields) for i, fields in enumerate(samples)]
+    whole = Dataset(tuple(made), Source(name="samples"))
+    return Readiness.of([HIT, FAITHFULNESS], whole, judge=judge, target=target, every=every)
+
+
+def test_rows_that_hold_everything_need_no_target() -> None:
+    found = ready({"response": "r", "contexts": CONTEXTS, "relevance": {"1": 1}})
+    assert found == Readiness((HIT, FAITHFULNESS), {}, frozenset())
+
+
+def test_contexts_stand_in_for_a_ranking() -> None:
+    assert HIT in ready({"contexts": CONTEXTS, "relevance": {}}).metrics
+
+
+def test_a_ranking_does_not_stand_in_for_contexts() -> None:
+    found = ready({"response": "r", "ranking": CONTEXTS, "relevance": {"1": 1}})
+    assert found.metrics == (HIT,)
+    assert found.refused == {"faithfulness": "no row has contexts, and no target gives it"}
+
+
+def test_what_no_row_has_and_no_target_can_give_is_told() -> None:
+    found = ready({"contexts": CONTEXTS})
+    assert found.refused["hit@5"] == "no row has relevance"
+    assert found.refused["faithfulness"] == "no row has response, and no target gives it"
+
+
+def test_what_the_whole_has_counts_as_held_by_a_part_of_it() -> None:
+    part = Dataset(
+        (Sample(id="1", query="q"),),
+        Source(name="samples"),
+        known=frozenset(("response", "contexts")),
+    )
+    found = Readiness.of([HIT, FAITHFULNESS], part, judge=JUDGE, target=None, every=False)
+    assert found.metrics == (FAITHFULNESS,)
+    assert found.refused == {"hit@5": "no row has relevance"}
+
+
+def test_a_target_cannot_give_relevance() -> None:
+    found = ready({}, target=Gives("response", "contexts", "ranking"), every=True)
+    assert found.refused == {"hit@5": "no row has relevance"}
+    assert found.metrics == (FAITHFULNESS,)
+
+
+def test_one_row_that_has_it_is_enough() -> None:
+    found = ready({}, {"response": "", "contexts": (), "relevance": {}})
+    assert found.metrics == (HIT, FAITHFULNESS)
+
+
+def test_no_rows_hold_nothing() -> None:
+    assert set(ready().refused) == {"hit@5", "faithfulness"}
+
+
+def test_a_judge_that_does_not_take_a_kind_is_told_first() -> None:
+    judge = ScriptedJudge({"extract_claims": []})
+    found = ready({"relevance": {}, "contexts": CONTEXTS}, judge=judge)
+    assert found.refused == {
+        "faithfulness": "the judge scripted does not answer verify_claims",
+    }
+    assert found.metrics == (HIT,)
+
+
+@each_case(
+    ("held", "gives", "every", "wanted"),
+    [
+        ({}, "response contexts ranking", False, "response contexts ranking"),
+        ({}, "response contexts", False, "response contexts"),
+        ({"contexts": CONTEXTS}, "response contexts ranking", False, "response"),
+        ({"ranking": CONTEXTS}, "response contexts ranking", False, "response contexts"),
+        ({"response": "r", "contexts": CONTEXTS}, "response contexts ranking", False, ""),
+        (
+            {"response": "r", "contexts": CONTEXTS},
+            "response contexts ranking",
+            True,
+            "response contexts ranking",
+        ),
+        ({"response": "r", "contexts": CONTEXTS}, "ranking", True, "ranking"),
+        ({"response": "r", "contexts": CONTEXTS}, "response", True, "response"),
+        ({"response": "r"}, "response contexts", False, "contexts"),
+    ],
+)
+def test_a_target_is_asked_for_what_no_row_holds_or_for_all(
+    held: dict[str, Any], gives: str, every: bool, wanted: str
+) -> None:
+    found = ready({**held, "relevance": {}}, target=Gives(*gives.split()), every=every)
+    assert found.wanted == frozenset(wanted.split())
+    assert found.refused == {}
+
+
+def test_a_target_without_a_ranking_is_asked_for_contexts_in_its_place() -> None:
+    sample = Sample(id="1", query="q", relevance={"1": 1})
+    target = Gives("response", "contexts")
+    found = Readiness.of(
+        [HIT], Dataset((sample,), Source(name="samples")), judge=JUDGE, target=target, every=False
+    )
+    assert found == Readiness((HIT,), {}, frozenset({"contexts"}))
+
+
+def test_a_target_is_not_asked_for_metrics_that_cannot_run() -> None:
+    found = ready({"response": "r"}, target=Gives("ranking"), every=True)
+    assert found.metrics == ()
+    assert found.wanted == frozenset()
+
+
+def test_a_field_that_is_nearly_called_so_is_offered() -> None:
+    found = ready({"contexts": CONTEXTS, "tags": {"respnse": "r"}})
+    assert found.refused["faithfulness"] == "no row has response; did you mean it by 'respnse'?"
+    asked = ready({"contexts": CONTEXTS, "tags": {"respnse": "r"}}, target=Gives("response"))
+    assert "faithfulness" not in asked.refused

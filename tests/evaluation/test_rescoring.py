@@ -1,0 +1,235 @@
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from ragstone.errors import Cause, UsageError
+from ragstone.evaluation.rescore import rescore, save
+from ragstone.evaluation.runner import evaluate
+from ragstone.judges.scripted import ScriptedJudge
+from ragstone.metrics import get, registry
+from ragstone.results.run import Run
+from ragstone.store import Store, StoreError
+from ragstone.types.claim import Claim, Label, Verdict
+from ragstone.types.gate import gate
+from ragstone.types.policy import POLICIES
+from ragstone.types.questions import ExtractClaims, VerifyClaims
+from ragstone.types.reply import Failure, PartialVerdict
+from ragstone.types.row import Row
+
+CLAIMS = {
+    "Two claims, one of them wrong.": ("It is blue.", "It is fast."),
+    "One label cannot be read.": ("It is new.", "It is big."),
+    "One verdict is missing.": ("It is old.", "It is small."),
+}
+CONTEXTS = [{"id": "a", "text": "It is blue and slow."}, {"id": "b", "text": "Else."}]
+SAMPLES = [
+    {"query": "q", "response": text, "contexts": CONTEXTS, "relevance": ["b"]}
+    for text in (*CLAIMS, "Sure!", "", "Refused.")
+] + [{"query": "q", "response": "Two claims, one of them wrong.", "contexts": []}]
+METRICS = ("faithfulness", "hit@1", "unsupported_claims")
+
+
+def claims(question: ExtractClaims) -> object:
+    if question.response == "Refused.":
+        return Failure(Cause.REFUSAL, "I cannot help with that")
+    return [Claim(text=text) for text in CLAIMS.get(question.response, ())]
+
+
+def verdicts(question: VerifyClaims) -> object:
+    yes, no = (Verdict(label=label) for label in (Label.SUPPORTED, Label.CONTRADICTED))
+    if "new" in question.claims[0]:
+        returned = (PartialVerdict(1, "yes", yes), PartialVerdict(2, "perhaps", None))
+        return Failure(Cause.MALFORMED, "the label 'perhaps' cannot be read", returned)
+    if "old" in question.claims[0]:
+        returned = (PartialVerdict(1, "yes", yes),)
+        return Failure(Cause.COUNT_MISMATCH, "1 verdict came back for 2 claims", returned)
+    return [yes, no]
+
+
+def judge() -> ScriptedJudge:
+    return ScriptedJudge({"extract_claims": claims, "verify_claims": verdicts})
+
+
+def made(policy: str = "strict", **options: object) -> Run:
+    return evaluate(SAMPLES, **{"metrics": METRICS, "judge": judge(), "policy": policy} | options)
+
+
+def numbers(run: Run) -> str:
+    """All that people and machines read of a run's rows and summary, but for times."""
+    keys = ("metrics", "blame", "policy")
+    summary = {key: run.to_dict()[key] for key in keys}
+    return json.dumps([summary, [row.to_dict() for row in run.rows]], sort_keys=True)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "runs.db") as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("under", ["strict", "promptfoo-plan"])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_stored_run_rescored_to_a_policy_equals_a_run_made_under_it(
+    store: Store, under: str, policy: str
+) -> None:
+    stored = store.load(made(under, store=store).manifest.run_id)
+    again = rescore(stored, policies=[policy])
+    assert numbers(again) == numbers(made(policy))
+    assert again.extras == made(policy).extras
+
+
+def test_without_a_policy_a_run_comes_to_what_it_came_to() -> None:
+    run = made("ragas")
+    assert numbers(rescore(run)) == numbers(run)
+
+
+def test_several_policies_stand_side_by_side_and_the_other_metrics_once() -> None:
+    again = rescore(made(), policies=["strict", "deepeval"])
+    assert list(again.metrics) == [
+        *("faithfulness", "faithfulness:deepeval", "hit@1"),
+        *("unsupported_claims", "unsupported_claims:deepeval"),
+    ]
+    for policy in ("strict", "deepeval"):
+        name = str(get(f"faithfulness:{policy}"))
+        assert again.summary()[name] == made(policy).summary()[name]
+
+
+def test_new_metrics_are_scored_where_nothing_new_is_to_be_asked() -> None:
+    run = made()
+    again = rescore(run, ["hit@2", get("recall@1"), "faithfulness"])
+    assert list(again.metrics) == ["hit@2", "recall@1", "faithfulness"]
+    both = made(metrics=["hit@2", "recall@1", "faithfulness"])
+    assert numbers(again) == numbers(both)
+    only_rankings = rescore(run, ["hit@2"])
+    assert only_rankings.manifest.judge is None
+
+
+@pytest.mark.parametrize(
+    ("metric", "said"),
+    [
+        ("faithfulness,partial=true", "partial=true: .* no answer to this verify_claims question"),
+        (
+            "response_relevancy",
+            "response_relevancy: .* no answer to this generate_queries question",
+        ),
+        ("context_precision", "context_precision: no row has reference"),
+    ],
+)
+def test_a_named_metric_that_needs_more_is_refused_by_its_name(metric: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        rescore(made(), ["hit@1", metric])
+
+
+def test_a_metric_of_a_group_that_needs_more_is_left_out_and_told() -> None:
+    again = rescore(made(), ["all"])
+    assert "faithfulness" in again.metrics
+    assert set(again.manifest.not_run) == {"response_relevancy", "context_precision"}
+    assert not set(again.manifest.not_run) & set(again.metrics)
+
+
+def test_what_cannot_be_scored_by_a_policy_is_refused() -> None:
+    with pytest.raises(UsageError, match="these judge none: hit@1"):
+        rescore(made(metrics=["hit@1"]), policies=["ragas"])
+    with pytest.raises(UsageError, match="no policy named 'raga'; did you mean 'ragas'"):
+        rescore(made(), policies=["raga"])
+
+
+def test_a_metric_that_is_not_loaded_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = made()
+    left = {name: cls for name, cls in registry._metrics.items() if name != "unsupported_claims"}
+    monkeypatch.setattr(registry, "_metrics", left)
+    with pytest.raises(UsageError, match=r"no metric named 'unsupported_claims'.*--plugin"):
+        rescore(run)
+    assert list(rescore(run, ["faithfulness"]).metrics) == ["faithfulness"]
+
+
+def test_the_runs_gates_are_left_out_and_new_ones_are_named_in_full() -> None:
+    run = made(fail_under={"faithfulness": 0.9})
+    assert rescore(run, policies=["ragas"]).gates() == ()
+    again = rescore(run, policies=["ragas"], gates=[gate("faithfulness=0.9", ">=")])
+    (result,) = again.gates()
+    assert (result.metric, result.passed) == ("faithfulness:ragas", False)
+
+
+def test_a_run_without_its_transcript_is_refused_but_for_metrics_that_ask_nobody(
+    store: Store,
+) -> None:
+    run = store.load(made(store=store, transcript=False).manifest.run_id)
+    with pytest.raises(UsageError, match="stored without its transcript"):
+        rescore(run)
+    assert rescore(run, ["hit@2"]).summary()["hit@2"].mean == 1
+
+
+def test_the_new_run_says_whose_answers_it_rests_on() -> None:
+    run = made()
+    again = rescore(run, policies=["ragas"]).manifest
+    assert again.run_id != run.manifest.run_id
+    assert again.plan.policy == "ragas"
+    assert f"scored again from run {run.manifest.run_id}" in again.source.notes[-1]
+    assert again.changed(run.manifest).keys() == {"metrics", "scored again from"}
+
+
+def test_rows_are_scored_anew_each_time_a_few_at_once() -> None:
+    class Counted(list[Row]):
+        """Rows that tell how many were read before the reader stopped."""
+
+        read = 0
+
+        def __iter__(self) -> Iterator[Row]:
+            for row in super().__iter__():
+                self.read += 1
+                yield row
+
+    run = made()
+    many = Counted(list(run.rows) * 100)
+    again = rescore(Run(run.manifest, run.metrics, many), ["faithfulness"]).rows
+    assert len(again) == many.read == 700
+    assert next(iter(again)).scores.keys() == {"faithfulness"}
+    assert many.read == 900
+    assert again[6].scores == again[-1].scores == again[5:7][1].scores
+
+
+async def test_a_notebooks_own_loop_is_no_hindrance() -> None:
+    await asyncio.sleep(0)
+    again = rescore(await asyncio.to_thread(made), policies=["ragas"])
+    assert len(list(again.rows)) == len(SAMPLES)
+
+
+def test_progress_is_told_row_by_row() -> None:
+    seen: list[tuple[int, int]] = []
+    rescore(made(), on_row=lambda row, total: seen.append((row.index, total)))
+    assert seen == [(index, len(SAMPLES)) for index in range(len(SAMPLES))]
+
+
+def test_a_saved_run_is_one_of_its_own_and_can_be_rescored_back(store: Store) -> None:
+    run = made(store=store)
+    again = rescore(store.load(run.manifest.run_id), policies=["deepeval"])
+    save(again, store)
+    stored = store.load(again.manifest.run_id)
+    assert numbers(stored) == numbers(again)
+    assert stored.manifest == again.manifest
+    info = store.info(again.manifest.run_id)
+    assert (info.rows, info.finished, info.summary) == (7, True, json_of(again))
+    assert numbers(rescore(stored, policies=["strict"])) == numbers(run)
+
+
+def json_of(run: Run) -> object:
+    return json.loads(json.dumps(run.to_dict()))
+
+
+def test_a_run_that_could_not_be_saved_whole_leaves_nothing(store: Store) -> None:
+    class Breaks(Sequence[Row]):
+        __len__: Callable[..., int] = lambda _: 2
+        __getitem__ = None  # type: ignore[assignment]
+
+        def __iter__(self) -> Iterator[Row]:
+            yield run.rows[0]
+            raise StoreError("the disk is gone")
+
+    run = made()
+    with pytest.raises(StoreError, match="the disk is gone"):
+        save(Run(run.manifest, run.metrics, Breaks()), store)
+    assert store.runs() == []

@@ -1,0 +1,389 @@
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tests.cases import each_case
+
+from ragstone.errors import Cause, QuestionNotSupportedError
+from ragstone.evaluation.scoring import rank, rescored, scoring
+from ragstone.judges.base import Judge
+from ragstone.judges.scripted import ScriptedJudge
+from ragstone.metrics import get
+from ragstone.metrics.base import Ask, Metric
+from ragstone.metrics.retrieval import RankingMetric
+from ragstone.types.claim import Claim
+from ragstone.types.questions import ExtractClaims, Question, T
+from ragstone.types.rankings import Rankings
+from ragstone.types.reply import Failure, Reply, Usage
+from ragstone.types.row import Row
+from ragstone.types.sample import Context, Sample
+from ragstone.types.score import Score
+
+M = TypeVar("M", bound=Metric)
+
+HIT, RECALL, FAITHFULNESS = get("hit@2"), get("recall@2"), get("faithfulness")
+RANKING = [metric for metric in (HIT, RECALL) if isinstance(metric, RankingMetric)]
+CLAIM = Claim(text="It lasts 20 hours.")
+JUDGE = ScriptedJudge({"extract_claims": [CLAIM], "verify_claims": [{"label": "SUPPORTED"}]})
+LATE = Failure(Cause.TIMEOUT, "chat: no reply within 30 s")
+
+
+def row(index: int = 0, lacking: Mapping[str, Failure] | None = None, **fields: Any) -> Row:
+    known: dict[str, Any] = {
+        "response": "It lasts 20 hours.",
+        "contexts": (Context(id="1", text="Up to 20 hours."), Context(id="2", text="Blue.")),
+        "relevance": {"1": 1.0, "3": 1.0},
+    }
+    sample = Sample(id=f"q{index}", query="How long?", **(known | fields))
+    return Row(index, sample, lacking=lacking or {})
+
+
+async def scored(
+    rows: Sequence[Row], metrics: Sequence[Metric], judge: Judge = JUDGE, concurrency: int = 4
+) -> list[Row]:
+    async with scoring(rows, metrics, judge, concurrency=concurrency) as results:
+        return sorted([result async for result in results], key=lambda result: result.index)
+
+
+@dataclass(frozen=True)
+class Broken(RankingMetric):
+    name: ClassVar[str] = "broken"
+    label: ClassVar[str] = "Broken"
+
+    def value(self, retrieved_ids: Sequence[str], relevance: Mapping[str, float]) -> float:
+        del relevance
+        return 1 / len(retrieved_ids)
+
+
+@dataclass(frozen=True)
+class Unjudged(RankingMetric):
+    """The number of documents, for which no relevance is needed."""
+
+    name: ClassVar[str] = "unjudged"
+    label: ClassVar[str] = "Unjudged"
+    needs: ClassVar[tuple[str, ...]] = ("ranking",)
+
+    def value(self, retrieved_ids: Sequence[str], relevance: Mapping[str, float]) -> float:
+        del relevance
+        return len(retrieved_ids)
+
+
+def ours(cls: type[M]) -> M:
+    """An instance of the class as if it came with ragstone."""
+    return type(cls.__name__, (cls,), {"__module__": "ragstone.metrics.ours"})()
+
+
+@dataclass(frozen=True)
+class Crashes(Metric):
+    name: ClassVar[str] = "crashes"
+    label: ClassVar[str] = "Crashes"
+
+    async def score(self, sample: Sample, ask: Ask) -> Score:
+        await asyncio.sleep(0)
+        raise ZeroDivisionError("a bug", sample, ask)
+
+
+@dataclass(frozen=True)
+class AsksAgain(Metric):
+    """Asks, waits, and asks something else."""
+
+    name: ClassVar[str] = "asks_again"
+    label: ClassVar[str] = "Asks Again"
+
+    async def score(self, sample: Sample, ask: Ask) -> Score:
+        await ask(ExtractClaims(query=sample.query, response="first"))
+        await asyncio.sleep(0)
+        await ask(ExtractClaims(query=sample.query, response="second"))
+        return Score.scored(1)
+
+
+class PickyJudge(Judge):
+    """Refuses whatever names a word, and passes all else on."""
+
+    name = "picky"
+
+    def __init__(self, judge: Judge, word: str) -> None:
+        self.judge, self.word = judge, word
+
+    async def answer(self, question: Question[T]) -> Reply[T]:
+        if self.word in question.model_dump_json():
+            return await ScriptedJudge(
+                {question.kind: Failure(Cause.REFUSAL, f"not {self.word}")}
+            ).answer(question)
+        return await self.judge.answer(question)
+
+
+async def test_every_row_gets_every_score_in_the_order_of_the_metrics() -> None:
+    rows = await scored([row(i) for i in range(20)], [FAITHFULNESS, HIT, RECALL])
+    assert [result.index for result in rows] == list(range(20))
+    for result in rows:
+        assert list(result.scores) == ["faithfulness", "hit@2", "recall@2"]
+        assert [score.value for score in result.scores.values()] == [1, 1, 0.5]
+        assert result.usage == Usage(calls=2)
+
+
+async def test_rows_may_come_as_they_are_made() -> None:
+    async def stream() -> AsyncIterator[Row]:
+        for index in range(3):
+            await asyncio.sleep(0)
+            yield row(index)
+
+    async with scoring(stream(), [HIT], JUDGE, concurrency=2) as results:
+        assert sorted([result.index async for result in results]) == [0, 1, 2]
+
+
+async def test_a_failure_of_the_judge_is_a_failed_score_of_that_row_and_metric_only() -> None:
+    judge = PickyJudge(JUDGE, "bomb")
+    rows = [row(0), row(1, response="How to make a bomb."), row(2)]
+    first, second, third = await scored(rows, [HIT, FAITHFULNESS], judge)
+    failed = second.scores["faithfulness"]
+    assert (failed.state, failed.cause, failed.reason) == ("failed", "refusal", "not bomb")
+    assert second.scores["hit@2"].value == 1
+    assert [r.scores["faithfulness"].value for r in (first, third)] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "cause"),
+    [([], "count_mismatch"), ([{"label": "SUPPORTED"}] * 2, "count_mismatch"), ("?", "malformed")],
+)
+async def test_verdicts_that_do_not_fit_are_no_number(verdicts: object, cause: str) -> None:
+    judge = ScriptedJudge({"extract_claims": [CLAIM], "verify_claims": verdicts})
+    score = (await scored([row()], [FAITHFULNESS], judge))[0].scores["faithfulness"]
+    assert (score.state, score.value, score.cause) == ("failed", None, cause)
+
+
+@each_case(
+    ("fields", "name", "reason"),
+    [
+        ({"relevance": None}, "hit@2", "the row has no relevance"),
+        ({"contexts": None}, "hit@2", "the row has no ranking"),
+        ({"contexts": None}, "faithfulness", "the row has no contexts"),
+        ({"response": None}, "faithfulness", "the row has no response"),
+        ({"response": ""}, "faithfulness", "the response is empty"),
+        (
+            {"contexts": (Context(text="a"), Context(text="b"))},
+            "hit@2",
+            "what was retrieved has not all document ids",
+        ),
+    ],
+)
+async def test_what_does_not_arise_is_undefined_with_the_reason(
+    fields: dict[str, Any], name: str, reason: str
+) -> None:
+    score = (await scored([row(**fields)], [get(name)]))[0].scores[name]
+    assert (score.state, score.reason) == ("undefined", reason)
+
+
+async def test_what_is_empty_is_scored() -> None:
+    (result,) = await scored([row(ranking=(), contexts=())], [HIT, FAITHFULNESS])
+    assert [score.value for score in result.scores.values()] == [0, 0]
+    (result,) = await scored([row(relevance={})], [HIT])
+    assert result.scores["hit@2"].value == 0
+
+
+async def test_some_documents_without_ids_are_not_taken_for_wrong_ones() -> None:
+    contexts = (Context(text="a"), Context(id="1", text="b"))
+    (result,) = await scored([row(contexts=contexts)], [get("mrr@5")])
+    assert result.scores["mrr@5"].state == "undefined"
+
+
+@pytest.mark.parametrize(
+    ("field", "failed"),
+    [
+        ("response", {"faithfulness"}),
+        ("contexts", {"faithfulness"}),
+        ("ranking", {"hit@2", "recall@2"}),
+        ("reference", set()),
+    ],
+)
+async def test_what_the_target_failed_to_give_fails_the_metrics_that_need_it(
+    field: str, failed: set[str]
+) -> None:
+    """Also where contexts could stand in for the ranking: the search failed, so it is not known."""
+    ranking = None if field == "ranking" else (Context(id="1"), Context(id="2"))
+    given = {"ranking": ranking} | ({field: None} if field != "reference" else {})
+    rows = [row(lacking={field: LATE}, **given)]
+    (result,) = await scored(rows, [HIT, RECALL, FAITHFULNESS])
+    assert {name for name, score in result.scores.items() if score.state == "failed"} == failed
+    for name in failed:
+        score = result.scores[name]
+        assert (score.cause, score.reason) == ("timeout", "chat: no reply within 30 s")
+    assert all(result.scores[name].value is not None for name in result.scores.keys() - failed)
+
+
+async def test_contexts_that_failed_fail_ranking_metrics_they_stand_in_for() -> None:
+    (result,) = await scored([row(lacking={"contexts": LATE}, contexts=None)], [HIT])
+    assert (result.scores["hit@2"].state, result.scores["hit@2"].cause) == ("failed", "timeout")
+
+
+@pytest.mark.parametrize(
+    ("ids", "note"),
+    [
+        ("1 2 3", None),
+        ("1 2 1", "1 document comes again in the ranking"),
+        ("1 1 1 2 2", "3 documents come again in the ranking"),
+    ],
+)
+async def test_duplicates_are_noted(ids: str, note: str | None) -> None:
+    ranking = tuple(Context(id=id_) for id_ in ids.split())
+    (result,) = await scored([row(ranking=ranking)], [HIT, RECALL])
+    said = [f"{note}; a document counts once, at its first rank"] if note else []
+    assert list(result.notes) == said
+
+
+async def test_duplicates_of_a_row_that_is_not_scored_are_not_noted() -> None:
+    (result,) = await scored([row(ranking=(Context(id="1"),) * 2, relevance=None)], [HIT])
+    assert result.notes == ()
+
+
+async def test_a_strangers_metric_that_crashes_fails_its_score() -> None:
+    (result,) = await scored([row(7)], [Crashes(), HIT])
+    score = result.scores["crashes"]
+    assert (score.state, score.cause) == ("failed", "metric_error")
+    assert (score.reason or "").startswith("the metric raised ZeroDivisionError at test_scoring.py")
+    assert result.scores["hit@2"].value is not None
+
+
+async def test_one_of_ours_that_crashes_stops_the_run_and_names_the_sample() -> None:
+    with pytest.raises(ZeroDivisionError, match="a bug") as raised:
+        await scored([row(7)], [ours(Crashes)])
+    assert raised.value.__notes__ == ["while scoring sample q7 with crashes"]
+
+
+async def test_a_crashing_ranking_metric_fails_the_rows_that_it_crashes_on() -> None:
+    rows = [row(0), row(1), row(2, ranking=()), row(3)]
+    for ranked in (rank(rows, [Broken()]), await scored(rows, [Broken()], concurrency=1)):
+        states = [each.scores["broken"].state for each in sorted(ranked, key=lambda r: r.index)]
+        assert states == ["scored", "scored", "failed", "scored"]
+    with pytest.raises(ZeroDivisionError) as raised:
+        rank(rows, [ours(Broken)])
+    assert raised.value.__notes__ == ["while scoring sample q2 with broken"]
+
+
+def test_a_crash_of_many_rows_that_is_none_of_one_row_comes_through() -> None:
+    @dataclass(frozen=True)
+    class Together(RankingMetric):
+        name: ClassVar[str] = "together"
+
+        def values(self, rankings: Rankings) -> NDArray[np.float64]:
+            return np.ones(1 // (2 - len(rankings)))
+
+    with pytest.raises(ZeroDivisionError):
+        rank([row(0), row(1)], [ours(Together)])
+    ranked = rank([row(0), row(1)], [Together()])
+    assert [each.scores["together"].value for each in ranked] == [1, 1]
+
+
+async def test_nobody_is_asked_after_a_crash() -> None:
+    go_on = asyncio.Event()
+
+    @dataclass(frozen=True)
+    class Waits(Metric):
+        name: ClassVar[str] = "waits"
+
+        async def score(self, sample: Sample, ask: Ask) -> Score:
+            await go_on.wait()
+            await ask(ExtractClaims(query=sample.query, response="after the crash"))
+            return Score.scored(1)
+
+    judge = ScriptedJudge({"extract_claims": []})
+    with pytest.raises(ZeroDivisionError):
+        await scored([row()], [Waits(), ours(Crashes)], judge)
+    go_on.set()
+    await asyncio.sleep(0.01)
+    assert judge.asked == []
+
+
+async def test_two_metrics_that_ask_the_same_ask_once() -> None:
+    judge = ScriptedJudge({"extract_claims": []})
+
+    @dataclass(frozen=True)
+    class Also(AsksAgain):
+        name: ClassVar[str] = "also"
+
+    (result,) = await scored([row()], [AsksAgain(), Also()], judge)
+    assert len(judge.asked) == 2
+    assert result.usage == Usage(calls=2)
+
+
+async def test_a_block_of_rows_is_scored_as_row_by_row() -> None:
+    copies = tuple(Context(id=id_) for id_ in "3 9 3 1 1".split())
+    rows = [
+        row(0),
+        row(1, ranking=copies),
+        row(2, relevance=None),
+        row(3, ranking=()),
+        row(4, relevance={}),
+        row(5, lacking={"ranking": LATE}, ranking=None),
+        row(6, contexts=None),
+        row(7, ranking=tuple(Context(id=str(i)) for i in range(50))),
+        row(8, contexts=(Context(text="no id"),)),
+    ]
+    at_once = rank(rows, RANKING)
+    assert at_once == [rank([one], RANKING)[0] for one in rows]
+    assert at_once == await scored(rows, RANKING)
+    assert [one.scores["recall@2"].value for one in at_once] == [
+        0.5, 0.5, None, 0, 0, None, None, 0.5, None
+    ]  # fmt: skip
+
+
+def test_ranking_metrics_that_need_less_do_not_lend_it_to_the_others() -> None:
+    """A row whose relevance is not known is undefined, not 0, whichever metric comes first."""
+    for metrics in ([Unjudged(), *RANKING], [*RANKING, Unjudged()]):
+        (result,) = rank([row(relevance=None, ranking=(Context(id="1"),) * 2)], metrics)
+        assert result.scores["unjudged"].value == 1
+        assert result.scores["hit@2"].state == "undefined"
+        assert len(result.notes) == 1
+
+
+def test_no_metrics_and_no_rows() -> None:
+    assert rank([row()], []) == [row()]
+    assert rank([], RANKING) == []
+
+
+async def test_what_is_to_be_known_of_an_answer_is_in_the_detail_of_who_asked() -> None:
+    noted = Reply((CLAIM,), notes=("asked twice", "one was left out"))
+    judge = ScriptedJudge({**JUDGE.answers, "extract_claims": noted})
+    (result,) = await scored([row()], [FAITHFULNESS, HIT], judge)
+    assert result.scores["faithfulness"].detail["note"] == "asked twice; one was left out"
+    assert "note" not in result.scores["hit@2"].detail
+
+
+async def test_a_metrics_own_note_comes_before_it() -> None:
+    @dataclass(frozen=True)
+    class Notes(Metric):
+        name: ClassVar[str] = "notes"
+
+        async def score(self, sample: Sample, ask: Ask) -> Score:
+            await ask(ExtractClaims(query=sample.query, response="x"))
+            return Score.scored(1, detail={"note": "mine", "other": 2})
+
+    noted = Reply((CLAIM,), notes=("asked twice",))
+    (result,) = await scored([row()], [Notes()], ScriptedJudge({"extract_claims": noted}))
+    assert result.scores["notes"].detail == {"note": "mine; asked twice", "other": 2}
+
+
+async def test_a_rows_tags_go_to_the_judge_that_names_them() -> None:
+    class Tagged(ScriptedJudge):
+        tags = frozenset({"language"})
+
+    judge = Tagged(JUDGE.answers)
+    (result,) = await scored([row(tags={"language": "German", "other": 1})], [FAITHFULNESS], judge)
+    assert [getattr(question, "tags", None) for question in judge.asked] == [
+        (("language", "German"),)
+    ] * 2
+    again = await rescored(result, [get("faithfulness:ragas")])
+    assert again.scores["faithfulness:ragas"].value == 1
+
+
+async def test_scoring_again_asks_nobody_and_keeps_the_ledger_and_the_other_scores() -> None:
+    (result,) = await scored([row()], [FAITHFULNESS, HIT])
+    again = await rescored(result, [get("faithfulness:deepeval")])
+    assert list(again.scores) == ["faithfulness", "hit@2", "faithfulness:deepeval"]
+    assert again.exchanges == result.exchanges
+    with pytest.raises(QuestionNotSupportedError, match="holds no answer"):
+        await rescored(result, [get("faithfulness,partial=true")])

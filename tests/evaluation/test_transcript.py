@@ -1,0 +1,192 @@
+import asyncio
+import time
+
+import pytest
+
+from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
+from ragstone.evaluation.transcript import Asking, Transcript
+from ragstone.judges.base import Judge
+from ragstone.judges.scripted import ScriptedJudge
+from ragstone.types.claim import Claim
+from ragstone.types.questions import ExtractClaims, Question, T, VerifyClaims
+from ragstone.types.reply import Failure, JudgeFailureError, Reply, Usage
+
+ONE = ExtractClaims(query="q", response="It lasts 20 hours.")
+SAME = ExtractClaims(query="q", response="It lasts 20 hours.")
+OTHER = ExtractClaims(query="q", response="It is blue.")
+CLAIM = Claim(text="It lasts 20 hours.")
+ANSWERS = {"extract_claims": [CLAIM]}
+
+
+class SlowJudge(Judge):
+    """Takes its time over every answer of another judge."""
+
+    name = "slow"
+
+    def __init__(self, judge: Judge, seconds: float = 0.01) -> None:
+        self.judge, self.seconds = judge, seconds
+        self.open_recorder = self.cancelled = 0
+
+    async def answer(self, question: Question[T]) -> Reply[T]:
+        self.open_recorder += 1
+        try:
+            await asyncio.sleep(self.seconds)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        return await self.judge.answer(question)
+
+
+async def test_an_equal_question_is_not_asked_again() -> None:
+    judge = ScriptedJudge(ANSWERS)
+    transcript = Transcript(judge)
+    assert await transcript.ask(ONE) == (CLAIM,)
+    assert await transcript.ask(SAME) == (CLAIM,)
+    assert judge.asked == [ONE]
+    await transcript.ask(OTHER)
+    assert judge.asked == [ONE, OTHER]
+
+
+async def test_nor_while_it_is_under_way() -> None:
+    judge = ScriptedJudge(ANSWERS)
+    transcript = Transcript(SlowJudge(judge))
+    answers = await asyncio.gather(*(transcript.ask(q) for q in [ONE, SAME, OTHER] * 10))
+    assert answers == [(CLAIM,)] * 30
+    assert judge.asked == [ONE, OTHER]
+
+
+async def test_a_failure_is_shared_and_not_tried_again() -> None:
+    judge = ScriptedJudge({"extract_claims": Failure(Cause.TIMEOUT, "too late")})
+    transcript = Transcript(SlowJudge(judge))
+    told = await asyncio.gather(*(transcript.ask(ONE) for _ in range(3)), return_exceptions=True)
+    assert [(type(e), e.cause, str(e)) for e in told if isinstance(e, JudgeError)] == [
+        (JudgeFailureError, Cause.TIMEOUT, "too late")
+    ] * 3
+    with pytest.raises(JudgeError, match="too late"):
+        await transcript.ask(SAME)
+    assert judge.asked == [ONE]
+
+
+async def test_what_is_not_supported_comes_through() -> None:
+    transcript = Transcript(ScriptedJudge(ANSWERS))
+    with pytest.raises(QuestionNotSupportedError):
+        await transcript.ask(VerifyClaims(claims=("a",), contexts=("b",)))
+    assert transcript.exchanges == ()
+    await transcript.close()
+
+
+async def test_a_bug_of_the_judge_is_no_failure_of_the_question() -> None:
+    class Broken(Judge):
+        name = "broken"
+
+        async def answer(self, question: Question[T]) -> Reply[T]:
+            raise ZeroDivisionError(question)
+
+    transcript = Transcript(Broken())
+    with pytest.raises(ZeroDivisionError):
+        await transcript.ask(ONE)
+    assert transcript.exchanges == ()
+
+
+async def test_what_was_asked_and_came_back_is_kept_in_the_order_of_asking() -> None:
+    verify = VerifyClaims(claims=("a",), contexts=("b",))
+    failure = Failure(Cause.REFUSAL, "no")
+    transcript = Transcript(ScriptedJudge({**ANSWERS, "verify_claims": failure}))
+    await transcript.ask(ONE)
+    with pytest.raises(JudgeError):
+        await transcript.ask(verify)
+    first, second = transcript.exchanges
+    assert (first.key, first.kind) == (ONE.key, "extract_claims")
+    assert first.outcome == Reply((CLAIM,), Usage(calls=1))
+    assert (second.key, second.kind, second.outcome) == (verify.key, "verify_claims", failure)
+
+
+async def test_latency_is_in_milliseconds() -> None:
+    transcript = Transcript(SlowJudge(ScriptedJudge(ANSWERS), seconds=0.05))
+    await transcript.ask(ONE)
+    assert 45 <= transcript.exchanges[0].latency_ms < 5000
+
+
+async def test_usage_counts_each_exchange_once() -> None:
+    transcript = Transcript(ScriptedJudge(ANSWERS))
+    assert transcript.usage == Usage()
+    for question in (ONE, SAME, OTHER):
+        await transcript.ask(question)
+    assert transcript.usage == Usage(calls=2)
+
+
+async def test_closing_cancels_what_is_under_way_and_waits() -> None:
+    judge = SlowJudge(ScriptedJudge(ANSWERS), seconds=60)
+    transcript = Transcript(judge)
+    asking = [asyncio.create_task(transcript.ask(q)) for q in (ONE, SAME, OTHER)]
+    await asyncio.sleep(0.01)
+    await transcript.close()
+    assert (judge.open_recorder, judge.cancelled) == (2, 2)
+    told = await asyncio.gather(*asking, return_exceptions=True)
+    assert all(isinstance(error, asyncio.CancelledError) for error in told)
+    assert (transcript.exchanges, transcript.usage) == ((), Usage())
+
+
+async def test_closing_keeps_what_came_back() -> None:
+    transcript = Transcript(ScriptedJudge(ANSWERS))
+    await transcript.ask(ONE)
+    await transcript.close()
+    assert len(transcript.exchanges) == 1
+
+
+async def test_one_that_stops_waiting_does_not_take_the_answer_from_the_others() -> None:
+    judge = ScriptedJudge(ANSWERS)
+    transcript = Transcript(SlowJudge(judge, seconds=0.05))
+    impatient = asyncio.create_task(transcript.ask(ONE))
+    patient = asyncio.create_task(transcript.ask(SAME))
+    await asyncio.sleep(0.01)
+    impatient.cancel()
+    assert await patient == (CLAIM,)
+    assert impatient.cancelled()
+    assert judge.asked == [ONE]
+
+
+class Tagged(ScriptedJudge):
+    """Names two tags in its prompts."""
+
+    tags = frozenset({"language", "area"})
+
+
+async def test_the_judge_sees_the_tags_that_it_names_and_the_ledger_none() -> None:
+    judge = Tagged(ANSWERS)
+    for tags in ({"language": "German", "area": 5, "other": "x"}, {"language": None}, {}):
+        transcript = Transcript(judge, tags)
+        await transcript.ask(ONE)
+        await transcript.ask(SAME)
+        assert [exchange.key for exchange in transcript.exchanges] == [ONE.key]
+    assert judge.asked == [
+        ONE.varied(tags=(("area", "5"), ("language", "German"))),
+        ONE.varied(tags=(("area", ""), ("language", ""))),
+        ONE.varied(tags=(("area", ""), ("language", ""))),
+    ]
+
+
+async def test_a_judge_that_names_no_tags_sees_none() -> None:
+    judge = ScriptedJudge(ANSWERS)
+    await Transcript(judge, {"language": "German"}).ask(ONE)
+    assert judge.asked == [ONE]
+
+
+async def test_notes_are_remembered_by_who_asked() -> None:
+    noted = Reply((CLAIM,), notes=("one was left out", "asked twice"))
+    judge = ScriptedJudge({"extract_claims": lambda q: noted if q == ONE else [CLAIM]})
+    transcript = Transcript(judge)
+    first, second = Asking(transcript), Asking(transcript)
+    for question in (ONE, OTHER, SAME):
+        assert await first(question) == (CLAIM,)
+    await second(OTHER)
+    assert list(first.notes) == ["one was left out", "asked twice"]
+    assert list(second.notes) == []
+    assert judge.asked == [ONE, OTHER]
+
+
+async def test_an_exchange_says_when_it_began() -> None:
+    before = time.time()
+    transcript = Transcript(ScriptedJudge(ANSWERS))
+    await transcript.ask(ONE)
+    assert before <= transcript.exchanges[0].started_at <= time.time()

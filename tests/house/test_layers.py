@@ -1,0 +1,51 @@
+"""The layers: the import contracts name every package, and nothing imports around them."""
+
+import ast
+import tomllib
+from pathlib import Path
+
+DEFERRED = {"__init__.py", "cli/__init__.py", "integrations/pytest/plugin.py"}
+"""Where our own modules may be imported late: the public API, the command table, the plugin."""
+OTHERS = {"_internal/plugins.py", "judges/llm/providers/pydantic_ai.py", "judges/local/settings.py"}
+"""Where modules of users, and libraries of an extra, are imported by name."""
+
+
+def inner(node: ast.AST) -> list[ast.AST]:
+    """Return all nodes inside the functions of a module."""
+    functions = [n for n in ast.walk(node) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [below for function in functions for below in ast.walk(function)]
+
+
+def test_the_layers_are_exhaustive(root: Path) -> None:
+    with (root / "pyproject.toml").open("rb") as file:
+        contracts = tomllib.load(file)["tool"]["importlinter"]["contracts"]
+    layers = next(contract for contract in contracts if contract["type"] == "layers")
+    assert layers["exhaustive"] is True
+    assert layers["exhaustive_ignores"] == ["__main__"]
+
+
+def test_our_own_imports_are_deferred_only_where_the_design_allows_it(
+    source_files: list[Path], root: Path
+) -> None:
+    late = set()
+    for path in source_files:
+        for node in inner(ast.parse(path.read_text(encoding="utf-8"))):
+            named = isinstance(node, ast.Name) and node.id in ("import_module", "__import__")
+            named |= isinstance(node, ast.Attribute) and node.attr == "import_module"
+            ours = isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ragstone")
+            ours |= isinstance(node, ast.Import) and any(
+                alias.name.startswith("ragstone") for alias in node.names
+            )
+            if ours or named:
+                late.add(path.relative_to(root / "src/ragstone").as_posix())
+    assert late == {*DEFERRED, *OTHERS}
+
+
+def test_nothing_inside_imports_the_public_api(source_files: list[Path]) -> None:
+    for path in source_files:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                assert node.module != "ragstone", path
+                assert node.level == 0, f"{path}: relative import"
+            elif isinstance(node, ast.Import):
+                assert "ragstone" not in [alias.name for alias in node.names], path

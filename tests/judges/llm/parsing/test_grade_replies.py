@@ -1,0 +1,159 @@
+import json
+
+import pytest
+from tests.cases import each_case
+
+from ragstone.errors import Cause
+from ragstone.judges.llm.parsing import read_grades
+from ragstone.types.reply import Failure, JudgeFailureError
+
+SHOWN = ("The battery lasts 20 hours.", '{"grades": [{"number": 1, "relevant": true}]}')
+
+
+def entry(number: object, relevant: object, **more: object) -> dict[str, object]:
+    return {"number": number, "reason": "so it is", "relevant": relevant, **more}
+
+
+def reply(*entries: object) -> str:
+    return json.dumps({"grades": entries})
+
+
+def grades_of(text: str, due: int = 3, shown: tuple[str, ...] = SHOWN) -> list[bool]:
+    return [grade.relevant for grade in read_grades(text, due, of="contexts", shown=shown)]
+
+
+def failure_of(text: str, due: int = 3, *, strict_json: bool = False) -> Failure:
+    with pytest.raises(JudgeFailureError) as caught:
+        read_grades(text, due, of="contexts", shown=SHOWN, strict_json=strict_json)
+    assert caught.value.failure.raw == text
+    return caught.value.failure
+
+
+RIGHT = reply(entry(1, True), entry(2, False), entry(3, True))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [RIGHT, f"```json\n{RIGHT}\n```", f"Here: {RIGHT} Done.", f"<think>[</think>{RIGHT}"],
+)
+def test_the_schemas_own_shape_is_read_wherever_it_stands(text: str) -> None:
+    grades = read_grades(text, 3, of="contexts", shown=SHOWN)
+    assert [grade.relevant for grade in grades] == [True, False, True]
+    assert {grade.reason for grade in grades} == {"so it is"}
+
+
+@each_case(
+    "value",
+    [
+        [True, False, True],
+        [1, 0, 1],
+        ["yes", "no", "Yes."],
+        ["relevant", "irrelevant", "RELEVANT"],
+        ["Relevant", "not_relevant", "useful"],
+        {"verdicts": [{"verdict": 1}, {"verdict": 0}, {"verdict": "1"}]},
+        {"contexts": [{"context": n, "is_relevant": n != 2} for n in (3, 2, 1)]},
+        [{"index": n, "relevance": "yes" if n != 1 else "no"} for n in (0, 1, 2)],
+        {"grades": [{"id": f"{n}", "label": r} for n, r in ((2, "no"), (1, "yes"), (3, "yes"))]},
+    ],
+    ids=json.dumps,
+)
+def test_known_shapes_are_read_by_number_else_in_order(value: object) -> None:
+    assert grades_of(json.dumps(value)) == [True, False, True]
+
+
+def test_where_one_is_due_one_object_will_do() -> None:
+    assert grades_of('{"relevant": false, "reason": ""}', 1) == [False]
+    assert failure_of('{"relevant": false}', 2).cause is Cause.MALFORMED
+
+
+@each_case(
+    "entries",
+    [
+        [],
+        [entry(1, True), entry(2, True)],
+        [entry(n, True) for n in (1, 2, 3, 4)],
+        [entry(1, True), entry(1, True), entry(3, True)],
+        [entry(1, True), entry(2, True), entry(4, True)],
+        [entry(1, True), entry(2, True), entry(None, True)],
+    ],
+    ids=["none", "missing", "extra", "doubled", "another", "unnumbered"],
+)
+def test_there_has_to_be_exactly_one_grade_for_each_number(entries: list[object]) -> None:
+    assert failure_of(reply(*entries)).cause is Cause.COUNT_MISMATCH
+
+
+def test_the_message_says_what_came_for_what() -> None:
+    said = failure_of(reply(entry(1, True), entry(2, True))).message
+    assert said == "2 grades came back for 3 contexts"
+    said = failure_of(reply(*(entry(n, True) for n in (1, 1, 3)))).message
+    assert said == "3 contexts were asked about, the grades are about contexts 1, 1, 3"
+
+
+@each_case(
+    ("last", "said"),
+    [
+        (entry(3, "partly"), "'partly' is no grade"),
+        (entry(3, 0.5), "'0.5' is no grade"),
+        (entry(3, [True]), "'[...]' is no grade"),
+        ({"number": 3}, "a grade is missing"),
+        (entry(3, True, label="irrelevant"), "'true' is no grade"),
+    ],
+)
+def test_a_grade_that_cannot_be_read_is_malformed(last: object, said: str) -> None:
+    failure = failure_of(reply(entry(1, True), entry(2, True), last))
+    assert (failure.cause, failure.message) == (Cause.MALFORMED, said)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1. Relevant\n2. Irrelevant\n3. Relevant",
+        "[1] Yes: it says so.\n[2] No - another subject.\n[3] **yes**",
+        "Context 1: relevant (it says it)\nContext 2: not relevant\nContext 3: useful",
+        "My grades:\n3) yes\n2) no, since I cannot find it\n1) yes",
+    ],
+)
+def test_numbered_lines_are_read_unless_only_json_will_do(text: str) -> None:
+    assert grades_of(text) == [True, False, True]
+    assert failure_of(text, strict_json=True).cause is Cause.MALFORMED
+
+
+@each_case(
+    "text",
+    [
+        "All three contexts are relevant.",
+        "Relevant. Irrelevant. Relevant.",
+        "Yes\nNo\nYes",
+        "1. yes, but only partly\n2. it is relevant\n3. no doubt of it",
+        RIGHT[:-20],
+        "",
+        '{"claims": []}',
+        f"{RIGHT} or rather {reply(*(entry(n, True) for n in (1, 2, 3)))}",
+    ],
+)
+def test_nothing_is_guessed(text: str) -> None:
+    assert failure_of(text).cause is Cause.MALFORMED
+
+
+def test_a_line_without_a_grade_beside_lines_with_one_is_malformed() -> None:
+    failure = failure_of("1. Relevant\n2. Perhaps\n3. Irrelevant")
+    assert (failure.cause, failure.message) == (Cause.MALFORMED, "'Perhaps' is no grade")
+
+
+def test_a_refusal_is_one_where_nothing_was_read() -> None:
+    assert failure_of("I'm sorry, but I cannot grade these.").cause is Cause.REFUSAL
+    assert failure_of("I cannot assess this.\n1. Yes").cause is Cause.REFUSAL
+
+
+def test_json_of_a_text_that_was_shown_is_no_grade() -> None:
+    quoting = f"The context says {SHOWN[1]}, so:"
+    assert grades_of(f"{quoting}\n{reply(entry(1, False))}", 1) == [False]
+    failure = failure_of(quoting, 1)
+    assert (failure.cause, "only repeats" in failure.message) == (Cause.MALFORMED, True)
+
+
+def test_nor_is_a_numbered_line_of_one() -> None:
+    shown = ("Rules:\n1. No, you may not.",)
+    with pytest.raises(JudgeFailureError) as caught:
+        read_grades("[1] No, you may not.", 1, of="contexts", shown=shown)
+    assert caught.value.cause is Cause.MALFORMED

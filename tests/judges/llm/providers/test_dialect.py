@@ -1,0 +1,195 @@
+import asyncio
+import json
+from collections.abc import Callable
+
+import pytest
+from aiohttp import web
+from tests.cases import each_case
+
+from ragstone._internal.rate_limit import Budget
+from ragstone.errors import CallError, Cause
+from ragstone.judges.llm.providers.base import ModelPrompt
+from ragstone.judges.llm.providers.openai import Dialect
+from ragstone.types.reply import Usage
+
+CHAT = "/v1/chat/completions"
+SCHEMA = {"title": "Claims", "type": "object"}
+PROMPT = ModelPrompt("Be brief.", "What is it?", SCHEMA, 100)
+PLAIN = {"choices": [{"message": {"content": "fine"}, "finish_reason": "stop"}]}
+
+pytestmark = pytest.mark.usefixtures("quick")
+
+FIRST = Dialect()
+NEWER = Dialect(limit="max_completion_tokens")
+
+
+@each_case(
+    ("provider", "model", "first"),
+    [
+        ("openai", "gpt-4o-mini", FIRST),
+        ("openai", "o3-mini", Dialect(limit="max_completion_tokens", temperature=False)),
+        ("azure", "gpt-5", Dialect(limit="max_completion_tokens", temperature=False)),
+        ("openai", "gpt-5.1-mini", Dialect(limit="max_completion_tokens", temperature=False)),
+        ("openrouter", "gpt-5", Dialect(temperature=False)),
+        ("ollama", "olmo", FIRST),
+        ("openai", "gpt-50", FIRST),
+    ],
+)
+def test_what_is_tried_first(provider: str, model: str, first: Dialect) -> None:
+    assert Dialect.of(provider, model) == first
+
+
+@each_case(
+    ("dialect", "refusal", "simpler"),
+    [
+        (FIRST, "'max_tokens' is not supported; use 'max_completion_tokens'", NEWER),
+        (NEWER, 'Unknown name "max_completion_tokens"', FIRST),
+        (NEWER, "max_tokens is required", FIRST),
+        (FIRST, "max_tokens is too large: 4096", None),
+        (FIRST, "'temperature' does not support 0", Dialect(temperature=False)),
+        (Dialect(temperature=False), "'temperature' does not support 0", None),
+        (FIRST, "Invalid schema for response_format", Dialect(schema="json_object")),
+        (FIRST, "This model takes no json_schema", Dialect(schema="json_object")),
+        (FIRST, "responseFormat: extra inputs", Dialect(schema="json_object")),
+        (Dialect(schema="json_object"), "response_format", Dialect(schema="none")),
+        (Dialect(schema="none"), "response_format", None),
+        (FIRST, "the prompt is too long", None),
+        (FIRST, "", None),
+    ],
+)
+def test_what_is_tried_after_a_refusal(
+    dialect: Dialect, refusal: str, simpler: Dialect | None
+) -> None:
+    assert dialect.simpler(refusal) == simpler
+
+
+def picky(*rules: Callable[[dict], str | None]) -> Callable:
+    """Answer 400 with what the first rule says of the request; else well."""
+
+    async def answer(request: web.Request) -> web.Response:
+        asked = await request.json()
+        await asyncio.sleep(0.002 * (len(asked["messages"][1]["content"]) % 7))
+        for rule in rules:
+            if said := rule(asked):
+                return web.json_response({"error": {"message": said}}, status=400)
+        return web.json_response(PLAIN)
+
+    return answer
+
+
+def newer(asked: dict) -> str | None:
+    said = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+    return said if "max_tokens" in asked else None
+
+
+def older(asked: dict) -> str | None:
+    return "Unknown name: max_completion_tokens" if "max_completion_tokens" in asked else None
+
+
+def cool(asked: dict) -> str | None:
+    return "'temperature' does not support 0.0" if "temperature" in asked else None
+
+
+def no_schema(asked: dict) -> str | None:
+    kind = asked.get("response_format", {}).get("type")
+    return "response_format.type json_schema is not known" if kind == "json_schema" else None
+
+
+def no_format(asked: dict) -> str | None:
+    return "response_format: extra input" if "response_format" in asked else None
+
+
+def hates_limits(asked: dict) -> str:
+    return "max_tokens or max_completion_tokens is too large: this model takes 50"
+
+
+@pytest.mark.parametrize(
+    ("rules", "steps"),
+    [
+        ((newer,), 1),
+        ((cool,), 1),
+        ((no_schema,), 1),
+        ((no_format,), 2),
+        ((newer, cool, no_format), 4),
+        ((no_format, cool, newer), 4),
+    ],
+)
+async def test_what_a_server_does_not_take_is_left_out_from_then_on(
+    faulty, model, rules, steps: int
+) -> None:
+    faulty.script(CHAT, picky(*rules))
+    first = await model.complete(PROMPT)
+    assert first.text == "fine"
+    assert first.usage == Usage(calls=steps + 1, retries=steps)
+    assert (await model.complete(PROMPT)).usage == Usage(calls=1)
+    assert len(faulty.calls) == steps + 2
+
+
+async def test_without_a_schema_in_the_request_it_stands_in_the_prompt(faulty, model) -> None:
+    faulty.script(CHAT, picky(no_format))
+    await model.complete(PROMPT)
+    told = [call.json for call in faulty.calls]
+    systems = [asked["messages"][0]["content"] for asked in told]
+    assert [asked.get("response_format", {}).get("type") for asked in told] == [
+        "json_schema",
+        "json_object",
+        None,
+    ]
+    assert systems[0] == "Be brief."
+    assert systems[1] == systems[2]
+    assert json.dumps(SCHEMA) in systems[2]
+
+
+@pytest.mark.parametrize("concurrency", [8, 64])
+@pytest.mark.parametrize(
+    ("rules", "steps"), [((newer,), 1), ((no_format,), 2), ((newer, cool, no_format), 4)]
+)
+async def test_many_calls_at_once_all_find_the_way(
+    model_at, faulty, concurrency: int, rules, steps: int
+) -> None:
+    faulty.script(CHAT, picky(*rules))
+    prompts = [ModelPrompt("", "x" * number, SCHEMA, 100) for number in range(64)]
+    async with model_at(f"{faulty.url}/v1", limits={"concurrency": concurrency}) as model:
+        told = await asyncio.gather(*map(model.complete, prompts))
+        assert {each.text for each in told} == {"fine"}
+        assert sum(each.usage.calls for each in told) == len(faulty.calls) <= 64 * (steps + 1)
+        assert (await model.complete(PROMPT)).usage.calls == 1
+
+
+@pytest.mark.parametrize("rules", [(hates_limits,), (newer, older), (newer, hates_limits)])
+@pytest.mark.parametrize("name", ["mock", "o3-mini"])
+async def test_a_server_that_takes_nothing_is_not_asked_for_ever(
+    model_at, faulty, rules, name: str, failure
+) -> None:
+    faulty.script(CHAT, picky(*rules))
+    async with model_at(f"{faulty.url}/v1", name=name) as model:
+        async with asyncio.timeout(5):
+            error = await failure(model)
+    assert (error.status, error.tries) == (400, len(faulty.calls))
+    assert len(faulty.calls) <= 3
+
+
+async def test_what_one_prompt_is_refused_for_changes_nothing_for_others(faulty, model) -> None:
+    def too_long(asked: dict) -> str | None:
+        return hates_limits(asked) if len(asked["messages"][1]["content"]) > 50 else None
+
+    faulty.script(CHAT, picky(too_long, older))
+    with pytest.raises(CallError):
+        await model.complete(ModelPrompt("", "x" * 51, SCHEMA, 100))
+    assert (await model.complete(PROMPT)).usage == Usage(calls=1)
+    assert "max_tokens" in faulty.calls[-1].json
+
+
+async def test_a_400_about_something_else_is_told(faulty, behave, model, failure) -> None:
+    faulty.script(CHAT, behave.reply({"error": {"message": "too many images"}}, status=400))
+    error = await failure(model)
+    assert (error.cause, error.status, len(faulty.calls)) == (Cause.UNREACHABLE, 400, 1)
+    assert "too many images" in str(error)
+
+
+async def test_the_steps_count_against_the_budget(model_at, faulty, failure) -> None:
+    faulty.script(CHAT, picky(newer, cool, no_format))
+    limits = {"budget": Budget(max_calls=3)}
+    async with model_at(f"{faulty.url}/v1", limits=limits) as model:
+        error = await failure(model)
+    assert (error.cause, error.tries, len(faulty.calls)) == (Cause.BUDGET, 3, 3)

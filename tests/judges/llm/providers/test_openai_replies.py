@@ -1,0 +1,217 @@
+import pytest
+
+from ragstone.errors import CallError, Cause
+from ragstone.judges.llm.providers.base import Completion, ModelPrompt
+from ragstone.types.reply import Usage
+
+CHAT, EMBED = "/v1/chat/completions", "/v1/embeddings"
+SCHEMA = {"title": "Claims", "type": "object"}
+PROMPT = ModelPrompt("Be brief.", "What is it?", SCHEMA, 100)
+PLAIN = {"choices": [{"message": {"content": "fine"}, "finish_reason": "stop"}]}
+
+pytestmark = pytest.mark.usefixtures("quick")
+
+
+def completion(**message: object) -> dict[str, object]:
+    return {"choices": [{"message": message, "finish_reason": "stop"}]}
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (PLAIN, Completion("fine")),
+        (completion(content=None), Completion("")),
+        (completion(content=""), Completion("")),
+        (completion(), Completion("")),
+        (completion(content=[{"type": "text", "text": "fi"}, {"text": "ne"}]), Completion("fine")),
+        (completion(content=["fi", "ne"]), Completion("fine")),
+        (
+            completion(content=[{"type": "thinking", "thinking": "hm"}, {"text": "fine"}]),
+            Completion("fine"),
+        ),
+        (completion(content=[]), Completion("")),
+        (completion(content="fine", refusal=None), Completion("fine")),
+        (completion(content="fine", refusal=""), Completion("fine")),
+        (completion(content=None, refusal="No."), Completion("", refusal="No.")),
+        (
+            {"choices": [{"message": {"content": "fi"}, "finish_reason": "length"}]},
+            Completion("fi", truncated=True),
+        ),
+        (
+            {"choices": [{"message": {"content": "fi"}, "finish_reason": "content_filter"}]},
+            Completion("fi", refusal="the provider's content filter stopped the reply"),
+        ),
+        ({"choices": [{"message": {"content": "fine"}}]}, Completion("fine")),
+        (PLAIN | {"usage": None}, Completion("fine")),
+        (PLAIN | {"usage": {}}, Completion("fine")),
+        (
+            PLAIN | {"usage": {"prompt_tokens": 7, "completion_tokens": None}},
+            Completion("fine", usage=Usage(calls=1, prompt_tokens=7)),
+        ),
+        (
+            PLAIN
+            | {
+                "usage": {
+                    "prompt_tokens": 7,
+                    "completion_tokens": 5,
+                    "prompt_tokens_details": {"cached_tokens": 3},
+                    "completion_tokens_details": {"reasoning_tokens": 2, "audio_tokens": 0},
+                }
+            },
+            Completion(
+                "fine",
+                usage=Usage(
+                    calls=1,
+                    prompt_tokens=7,
+                    completion_tokens=5,
+                    cached_tokens=3,
+                    reasoning_tokens=2,
+                ),
+            ),
+        ),
+        (
+            PLAIN
+            | {
+                "usage": {
+                    "prompt_tokens_details": None,
+                    "completion_tokens_details": {"reasoning_tokens": None},
+                }
+            },
+            Completion("fine"),
+        ),
+        (
+            {"choices": [*PLAIN["choices"], {"message": {"content": "other"}}]},
+            Completion("fine"),
+        ),
+        (completion(content="fine", role="assistant", reasoning_content="hm"), Completion("fine")),
+    ],
+)
+async def test_a_reply_in_every_known_shape(faulty, behave, model, reply, expected) -> None:
+    faulty.script(CHAT, behave.reply(reply))
+    assert await model.complete(PROMPT) == expected
+
+
+@pytest.mark.parametrize(
+    ("reply", "seen"),
+    [
+        (b"", "all of it: Invalid JSON"),
+        (b"fine", "it begins 'fine'"),
+        (b"<!DOCTYPE html>\n<html><body>Sign in</body></html>", "<html><body>Sign in"),
+        (b'{"choices": [{"message": {"content": "\xff\xfe"}}]}', "all of it: "),
+        (b'{"choices": [{"message": {"content": "cut', "all of it: Invalid JSON"),
+        ({}, "choices: Field required"),
+        ([], "all of it: "),
+        ({"choices": []}, "choices: "),
+        ({"choices": None}, "choices: "),
+        ({"choices": [{}]}, "choices.0.message"),
+        ({"choices": [{"message": None}]}, "choices.0.message"),
+        (completion(content={"claims": []}), "choices.0.message.content"),
+        (completion(content=5), "choices.0.message.content"),
+        ({"error": {"message": "overloaded", "code": 529}}, '"message": "overloaded"'),
+        (PLAIN | {"usage": {"prompt_tokens": -1}}, "usage.prompt_tokens"),
+        (PLAIN | {"usage": "none"}, "usage"),
+    ],
+)
+async def test_what_is_no_completion_is_malformed(
+    faulty, behave, model, reply, seen, failure
+) -> None:
+    faulty.script(CHAT, behave.reply(reply))
+    error = await failure(model)
+    assert (error.cause, error.tries, len(faulty.calls)) == (Cause.MALFORMED, 1, 1)
+    assert "the reply holds no chat completion" in str(error)
+    assert seen in str(error)
+    assert len(str(error)) < 500
+
+
+async def test_a_reply_of_ten_megabytes_is_read(faulty, behave, model) -> None:
+    faulty.script(CHAT, behave.reply(completion(content="x" * 10 * 1024**2)))
+    assert len((await model.complete(PROMPT)).text) == 10 * 1024**2
+
+
+async def test_ten_megabytes_of_something_else_are_not_quoted(
+    faulty, behave, model, failure
+) -> None:
+    faulty.script(CHAT, behave.reply(b"x" * 10 * 1024**2))
+    assert len(str(await failure(model))) < 500
+
+
+async def test_tries_are_counted_with_the_reply(faulty, behave, model) -> None:
+    faulty.script(CHAT, behave.reply(status=500), behave.reply(status=429), behave.reply(PLAIN))
+    assert (await model.complete(PROMPT)).usage == Usage(calls=3, retries=2)
+
+
+async def test_a_late_reply_is_asked_for_again(model_at, faulty, behave) -> None:
+    faulty.script(CHAT, behave.hang(), behave.reply(PLAIN))
+    async with model_at(f"{faulty.url}/v1", timeout=0.3) as model:
+        assert (await model.complete(PROMPT)).usage.retries == 1
+
+
+async def test_a_filter_that_refuses_the_prompt_is_a_refusal(faulty, behave, model) -> None:
+    said = "The response was filtered due to the prompt triggering our content management policy."
+    faulty.script(CHAT, behave.reply({"error": {"message": said}}, status=400))
+    told = await model.complete(PROMPT)
+    assert "content management policy" in (told.refusal or "")
+    assert told.usage == Usage(calls=1)
+
+
+def vectors(*indexes: int, **more: object) -> dict[str, object]:
+    return {"data": [{"index": at, "embedding": [at, 0.5]} for at in indexes]} | more
+
+
+async def test_embeddings_come_in_the_order_of_the_texts(faulty, behave, model) -> None:
+    faulty.script(EMBED, behave.reply(vectors(2, 0, 1, usage={"prompt_tokens": 9})))
+    told, usage = await model.embed(["a", "b", "c"])
+    assert told == ((0.0, 0.5), (1.0, 0.5), (2.0, 0.5))
+    assert usage == Usage(calls=1, prompt_tokens=9)
+    asked = faulty.calls[0].json
+    assert asked == {"model": "mock", "input": ["a", "b", "c"], "encoding_format": "float"}
+
+
+@pytest.mark.parametrize("usage", [{}, {"usage": None}])
+async def test_embeddings_without_usage_are_read(faulty, behave, model, usage) -> None:
+    faulty.script(EMBED, behave.reply(vectors(0, **usage)))
+    assert (await model.embed(["a"]))[1] == Usage(calls=1)
+
+
+@pytest.mark.parametrize("indexes", [(), (0,), (0, 1, 2), (0, 0), (1, 2), (0, 5)])
+async def test_other_embeddings_than_were_asked_for_are_none(
+    faulty, behave, model, indexes: tuple[int, ...]
+) -> None:
+    faulty.script(EMBED, behave.reply(vectors(*indexes)))
+    with pytest.raises(CallError, match=f"{len(indexes)} embeddings? came back for 2") as caught:
+        await model.embed(["a", "b"])
+    assert caught.value.cause is Cause.COUNT_MISMATCH
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"no",
+        {},
+        {"data": None},
+        {"data": [{"index": 0}]},
+        {"data": [{"index": 0, "embedding": "AAAA"}]},
+        {"data": [{"index": 0, "embedding": []}]},
+        {"data": [{"index": 0, "embedding": [0.1, None]}]},
+        b'{"data": [{"index": 0, "embedding": [NaN]}]}',
+        b'{"data": [{"index": 0, "embedding": [1e999]}]}',
+        {"data": [{"embedding": [0.1]}]},
+    ],
+)
+async def test_embeddings_that_cannot_be_read_are_malformed(faulty, behave, model, reply) -> None:
+    faulty.script(EMBED, behave.reply(reply))
+    with pytest.raises(CallError, match="the reply holds no embeddings") as caught:
+        await model.embed(["a"])
+    assert caught.value.cause is Cause.MALFORMED
+
+
+async def test_azure_embeds_at_the_deployment(
+    model_at, faulty, behave, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "k")
+    monkeypatch.setenv("AZURE_OPENAI_API_VERSION", "2025-01-01")
+    path = "/openai/deployments/e/embeddings"
+    faulty.script(path, behave.reply(vectors(0)))
+    async with model_at(faulty.url, provider="azure", name="e") as model:
+        await model.embed(["a"])
+    assert faulty.calls[0].raw_path == f"{path}?api-version=2025-01-01"

@@ -1,0 +1,101 @@
+import os
+
+import pytest
+from tests.cases import each_case
+
+from ragstone.errors import UsageError
+from ragstone.judges.llm.providers.catalog import PROVIDERS, Provider
+
+OPENAI, AZURE, VLLM = PROVIDERS["openai"], PROVIDERS["azure"], PROVIDERS["vllm"]
+
+
+@pytest.fixture(autouse=True)
+def _no_setting_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.endswith(("_API_KEY", "_BASE_URL", "_ENDPOINT", "_API_VERSION")):
+            monkeypatch.delenv(name)
+
+
+@each_case("provider", PROVIDERS.values(), ids=str)
+def test_every_provider_has_a_place_or_says_that_it_needs_one(provider: Provider) -> None:
+    if provider.url is None:
+        with pytest.raises(UsageError, match="--base-url"):
+            provider.place(None)
+    else:
+        place = provider.place(None)
+        assert provider.url_of(place, "m", "chat/completions") == f"{place}/chat/completions"
+
+
+@each_case("provider", PROVIDERS.values(), ids=str)
+def test_a_missing_key_is_told_by_its_variable(provider: Provider) -> None:
+    if provider.key is None:
+        assert provider.secret("m", elsewhere=False) is None
+        return
+    with pytest.raises(UsageError) as caught:
+        provider.secret("m", elsewhere=False)
+    for said in (f"{provider.name}:m", provider.key, "--base-url", "--judge offline"):
+        assert said in str(caught.value)
+    with pytest.raises(UsageError) as caught:
+        provider.secret("e", elsewhere=False, embeds=True)
+    for said in (f"the embedding model {provider.name}:e needs a key", provider.key):
+        assert said in str(caught.value)
+    assert "judge" not in str(caught.value)
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\n"])
+def test_a_blank_key_is_none(blank: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", blank)
+    with pytest.raises(UsageError, match="OPENAI_API_KEY"):
+        OPENAI.secret("m", elsewhere=False)
+    assert OPENAI.secret("m", elsewhere=True) is None
+
+
+def test_a_key_is_read_without_the_line_break_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", " sk-1\n")
+    assert OPENAI.secret("m", elsewhere=False) == "sk-1"
+
+
+def test_the_place_that_is_said_goes_before_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert OPENAI.place(None) == "https://api.openai.com/v1"
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://env/v1/")
+    assert OPENAI.place(None) == "http://env/v1"
+    assert OPENAI.place("http://said/v1/") == "http://said/v1"
+    assert VLLM.place(None) == "http://localhost:8000/v1"  # it is OpenAI's setting alone
+    monkeypatch.setenv("OPENAI_BASE_URL", "")
+    assert OPENAI.place(None) == "https://api.openai.com/v1"
+
+
+@pytest.mark.parametrize("url", ["localhost:8000", "ftp://h/v1", "//h/v1"])
+def test_what_is_no_url_is_told(url: str) -> None:
+    with pytest.raises(
+        UsageError,
+        match="--base-url or OPENAI_BASE_URL: a URL begins with http:// or https://, and",
+    ) as caught:
+        OPENAI.place(url)
+    assert url not in str(caught.value)  # a key may be in it
+
+
+@pytest.mark.parametrize("end", ["?api-version=1&key=sk-1", "#x"])
+def test_a_url_that_no_path_can_follow_is_told(end: str) -> None:
+    with pytest.raises(UsageError, match="http://h/v1 has to end before") as caught:
+        OPENAI.place(f"http://h/v1{end}")
+    assert "sk-1" not in str(caught.value)
+
+
+def test_azure_is_where_its_variable_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="--base-url or AZURE_OPENAI_ENDPOINT"):
+        AZURE.place(None)
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://me.openai.azure.com/")
+    place = AZURE.place(None)
+    url = f"{place}/openai/deployments/judge/chat/completions?api-version="
+    assert AZURE.url_of(place, "judge", "chat/completions") == url + "2024-10-21"
+    monkeypatch.setenv("AZURE_OPENAI_API_VERSION", "2025-01-01")
+    assert AZURE.url_of(place, "judge", "chat/completions") == url + "2025-01-01"
+
+
+def test_the_header_that_carries_the_key() -> None:
+    assert OPENAI.headers("k") == {"Authorization": "Bearer k"}
+    assert AZURE.headers("k") == {"api-key": "k"}
+    assert OPENAI.headers(None) == AZURE.headers(None) == {}

@@ -1,0 +1,212 @@
+"""A local model as the plan and the command line name it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import ragstone
+from ragstone.cli import ragstone as group
+from ragstone.errors import UsageError
+from ragstone.evaluation.dry_run import estimate
+from ragstone.judges.cache import CachedJudge
+from ragstone.judges.dry_run import LEAST
+from ragstone.judges.factory import make_judge
+from ragstone.judges.local import EntailmentJudge
+from ragstone.judges.panel import PanelJudge
+from ragstone.types.config import Plan
+
+KIND = "verify_claims"
+RESPONSE = "The phone weighs 172 grams. The phone weighs 180 grams."
+ROWS = [{"query": "q", "response": RESPONSE, "contexts": ["The phone weighs 172 grams."]}]
+
+
+@pytest.fixture(autouse=True)
+def _empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+
+
+def test_a_local_model_is_made_once_however_often_it_is_named(make_model) -> None:
+    name = f"local:{make_model('nli')},threads=1"
+    panel = make_judge(Plan(judge=f"{name},cascade:{name}+openai:m"), asked=[[KIND]])
+    assert isinstance(panel, PanelJudge)
+    kept, cascade = panel.judges
+    assert isinstance(kept, CachedJudge)
+    assert kept.judge is cascade.judges[0].judge
+    alone = make_judge(Plan(judge=name, votes=3, cache=False), asked=[[KIND]])
+    assert isinstance(alone, EntailmentJudge)
+
+
+def test_from_the_command_line(make_model, tmp_path: Path) -> None:
+    make_model("nli")
+    (tmp_path / "rows.jsonl").write_text(json.dumps(ROWS[0]))
+    options = ["--judge", "local:nli,threads=1", "-m", "faithfulness", "--no-store"]
+    done = CliRunner().invoke(group, ["run", "rows.jsonl", *options, "--json", "out.json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads((tmp_path / "out.json").read_text())
+    assert told["metrics"]["faithfulness"]["mean"] == 0.5
+    assert told["judge"] == "local:nli"
+
+
+@pytest.mark.parametrize(
+    ("judge", "name"),
+    [
+        ("openai:a, cascade:offline+local:nli", "3*openai:a,cascade:offline+local:nli"),
+        ("offline,local:nli,mark=0.7", "offline,local:nli,mark=0.7"),
+        ("local:nli,local:nli,mark=0.7,threads=2", "local:nli,local:nli,mark=0.7"),
+        ("cascade:offline+local:nli", "cascade:offline+local:nli"),
+    ],
+)
+def test_what_says_the_same_each_time_has_one_vote(make_model, judge: str, name: str) -> None:
+    make_model("nli")
+    for guess in (None, LEAST):
+        made = make_judge(Plan(judge=judge, votes=3), asked=[[KIND]], guess=guess)
+        assert made.name == name
+
+
+@pytest.mark.parametrize(
+    ("judge", "why"),
+    [
+        ("local:nowhere", "there is no folder nowhere"),
+        ("local:", "names no model"),
+        ("local:nli,labels=a/b", "what the model's outputs mean is not known"),
+        ("local:nli,lenght=9", "did you mean 'length'"),
+        ("local:hf:nli", "is named hf:owner/name"),
+        ("cascade:local:nowhere+openai:m", "there is no folder nowhere"),
+        ("offline,foo:bar", "there is no provider of models named 'foo'"),
+        ("local", "which model? Name its folder"),
+        ("cascade", "of which judges?"),
+        ("hf:owner/name", "is named local:hf:owner/name"),
+    ],
+)
+def test_a_dry_run_refuses_what_a_run_would(make_model, tmp_path: Path, judge, why) -> None:
+    make_model("nli")
+    (tmp_path / "rows.jsonl").write_text(json.dumps(ROWS[0]))
+    for command in (["run", "rows.jsonl", "-m", "faithfulness", "--no-store"],
+                    ["judge", "test", "rows.jsonl"]):  # fmt: skip
+        for more in ([], ["--dry-run"]):
+            done = CliRunner().invoke(group, [*command, "--judge", judge, *more])
+            assert isinstance(done.exception, UsageError), done.output
+            assert why in str(done.exception)
+
+
+def test_a_dry_run_downloads_nothing_and_takes_a_hub_model_by_its_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+    said = {"metrics": "faithfulness", "judge": "local:hf:owner/nothing"}
+    assert estimate(ROWS, **said).local_calls == (1, 1)
+    with pytest.raises(UsageError, match="--offline forbids to download"):
+        estimate(ROWS, **said, offline=True)
+
+
+def test_a_dry_run_refuses_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(UsageError, match=r"needs an extra: pip install 'ragstone\[local\]'"):
+        estimate(ROWS, metrics="faithfulness", judge="local:nowhere")
+    monkeypatch.setitem(sys.modules, "mistralai", None)
+    for name in [name for name in sys.modules if name.startswith("mistralai.")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(UsageError, match=r"needs an extra: pip install 'ragstone\[mistral\]'"):
+        estimate(ROWS, metrics="faithfulness", judge="mistral:m")
+
+
+def test_what_it_does_not_answer_is_not_run(make_model) -> None:
+    run = ragstone.evaluate(ROWS, metrics="all_judged", judge=f"local:{make_model('nli')}")
+    assert "faithfulness" in run.metrics
+    assert "does not answer" in run.manifest.not_run["abstention"]
+
+
+def test_a_cascade_that_begins_with_it_is_estimated_from_none_up_to_all(make_model) -> None:
+    name = f"cascade:local:{make_model('nli')}+openai:gpt-4o-mini"
+    told = estimate(
+        ROWS, metrics="faithfulness", judge=name, claims="sentences", cascade_control=0.0
+    )
+    assert told.calls == (0, 1)  # one call of the LLM or none
+    assert told.local_calls == (1, 1)
+
+
+@pytest.mark.parametrize("judge", ["local:nli", "offline", "offline,local:nli"])
+@pytest.mark.parametrize("limit", [{"max_calls": 0}, {"max_cost": 0}])
+def test_a_limit_holds_up_nothing_that_costs_nothing(make_model, judge: str, limit) -> None:
+    make_model("nli")
+    run = ragstone.evaluate(ROWS, metrics="faithfulness", judge=judge, **limit)
+    assert (len(run.rows), run.stopped, run.partial) == (1, None, False)
+    assert run.usage().calls == 0
+
+
+def test_a_spent_budget_leaves_the_rows_of_which_the_first_judge_is_sure(make_model) -> None:
+    name = f"cascade:local:{make_model('nli')}+openai:m"
+    responses = ("The phone weighs 172 grams.", "The phone weighs box grams.", "Battery lasts.")
+    rows = [{**ROWS[0], "response": text} for text in responses]
+    said = {"metrics": "faithfulness", "judge": name, "claims": "sentences", "max_calls": 0}
+    run = ragstone.evaluate(rows, **said, cascade_mark=0.9, cascade_control=0.0)
+    scores = [score.value for row in run.rows for score in row.scores.values()]
+    assert scores == [1.0, 0.0, 0.0]
+    assert run.stopped is None
+    unsure = ragstone.evaluate(rows, **said, cascade_mark=0.999999, cascade_control=0.0)
+    assert unsure.stopped == "the budget of 0 calls (--max-calls) is spent"
+    assert unsure.tally.cascade.unanswered > 0
+
+
+def test_calls_of_this_machine_are_told_apart(make_model, tmp_path: Path) -> None:
+    make_model("nli")
+    (tmp_path / "rows.jsonl").write_text(json.dumps(ROWS[0]))
+    options = ["run", "rows.jsonl", "--judge", "local:nli", "-m", "faithfulness", "--no-store"]
+    foretold = CliRunner().invoke(group, [*options, "--dry-run"]).output
+    assert "calls on this machine" in foretold
+    done = CliRunner().invoke(group, [*options, "--json", "out.json"])
+    assert "1 call of a model on this machine" in " ".join(done.output.split())
+    usage = json.loads((tmp_path / "out.json").read_text())["usage"]
+    assert (usage["calls"], usage["local_calls"]) == (0, 1)
+    again = CliRunner().invoke(group, options).output
+    assert "1 reply came from the cache" in " ".join(again.split())
+
+
+def test_a_local_model_is_tested_whatever_the_limit(make_model, tmp_path: Path) -> None:
+    make_model("nli")
+    text = "The phone weighs 172 grams."
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"response": text, "contexts": [text]}))
+    options = ["judge", "test", "rows.jsonl", "--judge", "local:nli", "--max-calls", "0"]
+    done = CliRunner().invoke(group, [*options, "--json", "out.json"])
+    assert done.exit_code == 0, done.output
+    assert "calls of a model on this machine: nothing to pay" in done.output
+    told = json.loads((tmp_path / "out.json").read_text())
+    assert told["calls"] == 0
+    assert told["local_calls"] > 0
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["cascade:local:nli+local:pair", "cascade:local:pair+offline", "offline,local:pair,offline"],
+)
+def test_a_changed_model_is_another_run(make_model, tmp_path: Path, said: str) -> None:
+    make_model("nli")
+    make_model("pair")
+
+    def setup() -> str:
+        return ragstone.evaluate(ROWS, metrics="faithfulness", judge=said).manifest.identity[
+            "judge setup"
+        ]
+
+    first = setup()
+    assert setup() == first
+    config = tmp_path / "pair" / "config.json"
+    config.write_text(config.read_text() + " ")
+    assert setup() != first
+
+
+def test_naming_no_local_model_loads_none_of_its_libraries() -> None:
+    code = (
+        "import sys, ragstone.cli.commands.run, ragstone.cli.commands.judge, "
+        "ragstone.judges.factory; "
+        "ragstone.evaluate; "
+        "print([name for name in ('onnxruntime', 'tokenizers', 'huggingface_hub', 'onnx') "
+        "if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,143 @@
+"""What of long contexts is really put to a model, whatever a tokenizer does with blanks."""
+
+import random
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+
+from ragstone._internal.sentences import split_sentences
+from ragstone.judges.local import EntailmentJudge
+from ragstone.judges.local.settings import LocalSettings
+
+CLAIM = "The boat of Anna sails at noon."
+SPECIAL = ["<s>", "</s>"]
+_chance = random.Random(7)
+_WORDS = ["".join(_chance.choices("abdeilmnorstu", k=_chance.randint(2, 9))) for _ in range(300)]
+BETWEEN = (" ", "\n", "\n\n", "\n\n\n    ")
+SENTENCES = [
+    " ".join(_chance.choices(_WORDS, k=_chance.randint(4, 14))).capitalize() + "."
+    for _ in range(400)
+]
+
+
+def trained(kind: str) -> Tokenizer:
+    """Train a tokenizer: `trimmed` as RoBERTa's, `bytes` as ModernBERT's, or by `metaspace`."""
+    tokenizer = Tokenizer(models.BPE())
+    alphabet = list[str]()
+    if kind == "metaspace":
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+        tokenizer.decoder = decoders.Metaspace()
+    else:
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+    text = [*SENTENCES, CLAIM, "one\ntwo\n\nthree"]
+    trainer = trainers.BpeTrainer(
+        vocab_size=1500, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator(text, trainer)
+    begin, end = ((each, tokenizer.token_to_id(each)) for each in SPECIAL)
+    if kind == "trimmed":
+        tokenizer.post_processor = processors.RobertaProcessing(end, begin, trim_offsets=True)
+    else:
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single="<s> $A </s>", pair="<s> $A </s> $B </s>", special_tokens=[begin, end]
+        )
+    return tokenizer
+
+
+def shown(folder: Path, tokenizer: Tokenizer, contexts: list[str], **said: object) -> list[str]:
+    """Return the texts that a judge puts to its model beside the claim, decoded."""
+    tokenizer.save(str(folder / "tokenizer.json"))
+    judge = EntailmentJudge(str(folder), LocalSettings.model_validate(said))
+    [asked] = judge._prepared([CLAIM], contexts)
+    assert max(len(pair.ids) for pair in asked.pairs) <= judge._length
+    texts: list[str] = []
+    for window, pair in zip(asked.windows, asked.pairs, strict=True):
+        context = tokenizer.decode(list(pair.ids[: pair.claim[0][0]])).strip()
+        assert context == window.text
+        texts.append(context)
+    return texts
+
+
+@pytest.mark.parametrize(
+    ("kind", "between"),
+    [
+        *((kind, between) for kind in ("trimmed", "bytes") for between in BETWEEN),
+        ("metaspace", " "),
+    ],
+)
+@pytest.mark.parametrize("length", [512, 160])
+def test_every_sentence_is_shown_whole(make_model, kind: str, between: str, length: int) -> None:
+    tokenizer = trained(kind)
+    context = between.join(SENTENCES)
+    texts = shown(make_model("nli"), tokenizer, [context], length=length)
+    sentences = [each.text for each in split_sentences(context)]
+    assert len(sentences) > 390
+    lost = [sentence for sentence in sentences if not any(sentence in text for text in texts)]
+    assert lost == []
+
+
+@pytest.mark.parametrize("kind", ["trimmed", "bytes"])
+def test_many_contexts_that_share_windows_are_shown_whole(make_model, kind: str) -> None:
+    texts = shown(make_model("nli"), trained(kind), SENTENCES, length=128, join=True)
+    assert all(any(sentence in text for text in texts) for sentence in SENTENCES)
+    assert len(texts) < len(SENTENCES) / 2
+
+
+def test_little_more_is_asked_than_the_tokens_demand(make_model) -> None:
+    tokenizer = trained("bytes")
+    context = "\n\n".join(SENTENCES)
+    texts = shown(make_model("nli"), tokenizer, [context], length=512)
+    needed = len(tokenizer.encode(context).ids) / 512
+    assert len(texts) <= 1.2 * needed + 1
+
+
+@pytest.mark.parametrize("text", ["x" * 3000, "水" * 900, "é😀" * 300, " . " * 500])
+@pytest.mark.parametrize("kind", ["trimmed", "bytes"])
+def test_no_character_of_a_text_without_sentences_is_lost(make_model, kind: str, text: str) -> None:
+    folder = make_model("nli")
+    trained(kind).save(str(folder / "tokenizer.json"))
+    judge = EntailmentJudge(str(folder), LocalSettings(length=96))
+    [asked] = judge._prepared([CLAIM], [text])
+    seen = {
+        place
+        for window in asked.windows
+        for each in window.stretches
+        for place in range(each.start, each.end)
+    }
+    assert {place for place, letter in enumerate(text) if letter.strip()} <= seen
+
+
+@pytest.mark.parametrize("context", [" ".join(SENTENCES), "x" * 3000, "水" * 900])
+def test_what_takes_more_tokens_than_were_counted_is_cut_in_two_and_not_off(
+    make_model, monkeypatch: pytest.MonkeyPatch, context: str
+) -> None:
+    folder = make_model("nli")
+    trained("bytes").save(str(folder / "tokenizer.json"))
+    judge = EntailmentJudge(str(folder), LocalSettings(length=160))
+    counted = judge._pairs.starts
+    monkeypatch.setattr(judge._pairs, "starts", lambda text: counted(text)[::2])
+    [asked] = judge._prepared([CLAIM], [context])
+    assert max(len(pair.ids) for pair in asked.pairs) <= 160
+    texts = [window.text for window in asked.windows]
+    assert all(
+        any(sentence.text in text for text in texts) or len(sentence.text) >= 900
+        for sentence in split_sentences(context)
+    )
+    places = {
+        place
+        for window in asked.windows
+        for each in window.stretches
+        for place in range(each.start, each.end)
+    }
+    assert {place for place, letter in enumerate(context) if letter.strip()} <= places
+
+
+@pytest.mark.parametrize("length", [16, 17, 24, 31, 34, 40])
+def test_any_length_has_room_for_contexts_beside_a_short_claim(make_model, length: int) -> None:
+    judge = EntailmentJudge(str(make_model("nli")), LocalSettings(length=length))
+    [asked] = judge._prepared(["It"], ["The phone weighs 172 grams. It charges."])
+    assert max(len(pair.ids) for pair in asked.pairs) <= length
+    assert sum(len(window.stretches) for window in asked.windows) >= 2

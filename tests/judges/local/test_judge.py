@@ -1,0 +1,306 @@
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ragstone
+from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
+from ragstone.judges.base import outcome_of
+from ragstone.judges.cache import CachedJudge
+from ragstone.judges.local import EntailmentJudge
+from ragstone.judges.local.settings import LocalSettings
+from ragstone.types.claim import Label, Verdict
+from ragstone.types.questions import DetectAbstention, ExtractClaims, VerifyClaims
+from ragstone.types.reply import Failure, Reply
+
+CONTEXTS = ("The phone weighs 172 grams. The battery lasts two days.", "The box holds a cable.")
+LONG = ("The screen is bright. " * 60).strip()
+
+
+async def asked(
+    folder: Path, claims: Sequence[str], contexts: Sequence[str] = CONTEXTS, **settings: object
+) -> tuple[Verdict, ...]:
+    async with EntailmentJudge(str(folder), LocalSettings.model_validate(settings)) as judge:
+        question = VerifyClaims(claims=tuple(claims), contexts=tuple(contexts))
+        return (await judge.answer(question)).value
+
+
+@pytest.mark.parametrize("kind", ["nli", "pair", "one", "tokens"])
+async def test_every_shape_of_head_tells_a_backed_claim_from_another(make_model, kind: str) -> None:
+    backed, other = await asked(make_model(kind), ["The phone weighs 172 grams", "The radio"])
+    assert backed.label is Label.SUPPORTED
+    assert backed.confidence == pytest.approx(0.98, abs=0.02)
+    assert other.label is Label.NOT_ENOUGH_INFO
+    assert "P(supported) is 0.0" in str(other.reason)
+
+
+async def test_three_labels_tell_a_contradiction(make_model) -> None:
+    contexts = ["The phone weighs not 172 grams."]
+    [verdict] = await asked(make_model("nli"), ["The phone weighs 172 grams"], contexts)
+    assert verdict.label is Label.CONTRADICTED
+    assert verdict.reason == "P(contradicted) is 0.98"
+    assert verdict.confidence == pytest.approx(0.98, abs=0.01)
+
+
+async def test_labels_can_be_said_where_the_config_does_not(make_model) -> None:
+    folder = make_model("pair", labels=[])
+    said = ["The phone weighs 172 grams"]
+    [straight] = await asked(folder, said, CONTEXTS[:1], labels="unsupported/supported")
+    [turned] = await asked(folder, said, CONTEXTS[:1], labels="supported/unsupported")
+    assert (straight.label, turned.label) == (Label.SUPPORTED, Label.NOT_ENOUGH_INFO)
+
+
+async def test_a_lone_output_named_hallucinated_is_turned_round(make_model) -> None:
+    folder = make_model("one", labels=["hallucinated"])
+    [verdict] = await asked(folder, ["The phone weighs 172 grams"], CONTEXTS[:1])
+    assert verdict.label is Label.NOT_ENOUGH_INFO
+
+
+@pytest.mark.parametrize("kind", ["nli", "pair", "one", "tokens"])
+async def test_a_model_that_puts_out_chances_says_the_same(make_model, kind: str) -> None:
+    claims = ["The phone weighs 172 grams", "The radio", "The box holds a lens"]
+    logits = await asked(make_model(kind), claims)
+    folder = make_model(kind, output="chances", chances=True)
+    assert await asked(folder, claims, output="chances", chances="yes") == logits
+
+
+async def test_flagged_tokens_are_told_in_the_reason(make_model) -> None:
+    [verdict] = await asked(make_model("tokens"), ["The phone has radio and weighs 172 grams"])
+    assert verdict.label is Label.NOT_ENOUGH_INFO
+    assert str(verdict.reason).startswith("not backed: “has radio”; P(supported)")
+
+
+async def test_one_flagged_token_is_enough_to_leave_a_claim_unsupported(make_model) -> None:
+    right, wrong = await asked(
+        make_model("tokens"), ["The phone weighs 172 grams", "The phone weighs 180 grams"]
+    )
+    assert (right.label, wrong.label) == (Label.SUPPORTED, Label.NOT_ENOUGH_INFO)
+    assert "“180”" in str(wrong.reason)
+
+
+async def test_the_evidence_is_the_nearest_sentence_in_its_place(make_model) -> None:
+    [verdict] = await asked(make_model("nli"), ["The battery lasts two days"])
+    [evidence] = verdict.evidence
+    assert evidence.quote == "The battery lasts two days."
+    assert CONTEXTS[evidence.context][evidence.start : evidence.end] == evidence.quote
+    assert evidence.verified
+
+
+@pytest.mark.parametrize("kind", ["nli", "tokens"])
+async def test_evidence_at_the_end_of_a_long_context_is_found(make_model, kind: str) -> None:
+    context = f"{LONG} The phone weighs 172 grams."
+    claims = ["The phone weighs 172 grams", "The phone weighs 180 grams"]
+    found, other = await asked(make_model(kind), claims, [context], length=32)
+    assert found.label is Label.SUPPORTED
+    assert found.evidence[0].quote == "The phone weighs 172 grams."
+    assert found.evidence[0].start == len(LONG) + 1
+    assert other.label is Label.NOT_ENOUGH_INFO
+    assert "the most of " in str(other.reason)
+
+
+async def test_supported_in_one_window_is_supported_whatever_another_says(make_model) -> None:
+    contexts = [f"The phone weighs 172 grams. {LONG}", "The phone weighs not 172 grams."]
+    [verdict] = await asked(make_model("nli"), ["The phone weighs 172 grams"], contexts, length=32)
+    assert verdict.label is Label.SUPPORTED
+
+
+async def test_the_order_of_contexts_changes_no_verdict_unless_they_are_joined(make_model) -> None:
+    folder = make_model("nli")
+    claims = ["The phone weighs 172 grams", "The phone holds a cable in the box"]
+    contexts = ["The phone weighs 172 grams.", "The box holds a cable.", "The phone in."]
+    there, back = [await asked(folder, claims, order) for order in (contexts, contexts[::-1])]
+    assert [(each.label, each.confidence) for each in there] == [
+        (each.label, each.confidence) for each in back
+    ]
+    joined = await asked(folder, claims, contexts, join=True)
+    assert [each.label for each in (there[1], joined[1])] == [
+        Label.NOT_ENOUGH_INFO,
+        Label.SUPPORTED,
+    ]
+
+
+async def test_no_pair_is_longer_than_the_model_takes(make_model) -> None:
+    folder = make_model("nli", max_position_embeddings=40)
+    judge = EntailmentJudge(str(folder))
+    lengths: list[int] = []
+    async with judge:
+        session = judge._model._session
+        judge._model._session = Seen(session, lengths)
+        words = "the phone weighs 172 grams " * 50  # one sentence, longer than any window
+        question = VerifyClaims(claims=("The phone",), contexts=(words, LONG))
+        await judge.answer(question)
+    assert max(lengths) <= 40
+
+
+class Seen:
+    """onnxruntime's session, and how long, or how many, the pairs of each run were."""
+
+    def __init__(self, session: object, lengths: list[int], *, counts: bool = False) -> None:
+        self._session, self._lengths, self._axis = session, lengths, 0 if counts else 1
+
+    def run(self, names: Sequence[str], feeds: dict) -> list:
+        self._lengths.append(feeds["input_ids"].shape[self._axis])
+        return self._session.run(names, feeds)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._session, name)
+
+
+async def test_what_is_asked_at_once_goes_through_the_model_together(make_model) -> None:
+    judge = EntailmentJudge(str(make_model("nli")), LocalSettings(batch=32))
+    questions = [
+        VerifyClaims(claims=(f"The phone weighs {n} grams", "The box"), contexts=CONTEXTS)
+        for n in range(8)
+    ]
+    runs: list[int] = []
+    async with judge:
+        judge._model._session = Seen(judge._model._session, runs, counts=True)
+        await asyncio.gather(*map(judge.answer, questions))
+    assert runs == [32]  # 8 questions, 2 claims, 2 contexts
+
+
+async def test_a_model_that_finds_its_scales_as_it_runs_is_run_pair_by_pair(make_model) -> None:
+    folder = str(make_model("nli", scales=True))
+    question = VerifyClaims(claims=("The box", "The phone", "The radio"), contexts=CONTEXTS)
+    runs: list[int] = []
+    async with EntailmentJudge(folder) as judge:
+        judge._model._session = Seen(judge._model._session, runs, counts=True)
+        await judge.answer(question)
+    assert runs == [1] * 6  # 3 claims, 2 contexts
+    told = EntailmentJudge(folder, LocalSettings(batch=8))
+    assert told.identity("verify_claims") != judge.identity("verify_claims")
+
+
+class Faulty:
+    """onnxruntime's session, which puts out no number, or fails, where `radio` is claimed."""
+
+    def __init__(self, session: object, radio: int, *, fails: bool) -> None:
+        self._session, self._radio, self._fails = session, radio, fails
+
+    def run(self, names: Sequence[str], feeds: dict) -> list:
+        ill = (feeds["input_ids"] == self._radio).any(axis=1)
+        if self._fails and ill.any():
+            raise RuntimeError("an index is out of bounds")
+        [logits] = self._session.run(names, feeds)
+        logits[ill] = np.nan
+        return [logits]
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._session, name)
+
+
+@pytest.mark.parametrize("fails", [True, False])
+async def test_a_pair_that_cannot_be_judged_fails_no_other(make_model, fails: bool) -> None:
+    judge = EntailmentJudge(str(make_model("nli")))
+    claims = ["The phone weighs 172 grams", "The radio", "The battery lasts two days"]
+    async with judge:
+        radio = judge._pairs.pair("radio", "").ids[1]
+        judge._model._session = Faulty(judge._model._session, radio, fails=fails)
+        outcomes = await asyncio.gather(
+            *(outcome_of(judge, VerifyClaims(claims=(c,), contexts=CONTEXTS)) for c in claims)
+        )
+    assert [type(each) for each in outcomes] == [Reply, Failure, Reply]
+    assert outcomes[1].cause is Cause.MALFORMED
+    assert [outcomes[n].value[0].label for n in (0, 2)] == [Label.SUPPORTED] * 2
+
+
+async def test_a_batch_says_of_each_pair_what_it_says_of_it_alone(make_model) -> None:
+    claims = ["The phone weighs 172 grams", "The radio", "The battery lasts two days in the box"]
+    folder = make_model("nli")
+    together = await asked(folder, claims)
+    assert together == await asked(folder, claims, batch=1)
+
+
+@pytest.mark.parametrize("kind", ["nli", "tokens"])
+async def test_a_model_exported_for_one_size_gets_that_size(make_model, kind: str) -> None:
+    claims = ["The phone weighs 172 grams", "The radio", "The battery lasts two days"]
+    fixed = await asked(make_model(kind, size=(4, 40)), claims, length=40, batch=4)
+    assert fixed == await asked(make_model(kind), claims)
+
+
+async def test_a_question_without_contexts_is_not_put_to_the_model(make_model) -> None:
+    async with EntailmentJudge(str(make_model("nli"))) as judge:
+        reply = await judge.answer(VerifyClaims(claims=("It charges",), contexts=(" ",)))
+    assert reply.value[0].reason == "there is no context"
+    assert reply.usage.calls == 0
+
+
+async def test_a_claim_too_long_for_the_model_fails_and_says_so(make_model) -> None:
+    with pytest.raises(JudgeError, match="more than half of the 32") as caught:
+        await asked(make_model("nli"), ["the phone " * 20], length=32)
+    assert caught.value.cause is Cause.TRUNCATED
+
+
+async def test_claims_are_sentences_and_nothing_else_is_answered(make_model) -> None:
+    async with EntailmentJudge(str(make_model("nli"))) as judge:
+        question = ExtractClaims(query="q", response="The phone charges. The box holds a cable.")
+        assert len((await judge.answer(question)).value) == 2
+        with pytest.raises(QuestionNotSupportedError):
+            await judge.answer(DetectAbstention(query="q", response="r"))
+    assert not judge.takes("detect_abstention")
+
+
+async def test_a_template_makes_one_text_of_both(make_model) -> None:
+    folder = make_model("tokens")
+    (folder / "ask.txt").write_text("the {context} is {claim} .\n")
+    [verdict] = await asked(folder, ["The phone has radio"], template="ask.txt")
+    assert "“has radio”" not in str(verdict.reason)  # one text: all of it is the context's
+    assert verdict.label is Label.SUPPORTED
+
+
+async def test_a_template_of_the_usual_name_need_not_be_named(make_model) -> None:
+    folder = make_model("tokens")
+    (folder / "ask.txt").write_text("the {context} is {claim} .\n")
+    [unsaid] = await asked(folder, ["The phone has radio"])
+    [said] = await asked(folder, ["The phone has radio"], template="ask.txt")
+    assert unsaid == said
+    (folder / "ask.txt").unlink()
+    [pair] = await asked(folder, ["The phone has radio"])
+    assert pair.label is not said.label
+
+
+async def test_replies_are_kept_until_a_file_of_the_model_changes(make_model, tmp_path) -> None:
+    folder = make_model("nli")
+    question = VerifyClaims(claims=("The phone weighs 172 grams",), contexts=CONTEXTS)
+
+    async def usage(**settings: object) -> tuple[int, int]:
+        inner = EntailmentJudge(str(folder), LocalSettings.model_validate(settings))
+        async with CachedJudge(inner, tmp_path / "replies.db") as judge:
+            reply = await judge.answer(question)
+        assert reply.usage.calls == 0
+        return reply.usage.local_calls, reply.usage.cached
+
+    assert await usage() == (1, 0)
+    assert await usage(threads=1, batch=1) == (0, 1)
+    assert await usage(mark=0.9) == (1, 0)
+    config = folder / "config.json"
+    config.write_text(config.read_text() + "\n")
+    assert await usage() == (1, 0)
+
+
+def test_a_run_by_a_local_model(make_model, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    response = "The phone weighs 172 grams. The phone weighs 180 grams."
+    rows = [{"query": "q", "response": response, "contexts": list(CONTEXTS)}]
+    name = f"local:{make_model('nli')},threads=1"
+    run = ragstone.evaluate(rows, metrics="faithfulness", judge=name)
+    assert run.summary()["faithfulness"].mean == 0.5
+    assert "calibrated" in str(run.manifest.judge_note)
+    usage = run.usage()
+    assert (usage.calls, usage.prompt_tokens, usage.local_calls, usage.local_tokens) == (
+        0,
+        0,
+        1,
+        72,
+    )
+    again = ragstone.evaluate(rows, metrics="faithfulness", judge=name)
+    assert again.usage().cached == 1
+
+
+def test_its_name_has_the_options_that_shape_its_verdicts(make_model) -> None:
+    folder = make_model("nli")
+    said = {"mark": "0.7", "threads": "2", "join": "yes", "batch": "4", "length": "64"}
+    judge = EntailmentJudge(str(folder), LocalSettings.of(said))
+    assert judge.name == f"local:{folder},mark=0.7,length=64,join=yes"

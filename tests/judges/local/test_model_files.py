@@ -1,0 +1,321 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import onnx
+import onnxruntime
+import pytest
+
+from ragstone.errors import UsageError
+from ragstone.judges.local import EntailmentJudge
+from ragstone.judges.local.files import ModelFiles
+from ragstone.judges.local.settings import LocalSettings
+
+
+def made(folder: Path | str, **settings: object) -> EntailmentJudge:
+    return EntailmentJudge(str(folder), LocalSettings.model_validate(settings), offline=True)
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"there is no folder .*tokenizer\.json"):
+        made(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "model.onnx"])
+def test_a_file_that_is_missing_is_named_with_what_writes_it(make_model, name: str) -> None:
+    folder = make_model("nli")
+    (folder / name).unlink()
+    with pytest.raises(UsageError, match=rf"there is no .*{name}.*[tT]o (make|write)"):
+        made(folder)
+
+
+@pytest.mark.parametrize("name", ["", "   "])
+def test_a_name_of_nothing(name: str) -> None:
+    with pytest.raises(UsageError, match=r"names no model: say a folder with model\.onnx"):
+        made(name)
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "config.json"])
+def test_a_pointer_of_git_lfs_is_told_from_a_model(make_model, name: str) -> None:
+    folder = make_model("nli")
+    (folder / name).write_text("version https://git-lfs.github.com/spec/v1\nsize 9\n")
+    with pytest.raises(UsageError, match=rf"{name} is a pointer of git-LFS .*`git lfs pull`"):
+        made(folder)
+
+
+def test_what_a_folder_has_in_the_place_of_an_onnx_file_is_told(make_model) -> None:
+    folder = make_model("nli")
+    (folder / "model.onnx").rename(folder / "model.safetensors")
+    with pytest.raises(UsageError, match=r"it has model\.safetensors, which is not ONNX. To make"):
+        made(folder)
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(UsageError, match=r"it has no \.onnx file"):
+        made(folder)
+
+
+def test_a_config_that_is_not_there_is_needed_for_the_labels_only(make_model) -> None:
+    folder = make_model("nli")
+    (folder / "config.json").unlink()
+    with pytest.raises(UsageError, match=r"there is no config\.json, which would name its labels"):
+        made(folder)
+    assert made(folder, labels="contradiction/entailment/neutral")
+
+
+def test_another_onnx_file_is_named_by_file(make_model) -> None:
+    folder = make_model("nli")
+    (folder / "model.onnx").rename(folder / "model_int8.onnx")
+    with pytest.raises(UsageError, match=r"it has model_int8\.onnx: name one with file="):
+        made(folder)
+    assert made(folder, file="model_int8.onnx")
+
+
+def test_the_folder_that_exporters_write_into_is_found(make_model) -> None:
+    folder = make_model("nli")
+    (folder / "onnx").mkdir()
+    (folder / "model.onnx").rename(folder / "onnx" / "model.onnx")
+    assert ModelFiles.find(str(folder)).onnx == folder / "onnx" / "model.onnx"
+
+
+def test_a_config_that_is_no_json(make_model) -> None:
+    folder = make_model("nli")
+    (folder / "config.json").write_text("{")
+    with pytest.raises(UsageError, match=r"config\.json is no JSON"):
+        made(folder)
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (["LABEL_0", "LABEL_1"], "its labels are LABEL_0, LABEL_1"),
+        (["joy", "anger"], "its labels are joy, anger"),
+        ([], "it names no labels"),
+        (["neutral", "contradiction"], "its labels are neutral, contradiction"),
+    ],
+)
+def test_a_head_that_is_not_understood_says_what_it_saw(make_model, labels, said: str) -> None:
+    with pytest.raises(UsageError, match=rf"{said}.*labels=unsupported/supported.*known are"):
+        made(make_model("pair", labels=labels))
+
+
+async def test_labels_that_the_outputs_do_not_have(make_model) -> None:
+    with pytest.raises(UsageError, match="3 outputs, and known are 2 labels"):
+        async with made(make_model("nli"), labels="supported/unsupported"):
+            pass
+
+
+async def test_a_head_that_the_outputs_do_not_have(make_model) -> None:
+    with pytest.raises(UsageError, match=r"the shape \[1, 3\]"):
+        async with made(make_model("nli"), head="tokens"):
+            pass
+
+
+async def test_a_lone_output_without_a_name_is_not_guessed(make_model) -> None:
+    folder = make_model("one", labels=["LABEL_0"])
+    with pytest.raises(UsageError, match=r"its labels are LABEL_0.*labels=supported where there"):
+        made(folder)
+    async with made(folder, labels="supported"):
+        pass
+
+
+async def test_an_output_of_another_name_is_not_guessed(make_model) -> None:
+    folder = make_model("one", output="probability", chances=True)
+    with pytest.raises(UsageError, match=r"no output named logits; it has probability\. .*output="):
+        async with made(folder):
+            pass
+    async with made(folder, output="probability", chances=True):
+        pass
+
+
+async def test_logits_are_not_taken_for_chances(make_model) -> None:
+    with pytest.raises(UsageError, match=r"chances=yes, and logits holds numbers from -"):
+        async with made(make_model("nli"), chances=True):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("size", "told"),
+    [
+        (("pairs", 40), "pairs of 40 tokens only: say length=40"),
+        ((2, "tokens"), "batches of 2 only: say batch=2"),
+    ],
+)
+async def test_a_model_exported_for_one_size_says_which(make_model, size, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        async with made(make_model("nli", size=size)):
+            pass
+
+
+async def test_a_device_that_the_library_does_not_have(make_model) -> None:
+    if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
+        pytest.skip("it has one here")
+    with pytest.raises(UsageError, match="has no cuda; put onnxruntime-gpu in its place"):
+        async with made(make_model("nli"), device="cuda"):
+            pass
+
+
+async def test_a_model_that_wants_other_things(make_model) -> None:
+    folder = make_model("nli")
+    model = onnx.load(folder / "model.onnx")
+    model.graph.input.append(
+        onnx.helper.make_tensor_value_info("decoder_input_ids", onnx.TensorProto.INT64, [1, 1])
+    )
+    onnx.save(model, folder / "model.onnx")
+    with pytest.raises(UsageError, match="wants to be fed decoder_input_ids; known are input_ids"):
+        async with made(folder):
+            pass
+
+
+async def test_a_file_that_is_no_model(make_model) -> None:
+    folder = make_model("nli")
+    (folder / "model.onnx").write_bytes(b"no model")
+    with pytest.raises(UsageError, match="the model cannot be loaded"):
+        async with made(folder):
+            pass
+
+
+def test_a_file_that_is_empty(make_model) -> None:
+    folder = make_model("nli")
+    (folder / "model.onnx").write_bytes(b"")
+    with pytest.raises(UsageError, match=r"model\.onnx is empty"):
+        made(folder)
+
+
+def test_a_tokenizer_that_is_none(make_model) -> None:
+    folder = make_model("nli")
+    (folder / "tokenizer.json").write_text("{}")
+    with pytest.raises(UsageError, match="is no tokenizer"):
+        made(folder)
+
+
+def test_a_template_has_places_for_both(make_model) -> None:
+    folder = make_model("nli")
+    with pytest.raises(UsageError, match=r"there is no file .*ask\.txt"):
+        made(folder, template="ask.txt")
+    (folder / "ask.txt").write_text("{context}")
+    with pytest.raises(UsageError, match=r"must have \{context\} and \{claim\}"):
+        made(folder, template="ask.txt")
+
+
+@pytest.mark.parametrize(
+    ("config", "tokens"),
+    [
+        ({"max_position_embeddings": 514, "model_type": "xlm-roberta"}, 512),
+        ({"max_position_embeddings": 128}, 128),
+        ({"max_position_embeddings": 8192}, 512),
+        ({}, 512),
+    ],
+)
+def test_how_long_pairs_may_be(make_model, config: dict, tokens: int) -> None:
+    assert made(make_model("nli", **config))._length == tokens
+
+
+def test_a_length_beyond_what_the_model_takes(make_model) -> None:
+    with pytest.raises(UsageError, match="takes 128 tokens, and length=256"):
+        made(make_model("nli", max_position_embeddings=128), length=256)
+
+
+def hub_folder(cache: Path, name: str) -> Path:
+    """Return where the hub's library keeps the files of a model, with the revision `main`."""
+    folder = cache / f"models--{name.replace('/', '--')}"
+    revision = "0" * 40
+    (folder / "refs").mkdir(parents=True)
+    (folder / "refs" / "main").write_text(revision)
+    return folder / "snapshots" / revision
+
+
+def test_a_hub_model_in_the_cache_needs_no_network(
+    make_model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    snapshot = hub_folder(tmp_path / "hub", "owner/nli")
+    snapshot.parent.mkdir(parents=True)
+    make_model("nli").rename(snapshot)
+    monkeypatch.chdir(tmp_path)
+    assert made("hf:owner/nli").name == "local:hf:owner/nli"
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "config.json", "model.onnx", "weights.bin"])
+def test_a_cache_that_lacks_a_file_is_not_taken_for_whole(
+    make_model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    snapshot = hub_folder(tmp_path / "hub", "owner/nli")
+    snapshot.parent.mkdir(parents=True)
+    folder = make_model("nli")
+    onnx.save(
+        onnx.load(folder / "model.onnx"), folder / "model.onnx", save_as_external_data=True,
+        location="weights.bin", size_threshold=0,
+    )  # fmt: skip
+    folder.rename(snapshot)
+    assert made("hf:owner/nli")
+    (snapshot / name).unlink()
+    with pytest.raises(UsageError, match=rf"cache on this machine lacks .*{name}.*--offline"):
+        made("hf:owner/nli")
+
+
+def test_offline_forbids_to_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        UsageError, match=r"the hub's cache .* lacks files of it, or all, and --offline forbids"
+    ):
+        made("hf:owner/nli")
+
+
+def test_a_name_that_the_hub_cannot_have() -> None:
+    with pytest.raises(UsageError, match="is named hf:owner/name"):
+        made("hf:nli")
+
+
+@pytest.mark.parametrize("package", ["tokenizers", "onnxruntime", "huggingface_hub"])
+def test_without_the_extra_it_is_named(make_model, package: str, tmp_path: Path) -> None:
+    name = "hf:owner/nli" if package == "huggingface_hub" else str(make_model("nli"))
+    code = f"""
+import asyncio, sys
+sys.modules[{package!r}] = None
+from ragstone.errors import UsageError
+from ragstone.judges.local import EntailmentJudge
+async def main():
+    async with EntailmentJudge({name!r}):
+        pass
+try:
+    asyncio.run(main())
+except UsageError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True
+    )
+    assert (
+        done.stdout.strip()
+        == f"the judge local:{name} needs an extra: pip install 'ragstone[local]'"
+    )
+
+
+def test_the_fingerprint_is_of_the_contents(make_model, tmp_path: Path) -> None:
+    folder = make_model("nli")
+    first = ModelFiles.find(str(folder)).fingerprint
+    moved = folder.rename(tmp_path / "elsewhere")
+    assert ModelFiles.find(str(moved)).fingerprint == first
+    tokenizer = json.loads((moved / "tokenizer.json").read_text())
+    (moved / "tokenizer.json").write_text(json.dumps(tokenizer, indent=1))
+    assert ModelFiles.find(str(moved)).fingerprint != first
+
+
+@pytest.mark.parametrize("data", ["weights.bin", "model.onnx_data", f"{'deep/' * 30}weights"])
+def test_weights_in_a_file_of_any_name_are_in_the_fingerprint(make_model, data: str) -> None:
+    folder = make_model("nli")
+    model = onnx.load(folder / "model.onnx")
+    (folder / data).parent.mkdir(parents=True, exist_ok=True)
+    onnx.save(
+        model, folder / "model.onnx", save_as_external_data=True, location=data, size_threshold=0
+    )
+    weights = folder / data
+    assert weights.is_file()
+    first = ModelFiles.find(str(folder)).fingerprint
+    assert ModelFiles.find(str(folder)).fingerprint == first
+    (folder / "README.md").write_text("Not part of it.")
+    assert ModelFiles.find(str(folder)).fingerprint == first
+    weights.write_bytes(weights.read_bytes()[::-1])
+    assert ModelFiles.find(str(folder)).fingerprint != first

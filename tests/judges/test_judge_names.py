@@ -1,0 +1,60 @@
+import pytest
+from tests.cases import each_case
+
+from ragstone.errors import UsageError
+from ragstone.judges.spec import JudgeName, cascaded, is_fixed, is_model, single_names, split_names
+
+
+@pytest.mark.parametrize(
+    ("said", "names"),
+    [
+        ("offline", ["offline"]),
+        ("openai:a, offline ,vllm:b", ["openai:a", "offline", "vllm:b"]),
+        ("local:m,labels=a/b,mark=0.7,openai:a", ["local:m,labels=a/b,mark=0.7", "openai:a"]),
+    ],
+)
+def test_a_comma_ends_a_name_unless_an_option_follows(said: str, names: list[str]) -> None:
+    assert split_names(said) == names
+
+
+def test_a_name_has_a_provider_a_model_and_options() -> None:
+    name = JudgeName.of("local:C:/models/nli,labels=a/b,mark=0.7")
+    assert (name.provider, name.model) == ("local", "C:/models/nli")
+    assert dict(name.options) == {"labels": "a/b", "mark": "0.7"}
+    assert JudgeName.of("offline") == JudgeName("", "offline")
+
+
+def test_a_cascade_is_of_two() -> None:
+    assert cascaded("cascade:local:m,mark=0.7+openai:a") == ("local:m,mark=0.7", "openai:a")
+    assert cascaded("openai:a+b") is None
+
+
+@each_case("said", ["a", "a+", "a+b+c", "cascade:a+b+c", "a+cascade:b+c"])
+def test_a_cascade_of_anything_else_is_refused(said: str) -> None:
+    with pytest.raises(UsageError, match="a cascade is of two judges, the cheap one first"):
+        cascaded(f"cascade:{said}")
+
+
+def test_all_judges_are_found_one_by_one() -> None:
+    said = "cascade:offline+openai:a,local:m,file=x.onnx,vllm:b"
+    assert list(single_names(said)) == ["offline", "openai:a", "local:m,file=x.onnx", "vllm:b"]
+    assert list(filter(is_model, single_names(said))) == ["openai:a", "vllm:b"]
+
+
+def test_an_option_said_twice_is_refused() -> None:
+    with pytest.raises(UsageError, match="mark= is said twice"):
+        JudgeName.of("local:m,mark=0.5, mark=0.9")
+
+
+@each_case(
+    ("name", "fixed"),
+    [
+        ("offline", True),
+        ("local:m", True),
+        ("cascade:offline+local:m", True),
+        ("cascade:offline+openai:a", False),
+        ("openai:a", False),
+    ],
+)
+def test_what_no_llm_has_a_part_in_says_the_same_each_time(name: str, fixed: bool) -> None:
+    assert is_fixed(name) is fixed

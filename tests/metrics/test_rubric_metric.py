@@ -1,0 +1,183 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ragstone
+from ragstone.errors import Cause, InputError, UsageError
+from ragstone.evaluation.transcript import Transcript
+from ragstone.judges.scripted import ScriptedJudge
+from ragstone.metrics import get
+from ragstone.metrics.registry import load_plugin, origin, register
+from ragstone.metrics.rubric import NamedRubric, Rubric, RubricMetric
+from ragstone.types.claim import Rating
+from ragstone.types.questions import RateResponse
+from ragstone.types.reply import Failure
+from ragstone.types.sample import Context, Sample
+from ragstone.types.score import Score
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "politeness.yaml"
+SAMPLE = Sample(
+    id="1",
+    query="How long?",
+    response="20 hours.",
+    contexts=(Context(text="It lasts 20 hours."), Context(text="")),
+    reference="About 20 hours.",
+)
+
+
+def rubric_class(**said: Any) -> type[RubricMetric]:
+    class Mine(RubricMetric):
+        """How brief it is."""
+
+        rubric = Rubric(criteria=" Brief? ", levels={3: " brief ", -1: "long"}, **said)
+
+    return register("mine")(Mine)
+
+
+async def score(judge: ScriptedJudge, metric: RubricMetric, **changed: Any) -> Score:
+    return await metric.score(SAMPLE.model_copy(update=changed), Transcript(judge).ask)
+
+
+def rated(level: int, reason: str | None = "so") -> ScriptedJudge:
+    return ScriptedJudge({"rate_response": Rating(level=level, reason=reason)})
+
+
+# Three responses, rated 5, 2 and 2, and a blank one: (5 + 2 + 2) / 3 = 3, of 3 scored.
+async def test_the_example_runs_through_evaluate() -> None:
+    load_plugin(str(EXAMPLE))
+    levels = {"With pleasure: 20 hours.": 5, "20 hours.": 2, "Read it.": 2}
+    judge = ScriptedJudge(
+        {"rate_response": lambda asked: {"level": levels[asked.response], "reason": "its tone"}}
+    )
+    rows = [{"query": "How long?", "response": response} for response in (*levels, " ")]
+    run = await ragstone.evaluate_async(rows, metrics="politeness", judge=judge)
+    summary = run.summary()["politeness"]
+    assert (summary.mean, summary.scored, summary.undefined) == (3.0, 3, 1)
+    assert dict(summary.extra) == {
+        "Level 1": 0,
+        "Level 2": 2,
+        "Level 3": 0,
+        "Level 4": 0,
+        "Level 5": 1,
+    }
+    first = run.rows[0].scores["politeness"]
+    assert (first.value, first.reason) == (5.0, "its tone")
+    assert dict(first.detail) == {"meaning": "friendly, and sees to whoever asked"}
+    assert run.rows[3].scores["politeness"].reason == "the response is blank"
+    assert len(judge.asked) == 3
+
+
+def test_a_files_metric_is_known_by_its_name() -> None:
+    load_plugin(str(EXAMPLE))
+    metric = get("politeness")
+    assert str(metric) == metric.spelled == "politeness"
+    assert get(str(metric)) == metric
+    info = metric.described
+    assert (info.label, info.family, info.low, info.high) == ("Politeness", "generation", 1, 5)
+    assert (info.needs, info.calls, info.higher_is_better) == (("response",), 1, True)
+    assert info.description == "How polite is the response to whoever asked?"
+    assert origin("politeness") == str(EXAMPLE)
+
+
+def test_a_file_may_be_loaded_again_and_another_may_not_take_its_name(tmp_path: Path) -> None:
+    load_plugin(str(EXAMPLE))
+    load_plugin(str(EXAMPLE))
+    other = tmp_path / "other.yml"
+    other.write_text(EXAMPLE.read_text(encoding="utf-8"), encoding="utf-8")
+    with pytest.raises(
+        InputError, match=r"(?s)other\.yml.*'politeness' exists already.*ness\.yaml"
+    ):
+        load_plugin(str(other))
+
+
+def test_a_built_in_name_is_taken(tmp_path: Path) -> None:
+    file = tmp_path / "hit.yaml"
+    file.write_text("name: hit\ncriteria: x\nlevels: {1: a, 2: b}\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"'hit' exists already \(ragstone\.metrics\.hit\.Hit\)"):
+        load_plugin(str(file))
+
+
+def test_a_file_without_a_label_is_called_by_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "brevity.yaml"
+    file.write_text("name: brevity\ncriteria: x\nlevels: {1: a, 2: b}\n", encoding="utf-8")
+    load_plugin(str(file))
+    assert get("brevity").label == "brevity"
+
+
+async def test_the_judge_is_shown_what_the_rubric_reads() -> None:
+    judge = rated(3)
+    metric = rubric_class(reads=("query", "response", "contexts", "reference"))()
+    assert (metric.needs, metric.range) == (("response", "contexts", "reference"), (-1.0, 3.0))
+    assert (await score(judge, metric)).value == 3
+    assert judge.asked == [
+        RateResponse(
+            criteria="Brief?",
+            levels=((-1, "long"), (3, "brief")),
+            query="How long?",
+            response="20 hours.",
+            contexts=("It lasts 20 hours.", ""),
+            reference="About 20 hours.",
+        )
+    ]
+
+
+async def test_and_nothing_else() -> None:
+    judge = rated(-1, None)
+    said = await score(judge, rubric_class()())
+    assert (said.value, said.reason) == (-1, None)
+    assert isinstance(asked := judge.asked[0], RateResponse)
+    assert (asked.contexts, asked.reference) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"response": " \n"}, "the response is blank"),
+        ({"reference": " "}, "the reference is blank"),
+        ({"contexts": (Context(id="1"),)}, "the contexts have no texts"),
+    ],
+)
+async def test_what_is_blank_cannot_be_rated(changed: dict[str, object], reason: str) -> None:
+    judge = rated(3)
+    metric = rubric_class(reads=("query", "response", "contexts", "reference"))()
+    said = await score(judge, metric, **changed)
+    assert (said.state, said.reason, judge.asked) == ("undefined", reason, [])
+
+
+async def test_a_response_to_nothing_retrieved_is_rated() -> None:
+    metric = rubric_class(reads=("query", "response", "contexts"))()
+    assert (await score(rated(3), metric, contexts=())).value == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "cause"),
+    [(Rating(level=2), Cause.MALFORMED), (Failure(Cause.REFUSAL, "no"), Cause.REFUSAL)],
+)
+async def test_what_is_not_answered_is_no_number(answer: object, cause: Cause) -> None:
+    rubric_class()
+    judge = ScriptedJudge({"rate_response": answer})
+    rows = [{"query": "q", "response": "r"}]
+    run = await ragstone.evaluate_async(rows, metrics="mine", judge=judge)
+    said = run.rows[0].scores["mine"]
+    assert (said.state, said.value, said.cause) == ("failed", None, cause)
+
+
+def test_lower_may_be_better() -> None:
+    assert rubric_class(higher_is_better=False).info().higher_is_better is False
+
+
+def test_a_class_without_a_rubric_is_refused() -> None:
+    with pytest.raises(UsageError, match="Bare does not say rubric"):
+
+        @register("bare")
+        class Bare(RubricMetric):
+            """It has none."""
+
+
+def test_the_page_shows_the_example() -> None:
+    page = (EXAMPLE.parents[1] / "docs" / "own-metrics.md").read_text(encoding="utf-8")
+    example = EXAMPLE.read_text(encoding="utf-8")
+    assert f"```yaml\n{example[example.index('name:') :]}```\n" in page
+    for key in NamedRubric.model_fields:
+        assert f"| `{key}` |" in page

@@ -1,0 +1,185 @@
+import pytest
+from tests.cases import each_case
+
+from ragstone.errors import Cause
+from ragstone.metrics.claim_scoring import PolicyScorer
+from ragstone.types.claim import Claim, Evidence, JudgedClaim, Label, Verdict
+from ragstone.types.policy import HALF_FLAGGED, NEVER, ONE, UNDEFINED, get_policy
+from ragstone.types.reply import Failure, PartialVerdict
+from ragstone.types.score import State
+
+CLAIMS = tuple(Claim(text=f"Claim {number}.") for number in (1, 2, 3))
+YES, PART, NO = (
+    Verdict(label=label)
+    for label in (Label.SUPPORTED, Label.PARTIALLY_SUPPORTED, Label.CONTRADICTED)
+)
+
+
+def scorer(policy: str = "strict", mark: float | None = None) -> PolicyScorer:
+    return PolicyScorer(get_policy(policy), "Faithfulness", mark)
+
+
+def judged(*verdicts: Verdict) -> list[JudgedClaim]:
+    return [JudgedClaim.of(claim, each) for claim, each in zip(CLAIMS, verdicts, strict=False)]
+
+
+def mismatch(*items: PartialVerdict) -> Failure:
+    return Failure(Cause.COUNT_MISMATCH, "not one verdict a claim", items)
+
+
+def came(verdict: Verdict, number: int | None = None) -> PartialVerdict:
+    return PartialVerdict(number, str(verdict.label), verdict)
+
+
+def test_the_detail_counts_claims_and_labels() -> None:
+    score = scorer().score_verdicts(judged(YES, NO, NO))
+    assert score.detail == {"claims": 3, "supported": 1, "contradicted": 2, "not_enough_info": 0}
+    assert "partially_supported" in scorer().score_verdicts(judged(YES, PART)).detail
+
+
+def test_quotes_that_stand_in_no_context_are_counted() -> None:
+    made_up = Evidence(context=0, quote="never said", verified=False)
+    found = Evidence(context=0, start=0, end=4, quote="said", verified=True)
+    shaky = YES.model_copy(update={"evidence": (made_up, found, made_up)})
+    assert scorer().score_verdicts(judged(shaky, YES)).detail["quotes_not_found"] == 2
+    assert "quotes_not_found" not in scorer().score_verdicts(judged(YES)).detail
+
+
+@each_case(
+    ("policy", "mark", "told"),
+    [
+        ("strict", None, (None, None, None)),
+        ("strict", 0.5, (0.5, True, "Faithfulness 0.67 is >= 0.5")),
+        ("strict", 2 / 3, (2 / 3, True, "Faithfulness 0.67 is >= 0.666667")),
+        ("ragaliq", None, (0.7, False, "Faithfulness 0.67 is < 0.7")),
+        ("ragaliq", 0.0, (0.0, True, "Faithfulness 0.67 is >= 0")),
+    ],
+)
+def test_a_mark_of_ones_own_goes_before_the_policys(
+    policy: str, mark: float | None, told: tuple[object, ...]
+) -> None:
+    score = scorer(policy, mark).score_verdicts(judged(YES, YES, NO))
+    assert (score.mark, score.passed, score.reason) == told
+
+
+def test_what_is_flagged_never_passes_and_says_why() -> None:
+    score = scorer("ragas", 0.5).score_partial(mismatch(came(YES)), CLAIMS)
+    assert (score.value, score.passed, score.fallback) == (1.0, False, True)
+    assert score.reason == (
+        "Faithfulness 1.00 is >= 0.5, but never passes: it is flagged; "
+        "flagged: not one verdict a claim"
+    )
+    assert score.detail["claims"] == 3
+    bare = scorer("ragas").score_partial(mismatch(came(YES)), CLAIMS)
+    assert (bare.passed, bare.reason) == (None, "flagged: not one verdict a claim")
+
+
+def test_a_verdict_is_on_the_claim_it_names_else_on_that_of_its_place() -> None:
+    failure = mismatch(came(YES, 3), came(NO), came(YES, 9), came(NO, 0))
+    score = scorer("ragas").score_partial(failure, CLAIMS)
+    assert [claim.text for claim in score.claims] == [
+        "Claim 3.",
+        "Claim 2.",
+        "(no claim has the number 9)",
+        "(no claim has the number 4)",
+    ]
+
+
+def test_verdicts_past_the_claims_count_under_some_policies_only() -> None:
+    failure = mismatch(came(YES), came(NO), came(NO), came(NO))
+    assert scorer("ragas").score_partial(failure, CLAIMS).value == pytest.approx(1 / 4)
+    assert scorer("promptfoo-plan").score_partial(failure, CLAIMS).value == pytest.approx(1 / 3)
+    assert scorer("strict").score_partial(failure, CLAIMS).cause is Cause.COUNT_MISMATCH
+
+
+@each_case(
+    ("verdicts", "left"),
+    [
+        ([YES], 1 / 3),
+        ([YES, YES], 2 / 3),
+        ([NO, NO], 0.0),
+        ([YES, YES, YES, NO], 2 / 3),
+        ([NO, NO, NO, NO, YES], 0.0),
+    ],
+)
+def test_promptfoo_takes_off_each_no_and_each_verdict_that_is_missing(
+    verdicts: list[Verdict], left: float
+) -> None:
+    score = scorer("promptfoo").score_partial(mismatch(*map(came, verdicts)), CLAIMS)
+    assert (score.value, score.fallback, score.passed) == (pytest.approx(left), True, False)
+
+
+def test_a_label_that_cannot_be_read_is_shown_as_written() -> None:
+    failure = Failure(
+        Cause.MALFORMED, "'perhaps' is no label",
+        (came(YES, 1), PartialVerdict(2, "perhaps", None), came(YES, 3)),
+    )  # fmt: skip
+    score = scorer("deepeval").score_partial(failure, CLAIMS)
+    assert (score.value, score.fallback) == (1.0, True)
+    assert score.claims[1].label is Label.NOT_ENOUGH_INFO
+    assert score.claims[1].reason == "the label 'perhaps' cannot be read"
+    strict = scorer().score_partial(failure, CLAIMS)
+    assert (strict.state, strict.reason) == (State.FAILED, "'perhaps' is no label")
+    ragas = scorer("ragas").score_partial(
+        mismatch(came(YES), PartialVerdict(2, "perhaps", None)), CLAIMS
+    )
+    assert (ragas.state, ragas.cause) == (State.FAILED, Cause.MALFORMED)
+
+
+def test_what_came_of_a_call_that_broke_off_is_no_number() -> None:
+    failure = Failure(Cause.TIMEOUT, "too late", (came(YES, 1), came(YES, 2), came(YES, 3)))
+    for policy in ("strict", "ragas", "deepeval", "ragaliq"):
+        assert scorer(policy).score_partial(failure, CLAIMS).cause is Cause.TIMEOUT
+    half = Failure(Cause.MALFORMED, "garbled", (came(YES, 1),))
+    assert scorer("deepeval").score_partial(half, CLAIMS).cause is Cause.MALFORMED
+
+
+def test_a_ruling_is_told_with_its_reason() -> None:
+    assert scorer().score_outcome(UNDEFINED, "no claims").reason == "no claims"
+    one = scorer("ragaliq").score_outcome(ONE, "no claims")
+    assert (one.value, one.passed, one.detail) == (1.0, True, {"why": "no claims"})
+    never = scorer("promptfoo-plan", 0.0).score_outcome(NEVER, "no claims")
+    assert (never.value, never.passed, never.fallback) == (0.0, False, False)
+    assert never.reason == "Faithfulness 0.00 is >= 0, but never passes: no claims"
+    below = scorer("promptfoo-plan").score_outcome(NEVER, "no claims")
+    assert (below.passed, below.reason) == (False, "Faithfulness 0.00 is < 0.5")
+    half = scorer("promptfoo-plan").score_outcome(HALF_FLAGGED, "too late")
+    assert (half.value, half.passed) == (0.5, False)
+    assert half.reason == (
+        "Faithfulness 0.50 is >= 0.5, but never passes: it is flagged; flagged: too late"
+    )
+
+
+def test_where_lower_is_better_the_number_is_what_is_lacking_of_1() -> None:
+    lacking = PolicyScorer(get_policy("strict"), "Unsupported", higher_is_better=False)
+    score = lacking.score_verdicts(judged(YES, YES, NO))
+    assert (score.value, score.passed) == (pytest.approx(1 / 3), None)
+    assert score.detail["supported"] == 2
+    assert lacking.range == (0, 1)
+    one = lacking.score_outcome(ONE, "no claims")
+    assert (one.value, one.detail) == (0.0, {"why": "no claims"})
+
+
+@each_case(
+    ("policy", "mark", "told"),
+    [
+        ("ragaliq", None, (0.3, False, "Unsupported 0.33 is > 0.3")),
+        ("ragaliq", 0.4, (0.4, True, "Unsupported 0.33 is <= 0.4")),
+        ("strict", 1 / 3, (1 / 3, True, "Unsupported 0.33 is <= 0.333333")),
+        ("strict", 0.0, (0.0, False, "Unsupported 0.33 is > 0")),
+        ("weighted", 0.5, (0.5, False, "Unsupported 0.67 is > 0.5")),
+    ],
+)
+def test_and_a_mark_is_a_most(policy: str, mark: float | None, told: tuple[object, ...]) -> None:
+    lacking = PolicyScorer(get_policy(policy), "Unsupported", mark, higher_is_better=False)
+    score = lacking.score_verdicts(judged(YES, YES, NO))
+    assert (pytest.approx(score.mark), score.passed, score.reason) == told
+
+
+def test_and_what_never_passes_does_not() -> None:
+    lacking = PolicyScorer(get_policy("promptfoo-plan"), "Unsupported", 1.0, higher_is_better=False)
+    never = lacking.score_outcome(NEVER, "no claims")
+    assert (never.value, never.passed) == (1.0, False)
+    assert never.reason == "Unsupported 1.00 is <= 1, but never passes: no claims"
+    half = lacking.score_outcome(HALF_FLAGGED, "too late")
+    assert (half.value, half.passed, half.fallback) == (0.5, False, True)

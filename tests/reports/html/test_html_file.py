@@ -1,0 +1,172 @@
+import re
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from tests.cases import each_case
+
+from ragstone.errors import UsageError
+from ragstone.evaluation.runner import evaluate
+from ragstone.judges.scripted import ScriptedJudge
+from ragstone.reports.html import write_html
+from ragstone.reports.html.templates import SCRIPTS, STYLES, asset
+from ragstone.results.run import Run
+
+Unpacked = Callable[[str], tuple[list[dict], list[dict]]]
+PageOf = Callable[[Run], str]
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</script><script>alert(1)</script>",
+    "<!--<script>",
+    "]]>",
+    "\u202egnp.exe",
+    "a\x00b",
+    "half \ud83d a character",
+    "\x1b[31mred",
+    "\"'><img src=x onerror=alert(1)>",
+    "{{ 7 * 7 }}{% raw %}",
+]
+
+
+class Elements(HTMLParser):
+    """The start tags of a page with their attributes."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+def test_the_file_holds_every_sample_as_it_is(
+    judged: Run, page_of: PageOf, unpacked: Unpacked
+) -> None:
+    listed, samples = unpacked(page_of(judged))
+    (row,) = judged.rows
+    assert [each["id"] for each in listed] == ["q1"]
+    assert listed[0]["scores"]["faithfulness"]["value"] == pytest.approx(1 / 3)
+    (sample,) = samples
+    assert sample["response"] == row.sample.response
+    assert sample["contexts"][0]["text"] == row.sample.contexts[0].text
+    assert [each["kind"] for each in sample["transcript"]] == ["extract_claims", "verify_claims"]
+
+
+def test_claims_and_quotes_that_the_texts_have_are_not_written_twice(
+    judged: Run, page_of: PageOf, unpacked: Unpacked
+) -> None:
+    (sample,) = unpacked(page_of(judged))[1]
+    claims = sample["scores"]["faithfulness"]["claims"]
+    assert [each["text"] for each in claims] == [None, None, "It is light."]
+    assert claims[0]["evidence"][0]["quote"] is None
+    start, end = claims[0]["span"]
+    assert sample["response"][start:end] == judged.rows[0].scores["faithfulness"].claims[0].text
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_texts_from_outside_are_never_markup(
+    text: str, hostile_run: Callable[[str], Run], page_of: PageOf
+) -> None:
+    elements, plain = Elements(page_of(hostile_run(text))), Elements(page_of(hostile_run("plain")))
+    assert [tag for tag, _ in elements.found] == [tag for tag, _ in plain.found]
+    for _, attributes in elements.found:
+        assert not [name for name in attributes if name.startswith("on") or name == "style"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_texts_from_outside_come_back_as_they_were(
+    text: str, hostile_run: Callable[[str], Run], page_of: PageOf, unpacked: Unpacked
+) -> None:
+    listed, samples = unpacked(page_of(hostile_run(text)))
+    assert {each["id"] for each in listed} == {text}
+    assert {each["response"] for each in samples} == {text}
+    assert samples[0]["scores"]["faithfulness"]["claims"][0]["reason"] == text
+
+
+@pytest.mark.parametrize("mark", ["\x00", "\x1b", "\u202e"])
+def test_what_a_page_must_not_show_becomes_a_visible_mark(
+    mark: str, hostile_run: Callable[[str], Run], page_of: PageOf
+) -> None:
+    page = page_of(hostile_run(f"a{mark}b"))
+    assert mark not in page
+    assert "a\N{REPLACEMENT CHARACTER}b" in page
+
+
+def test_the_policy_allows_the_files_own_script_and_style_and_nothing_else(
+    judged: Run, page_of: PageOf
+) -> None:
+    page = page_of(judged)
+    policy = next(
+        each["content"]
+        for each in Elements(page).of("meta")
+        if each.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy
+    assert policy.startswith("default-src 'none'; ")
+    for tag, rule in (("script", "script-src"), ("style", "style-src")):
+        (text,) = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+        digest = b64encode(sha256(text.encode()).digest()).decode()
+        assert f"{rule} 'sha256-{digest}'" in policy
+    assert "unsafe" not in policy
+
+
+def test_nothing_is_fetched(judged: Run, page_of: PageOf) -> None:
+    page = page_of(judged)
+    for tag, attributes in Elements(page).found:
+        assert not {"src", "srcset", "action"} & attributes.keys(), tag
+        assert tag not in ("link", "iframe", "img", "object", "embed")
+    for name in STYLES:
+        assert "url(" not in asset(name)
+        assert "@import" not in asset(name)
+
+
+@each_case("name", SCRIPTS)
+def test_scripts_can_stand_in_a_page_and_make_no_markup(name: str) -> None:
+    text = asset(name)
+    assert text.startswith('"use strict";')
+    for banned in ("</script", "<!--", "innerHTML", "outerHTML", "insertAdjacentHTML", "eval("):
+        assert banned not in text
+    assert len(text.splitlines()) <= 400
+
+
+def test_a_long_response_is_whole(page_of: PageOf, unpacked: Unpacked) -> None:
+    long = "x" * 1_000_000
+    judge = ScriptedJudge({"extract_claims": (), "verify_claims": ()})
+    sample = {"query": long, "response": long, "contexts": [long]}
+    page = page_of(evaluate([sample], metrics="faithfulness", judge=judge))
+    listed, samples = unpacked(page)
+    assert len(listed[0]["query"]) <= 1000
+    assert [len(samples[0][name]) for name in ("query", "response")] == [1_000_000] * 2
+    assert len(page) < 200_000
+
+
+def test_samples_lie_in_chunks_by_their_place_in_the_list(
+    judged: Run, page_of: PageOf, unpacked: Unpacked
+) -> None:
+    (row,) = judged.rows
+    rows = [replace(row, index=2 * number) for number in range(120)]
+    page = page_of(replace(judged, rows=rows, counted=None))
+    listed, samples = unpacked(page)
+    places = [2 * number for number in range(120)]
+    assert [each["place"] for each in listed] == places
+    assert [each["place"] for each in samples] == places
+    assert len(re.findall(r'data-rows="\d+"', page)) == 3
+
+
+def test_a_run_without_rows_is_a_page(judged: Run, page_of: PageOf, unpacked: Unpacked) -> None:
+    page = page_of(replace(judged, rows=(), counted=None))
+    assert unpacked(page) == ([], [])
+    assert "nothing was scored" in page
+
+
+def test_a_file_that_cannot_be_written_is_told(judged: Run, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be written"):
+        write_html(judged, tmp_path / "page\x00.html")

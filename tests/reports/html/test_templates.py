@@ -1,0 +1,91 @@
+from collections.abc import Callable
+
+import pytest
+from jinja2 import UndefinedError
+from markupsafe import Markup
+
+from ragstone.reports.facts import summary_of
+from ragstone.reports.html.templates import SCRIPTS, STYLES, asset, minus, rendered
+from ragstone.results.run import Run
+from ragstone.types.gate import Gate
+
+LATER = ("facts", "titles", "slices")
+LATER_OF_METRICS = ("label", "family", "mark", "histogram", "reasons", "failures")
+
+
+def test_the_page_tells_what_was_asked_of_whom(judged: Run) -> None:
+    page = rendered("run.html", run=summary_of(judged))
+    for words in ("1 row", "scripted", "answers written down beforehand", "strict"):
+        assert words in page
+
+
+def test_the_page_tells_each_metrics_mean_and_how_many_it_is_over(judged: Run) -> None:
+    page = rendered("run.html", run=summary_of(judged))
+    assert "<strong>0.3333</strong>" in page
+    assert "1 of 1 scored" in page
+
+
+@pytest.mark.parametrize(
+    ("metric", "mark", "words"),
+    [("hit@5", 0.5, "passed"), ("faithfulness", 0.9, "failed"), ("mrr@5", 0.5, "not told")],
+)
+def test_a_gate_is_told_by_a_word(metric: str, mark: float, words: str, judged: Run) -> None:
+    result = Gate(metric=metric, op=">=", mark=mark).check(judged.summary())
+    told = summary_of(judged) | {"gates": [result.model_dump(mode="json")]}
+    assert f"</span> {words}</span>" in rendered("run.html", run=told)
+
+
+def test_failures_are_told_by_cause_with_the_first_sample(make_run: Callable[..., Run]) -> None:
+    page = rendered("run.html", run=summary_of(make_run()))
+    assert "<strong>timeout</strong>, first q4: no answer within 30 s" in page
+    assert "the response makes no claims" in page
+
+
+def test_the_summary_of_an_older_run_is_a_page(make_run: Callable[..., Run]) -> None:
+    told = {key: value for key, value in make_run().to_dict().items() if key not in LATER}
+    metrics = {
+        name: {key: value for key, value in figures.items() if key not in LATER_OF_METRICS}
+        for name, figures in told["metrics"].items()  # type: ignore[union-attr]
+    }
+    page = rendered("run.html", run=told | {"metrics": metrics})
+    assert "faithfulness" in page
+    assert "2 blank rows were left out" in page
+
+
+def test_a_served_page_names_its_rows_and_scripts(judged: Run) -> None:
+    page = rendered("run.html", run=summary_of(judged), rows_url="/runs/x/rows")
+    assert '<body data-rows="/runs/x/rows">' in page
+    for name in SCRIPTS:
+        assert f'<script src="/assets/{name}" defer></script>' in page
+    links = [f'<link rel="stylesheet" href="/assets/{name}">' for name in STYLES]
+    assert "\n".join(links) in page
+
+
+def test_what_a_template_lacks_is_an_error() -> None:
+    with pytest.raises(UndefinedError):
+        rendered("run.html")
+
+
+def test_markup_of_our_own_stays_and_texts_are_escaped(judged: Run) -> None:
+    told = summary_of(judged) | {"run_id": "<b>&\x07", "policy": Markup("<i>ours</i>")}
+    page = rendered("run.html", run=told)
+    assert "&lt;b&gt;&amp;\N{REPLACEMENT CHARACTER}" in page
+    assert "<i>ours</i>" in page
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("-0.5000", "−0.5000"),
+        ("-.5 – -0.25", "−.5 – −0.25"),
+        ("gpt-4 2026-03-01", "gpt-4 2026-03-01"),
+    ],
+)
+def test_a_minus_is_one_before_a_number_alone(text: str, written: str) -> None:
+    assert minus(text) == written
+
+
+@pytest.mark.parametrize("name", ["nothing.js", "../templates.py", "", "."])
+def test_only_assets_are_assets(name: str) -> None:
+    with pytest.raises(FileNotFoundError):
+        asset(name)

@@ -1,0 +1,88 @@
+import pytest
+from tests.cases import each_case
+
+from ragstone.reports.viewer.app import hosts
+
+PAGES = ("/", "/runs/run-a", "/runs/run-a/rows.json", "/assets/page.css", "/nowhere")
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1:1", "", "::1"])
+@pytest.mark.parametrize("path", PAGES)
+def test_a_host_that_is_not_ours_is_refused(served, host: str, path: str) -> None:
+    answer = served.get(path, {"Host": host.format(port=served.port)})
+    assert answer.status == 421
+    assert "run-a" not in answer.text
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:{port}", "LOCALHOST:{port}", "[::1]:{port}"])
+def test_a_name_of_this_machine_is_let_in(served, host: str) -> None:
+    assert served.get("/", {"Host": host.format(port=served.port)}).status == 200
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/compare?a=run-a&b=run-b"])
+def test_every_answer_tells_browsers_to_keep_it_so(served, path: str) -> None:
+    headers = served.get(path).headers
+    assert headers["content-security-policy"] == (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    )
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert headers["cross-origin-opener-policy"] == "same-origin"
+    assert not [name for name in headers if name.startswith("access-control")]
+    assert "set-cookie" not in headers
+    assert "server" not in headers
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_no_page_needs_what_the_policy_forbids(served, path: str) -> None:
+    text = served.get(path).text
+    if "<html" in text:
+        assert " style=" not in text
+        assert "<style" not in text
+        assert "<script>" not in text
+        assert " onclick" not in text
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
+def test_nothing_can_be_changed(served, method: str) -> None:
+    answer = served.get("/runs/run-a", method=method)
+    assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_other_sites_get_nothing(served, site: str) -> None:
+    asked = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"}
+    for path in PAGES:
+        assert served.get(path, asked).status == 403
+    visit = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    assert served.get("/runs/run-a", visit).status == 200
+    assert served.get("/runs/run-a/rows.json", visit).status == 403
+    assert served.get("/runs/run-a", visit | {"Sec-Fetch-Dest": "iframe"}).status == 403
+
+
+@pytest.mark.parametrize("site", ["same-origin", "none"])
+def test_our_own_pages_get_data(served, site: str) -> None:
+    asked = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
+    assert served.get("/runs/run-a/rows.json", asked).status == 200
+
+
+@each_case(
+    ("host", "header", "ours"),
+    [
+        ("0.0.0.0", "192.168.1.7:8420", True),
+        ("0.0.0.0", "evil.example:8420", False),
+        ("box.lan", "box.lan:8420", True),
+        ("box.lan", "192.168.1.7:8420", False),
+        ("127.0.0.1", "localhost", False),
+        ("127.0.0.1", "localhost:8420.evil.example", False),
+    ],
+)
+def test_a_server_answers_to_what_it_listens_at(host: str, header: str, *, ours: bool) -> None:
+    assert hosts(host, 8420)(header) is ours
+
+
+def test_the_port_of_http_need_not_be_said() -> None:
+    assert hosts("127.0.0.1", 80)("localhost")
+    assert hosts("::1", 80)("[::1]")

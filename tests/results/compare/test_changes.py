@@ -1,0 +1,101 @@
+from typing import Any
+
+import pytest
+from tests.cases import each_case
+
+from ragstone.results.compare import About, Comparison, compare
+from ragstone.types.config import Source
+from ragstone.types.gate import Gate
+
+RUNS = Any
+MARK = Gate(metric="hit@5", op=">=", mark=0.8)
+
+
+def compared(runs: RUNS, **changed: Any) -> Comparison:
+    return compare(runs.of({"hit@5": [1]}), runs.of({"hit@5": [1]}, run_id="b", **changed))
+
+
+def test_what_is_the_same_is_not_listed(runs: RUNS) -> None:
+    comparison = compared(runs)
+    assert comparison.changes == ()
+    assert not comparison.judge_changed
+
+
+@each_case(
+    ("changed", "about", "name", "words"),
+    [
+        ({"judge": "openai:m"}, About.JUDGE, "judge", ("offline", "openai:m")),
+        ({"judge_note": None}, About.JUDGE, "judge note", ("word overlap", "none")),
+        ({"plan": {"temperature": 0.5}}, About.JUDGE, "temperature", ("0.0", "0.5")),
+        ({"plan": {"verify": "each"}}, About.JUDGE, "verify", ("batch", "each")),
+        ({"plan": {"policy": "ragas"}}, About.JUDGE, "policy", ("strict", "ragas")),
+        (
+            {"identity": {"judge setup": "0123456789abcdef"}},
+            About.JUDGE,
+            "prompts, model and options (hash)",
+            ("none", "0123456789ab"),
+        ),
+        ({"target": "http://x"}, About.TARGET, "target", ("none", "http://x")),
+        ({"plan": {"k": (3, 5)}}, About.RETRIEVAL, "k", ("5", "3, 5")),
+        ({"plan": {"columns": {"query": "Frage"}}}, About.DATA, "columns", ("none", "query=Frage")),
+        (
+            {"plan": {"gates": (MARK, MARK.model_copy(update={"op": "<=", "of": "interval"}))}},
+            About.SETTINGS,
+            "gates",
+            ("none", "hit@5 >= 0.8, interval of hit@5 <= 0.8"),
+        ),
+        ({"plan": {"limit": 9}}, About.DATA, "limit", ("none", "9")),
+        ({"version": "0.2.0"}, About.VERSION, "ragstone", ("0.1.0", "0.2.0")),
+        ({"plan": {"retries": 1}}, About.SETTINGS, "retries", ("7", "1")),
+        ({"plan": {"max_calls": 1}}, About.SETTINGS, "max_calls", ("none", "1")),
+    ],
+)
+def test_a_change_is_told_in_its_group(
+    runs: RUNS, changed: dict[str, Any], about: About, name: str, words: tuple[str, str]
+) -> None:
+    comparison = compared(runs, **changed)
+    assert comparison.changes == ((about, name, *words),)
+    assert comparison.judge_changed is (about is About.JUDGE)
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"judge": "openai:m", "judge_note": "a model"}, "judge"),
+        ({"judge_note": "other words"}, "judge note"),
+        ({"plan": {"temperature": 0.5}}, "temperature"),
+    ],
+)
+def test_what_follows_from_another_judge_is_not_told_again(
+    runs: RUNS, changed: dict[str, Any], told: str
+) -> None:
+    comparison = compared(runs, identity={"judge setup": "0123"}, **changed)
+    assert [change.name for change in comparison.changes] == [told]
+
+
+def test_a_changed_prompt_is_told_beside_another_policy(runs: RUNS) -> None:
+    comparison = compared(runs, identity={"judge setup": "0123"}, plan={"policy": "ragas"})
+    assert len(comparison.changes) == 2
+
+
+def test_the_judge_comes_first_and_the_data_next(runs: RUNS) -> None:
+    source = Source(name="data.xlsx", fingerprint="e" * 64, rows=1)
+    comparison = compared(runs, source=source, judge="other", version="9", target="t")
+    told = [change.about for change in comparison.changes]
+    assert told == [About.JUDGE, About.DATA, About.TARGET, About.VERSION]
+
+
+def test_where_nobody_was_judged_no_judge_changed(runs: RUNS) -> None:
+    a = runs.of({"hit@5": [1]}, judge=None, judge_note=None)
+    b = runs.of({"hit@5": [1]}, judge=None, judge_note=None, plan={"judge": "openai:m"})
+    assert compare(a, b).changes == ()
+
+
+def test_another_rule_for_a_metric_is_a_changed_judge(runs: RUNS) -> None:
+    a, b = runs.of({"faithfulness": [1]}), runs.of({"faithfulness": [1]}, run_id="b")
+    info = b.metrics["faithfulness"].model_copy(update={"policy": "weighted", "low": -1.0})
+    comparison = compare(a, type(b)(b.manifest, {"faithfulness": info}, b.rows))
+    (change,) = comparison.changes
+    assert change.a == "policy strict, 0 to 1, higher is better"
+    assert change.b == "policy weighted, -1 to 1, higher is better"
+    assert comparison.judge_changed

@@ -1,0 +1,64 @@
+import math
+from typing import Any
+
+import pytest
+
+from ragstone.results.stats.distributions import (
+    NORMAL,
+    beta_below,
+    root_of,
+    t_below,
+    t_both_tails,
+    t_quantile,
+)
+
+
+def test_beta_is_scipys(golden: dict[str, Any]) -> None:
+    for x, a, b, below in golden["beta"]:
+        assert beta_below(x, a, b) == pytest.approx(below, rel=1e-8, abs=1e-12), (x, a, b)
+
+
+def test_t_is_scipys(golden: dict[str, Any]) -> None:
+    for x, freedom, below in golden["t"]:
+        assert t_below(x, freedom) == pytest.approx(below, abs=1e-10), (x, freedom)
+
+
+def test_t_quantiles_are_scipys(golden: dict[str, Any]) -> None:
+    for share, freedom, value in golden["t_quantile"]:
+        assert t_quantile(share, freedom) == pytest.approx(value, rel=1e-8), (share, freedom)
+
+
+def test_beta_has_all_of_itself_between_0_and_1() -> None:
+    assert [beta_below(x, 2, 3) for x in (-1, 0, 1, 2)] == [0, 0, 1, 1]
+    assert beta_below(0.25, 1, 1) == pytest.approx(0.25)
+
+
+def test_t_is_symmetric_and_ends_at_infinity() -> None:
+    assert t_quantile(0.5, 3) == 0
+    assert t_quantile(0.9, 3) == pytest.approx(-t_quantile(0.1, 3), rel=1e-14)
+    assert [t_both_tails(x, 3) for x in (0, math.inf)] == [1, 0]
+
+
+def test_t_of_many_degrees_is_normal() -> None:
+    assert t_quantile(0.975, 1e7) == pytest.approx(NORMAL.inv_cdf(0.975), abs=1e-6)
+
+
+def test_a_root_is_found_to_the_last_digit() -> None:
+    assert root_of(lambda x: x * x, 2, 0, 2) == pytest.approx(math.sqrt(2), abs=1e-15)
+
+
+@pytest.mark.parametrize("steepness", [1, 30, 1e4, 1e9])
+def test_a_steep_root_takes_few_steps(steepness: float) -> None:
+    asked: list[float] = []
+
+    def rising(x: float) -> float:
+        asked.append(x)
+        return math.atan((x - 0.3) * steepness)
+
+    assert root_of(rising, 0.0, 0.0, 1.0) == pytest.approx(0.3, rel=1e-14)
+    assert len(asked) < 50
+
+
+@pytest.mark.parametrize(("goal", "end"), [(-1, 0), (0, 0), (1, 1), (2, 1)])
+def test_a_goal_that_is_not_between_gives_the_nearer_end(goal: float, end: float) -> None:
+    assert root_of(lambda x: x, goal, 0.0, 1.0) == end

@@ -1,0 +1,111 @@
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragstone.results.stats import effect_size, holm, paired_t, sign_flip, wins_losses_ties
+from ragstone.results.stats.paired_tests import LARGE
+
+differences = st.lists(st.floats(-1, 1).map(lambda x: round(x, 3)), max_size=20)
+
+
+def test_sign_flips_are_scipys(golden: dict[str, Any]) -> None:
+    """Exactly where all flips are counted; else within the error of 9,999 of them."""
+    for pair in golden["pairs"]:
+        error = 1e-12 if pair["exact"] else 0.012
+        assert sign_flip(pair["differences"]) == pytest.approx(pair["flip"], abs=error)
+
+
+def test_paired_t_is_scipys(golden: dict[str, Any]) -> None:
+    for pair in golden["pairs"]:
+        assert paired_t(pair["differences"]) == pytest.approx(pair["t"], abs=1e-10)
+
+
+def test_holm_is_that_of_statsmodels(golden: dict[str, Any]) -> None:
+    assert holm(golden["holm"]["p"]) == pytest.approx(golden["holm"]["adjusted"], abs=1e-12)
+    assert holm([]) == []
+    assert holm([0.7, 0.6]) == [1, 1]
+
+
+def test_the_worked_example_of_a_sign_flip() -> None:
+    """Of the 8 flips of 1, 2 and 3 only +++ and --- reach a sum of 6; +1 +2 -3 is nearest 0."""
+    assert sign_flip([1, 2, 3]) == 2 / 8
+    assert sign_flip([1, 2, -3]) == 1
+
+
+@given(differences)
+def test_a_sign_flip_counts_every_flip(given_: list[float]) -> None:
+    given_ = given_[:8]
+    seen = abs(sum(given_)) - 1e-9
+    sums = [
+        abs(sum(sign * d for sign, d in zip(signs, given_, strict=True)))
+        for signs in itertools.product((-1, 1), repeat=len(given_))
+    ]
+    assert sign_flip(given_) == pytest.approx(np.mean([total >= seen for total in sums]))
+
+
+@given(differences, st.randoms(use_true_random=False))
+def test_the_tests_know_neither_order_nor_direction(given_: list[float], random: Any) -> None:
+    mixed = random.sample(given_, len(given_))
+    turned = [-d for d in given_]
+    assert sign_flip(given_) == sign_flip(mixed) == sign_flip(turned)
+    assert paired_t(given_) == pytest.approx(paired_t(turned))
+
+
+@given(differences)
+def test_p_is_a_chance_and_never_zero(given_: list[float]) -> None:
+    assert 0 < sign_flip(given_, resamples=99) <= 1
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_nothing_that_differs_is_no_evidence(n: int) -> None:
+    assert sign_flip([0.0] * n) == 1
+    assert paired_t([0.0] * n) == (1 if n else None)
+    assert effect_size([0.0] * n) is None
+
+
+def test_rounding_is_no_difference() -> None:
+    assert sign_flip([0.1 + 0.2 - 0.3] * 30) == 1
+    assert wins_losses_ties([0.1 + 0.2 - 0.3]) == (0, 0, 1)
+
+
+def test_the_same_difference_everywhere_has_no_t_and_no_effect_size() -> None:
+    assert paired_t([0.25] * 6) is None
+    assert effect_size([0.25] * 6) is None
+    assert sign_flip([0.25] * 6) == 2 / 64
+
+
+def test_the_smallest_p_of_many_pairs_is_one_of_all_that_were_drawn() -> None:
+    assert sign_flip([0.5] * 100) == 1 / 10_000
+
+
+def test_the_normal_limit_meets_the_flips_it_replaces() -> None:
+    values = np.random.default_rng(5).normal(0, 1, LARGE + 1).tolist()
+    limit = sign_flip(values)
+    assert limit == pytest.approx(0.0315, abs=0.001)
+    assert sign_flip(values[:-1]) == pytest.approx(limit, abs=0.006)
+
+
+def test_a_cluster_is_flipped_as_one() -> None:
+    values = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+    assert sign_flip(values) == 2 / 64
+    assert sign_flip(values, clusters=["a", "a", "b", "b", "c", "c"]) == 2 / 8
+    assert sign_flip(values, clusters=["a", "a", "b", "b", None, None]) == 2 / 16
+    assert sign_flip(values, clusters=["a"] * 6) == 1
+
+
+def test_a_cluster_that_evens_out_ties() -> None:
+    assert sign_flip([0.3, -0.1, -0.2, 0.5], clusters=["a", "a", "a", "b"]) == 1
+
+
+def test_the_effect_size_is_the_mean_in_standard_deviations() -> None:
+    assert effect_size([1, 2, 3]) == 2
+    assert effect_size([1]) is None
+
+
+def test_wins_follow_the_metrics_direction() -> None:
+    assert wins_losses_ties([0.5, 0.1, -0.2, 0]) == (2, 1, 1)
+    assert wins_losses_ties([0.5, 0.1, -0.2, 0], higher_is_better=False) == (1, 2, 1)

@@ -1,0 +1,156 @@
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from ragstone.errors import Cause
+from ragstone.metrics import get
+from ragstone.results.run import Run, RunInterruptedError
+from ragstone.results.run_summary import Tally
+from ragstone.types.claim import Claim, JudgedClaim, Label, Verdict
+from ragstone.types.config import Manifest, Plan, Source
+from ragstone.types.gate import Gate
+from ragstone.types.reply import Exchange, Failure, Reply, Usage
+from ragstone.types.row import Row, TargetCall
+from ragstone.types.sample import Context, Sample
+from ragstone.types.score import Score
+
+LATE = Failure(Cause.TIMEOUT, "chat: no reply within 30 s")
+JUDGED = JudgedClaim.of(Claim(text="20 hours", span=(0, 8)), Verdict(label=Label.SUPPORTED))
+
+
+def row(index: int, hit: Score, *calls: TargetCall) -> Row:
+    sample = Sample(id=f"q{index}", query="How long?", contexts=(Context(id="1", text="20 h"),))
+    faithful = Score.scored(1, claims=[JUDGED]) if hit.value else Score.undefined("no claims")
+    scores = {"hit@5": hit, "faithfulness": faithful}
+    usage = Usage(calls=2, prompt_tokens=10)
+    asked = Exchange("key", "extract_claims", Reply((), usage), latency_ms=40.0)
+    return Row(index, sample, calls=calls, scores=scores, exchanges=(asked,))
+
+
+def run_of(*rows: Row, gates: tuple[Gate, ...] = ()) -> Run:
+    manifest = Manifest(
+        run_id="r1",
+        version="0.1.0",
+        started_at=datetime(2026, 3, 1, 12, 30, 5, tzinfo=UTC),
+        plan=Plan(k=3, gates=gates),
+        source=Source(name="data.xlsx", fingerprint="ab", rows=len(rows)),
+        judge="offline",
+        judge_note="words",
+        target=None,
+        not_run={"context_precision": "needs a model"},
+    )
+    metrics = {name: get(name).info() for name in ("hit@5", "faithfulness")}
+    return Run(manifest, metrics, rows, extras={"hit@5": {"Hits": 1}})
+
+
+HIT = row(0, Score.scored(1), TargetCall("search", 10.0), TargetCall("chat", 30.0))
+MISS = row(1, Score.scored(0), TargetCall("search", 20.0), TargetCall("chat", 5000.0, LATE))
+FAILED = row(2, Score.failed(Cause.TIMEOUT, "late"))
+
+
+def test_a_summary_is_of_each_metrics_scores() -> None:
+    summary = run_of(HIT, MISS, FAILED).summary()
+    assert list(summary) == ["hit@5", "faithfulness"]
+    hit, faithful = summary["hit@5"], summary["faithfulness"]
+    assert (hit.mean, hit.n, hit.scored, hit.failed, hit.extra) == (0.5, 3, 2, 1, {"Hits": 1})
+    assert (faithful.mean, faithful.scored, faithful.undefined, faithful.extra) == (1, 1, 2, {})
+
+
+def test_a_run_of_no_rows_has_no_mean() -> None:
+    assert {summary.mean for summary in run_of().summary().values()} == {None}
+    assert run_of().usage() == Usage()
+
+
+def test_gates_are_held_against_the_summary() -> None:
+    gates = (Gate(metric="hit@5", op=">=", mark=0.8), Gate(metric="hit@5", op="<=", mark=0.5))
+    assert [result.passed for result in run_of(HIT, MISS, gates=gates).gates()] == [False, True]
+
+
+def test_usage_adds_up_over_rows() -> None:
+    assert run_of(HIT, MISS).usage() == Usage(calls=4, prompt_tokens=20)
+
+
+def test_the_targets_time_for_a_row_is_that_of_all_its_calls() -> None:
+    assert HIT.latency_ms == 40
+    assert FAILED.latency_ms is None
+
+
+def test_health_counts_calls_by_name_and_times_those_that_worked() -> None:
+    health = Tally.of([HIT, MISS, FAILED], ["hit@5"]).health()
+    assert health is not None
+    assert (health.asked, health.failed) == ({"search": 2, "chat": 2}, {"chat": 1})
+    assert health.error_rate == 0.25
+    # of 10, 20 and 30 ms: the middle, and 9/10 of the way from the middle to the top
+    assert health.p50_ms == 20
+    assert health.p95_ms == pytest.approx(29)
+
+
+def test_a_target_that_always_failed_has_no_latency() -> None:
+    health = Tally.of([row(0, Score.scored(1), TargetCall("chat", 1.0, LATE))], ["hit@5"]).health()
+    assert health is not None
+    assert (health.error_rate, health.p50_ms, health.p95_ms) == (1, None, None)
+
+
+def test_a_target_that_was_not_asked_has_no_health() -> None:
+    assert Tally.of([FAILED], ["hit@5"]).health() is None
+    assert run_of(FAILED).to_dict()["target_health"] is None
+
+
+def test_the_summary_for_machines_has_the_stable_shape() -> None:
+    gates = (Gate(metric="hit@5", op=">=", mark=0.5),)
+    said = run_of(HIT, MISS, gates=gates).to_dict()
+    assert json.loads(json.dumps(said, allow_nan=False)) == said | {"gates": said["gates"]}
+    assert {"run_id", "version", "dataset", "target", "judge", "policy", "metrics", "not_run"} | {
+        "gates", "usage"
+    } <= said.keys()  # fmt: skip
+    metrics = said["metrics"]
+    assert isinstance(metrics, dict)
+    assert {
+        "mean", "interval", "n", "scored", "undefined", "failed", "flagged", "causes", "pass_rate"
+    } <= metrics["hit@5"].keys()  # fmt: skip
+    assert said["gates"] == [
+        {"metric": "hit@5", "op": ">=", "mark": 0.5, "of": "mean", "value": 0.5, "passed": True}
+    ]
+    assert said["usage"] == {
+        "calls": 4, "cached": 0, "retries": 0, "prompt_tokens": 20, "completion_tokens": 0,
+        "cached_tokens": 0, "reasoning_tokens": 0, "cost_usd": 0.0, "p50_ms": 40.0, "p95_ms": 40.0,
+        "calls_saved": 0, "local_calls": 0, "local_tokens": 0,
+    }  # fmt: skip
+    assert said["target_health"] == {
+        "asked": {"search": 2, "chat": 2}, "failed": {"chat": 1}, "error_rate": 0.25,
+        "p50_ms": 20.0, "p95_ms": pytest.approx(29),
+    }  # fmt: skip
+
+
+def test_a_row_for_machines_has_the_stable_shape() -> None:
+    said = HIT.to_dict()
+    json.dumps(said, allow_nan=False)
+    assert {
+        "id", "query", "response", "contexts", "ranking", "reference", "tags", "usage",
+        "latency_ms", "scores",
+    } <= said.keys()  # fmt: skip
+    scores = said["scores"]
+    assert isinstance(scores, dict)
+    assert {
+        "state", "value", "mark", "passed", "reason", "cause", "fallback", "detail", "claims"
+    } == scores["faithfulness"].keys()  # fmt: skip
+    assert scores["faithfulness"]["claims"] == [
+        {"text": "20 hours", "span": [0, 8], "label": "SUPPORTED", "reason": None,
+         "confidence": None, "evidence": [], "against": "contexts", "judge": None}
+    ]  # fmt: skip
+    assert said["contexts"] == [{"text": "20 h", "id": "1", "score": None}]
+
+
+def test_a_failed_score_is_null_for_machines_never_0() -> None:
+    scores = FAILED.to_dict()["scores"]
+    assert isinstance(scores, dict)
+    score = scores["hit@5"]
+    assert (score["state"], score["value"], score["cause"]) == ("failed", None, "timeout")
+
+
+def test_an_interrupted_run_is_carried_by_what_ctrl_c_raises() -> None:
+    run = run_of(HIT)
+    stop = RunInterruptedError(run)
+    assert isinstance(stop, KeyboardInterrupt)
+    assert stop.run is run

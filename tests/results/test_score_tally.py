@@ -1,0 +1,86 @@
+import pytest
+
+from ragstone.errors import Cause
+from ragstone.results.metric_summary import MOST, OTHERS, ScoreTally
+from ragstone.types.score import Score
+
+
+def added(*scores: Score, **known: object) -> ScoreTally:
+    tally = ScoreTally()
+    for place, score in enumerate(scores):
+        tally.add(score, place=place, sample_id=f"s{place}", **known)
+    return tally
+
+
+def test_rows_may_come_in_any_order() -> None:
+    late = [Score.failed(Cause.TIMEOUT, f"late {n}") for n in range(3)]
+    tally = ScoreTally()
+    for place in (2, 0, 1):
+        tally.add(late[place], place=place, sample_id=f"s{place}")
+    assert str(tally.failed[Cause.TIMEOUT]) == "s0: late 0"
+
+
+def test_the_mean_has_bounds_where_some_failed() -> None:
+    scores = [Score.scored(0.5)] * 3 + [Score.failed(Cause.TIMEOUT, "late")]
+    assert added(*scores).summary().bounds == (1.5 / 4, 2.5 / 4)
+    assert added(*scores).summary(low=-1, high=1).bounds == (0.5 / 4, 2.5 / 4)
+    undefined = Score.undefined("no claims")
+    assert added(Score.scored(0.5), undefined).summary().bounds == (0.5, 0.5)
+    assert added(undefined).summary().bounds is None
+
+
+def test_a_metrics_range_bounds_its_interval() -> None:
+    scores = [Score.scored(value) for value in (3, 4, 4, 5, 2, 5, 1, 4, 4, 3, 5, 4)]
+    low, high = added(*scores).summary(low=1, high=5).interval or (0, 0)
+    assert 1 <= low < 44 / 12 < high <= 5
+
+
+def test_rows_that_belong_together_are_drawn_together() -> None:
+    values = [0.9, 0.8, 0.85, 0.2, 0.3, 0.25, 0.5, 0.6, 0.55] * 4
+    alone, together = ScoreTally(), ScoreTally()
+    for place, value in enumerate(values):
+        score = Score.scored(value)
+        alone.add(score, place=place)
+        together.add(score, place=place, cluster=str(place % 9 // 3))
+    narrow, wide = alone.summary().interval, together.summary().interval
+    assert narrow is not None
+    assert wide is not None
+    assert wide[1] - wide[0] > 1.5 * (narrow[1] - narrow[0])
+
+
+def test_reasons_without_end_are_counted_together() -> None:
+    tally = added(*(Score.undefined(f"reason {n}") for n in range(MOST + 5)))
+    assert len(tally.undefined) == MOST + 1
+    assert tally.undefined[OTHERS] == 5
+
+
+@pytest.mark.parametrize("ranked", [True, False])
+def test_contexts_read_in_place_of_a_ranking_are_counted(ranked: bool) -> None:
+    graded = Score.scored(1, detail={"graded": "contexts"})
+    assert added(Score.scored(1), graded, ranked=ranked).unranked == (1 if ranked else 2)
+
+
+def test_details_stand_in_the_order_of_the_rows() -> None:
+    tally = ScoreTally()
+    tally.add(Score.scored(1, detail={"b": 1, "c": 2}), place=1)
+    tally.add(Score.scored(1, detail={"a": 1, "b": 2}), place=0)
+    assert tally.details == ("a", "b", "c")
+
+
+def test_the_rows_that_scored_worst_are_remembered_in_whatever_order_they_come() -> None:
+    values = [0.5, 0.0, 1.0, 0.25, 0.0, 0.75, 0.9, 0.8]
+    tally = ScoreTally()
+    for place in (7, 4, 0, 6, 1, 2, 5, 3):
+        tally.add(Score.scored(values[place]), place=place, sample_id=f"s{place}")
+    tally.add(Score.undefined("no claims"), place=8, sample_id="s8")
+    lowest = tally.worst(higher_is_better=True)
+    assert [(each.value, each.sample_id) for each in lowest] == [
+        (0.0, "s1"),
+        (0.0, "s4"),
+        (0.25, "s3"),
+        (0.5, "s0"),
+        (0.75, "s5"),
+    ]
+    highest = tally.worst(higher_is_better=False)
+    assert [each.place for each in highest] == [2, 6, 7, 5, 0]
+    assert highest[0].value == 1.0

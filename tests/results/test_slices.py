@@ -1,0 +1,74 @@
+from ragstone.errors import Cause
+from ragstone.metrics import get
+from ragstone.results.run_summary import LONGEST, MOST, TAGS, Slicer, Slices, Tally
+from ragstone.results.stats import mean_interval
+from ragstone.types.row import Row
+from ragstone.types.sample import Sample
+from ragstone.types.score import Score
+
+HIT = {"hit@1": get("hit@1").described}
+
+
+def sliced(rows: list[tuple[dict[str, object], Score]], cluster: str | None = None) -> list[Slices]:
+    tally = Tally(HIT, cluster=cluster)
+    for place, (tags, score) in enumerate(rows):
+        sample = Sample(id=str(place), query="q", tags=tags)
+        tally.add(Row(place, sample, scores={"hit@1": score}))
+    return tally.slices(HIT)
+
+
+def test_each_value_of_a_tag_has_its_mean_interval_and_counts() -> None:
+    easy = [1.0, 1.0, 0.0, 1.0]
+    rows = [({"difficulty": "easy"}, Score.scored(value)) for value in easy]
+    rows += [({"difficulty": "hard"}, Score.scored(0.0)), ({"difficulty": "hard"}, FAILED)]
+    rows += [({}, Score.scored(1.0)), ({"difficulty": "easy"}, Score.undefined("no relevance"))]
+    (slices,) = sliced(rows)
+    assert slices["tag"] == "difficulty"
+    first, second = slices["values"]
+    assert (first["value"], first["n"], second["value"], second["n"]) == ("easy", 5, "hard", 2)
+    assert first["metrics"]["hit@1"] == {
+        "mean": 0.75, "interval": mean_interval(easy), "scored": 4, "undefined": 1, "failed": 0,
+    }  # fmt: skip
+    assert second["metrics"]["hit@1"] == {
+        "mean": 0.0, "interval": None, "scored": 1, "undefined": 0, "failed": 1,
+    }  # fmt: skip
+
+
+def test_a_tag_that_comes_late_counts_for_the_rows_that_have_it() -> None:
+    rows = [({}, Score.scored(1.0))] * 3
+    rows += [({"source": n % 2}, Score.scored(n % 2)) for n in range(6)]
+    (slices,) = sliced(rows)
+    assert [(each["value"], each["n"]) for each in slices["values"]] == [("0", 3), ("1", 3)]
+    assert [each["metrics"]["hit@1"]["mean"] for each in slices["values"]] == [0.0, 1.0]
+
+
+def test_tags_that_tell_no_kinds_apart_have_no_slices() -> None:
+    one = [({"language": "en"}, Score.scored(1.0))] * 4
+    each = [({"key": str(n)}, Score.scored(1.0)) for n in range(6)]
+    many = [({"page": n}, Score.scored(1.0)) for n in range(MOST + 1)] * 2
+    texts = [({"comment": "x" * (LONGEST + n)}, Score.scored(1.0)) for n in (0, 1)] * 2
+    blank = [({"empty": value}, Score.scored(1.0)) for value in (None, "", " ")] * 2
+    assert [sliced(rows) for rows in (one, each, many, texts, blank)] == [[]] * 5
+
+
+def test_rows_of_one_cluster_are_drawn_together_in_a_slice_too() -> None:
+    rows = [
+        ({"kind": "ab"[n % 2], "source": str(n // 8)}, Score.scored(float(n % 8 > 3)))
+        for n in range(48)
+    ]
+    alone, together = sliced(rows)[0], sliced(rows, cluster="source")[0]
+    values = [float(n % 8 > 3) for n in range(0, 48, 2)]
+    labels = [str(n // 8) for n in range(0, 48, 2)]
+    assert alone["values"][0]["metrics"]["hit@1"]["interval"] == mean_interval(values)
+    clustered = mean_interval(values, clusters=labels)
+    assert together["values"][0]["metrics"]["hit@1"]["interval"] == clustered
+
+
+def test_rows_with_a_tag_of_their_own_each_cost_little() -> None:
+    slicer = Slicer()
+    for number in range(20_000):
+        slicer.add({f"tag {number}": "x", "kind": "ab"[number % 2]})
+    assert len(slicer._codes) == TAGS
+
+
+FAILED = Score.failed(Cause.TIMEOUT, "late")

@@ -1,0 +1,131 @@
+import math
+
+import pytest
+from pydantic import ValidationError
+from tests.cases import each_case
+
+from ragstone.errors import Cause, UsageError
+from ragstone.results.metric_summary import ScoreTally
+from ragstone.types.gate import EPSILON, FLAGS, Gate, Op, gate, share
+from ragstone.types.score import Score, Summary
+
+
+def summary(*values: float) -> dict[str, Summary]:
+    return {"hit@5": ScoreTally.of([Score.scored(value) for value in values]).summary()}
+
+
+@each_case(
+    ("op", "mark", "value", "passed"),
+    [
+        (">=", 0.8, 0.8, True),
+        (">=", 0.8, 0.9, True),
+        (">=", 0.8, 0.7999, False),
+        (">=", 0.8, 0.8 - EPSILON / 2, True),
+        (">=", 0.8, 0.8 - EPSILON * 2, False),
+        ("<=", 0.1, 0.1, True),
+        ("<=", 0.1, 0.0, True),
+        ("<=", 0.1, 0.11, False),
+        ("<=", 0.1, 0.1 + EPSILON / 2, True),
+        ("<=", 0.1, 0.1 + EPSILON * 2, False),
+    ],
+)
+def test_a_mean_is_held_against_the_mark(op: Op, mark: float, value: float, passed: bool) -> None:
+    result = Gate(metric="hit@5", op=op, mark=mark).check(summary(value))
+    assert (result.passed, result.value) == (passed, value)
+    assert (result.metric, result.op, result.mark) == ("hit@5", op, mark)
+
+
+def test_eight_tenths_pass_a_mark_of_0_8_whatever_the_order_of_the_sum() -> None:
+    value = math.nextafter(0.8, 0)  # what adding 0.1 eight times may give
+    assert value < 0.8
+    assert Gate(metric="hit@5", op=">=", mark=0.8).check(summary(value)).passed
+
+
+@pytest.mark.parametrize("op", [">=", "<="])
+def test_a_mean_over_nothing_neither_passes_nor_fails(op: Op) -> None:
+    one = Gate(metric="hit@5", op=op, mark=0)
+    failed = {"hit@5": ScoreTally.of([Score.failed(Cause.TIMEOUT, "late")]).summary()}
+    for summaries in ({}, summary(), failed):
+        result = one.check(summaries)
+        assert (result.passed, result.value) == (None, None)
+        assert str(result) == f"hit@5: nothing was scored, so {op} 0 cannot be told"
+
+
+def test_a_result_says_what_was_held_against_what() -> None:
+    one = Gate(metric="hit@5", op=">=", mark=0.8)
+    assert str(one.check(summary(0.75))) == "hit@5 0.7500 is not >= 0.8"
+    assert str(one.check(summary(0.85))) == "hit@5 0.8500 is >= 0.8"
+
+
+@pytest.mark.parametrize("mark", [math.nan, math.inf, -math.inf])
+def test_a_mark_is_a_number(mark: float) -> None:
+    with pytest.raises(ValidationError):
+        Gate(metric="hit@5", op=">=", mark=mark)
+
+
+@each_case(
+    ("text", "number"),
+    [
+        ("0.1", 0.1), ("10%", 0.1), (" 10 % ", 0.1), ("1", 1.0), ("100%", 1.0), (".5", 0.5),
+        ("5.", 5.0), ("-1", -1.0), ("+0.5", 0.5), ("1e-2", 0.01), ("0", 0.0),
+    ],
+)  # fmt: skip
+def test_a_share_is_a_number_or_per_cent(text: str, number: float) -> None:
+    assert share(text) == pytest.approx(number, abs=1e-15)
+
+
+@each_case("text", ["", "%", "nan", "inf", "1e999", "ten", "0,8", "1 2", "0x1", "1%%"])
+def test_a_share_that_is_no_number_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"is no number; write 0\.8 or 80%"):
+        share(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "metric", "mark"),
+    [
+        ("hit=0.8", "hit", 0.8),
+        (" hit@5 = 80% ", "hit@5", 0.8),
+        ("precision@5,denominator=retrieved=0.5", "precision@5,denominator=retrieved", 0.5),
+    ],
+)
+def test_a_gate_is_read(text: str, metric: str, mark: float) -> None:
+    assert gate(text, ">=") == Gate(metric=metric, op=">=", mark=mark)
+
+
+@each_case("text", ["", "hit", "0.8", "=0.8", " =0.8"])
+def test_what_is_no_gate_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is no gate; write METRIC=VALUE"):
+        gate(text, ">=")
+
+
+def test_a_gate_on_no_number_is_refused() -> None:
+    with pytest.raises(UsageError, match="'high' is no number"):
+        gate("hit=high", "<=")
+
+
+def test_an_interval_is_held_against_the_mark_by_its_worse_end() -> None:
+    found = summary(*[1.0] * 8, 0.0, 0.0)  # 8 of 10: exact, 0.44 to 0.97
+    least = Gate(metric="hit@5", op=">=", of="interval", mark=0.5).check(found)
+    assert least.value == pytest.approx(0.4439, abs=1e-4)
+    assert not least.passed
+    assert str(least) == "the lower end of hit@5's interval, 0.4439 is not >= 0.5"
+    most = Gate(metric="hit@5", op="<=", of="interval", mark=0.98).check(found)
+    assert most.passed
+    assert str(most) == "the upper end of hit@5's interval, 0.9748 is <= 0.98"
+
+
+def test_one_row_has_no_interval_to_hold_against_a_mark() -> None:
+    result = Gate(metric="hit@5", op=">=", of="interval", mark=0.5).check(summary(1.0))
+    assert result.passed is None
+    assert str(result) == "hit@5: too little was scored, so >= 0.5 cannot be told"
+
+
+@pytest.mark.parametrize(("failed", "passed"), [(1, True), (2, False)])
+def test_the_share_that_was_scored_is_held_against_a_mark(failed: int, passed: bool) -> None:
+    scores = [Score.scored(1.0)] * (10 - failed) + [Score.failed(Cause.TIMEOUT, "late")] * failed
+    found = {"hit@5": ScoreTally.of(scores).summary()}
+    result = gate("hit@5=90%", *FLAGS["min_scored"]).check(found)
+    assert (result.value, result.passed) == (1 - failed / 10, passed)
+    word = "is" if passed else "is not"
+    said = f"the share of rows scored by hit@5, {1 - failed / 10:.4f} {word} >= 0.9"
+    assert str(result) == said

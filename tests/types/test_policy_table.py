@@ -1,0 +1,289 @@
+"""DESIGN's table of policies: one ledger a situation, one test a cell."""
+
+import pytest
+from tests.cases import each_case
+
+from ragstone.errors import Cause
+from ragstone.evaluation.scoring import rescored, scoring
+from ragstone.judges.scripted import ScriptedJudge
+from ragstone.metrics import get
+from ragstone.types.claim import Claim, Label, Verdict
+from ragstone.types.policy import POLICIES
+from ragstone.types.reply import Failure, PartialVerdict
+from ragstone.types.row import Row
+from ragstone.types.sample import Context, Sample
+from ragstone.types.score import Score, State
+
+YES, PART, NO, IDK = (
+    Verdict(label=label)
+    for label in (
+        Label.SUPPORTED,
+        Label.PARTIALLY_SUPPORTED,
+        Label.CONTRADICTED,
+        Label.NOT_ENOUGH_INFO,
+    )
+)
+CLAIMS = tuple(Claim(text=f"Claim {number}.") for number in range(1, 5))
+FOUR = "Claim 1. Claim 2. Claim 3. Claim 4."
+CONTEXTS = (Context(text="What is known."),)
+
+UNDEFINED = (State.UNDEFINED, None, False)
+ALL = tuple(POLICIES)
+
+
+def returned(*verdicts: Verdict | None) -> tuple[PartialVerdict, ...]:
+    return tuple(
+        PartialVerdict(n, verdict.label if verdict else "perhaps", verdict)
+        for n, verdict in enumerate(verdicts, 1)
+    )
+
+
+def failed(cause: Cause) -> tuple[State, Cause, bool]:
+    return (State.FAILED, cause, False)
+
+
+def scored(value: float, *, flagged: bool = False) -> tuple[State, float, bool]:
+    return (State.SCORED, value, flagged)
+
+
+def broken(cause: Cause, *verdicts: Verdict | None) -> dict[str, object]:
+    answer = Failure(cause, "what went wrong", returned(*verdicts))
+    return {"extract_claims": CLAIMS, "verify_claims": answer}
+
+
+def sample(**fields: object) -> Sample:
+    return Sample.model_validate({"id": "1", "query": "q", **fields})
+
+
+ANSWERED = sample(response=FOUR, contexts=CONTEXTS)
+ORDER = ("strict", "weighted", "ragas", "deepeval", "ragaliq", "promptfoo-plan", "promptfoo")
+HALF = scored(0.5, flagged=True)
+ZERO = scored(0.0, flagged=True)
+F = failed
+
+TABLE: dict[str, tuple[Sample, dict[str, object], tuple[object, ...]]] = {
+    "response missing": (sample(contexts=CONTEXTS), {}, (UNDEFINED,) * 7),
+    "contexts missing": (sample(response=FOUR), {}, (UNDEFINED,) * 7),
+    "response empty": (
+        sample(response="", contexts=CONTEXTS),
+        {},
+        (UNDEFINED, UNDEFINED, UNDEFINED, UNDEFINED, scored(1.0), scored(0.0), UNDEFINED),
+    ),
+    "response is white space": (
+        sample(response="  \n", contexts=CONTEXTS),
+        {},
+        (*(UNDEFINED,) * 3, scored(1.0), scored(1.0), scored(0.0), scored(0.0)),
+    ),
+    "no claims": (
+        sample(response="Sure!", contexts=CONTEXTS),
+        {"extract_claims": ()},
+        (*(UNDEFINED,) * 3, scored(1.0), scored(1.0), scored(0.0), scored(0.0)),
+    ),
+    "contexts empty": (
+        sample(response=FOUR, contexts=()),
+        {"extract_claims": CLAIMS},
+        (*(scored(0.0),) * 3, UNDEFINED, scored(0.0), scored(0.0), UNDEFINED),
+    ),
+    "refused": (
+        ANSWERED,
+        broken(Cause.REFUSAL),
+        (*(F(Cause.REFUSAL),) * 5, ZERO, ZERO),
+    ),
+    "refused when claims were asked for": (
+        ANSWERED,
+        {"extract_claims": Failure(Cause.REFUSAL, "I cannot")},
+        (*(F(Cause.REFUSAL),) * 5, ZERO, ZERO),
+    ),
+    **{
+        str(cause): (ANSWERED, broken(cause), (*(F(cause),) * 5, HALF, ZERO))
+        for cause in (
+            Cause.UNREACHABLE,
+            Cause.TIMEOUT,
+            Cause.RATE_LIMITED,
+            Cause.TRUNCATED,
+            Cause.BUDGET,
+        )
+    },
+    "nothing readable": (
+        ANSWERED,
+        broken(Cause.MALFORMED),
+        (*(F(Cause.MALFORMED),) * 5, HALF, ZERO),
+    ),
+    "one verdict fewer": (
+        ANSWERED,
+        broken(Cause.COUNT_MISMATCH, YES, YES, NO),
+        (
+            F(Cause.COUNT_MISMATCH),
+            F(Cause.COUNT_MISMATCH),
+            scored(2 / 3, flagged=True),
+            scored(2 / 3, flagged=True),
+            F(Cause.COUNT_MISMATCH),
+            scored(2 / 3, flagged=True),
+            scored(1 - 2 / 4, flagged=True),
+        ),
+    ),
+    "one verdict more": (
+        ANSWERED,
+        broken(Cause.COUNT_MISMATCH, YES, YES, NO, IDK, YES),
+        (
+            F(Cause.COUNT_MISMATCH),
+            F(Cause.COUNT_MISMATCH),
+            scored(3 / 5, flagged=True),
+            scored(4 / 5, flagged=True),
+            F(Cause.COUNT_MISMATCH),
+            scored(2 / 4, flagged=True),
+            scored(1 - 2 / 4, flagged=True),
+        ),
+    ),
+    "no verdict at all": (
+        ANSWERED,
+        broken(Cause.COUNT_MISMATCH),
+        (
+            F(Cause.COUNT_MISMATCH),
+            F(Cause.COUNT_MISMATCH),
+            UNDEFINED,
+            F(Cause.COUNT_MISMATCH),
+            F(Cause.COUNT_MISMATCH),
+            HALF,
+            ZERO,
+        ),
+    ),
+    "one label unreadable": (
+        ANSWERED,
+        broken(Cause.MALFORMED, YES, YES, NO, None),
+        (
+            F(Cause.MALFORMED),
+            F(Cause.MALFORMED),
+            F(Cause.MALFORMED),
+            scored(3 / 4, flagged=True),
+            F(Cause.MALFORMED),
+            scored(2 / 4, flagged=True),
+            scored(2 / 4, flagged=True),
+        ),
+    ),
+    "every label": (
+        ANSWERED,
+        {"extract_claims": CLAIMS, "verify_claims": (YES, PART, NO, IDK)},
+        (scored(0.25), scored(0.125), scored(0.25), scored(0.75), *(scored(0.25),) * 3),
+    ),
+    "all supported": (
+        ANSWERED,
+        {"extract_claims": CLAIMS, "verify_claims": (YES,) * 4},
+        (scored(1.0),) * 7,
+    ),
+    "all contradicted": (
+        ANSWERED,
+        {"extract_claims": CLAIMS, "verify_claims": (NO,) * 4},
+        (scored(0.0), scored(-1.0), *(scored(0.0),) * 5),
+    ),
+}
+CELLS = [
+    pytest.param(situation, policy, cell, id=f"{situation}-{policy}")
+    for situation, (_, _, cells) in TABLE.items()
+    for policy, cell in zip(ORDER, cells, strict=True)
+]
+QUESTIONS = {"extract_claims": CLAIMS, "verify_claims": (YES,) * 4}
+
+
+def told(score: Score) -> tuple[object, ...]:
+    said = score.cause if score.state is State.FAILED else score.value
+    return (score.state, said if said is None else pytest.approx(said), score.fallback)
+
+
+async def row_of(situation: str, policy: str, mark: str = "") -> Row:
+    sample, script, _ = TABLE[situation]
+    metrics = [get(f"faithfulness:{policy}{mark}")]
+    judge = ScriptedJudge({**QUESTIONS, **script})
+    async with scoring([Row(0, sample)], metrics, judge, concurrency=1) as rows:
+        return await anext(rows)
+
+
+def score_of(row: Row) -> Score:
+    return next(iter(row.scores.values()))
+
+
+def test_the_table_has_every_policy() -> None:
+    assert set(ORDER) == set(POLICIES)
+
+
+@each_case(("situation", "policy", "cell"), CELLS)
+async def test_a_cell(situation: str, policy: str, cell: tuple[object, ...]) -> None:
+    assert told(score_of(await row_of(situation, policy))) == cell
+
+
+@each_case("situation", TABLE)
+@each_case("made_under", ["strict", "promptfoo-plan"])
+async def test_a_ledger_made_under_one_policy_rescores_to_any_other(
+    situation: str, made_under: str
+) -> None:
+    row = await row_of(situation, made_under)
+    for policy in ORDER:
+        again = await rescored(row, [get(f"faithfulness:{policy}")])
+        own = score_of(await row_of(situation, policy))
+        assert again.scores[str(get(f"faithfulness:{policy}"))] == own
+        assert again.exchanges == row.exchanges
+
+
+@each_case("situation", TABLE)
+async def test_what_is_asked_does_not_depend_on_the_policy(situation: str) -> None:
+    asked = {
+        tuple(exchange.key for exchange in (await row_of(situation, policy)).exchanges)
+        for policy in ORDER
+    }
+    assert len(asked) == 1
+
+
+@each_case("situation", TABLE)
+async def test_a_flagged_score_never_passes_nor_does_nothing_under_promptfoo_plan(
+    situation: str,
+) -> None:
+    for policy in ORDER:
+        score = score_of(await row_of(situation, policy, ",mark=0"))
+        empty = policy == "promptfoo-plan" and not score.claims
+        if score.state is State.SCORED and (score.fallback or empty):
+            assert score.passed is False, (policy, score)
+
+
+@each_case(
+    ("policy", "mark"),
+    [
+        ("strict", None),
+        ("weighted", None),
+        ("ragas", None),
+        ("deepeval", 0.5),
+        ("ragaliq", 0.7),
+        ("promptfoo-plan", 0.5),
+        ("promptfoo", 0.0),
+    ],
+)
+async def test_each_policy_has_its_documents_mark(policy: str, mark: float | None) -> None:
+    score = score_of(await row_of("all supported", policy))
+    assert score.mark == mark
+    assert score.passed is (None if mark is None else True)
+
+
+async def test_a_score_is_told_against_its_mark() -> None:
+    reached = score_of(await row_of("every label", "deepeval", ",mark=0.5"))
+    assert (reached.passed, reached.reason) == (True, "Faithfulness 0.75 is >= 0.5")
+    missed = score_of(await row_of("every label", "ragaliq", ",mark=0.5"))
+    assert (missed.passed, missed.reason) == (False, "Faithfulness 0.25 is < 0.5")
+
+
+async def test_a_pass_allows_for_inexact_sums() -> None:
+    score = score_of(await row_of("one verdict more", "ragas", ",mark=0.6"))
+    assert score.value == pytest.approx(0.6)
+    exact = score_of(await row_of("every label", "strict", ",mark=0.2500000000001"))
+    assert exact.passed is True
+
+
+async def test_weighted_declares_its_range() -> None:
+    assert get("faithfulness:weighted").range == (-1.0, 1.0)
+    assert get("faithfulness").range == (0.0, 1.0)
+    assert get("faithfulness:weighted").described.low == -1.0
+
+
+async def test_no_policy_makes_up_a_half_but_the_one_whose_document_does() -> None:
+    for situation, (_, _, cells) in TABLE.items():
+        for policy, cell in zip(ORDER, cells, strict=True):
+            if cell == HALF and not score_of(await row_of(situation, policy)).claims:
+                assert policy == "promptfoo-plan", situation

@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+from tests.cases import each_case
+
+from ragstone.types.rankings import Rankings, ratio
+
+# Four queries: found at 2 and 4 of 5; nothing returned; nothing relevant; first hit at 3.
+RETRIEVED = [["d", "a", "x", "b", "y"], [], ["a", "b"], ["p", "q", "r"]]
+RELEVANCE = [
+    {"a": 2.0, "b": 1.0, "c": 1.0, "x": 0.0, "y": -1.0},
+    {"a": 1.0},
+    {"a": 0.0},
+    {"r": 1.0},
+]
+RANKINGS = Rankings.of(RETRIEVED, RELEVANCE)
+
+
+def test_gains_are_the_grades_by_rank() -> None:
+    assert RANKINGS.gains.tolist() == [
+        [0, 2, 0, 1, -1],
+        [0, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0],
+        [0, 0, 1, 0, 0],
+    ]
+    assert RANKINGS.gains.dtype == np.float64
+    assert len(RANKINGS) == 4
+
+
+def test_relevant_is_what_has_a_grade_above_0() -> None:
+    assert RANKINGS.n_relevant.tolist() == [3, 1, 0, 1]
+    assert RANKINGS.n_retrieved.tolist() == [5, 0, 2, 3]
+
+
+@each_case(
+    ("k", "hits", "retrieved", "first"),
+    [
+        (1, [0, 0, 0, 0], [1, 0, 1, 1], [np.inf] * 4),
+        (2, [1, 0, 0, 0], [2, 0, 2, 2], [2, np.inf, np.inf, np.inf]),
+        (3, [1, 0, 0, 1], [3, 0, 2, 3], [2, np.inf, np.inf, 3]),
+        (4, [2, 0, 0, 1], [4, 0, 2, 3], [2, np.inf, np.inf, 3]),
+        (9, [2, 0, 0, 1], [5, 0, 2, 3], [2, np.inf, np.inf, 3]),
+    ],
+)
+def test_columns_are_cut_at_k(
+    k: int, hits: list[float], retrieved: list[float], first: list[float]
+) -> None:
+    assert RANKINGS.hits(k).tolist() == hits
+    assert RANKINGS.retrieved(k).tolist() == retrieved
+    assert RANKINGS.first_hit_rank(k).tolist() == first
+
+
+def test_recall_divides_by_all_that_is_relevant() -> None:
+    assert RANKINGS.recall(2).tolist() == [1 / 3, 0, 0, 0]
+    assert RANKINGS.recall(5).tolist() == [2 / 3, 0, 0, 1]
+
+
+def test_precision_divides_by_k_or_by_what_came_back() -> None:
+    assert RANKINGS.precision(5).tolist() == [2 / 5, 0, 0, 1 / 5]
+    assert RANKINGS.precision(5, "retrieved").tolist() == [2 / 5, 0, 0, 1 / 3]
+    assert RANKINGS.precision(10, "retrieved").tolist() == [2 / 5, 0, 0, 1 / 3]
+
+
+def test_a_copy_counts_once_and_the_ranks_below_it_move_up() -> None:
+    rankings = Rankings.of([["x", "x", "a", "x", "b", "a"]], [{"a": 1, "b": 1}])
+    assert rankings.ids == [("x", "a", "b")]
+    assert rankings.gains.tolist() == [[0, 1, 1]]
+    assert rankings.first_hit_rank(2).tolist() == [2]
+    assert rankings.recall(3).tolist() == [1]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_nothing_returned_anywhere_is_no_error(count: int) -> None:
+    rankings = Rankings.of([[]] * count, [{"a": 1.0}] * count)
+    assert rankings.gains.shape == (count, 0)
+    assert rankings.hits(5).tolist() == [0] * count
+    assert rankings.recall(5).tolist() == [0] * count
+    assert rankings.precision(5).tolist() == [0] * count
+    assert rankings.precision(5, "retrieved").tolist() == [0] * count
+    assert rankings.first_hit_rank(5).tolist() == [np.inf] * count
+
+
+def test_as_many_relevances_as_lists() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        Rankings.of([["a"], ["b"]], [{"a": 1.0}])
+
+
+def test_ratio_is_0_where_the_whole_is_0_and_warns_of_nothing() -> None:
+    assert ratio(np.array([1.0, 0.0, 3.0]), np.array([2.0, 0.0, 0.0])).tolist() == [0.5, 0, 0]

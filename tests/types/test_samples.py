@@ -1,0 +1,115 @@
+import json
+import math
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+from tests.cases import each_case
+
+from ragstone._internal.fields import document_id
+from ragstone.types.sample import Context, Sample
+
+
+def sample(**fields: Any) -> Sample:
+    return Sample(id="q1", query="How long does it last?", **fields)
+
+
+@each_case(
+    ("value", "text"),
+    [
+        (5, "5"), (5.0, "5"), ("5", "5"), (" 5 ", "5"), (-0.0, "0"), (5.5, "5.5"),
+        (10**20, "100000000000000000000"), ("Straße-7", "Straße-7"), ("文書１", "文書１"),
+        ("5.0", "5"), (" -12.00 ", "-12"), ("007.0", "007"), ("50", "50"), ("5.10", "5.10"),
+        ("v5.0", "v5.0"), ("1.0.0", "1.0.0"), (".0", ".0"), ("５.0", "５.0"),
+    ],
+)  # fmt: skip
+def test_a_number_and_its_text_are_the_same_id(value: object, text: str) -> None:
+    assert document_id(value) == text
+
+
+@pytest.mark.parametrize("value", ["", "  ", "\n"])
+def test_a_blank_id_is_refused(value: str) -> None:
+    with pytest.raises(ValueError, match="blank"):
+        document_id(value)
+
+
+@each_case("value", [True, None, [1], {"id": 1}, b"5", math.nan, math.inf, -math.inf])
+def test_what_is_no_id_is_refused(value: object) -> None:
+    with pytest.raises(ValueError, match="is not a document id"):
+        document_id(value)
+
+
+def test_missing_is_not_empty() -> None:
+    missing, empty = sample(), sample(response="", contexts=(), ranking=(), relevance={})
+    assert missing.response is missing.contexts is missing.ranking is missing.relevance is None
+    assert (empty.response, empty.contexts, empty.ranking, empty.relevance) == ("", (), (), {})
+
+
+def test_the_ranking_goes_before_the_contexts() -> None:
+    contexts, ranking = (Context(id="1", text="a"),), (Context(id="2"), Context(id="3"))
+    assert sample().ranked is None
+    assert sample().ranked_ids == ()
+    assert sample(contexts=contexts).ranked_ids == ("1",)
+    assert sample(contexts=contexts, ranking=ranking).ranked_ids == ("2", "3")
+    assert sample(contexts=contexts, ranking=()).ranked_ids == ()
+
+
+def test_an_id_is_there_once_however_it_is_written() -> None:
+    with pytest.raises(ValidationError, match="two of these ids are the same"):
+        sample(relevance={5: 1, "5": 0})
+
+
+def test_ids_are_read_alike_in_contexts_and_relevance() -> None:
+    given = sample(contexts=[{"id": 5.0, "text": "a"}], relevance={5: 2})
+    assert given.ranked_ids == ("5",)
+    assert given.relevance == {"5": 2.0}
+
+
+@each_case("grade", [math.nan, math.inf, -math.inf, "high", None])
+def test_a_grade_is_a_finite_number(grade: object) -> None:
+    with pytest.raises(ValidationError):
+        sample(relevance={"1": grade})
+
+
+@pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])
+def test_a_retrievers_score_that_is_no_number_is_missing(score: float) -> None:
+    assert Context(id="1", score=score).score is None
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_tag_that_is_no_number_is_missing(value: float) -> None:
+    assert sample(tags={"n": value, "m": 1.5}).tags == {"n": None, "m": 1.5}
+
+
+@each_case("value", ["easy", 3, 2.5, True, None])
+def test_a_tag_keeps_its_value_and_type(value: object) -> None:
+    kept = sample(tags={"t": value}).tags["t"]
+    assert kept == value
+    assert type(kept) is type(value)
+
+
+def test_a_sample_is_frozen_and_its_mappings_too() -> None:
+    grades = {"1": 1.0}
+    given = sample(relevance=grades, tags={"t": 1})
+    grades["2"] = 1.0
+    assert given.relevance == {"1": 1.0}
+    with pytest.raises(ValidationError, match="frozen"):
+        given.response = "x"  # type: ignore[misc]
+    for mapping in (given.relevance, given.tags, sample().tags):
+        with pytest.raises(TypeError):
+            mapping["3"] = 1  # type: ignore[index]
+
+
+@pytest.mark.parametrize("noun", [Sample, Context])
+def test_a_field_that_does_not_exist_is_refused(noun: type[Sample] | type[Context]) -> None:
+    with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
+        noun.model_validate({"id": "1", "query": "q", "contents": "x"})
+
+
+def test_a_sample_is_json_and_back() -> None:
+    given = sample(
+        response="20 h", contexts=(Context(id=1, text="ä\n", score=0.5),), relevance={"ü": 0},
+        reference_claims=("a",), tags={"d": None},
+    )  # fmt: skip
+    text = json.dumps(given.model_dump(mode="json"), allow_nan=False)
+    assert Sample.model_validate(json.loads(text)) == given
