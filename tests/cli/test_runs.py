@@ -9,7 +9,7 @@ import pytest
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.store import Store, reopen
-from ragstone.store.locks import holding
+from ragstone.store.locks import run_lock
 from ragstone.store.schema import RUNS
 from ragstone.types.claim import Claim
 
@@ -103,7 +103,7 @@ def test_a_run_that_was_killed_has_the_means_of_what_is_stored(
     run_id = made(place)
     with Store.open(place) as store:
         reopen(store, store.info(run_id).manifest)
-        with store.holding(run_id):
+        with store.lock(run_id):
             assert "going on 2/2" in ragstone("runs").out
     said = ragstone("runs").out
     assert "unfinished 2/2" in said
@@ -229,7 +229,7 @@ def test_a_run_that_is_worked_on_is_not_deleted(ragstone: Command, place: str) -
     with (
         Store.open(place) as store,
         store.reading() as connection,
-        holding(connection, 1, name=run_id),
+        run_lock(connection, 1, name=run_id),
     ):
         said = ragstone("runs", "delete", run_id, "--yes")
     assert said.code == 2
@@ -252,7 +252,7 @@ def test_pruning_does_not_ask_about_runs_that_are_worked_on(ragstone: Command, p
     age(place, run_id, days=2)
     with Store.open(place) as store:
         reopen(store, store.info(run_id).manifest)
-        with store.holding(run_id):
+        with store.lock(run_id):
             said = ragstone("runs", "prune", "--older-than", "24h")
     assert (said.code, said.out[:6]) == (0, "no run")
     assert ids(ragstone) == [run_id]

@@ -106,7 +106,7 @@ def test_old_runs_are_pruned_but_for_tagged_ones(shelf: Store) -> None:
 
 def test_a_run_that_is_taken_meanwhile_does_not_end_the_pruning(shelf: Store) -> None:
     later = datetime(2027, 1, 1, tzinfo=UTC)
-    with shelf.holding("20260301-b2"):
+    with shelf.lock("20260301-b2"):
         assert prune(shelf, before=later) == ["20260302-c3"]
     assert [info.id for info in shelf.runs()] == ["20260301-b2", "20260301-a1"]
 

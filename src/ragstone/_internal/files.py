@@ -1,13 +1,15 @@
-"""File: written beside its place and moved there, so that nobody ever sees half of one."""
+"""Files that are written whole or not at all, and files that one process locks."""
 
 import errno
 import os
 import secrets
-import sys
-from collections.abc import Callable
-from contextlib import ExitStack
+import time
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
+
+from filelock import lock_descriptor
 
 from ragstone.errors import UsageError
 
@@ -101,46 +103,48 @@ def _refusal(path: Path, error: OSError | ValueError) -> str:
     return f"{path} cannot be written: {why}; name another place"
 
 
-# Locked file: one process has it open; the end of that process, kill -9 too, frees it.
-
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
-
-_FAR = 2**30
-"""Which byte Windows locks: nobody may read a locked one, so it lies behind all others."""
+# File locks: one process at a time has a file; the end of the process, kill -9 too, frees it.
 
 
-def locked(path: Path) -> FileIO:
-    """Open a file to read and to append, made if there is none, until it is closed.
+def open_locked(path: Path) -> FileIO:
+    """Open a file to read and append, and lock it until it is closed; a new one if there is none.
 
     Raises:
-        BlockingIOError: another process, or another block of this one, has it.
+        BlockingIOError: another process, or another block of this one, has locked it.
         OSError: it cannot be opened or locked.
     """
     while True:
         with ExitStack() as stack:
             file = stack.enter_context(path.open("ab+", buffering=0))
-            _lock(file)
-            if _is_at(path, file):  # else it was taken away before it was locked
-                stack.pop_all()
-                return file
+            if not lock_descriptor(file.fileno(), blocking=False):
+                raise BlockingIOError(f"another process has locked {path}")
+            with suppress(FileNotFoundError):
+                if os.path.samestat(path.stat(), os.fstat(file.fileno())):
+                    stack.pop_all()
+                    return file
+            # another process deleted the file before it was locked here
 
 
-def _lock(file: FileIO) -> None:
-    if sys.platform == "win32":
-        file.seek(_FAR)
+@contextmanager
+def lock_file(path: Path, *, timeout: float) -> Generator[None, None, None]:
+    """Hold a lock while the block lasts: a file that has no content and is deleted afterwards.
+
+    Raises:
+        BlockingIOError: another process held it for `timeout` seconds.
+        OSError: the file cannot be opened or locked.
+    """
+    until = time.monotonic() + timeout
+    while True:
         try:
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        except PermissionError as error:
-            raise BlockingIOError(*error.args) from error
-    else:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _is_at(path: Path, file: FileIO) -> bool:
-    try:
-        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
-    except FileNotFoundError:
-        return False
+            file = open_locked(path)
+            break
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.02)
+    with file:
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # Windows does not delete open files
+                path.unlink()

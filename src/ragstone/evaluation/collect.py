@@ -16,7 +16,7 @@ from typing import Annotated, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ragstone._internal.concurrency import finish_in_thread
-from ragstone._internal.files import locked
+from ragstone._internal.files import open_locked
 from ragstone._internal.text import public_url
 from ragstone.datasets import Dataset
 from ragstone.datasets.adapters.responses import MODES, UNFINISHED, response_record
@@ -118,7 +118,7 @@ class ResponseJournal:
         """
         with _refused(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = locked(self.path)
+            self._file = open_locked(self.path)
         with ExitStack() as stack:
             stack.callback(self._file.close)
             if not self._fresh:

@@ -13,7 +13,7 @@ from ragstone.results.run import Run
 from ragstone.store.codec import to_text
 from ragstone.store.engine import WRITING
 from ragstone.store.errors import RunLockedError, RunNotFoundError, StoreError
-from ragstone.store.locks import held, holding
+from ragstone.store.locks import locked_runs, run_lock
 from ragstone.store.ranking_values import write_blocks
 from ragstone.store.run_info import EXTRAS, METRICS, SUMMARY, RunLine, manifest_text, stamp
 from ragstone.store.schema import NEWEST, RUNS, UNDER_WAY, WHOLE
@@ -114,7 +114,7 @@ def delete(store: Store, run_id: str) -> None:
         RunNotFoundError: there is no such run.
         RunLockedError: a process works on it.
     """
-    with store.holding(run_id) as connection, connection.begin():
+    with store.lock(run_id) as connection, connection.begin():
         connection.execute(RUNS.delete().where(RUNS.c.id == run_id))
 
 
@@ -131,7 +131,7 @@ def going(store: Store, *, fingerprint: str | None = None) -> frozenset[str]:
         query = query.where(RUNS.c.fingerprint == fingerprint)
     with store.reading() as connection:
         unfinished = connection.execute(query).all()
-        in_work = held(connection, [number for number, _ in unfinished])
+        in_work = locked_runs(connection, [number for number, _ in unfinished])
     return frozenset(run_id for number, run_id in unfinished if number in in_work)
 
 
@@ -192,7 +192,7 @@ def _begun(store: Store, line: RunLine) -> Generator[tuple[Connection, int], Non
     with store.reading() as connection:
         connection.execution_options(**WRITING)
         number = _enter(connection, line, store=store.name)
-        with holding(connection, number, name=line.id):
+        with run_lock(connection, number, name=line.id):
             connection.commit()
             yield connection, number
 

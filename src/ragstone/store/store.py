@@ -15,7 +15,7 @@ from ragstone.results.run import Run
 from ragstone.store.codec import column, to_text
 from ragstone.store.engine import WRITING, engine_of, name_of
 from ragstone.store.errors import StoreError, told
-from ragstone.store.locks import held, holding
+from ragstone.store.locks import locked_runs, run_lock
 from ragstone.store.ranking_values import StoredRanking
 from ragstone.store.reader import (
     Places,
@@ -123,10 +123,10 @@ class Store:
             query = select(RUNS.c.transcript).where(RUNS.c.number == number)
             transcript = bool(connection.execute(query).scalar_one())
         record = partial(Record.of, number, transcript=transcript)
-        return RowWriter(run_id, hold=partial(self.holding, run_id), record=record)
+        return RowWriter(run_id, hold=partial(self.lock, run_id), record=record)
 
     @contextmanager
-    def holding(self, run_id: str) -> Generator[Connection, None, None]:
+    def lock(self, run_id: str) -> Generator[Connection, None, None]:
         """Hold a run, and give a connection to change it with.
 
         Raises:
@@ -136,7 +136,7 @@ class Store:
         with told(self.name), self._engine.connect() as connection:
             number = self._number(connection, run_id)
             connection.commit()
-            with holding(connection, number, name=run_id):
+            with run_lock(connection, number, name=run_id):
                 self._number(connection, run_id)  # somebody may have thrown it away meanwhile
                 connection.commit()
                 yield connection.execution_options(**WRITING)
@@ -164,7 +164,7 @@ class Store:
             "summary": None if summary is None else to_text(SUMMARY, summary),
         }
         unfinished = RUNS.c.id == run_id, RUNS.c.finished_at.is_(None)
-        with self.holding(run_id) as connection, connection.begin():
+        with self.lock(run_id) as connection, connection.begin():
             connection.execute(RUNS.update().where(*unfinished).values(line))
 
     def done(self, run_id: str, *, but_failed: bool = False) -> Places:
@@ -191,7 +191,7 @@ class Store:
         )
         with self.reading() as connection:
             found = connection.execute(query).all()
-            in_work = held(connection, [number for number, _ in found])
+            in_work = locked_runs(connection, [number for number, _ in found])
         return next((name for number, name in found if number not in in_work), None)
 
     def runs(self, limit: int | None = None) -> list[RunInfo]:

@@ -1,9 +1,7 @@
 """What tests of judges came to, kept in a file of the working folder, by the judge's identity."""
 
 import json
-import time
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -11,7 +9,7 @@ from tempfile import NamedTemporaryFile
 
 from pydantic import TypeAdapter, ValidationError
 
-from ragstone._internal.files import locked
+from ragstone._internal.files import lock_file
 from ragstone.evaluation.judge_testing.result import JudgeTest
 
 KEPT = Path(".ragstone") / "judge-tests.json"
@@ -59,7 +57,7 @@ def keep(key: str, test: JudgeTest) -> Keeping:
         OSError: the file cannot be written, or another process has it for too long.
     """
     KEPT.parent.mkdir(parents=True, exist_ok=True)
-    with _alone():
+    with lock_file(KEPT.with_suffix(".lock"), timeout=LONGEST):
         aside: Path | None = None
         try:
             before = _TESTS.validate_json(KEPT.read_bytes())
@@ -85,31 +83,6 @@ def _read() -> Mapping[str, JudgeTest]:
         return _TESTS.validate_json(KEPT.read_bytes())
     except (OSError, ValidationError):  # none yet, or of another version
         return {}
-
-
-@contextmanager
-def _alone() -> Generator[None, None, None]:
-    """Wait until no other process keeps a test.
-
-    Raises:
-        BlockingIOError: one does so for more than `LONGEST` seconds.
-    """
-    lock = KEPT.with_suffix(".lock")
-    until = time.monotonic() + LONGEST
-    while True:
-        try:
-            file = locked(lock)
-            break
-        except BlockingIOError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.02)
-    with file:
-        try:
-            yield
-        finally:
-            with suppress(OSError):  # Windows lets no open file go: it stays, and does no harm
-                lock.unlink()
 
 
 def _free_name() -> Path:
