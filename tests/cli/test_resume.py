@@ -13,6 +13,7 @@ from time import monotonic, sleep
 from types import SimpleNamespace
 
 import pytest
+from tests.cli.conftest import Command
 
 from ragstone.store import Store
 
@@ -50,9 +51,9 @@ def asked(folder: Path) -> list[str]:
     return log.read_text().split() if log.exists() else []
 
 
-def ragstone(*arguments: str) -> subprocess.CompletedProcess[str]:
+def process(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "ragstone", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
 
 
 def stopped(folder: Path, by: signal.Signals, after: int = 25, data: str = "data.jsonl") -> None:
@@ -62,11 +63,11 @@ def stopped(folder: Path, by: signal.Signals, after: int = 25, data: str = "data
         stderr=subprocess.DEVNULL,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:
-        end = monotonic() + 30
+        end = monotonic() + 200
         while len(asked(folder)) < after and monotonic() < end:
             sleep(0.01)
         process.send_signal(by)
-        process.wait(20)
+        process.wait(100)
 
 
 def stored(folder: Path) -> list[tuple[bool, int]]:
@@ -76,7 +77,7 @@ def stored(folder: Path) -> list[tuple[bool, int]]:
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_the_same_command_goes_on(folder: Path, by: signal.Signals) -> None:
+def test_the_same_command_goes_on(ragstone: Command, folder: Path, by: signal.Signals) -> None:
     killed = by is signal.SIGKILL  # what was not written by then is lost: as a rule 0.25 s of rows
     stopped(folder, by, after=ROWS // 2 if killed else 25)
     ((finished, before),) = stored(folder)
@@ -84,47 +85,47 @@ def test_the_same_command_goes_on(folder: Path, by: signal.Signals) -> None:
     assert not finished
     assert before >= (1 if killed else first - CONCURRENCY - 2)
     done = ragstone(*RUN, "--json", "summary.json")
-    assert done.returncode == 0, done.stderr
-    assert f"{before} of {ROWS} rows were finished" in done.stderr
+    assert done.code == 0, done.err
+    assert f"{before} of {ROWS} rows were finished" in done.err
     assert stored(folder) == [(True, ROWS)]
     assert len(asked(folder)) == first + ROWS - before
     summary = json.loads((folder / "summary.json").read_text())["metrics"]["hit@1"]
     assert (summary["n"], summary["mean"]) == (ROWS, 0.25)
 
 
-def test_resume_goes_on_without_the_options(folder: Path) -> None:
+def test_resume_goes_on_without_the_options(ragstone: Command, folder: Path) -> None:
     stopped(folder, signal.SIGKILL)
     done = ragstone("resume", "--no-export", "--json", "-")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["metrics"]["hit@1"]["n"] == ROWS
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["metrics"]["hit@1"]["n"] == ROWS
     assert stored(folder) == [(True, ROWS)]
     nothing = ragstone("resume")
-    assert (nothing.returncode, "there is no unfinished run" in nothing.stderr) == (2, True)
+    assert (nothing.code, "there is no unfinished run" in nothing.err) == (2, True)
     finished = ragstone("resume", "last")
-    assert "is finished; --retry-failed" in finished.stderr
+    assert "is finished; --retry-failed" in finished.err
 
 
-def test_failed_rows_are_done_again(folder: Path) -> None:
+def test_failed_rows_are_done_again(ragstone: Command, folder: Path) -> None:
     (folder / "broken").touch()
     first = ragstone(*RUN, "--max-failed", "1")
-    assert first.returncode == 0, first.stderr
+    assert first.code == 0, first.err
     (folder / "broken").unlink()
     before = len(asked(folder))
     again = ragstone("resume", "last", "--retry-failed", "--no-export", "--json", "-")
-    assert again.returncode == 0, again.stderr
-    assert json.loads(again.stdout)["metrics"]["hit@1"]["failed"] == 0
+    assert again.code == 0, again.err
+    assert json.loads(again.out)["metrics"]["hit@1"]["failed"] == 0
     assert len(asked(folder)) - before == sum(str(n).endswith("7") for n in range(ROWS))
     assert stored(folder) == [(True, ROWS)]
 
 
-def test_what_differs_is_told(folder: Path) -> None:
+def test_what_differs_is_told(ragstone: Command, folder: Path) -> None:
     stopped(folder, signal.SIGKILL)
     done = ragstone(*RUN, "-m", "recall@1")
-    assert "is unfinished and stays so, as this one differs: metrics was hit@1" in done.stderr
+    assert "is unfinished and stays so, as this one differs: metrics was hit@1" in done.err
     assert [finished for finished, _ in stored(folder)] == [True, False]
 
 
-def test_a_run_whose_data_changed_is_passed_over(folder: Path) -> None:
+def test_a_run_whose_data_changed_is_passed_over(ragstone: Command, folder: Path) -> None:
     stopped(folder, signal.SIGKILL, after=5)
     shutil.copy(folder / "data.jsonl", folder / "other.jsonl")
     with (folder / "other.jsonl").open("a") as file:
@@ -136,60 +137,60 @@ def test_a_run_whose_data_changed_is_passed_over(folder: Path) -> None:
     with (folder / "other.jsonl").open("a") as file:
         file.write('\n{"query": "another", "relevance": ["a"]}')
     done = ragstone("resume", "--no-export", "--json", "-")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["run_id"] == run_id
-    assert "Passed over: run" in done.stderr
-    assert "other.jsonl has changed since the run was begun" in done.stderr
-    assert "--fresh" not in done.stderr, "resume has no such option"
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["run_id"] == run_id
+    assert "Passed over: run" in done.err
+    assert "other.jsonl has changed since the run was begun" in done.err
+    assert "--fresh" not in done.err, "resume has no such option"
     stuck = ragstone("resume")
-    assert stuck.returncode == 2
-    assert "`ragstone runs delete" in stuck.stderr
-    assert "there is no other unfinished run" in stuck.stderr
+    assert stuck.code == 2
+    assert "`ragstone runs delete" in stuck.err
+    assert "there is no other unfinished run" in stuck.err
     (folder / "other.jsonl").unlink()
     gone = ragstone("resume", "last")
-    assert (gone.returncode, "other.jsonl, which is not there" in gone.stderr) == (2, True)
+    assert (gone.code, "other.jsonl, which is not there" in gone.err) == (2, True)
 
 
-def test_a_target_that_changed_is_told_in_words(folder: Path) -> None:
+def test_a_target_that_changed_is_told_in_words(ragstone: Command, folder: Path) -> None:
     stopped(folder, signal.SIGKILL, after=5)
     with (folder / "target.py").open("a") as file:
         file.write("# another\n")
     said = ragstone("resume", "last")
-    assert said.returncode == 2
-    assert "the target's file or options changed" in said.stderr
+    assert said.code == 2
+    assert "the target's file or options changed" in said.err
 
 
 def test_a_folder_without_the_target_is_told_where_the_data_are(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    ragstone: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stopped(folder, signal.SIGKILL, after=5)
     (folder / "elsewhere").mkdir()
     monkeypatch.chdir(folder / "elsewhere")
     said = ragstone("resume", "last", "--store", str(folder / ".ragstone/ragstone.db"))
-    assert said.returncode == 2
-    assert "needs target.py, looked for where `ragstone resume` is called" in said.stderr
-    assert str(folder) in said.stderr
+    assert said.code == 2
+    assert "needs target.py, looked for where `ragstone resume` is called" in said.err
+    assert str(folder) in said.err
 
 
-def test_where_nothing_failed_nothing_is_done_again(folder: Path) -> None:
-    assert ragstone(*RUN).returncode == 0
+def test_where_nothing_failed_nothing_is_done_again(ragstone: Command, folder: Path) -> None:
+    assert ragstone(*RUN).code == 0
     before = len(asked(folder))
     said = ragstone("resume", "last", "--retry-failed", "--no-export", "--json", "-")
-    assert said.returncode == 0
-    assert "no score failed, so there is nothing to do again" in said.stderr
-    assert json.loads(said.stdout)["metrics"]["hit@1"]["n"] == ROWS
+    assert said.code == 0
+    assert "no score failed, so there is nothing to do again" in said.err
+    assert json.loads(said.out)["metrics"]["hit@1"]["n"] == ROWS
     assert len(asked(folder)) == before
 
 
-def test_without_a_store_nothing_is_kept(folder: Path) -> None:
-    assert ragstone(*RUN, "--no-store", "--limit", "3").returncode == 0
+def test_without_a_store_nothing_is_kept(ragstone: Command, folder: Path) -> None:
+    assert ragstone(*RUN, "--no-store", "--limit", "3").code == 0
     assert not (folder / ".ragstone").exists()
     refused = ragstone(*RUN, "--no-store", "--fresh")
-    assert (refused.returncode, "leave --fresh" in refused.stderr) == (2, True)
+    assert (refused.code, "leave --fresh" in refused.err) == (2, True)
 
 
 def test_resume_reads_the_data_set_where_it_was(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    ragstone: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = folder / ".ragstone/ragstone.db"
     stopped(folder, signal.SIGKILL)
@@ -198,20 +199,20 @@ def test_resume_reads_the_data_set_where_it_was(
     shutil.copy(folder / "target.py", elsewhere)
     monkeypatch.chdir(elsewhere)
     done = ragstone("resume", "--store", str(store), "--no-export", "--json", "-")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["metrics"]["hit@1"]["n"] == ROWS
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["metrics"]["hit@1"]["n"] == ROWS
     assert stored(folder) == [(True, ROWS)]
 
 
-def test_a_run_that_was_scored_again_is_not_gone_on_with(folder: Path) -> None:
+def test_a_run_that_was_scored_again_is_not_gone_on_with(ragstone: Command, folder: Path) -> None:
     stopped(folder, signal.SIGKILL)
     again = ragstone("rescore", "last", "-m", "hit@2", "--save")
-    assert again.returncode == 3, again.stderr
+    assert again.code == 3, again.err
     refused = ragstone("resume", "last")
-    assert (refused.returncode, "was scored again from run" in refused.stderr) == (2, True)
+    assert (refused.code, "was scored again from run" in refused.err) == (2, True)
     done = ragstone("resume", "--no-export", "--json", "-")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["dataset"]["path"] == "data.jsonl"
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["dataset"]["path"] == "data.jsonl"
     assert stored(folder)[-1] == (True, ROWS)
 
 
@@ -225,14 +226,14 @@ async def test_a_panel_goes_on_as_it_was_named(
     faulty.script(chat, behave.reply(b"", status=400))
     words = ("--judge", "openai:a, openai:b", "--votes", "2", "--no-export", "--max-failed", "1")
     first = await asyncio.to_thread(
-        ragstone, "run", "data.jsonl", "-m", "faithfulness", *words, "--json", "-"
+        process, "run", "data.jsonl", "-m", "faithfulness", *words, "--json", "-"
     )
     assert first.returncode == 0, first.stderr
     assert json.loads(first.stdout)["judge"] == "2*openai:a,2*openai:b"
     said = {"message": {"content": '{"claims": []}'}, "finish_reason": "stop"}
     faulty.script(chat, behave.reply({"choices": [said]}))
     again = await asyncio.to_thread(
-        ragstone, "resume", "last", "--retry-failed", "--no-export", "--json", "-"
+        process, "resume", "last", "--retry-failed", "--no-export", "--json", "-"
     )
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout)["metrics"]["faithfulness"]["failed"] == 0
