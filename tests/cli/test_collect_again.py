@@ -48,7 +48,7 @@ def test_answers_to_something_else_are_not_gone_on_with(ragstone, questions, tmp
     said = ragstone(*arguments)
     assert said.code == 2
     assert "holds answers to another collection: " in said.err
-    said = ragstone(*arguments, "--fresh", "--max-failed", "100%")
+    said = ragstone(*arguments, "--fresh", "--max-failure-rate", "100%")
     assert said.code == 0, said.err
 
 

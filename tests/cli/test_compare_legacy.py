@@ -119,8 +119,8 @@ def test_what_the_target_did_not_give_fails_both_ways(
         (("--compare-legacy", "-m", "all"), "scores faithfulness, and --metric says all"),
         (("--compare-legacy", "-m", "faithfulness:strict"), "or name a mark"),
         (
-            ("--compare-legacy", "-m", "faithfulness,mark=1 faithfulness,mark=0"),
-            "--metric says faithfulness,mark=0, faithfulness,mark=1",
+            ("--compare-legacy", "-m", "faithfulness,threshold=1 faithfulness,threshold=0"),
+            "--metric says faithfulness,threshold=0, faithfulness,threshold=1",
         ),
     ],
 )

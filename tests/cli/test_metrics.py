@@ -80,7 +80,7 @@ def test_show_prints_the_whole_definition(ragstone: Command) -> None:
         "batch_size 7 [default: 20] a whole number from 1",
         "truths_limit [default: none] a whole number from 1",
         "policy deepeval [default: strict] strict, weighted, ragas, deepeval, ragaliq, promptfoo",
-        "mark [default: none] a number",
+        "threshold [default: none] a number",
         "partial [default: false] true or false",
         "The share of the response's claims that the contexts support. Formula: ",
         "Source: ",

@@ -11,7 +11,7 @@ def test_a_test_under_its_threshold_is_exit_code_1(run: Run, served: Served) -> 
     config = configuration(served.url, ALL_BACKED, HALF, threshold=0.8)
     done = run(config, "--no-store")
     assert done.code == 1
-    assert "1 of 2 tests fail: 2 (faithfulness:promptfoo,mark=0.8)" in done.err
+    assert "1 of 2 tests fail: 2 (faithfulness:promptfoo,threshold=0.8)" in done.err
     said = "promptfooconfig.json: 2 samples; RAGAS mode is off: scored as promptfoo 0.121.20 does"
     assert said in done.err
     assert "0.7500" in done.out
@@ -36,7 +36,9 @@ def test_ragas_mode_is_the_plans_preset(run: Run, served: Served) -> None:
     config = configuration(served.url, MILDLY, threshold=1, grading={"useRagas": True})
     done = run(config, "--no-store")
     assert (done.code, "RAGAS mode is on (policy promptfoo-plan)" in done.err) == (0, True)
-    assert "faithfulness:promptfoo-plan,batch_size=5,mark=1 1.0000" in " ".join(done.out.split())
+    assert "faithfulness:promptfoo-plan,batch_size=5,threshold=1 1.0000" in " ".join(
+        done.out.split()
+    )
 
 
 def test_options_go_before_the_file_and_it_before_ragstone_yaml(
@@ -53,10 +55,10 @@ def test_options_go_before_the_file_and_it_before_ragstone_yaml(
     assert served.models == {"mine"}
     done = run(None, "--no-store", "--preset", "promptfoo-plan", "--json", "-")
     assert list(json.loads(done.out)["metrics"]) == ["faithfulness:promptfoo-plan,batch_size=5"]
-    done = run(None, "--no-store", "-m", "faithfulness,mark=0.9", "--json", "-")
+    done = run(None, "--no-store", "-m", "faithfulness,threshold=0.9", "--json", "-")
     assert (done.code, list(json.loads(done.out)["metrics"])) == (
         1,
-        ["faithfulness:promptfoo,mark=0.9"],
+        ["faithfulness:promptfoo,threshold=0.9"],
     )
 
 

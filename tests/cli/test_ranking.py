@@ -312,8 +312,11 @@ def test_a_plugin_that_raises_costs_its_scores_and_not_the_run(
     told = json.loads(said.out)["metrics"]
     assert told["picky"]["causes"] == {"metric_error": 1}
     assert told["mrr@5"]["failed"] == 0
-    assert ragstone(*RANK[:5], *asked, "--max-failed", "50%").code == 0
-    assert ragstone(*RANK[:5], *asked, "--max-failed", "1", "--min-scored", "picky=90%").code == 1
+    assert ragstone(*RANK[:5], *asked, "--max-failure-rate", "50%").code == 0
+    assert (
+        ragstone(*RANK[:5], *asked, "--max-failure-rate", "1", "--min-coverage", "picky=90%").code
+        == 1
+    )
 
 
 def test_in_github_actions_the_job_is_told(

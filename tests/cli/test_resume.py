@@ -107,7 +107,7 @@ def test_resume_goes_on_without_the_options(ragstone: Command, folder: Path) -> 
 
 def test_failed_rows_are_done_again(ragstone: Command, folder: Path) -> None:
     (folder / "broken").touch()
-    first = ragstone(*RUN, "--max-failed", "1")
+    first = ragstone(*RUN, "--max-failure-rate", "1")
     assert first.code == 0, first.err
     (folder / "broken").unlink()
     before = len(asked(folder))
@@ -224,7 +224,15 @@ async def test_a_panel_goes_on_as_it_was_named(
     (folder / "data.jsonl").write_text('{"query": "q", "response": "A.", "contexts": ["A."]}')
     chat = "/v1/chat/completions"
     faulty.script(chat, behave.reply(b"", status=400))
-    words = ("--judge", "openai:a, openai:b", "--votes", "2", "--no-export", "--max-failed", "1")
+    words = (
+        "--judge",
+        "openai:a, openai:b",
+        "--votes",
+        "2",
+        "--no-export",
+        "--max-failure-rate",
+        "1",
+    )
     first = await asyncio.to_thread(
         process, "run", "data.jsonl", "-m", "faithfulness", *words, "--json", "-"
     )

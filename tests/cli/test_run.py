@@ -139,13 +139,13 @@ def test_a_gate_with_nothing_scored_is_3(ragstone: Command, tmp_path: Path) -> N
         (["-m", "hit@0"], "greater than or equal to 1"),
         (["--judge", "nobody"], "there is no judge named 'nobody'"),
         (["--map", "query"], "write FIELD=COLUMN"),
-        (["--max-failed", "some"], "is no number"),
+        (["--max-failure-rate", "some"], "is no number"),
         (["--target", "nonsense"], "is no target"),
         (["--target", "a.yaml", "--api-url", "http://x"], "say two things"),
         (["--plugin", "nowhere.py"], "there is no file nowhere.py"),
         (["--limit", "0"], "0 is not in the range"),
-        (["--max-failed", "2"], "max_failed"),
-        (["--threshold", "nan"], "threshold"),
+        (["--max-failure-rate", "2"], "max_failure_rate"),
+        (["--threshold", "nan"], "min_similarity"),
         (["--timeout", "inf"], "timeout"),
         (["--fail-under", "faithfulness=80"], "80 per cent is written 0.8 or 80%"),
         (["--target", "localhost:8000"], "did you mean http://localhost:8000?"),
@@ -223,7 +223,7 @@ def test_too_many_failures_are_3(ragstone: Command, answers: str, tmp_path: Path
     )
     arguments = ("run", answers, "--target", "half.py:answer", "-m", "faithfulness", "--no-export")
     assert ragstone(*arguments).code == 3
-    assert ragstone(*arguments, "--max-failed", "100%").code == 0
+    assert ragstone(*arguments, "--max-failure-rate", "100%").code == 0
 
 
 @pytest.mark.parametrize("policy", ["strict", "promptfoo-plan"])
@@ -231,7 +231,7 @@ def test_a_spent_budget_is_3_whatever_the_policy(
     ragstone: Command, answers: str, unused_tcp_port: int, policy: str
 ) -> None:
     said = ragstone(
-        "run", answers, "-m", "faithfulness", "--policy", policy, "--max-failed", "100%",
+        "run", answers, "-m", "faithfulness", "--policy", policy, "--max-failure-rate", "100%",
         "--model", "m", "--base-url", f"http://127.0.0.1:{unused_tcp_port}/v1", "--max-calls", "0",
         "--no-export",
     )  # fmt: skip

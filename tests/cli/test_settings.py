@@ -60,13 +60,13 @@ def test_what_is_not_said_has_no_value(planned: Planned) -> None:
     [
         ("k", "--k 1,3,5,10.  [default: 5]"),
         ("concurrency", "default: 8; 1<=x<=1000"),
-        ("threshold", "default: 0]"),
+        ("min_similarity", "default: 0]"),
         ("timeout", "default: 60; x>0"),
         ("temperature", "default: 0; 0<=x<=2"),
         ("metrics", "default: all]"),
-        ("max_failed", "default: 10%]"),
+        ("max_failure_rate", "default: 10%]"),
         ("cache", "default: cache]"),
-        ("partial", "default: no-partial]"),
+        ("allow_partial", "default: no-allow-partial]"),
         ("policy", "default: strict]"),
     ],
 )
@@ -97,9 +97,9 @@ def test_help_shows_the_defaults_of_the_plan(name: str, shown: str) -> None:
         ("--strict-json", "strict_json", True),
         ("--include-reason", "include_reason", True),
         ("--no-include-reason", "include_reason", False),
-        ("--partial", "partial", True),
+        ("--allow-partial", "allow_partial", True),
         ("--verify truths", "verify", "truths"),
-        ("--claims hybrid", "claims", "hybrid"),
+        ("--claim-source hybrid", "claim_source", "hybrid"),
         ("--batch-size 5", "batch_size", 5),
         ("--truths-limit 9", "truths_limit", 9),
         ("--max-retries 0", "retries", 0),
@@ -108,7 +108,7 @@ def test_help_shows_the_defaults_of_the_plan(name: str, shown: str) -> None:
         ("--max-calls 0", "max_calls", 0),
         ("--max-cost 0.5", "max_cost", 0.5),
         ("--prompt verify_claims=my.md", "prompts", {"verify_claims": "my.md"}),
-        ("--max-failed 5%", "max_failed", 0.05),
+        ("--max-failure-rate 5%", "max_failure_rate", 0.05),
         ("--preset ragaliq", "verify", "each"),
         ("--api-url http://x", "target", "http://x"),
     ],
@@ -192,7 +192,7 @@ def test_a_file_in_the_folder_is_used_and_told(ragstone: Command, tmp_path: Path
     ]
     summary = json.loads(said.out)
     assert list(summary["metrics"]) == ["faithfulness"]
-    assert summary["gates"][0]["mark"] == 0.5
+    assert summary["gates"][0]["threshold"] == 0.5
     assert ragstone("--json", "ragstone.yaml").code == 2
     (tmp_path / "other.yaml").write_text("k: none\nkk: 1\n", encoding="utf-8")
     said = ragstone("--config", "other.yaml")

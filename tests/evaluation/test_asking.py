@@ -59,7 +59,10 @@ def test_what_is_saved_tells_how_the_target_was_asked(asking: Callable[..., Aski
 
 @pytest.mark.parametrize(
     ("plan", "said"),
-    [(Plan(k=(7,)), "top_k was 7, not 5"), (Plan(threshold=0.5), "score_threshold was 0.5, not 0")],
+    [
+        (Plan(k=(7,)), "top_k was 7, not 5"),
+        (Plan(min_similarity=0.5), "score_threshold was 0.5, not 0"),
+    ],
 )
 def test_answers_that_were_asked_for_otherwise_are_refused(
     asking: Callable[..., Asking], plan: Plan, said: str

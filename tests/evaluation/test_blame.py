@@ -80,7 +80,9 @@ def test_a_question_that_was_not_answered_blames_nothing() -> None:
 
 
 def test_the_parameters_of_the_metrics_find_their_verdicts() -> None:
-    run, judge = ran("hallucination,batch_size=2", "claim_recall", "context_recall,partial=true")
+    run, judge = ran(
+        "hallucination,batch_size=2", "claim_recall", "context_recall,allow_partial=true"
+    )
     assert set(blamed(run)) == {"r2", "r3"}, "recalls asked in two ways are not paired"
     assert {getattr(q, "batch_size", 2) for q in judge.asked} == {2, 20}
     assert set(blamed(ran("claim_recall", "context_recall")[0])) == {"e2", "e3"}
@@ -91,7 +93,7 @@ def test_claims_found_in_two_ways_are_not_paired() -> None:
         return claims(question)[: 2 if question.by == "sentences" else 3]
 
     judge = ScriptedJudge({"extract_claims": found, "verify_claims": verdicts})
-    metrics = ["claim_recall,claims=sentences", "context_recall"]
+    metrics = ["claim_recall,claim_source=sentences", "context_recall"]
     assert blamed(evaluate([SAMPLE], metrics=metrics, judge=judge)) == {}
 
 
@@ -102,7 +104,7 @@ def test_claims_that_are_sentences_as_extraction_failed_are_blamed() -> None:
         return [{"text": text} for text in question.response.replace(".", "").split()]
 
     judge = ScriptedJudge({"extract_claims": found, "verify_claims": verdicts})
-    run = evaluate([SAMPLE], metrics="hallucination,claims=hybrid", judge=judge)
+    run = evaluate([SAMPLE], metrics="hallucination,claim_source=hybrid", judge=judge)
     assert set(blamed(run)) == {"r2", "r3"}
 
 
@@ -110,7 +112,7 @@ def test_what_is_supported_in_part_is_not_blamed() -> None:
     def partly(question: VerifyClaims) -> list[dict[str, str]]:
         return [{"label": "PARTIALLY_SUPPORTED"} for _ in question.claims]
 
-    run, _ = ran("faithfulness,partial=true", answers=partly)
+    run, _ = ran("faithfulness,allow_partial=true", answers=partly)
     assert run.rows[0].blamed == ()
 
 

@@ -302,7 +302,7 @@ async def test_contexts_that_fail_fail_the_ranking_they_stand_in_for(
 
 
 async def test_the_plan_reaches_the_target(faulty, behave) -> None:
-    plan = Plan(timeout=0.2, retries=0, delay=0.1, threshold=0.7)
+    plan = Plan(timeout=0.2, retries=0, delay=0.1, min_similarity=0.7)
     faulty.script(SEARCH, behave.good(), behave.hang())
     target = get_target(faulty.url, plan, k=7)
     async with target:

@@ -40,7 +40,7 @@ def test_a_file_is_a_plan(write: Write) -> None:
         judge="openai:gpt-4o-mini",
         metrics=("hit", "recall"),
         k=3,
-        gates=(Gate(metric="hit", op=">=", mark=0.8),),
+        gates=(Gate(metric="hit", op=">=", threshold=0.8),),
     )
 
 
@@ -57,7 +57,7 @@ def test_a_file_is_a_plan(write: Write) -> None:
         ("max_retries: 0", "retries", 0),
         ("retries: 1", "retries", 1),
         ("cache: no", "cache", False),
-        ("partial: yes", "partial", True),
+        ("allow_partial: yes", "allow_partial", True),
         ("strict_json: true", "strict_json", True),
         ("sheet: 2024", "sheet", "2024"),
         ("sheet: 2024-05-01", "sheet", "2024-05-01"),
@@ -65,7 +65,7 @@ def test_a_file_is_a_plan(write: Write) -> None:
         ("temperature: null", "temperature", None),
         ("temperature: 0.5", "temperature", 0.5),
         ("limit:", "limit", None),
-        ("max_failed: 5%", "max_failed", 0.05),
+        ("max_failure_rate: 5%", "max_failure_rate", 0.05),
         ("max_cost: 1.5", "max_cost", 1.5),
         ("target: my.module:answer", "target", "my.module:answer"),
     ],
@@ -117,10 +117,10 @@ def test_names_and_gates_are_joined(write: Write) -> None:
     config = read_config(
         write("map: {query: Frage, id: Nr}\nfail_under: {hit: 0.8, mrr: 0.5}\nfail_over: {hit: 1}")
     )
-    said = {"columns": {"id": "Id"}, "gates": (Gate(metric="hit", op=">=", mark=0.9),)}
+    said = {"columns": {"id": "Id"}, "gates": (Gate(metric="hit", op=">=", threshold=0.9),)}
     plan = config.plan(said)
     assert plan.columns == {"query": "Frage", "id": "Id"}
-    assert [(gate.metric, gate.op, gate.mark) for gate in plan.gates] == [
+    assert [(gate.metric, gate.op, gate.threshold) for gate in plan.gates] == [
         ("mrr", ">=", 0.5),
         ("hit", "<=", 1.0),
         ("hit", ">=", 0.9),
@@ -129,22 +129,22 @@ def test_names_and_gates_are_joined(write: Write) -> None:
 
 def test_all_problems_are_told_at_once_with_their_rows(write: Write) -> None:
     path = write(
-        "thresold: 1\nk: five\nk: 3\nmodel: x\njudge: y\nverify: eech\npolicy: strickt\n"
-        "max_tokens: [1]\nmax_failed: much\nfail_under: {hit: high}\nfail_over: 3\nlimit: 0\n"
+        "min_similarty: 1\nk: five\nk: 3\nmodel: x\njudge: y\nverify: eech\npolicy: strickt\n"
+        "max_tokens: [1]\nmax_failure_rate: much\nfail_under: {hit: high}\nfail_over: 3\nlimit: 0\n"
         "judge_me: 1\ndata:\nmetrics: {hit: 1}\n"
     )
     with pytest.raises(InputError) as raised:
         read_config(path)
     told = [str(problem) for problem in raised.value.problems]
     assert told == [
-        "row 1: there is no setting 'thresold'; did you mean 'threshold'?",
+        "row 1: there is no setting 'min_similarty'; did you mean 'min_similarity'?",
         "row 2: k 'five': write a whole number from 1, or several with commas, such as 1,3,5,10",
         "row 3: k stands in row 2 already; leave one out",
         "row 5: judge is said by model in row 4 already; leave one out",
         "row 6: verify 'eech': Input should be 'batch', 'each' or 'truths'",
         "row 7: policy 'strickt': there is none of that name; did you mean 'strict'?",
         "row 8: max_tokens: Input should be a valid integer",
-        "row 9: max_failed 'much': this is no number; write 0.8 or 80%",
+        "row 9: max_failure_rate 'much': this is no number; write 0.8 or 80%",
         "row 10: fail_under: the mark of hit is no number; write 0.8 or 80%",
         "row 11: fail_over '3': `name: value` lines belong here",
         "row 12: limit '0': Input should be greater than or equal to 1",

@@ -204,7 +204,7 @@ def test_settings_may_come_from_a_file_and_a_preset(tmp_path: Path) -> None:
     rows = [{"query": "q", "response": "It is so.", "contexts": []}]
     run = evaluate(rows, config=file, preset="ragaliq")
     assert list(run.metrics) == ["faithfulness:ragaliq,verify=each,batch_size=7"]
-    assert run.rows[0].scores[next(iter(run.metrics))].mark == 0.7
+    assert run.rows[0].scores[next(iter(run.metrics))].threshold == 0.7
 
 
 def test_rows_are_told_as_they_finish() -> None:
@@ -281,7 +281,7 @@ def test_a_mark_may_be_written_as_a_share() -> None:
     run = evaluate(
         [ANSWERED], metrics=["hit", "precision@5,denominator=retrieved"], fail_under=marks
     )
-    assert [(gate.metric, gate.mark) for gate in run.gates()] == [
+    assert [(gate.metric, gate.threshold) for gate in run.gates()] == [
         ("hit@5", 0.8),
         ("precision@5,denominator=retrieved", 0.25),
     ]
@@ -292,7 +292,7 @@ def test_marks_are_added_to_those_of_the_plan_or_the_file(tmp_path: Path) -> Non
     file.write_text("metrics: [hit, mrr]\nfail_under: {hit: 0.5}\n", encoding="utf-8")
     plan = Plan(
         metrics=("hit", "mrr"),
-        gates=({"metric": "hit", "op": ">=", "mark": 0.5},),  # type: ignore[arg-type]
+        gates=({"metric": "hit", "op": ">=", "threshold": 0.5},),  # type: ignore[arg-type]
     )
     for options in ({"config": file}, {"plan": plan}):
         run = evaluate([ANSWERED], fail_under={"mrr": 0.5}, **options)  # type: ignore[arg-type]

@@ -116,7 +116,7 @@ def test_fresh_begins_anew(store: Store) -> None:
     ("changed", "told"),
     [
         ({"metrics": ["faithfulness"]}, "metrics was hit@1, faithfulness, is faithfulness"),
-        ({"threshold": 0.5}, "threshold was 0, is 0.5"),
+        ({"min_similarity": 0.5}, "min_similarity was 0, is 0.5"),
     ],
 )
 def test_what_differs_is_told_and_begins_a_new_run(
@@ -173,7 +173,7 @@ def test_a_run_that_goes_on_is_unfinished_until_it_ends(store: Store) -> None:
         )  # fmt: skip
     (info,) = store.runs()
     assert (info.finished, info.summary) == (False, None)
-    assert [gate.mark for gate in info.manifest.plan.gates] == [0.2]
+    assert [gate.threshold for gate in info.manifest.plan.gates] == [0.2]
     run = evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store, retry_failed=True)
     assert run.manifest.run_id == info.id
     assert run.summary()["faithfulness"].scored == 12

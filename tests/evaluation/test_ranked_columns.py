@@ -83,4 +83,4 @@ def test_the_queries_that_it_fails_on_are_those_of_the_files(tmp_path: Path) -> 
     summary = run.summary()["first"]
     assert (summary.mean, summary.failed, dict(summary.causes)) == (1.0, 1, {"metric_error": 1})
     assert "q2: the metric raised IndexError" in str(run.to_dict()["metrics"])
-    assert run.troubles == ("1 of 3 scores of first failed, more than 10% (--max-failed)",)
+    assert run.troubles == ("1 of 3 scores of first failed, more than 10% (--max-failure-rate)",)

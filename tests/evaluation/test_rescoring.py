@@ -110,7 +110,10 @@ def test_new_metrics_are_scored_where_nothing_new_is_to_be_asked() -> None:
 @pytest.mark.parametrize(
     ("metric", "said"),
     [
-        ("faithfulness,partial=true", "partial=true: .* no answer to this verify_claims question"),
+        (
+            "faithfulness,allow_partial=true",
+            "partial=true: .* no answer to this verify_claims question",
+        ),
         (
             "response_relevancy",
             "response_relevancy: .* no answer to this generate_queries question",

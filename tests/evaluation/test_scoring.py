@@ -386,4 +386,4 @@ async def test_scoring_again_asks_nobody_and_keeps_the_ledger_and_the_other_scor
     assert list(again.scores) == ["faithfulness", "hit@2", "faithfulness:deepeval"]
     assert again.exchanges == result.exchanges
     with pytest.raises(QuestionNotSupportedError, match="holds no answer"):
-        await rescored(result, [get("faithfulness,partial=true")])
+        await rescored(result, [get("faithfulness,allow_partial=true")])

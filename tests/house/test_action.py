@@ -112,7 +112,7 @@ def test_a_gate_that_fails(gate: Gate) -> None:
         metrics="faithfulness\nunsupported_claims",
         fail_under="faithfulness=80%",
         fail_over="unsupported_claims=0",
-        min_scored="faithfulness=1",
+        min_coverage="faithfulness=1",
     )
     assert step.code == 1, step.log
     assert step.outputs["exit-code"] == "1"

@@ -9,7 +9,7 @@ from ragstone.metrics import Faithfulness
 from ragstone.metrics.claim_scoring import ClaimMetric
 from ragstone.types.config import ClaimPlan, Plan
 
-MARKS = {"mark"}
+MARKS = {"threshold"}
 """What a metric alone says: marks of a run are its gates."""
 
 BY_OTHER_NAMES = {"gates", "fallback_target"}

@@ -49,13 +49,13 @@ def test_promptfoos_settings_are_those_that_the_table_says(tmp_path: Path) -> No
     assert (plan.judge, plan.strict_json, plan.retries) == ("openai:gpt-4", True, 2)
     [name] = plan.metrics
     metric = get(name, **plan.parameters)
-    assert str(metric) == "faithfulness:promptfoo-plan,batch_size=5,mark=0.8"
+    assert str(metric) == "faithfulness:promptfoo-plan,batch_size=5,threshold=0.8"
 
 
 def test_deepevalexs_example() -> None:
     names = ran(SECTIONS["DeepEvalEx"])
     score = names["score"]
-    assert (score.value, score.passed, score.mark) == (0.75, True, 0.5)
+    assert (score.value, score.passed, score.threshold) == (0.75, True, 0.5)
     assert score.detail["explanation"] == "One of four claims contradicts the contexts."
     assert [claim.reason for claim in score.claims][1] == "Five days may be carried over, not ten."
     assert names["facts"] == [tuple(names["truths"])]
@@ -66,7 +66,7 @@ def test_deepevalexs_example() -> None:
 def test_ragaliqs_example_asks_about_one_claim_a_call() -> None:
     names = ran(SECTIONS["RagaliQ"])
     score = names["score"]
-    assert (score.value, score.passed, score.mark) == (0.75, False, 0.8)
+    assert (score.value, score.passed, score.threshold) == (0.75, False, 0.8)
     assert score.detail == {
         "claims": 4, "supported": 3, "contradicted": 1, "not_enough_info": 0
     }  # fmt: skip

@@ -42,7 +42,7 @@ def question(claims: Sequence[str] = CLAIMS, **fields: object) -> VerifyClaims:
 
 async def test_only_what_is_not_sure_goes_up_and_each_verdict_names_its_judge() -> None:
     cheap, above = sure(0.9, 0.7, None), dear()
-    judge = CascadeJudge(cheap, above, mark=0.8, control=0.0)
+    judge = CascadeJudge(cheap, above, threshold=0.8, control=0.0)
     reply = await judge.answer(question(CLAIMS[:3]))
     assert [each.judge for each in reply.value] == ["cheap", "dear", "dear"]
     assert [each.label for each in reply.value] == [
@@ -54,7 +54,7 @@ async def test_only_what_is_not_sure_goes_up_and_each_verdict_names_its_judge() 
 
 
 async def test_a_confidence_at_the_mark_stays() -> None:
-    reply = await CascadeJudge(sure(0.8), dear(), mark=0.8, control=0.0).answer(question())
+    reply = await CascadeJudge(sure(0.8), dear(), threshold=0.8, control=0.0).answer(question())
     assert {each.judge for each in reply.value} == {"cheap"}
     assert reply.cascade == Cascaded(verdicts=40, saved=2)  # two batches of 20 claims
 
@@ -216,7 +216,7 @@ def test_it_takes_claims_to_verify_only_if_both_do() -> None:
 def test_its_setup_is_both_and_how_they_share_the_work() -> None:
     def identity(mark: float, *within: str | None) -> str | None:
         both: list[Judge] = [ScriptedJudge({"verify_claims": []}, identity=each) for each in within]
-        judge = CascadeJudge(*both, mark=mark)
+        judge = CascadeJudge(*both, threshold=mark)
         known = judge.identity("verify_claims") is not None
         assert known == (None not in within)  # else nothing may be kept
         return setup_of(judge, "verify_claims")
@@ -240,7 +240,7 @@ async def test_a_panel_adds_up_what_its_cascades_did() -> None:
 
 
 async def test_several_votes_of_one_cascade_are_about_the_same_verdicts() -> None:
-    votes = [CascadeJudge(sure(0.1, 0.9), dear(), control=1.0, mark=0.5) for _ in range(3)]
+    votes = [CascadeJudge(sure(0.1, 0.9), dear(), control=1.0, threshold=0.5) for _ in range(3)]
     outcome = await outcome_of(PanelJudge(votes), question(CLAIMS[:4]))
     assert not isinstance(outcome, Failure)
     assert outcome.cascade == Cascaded(verdicts=4, up=2, control=2)

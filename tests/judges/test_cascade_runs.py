@@ -25,8 +25,8 @@ def options(url: str, **more: Any) -> Options:
         "judge": NAME,
         "base_url": url,
         "claims": "sentences",
-        "cascade_mark": 0.7,
-        "cascade_control": 0.3,
+        "cascade_threshold": 0.7,
+        "cascade_audit_rate": 0.3,
         **more,
     }
 
@@ -78,15 +78,15 @@ def test_the_mark_is_part_of_what_a_run_is(judge_server, kit) -> None:
         return run.manifest.identity["judge setup"]
 
     assert setup() == setup(offline=True)
-    assert len({setup(), setup(cascade_mark=0.5), setup(cascade_control=0.0)}) == 3
+    assert len({setup(), setup(cascade_threshold=0.5), setup(cascade_audit_rate=0.0)}) == 3
 
 
 @pytest.mark.parametrize("claims", ["sentences", "llm"])
 def test_a_spent_budget_leaves_the_sure_rows_where_claims_cost_nothing(
     claims: str, judge_server, kit
 ) -> None:
-    said = options(judge_server.url, cache=False, claims=claims, cascade_control=0.0)
-    run = ragstone.evaluate(kit.samples(), **{**said, "cascade_mark": 0.6}, max_calls=0)
+    said = options(judge_server.url, cache=False, claims=claims, cascade_audit_rate=0.0)
+    run = ragstone.evaluate(kit.samples(), **{**said, "cascade_threshold": 0.6}, max_calls=0)
     assert judge_server.asked == []
     if claims == "llm":
         assert (run.partial, len(run.rows)) == (True, 0)

@@ -10,7 +10,10 @@ from ragstone.judges.spec import JudgeName, cascaded, is_fixed, is_model, single
     [
         ("offline", ["offline"]),
         ("openai:a, offline ,vllm:b", ["openai:a", "offline", "vllm:b"]),
-        ("local:m,labels=a/b,mark=0.7,openai:a", ["local:m,labels=a/b,mark=0.7", "openai:a"]),
+        (
+            "local:m,labels=a/b,threshold=0.7,openai:a",
+            ["local:m,labels=a/b,threshold=0.7", "openai:a"],
+        ),
     ],
 )
 def test_a_comma_ends_a_name_unless_an_option_follows(said: str, names: list[str]) -> None:
@@ -18,14 +21,17 @@ def test_a_comma_ends_a_name_unless_an_option_follows(said: str, names: list[str
 
 
 def test_a_name_has_a_provider_a_model_and_options() -> None:
-    name = JudgeName.of("local:C:/models/nli,labels=a/b,mark=0.7")
+    name = JudgeName.of("local:C:/models/nli,labels=a/b,threshold=0.7")
     assert (name.provider, name.model) == ("local", "C:/models/nli")
-    assert dict(name.options) == {"labels": "a/b", "mark": "0.7"}
+    assert dict(name.options) == {"labels": "a/b", "threshold": "0.7"}
     assert JudgeName.of("offline") == JudgeName("", "offline")
 
 
 def test_a_cascade_is_of_two() -> None:
-    assert cascaded("cascade:local:m,mark=0.7+openai:a") == ("local:m,mark=0.7", "openai:a")
+    assert cascaded("cascade:local:m,threshold=0.7+openai:a") == (
+        "local:m,threshold=0.7",
+        "openai:a",
+    )
     assert cascaded("openai:a+b") is None
 
 
@@ -42,8 +48,8 @@ def test_all_judges_are_found_one_by_one() -> None:
 
 
 def test_an_option_said_twice_is_refused() -> None:
-    with pytest.raises(UsageError, match="mark= is said twice"):
-        JudgeName.of("local:m,mark=0.5, mark=0.9")
+    with pytest.raises(UsageError, match="threshold= is said twice"):
+        JudgeName.of("local:m,threshold=0.5, threshold=0.9")
 
 
 @each_case(

@@ -37,7 +37,7 @@ def test_a_model_that_supports_all_notices_nothing_but_its_own_word(tested, judg
     assert (kinds["number"]["right"], kinds["number"]["failed"]) == (0, 0)
     assert kinds["claims_reversed"]["share"] == 1.0
     assert told["calls"] == len(judge_server.asked) > 0
-    assert told["gates"] == [{"kind": "noticed", "mark": 0.5, "value": 0.0, "passed": False}]
+    assert told["gates"] == [{"kind": "noticed", "threshold": 0.5, "value": 0.0, "passed": False}]
 
 
 def test_a_spent_budget_ends_it_and_the_same_command_goes_on(tested, judge_server) -> None:

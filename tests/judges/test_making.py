@@ -69,17 +69,17 @@ def test_what_says_the_same_each_time_has_one_vote(judge: str, name: str) -> Non
 
 @pytest.mark.parametrize(
     "judge",
-    ["openai:a,mark=0.7", "offline,mark=0.7", "offline,openai:a,mark=0.7",
-     "cascade:local:m+openai:a,mark=0.7"],
+    ["openai:a,threshold=0.7", "offline,threshold=0.7", "offline,openai:a,threshold=0.7",
+     "cascade:local:m+openai:a,threshold=0.7"],
 )  # fmt: skip
 def test_options_of_what_takes_none_are_refused(judge: str) -> None:
-    with pytest.raises(UsageError, match="options such as mark= are for local judges"):
+    with pytest.raises(UsageError, match="options such as threshold= are for local judges"):
         make_judge(Plan(judge=judge), guess=LEAST)
 
 
 def test_an_option_said_twice_is_refused() -> None:
-    with pytest.raises(UsageError, match="mark= is said twice"):
-        make_judge(Plan(judge="local:m,mark=0.5,mark=0.9"), guess=LEAST)
+    with pytest.raises(UsageError, match="threshold= is said twice"):
+        make_judge(Plan(judge="local:m,threshold=0.5,threshold=0.9"), guess=LEAST)
 
 
 @pytest.mark.parametrize(
@@ -411,7 +411,9 @@ def test_the_report_says_where_the_model_is(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_cascade_is_made_of_the_judges_it_names() -> None:
-    judge = make_judge(Plan(judge="cascade:offline+openai:m", cascade_mark=0.7), asked=[[KIND]])
+    judge = make_judge(
+        Plan(judge="cascade:offline+openai:m", cascade_threshold=0.7), asked=[[KIND]]
+    )
     assert isinstance(judge, CascadeJudge)
     assert [type(each) for each in judge.judges] == [OfflineJudge, SplitJudge]
     assert "at least 0.7" in judge.description
@@ -427,5 +429,5 @@ def test_a_cascade_begins_with_a_judge_that_tells_a_confidence() -> None:
 def test_a_local_judge_is_told_which_options_there_are() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'labels'"):
         make_judge(Plan(judge="local:m,lables=a/b"))
-    with pytest.raises(UsageError, match="a local judge's mark"):
-        make_judge(Plan(judge="local:m,mark=2"))
+    with pytest.raises(UsageError, match="a local judge's threshold"):
+        make_judge(Plan(judge="local:m,threshold=2"))

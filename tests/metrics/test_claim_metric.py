@@ -160,7 +160,7 @@ async def test_all_that_was_asked_is_in_the_ledger_when_a_part_of_it_fails() -> 
 
 async def test_sentences_may_be_the_claims() -> None:
     judge = scripted(extract_claims=lambda q: [Claim(text=q.response)])
-    said = await score("faithfulness,claims=sentences", judge)
+    said = await score("faithfulness,claim_source=sentences", judge)
     assert said.detail.get("note") is None
     assert isinstance(asked := judge.asked[0], ExtractClaims)
     assert asked.by == "sentences"
@@ -172,11 +172,11 @@ def extracted(question: ExtractClaims) -> object:
 
 async def test_hybrid_takes_the_sentences_where_extraction_failed_and_notes_it() -> None:
     judge = scripted(extract_claims=extracted)
-    said = await score("faithfulness,claims=hybrid", judge)
+    said = await score("faithfulness,claim_source=hybrid", judge)
     assert (said.value, len(said.claims)) == (1, 2)
     assert said.detail["note"] == "the claims are sentences, as none were extracted: malformed"
     assert kinds(judge) == ["extract_claims", "extract_claims", "verify_claims"]
-    fine = await score("faithfulness,claims=hybrid", judge := scripted())
+    fine = await score("faithfulness,claim_source=hybrid", judge := scripted())
     assert "note" not in fine.detail
     assert kinds(judge) == ["extract_claims", "verify_claims"]
 
@@ -184,23 +184,23 @@ async def test_hybrid_takes_the_sentences_where_extraction_failed_and_notes_it()
 async def test_a_note_of_the_judge_stands_beside_it() -> None:
     reply = Reply(tuple(verified(VerifyClaims(claims=TEXTS[:2], contexts=SOURCES))), notes=("hm",))
     judge = scripted(extract_claims=extracted, verify_claims=reply)
-    note = (await score("faithfulness,claims=hybrid", judge)).detail["note"]
+    note = (await score("faithfulness,claim_source=hybrid", judge)).detail["note"]
     assert note == "the claims are sentences, as none were extracted: malformed; hm"
 
 
 async def test_hybrid_notes_it_also_where_there_is_no_number() -> None:
     judge = scripted(extract_claims=extracted, verify_claims=NO)
-    said = await score("faithfulness,claims=hybrid", judge)
+    said = await score("faithfulness,claim_source=hybrid", judge)
     assert (said.state, "note" in said.detail) == (State.FAILED, True)
     none = scripted(extract_claims=lambda q: () if q.by == "sentences" else NO)
-    said = await score("faithfulness,claims=hybrid", none)
+    said = await score("faithfulness,claim_source=hybrid", none)
     assert (said.state, "note" in said.detail) == (State.UNDEFINED, True)
 
 
 async def test_a_spent_budget_is_no_matter_for_sentences() -> None:
     spent = Failure(Cause.BUDGET, "spent")
     judge = scripted(extract_claims=lambda q: () if q.by == "sentences" else spent)
-    said = await score("faithfulness,claims=hybrid", judge)
+    said = await score("faithfulness,claim_source=hybrid", judge)
     assert (said.cause, kinds(judge)) == (Cause.BUDGET, ["extract_claims"])
 
 
@@ -236,7 +236,7 @@ async def test_what_was_not_judged_is_not_explained() -> None:
 
 
 async def test_partial_is_passed_on() -> None:
-    await score("faithfulness,partial=true", judge := scripted())
+    await score("faithfulness,allow_partial=true", judge := scripted())
     assert isinstance(asked := judge.asked[1], VerifyClaims)
     assert asked.partial is True
 
@@ -246,13 +246,13 @@ MODES = (
     ",verify=each",
     ",verify=truths",
     ",verify=truths,truths_limit=2",
-    ",claims=sentences",
-    ",claims=hybrid",
+    ",claim_source=sentences",
+    ",claim_source=hybrid",
     ",include_reason=true",
-    ",partial=true",
+    ",allow_partial=true",
     ",batch_size=2",
-    ",mark=0.25",
-    ",mark=1.0,verify=truths,claims=hybrid,batch_size=3,truths_limit=9,include_reason=true",
+    ",threshold=0.25",
+    ",threshold=1.0,verify=truths,claim_source=hybrid,batch_size=3,truths_limit=9,include_reason=true",
 )
 
 
@@ -272,13 +272,13 @@ def test_a_metric_is_its_name(policy: str, mode: str) -> None:
 def test_a_mark_lies_within_the_range_of_its_policy(policy: str) -> None:
     low, high = (-1, 1) if policy == "weighted" else (0, 1)
     for mark in (low, high, 0.5):
-        metric = get(f"faithfulness:{policy},mark={mark:g}")
+        metric = get(f"faithfulness:{policy},threshold={mark:g}")
         assert get(str(metric)) == metric
     for mark in (low - 0.01, high + 0.01, 80):
         with pytest.raises(UsageError) as raised:
-            get(f"faithfulness:{policy},mark={mark:g}")
+            get(f"faithfulness:{policy},threshold={mark:g}")
         assert str(raised.value) == (
-            f"mark={mark:g} is not between {low} and {high}; 80 per cent is written 0.8"
+            f"threshold={mark:g} is not between {low} and {high}; 80 per cent is written 0.8"
         )
 
 
@@ -296,8 +296,9 @@ async def test_where_no_facts_were_found_that_is_the_reason() -> None:
 
 
 @each_case(
-    "said", ["verify=all", "claims=words", "batch_size=0", "truths_limit=0", "partial=perhaps",
-             "mark=nan", "policy=stern"],
+    "said", ["verify=all", "claim_source=words", "batch_size=0", "truths_limit=0",
+             "allow_partial=perhaps",
+             "threshold=nan", "policy=stern"],
 )  # fmt: skip
 def test_a_parameter_out_of_its_range_is_refused(said: str) -> None:
     with pytest.raises(UsageError):
@@ -381,7 +382,7 @@ def test_what_the_offline_judge_cannot_do_is_told_before_the_run(
 
 def test_the_offline_judge_takes_sentences_for_claims() -> None:
     for claims in ("sentences", "hybrid", "llm"):
-        run = evaluate([SAMPLE], metrics="faithfulness", claims=claims)
+        run = evaluate([SAMPLE], metrics="faithfulness", claim_source=claims)
         (scored,) = run.rows[0].scores.values()
         assert len(scored.claims) == 3
 
@@ -397,8 +398,8 @@ async def test_two_hundred_claims() -> None:
     ("name", "spelled"),
     [
         ("faithfulness,include_reason=True", "faithfulness,include_reason=true"),
-        ("faithfulness,mark=1.0", "faithfulness,mark=1"),
-        ("faithfulness,mark=0.1234567890123456", "faithfulness,mark=0.1234567890123456"),
+        ("faithfulness,threshold=1.0", "faithfulness,threshold=1"),
+        ("faithfulness,threshold=0.1234567890123456", "faithfulness,threshold=0.1234567890123456"),
     ],
 )
 def test_a_name_is_spelled_as_people_write_it(name: str, spelled: str) -> None:

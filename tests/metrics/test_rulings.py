@@ -59,7 +59,7 @@ def test_a_mark_of_ones_own_goes_before_the_policys(
     policy: str, mark: float | None, told: tuple[object, ...]
 ) -> None:
     score = scorer(policy, mark).score_verdicts(judged(YES, YES, NO))
-    assert (score.mark, score.passed, score.reason) == told
+    assert (score.threshold, score.passed, score.reason) == told
 
 
 def test_what_is_flagged_never_passes_and_says_why() -> None:
@@ -173,7 +173,7 @@ def test_where_lower_is_better_the_number_is_what_is_lacking_of_1() -> None:
 def test_and_a_mark_is_a_most(policy: str, mark: float | None, told: tuple[object, ...]) -> None:
     lacking = PolicyScorer(get_policy(policy), "Unsupported", mark, higher_is_better=False)
     score = lacking.score_verdicts(judged(YES, YES, NO))
-    assert (pytest.approx(score.mark), score.passed, score.reason) == told
+    assert (pytest.approx(score.threshold), score.passed, score.reason) == told
 
 
 def test_and_what_never_passes_does_not() -> None:

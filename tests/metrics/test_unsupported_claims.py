@@ -35,7 +35,7 @@ async def test_each_policy_turned_round(
     checks: Any, policy: str, value: float, mark: float | None, passed: bool | None
 ) -> None:
     score = await checks(in_contexts="S P C N").score(UnsupportedClaims(policy=policy))
-    assert (score.value, score.mark, score.passed) == (value, mark, passed)
+    assert (score.value, score.threshold, score.passed) == (value, mark, passed)
 
 
 SITUATIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -62,7 +62,7 @@ async def test_it_is_what_faithfulness_lacks_of_1_under_every_policy(
     other = await checks(**rows).score(UnsupportedClaims(policy=policy), **changed)
     assert (other.state, other.cause, other.fallback) == (one.state, one.cause, one.fallback)
     assert turned(other.value) == turned(None if one.value is None else 1 - one.value)
-    assert turned(other.mark) == turned(None if one.mark is None else 1 - one.mark)
+    assert turned(other.threshold) == turned(None if one.threshold is None else 1 - one.threshold)
     assert other.passed == one.passed
     assert in_range(one, Faithfulness(policy=policy).range)
     assert in_range(other, UnsupportedClaims(policy=policy).range)
@@ -83,9 +83,9 @@ def test_the_range_is_turned_too() -> None:
 
 async def test_a_mark_is_told_the_right_way_round(checks: Any) -> None:
     row = checks(in_contexts="S S S N")
-    fine = await row.score(UnsupportedClaims(mark=0.25))
+    fine = await row.score(UnsupportedClaims(threshold=0.25))
     assert (fine.passed, fine.reason) == (True, "Unsupported Claims 0.25 is <= 0.25")
-    over = await row.score(UnsupportedClaims(mark=0.2))
+    over = await row.score(UnsupportedClaims(threshold=0.2))
     assert (over.passed, over.reason) == (False, "Unsupported Claims 0.25 is > 0.2")
     # nobody verified it: 0.5 reaches the mark of 0.5, and passes all the same not
     lost = checks(in_contexts="S", others={"verify_claims": Failure(Cause.TIMEOUT, "late")})

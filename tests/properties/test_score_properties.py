@@ -93,8 +93,8 @@ def test_equal_weights_are_the_number(labels: list[Label]) -> None:
 @given(numbers, numbers)
 def test_a_gate_and_its_opposite_both_pass_only_at_the_mark(value: float, mark: float) -> None:
     summary = {"m": ScoreTally.of([Score.scored(value)]).summary()}
-    at_least = Gate(metric="m", op=">=", mark=mark).check(summary).passed
-    at_most = Gate(metric="m", op="<=", mark=mark).check(summary).passed
+    at_least = Gate(metric="m", op=">=", threshold=mark).check(summary).passed
+    at_most = Gate(metric="m", op="<=", threshold=mark).check(summary).passed
     assert at_least or at_most
     assert (at_least and at_most) == (mark - EPSILON <= value <= mark + EPSILON)
 

@@ -96,7 +96,7 @@ def _make_run(
         "version": "0.1.0",
         "started_at": STARTED,
         "plan": Plan.model_validate(
-            {"metrics": tuple(asked), "gates": tuple(gates), "max_failed": 1.0} | plan
+            {"metrics": tuple(asked), "gates": tuple(gates), "max_failure_rate": 1.0} | plan
         ),
         "source": Source(name="qr.xlsx", rows=len(found), notes=("2 blank rows were left out",)),
         "judge": "offline",

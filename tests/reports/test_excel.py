@@ -98,7 +98,7 @@ def test_a_single_generation_metric(make_run: MakeRun, tmp_path: Path) -> None:
 
 
 def test_a_combined_summary(make_run: MakeRun, tmp_path: Path) -> None:
-    gate = Gate(metric="faithfulness", op=">=", mark=0.8)
+    gate = Gate(metric="faithfulness", op=">=", threshold=0.8)
     book = written(make_run(gates=[gate]), RETRIEVAL, tmp_path, combined=True)
     assert book.sheetnames == ["Summary", "Per-Query (Hit@K)", "Per-Query (F1@K)"]
     rows = [[value for value in row if value is not None] for row in book["Summary"].values]

@@ -32,7 +32,10 @@ def test_every_cause_and_label_has_words() -> None:
 
 
 def test_what_the_numbers_were_made_from(make_run: MakeRun) -> None:
-    gates = [Gate(metric="hit@5", op=">=", mark=0.5), Gate(metric="f1@5", op=">=", mark=0.9)]
+    gates = [
+        Gate(metric="hit@5", op=">=", threshold=0.5),
+        Gate(metric="f1@5", op=">=", threshold=0.9),
+    ]
     assert told(make_run(gates=gates)) == [
         "Data set: qr.xlsx (4 rows evaluated)",
         "Target: http://localhost:8000: 4 calls, 1 failed (25.0%), latency p50 110 ms, p95 119 ms",
@@ -47,9 +50,9 @@ def test_what_the_numbers_were_made_from(make_run: MakeRun) -> None:
 
 
 def test_a_gate_without_a_score_is_not_told(make_run: MakeRun) -> None:
-    run = make_run(rows=[], gates=[Gate(metric="hit@5", op=">=", mark=0.5)])
+    run = make_run(rows=[], gates=[Gate(metric="hit@5", op=">=", threshold=0.5)])
     assert (
-        "Gate: NOT TOLD: hit@5: nothing was scored, so >= 0.5 cannot be told (0 of 0 scored)"
+        "Gate: UNDETERMINED: hit@5: nothing was scored, so >= 0.5 cannot be checked (0 of 0 scored)"
         in told(run)
     )
 
@@ -120,8 +123,8 @@ def test_a_cost_that_is_not_known_is_said_to_be(make_run: MakeRun) -> None:
 
 
 def test_who_reached_the_mark_is_told(make_run: MakeRun) -> None:
-    score = Score(state=State.SCORED, value=0.8, mark=0.5, passed=True)
-    missed = Score(state=State.SCORED, value=0.2, mark=0.5, passed=False)
+    score = Score(state=State.SCORED, value=0.8, threshold=0.5, passed=True)
+    missed = Score(state=State.SCORED, value=0.2, threshold=0.5, passed=False)
     scores = [score, score, missed, Score.undefined("no claims")]
     rows = [
         replace(row, scores={"faithfulness": each})
@@ -184,7 +187,7 @@ def test_what_a_policy_made_up_is_told_and_so_are_notes(make_run: MakeRun) -> No
         replace(row, scores={"faithfulness": each})
         for row, each in zip(make_run().rows, scores, strict=True)
     ]
-    gates = (Gate(metric="faithfulness", op=">=", mark=0.5),)
+    gates = (Gate(metric="faithfulness", op=">=", threshold=0.5),)
     run = make_run(rows, names=("faithfulness",), gates=gates)
     assert "Made up: faithfulness: 2 scores, by the policy; first q1: flagged: no answer" in told(
         run

@@ -19,7 +19,7 @@ from ragstone.results.run import Run
 from ragstone.types.gate import Gate
 
 MakeRun = Callable[..., Run]
-FAILED = Gate(metric="faithfulness", op=">=", mark=0.8)
+FAILED = Gate(metric="faithfulness", op=">=", threshold=0.8)
 ON = {"GITHUB_ACTIONS": "true"}
 
 
@@ -45,8 +45,8 @@ def test_a_gate_that_cannot_be_told_is_an_error(make_run: MakeRun) -> None:
     run = make_run(make_run().rows[2:3], gates=[FAILED])
     assert report_to_github(run, ON) == (
         (
-            "::error title=gate cannot be told::faithfulness: nothing was scored, so >= 0.8 "
-            "cannot be told (0 of 1 scored)"
+            "::error title=gate cannot be checked::faithfulness: nothing was scored, so >= 0.8 "
+            "cannot be checked (0 of 1 scored)"
         ),
     )
 
@@ -57,7 +57,7 @@ def test_a_run_that_was_stopped_is_an_error(make_run: MakeRun) -> None:
 
 
 def test_where_all_is_well_there_is_nothing_to_say(make_run: MakeRun) -> None:
-    gate = Gate(metric="hit@5", op=">=", mark=0.1)
+    gate = Gate(metric="hit@5", op=">=", threshold=0.1)
     assert report_to_github(make_run(make_run().rows[:2], gates=[gate]), ON) == ()
 
 
@@ -89,7 +89,7 @@ def test_a_summary_that_cannot_be_written_is_a_warning(make_run: MakeRun, tmp_pa
 
 
 def test_at_most_ten_of_a_kind_and_the_last_counts_the_rest(make_run: MakeRun) -> None:
-    gates = [FAILED.model_copy(update={"mark": 0.5 + number / 100}) for number in range(12)]
+    gates = [FAILED.model_copy(update={"threshold": 0.5 + number / 100}) for number in range(12)]
     said = report_to_github(make_run(gates=gates), ON)
     errors = [line for line in said if line.startswith("::error ")]
     assert len(errors) == MOST
@@ -127,8 +127,8 @@ def test_nothing_that_is_printed_meanwhile_is_obeyed() -> None:
 
 
 def test_that_too_much_failed_is_an_error_whatever_the_gates_say(make_run: MakeRun) -> None:
-    gate = Gate(metric="faithfulness", op=">=", mark=0.1)
-    first, *_ = report_to_github(make_run(gates=[gate], max_failed=0.1), ON)
+    gate = Gate(metric="faithfulness", op=">=", threshold=0.1)
+    first, *_ = report_to_github(make_run(gates=[gate], max_failure_rate=0.1), ON)
     assert first.startswith("::error title=too much failed::1 of 3 scores of faithfulness failed")
 
 

@@ -61,7 +61,7 @@ def text(request: pytest.FixtureRequest) -> str:
 def run(hostile_run: Build, text: str) -> Run:
     """A run with the text wherever text can come from outside, and a gate that fails."""
     run = hostile_run(text)
-    gates = (Gate(metric="faithfulness", op=">=", mark=0.8),)
+    gates = (Gate(metric="faithfulness", op=">=", threshold=0.8),)
     plan = run.manifest.plan.model_copy(update={"gates": gates})
     manifest = run.manifest.model_copy(update={"plan": plan})
     return Run(manifest, run.metrics, run.rows, run.extras, partial=True)

@@ -53,14 +53,18 @@ def told(suite: TestSuite) -> Told:
 
 def test_a_test_a_sample_and_one_a_gate(make_run: MakeRun, tmp_path: Path) -> None:
     gates = [
-        Gate(metric="faithfulness", op=">=", mark=0.3),
-        Gate(metric="faithfulness", op=">=", mark=0.5, of="scored"),
+        Gate(metric="faithfulness", op=">=", threshold=0.3),
+        Gate(metric="faithfulness", op=">=", threshold=0.5, of="scored"),
     ]
     found = suites(make_run(gates=gates), tmp_path)
     assert list(found) == ["faithfulness"]
     assert told(found["faithfulness"]) == {
         "q1": None,
-        "q2": ("failure", "mark", "0.0000 is not >= 0.3, the mark of the gate on the mean"),
+        "q2": (
+            "failure",
+            "threshold",
+            "0.0000 is not >= 0.3, the threshold of the gate on the mean",
+        ),
         "q3": ("skipped", None, "the response makes no claims"),
         "q4": ("error", "timeout", "not judged: timed out: no answer within 30 s"),
         "gate: mean >= 0.3": ("failure", "gate", "faithfulness 0.2500 is not >= 0.3"),
@@ -81,7 +85,7 @@ def test_a_test_a_sample_and_one_a_gate(make_run: MakeRun, tmp_path: Path) -> No
 def test_a_failure_shows_the_texts_and_the_failing_claims(
     make_run: MakeRun, tmp_path: Path
 ) -> None:
-    gate = Gate(metric="faithfulness", op=">=", mark=0.8)
+    gate = Gate(metric="faithfulness", op=">=", threshold=0.8)
     [suite] = suites(make_run(gates=[gate]), tmp_path).values()
     [failure] = results(next(iter(suite)))
     assert failure.text == (  # type: ignore[attr-defined]
@@ -100,12 +104,12 @@ def test_without_gates_and_marks_every_metric_is_a_suite_in_which_numbers_pass(
 
 
 def test_a_gate_that_cannot_be_told_is_an_error(make_run: MakeRun, tmp_path: Path) -> None:
-    gate = Gate(metric="faithfulness", op=">=", mark=0.3)
+    gate = Gate(metric="faithfulness", op=">=", threshold=0.3)
     [suite] = suites(make_run(make_run().rows[2:], gates=[gate]), tmp_path).values()
     finding = told(suite)["gate: mean >= 0.3"]
     assert finding is not None
     assert finding[0] == "error"
-    assert finding[2].startswith("cannot be told: faithfulness: nothing was scored")
+    assert finding[2].startswith("cannot be checked: faithfulness: nothing was scored")
 
 
 def test_a_number_that_the_policy_made_up_is_an_error(make_run: MakeRun, tmp_path: Path) -> None:
@@ -157,7 +161,7 @@ def test_rows_are_not_gathered(make_run: MakeRun, tmp_path: Path) -> None:
     row = run.rows[1]
     long = row.sample.model_copy(update={"response": "x" * 10_000})
     rows = Repeated(replace(row, sample=long), 5000)
-    gate = Gate(metric="faithfulness", op=">=", mark=0.3)
+    gate = Gate(metric="faithfulness", op=">=", threshold=0.3)
     many = replace(make_run(gates=[gate]), rows=rows)
     assert many.summary()  # the tally is another's memory
     tracemalloc.start()

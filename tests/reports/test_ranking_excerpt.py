@@ -64,7 +64,7 @@ def test_a_page_of_few_queries_has_all(tmp_path: Path) -> None:
 def test_tests_are_of_the_gated_metric_and_say_of_which_queries(
     queries: int, tmp_path: Path
 ) -> None:
-    gates = (Gate(metric="ndcg@5", op=">=", mark=0.25),)
+    gates = (Gate(metric="ndcg@5", op=">=", threshold=0.25),)
     write_junit(ranked_run(queries, Plan(gates=gates)), tmp_path / "junit.xml")
     schema = etree.XMLSchema(file=str(Path(__file__).with_name("junit.xsd")))
     schema.assertValid(etree.parse(str(tmp_path / "junit.xml")))

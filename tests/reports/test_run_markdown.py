@@ -12,9 +12,9 @@ from ragstone.results.run import Run
 from ragstone.types.gate import Gate
 
 MakeRun = Callable[..., Run]
-PASSED = Gate(metric="hit@5", op=">=", mark=0.5)
-MISSED = Gate(metric="hit@5", op="<=", mark=0.5)
-FAILED = Gate(metric="faithfulness", op=">=", mark=0.8)
+PASSED = Gate(metric="hit@5", op=">=", threshold=0.5)
+MISSED = Gate(metric="hit@5", op="<=", threshold=0.5)
+FAILED = Gate(metric="faithfulness", op=">=", threshold=0.8)
 
 REPORT = """\
 ## ✗ Evaluation: 1 of 2 gates failed
@@ -60,7 +60,7 @@ def test_the_verdict_comes_first_and_what_was_not_judged_has_no_number(make_run:
     [
         ([], slice(None), "## Evaluation: no gate was set"),
         ([PASSED], slice(None), "## ✓ Evaluation: 1 of 1 gate passed"),
-        ([FAILED], slice(2, None), "## ? Evaluation: 1 of 1 gate cannot be told"),
+        ([FAILED], slice(2, None), "## ? Evaluation: 1 of 1 gate cannot be checked"),
         ([MISSED, FAILED], slice(3, None), "## ✗ Evaluation: 1 of 2 gates failed, 1 not told"),
     ],
 )
@@ -145,8 +145,8 @@ def test_without_gates_and_marks_the_worst_are_of_one_metric(make_run: MakeRun) 
 
 
 def test_that_too_much_failed_goes_before_gates_that_passed(make_run: MakeRun) -> None:
-    gate = Gate(metric="faithfulness", op=">=", mark=0.1)
-    text = as_markdown(make_run(gates=[gate], max_failed=0.1))
+    gate = Gate(metric="faithfulness", op=">=", threshold=0.1)
+    text = as_markdown(make_run(gates=[gate], max_failure_rate=0.1))
     assert text.startswith("## ✗ Evaluation: too much failed")
     assert "1 of 3 scores of faithfulness failed" in text
     assert as_markdown(make_run(gates=[gate])).startswith("## ✓")

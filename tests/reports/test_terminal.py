@@ -136,8 +136,8 @@ def shown(show: Print, run: Run, width: int = 100, **options: object) -> str:
 
 def gated(make_run: MakeRun) -> Run:
     gates = [
-        Gate(metric="hit@5", op=">=", mark=0.5),
-        Gate(metric="faithfulness", op=">=", mark=0.8),
+        Gate(metric="hit@5", op=">=", threshold=0.5),
+        Gate(metric="faithfulness", op=">=", threshold=0.8),
     ]
     return make_run(gates=gates, partial=True)
 

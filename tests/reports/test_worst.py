@@ -66,7 +66,7 @@ def claim(label: Label, text: str, reason: str | None = None) -> JudgedClaim:
 def test_the_metric_to_look_at_is_a_failed_gates_then_a_gates_then_a_judged_one(
     make_run: MakeRun, gates: list[tuple[str, float]], names: Sequence[str], expected: str | None
 ) -> None:
-    asked = [Gate(metric=name, op=">=", mark=mark) for name, mark in gates]
+    asked = [Gate(metric=name, op=">=", threshold=mark) for name, mark in gates]
     assert focus(make_run(names=names, gates=asked)) == expected
 
 

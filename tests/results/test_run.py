@@ -63,7 +63,10 @@ def test_a_run_of_no_rows_has_no_mean() -> None:
 
 
 def test_gates_are_held_against_the_summary() -> None:
-    gates = (Gate(metric="hit@5", op=">=", mark=0.8), Gate(metric="hit@5", op="<=", mark=0.5))
+    gates = (
+        Gate(metric="hit@5", op=">=", threshold=0.8),
+        Gate(metric="hit@5", op="<=", threshold=0.5),
+    )
     assert [result.passed for result in run_of(HIT, MISS, gates=gates).gates()] == [False, True]
 
 
@@ -98,7 +101,7 @@ def test_a_target_that_was_not_asked_has_no_health() -> None:
 
 
 def test_the_summary_for_machines_has_the_stable_shape() -> None:
-    gates = (Gate(metric="hit@5", op=">=", mark=0.5),)
+    gates = (Gate(metric="hit@5", op=">=", threshold=0.5),)
     said = run_of(HIT, MISS, gates=gates).to_dict()
     assert json.loads(json.dumps(said, allow_nan=False)) == said | {"gates": said["gates"]}
     assert {"run_id", "version", "dataset", "target", "judge", "policy", "metrics", "not_run"} | {
@@ -110,7 +113,14 @@ def test_the_summary_for_machines_has_the_stable_shape() -> None:
         "mean", "interval", "n", "scored", "undefined", "failed", "flagged", "causes", "pass_rate"
     } <= metrics["hit@5"].keys()  # fmt: skip
     assert said["gates"] == [
-        {"metric": "hit@5", "op": ">=", "mark": 0.5, "of": "mean", "value": 0.5, "passed": True}
+        {
+            "metric": "hit@5",
+            "op": ">=",
+            "threshold": 0.5,
+            "of": "mean",
+            "value": 0.5,
+            "passed": True,
+        }
     ]
     assert said["usage"] == {
         "calls": 4, "cached": 0, "retries": 0, "prompt_tokens": 20, "completion_tokens": 0,
@@ -133,7 +143,7 @@ def test_a_row_for_machines_has_the_stable_shape() -> None:
     scores = said["scores"]
     assert isinstance(scores, dict)
     assert {
-        "state", "value", "mark", "passed", "reason", "cause", "fallback", "detail", "claims"
+        "state", "value", "threshold", "passed", "reason", "cause", "fallback", "detail", "claims"
     } == scores["faithfulness"].keys()  # fmt: skip
     assert scores["faithfulness"]["claims"] == [
         {"text": "20 hours", "span": [0, 8], "label": "SUPPORTED", "reason": None,

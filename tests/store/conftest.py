@@ -42,7 +42,7 @@ def manifest(run_id: str, rows: int = 3, *, minutes: int = 0) -> Manifest:
         run_id=run_id,
         version="0.1.0",
         started_at=START + timedelta(minutes=minutes),
-        plan=Plan(k=(3, 5), gates=(Gate(metric="hit@5", op=">=", mark=0.8),)),
+        plan=Plan(k=(3, 5), gates=(Gate(metric="hit@5", op=">=", threshold=0.8),)),
         source=Source(name="data.xlsx", fingerprint="ab", rows=rows),
         judge="offline",
         judge_note="words",
@@ -82,7 +82,7 @@ def full_row(place: int, text: str = "It lasts 20 hours.", hit: float = 1.0) -> 
     )
     faithful = Score.scored(
         0.75, detail={"claims": 2, "note": text}, claims=[JudgedClaim.of(claim, verdict)]
-    ).model_copy(update={"mark": 0.5, "passed": True, "fallback": True, "reason": text})
+    ).model_copy(update={"threshold": 0.5, "passed": True, "fallback": True, "reason": text})
     return Row(
         place,
         Sample(

@@ -51,7 +51,7 @@ def made(place: int) -> Row:
         tags=TAGS[place % len(TAGS)],
     )
     hit = Score.scored(place % 7 / 7).model_copy(
-        update={"fallback": place % 6 == 0, "mark": 0.5, "passed": place % 7 > 3}
+        update={"fallback": place % 6 == 0, "threshold": 0.5, "passed": place % 7 > 3}
     )
     unsure = Score.undefined("nothing said") if place % 3 else Score.scored(1 - place / 100)
     return Row(place, sample, scores={"faithfulness": unsure, "hit@5": hit})

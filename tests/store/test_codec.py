@@ -56,7 +56,7 @@ def test_what_an_older_version_did_not_store_is_at_its_default(make: SimpleNames
     body = json.loads(encoded(make.full_row(3)).body)
     for name in ("lacking", "calls", "blamed", "notes"):
         del body[name]
-    del body["scores"]["hit@5"]["detail"], body["scores"]["hit@5"]["mark"]
+    del body["scores"]["hit@5"]["detail"], body["scores"]["hit@5"]["threshold"]
     exchange = {"key": "k", "kind": "explain", "outcome": {"value": "so"}, "latency_ms": 1.0}
     row = decoded(Texts(json.dumps(body), json.dumps([exchange])))
     assert (row.index, row.notes, row.scores["hit@5"]) == (3, (), Score.scored(1))

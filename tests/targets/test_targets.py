@@ -64,7 +64,7 @@ async def test_the_plan_s_settings_reach_a_function() -> None:
         seen.update(k=k, threshold=threshold)
         return query
 
-    await get_target(ask, Plan(threshold=0.7), k=9).ask(ROW, frozenset(("response",)))
+    await get_target(ask, Plan(min_similarity=0.7), k=9).ask(ROW, frozenset(("response",)))
     assert seen == {"k": 9, "threshold": 0.7}
 
 

@@ -30,29 +30,29 @@ def summary(*values: float) -> dict[str, Summary]:
     ],
 )
 def test_a_mean_is_held_against_the_mark(op: Op, mark: float, value: float, passed: bool) -> None:
-    result = Gate(metric="hit@5", op=op, mark=mark).check(summary(value))
+    result = Gate(metric="hit@5", op=op, threshold=mark).check(summary(value))
     assert (result.passed, result.value) == (passed, value)
-    assert (result.metric, result.op, result.mark) == ("hit@5", op, mark)
+    assert (result.metric, result.op, result.threshold) == ("hit@5", op, mark)
 
 
 def test_eight_tenths_pass_a_mark_of_0_8_whatever_the_order_of_the_sum() -> None:
     value = math.nextafter(0.8, 0)  # what adding 0.1 eight times may give
     assert value < 0.8
-    assert Gate(metric="hit@5", op=">=", mark=0.8).check(summary(value)).passed
+    assert Gate(metric="hit@5", op=">=", threshold=0.8).check(summary(value)).passed
 
 
 @pytest.mark.parametrize("op", [">=", "<="])
 def test_a_mean_over_nothing_neither_passes_nor_fails(op: Op) -> None:
-    one = Gate(metric="hit@5", op=op, mark=0)
+    one = Gate(metric="hit@5", op=op, threshold=0)
     failed = {"hit@5": ScoreTally.of([Score.failed(Cause.TIMEOUT, "late")]).summary()}
     for summaries in ({}, summary(), failed):
         result = one.check(summaries)
         assert (result.passed, result.value) == (None, None)
-        assert str(result) == f"hit@5: nothing was scored, so {op} 0 cannot be told"
+        assert str(result) == f"hit@5: nothing was scored, so {op} 0 cannot be checked"
 
 
 def test_a_result_says_what_was_held_against_what() -> None:
-    one = Gate(metric="hit@5", op=">=", mark=0.8)
+    one = Gate(metric="hit@5", op=">=", threshold=0.8)
     assert str(one.check(summary(0.75))) == "hit@5 0.7500 is not >= 0.8"
     assert str(one.check(summary(0.85))) == "hit@5 0.8500 is >= 0.8"
 
@@ -60,7 +60,7 @@ def test_a_result_says_what_was_held_against_what() -> None:
 @pytest.mark.parametrize("mark", [math.nan, math.inf, -math.inf])
 def test_a_mark_is_a_number(mark: float) -> None:
     with pytest.raises(ValidationError):
-        Gate(metric="hit@5", op=">=", mark=mark)
+        Gate(metric="hit@5", op=">=", threshold=mark)
 
 
 @each_case(
@@ -89,7 +89,7 @@ def test_a_share_that_is_no_number_is_refused(text: str) -> None:
     ],
 )
 def test_a_gate_is_read(text: str, metric: str, mark: float) -> None:
-    assert gate(text, ">=") == Gate(metric=metric, op=">=", mark=mark)
+    assert gate(text, ">=") == Gate(metric=metric, op=">=", threshold=mark)
 
 
 @each_case("text", ["", "hit", "0.8", "=0.8", " =0.8"])
@@ -105,26 +105,26 @@ def test_a_gate_on_no_number_is_refused() -> None:
 
 def test_an_interval_is_held_against_the_mark_by_its_worse_end() -> None:
     found = summary(*[1.0] * 8, 0.0, 0.0)  # 8 of 10: exact, 0.44 to 0.97
-    least = Gate(metric="hit@5", op=">=", of="interval", mark=0.5).check(found)
+    least = Gate(metric="hit@5", op=">=", of="interval", threshold=0.5).check(found)
     assert least.value == pytest.approx(0.4439, abs=1e-4)
     assert not least.passed
     assert str(least) == "the lower end of hit@5's interval, 0.4439 is not >= 0.5"
-    most = Gate(metric="hit@5", op="<=", of="interval", mark=0.98).check(found)
+    most = Gate(metric="hit@5", op="<=", of="interval", threshold=0.98).check(found)
     assert most.passed
     assert str(most) == "the upper end of hit@5's interval, 0.9748 is <= 0.98"
 
 
 def test_one_row_has_no_interval_to_hold_against_a_mark() -> None:
-    result = Gate(metric="hit@5", op=">=", of="interval", mark=0.5).check(summary(1.0))
+    result = Gate(metric="hit@5", op=">=", of="interval", threshold=0.5).check(summary(1.0))
     assert result.passed is None
-    assert str(result) == "hit@5: too little was scored, so >= 0.5 cannot be told"
+    assert str(result) == "hit@5: too little was scored, so >= 0.5 cannot be checked"
 
 
 @pytest.mark.parametrize(("failed", "passed"), [(1, True), (2, False)])
 def test_the_share_that_was_scored_is_held_against_a_mark(failed: int, passed: bool) -> None:
     scores = [Score.scored(1.0)] * (10 - failed) + [Score.failed(Cause.TIMEOUT, "late")] * failed
     found = {"hit@5": ScoreTally.of(scores).summary()}
-    result = gate("hit@5=90%", *FLAGS["min_scored"]).check(found)
+    result = gate("hit@5=90%", *FLAGS["min_coverage"]).check(found)
     assert (result.value, result.passed) == (1 - failed / 10, passed)
     word = "is" if passed else "is not"
     said = f"the share of rows scored by hit@5, {1 - failed / 10:.4f} {word} >= 0.9"

@@ -26,7 +26,8 @@ MANIFEST = Manifest(
 def test_all_of_a_plan_has_a_default() -> None:
     plan = Plan()
     assert (plan.metrics, plan.k, plan.policy, plan.judge) == (("all",), 5, "strict", "offline")
-    assert (plan.threshold, plan.target, plan.gates, plan.max_failed) == (0.0, None, (), 0.1)
+    assert (plan.min_similarity, plan.target, plan.gates) == (0.0, None, ())
+    assert plan.max_failure_rate == 0.1
 
 
 @each_case(
@@ -55,9 +56,9 @@ def test_all_of_a_plan_has_a_default() -> None:
         ("claims", "none"),
         ("batch_size", 0),
         ("truths_limit", 0),
-        ("max_failed", 1.1),
-        ("max_failed", -0.1),
-        *(("threshold", value) for value in (math.nan, math.inf)),
+        ("max_failure_rate", 1.1),
+        ("max_failure_rate", -0.1),
+        *(("min_similarity", value) for value in (math.nan, math.inf)),
         *(("timeout", value) for value in (math.nan, math.inf)),
         *(("delay", value) for value in (math.nan, math.inf)),
         ("thresold", 0.5),
@@ -73,7 +74,7 @@ def test_options_are_the_settings_in_force() -> None:
     options = MANIFEST.options
     assert options["metrics"] == ["hit"]
     assert (options["k"], options["columns"]) == (3, {"query": "Frage"})
-    assert (options["timeout"], options["threshold"]) == (60.0, 0.0)
+    assert (options["timeout"], options["min_similarity"]) == (60.0, 0.0)
     assert "target" not in options
 
 
@@ -106,7 +107,7 @@ def test_numbers_that_may_be_left_out_are_known() -> None:
     assert {getattr(plan, name) for name in NUMBERS_OR_NONE} == {None}
 
 
-@pytest.mark.parametrize("fields", [{"max_failed": 2}, {"timeout": float("inf")}, {"kk": 1}])
+@pytest.mark.parametrize("fields", [{"max_failure_rate": 2}, {"timeout": float("inf")}, {"kk": 1}])
 def test_what_a_person_said_wrong_is_a_usage_error(fields: dict[str, object]) -> None:
     with pytest.raises(UsageError, match=next(iter(fields))):
         Plan.of(fields)
@@ -121,7 +122,7 @@ def test_a_plan_is_frozen() -> None:
 
 
 def test_a_manifest_is_json_and_back() -> None:
-    plan = Plan(gates=(Gate(metric="hit", op=">=", mark=0.8),), limit=3)
+    plan = Plan(gates=(Gate(metric="hit", op=">=", threshold=0.8),), limit=3)
     manifest = MANIFEST.model_copy(update={"plan": plan})
     text = json.dumps(manifest.model_dump(mode="json"), allow_nan=False)
     assert Manifest.model_validate(json.loads(text)) == manifest

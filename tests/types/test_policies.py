@@ -74,7 +74,7 @@ def test_no_policy_makes_a_number_of_what_it_calls_failed_or_undefined(name: str
         assert (ruling.value is not None) == (ruling.state is State.SCORED)
         if ruling.value is not None:
             assert policy.low <= ruling.value <= 1
-    assert policy.mark is None or policy.low <= policy.mark <= 1
+    assert policy.threshold is None or policy.low <= policy.threshold <= 1
 
 
 @pytest.mark.parametrize(

@@ -238,7 +238,7 @@ async def test_a_flagged_score_never_passes_nor_does_nothing_under_promptfoo_pla
     situation: str,
 ) -> None:
     for policy in ORDER:
-        score = score_of(await row_of(situation, policy, ",mark=0"))
+        score = score_of(await row_of(situation, policy, ",threshold=0"))
         empty = policy == "promptfoo-plan" and not score.claims
         if score.state is State.SCORED and (score.fallback or empty):
             assert score.passed is False, (policy, score)
@@ -258,21 +258,21 @@ async def test_a_flagged_score_never_passes_nor_does_nothing_under_promptfoo_pla
 )
 async def test_each_policy_has_its_documents_mark(policy: str, mark: float | None) -> None:
     score = score_of(await row_of("all supported", policy))
-    assert score.mark == mark
+    assert score.threshold == mark
     assert score.passed is (None if mark is None else True)
 
 
 async def test_a_score_is_told_against_its_mark() -> None:
-    reached = score_of(await row_of("every label", "deepeval", ",mark=0.5"))
+    reached = score_of(await row_of("every label", "deepeval", ",threshold=0.5"))
     assert (reached.passed, reached.reason) == (True, "Faithfulness 0.75 is >= 0.5")
-    missed = score_of(await row_of("every label", "ragaliq", ",mark=0.5"))
+    missed = score_of(await row_of("every label", "ragaliq", ",threshold=0.5"))
     assert (missed.passed, missed.reason) == (False, "Faithfulness 0.25 is < 0.5")
 
 
 async def test_a_pass_allows_for_inexact_sums() -> None:
-    score = score_of(await row_of("one verdict more", "ragas", ",mark=0.6"))
+    score = score_of(await row_of("one verdict more", "ragas", ",threshold=0.6"))
     assert score.value == pytest.approx(0.6)
-    exact = score_of(await row_of("every label", "strict", ",mark=0.2500000000001"))
+    exact = score_of(await row_of("every label", "strict", ",threshold=0.2500000000001"))
     assert exact.passed is True
 
 

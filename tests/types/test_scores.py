@@ -51,7 +51,7 @@ def test_no_state_holds_what_is_no_number(state: State, value: float) -> None:
 @pytest.mark.parametrize("mark", [math.nan, math.inf])
 def test_a_mark_is_a_number(mark: float) -> None:
     with pytest.raises(ValidationError):
-        Score(state=State.SCORED, value=1, mark=mark)
+        Score(state=State.SCORED, value=1, threshold=mark)
 
 
 @each_case(

@@ -88,7 +88,7 @@ def _default(field: str) -> str:
         return name if value else f"no-{name}"
     if isinstance(value, tuple):
         return " ".join(map(str, cast("tuple[object, ...]", value)))
-    if field == "max_failed":
+    if field == "max_failure_rate":
         return f"{value:.0%}"
     if isinstance(value, float):
         return f"{value:g}"
@@ -100,7 +100,7 @@ def _type(field: str, schema: Schema) -> "click.ParamType[Any] | None":
         return click.Choice(cast("list[str]", schema["enum"]))
     if schema["type"] == "boolean":
         return None
-    if schema["type"] not in _METAVARS or field == "max_failed":
+    if schema["type"] not in _METAVARS or field == "max_failure_rate":
         return click.STRING
     over = cast("int | None", schema.get("exclusiveMinimum"))
     low = cast("int | None", schema.get("minimum", over))
@@ -163,7 +163,7 @@ GATES = (
         help="Exit 1 if the metric's mean is over the value.",
     ),
     click.Option(
-        ["--min-scored"],
+        ["--min-coverage"],
         multiple=True,
         metavar="METRIC=SHARE",
         help="Exit 1 if less of the rows was scored: faithfulness=90%.",
@@ -174,7 +174,7 @@ GATES = (
         "that is nearer to failing.",
     ),
     Setting(
-        "max_failed",
+        "max_failure_rate",
         metavar="SHARE",
         help="Exit 3 if more of a metric's scores failed: 0.1 or 10%.",
     ),
@@ -365,9 +365,10 @@ _TARGET = (
     ),
     Setting("target", help="URL, YAML file that describes an API, or module:function."),
     Setting(
-        "threshold",
+        "min_similarity",
         "-t",
         "--threshold",
+        "--min-similarity",
         help="Minimum retrieval similarity, sent to the target. No gate: that is --fail-under.",
     ),
     Setting("delay", help="Seconds between two calls of the target, for fragile servers."),
@@ -427,8 +428,10 @@ JUDGE = (
         metavar="KIND=FILE",
         help="A prompt of your own: --prompt verify_claims=my.md.",
     ),
-    Setting("cascade_mark", help="The confidence under which a cascade asks its second judge."),
-    Setting("cascade_control", help="The share of the others that it asks both, to compare."),
+    Setting(
+        "cascade_threshold", help="The confidence under which a cascade asks its second judge."
+    ),
+    Setting("cascade_audit_rate", help="The share of the others that it asks both, to compare."),
     Setting("offline", help="Download nothing: a local model has to be on this machine."),
     Setting("cache", help="Keep replies, and use those kept before."),
 )
@@ -447,11 +450,13 @@ _CLAIMS = (
         "verify",
         help="All claims in one call, one a call, or against facts taken from the contexts first.",
     ),
-    Setting("claims", help="Who finds the claims: the judge, sentences, or those where it fails."),
+    Setting(
+        "claim_source", help="Who finds the claims: the judge, sentences, or those where it fails."
+    ),
     Setting("batch_size", help="Claims in one call."),
     Setting("truths_limit", help="Facts taken from one context.  [default: all]"),
     Setting("include_reason", help="Have the verdicts summed up in words; one call more."),
-    Setting("partial", help="Let the judge say that a claim is supported in part."),
+    Setting("allow_partial", help="Let the judge say that a claim is supported in part."),
     click.Option(
         ["--compare-legacy"],
         is_flag=True,

@@ -101,7 +101,7 @@ LLM_ONLY: Mapping[str, str] = MappingProxyType(
 """Settings that the offline judge has no use for, and how they are typed."""
 
 CASCADE_ONLY: Mapping[str, str] = MappingProxyType(
-    {"cascade_mark": "--cascade-mark", "cascade_control": "--cascade-control"}
+    {"cascade_threshold": "--cascade-threshold", "cascade_audit_rate": "--cascade-audit-rate"}
 )
 """Settings that only a cascade has a use for."""
 
@@ -126,8 +126,8 @@ class Given(result_options.Given):
     prompts: tuple[str, ...]
     fail_under: tuple[str, ...]
     fail_over: tuple[str, ...]
-    min_scored: tuple[str, ...]
-    max_failed: str | None
+    min_coverage: tuple[str, ...]
+    max_failure_rate: str | None
     plugin: tuple[str, ...]
     policy: str | None
     dry_run: bool
@@ -223,7 +223,7 @@ def check_needed(plan: Plan, said: Mapping[str, object]) -> None:
 def _said(given: Given) -> Mapping[str, object]:
     """Return field of the plan -> what was said of it; nothing, None or `none` among that."""
     typed = cast("Mapping[str, object]", given)
-    embedding_model, max_failed = given["embedding_model"], given["max_failed"]
+    embedding_model, max_failure_rate = given["embedding_model"], given["max_failure_rate"]
     return {
         **{name: typed[name] for name in Plan.model_fields.keys() & typed.keys()},
         "metrics": metric_names(given["metrics"]),
@@ -237,7 +237,7 @@ def _said(given: Given) -> Mapping[str, object]:
             for name, demand in FLAGS.items()
             for text in cast("tuple[str, ...]", typed[name])
         ),
-        "max_failed": None if max_failed is None else share(max_failed),
+        "max_failure_rate": None if max_failure_rate is None else share(max_failure_rate),
     }
 
 

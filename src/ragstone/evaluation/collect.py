@@ -281,7 +281,7 @@ def asked_as(target: str, *, plan: Plan, mode: str) -> Mapping[str, object]:
         "target": public_url(target) if is_url else target,
         "target_fingerprint": sha256(_whole(target, is_url=is_url).encode()).hexdigest()[:16],
         "top_k": max(plan.cutoffs),
-        "score_threshold": plan.threshold,
+        "score_threshold": plan.min_similarity,
     }
 
 
@@ -400,7 +400,7 @@ class Asking:
             "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "test_data_path": self.dataset.source.path,
             "top_k": max(self.plan.cutoffs),
-            "score_threshold": self.plan.threshold,
+            "score_threshold": self.plan.min_similarity,
             "total_queries": len(rows),
             "failed_queries": self.failed,
             "note": NOTE if self.mode == "chat" else "",

@@ -27,6 +27,7 @@ OTHER_WORDS: Mapping[str, str] = MappingProxyType(
         "api_url": "target",
         "map": "columns",
         "max_retries": "retries",
+        "threshold": "min_similarity",
     }
 )
 """What the flags call it -> the plan's field."""
@@ -206,7 +207,7 @@ def _gates_of(op: Op, of: Of) -> Callable[[Said, Path], object]:
     def read(said: Said, folder: Path) -> object:
         del folder
         return tuple(
-            Gate(metric=name, op=op, of=of, mark=_share(mark, f"the mark of {name}"))
+            Gate(metric=name, op=op, of=of, threshold=_share(mark, f"the mark of {name}"))
             for name, mark in _named(said).items()
         )
 
@@ -235,7 +236,7 @@ _READ: Mapping[str, Callable[[Said, Path], object]] = MappingProxyType(
         "prompts": lambda said, folder: {
             kind: str(folder / file) for kind, file in _named(said).items()
         },
-        "max_failed": lambda said, _: _share(_one(said)),
+        "max_failure_rate": lambda said, _: _share(_one(said)),
         **{name: _gates_of(*demand) for name, demand in FLAGS.items()},
         "policy": _known(POLICIES),
         "preset": _known(PRESETS),

@@ -54,7 +54,7 @@ def identity_of(
         "target setup": _hash(_setup(plan)) if target else "",
         "sheet": plan.sheet or "",
         "k": ", ".join(map(str, plan.cutoffs)),
-        "threshold": f"{plan.threshold:g}",
+        "min_similarity": f"{plan.min_similarity:g}",
         "columns": ", ".join(f"{ours}={theirs}" for ours, theirs in sorted(plan.columns.items())),
         "version": version,
     }

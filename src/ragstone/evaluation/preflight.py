@@ -132,14 +132,14 @@ def gates_of(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:
     gates: list[Gate] = []
     for gate in plan.gates:
         name = _named(gate.metric, known, plan)
-        said = f"the gate {gate.metric} {gate.op} {gate.mark:g}"
+        said = f"the gate {gate.metric} {gate.op} {gate.threshold:g}"
         if name not in known:
             raise UsageError(
                 f"{said} is on a metric that is not run; these are: {', '.join(known)}"
             )
         metric = known[name]
         low, high = (0.0, 1.0) if gate.of == "scored" else metric.range
-        if not low <= gate.mark <= high:
+        if not low <= gate.threshold <= high:
             raise UsageError(
                 f"{said}: {name} lies between {low:g} and {high:g}. "
                 + ("80 per cent is written 0.8 or 80%" if (low, high) == (0, 1) else "")

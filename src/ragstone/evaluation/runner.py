@@ -55,7 +55,7 @@ class Options(Keeping, total=False):
 
     `metrics` may be one name, several, or Metric objects; `k` one cut-off, or several; `target`
     and `judge` names or objects (a target may be a Python function); `fail_under` and
-    `fail_over` are metric -> mark, `min_scored` metric -> the least share of its rows scored; all
+    `fail_over` are metric -> mark, `min_coverage` metric -> the least share of its rows scored; all
     other settings come from `preset` and the file `config`, or from `plan`; `on_row` is called
     with each finished row and the number of rows there will be, `on_notice` with what is to be
     known before the first; `tracing` watches it all. Rows are kept in memory unless `store` says
@@ -64,16 +64,16 @@ class Options(Keeping, total=False):
 
     metrics: str | Metric | Sequence[str | Metric]
     k: int | Sequence[int]
-    threshold: float
+    min_similarity: float
     config: str | Path
     preset: str
     policy: str
     verify: str
-    claims: str
+    claim_source: str
     batch_size: int
     truths_limit: int | None
     include_reason: bool
-    partial: bool
+    allow_partial: bool
     judge: str | Judge
     votes: int
     base_url: str
@@ -88,8 +88,8 @@ class Options(Keeping, total=False):
     tpm: float
     max_calls: int
     max_cost: float
-    cascade_mark: float
-    cascade_control: float
+    cascade_threshold: float
+    cascade_audit_rate: float
     offline: bool
     target: str | OptionsTarget | Callable[..., object]
     limit: int
@@ -101,10 +101,10 @@ class Options(Keeping, total=False):
     delay: float
     fail_under: Mapping[str, float | str]
     fail_over: Mapping[str, float | str]
-    min_scored: Mapping[str, float | str]
+    min_coverage: Mapping[str, float | str]
     gates_on: Literal["mean", "interval"]
     cluster: str
-    max_failed: float
+    max_failure_rate: float
     plan: Plan
     on_row: Callable[[Row, int], None]
     on_notice: Callable[[str], None]
@@ -375,7 +375,7 @@ class Evaluation:
         spent = self.budget.spent
         if spent is None or not self._asks:
             return None
-        may_be_free = self.plan.claims == "sentences" and not self.target
+        may_be_free = self.plan.claim_source == "sentences" and not self.target
         free = is_free(self.plan.judge) or (may_be_free and begins_free(self.plan.judge))
         return None if free and self.plan.embedding_model is None else spent
 

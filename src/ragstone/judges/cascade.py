@@ -38,14 +38,14 @@ class CascadeJudge(AroundJudges):
     """
 
     def __init__(
-        self, cheap: Judge, dear: Judge, *, mark: float = MARK, control: float = CONTROL
+        self, cheap: Judge, dear: Judge, *, threshold: float = MARK, control: float = CONTROL
     ) -> None:
         super().__init__((cheap, dear))
         self._cheap, self._dear = cheap, dear
-        self._mark, self._control = mark, control
+        self._mark, self._control = threshold, control
         self.name = f"{CASCADE}:{cheap.name}+{dear.name}"
         self.description = (
-            f"a cascade: verdicts by {cheap.name} where its confidence is at least {mark:g}, "
+            f"a cascade: verdicts by {cheap.name} where its confidence is at least {threshold:g}, "
             f"else by {dear.name}; {control:.0%} of the sure ones by both, to compare"
         )
         if cheap.kinds is not None and dear.kinds is not None:

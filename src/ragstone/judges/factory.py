@@ -130,8 +130,8 @@ class _Maker:
         return CascadeJudge(
             self.judge(cheap, vote),
             self.judge(dear, vote),
-            mark=self.plan.cascade_mark,
-            control=self.plan.cascade_control,
+            threshold=self.plan.cascade_threshold,
+            control=self.plan.cascade_audit_rate,
         )
 
     def _local(self, said: str) -> Judge:

@@ -1,4 +1,4 @@
-"""How judges are named in one line: `A,B` is a panel, `cascade:A+B` two, `A,mark=0.7` an option."""
+"""How judges are named in one line: `A,B`, `cascade:A+B`, `A,threshold=0.7`."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -128,5 +128,5 @@ def check_model(name: str) -> None:
     for option in JudgeName.of(name).options:
         raise UsageError(
             f"--judge {name}: options such as {option}= are for local judges; others are told by "
-            "settings of their own, such as --temperature or --cascade-mark"
+            "settings of their own, such as --temperature or --cascade-threshold"
         )

@@ -123,18 +123,18 @@ class ClaimVerifier(Metric):
     Attributes:
         verify: all claims in calls of `batch_size` (`batch`), one a call (`each`), or against the
             facts extracted from each source first (`truths`, at most `truths_limit` a source).
-        claims: from the judge (`llm`), the text's sentences (`sentences`), or those where the
+        claim_source: from the judge (`llm`), the text's sentences (`sentences`), or those where the
             judge found none to be read (`hybrid`).
-        partial: let the judge say PARTIALLY_SUPPORTED.
+        allow_partial: let the judge say PARTIALLY_SUPPORTED.
     """
 
     asks: ClassVar[tuple[str, ...]] = (ExtractClaims.kind, VerifyClaims.kind)
 
     verify: Literal["batch", "each", "truths"] = "batch"
-    claims: Literal["llm", "sentences", "hybrid"] = "llm"
+    claim_source: Literal["llm", "sentences", "hybrid"] = "llm"
     batch_size: Count = BATCH
     truths_limit: Count | None = None
-    partial: bool = False
+    allow_partial: bool = False
 
     @property
     def active_checks(self) -> tuple[Check, ...]:
@@ -192,12 +192,12 @@ class ClaimVerifier(Metric):
         if not text.strip():
             return (), None
         by_sentence = ExtractClaims(query=sample.query, response=text, by="sentences")
-        if self.claims == "sentences":
+        if self.claim_source == "sentences":
             return await ask(by_sentence), None
         try:
             return await ask(ExtractClaims(query=sample.query, response=text)), None
         except JudgeError as error:
-            if self.claims != "hybrid" or error.cause is Cause.BUDGET:
+            if self.claim_source != "hybrid" or error.cause is Cause.BUDGET:
                 raise
             note = f"the claims are sentences, as none were extracted: {error.cause}"
             return await ask(by_sentence), note
@@ -227,7 +227,7 @@ class ClaimVerifier(Metric):
             VerifyClaims(
                 claims=tuple(claim.text for claim in prepared.claims),
                 contexts=prepared.bases,
-                partial=self.partial,
+                partial=self.allow_partial,
                 batch_size=1 if self.verify == "each" else self.batch_size,
             )
         )

@@ -22,14 +22,14 @@ from ragstone.types.score import Detail, MetricInfo, Score, State
 class PolicyScorer:
     """Makes the scores of one metric under one policy.
 
-    `label` is the metric's name in a reason, `against` what its claims are held to; `mark` goes
-    before the policy's own. Where lower is better, a number is what the policy's lacks of 1: the
-    share of claims that are not backed.
+    `label` is the metric's name in a reason, `against` what its claims are compared with;
+    `threshold` overrides the policy's own. If lower is better, the number is 1 minus the policy's:
+    the share of claims that are not supported.
     """
 
     policy: Policy
     label: str
-    mark: float | None = None
+    threshold: float | None = None
     higher_is_better: bool = True
     against: Texts = "contexts"
 
@@ -121,32 +121,32 @@ class PolicyScorer:
         never: str | None = None,
     ) -> Score:
         """Hold the value against the mark; what is in doubt, or `never` passes, does not."""
-        value, mark = self._turned(value), self.mark
-        if mark is None and self.policy.mark is not None:
-            mark = self._turned(self.policy.mark)
-        reached = mark is not None and self._reaches(value, mark)
+        value, threshold = self._turned(value), self.threshold
+        if threshold is None and self.policy.threshold is not None:
+            threshold = self._turned(self.policy.threshold)
+        reached = threshold is not None and self._reaches(value, threshold)
         parts: list[str] = []
-        if mark is not None:
+        if threshold is not None:
             sign = (
                 (">=" if reached else "<") if self.higher_is_better else ("<=" if reached else ">")
             )
-            parts.append(f"{self.label} {value:.2f} is {sign} {mark:g}")
+            parts.append(f"{self.label} {value:.2f} is {sign} {threshold:g}")
             if reached and (doubt or never):
                 parts[0] += f", but never passes: {'it is flagged' if doubt else never}"
         parts += [f"flagged: {doubt}"] if doubt else []
         return Score(
             state=State.SCORED,
             value=value,
-            mark=mark,
-            passed=None if mark is None else reached and not doubt and not never,
+            threshold=threshold,
+            passed=None if threshold is None else reached and not doubt and not never,
             reason="; ".join(parts) or None,
             fallback=doubt is not None,
             detail=detail,
             claims=claims,
         )
 
-    def _reaches(self, value: float, mark: float) -> bool:
-        return value >= mark - CLOSE if self.higher_is_better else value <= mark + CLOSE
+    def _reaches(self, value: float, threshold: float) -> bool:
+        return value >= threshold - CLOSE if self.higher_is_better else value <= threshold + CLOSE
 
 
 def _claim(claims: Sequence[Claim], number: int) -> Claim:
@@ -167,7 +167,7 @@ class ClaimMetric(ClaimVerifier):
 
     Attributes:
         policy: how verdicts become a number, and what happens where there are none.
-        mark: what a score has to reach to pass; None is the policy's own.
+        threshold: what a score has to reach to pass; None is the policy's own.
         include_reason: have the verdicts summed up in words: the detail `explanation`.
     """
 
@@ -182,13 +182,13 @@ class ClaimMetric(ClaimVerifier):
             cls.needs = cls.check.needs
 
     policy: PolicyName = STRICT.name
-    mark: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    threshold: Annotated[float, Field(allow_inf_nan=False)] | None = None
     include_reason: bool = False
 
     def __post_init__(self) -> None:
         low, high = self.range
-        if self.mark is not None and not low <= self.mark <= high:
-            said = f"mark={self.mark:g} is not between {low:g} and {high:g}"
+        if self.threshold is not None and not low <= self.threshold <= high:
+            said = f"threshold={self.threshold:g} is not between {low:g} and {high:g}"
             raise UsageError(f"{said}; 80 per cent is written 0.8")
 
     @property
@@ -217,7 +217,7 @@ class ClaimMetric(ClaimVerifier):
         return PolicyScorer(
             policy,
             self.label,
-            self.mark,
+            self.threshold,
             higher_is_better=self.higher_is_better,
             against=self.check.against,
         )

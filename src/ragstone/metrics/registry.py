@@ -33,6 +33,8 @@ GROUP = "ragstone.metrics"
 OURS = "ragstone"
 
 _SPEC = re.compile(rf"(?P<name>{NAME.pattern})(?:@(?P<k>\d+))?(?::(?P<policy>[a-z][a-z-]*))?")
+_OLD_NAMES = {"mark": "threshold", "claims": "claim_source", "partial": "allow_partial"}
+"""Parameters as the metric names of older stored runs have them."""
 _metrics: dict[str, type[Metric]] = {}
 _loaded: set[EntryPoint] = set()
 _packages: dict[type[Metric], str] = {}
@@ -171,9 +173,11 @@ def get(spec: str, **defaults: str | int | float | None) -> Metric:
         key, equals, value = part.partition("=")
         if not equals:
             raise UsageError(f"{spec!r}: {part!r} is no PARAMETER=VALUE")
-        if key.strip() in said:
-            raise UsageError(f"{spec!r} says {key.strip()} twice; leave one out")
-        said[key.strip()] = value.strip()
+        key = key.strip()
+        key = key if key in known else _OLD_NAMES.get(key, key)
+        if key in said:
+            raise UsageError(f"{spec!r} sets {key} twice; leave one out")
+        said[key] = value.strip()
     if strange := said.keys() - known:
         raise UsageError(
             f"{spec!r}: {match['name']} has no parameter {', '.join(sorted(strange))}; "

@@ -94,11 +94,11 @@ def cascade_lines(run: Run) -> Iterator[str]:
 def mark_lines(run: Run, name: str) -> Iterator[str]:
     """Say how many scores reached their mark, if they have one."""
     tally = run.tally.scores[name]
-    if tally.mark is not None:
+    if tally.threshold is not None:
         sign = ">=" if run.metrics[name].higher_is_better else "<="
         yield (
-            f"{name} {sign} {tally.mark:g}: reached by {tally.passed:,} of {tally.marked:,} scored "
-            f"({percent(tally.passed / tally.marked)})"
+            f"{name} {sign} {tally.threshold:g}: reached by {tally.passed:,} of {tally.marked:,} "
+            f"scored ({percent(tally.passed / tally.marked)})"
         )
 
 
@@ -290,7 +290,7 @@ def _judged(run: Run, names: Sequence[str]) -> list[Fact]:
 
 def _gates(run: Run) -> list[Fact]:
     summaries = run.summary()
-    words = {True: "passed", False: "FAILED", None: "NOT TOLD"}
+    words = {True: "passed", False: "FAILED", None: "UNDETERMINED"}
     return [
         Fact(
             "Gate",

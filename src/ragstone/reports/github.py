@@ -112,7 +112,7 @@ def _errors(run: Run) -> _Told:
     summaries = run.summary()
     for gate in run.gates():
         if not gate.passed:
-            title = "gate cannot be told" if gate.passed is None else "gate failed"
+            title = "gate cannot be checked" if gate.passed is None else "gate failed"
             told.append((title, f"{gate} ({coverage(summaries[gate.metric])})"))
     return told
 

@@ -133,7 +133,7 @@ def next_step(run: Run, *, first: bool = False) -> str | None:
 
 
 def _too_many_failed(run: Run) -> bool:
-    limit = run.manifest.plan.max_failed
+    limit = run.manifest.plan.max_failure_rate
     summaries = run.summary().values()
     return any(each.failed > limit * (each.scored + each.failed) for each in summaries)
 
@@ -247,7 +247,9 @@ def marked(run: Run) -> tuple[str, ...]:
     """Return the metrics that have a gate or a pass mark."""
     gated = {gate.metric for gate in run.manifest.plan.gates}
     tallies = run.tally.scores
-    return tuple(name for name in run.metrics if name in gated or tallies[name].mark is not None)
+    return tuple(
+        name for name in run.metrics if name in gated or tallies[name].threshold is not None
+    )
 
 
 def held(run: Run) -> tuple[str, ...]:
@@ -266,18 +268,19 @@ def shortfall(score: Score, info: MetricInfo, gates: Sequence[Gate]) -> str | No
     value = decimal(score.value)
     if score.passed is not None:
         sign = ">=" if info.higher_is_better else "<="
-        mark = "" if score.mark is None else f", {sign} {score.mark:g}"
-        return None if score.passed else f"{value} does not pass the mark{mark}"
+        mark = "" if score.threshold is None else f", {sign} {score.threshold:g}"
+        return None if score.passed else f"{value} does not reach the threshold{mark}"
     for gate in gates:
         if gate.of != "scored" and not _reaches(score.value, gate):
-            return f"{value} is not {gate.op} {gate.mark:g}, the mark of the gate on the {gate.of}"
+            limit = f"{gate.op} {gate.threshold:g}"
+            return f"{value} is not {limit}, the threshold of the gate on the {gate.of}"
     return None
 
 
 def _reaches(value: float, gate: Gate) -> bool:
     if gate.op == ">=":
-        return value >= gate.mark - EPSILON
-    return value <= gate.mark + EPSILON
+        return value >= gate.threshold - EPSILON
+    return value <= gate.threshold + EPSILON
 
 
 # Excerpt: the queries of a ranking's run that a report tells, where all are too many.

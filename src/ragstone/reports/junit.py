@@ -4,8 +4,8 @@ A suite a metric that is held to something (a gate, or a pass mark; where none i
 in it a test a sample, and one a gate. A sample fails where its score falls short of its pass mark;
 without one, where it falls short of the mark of a gate on the metric's mean (a gate passes or fails
 by the mean, so samples may fail under a gate that passes). What was not judged is an error with its
-cause, and so is a number that a policy made up, and a gate that cannot be told; what is undefined
-is skipped. Of a ranking's run with many queries only some are tests; a property says which.
+cause, and so are imputed scores and gates that cannot be checked; what is undefined is skipped.
+Of a ranking's run with many queries only some are tests; a property says which.
 """
 
 from collections import Counter
@@ -102,14 +102,14 @@ def _write(path: Path, run: Run) -> None:
         for suite in suites:
             for gate in run.gates():
                 if gate.metric == suite.name:
-                    suite.add(f"gate: {gate.of} {gate.op} {gate.mark:g}", _of_gate(gate))
+                    suite.add(f"gate: {gate.of} {gate.op} {gate.threshold:g}", _of_gate(gate))
         if run.partial or run.too_much_failed:
             whole = stack.enter_context(_Suite("run"))
             if run.partial:
                 found = _Finding("error", partial_notice(run), "partial")
                 whole.add("every row was finished", found)
             if run.too_much_failed:
-                found = _Finding("error", "; ".join(run.too_much_failed), "max_failed")
+                found = _Finding("error", "; ".join(run.too_much_failed), "max_failure_rate")
                 whole.add("no more failed than is allowed", found)
             suites.append(whole)
         stream = stack.enter_context(path.open("w", encoding="utf-8", newline=""))
@@ -175,12 +175,12 @@ def _finding(run: Run, name: str, row: Row) -> _Finding | None:
         return _Finding("error", why, "made up", _body(row, score))
     gates = [gate for gate in run.manifest.plan.gates if gate.metric == name]
     short = shortfall(score, run.metrics[name], gates)
-    return _Finding("failure", short, "mark", _body(row, score)) if short else None
+    return _Finding("failure", short, "threshold", _body(row, score)) if short else None
 
 
 def _of_gate(gate: GateResult) -> _Finding | None:
     if gate.passed is None:
-        return _Finding("error", f"cannot be told: {gate}", "gate")
+        return _Finding("error", f"cannot be checked: {gate}", "gate")
     return None if gate.passed else _Finding("failure", str(gate), "gate")
 
 

@@ -136,7 +136,7 @@ def _verdict(run: Run) -> str:
     if not failed and not untold:
         return f"✓ Evaluation: {len(passed):,} {of} passed"
     if not failed:
-        return f"? Evaluation: {untold:,} {of} cannot be told"
+        return f"? Evaluation: {untold:,} {of} cannot be checked"
     return f"✗ Evaluation: {failed:,} {of} failed" + (f", {untold:,} not told" if untold else "")
 
 

@@ -267,7 +267,7 @@ def print_ranking(run: Run, console: Console) -> None:
         if why := why_failed(run, name):
             console.print(shown(f"{name}: failed: {why}", console, "red"))
     for result in run.gates():
-        word = {True: "passed", False: "FAILED", None: "NOT TOLD"}[result.passed]
+        word = {True: "passed", False: "FAILED", None: "UNDETERMINED"}[result.passed]
         style = "" if result.passed else "bold red"
         console.print(shown(f"Gate {word}: {result}", console, style))
     _ranking_report_print_worst(run, console)

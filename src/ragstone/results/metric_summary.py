@@ -58,7 +58,7 @@ class ScoreTally:
         row_states: of every row, in the order they were counted, as an index into STATES.
         undefined: reason -> how many are undefined for it.
         failed: cause -> the first row that failed for it.
-        mark: the pass mark; None while no score has one.
+        threshold: the pass mark; None while no score has one.
         made_up: the first row whose number a policy made up.
         noted, note: how many scores have a note, and the first.
         judged: whether any has claims.
@@ -73,7 +73,7 @@ class ScoreTally:
         self.causes = Counter[Cause]()
         self.undefined = Counter[str]()
         self.failed: dict[Cause, First] = {}
-        self.mark: float | None = None
+        self.threshold: float | None = None
         self.marked = self.passed = self.flagged = self.noted = self.unranked = 0
         self.made_up: First | None = None
         self.note: First | None = None
@@ -148,8 +148,8 @@ class ScoreTally:
             self.failed[score.cause] = first(self.failed.get(score.cause), score.reason)
         else:
             self._count_undefined(score.reason)
-        if score.mark is not None:
-            self.mark = score.mark
+        if score.threshold is not None:
+            self.threshold = score.threshold
         if score.passed is not None:
             self.marked += 1
             self.passed += score.passed
@@ -250,7 +250,7 @@ class ScoreColumn:
     def add(self, place: int, score: Score) -> None:
         """Keep the score of the row at that place."""
         detail = tuple(score.detail.items())
-        said = (score.passed, score.mark, score.fallback, score.reason, score.cause)
+        said = (score.passed, score.threshold, score.fallback, score.reason, score.cause)
         key = (score.state, score.value, *said, detail)
         number = self._known.setdefault(key, len(self._distinct))
         if number == len(self._distinct):

@@ -111,14 +111,14 @@ class Run:
     def too_much_failed(self) -> tuple[str, ...]:
         """The metrics of which more failed, or was made up, than the plan allows, in words."""
         told: list[str] = []
-        limit = self.manifest.plan.max_failed
+        limit = self.manifest.plan.max_failure_rate
         for name, summary in self.summary().items():
             bad, answered = summary.failed + summary.flagged, summary.scored + summary.failed
             if bad > limit * answered:
                 how = "failed or are flagged" if summary.flagged else "failed"
                 told.append(
                     f"{bad:,} of {count(answered, 'score')} of {name} {how}, more than {limit:.0%} "
-                    "(--max-failed)"
+                    "(--max-failure-rate)"
                 )
         return tuple(told)
 
@@ -172,7 +172,7 @@ class Run:
             "family": info.family,
             "range": list(info.range),
             "higher_is_better": info.higher_is_better,
-            "mark": tally.mark,
+            "threshold": tally.threshold,
             "histogram": histogram(tally.values, low=info.low, high=info.high),
             "reasons": dict(_commonest(tally.undefined)[:REASONS]),
             "failures": [

@@ -46,7 +46,7 @@ def _function(name: str, function: Function, plan: Plan, k: int) -> FunctionTarg
         name,
         function,
         k=k,
-        threshold=plan.threshold,
+        min_similarity=plan.min_similarity,
         timeout=plan.timeout,
         delay=plan.delay,
     )
@@ -59,4 +59,6 @@ def _http(name: str, description: ApiDescription, plan: Plan, k: int) -> HttpTar
         verify_tls=description.verify_tls,
         proxy=filled_variables(description.proxy) if description.proxy else None,
     )
-    return HttpTarget(name, description, connection=connection, k=k, threshold=plan.threshold)
+    return HttpTarget(
+        name, description, connection=connection, k=k, min_similarity=plan.min_similarity
+    )

@@ -20,10 +20,11 @@ from ragstone.types.row import TargetCall
 from ragstone.types.sample import Sample
 
 Function = Callable[..., object]
-"""Takes any of `query`, `sample`, `k` and `threshold` by name, or the query as its first argument;
-returns the response, or a mapping of response, contexts and ranking; sync or async."""
+"""Takes any of `query`, `sample`, `k` and `min_similarity` (or `threshold`) by name, or the query
+as its first argument. Returns the response, or a mapping of response, contexts and ranking; sync or
+async."""
 
-GIVEN = ("query", "sample", "k", "threshold")
+GIVEN = ("query", "sample", "k", "min_similarity", "threshold")
 """The parameter names that mean something."""
 
 
@@ -45,12 +46,14 @@ class FunctionTarget(Target):
         function: Function,
         *,
         k: int,
-        threshold: float,
+        min_similarity: float,
         timeout: float,
         delay: float = 0.0,
     ) -> None:
         self.name = name
-        self._call = _caller(name, function, {"k": k, "threshold": threshold})
+        self._call = _caller(
+            name, function, {"k": k, "min_similarity": min_similarity, "threshold": min_similarity}
+        )
         self._timeout = timeout
         self._pace = Pace(delay)
 

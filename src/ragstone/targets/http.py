@@ -221,13 +221,18 @@ class HttpTarget(Target):
         *,
         connection: Connection,
         k: int,
-        threshold: float,
+        min_similarity: float,
     ) -> None:
         self.name = name
         self.gives = frozenset(field for call in description.calls.values() for field in call.reply)
         self._description = description
         self._base = description.base or ""
-        self._given = {"k": k, "threshold": threshold, "base": filled_variables(self._base)}
+        self._given = {
+            "k": k,
+            "min_similarity": min_similarity,
+            "threshold": min_similarity,
+            "base": filled_variables(self._base),
+        }
         self._secrets = description.secrets
         self._client = Client(replace(connection, secrets=self._secrets))
         self._parts = (self._client,)

@@ -119,7 +119,17 @@ def _changed(value: object, change: Callable[[str], object]) -> object:
     return value
 
 
-ROW_FIELDS = ("query", "id", "reference", "k", "threshold", "session_id", "base", "tags.NAME")
+ROW_FIELDS = (
+    "query",
+    "id",
+    "reference",
+    "k",
+    "min_similarity",
+    "threshold",
+    "session_id",
+    "base",
+    "tags.NAME",
+)
 """What a `{field}` may name: the row's, the plan's, and a session of its own for each row."""
 
 

@@ -7,7 +7,7 @@ from hashlib import sha256
 from operator import index
 from typing import Annotated, Literal, SupportsIndex, cast, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from ragstone._internal.fields import FrozenMap
@@ -65,8 +65,8 @@ class JudgePlan(BaseModel):
         cache: whether replies are kept in, and read from, the reply cache.
         rpm, tpm: calls and tokens a minute.
         max_calls, max_cost: calls and US dollars after which the run ends.
-        cascade_mark: the confidence under which a cascade asks its second judge.
-        cascade_control: the share of the others that it asks both, to compare.
+        cascade_threshold: the confidence under which a cascade asks its second judge.
+        cascade_audit_rate: the share of the others that it asks both, to compare.
         offline: download nothing; a local model has to be on this machine.
     """
 
@@ -86,8 +86,13 @@ class JudgePlan(BaseModel):
     tpm: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     max_calls: Annotated[int, Field(ge=0)] | None = None
     max_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    cascade_mark: Annotated[float, Field(ge=0, le=1)] = 0.8
-    cascade_control: Annotated[float, Field(ge=0, le=1)] = 0.05
+    cascade_threshold: Annotated[
+        float, Field(ge=0, le=1, validation_alias=AliasChoices("cascade_threshold", "cascade_mark"))
+    ] = 0.8
+    cascade_audit_rate: Annotated[
+        float,
+        Field(ge=0, le=1, validation_alias=AliasChoices("cascade_audit_rate", "cascade_control")),
+    ] = 0.05
     offline: bool = False
 
 
@@ -98,23 +103,28 @@ class ClaimPlan(BaseModel):
         policy: how verdicts become a number.
         verify: all claims in one call (`batch`), one a call (`each`), or all against the facts
             that were extracted from the contexts first (`truths`).
-        claims: from the judge (`llm`), the response's sentences, or those where the judge fails
-            (`hybrid`).
+        claim_source: from the judge (`llm`), the response's sentences, or those where the
+            judge fails (`hybrid`).
         batch_size: claims in one call.
         truths_limit: facts extracted from one context; None is all.
         include_reason: have the verdicts summed up in words; one call more.
-        partial: let the judge say PARTIALLY_SUPPORTED.
+        allow_partial: let the judge say PARTIALLY_SUPPORTED.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     policy: PolicyName = STRICT.name
     verify: Literal["batch", "each", "truths"] = "batch"
-    claims: Literal["llm", "sentences", "hybrid"] = "llm"
+    claim_source: Annotated[
+        Literal["llm", "sentences", "hybrid"],
+        Field(validation_alias=AliasChoices("claim_source", "claims")),
+    ] = "llm"
     batch_size: Annotated[int, Field(ge=1)] = BATCH
     truths_limit: Annotated[int, Field(ge=1)] | None = None
     include_reason: bool = False
-    partial: bool = False
+    allow_partial: Annotated[
+        bool, Field(validation_alias=AliasChoices("allow_partial", "partial"))
+    ] = False
 
 
 class Plan(JudgePlan, ClaimPlan):
@@ -124,7 +134,7 @@ class Plan(JudgePlan, ClaimPlan):
         metrics: metric and group names, as `metrics.select` reads them.
         k: what fills a metric's `@k` that is not said; with several, the metric is there at each.
             The largest is also the least that a target is asked for.
-        threshold: minimum retrieval similarity, sent to the target; not a pass mark.
+        min_similarity: minimum retrieval similarity, sent to the target; not a pass mark.
         target: URL, YAML file or `module:function`; asked for every row.
         fallback_target: asked only where no row holds what a metric needs.
         limit: only the first rows.
@@ -137,14 +147,18 @@ class Plan(JudgePlan, ClaimPlan):
         gates: demands on the metrics.
         gates_on: what marks are held against: means, or the ends of their intervals.
         cluster: the tag of rows that belong together, for the intervals.
-        max_failed: the share of a metric's scores that may fail before the run counts as failed.
+        max_failure_rate: the share of a metric's scores that may fail before the run counts as
+            failed.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     metrics: tuple[str, ...] = ("all",)
     k: Cutoffs = 5
-    threshold: Annotated[float, Field(allow_inf_nan=False)] = 0.0
+    min_similarity: Annotated[
+        float,
+        Field(allow_inf_nan=False, validation_alias=AliasChoices("min_similarity", "threshold")),
+    ] = 0.0
     target: str | None = None
     fallback_target: str | None = None
     limit: Annotated[int, Field(ge=1)] | None = None
@@ -157,7 +171,9 @@ class Plan(JudgePlan, ClaimPlan):
     gates: tuple[Gate, ...] = ()
     gates_on: Literal["mean", "interval"] = "mean"
     cluster: str | None = None
-    max_failed: Annotated[float, Field(ge=0, le=1)] = 0.1
+    max_failure_rate: Annotated[
+        float, Field(ge=0, le=1, validation_alias=AliasChoices("max_failure_rate", "max_failed"))
+    ] = 0.1
 
     @property
     def cutoffs(self) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, FiniteFloat
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, FiniteFloat
 
 from ragstone.errors import UsageError
 from ragstone.types.score import Summary
@@ -16,7 +16,7 @@ Of = Literal["mean", "interval", "scored"]
 """What is held against a mark: the mean, the end of its interval that is the worse for the gate, or
 the share of the rows that were scored."""
 FLAGS: Mapping[str, tuple[Op, Of]] = MappingProxyType(
-    {"fail_under": (">=", "mean"), "fail_over": ("<=", "mean"), "min_scored": (">=", "scored")}
+    {"fail_under": (">=", "mean"), "fail_over": ("<=", "mean"), "min_coverage": (">=", "scored")}
 )
 """Setting -> the gates that it makes, metric by metric."""
 EPSILON = 1e-9
@@ -30,7 +30,7 @@ class Gate(BaseModel):
 
     metric: str
     op: Op
-    mark: FiniteFloat
+    threshold: FiniteFloat = Field(validation_alias=AliasChoices("threshold", "mark"))
     of: Of = "mean"
 
     def check(self, summaries: Mapping[str, Summary]) -> "GateResult":
@@ -39,9 +39,9 @@ class Gate(BaseModel):
         if value is None:
             passed = None
         elif self.op == ">=":
-            passed = value >= self.mark - EPSILON
+            passed = value >= self.threshold - EPSILON
         else:
-            passed = value <= self.mark + EPSILON
+            passed = value <= self.threshold + EPSILON
         return GateResult(**dict(self), value=value, passed=passed)
 
     @property
@@ -66,9 +66,12 @@ class GateResult(Gate):
     def __str__(self) -> str:
         if self.value is None:
             few = "too little" if self.of == "interval" else "nothing"
-            return f"{self.metric}: {few} was scored, so {self.op} {self.mark:g} cannot be told"
+            limit = f"{self.op} {self.threshold:g}"
+            return f"{self.metric}: {few} was scored, so {limit} cannot be checked"
         word = "is" if self.passed else "is not"
-        near = round(self.value, 4) == round(self.mark, 4)  # then four digits would say it passed
+        near = round(self.value, 4) == round(
+            self.threshold, 4
+        )  # then four digits would say it passed
         value = f"{self.value:.4f}" if self.passed or not near else f"{self.value!r}"
         ends = {">=": "lower", "<=": "upper"}
         what = {
@@ -76,7 +79,7 @@ class GateResult(Gate):
             "interval": f"the {ends[self.op]} end of {self.metric}'s interval,",
             "scored": f"the share of rows scored by {self.metric},",
         }[self.of]
-        return f"{what} {value} {word} {self.op} {self.mark:g}"
+        return f"{what} {value} {word} {self.op} {self.threshold:g}"
 
 
 def share(text: str) -> float:
@@ -101,4 +104,4 @@ def gate(text: str, op: Op, of: Of = "mean") -> Gate:
     metric, equals, mark = text.rpartition("=")
     if not equals or not metric.strip():
         raise UsageError(f"{text!r} is no gate; write METRIC=VALUE, such as faithfulness=0.8")
-    return Gate(metric=metric.strip(), op=op, mark=share(mark), of=of)
+    return Gate(metric=metric.strip(), op=op, threshold=share(mark), of=of)

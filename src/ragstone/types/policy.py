@@ -64,7 +64,7 @@ class Policy:
     Attributes:
         source: whose rule it is.
         weights: what each label counts; the score is the mean weight of a response's verdicts.
-        mark: what a score has to reach to pass; None is no mark.
+        threshold: what a score has to reach to pass; None is no mark.
         empty_response: the response is "".
         no_claims: the response is not empty and claims nothing.
         no_contexts: there are claims and the contexts are an empty list; None verifies nothing
@@ -79,7 +79,7 @@ class Policy:
     name: str
     source: str
     weights: Mapping[Label, float]
-    mark: float | None = None
+    threshold: float | None = None
     empty_response: PolicyOutcome = UNDEFINED
     no_claims: PolicyOutcome = UNDEFINED
     no_contexts: PolicyOutcome | None = None
@@ -149,7 +149,7 @@ _ALL = (
         "deepeval",
         "DeepEval and DeepEvalEx: what is not contradicted is faithful",
         _weights(1, 1, 0, 1),
-        mark=0.5,
+        threshold=0.5,
         no_claims=ONE,
         no_contexts=UNDEFINED,
         miscounted=CountMismatch(nothing=FAILED),
@@ -159,7 +159,7 @@ _ALL = (
         "ragaliq",
         "RagaliQ's FaithfulnessEvaluator: no claims are vacuously faithful",
         _weights(1, 0, 0, 0),
-        mark=0.7,
+        threshold=0.7,
         empty_response=ONE,
         no_claims=ONE,
     ),
@@ -167,7 +167,7 @@ _ALL = (
         "promptfoo-plan",
         "the plans for RAGAS in promptfoo: every failure is a number",
         _weights(1, 0, 0, 0),
-        mark=0.5,
+        threshold=0.5,
         empty_response=NEVER,
         no_claims=NEVER,
         refused=ZERO_FLAGGED,
@@ -180,7 +180,7 @@ _ALL = (
         "promptfoo",
         "promptfoo 0.121.20 without RAGAS mode, as observed",
         _weights(1, 0, 0, 0),
-        mark=0.0,
+        threshold=0.0,
         no_claims=ZERO,
         no_contexts=UNDEFINED,
         refused=ZERO_FLAGGED,

@@ -6,7 +6,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 from ragstone._internal.fields import Figure, FrozenMap, HighEnd, LowEnd
 from ragstone.errors import Cause
@@ -36,7 +36,9 @@ class Score(BaseModel):
 
     state: State
     value: FiniteFloat | None = None
-    mark: FiniteFloat | None = None
+    threshold: FiniteFloat | None = Field(
+        default=None, validation_alias=AliasChoices("threshold", "mark")
+    )
     passed: bool | None = None
     reason: str | None = None
     cause: Cause | None = None

@@ -57,7 +57,7 @@ def test_the_result_is_what_promptfoo_takes() -> None:
         ({}, {"threshold": 0.6}, False),
         ({}, {"threshold": 0}, True),
         ({"policy": "ragaliq"}, {}, False),  # whose mark is 0.7
-        ({"metric": "faithfulness,mark=0.4"}, {}, True),
+        ({"metric": "faithfulness,threshold=0.4"}, {}, True),
         ({"policy": "deepeval"}, {"threshold": 0.5}, True),
     ],
 )

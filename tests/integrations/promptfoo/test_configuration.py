@@ -61,7 +61,7 @@ def test_the_expected_answer_of_a_recall_is_the_reference(read) -> None:
     value = "{{query}} Yes."
     found = read(**asserting({"type": "context-recall", "value": value, "threshold": 1}))
     assert found.dataset.samples[0].reference == "q? Yes."
-    assert found.demands.metrics == ("context_recall,mark=1.0",)
+    assert found.demands.metrics == ("context_recall,threshold=1.0",)
 
 
 RECALL = {"type": "context-recall", "value": "{{query}} Yes."}
@@ -78,12 +78,12 @@ def test_what_a_recall_expects_goes_before_a_variable(read, name: str) -> None:
 def test_one_expected_answer_may_be_held_against_two_thresholds(read) -> None:
     found = read(**asserting({**RECALL, "threshold": 0.5}, {**RECALL, "threshold": 1}))
     assert found.dataset.samples[0].reference == "q? Yes."
-    assert found.demands.metrics == ("context_recall,mark=0.5", "context_recall,mark=1.0")
+    assert found.demands.metrics == ("context_recall,threshold=0.5", "context_recall,threshold=1.0")
 
 
 def test_without_ragas_mode_the_policy_is_that_of_the_program(read) -> None:
     found = read(**asserting(FAITHFUL, {"type": "answer-relevance", "threshold": 0.5}))
-    assert found.demands.metrics == ("faithfulness,mark=0.8", "response_relevancy")
+    assert found.demands.metrics == ("faithfulness,threshold=0.8", "response_relevancy")
     assert found.demands.settings == {"policy": "promptfoo"}
     assert not found.demands.ragas
     assert found.demands.thresholds == {"response_relevancy": 0.5}
@@ -100,9 +100,9 @@ def score(value: float | None, **more: object) -> Score:
 @pytest.mark.parametrize(
     ("name", "given", "fails"),
     [
-        ("faithfulness:promptfoo,mark=0.8", score(0.7, mark=0.8, passed=False), True),
-        ("faithfulness:promptfoo,mark=0.8", score(0.8, mark=0.8, passed=True), False),
-        ("faithfulness:promptfoo", score(0.9, mark=0.0, passed=True, fallback=True), True),
+        ("faithfulness:promptfoo,threshold=0.8", score(0.7, threshold=0.8, passed=False), True),
+        ("faithfulness:promptfoo,threshold=0.8", score(0.8, threshold=0.8, passed=True), False),
+        ("faithfulness:promptfoo", score(0.9, threshold=0.0, passed=True, fallback=True), True),
         ("faithfulness:promptfoo", score(None), True),
         ("faithfulness", score(0.0), False),
         ("response_relevancy", score(0.49), True),

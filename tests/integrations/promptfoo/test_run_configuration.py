@@ -110,7 +110,7 @@ async def test_twenty_replies_come_to_the_numbers_of_the_real_program(
     scripted(REPLIES)
     written(tmp_path, config)
     code, _, said = await ragstone(
-        tmp_path, "--rows", "rows.jsonl", "--no-export", "--no-store", "--max-failed", "100%"
+        tmp_path, "--rows", "rows.jsonl", "--no-export", "--no-store", "--max-failure-rate", "100%"
     )
     ours = scores(tmp_path)
     assert [score["value"] for score in ours] == pytest.approx([test["score"] for test in theirs])

@@ -10,7 +10,7 @@ from ragstone.integrations.pytest.plugin import assert_faithful
 CLAIM = "The case is made of ash wood."
 
 def ask(number, **options):
-    assert_faithful(CLAIM, [f"{CLAIM} {number}"], claims="sentences", **options)
+    assert_faithful(CLAIM, [f"{CLAIM} {number}"], claim_source="sentences", **options)
 
 def test_as_the_settings_say():
     ask(1)
@@ -23,7 +23,7 @@ def test_the_judge_of_the_settings():
 
 def test_the_fixture(evaluate_sample):
     sample = {"query": "Q?", "response": CLAIM, "contexts": [CLAIM]}
-    evaluate_sample(sample, metrics=["faithfulness"], claims="sentences", temperature=0.2)
+    evaluate_sample(sample, metrics=["faithfulness"], claim_source="sentences", temperature=0.2)
 
 def test_as_before():
     ask(4)
@@ -49,7 +49,7 @@ CLAIM = "The case is made of ash wood."
 
 def test_place():
     options = {"judge": "openai:gpt-4o-mini", "base_url": os.environ["PLACE"]}
-    assert_faithful(CLAIM, [CLAIM], claims="sentences", **options)
+    assert_faithful(CLAIM, [CLAIM], claim_source="sentences", **options)
 """
 
 
@@ -75,7 +75,7 @@ OPTIONS = {
     "plan": {"plan": Plan(max_calls=3)},
     "object": {"judge": OfflineJudge(), "votes": 3, "temperature": 0.7},
     "none": {"judge": 5},
-    "good": {"plan": Plan(claims="sentences")},
+    "good": {"plan": Plan(claim_source="sentences")},
 }
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -194,7 +194,7 @@ from ragstone.integrations.pytest.plugin import assert_faithful
 
 def test_elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert_faithful("The case is made of ash wood.", ["Of ash wood."], claims="sentences")
+    assert_faithful("The case is made of ash wood.", ["Of ash wood."], claim_source="sentences")
     assert [*tmp_path.iterdir()] == []
 """
 

@@ -74,7 +74,7 @@ def test_a_row_without_a_response_beside_some_that_have_one_is_counted(project: 
     ran = project.run("-k", "test_answer and not now")
     outcome, said = ran.outcomes["test_answer[bare]"]
     assert outcome == "failure"
-    assert "faithfulness is undefined, so >= 0.8 cannot be told: the row has no response" in said
+    assert "faithfulness is undefined, so >= 0.8 cannot be checked: the row has no response" in said
     scored, undefined, failed, _ = ran.summary.splitlines()[2].split()[-4:]
     assert (scored, undefined, failed) == ("1", "1", "0")
 

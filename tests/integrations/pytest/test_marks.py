@@ -45,7 +45,9 @@ def test_a_mark_names_a_metric(mark: dict[str, object]) -> None:
         joined([mark])
 
 
-@pytest.mark.parametrize("also", [{}, {"fail_under": None}, {"min_scored": 1}, {"policy": "ragas"}])
+@pytest.mark.parametrize(
+    "also", [{}, {"fail_under": None}, {"min_coverage": 1}, {"policy": "ragas"}]
+)
 def test_a_mark_that_demands_nothing_is_refused(also: dict[str, object]) -> None:
     marks = [{"metric": "hit@5", "fail_under": 1}, {"metric": "faithfulness", **also}]
     with pytest.raises(UsageError, match="no mark rag says what faithfulness has to reach: fail_u"):
@@ -53,14 +55,14 @@ def test_a_mark_that_demands_nothing_is_refused(also: dict[str, object]) -> None
 
 
 def test_a_share_of_rows_is_a_demand_too() -> None:
-    mark = {"metric": "faithfulness", "min_scored": {"faithfulness": 1}}
-    assert joined([mark])["min_scored"] == {"faithfulness": 1}
+    mark = {"metric": "faithfulness", "min_coverage": {"faithfulness": 1}}
+    assert joined([mark])["min_coverage"] == {"faithfulness": 1}
 
 
 def test_a_mark_says_all_by_name() -> None:
     with pytest.raises(UsageError, match=r"says all by name: .*; 'hallucination' has none"):
-        said_by(pytest.mark.rag("hallucination", metric="faithfulness").mark)
-    assert said_by(pytest.mark.rag(metric="mrr").mark) == {"metric": "mrr"}
+        said_by(pytest.mark.rag("hallucination", metric="faithfulness").threshold)
+    assert said_by(pytest.mark.rag(metric="mrr").threshold) == {"metric": "mrr"}
 
 
 def test_where_lower_is_better_a_mark_is_the_most() -> None:

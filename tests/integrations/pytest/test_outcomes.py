@@ -48,7 +48,7 @@ def test_marks_without_numbers():
 
 def test_half_is_enough():
     response = "The case is made of ash wood. The battery charges to 50 percent in 30 minutes."
-    assert_faithful(response, GUIDE, query="Wood?", mark=0.5)
+    assert_faithful(response, GUIDE, query="Wood?", threshold=0.5)
 
 def test_the_row_comes_back():
     row = assert_sample(RIGHT, {"faithfulness": "80%"})
@@ -168,7 +168,7 @@ EXPECTED: Mapping[str, tuple[str, str]] = {
     "test_the_row_comes_back": ("passed", ""),
     "test_lower_is_better": ("passed", ""),
     "test_too_high": ("failure", "hallucination 0.5000 is not <= 0.4"),
-    "test_undefined": ("failure", "faithfulness is undefined, so >= 0 cannot be told: the resp"),
+    "test_undefined": ("failure", "faithfulness is undefined, so >= 0 cannot be checked: the resp"),
     "test_policy": ("passed", ""),
     "test_no_such_metric": ("failure", "there is no metric named 'faithfulnes'; did you mean"),
     "test_out_of_range": ("failure", "80 per cent is written 0.8 or 80%"),

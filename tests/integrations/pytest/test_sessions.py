@@ -13,7 +13,8 @@ GUIDE = "The case is made of ash wood, says page {}."
 
 @pytest.mark.parametrize("number", range(6))
 def test_answer(number):
-    assert_faithful("The case is made of ash wood.", [GUIDE.format(number)], claims="sentences")
+    context = GUIDE.format(number)
+    assert_faithful("The case is made of ash wood.", [context], claim_source="sentences")
 """
 OWN_JUDGE = """
 import atexit
@@ -179,10 +180,10 @@ def test_an_option_goes_before_the_environment(project: Any) -> None:
 
 
 def test_settings_may_stand_in_files(project: Any, model: Any) -> None:
-    project.write("ragstone.yaml", "judge: openai:gpt-4o\nclaims: sentences\nmax_calls: 5\n")
+    project.write("ragstone.yaml", "judge: openai:gpt-4o\nclaim_source: sentences\nmax_calls: 5\n")
     ini = (project.path / "pytest.ini").read_text(encoding="utf-8")
     project.write("pytest.ini", f"{ini}rag_config = ragstone.yaml\nrag_max_calls = 2\n")
-    project.write("test_answers.py", ONE_CALL_EACH.replace(', claims="sentences"', ""))
+    project.write("test_answers.py", ONE_CALL_EACH.replace(', claim_source="sentences"', ""))
     ran = project.run(OPENAI_BASE_URL=model.environment["OPENAI_BASE_URL"])
     assert outcomes(ran) == ["passed"] * 2 + ["skipped"] * 4, ran.text
     assert "judge: openai:gpt-4o\n" in ran.summary

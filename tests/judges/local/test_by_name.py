@@ -56,8 +56,8 @@ def test_from_the_command_line(make_model, tmp_path: Path) -> None:
     ("judge", "name"),
     [
         ("openai:a, cascade:offline+local:nli", "3*openai:a,cascade:offline+local:nli"),
-        ("offline,local:nli,mark=0.7", "offline,local:nli,mark=0.7"),
-        ("local:nli,local:nli,mark=0.7,threads=2", "local:nli,local:nli,mark=0.7"),
+        ("offline,local:nli,threshold=0.7", "offline,local:nli,threshold=0.7"),
+        ("local:nli,local:nli,threshold=0.7,threads=2", "local:nli,local:nli,threshold=0.7"),
         ("cascade:offline+local:nli", "cascade:offline+local:nli"),
     ],
 )
@@ -124,7 +124,7 @@ def test_what_it_does_not_answer_is_not_run(make_model) -> None:
 def test_a_cascade_that_begins_with_it_is_estimated_from_none_up_to_all(make_model) -> None:
     name = f"cascade:local:{make_model('nli')}+openai:gpt-4o-mini"
     told = estimate(
-        ROWS, metrics="faithfulness", judge=name, claims="sentences", cascade_control=0.0
+        ROWS, metrics="faithfulness", judge=name, claim_source="sentences", cascade_audit_rate=0.0
     )
     assert told.calls == (0, 1)  # one call of the LLM or none
     assert told.local_calls == (1, 1)
@@ -144,11 +144,11 @@ def test_a_spent_budget_leaves_the_rows_of_which_the_first_judge_is_sure(make_mo
     responses = ("The phone weighs 172 grams.", "The phone weighs box grams.", "Battery lasts.")
     rows = [{**ROWS[0], "response": text} for text in responses]
     said = {"metrics": "faithfulness", "judge": name, "claims": "sentences", "max_calls": 0}
-    run = ragstone.evaluate(rows, **said, cascade_mark=0.9, cascade_control=0.0)
+    run = ragstone.evaluate(rows, **said, cascade_threshold=0.9, cascade_audit_rate=0.0)
     scores = [score.value for row in run.rows for score in row.scores.values()]
     assert scores == [1.0, 0.0, 0.0]
     assert run.stopped is None
-    unsure = ragstone.evaluate(rows, **said, cascade_mark=0.999999, cascade_control=0.0)
+    unsure = ragstone.evaluate(rows, **said, cascade_threshold=0.999999, cascade_audit_rate=0.0)
     assert unsure.stopped == "the budget of 0 calls (--max-calls) is spent"
     assert unsure.tally.cascade.unanswered > 0
 

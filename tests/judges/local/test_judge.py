@@ -274,7 +274,7 @@ async def test_replies_are_kept_until_a_file_of_the_model_changes(make_model, tm
 
     assert await usage() == (1, 0)
     assert await usage(threads=1, batch=1) == (0, 1)
-    assert await usage(mark=0.9) == (1, 0)
+    assert await usage(threshold=0.9) == (1, 0)
     config = folder / "config.json"
     config.write_text(config.read_text() + "\n")
     assert await usage() == (1, 0)
@@ -301,6 +301,6 @@ def test_a_run_by_a_local_model(make_model, tmp_path, monkeypatch: pytest.Monkey
 
 def test_its_name_has_the_options_that_shape_its_verdicts(make_model) -> None:
     folder = make_model("nli")
-    said = {"mark": "0.7", "threads": "2", "join": "yes", "batch": "4", "length": "64"}
+    said = {"threshold": "0.7", "threads": "2", "join": "yes", "batch": "4", "length": "64"}
     judge = EntailmentJudge(str(folder), LocalSettings.of(said))
-    assert judge.name == f"local:{folder},mark=0.7,length=64,join=yes"
+    assert judge.name == f"local:{folder},threshold=0.7,length=64,join=yes"

@@ -12,7 +12,12 @@ def test_the_most_frequent_scores_have_the_tallest_bar_and_none_has_none() -> No
     assert plot
     assert [bar.height for bar in plot.bars] == [HEIGHT / 2, 0, 0, HEIGHT]
     assert [bar.y + bar.height for bar in plot.bars] == [HEIGHT] * 4
-    assert (plot.mean, plot.low, plot.high, plot.mark) == (WIDTH * 0.75, WIDTH / 2, WIDTH, None)
+    assert (plot.mean, plot.low, plot.high, plot.threshold) == (
+        WIDTH * 0.75,
+        WIDTH / 2,
+        WIDTH,
+        None,
+    )
     assert plot.words == (
         "0 to 0.25: 2 scores; 0.75 to 1: 4 scores. Mean 0.7500, 95 % interval 0.5000 to 1.0000."
     )
@@ -25,12 +30,14 @@ def test_a_single_score_among_thousands_can_be_seen() -> None:
 
 
 def test_bars_lie_beside_one_another_within_the_box() -> None:
-    plot = histogram({"edges": EDGES, "counts": [1, 1, 1, 1]}, mean=0.5, interval=None, mark=0.8)
+    plot = histogram(
+        {"edges": EDGES, "counts": [1, 1, 1, 1]}, mean=0.5, interval=None, threshold=0.8
+    )
     assert plot
     for left, right in zip(plot.bars, plot.bars[1:], strict=False):
         assert left.x + left.width <= right.x
     assert plot.bars[-1].x + plot.bars[-1].width <= WIDTH
-    assert plot.mark == pytest.approx(WIDTH * 0.8)
+    assert plot.threshold == pytest.approx(WIDTH * 0.8)
 
 
 def test_nothing_scored_has_no_picture() -> None:

@@ -30,7 +30,7 @@ def test_the_page_tells_each_metrics_mean_and_how_many_it_is_over(judged: Run) -
     [("hit@5", 0.5, "passed"), ("faithfulness", 0.9, "failed"), ("mrr@5", 0.5, "not told")],
 )
 def test_a_gate_is_told_by_a_word(metric: str, mark: float, words: str, judged: Run) -> None:
-    result = Gate(metric=metric, op=">=", mark=mark).check(judged.summary())
+    result = Gate(metric=metric, op=">=", threshold=mark).check(judged.summary())
     told = summary_of(judged) | {"gates": [result.model_dump(mode="json")]}
     assert f"</span> {words}</span>" in rendered("run.html", run=told)
 

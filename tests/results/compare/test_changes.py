@@ -8,7 +8,7 @@ from ragstone.types.config import Source
 from ragstone.types.gate import Gate
 
 RUNS = Any
-MARK = Gate(metric="hit@5", op=">=", mark=0.8)
+MARK = Gate(metric="hit@5", op=">=", threshold=0.8)
 
 
 def compared(runs: RUNS, **changed: Any) -> Comparison:

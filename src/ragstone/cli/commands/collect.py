@@ -43,7 +43,13 @@ _TARGET = (
         help="chat asks for answers and the contexts they are made of, search for a ranking.",
     ),
     Setting("k", "-k", "--k", metavar="N", help="Top results to ask for."),
-    Setting("threshold", "-t", "--threshold", help="Minimum retrieval similarity, sent along."),
+    Setting(
+        "min_similarity",
+        "-t",
+        "--threshold",
+        "--min-similarity",
+        help="Minimum retrieval similarity, sent along.",
+    ),
     Setting("delay", help="Seconds between two calls, for fragile servers."),
     Setting("concurrency", help="Calls under way at once."),
     Setting("timeout", help="Seconds that one try of a call may take."),
@@ -63,7 +69,9 @@ _OUTPUT = (
         help="The file to write.  [default: in ./responses/, named by what is asked, and when]",
     ),
     click.Option(["--fresh"], is_flag=True, help="Ask anew, even if a collection was broken off."),
-    Setting("max_failed", metavar="SHARE", help="Exit 3 if more of the rows failed: 0.1 or 10%."),
+    Setting(
+        "max_failure_rate", metavar="SHARE", help="Exit 3 if more of the rows failed: 0.1 or 10%."
+    ),
 )
 
 
@@ -130,8 +138,8 @@ def _plan(given: Mapping[str, object], config: Config) -> Plan:
         raise UsageError("--api-url and --target say two things; leave one out")
     if "columns" in said:
         said["columns"] = pairs_of(cast("tuple[str, ...]", said["columns"]))
-    if "max_failed" in said:
-        said["max_failed"] = share(str(said["max_failed"]))
+    if "max_failure_rate" in said:
+        said["max_failure_rate"] = share(str(said["max_failure_rate"]))
     return config.plan(said)
 
 
@@ -187,8 +195,8 @@ def _concluded(asking: Asking, out: Path) -> int:
         click.echo("The same command asks again for what failed; with --fresh, for all rows.")
     if more := len(asking.kept.beyond):
         click.echo(f"{count(more, 'answer')} to rows beyond --limit stay in {asking.kept.path}")
-    if failed > asking.plan.max_failed * rows:
-        limit = f"--max-failed {asking.plan.max_failed:.0%}"
+    if failed > asking.plan.max_failure_rate * rows:
+        limit = f"--max-failure-rate {asking.plan.max_failure_rate:.0%}"
         click.echo(f"Exit code {TOO_MUCH_FAILED}: more than {limit} allows failed", err=True)
         return TOO_MUCH_FAILED
     return 0

@@ -205,7 +205,7 @@ def write_test(file: str, result: JudgeTest, marks: Sequence[Mark]) -> None:
         for kind in result.kinds
     ]
     told["gates"] = [
-        {"kind": mark.kind, "mark": mark.least, "value": mark.held(result).share,
+        {"kind": mark.kind, "threshold": mark.least, "value": mark.held(result).share,
          "passed": mark.passed(result)}
         for mark in marks
     ]  # fmt: skip

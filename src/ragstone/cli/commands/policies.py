@@ -60,7 +60,7 @@ SITUATIONS: Mapping[str, Callable[[Policy], str]] = MappingProxyType(
         "too few or many verdicts (2)": _miscounted,
         "one label unreadable (2)": _misread,
         "else: mean of the weights (3)": _weights,
-        "pass mark": lambda policy: "none" if policy.mark is None else f"{policy.mark:g}",
+        "pass mark": lambda policy: "none" if policy.threshold is None else f"{policy.threshold:g}",
         "range": lambda policy: f"{policy.low:g} to {policy.high:g}",
     }
 )

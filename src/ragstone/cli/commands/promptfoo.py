@@ -127,7 +127,7 @@ UNHEEDED = (
 """Options of `run` that say what becomes of one run's numbers, or where it is kept."""
 MADE_UP = "*"
 """Stands behind a number that the policy made up."""
-_MEASURED = re.compile(rf"{METRIC}(,mark=[^,]+)?")
+_MEASURED = re.compile(rf"{METRIC}(,threshold=[^,]+)?")
 
 
 def compare_ways(data: str | Path | Dataset, plan: Plan, given: Given, *, tracing: Tracing) -> int:
@@ -172,7 +172,7 @@ def _check_heeded(given: Given) -> None:
     if len(names) > 1 or not all(map(_MEASURED.fullmatch, names)):
         raise UsageError(
             f"--compare-legacy scores {METRIC}, and --metric says {', '.join(sorted(names))}; "
-            f"leave it out, or name a mark: -m {METRIC},mark=0.8"
+            f"leave it out, or name a mark: -m {METRIC},threshold=0.8"
         )
 
 

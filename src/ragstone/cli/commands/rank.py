@@ -68,9 +68,9 @@ class Given(result_options.Given, regression.Given):
     plugin: tuple[str, ...]
     fail_under: tuple[str, ...]
     fail_over: tuple[str, ...]
-    min_scored: tuple[str, ...]
+    min_coverage: tuple[str, ...]
     gates_on: str | None
-    max_failed: str | None
+    max_failure_rate: str | None
     html: Path | None
     json: Path | None
     rows: Path | None
@@ -395,7 +395,9 @@ def _plan(given: Given) -> Plan:
         ),
         "k": given["k"],
         "gates_on": given["gates_on"],
-        "max_failed": None if given["max_failed"] is None else share(given["max_failed"]),
+        "max_failure_rate": None
+        if given["max_failure_rate"] is None
+        else share(given["max_failure_rate"]),
     }
     return Plan.of({name: value for name, value in said.items() if value is not None})
 

@@ -34,7 +34,7 @@ class Given(result_options.Given):
     keep: bool
     fail_under: tuple[str, ...]
     fail_over: tuple[str, ...]
-    min_scored: tuple[str, ...]
+    min_coverage: tuple[str, ...]
     store: str | None
 
 

@@ -40,7 +40,7 @@ GradingResult = TypedDict(
 
 def graded(row: Row, score: Score, value: float, settings: Settings) -> GradingResult:
     """Return the result of one test that was scored, with its claims as components."""
-    passed = score.passed if score.passed is not None else value >= settings.mark - CLOSE
+    passed = score.passed if score.passed is not None else value >= settings.threshold - CLOSE
     return {
         "pass": passed,
         "score": value,
@@ -51,7 +51,7 @@ def graded(row: Row, score: Score, value: float, settings: Settings) -> GradingR
         "metadata": {
             "metric": str(settings.metric),
             "judge": settings.plan.judge,
-            "threshold": settings.mark,
+            "threshold": settings.threshold,
             "cost_usd": row.usage.cost_usd,
             "detail": dict(score.detail),
         },
@@ -60,7 +60,7 @@ def graded(row: Row, score: Score, value: float, settings: Settings) -> GradingR
 
 def _reason(score: Score, value: float, settings: Settings, *, passed: bool) -> str:
     sign = ">=" if passed else "<"
-    said = score.reason or f"{settings.metric.label} {value:.2f} is {sign} {settings.mark:g}"
+    said = score.reason or f"{settings.metric.label} {value:.2f} is {sign} {settings.threshold:g}"
     metric = settings.metric
     if not isinstance(metric, ClaimMetric):
         return said

@@ -170,7 +170,11 @@ def _kind(assertion: Thing) -> str:
 
 def _metric(assertion: Thing) -> str:
     kind, mark = _kind(assertion), _threshold(assertion)
-    return METRICS[kind] if mark is None or kind not in MARKED else f"{METRICS[kind]},mark={mark!r}"
+    return (
+        METRICS[kind]
+        if mark is None or kind not in MARKED
+        else f"{METRICS[kind]},threshold={mark!r}"
+    )
 
 
 def _thresholds(ours: Iterable[Thing]) -> Mapping[str, float]:

@@ -160,8 +160,8 @@ def _mark(plan: Plan) -> str:
     """
     metrics = select(plan.metrics, **plan.parameters)
     ours = [one for one in metrics if isinstance(one, ClaimMetric) and one.name == METRIC]
-    marks = [one.mark for one in ours if one.mark is not None]
-    return f",mark={max(marks)!r}" if marks else ""
+    marks = [one.threshold for one in ours if one.threshold is not None]
+    return f",threshold={max(marks)!r}" if marks else ""
 
 
 def _cut_short(run: Run) -> Sequence[str]:

@@ -273,7 +273,7 @@ class Settings:
 
     named: str
     metric: Metric
-    mark: float
+    threshold: float
     plan: Plan
 
     @classmethod
@@ -301,9 +301,9 @@ class Settings:
         mark = _mark(said, test)
         if not isinstance(metric, ClaimMetric):
             return cls(named, metric, MARK if mark is None else mark, plan)
-        own = (metric.mark, get_policy(metric.policy).mark, MARK)
+        own = (metric.threshold, get_policy(metric.policy).threshold, MARK)
         mark = next(each for each in (mark, *own) if each is not None)
-        return cls(named, replace(metric, mark=mark), mark, plan)
+        return cls(named, replace(metric, threshold=mark), mark, plan)
 
 
 def _plan(said: Mapping[str, object]) -> Plan:

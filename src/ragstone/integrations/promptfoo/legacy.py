@@ -26,7 +26,15 @@ from ragstone.types.reply import Failure, JudgeFailureError, Reply
 
 T = TypeVar("T")
 
-UNHEEDED = ("votes", "prompts", "strict_json", "verify", "claims", "partial", "batch_size")
+UNHEEDED = (
+    "votes",
+    "prompts",
+    "strict_json",
+    "verify",
+    "claim_source",
+    "allow_partial",
+    "batch_size",
+)
 """Settings of a plan that this way of asking has not."""
 
 SCHEMA: Mapping[str, object] = {

@@ -100,7 +100,8 @@ def _first(run: Run, gate: GateResult, score: Score) -> str:
             f"{run.metrics[gate.metric].policy}, and passes no mark: {reason}"
         )
     if score.value is None:
-        return f"{gate.metric} is undefined, so {gate.op} {gate.mark:g} cannot be told: {reason}"
+        limit = f"{gate.op} {gate.threshold:g}"
+        return f"{gate.metric} is undefined, so {limit} cannot be checked: {reason}"
     if not score.claims:
         return str(gate)
     backed = len(score.claims) - len(_at_fault(score))

@@ -148,10 +148,10 @@ def assert_faithful(
     contexts: Sequence[str],
     *,
     query: str = NO_QUERY,
-    mark: float = 1.0,
+    threshold: float = 1.0,
     **options: "Unpack[Options]",
 ) -> "Row":
-    """Fail unless the contexts back the claims of a response: all of them, or the share `mark`.
+    """Fail unless the contexts support a response: all its claims, or the share `threshold`.
 
     A judge understands a short response better with the `query` that it answers. A text is one
     context. In all else as `assert_sample`.
@@ -159,7 +159,7 @@ def assert_faithful(
     __tracebackhide__ = True
     one = isinstance(cast("object", contexts), str | bytes | Mapping | None)
     sample = {"query": query, "response": response, "contexts": contexts if one else [*contexts]}
-    return assert_sample(sample, {"faithfulness": mark}, **options)
+    return assert_sample(sample, {"faithfulness": threshold}, **options)
 
 
 def _session() -> "RagSession":

@@ -36,7 +36,7 @@ def verdict_of(
     readings: Sequence[Reading],
     *,
     contexts: Sequence[str],
-    mark: float,
+    threshold: float,
 ) -> Verdict:
     """Return the verdict on a claim: supported in one window is supported.
 
@@ -46,14 +46,14 @@ def verdict_of(
     worst = max(range(len(windows)), key=lambda n: readings[n].contradicted)
     yes, no = readings[best].supported, readings[worst].contradicted
     several = f" (the most of {len(windows)} windows)" if len(windows) > 1 else ""
-    if yes >= mark:
+    if yes >= threshold:
         label, sure, window, reason = Label.SUPPORTED, yes, best, None
     elif no > CONTRADICTED:
         label, sure, window = Label.CONTRADICTED, no, worst
         reason = f"P(contradicted) is {no:.2f}{several}"
     else:
         label, sure, window = Label.NOT_ENOUGH_INFO, 1 - max(yes, no), best
-        reason = f"P(supported) is {yes:.2f}{several}, less than {mark:g}"
+        reason = f"P(supported) is {yes:.2f}{several}, less than {threshold:g}"
     if reason and (flags := _flags(claim, readings[window])):
         reason = f"not backed: {flags}; {reason}"
     return Verdict(
@@ -148,7 +148,14 @@ class EntailmentJudge(Judge):
         )
         self._pairs = Pairs(files.tokenizer, template, name)
         self._model = LocalModel(name, files, self._pairs, head, settings, length=self._length)
-        self._shaped = [settings.mark, settings.head, head.labels, template, self._length, READING]
+        self._shaped = [
+            settings.threshold,
+            settings.head,
+            head.labels,
+            template,
+            self._length,
+            READING,
+        ]
         self._shaped += [settings.join, settings.output, settings.chances]
         self._shaped += [batch] if files.scales_as_it_runs else []
         self.name = settings.judge_name(name)
@@ -193,8 +200,8 @@ class EntailmentJudge(Judge):
         return tuple(verdicts), Usage(local_calls=int(bool(pairs)), local_tokens=tokens)
 
     def _verdict(self, asked: _Asked, contexts: Sequence[str], own: Sequence[Reading]) -> Verdict:
-        mark = self._settings.mark
-        return verdict_of(asked.claim, asked.windows, own, contexts=contexts, mark=mark)
+        threshold = self._settings.threshold
+        return verdict_of(asked.claim, asked.windows, own, contexts=contexts, threshold=threshold)
 
     def _prepared(self, claims: Sequence[str], contexts: Sequence[str]) -> list[_Asked]:
         """Cut the contexts to windows for each claim, and encode all pairs."""

@@ -311,7 +311,7 @@ class LocalModel:
         flagged: list[tuple[int, int]] = []
         last = -2
         for place, start, end in pair.claim:
-            if yes[place] < self._settings.mark:
+            if yes[place] < self._settings.threshold:
                 if last == place - 1:
                     start = flagged.pop()[0]
                 flagged.append((start, end))

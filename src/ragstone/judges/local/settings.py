@@ -32,7 +32,7 @@ class LocalSettings(BaseModel):
 
     Attributes:
         labels: what the outputs mean, in their order, with `/` between; None: config.json says.
-        mark: the probability of support from which a claim is supported.
+        threshold: the probability of support from which a claim is supported.
         head: `pair` judges the pair, `first` the same by its first token, `tokens` each token of
             the claim; None: as the outputs' shape says.
         output: the name of the output that is read, which is `logits` in most models.
@@ -53,7 +53,7 @@ class LocalSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     labels: str | None = None
-    mark: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    threshold: Annotated[float, Field(gt=0, lt=1)] = 0.5
     head: Literal["pair", "first", "tokens"] | None = None
     output: str = "logits"
     chances: bool = False

@@ -72,7 +72,7 @@ def columns_of(run: Run, name: str) -> list[Column]:
         Column("query", 40, lambda row: row.sample.query),
         *(_ANSWER if generation else _RANKING),
         Column("score", 10, lambda row: row.scores[name].value, "score"),
-        *([_passed(name)] if tally.mark is not None else []),
+        *([_passed(name)] if tally.threshold is not None else []),
         Column("state", 11, lambda row: row.scores[name].state.value),
         Column("cause", 14, lambda row: row.scores[name].cause),
         Column("reason", 36, lambda row: row.scores[name].reason),

@@ -110,7 +110,7 @@ def _figures(run: Run, name: str, summary: Summary) -> list[Line]:
         *([] if retrieval else [Line("Model", run.manifest.judge or "none was asked")]),
         *([Line("Policy", info.policy)] if info.policy and len(run.policies) > 1 else []),
         Line("K Value" if retrieval else "Top K", cutoff(run, name), "count"),
-        Line("Score Threshold", plan.threshold, "number"),
+        Line("Score Threshold", plan.min_similarity, "number"),
         Line("Total Queries", summary.n, "count"),
         Line("Score", mean, "score"),
         Line("Score (%)", _share(run, name, summary), "percent"),

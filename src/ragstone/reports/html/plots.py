@@ -36,7 +36,7 @@ class Histogram:
     mean: float | None
     low: float | None
     high: float | None
-    mark: float | None
+    threshold: float | None
     first: str
     last: str
     words: str
@@ -57,7 +57,7 @@ def histogram(
     *,
     mean: float | None,
     interval: Sequence[float] | None,
-    mark: float | None = None,
+    threshold: float | None = None,
 ) -> Histogram | None:
     """Lay a histogram out; None where nothing was scored."""
     if counted is None or mean is None:
@@ -80,7 +80,7 @@ def histogram(
         mean=_place(mean, low, high, WIDTH),
         low=ends[0] if ends else None,
         high=ends[1] if ends else None,
-        mark=None if mark is None else _place(mark, low, high, WIDTH),
+        threshold=None if threshold is None else _place(threshold, low, high, WIDTH),
         first=f"{low:g}",
         last=f"{high:g}",
         words=_told(bars, counts, mean, interval),

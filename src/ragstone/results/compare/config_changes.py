@@ -43,7 +43,7 @@ _JUDGING = [name for plan in (JudgePlan, ClaimPlan) for name in plan.model_field
 _ABOUT: Mapping[str, About] = MappingProxyType(
     {name: About.JUDGE for name in _JUDGING if name not in _PACE}
     | dict.fromkeys(("limit", "columns", "sheet"), About.DATA)
-    | dict.fromkeys(("k", "threshold"), About.RETRIEVAL)
+    | dict.fromkeys(("k", "min_similarity", "threshold"), About.RETRIEVAL)
 )
 """Field of the plan -> what it is about; all others are settings."""
 
@@ -117,7 +117,7 @@ def _short(digest: str | None) -> str | None:
 
 def _mark(gate: Gate) -> str:
     of = {"mean": "", "interval": "interval of ", "scored": "share scored of "}[gate.of]
-    return f"{of}{gate.metric} {gate.op} {gate.mark:g}"
+    return f"{of}{gate.metric} {gate.op} {gate.threshold:g}"
 
 
 def _words(value: object) -> str:

@@ -231,7 +231,7 @@ function scoresPart(row, titles) {
   const rows = Object.entries(row.scores).map(([name, score]) => [
     titles[name] ?? name,
     scoreWords(score),
-    score.mark === null ? "" : `${score.mark}${score.passed ? " ✓ reached" : " ✗ missed"}`,
+    score.threshold === null ? "" : `${score.threshold}${score.passed ? " ✓ reached" : " ✗ missed"}`,
     [score.cause?.replaceAll("_", " "), score.reason].filter(Boolean).join(": "),
     Object.entries(score.detail)
       .map(([key, value]) => `${key.replaceAll("_", " ")} ${figure(value)}`)
