@@ -19,12 +19,21 @@ from hypothesis import HealthCheck, settings
 
 from ragstone.metrics import registry
 
-# a busy machine fails no test, and CI tries the same examples every time
-CHECKS = [HealthCheck.too_slow]
-settings.register_profile("fast", deadline=None, max_examples=20, suppress_health_check=CHECKS)
-settings.register_profile(
-    "ci", deadline=None, max_examples=150, derandomize=True, suppress_health_check=CHECKS
-)
+
+def add_profile(name: str, examples: int, *, random: bool = False) -> None:
+    """Add a Hypothesis profile; a busy machine fails no test."""
+    settings.register_profile(
+        name,
+        deadline=None,
+        derandomize=not random,
+        max_examples=examples,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+
+
+add_profile("fast", 20)
+add_profile("ci", 150)
+add_profile("deep", 1000, random=True)  # HYPOTHESIS_PROFILE=deep looks for new examples
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "fast"))
 
 SLOW_FOLDERS = {"browser", "training"}

@@ -13,6 +13,7 @@ import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragstone.errors import InputError
 from ragstone.evaluation.ranking import Missing, RankingEvaluation
 from ragstone.types.config import Plan
 from ragstone.types.score import State
@@ -160,6 +161,10 @@ def check(
 @pytest.mark.parametrize("write", FORMATS)
 @given(judged=qrels, ran=rankings)
 def test_every_front_end_equals_trec_eval(write: Writer, judged: Qrels, ran: Ran) -> None:
+    if not judged.keys() & ran.keys():
+        with pytest.raises(InputError, match="no query of it is judged"):
+            values_of(write, judged, ran, "skip")
+        return
     evaluator = pytrec_eval.RelevanceEvaluator(judged, MEASURES)
     found = values_of(write, judged, ran, "skip")
     check(found, evaluator.evaluate(ran))
@@ -171,6 +176,10 @@ def test_every_front_end_equals_trec_eval(write: Writer, judged: Qrels, ran: Ran
 
 @given(judged=qrels, ran=rankings)
 def test_what_is_missing_is_0_as_with_trec_evals_option_c(judged: Qrels, ran: Ran) -> None:
+    if not judged.keys() & ran.keys():
+        with pytest.raises(InputError, match="no query of it is judged"):
+            values_of(as_trec, judged, ran, "zero")
+        return
     found = values_of(as_trec, judged, ran, "zero")
     theirs = pytrec_eval.RelevanceEvaluator(judged, MEASURES).evaluate(ran)
     nothing = dict.fromkeys(THEIRS.values(), 0.0)

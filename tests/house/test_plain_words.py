@@ -16,7 +16,7 @@ from tests.cases import each_case
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "ragstone"
-DATA = ("demo/", "judges/offline/", "judge_test/", "evaluation/judge_testing/")
+DATA = ("demo/", "judges/offline/", "evaluation/judge_testing/")
 """Folders whose strings are data in the first place; of them only docstrings are read."""
 
 BANNED = {
