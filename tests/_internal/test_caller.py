@@ -4,7 +4,14 @@ from itertools import pairwise
 
 import pytest
 
-from ragstone._internal.rate_limit import HOPELESS, Budget, Caller, Limits, Made, RetryableError
+from ragstone._internal.rate_limit import (
+    HOPELESS,
+    Budget,
+    CallResult,
+    Limits,
+    RetryableError,
+    RetryingCaller,
+)
 from ragstone.errors import CallError, Cause
 
 pytestmark = pytest.mark.usefixtures("quick", "clock")
@@ -54,20 +61,20 @@ async def failure(call: Awaitable[object]) -> CallError:
 
 async def test_a_call_that_works_is_made_once() -> None:
     server = Server("fine")
-    assert await Caller(Limits()).make(server) == Made("fine", 1)
+    assert await RetryingCaller(Limits()).make(server) == CallResult("fine", 1)
     assert len(server.times) == 1
 
 
 @pytest.mark.parametrize("fails", [1, 2, 5])
 async def test_what_may_pass_is_tried_again(fails: int) -> None:
     server = Server(*[down() for _ in range(fails)], "fine")
-    assert await Caller(Limits(retries=5)).make(server) == Made("fine", fails + 1)
+    assert await RetryingCaller(Limits(retries=5)).make(server) == CallResult("fine", fails + 1)
 
 
 @pytest.mark.parametrize("retries", [0, 1, 4])
 async def test_after_the_last_try_the_error_says_how_many_there_were(retries: int) -> None:
     server = Server(*[down() for _ in range(9)])
-    error = await failure(Caller(Limits(retries=retries)).make(server))
+    error = await failure(RetryingCaller(Limits(retries=retries)).make(server))
     assert (error.cause, error.tries) == (Cause.UNREACHABLE, retries + 1)
     assert str(error) == "down" + (f" (tried {retries + 1} times)" if retries else "")
     assert len(server.times) == retries + 1
@@ -75,19 +82,19 @@ async def test_after_the_last_try_the_error_says_how_many_there_were(retries: in
 
 async def test_a_call_may_have_its_own_number_of_retries() -> None:
     server = Server(down())
-    assert (await failure(Caller(Limits(retries=5)).make(server, retries=1))).tries == 2
+    assert (await failure(RetryingCaller(Limits(retries=5)).make(server, retries=1))).tries == 2
 
 
 async def test_what_does_not_pass_is_not_tried_again() -> None:
     server = Server(CallError(Cause.MALFORMED, "no", status=400))
-    error = await failure(Caller(Limits()).make(server))
+    error = await failure(RetryingCaller(Limits()).make(server))
     assert (error.cause, error.status, error.tries) == (Cause.MALFORMED, 400, 1)
     assert len(server.times) == 1
 
 
 async def test_what_does_not_pass_after_what_may_pass_ends_the_tries() -> None:
     server = Server(down(), CallError(Cause.MALFORMED, "no", status=400))
-    error = await failure(Caller(Limits()).make(server))
+    error = await failure(RetryingCaller(Limits()).make(server))
     assert (str(error), error.status, error.tries) == ("no (tried 2 times)", 400, 2)
 
 
@@ -95,20 +102,20 @@ async def test_what_does_not_pass_after_what_may_pass_ends_the_tries() -> None:
 async def test_a_bug_is_no_failed_call(first: Exception | None) -> None:
     outcomes = [error for error in (first, ZeroDivisionError("bug")) if error]
     with pytest.raises(ZeroDivisionError):
-        await Caller(Limits()).make(Server(*outcomes))
+        await RetryingCaller(Limits()).make(Server(*outcomes))
 
 
 @pytest.mark.parametrize(("concurrency", "calls"), [(1, 5), (3, 20), (50, 20)])
 async def test_so_many_calls_are_under_way_at_once(concurrency: int, calls: int) -> None:
     server = Server("fine", takes=0.005)
-    caller = Caller(Limits(concurrency=concurrency))
+    caller = RetryingCaller(Limits(concurrency=concurrency))
     await asyncio.gather(*(caller.make(server) for _ in range(calls)))
     assert server.most == min(concurrency, calls)
 
 
 async def test_who_waits_for_another_try_holds_no_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ragstone._internal.rate_limit.FIRST_BACKOFF", 10)
-    caller = Caller(Limits(concurrency=1))
+    caller = RetryingCaller(Limits(concurrency=1))
     waiting = asyncio.create_task(caller.make(Server(down(), "fine")))
     await asyncio.sleep(0.01)
     async with asyncio.timeout(1):
@@ -118,7 +125,7 @@ async def test_who_waits_for_another_try_holds_no_slot(monkeypatch: pytest.Monke
 
 
 async def test_429_halves_what_is_under_way_and_answers_widen_it_again() -> None:
-    caller = Caller(Limits(concurrency=8, retries=9))
+    caller = RetryingCaller(Limits(concurrency=8, retries=9))
     crowd = Server(*[busy() for _ in range(8)], "fine", takes=0.005)
     await asyncio.gather(*(caller.make(crowd) for _ in range(8)))
     assert caller._slots.limit < 8
@@ -132,13 +139,13 @@ async def test_429_halves_what_is_under_way_and_answers_widen_it_again() -> None
 
 
 async def test_500_narrows_nothing() -> None:
-    caller = Caller(Limits(concurrency=8))
+    caller = RetryingCaller(Limits(concurrency=8))
     await caller.make(Server(down(), "fine"))
     assert caller._slots.limit == 8
 
 
 async def test_retry_after_holds_every_call() -> None:
-    caller = Caller(Limits())
+    caller = RetryingCaller(Limits())
     first, others = Server(busy(0.2), "fine"), Server("fine")
     one = asyncio.create_task(caller.make(first))
     await asyncio.sleep(0.01)
@@ -149,14 +156,14 @@ async def test_retry_after_holds_every_call() -> None:
 
 async def test_starts_are_spaced_by_calls_a_minute() -> None:
     server = Server("fine")
-    caller = Caller(Limits(rpm=60 / 0.03))
+    caller = RetryingCaller(Limits(rpm=60 / 0.03))
     await asyncio.gather(*(caller.make(server) for _ in range(5)))
     assert all(gap >= 0.029 for gap in server.gaps)
 
 
 async def test_starts_are_spaced_by_tokens_a_minute() -> None:
     server = Server("fine")
-    caller = Caller(Limits(tpm=60_000))
+    caller = RetryingCaller(Limits(tpm=60_000))
     await asyncio.gather(*(caller.make(server, tokens=tokens) for tokens in (20, 80, 40)))
     assert server.gaps[0] >= 0.019
     assert server.gaps[1] >= 0.079
@@ -164,14 +171,14 @@ async def test_starts_are_spaced_by_tokens_a_minute() -> None:
 
 async def test_the_longer_of_both_distances_is_kept() -> None:
     server = Server("fine")
-    caller = Caller(Limits(rpm=60 / 0.05, tpm=60_000, delay=0.01))
+    caller = RetryingCaller(Limits(rpm=60 / 0.05, tpm=60_000, delay=0.01))
     await asyncio.gather(*(caller.make(server, tokens=10) for _ in range(3)))
     assert all(gap >= 0.049 for gap in server.gaps)
 
 
 async def test_retries_are_spaced_too() -> None:
     server = Server(down(), down(), "fine")
-    await Caller(Limits(rpm=60 / 0.05)).make(server)
+    await RetryingCaller(Limits(rpm=60 / 0.05)).make(server)
     assert all(gap >= 0.049 for gap in server.gaps)
 
 
@@ -181,39 +188,39 @@ async def outcomes(calls: list[Awaitable[object]]) -> list[object]:
 
 async def test_a_budget_counts_every_try() -> None:
     server = Server(*[down(), "fine"] * 10)
-    caller = Caller(Limits(budget=Budget(max_calls=7), concurrency=3))
+    caller = RetryingCaller(Limits(budget=Budget(max_calls=7), concurrency=3))
     told = await outcomes([caller.make(server) for _ in range(10)])
     assert len(server.times) == 7
     failed = [error for error in told if isinstance(error, CallError)]
     assert {error.cause for error in failed} == {Cause.BUDGET}
-    made = sum(each.tries for each in told if isinstance(each, Made))
+    made = sum(each.tries for each in told if isinstance(each, CallResult))
     assert made + sum(error.tries for error in failed) == 7
 
 
 async def test_a_try_that_the_budget_forbids_is_not_counted() -> None:
     server = Server(down(), "fine")
-    error = await failure(Caller(Limits(budget=Budget(max_calls=1))).make(server))
+    error = await failure(RetryingCaller(Limits(budget=Budget(max_calls=1))).make(server))
     assert (error.cause, error.tries) == (Cause.BUDGET, 1)
-    error = await failure(Caller(Limits(budget=Budget(max_calls=0))).make(server))
+    error = await failure(RetryingCaller(Limits(budget=Budget(max_calls=0))).make(server))
     assert (error.cause, error.tries) == (Cause.BUDGET, 0)
 
 
 async def test_after_ten_calls_given_up_in_a_row_each_is_tried_once() -> None:
-    caller = Caller(Limits(retries=1))
+    caller = RetryingCaller(Limits(retries=1))
     await outcomes([caller.make(Server(down())) for _ in range(HOPELESS)])
     assert (await failure(caller.make(Server(down())))).tries == 1
 
 
 async def test_one_answer_gives_hope_again() -> None:
-    caller = Caller(Limits(retries=1))
+    caller = RetryingCaller(Limits(retries=1))
     await outcomes([caller.make(Server(down())) for _ in range(HOPELESS)])
     await caller.make(Server("fine"))
-    assert await caller.make(Server(down(), "fine")) == Made("fine", 2)
+    assert await caller.make(Server(down(), "fine")) == CallResult("fine", 2)
 
 
 @pytest.mark.parametrize("between", ["fine", CallError(Cause.MALFORMED, "no", status=400)])
 async def test_answers_between_keep_up_hope(between: object) -> None:
-    caller = Caller(Limits(retries=1))
+    caller = RetryingCaller(Limits(retries=1))
     for _ in range(HOPELESS):
         await outcomes([caller.make(Server(down()))])
         await outcomes([caller.make(Server(between))])
@@ -221,7 +228,7 @@ async def test_answers_between_keep_up_hope(between: object) -> None:
 
 
 async def test_a_budget_that_is_spent_is_no_sign_of_hope_nor_of_its_end() -> None:
-    caller = Caller(Limits(retries=1, budget=Budget(max_calls=0)))
+    caller = RetryingCaller(Limits(retries=1, budget=Budget(max_calls=0)))
     await outcomes([caller.make(Server("fine")) for _ in range(HOPELESS * 2)])
     assert caller._given_up == 0
 
@@ -231,7 +238,7 @@ async def test_a_call_that_is_cancelled_leaves_its_slot(
     when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ragstone._internal.rate_limit.FIRST_BACKOFF", 10)
-    caller = Caller(Limits(concurrency=1))
+    caller = RetryingCaller(Limits(concurrency=1))
     holder = asyncio.create_task(caller.make(Server("fine", takes=0.05)))
     await asyncio.sleep(0.001)
     call: Callable[[], Awaitable[object]] = Server(

@@ -3,7 +3,7 @@ from itertools import pairwise
 
 import pytest
 
-from ragstone._internal.rate_limit import Pace
+from ragstone._internal.rate_limit import RateLimiter
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -12,7 +12,7 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def starts_of(pace: Pace, count: int) -> list[float]:
+async def starts_of(pace: RateLimiter, count: int) -> list[float]:
     started = list[float]()
 
     async def start() -> None:
@@ -24,19 +24,19 @@ async def starts_of(pace: Pace, count: int) -> list[float]:
 
 
 async def test_starts_are_spaced_from_one_to_the_next() -> None:
-    started = await starts_of(Pace(0.03), 4)
+    started = await starts_of(RateLimiter(0.03), 4)
     assert all(later - earlier >= 0.029 for earlier, later in pairwise(started))
     assert started[-1] - started[0] < 1
 
 
 async def test_the_first_start_and_starts_without_a_delay_do_not_wait() -> None:
     before = now()
-    assert (await starts_of(Pace(60), 1))[0] - before < 1
-    assert (await starts_of(Pace(0), 50))[-1] - before < 1
+    assert (await starts_of(RateLimiter(60), 1))[0] - before < 1
+    assert (await starts_of(RateLimiter(0), 50))[-1] - before < 1
 
 
 async def test_nothing_starts_while_it_is_held_not_even_what_waits_already() -> None:
-    pace = Pace(0.02)
+    pace = RateLimiter(0.02)
     before = now()
     waiting = asyncio.create_task(starts_of(pace, 2))
     await asyncio.sleep(0.005)
@@ -48,7 +48,7 @@ async def test_nothing_starts_while_it_is_held_not_even_what_waits_already() -> 
 
 
 async def test_one_start_may_keep_the_next_away_for_longer() -> None:
-    pace = Pace(0.01)
+    pace = RateLimiter(0.01)
     before = now()
     await pace.turn(0.05)
     await pace.turn(0.001)  # the delay is the least
@@ -60,7 +60,7 @@ async def test_one_start_may_keep_the_next_away_for_longer() -> None:
 
 
 async def test_a_hold_without_a_delay_lets_all_go_at_once_when_it_ends() -> None:
-    pace = Pace()
+    pace = RateLimiter()
     pace.hold(0.05)
     before = now()
     started = await starts_of(pace, 100)
@@ -69,7 +69,7 @@ async def test_a_hold_without_a_delay_lets_all_go_at_once_when_it_ends() -> None
 
 
 async def test_who_gives_up_waiting_keeps_nobody_waiting() -> None:
-    pace = Pace(0.05)
+    pace = RateLimiter(0.05)
     await pace.turn()
     before = now()
     waiting = [asyncio.create_task(pace.turn()) for _ in range(10)]

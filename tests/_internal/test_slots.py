@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from ragstone._internal.rate_limit import Slots
+from ragstone._internal.rate_limit import AdaptiveLimiter
 
 
 def now() -> float:
@@ -18,7 +18,7 @@ async def turns() -> None:
 class Holders:
     """Tasks that hold a slot until they are let go, in the order in which they got it."""
 
-    def __init__(self, slots: Slots) -> None:
+    def __init__(self, slots: AdaptiveLimiter) -> None:
         self.slots = slots
         self.holding: list[int] = []
         self.tasks: list[asyncio.Task[None]] = []
@@ -44,7 +44,7 @@ class Holders:
                 self.holding.remove(number)
 
 
-async def free(slots: Slots, count: int) -> bool:
+async def free(slots: AdaptiveLimiter, count: int) -> bool:
     """Tell whether exactly so many slots can be had, and give them back."""
     holders = Holders(slots)
     await holders.add(count + 1)
@@ -55,7 +55,7 @@ async def free(slots: Slots, count: int) -> bool:
 
 
 async def test_so_many_hold_at_once_and_who_came_first_is_first() -> None:
-    holders = Holders(Slots(2))
+    holders = Holders(AdaptiveLimiter(2))
     await holders.add(5)
     assert holders.holding == [0, 1]
     await holders.let_go(1)
@@ -65,7 +65,7 @@ async def test_so_many_hold_at_once_and_who_came_first_is_first() -> None:
 
 
 async def test_a_newcomer_does_not_pass_the_line() -> None:
-    slots = Slots(1)
+    slots = AdaptiveLimiter(1)
     order = list[int]()
 
     async def hold(number: int) -> None:
@@ -82,7 +82,7 @@ async def test_a_newcomer_does_not_pass_the_line() -> None:
 
 
 async def test_an_error_gives_the_slot_back() -> None:
-    slots = Slots(1)
+    slots = AdaptiveLimiter(1)
     with pytest.raises(ValueError, match="no"):
         async with slots:
             raise ValueError("no")
@@ -90,7 +90,7 @@ async def test_an_error_gives_the_slot_back() -> None:
 
 
 async def test_who_gives_up_waiting_is_passed_over() -> None:
-    slots = Slots(1)
+    slots = AdaptiveLimiter(1)
     holders = Holders(slots)
     await holders.add(3)
     holders.tasks[1].cancel()
@@ -105,7 +105,7 @@ async def test_who_gives_up_waiting_is_passed_over() -> None:
 async def test_a_cancellation_in_the_moment_of_the_grant_leaks_no_slot(
     cancelled_first: bool,
 ) -> None:
-    slots, go = Slots(1), asyncio.Event()
+    slots, go = AdaptiveLimiter(1), asyncio.Event()
 
     async def hold() -> None:
         async with slots:
@@ -126,7 +126,7 @@ async def test_a_cancellation_in_the_moment_of_the_grant_leaks_no_slot(
 
 
 async def test_all_cancelled_at_once_end_cancelled() -> None:
-    slots = Slots(3)
+    slots = AdaptiveLimiter(3)
     holders = Holders(slots)
     await holders.add(50)
     for task in holders.tasks:
@@ -137,18 +137,18 @@ async def test_all_cancelled_at_once_end_cancelled() -> None:
 
 
 async def test_a_crowd_that_is_refused_narrows_once() -> None:
-    slots = Slots(16)
-    open_recorder = now()
+    slots = AdaptiveLimiter(16)
+    begun = now()
     await asyncio.sleep(0.001)
     for _ in range(16):
-        slots.narrow(open_recorder)
+        slots.narrow(begun)
     assert slots.limit == 8
     slots.narrow(now())
     assert slots.limit == 4
 
 
 async def test_one_slot_stays() -> None:
-    slots = Slots(4)
+    slots = AdaptiveLimiter(4)
     for _ in range(9):
         slots.narrow(now())
         await asyncio.sleep(0.001)
@@ -157,7 +157,7 @@ async def test_one_slot_stays() -> None:
 
 
 async def test_while_more_hold_than_there_are_slots_nobody_is_let_in() -> None:
-    slots = Slots(4)
+    slots = AdaptiveLimiter(4)
     holders = Holders(slots)
     await holders.add(6)
     slots.narrow(now())
@@ -168,7 +168,7 @@ async def test_while_more_hold_than_there_are_slots_nobody_is_let_in() -> None:
 
 
 async def test_answered_calls_give_the_slots_back_one_by_one() -> None:
-    slots = Slots(8)
+    slots = AdaptiveLimiter(8)
     slots.narrow(now())
     holders = Holders(slots)
     await holders.add(8)

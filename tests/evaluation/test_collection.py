@@ -201,19 +201,19 @@ async def test_a_server_that_is_gone_half_way(faulty, quick) -> None:
     assert summary.mean == 1.0
     last = run.rows[-1].scores["hit@5"]
     assert last.value is None
-    assert f"search: POST {faulty.url}{SEARCH}: nothing accepts connections" in str(last.reason)
+    assert f"search: POST {faulty.url}{SEARCH}: the server refuses connections" in str(last.reason)
 
 
 @pytest.mark.parametrize(
     ("behaviour", "cause", "told"),
     [
         ("status", Cause.UNREACHABLE, "answered 500 Internal Server Error (tried 2 times)"),
-        ("limited", Cause.RATE_LIMITED, "it asks to wait 9999 s"),
+        ("limited", Cause.RATE_LIMITED, "the server asks to wait 9999 s"),
         ("garbage", Cause.MALFORMED, "the reply is no JSON: <html>"),
         ("shape", Cause.MALFORMED, "the reply has nothing at 'results[]"),
         ("hang", Cause.TIMEOUT, "no reply within 0.3 s"),
-        ("drop", Cause.UNREACHABLE, "it closed the connection (tried 2 times)"),
-        ("cut", Cause.TRUNCATED, "the connection broke within the reply (tried 2 times)"),
+        ("drop", Cause.UNREACHABLE, "the server closed the connection (tried 2 times)"),
+        ("cut", Cause.TRUNCATED, "the connection broke during the reply (tried 2 times)"),
     ],
 )
 async def test_a_search_that_fails_is_no_number(

@@ -10,7 +10,7 @@ from ragstone.judges.panel import PanelJudge
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.types.claim import Label, Verdict
 from ragstone.types.questions import ExtractClaims, GradeContexts, VerifyClaims
-from ragstone.types.reply import Cascaded, Failure, JudgeFailureError, PartialVerdict
+from ragstone.types.reply import CascadeStats, Failure, JudgeFailureError, PartialVerdict
 
 CONTEXTS = ("The phone weighs 172 grams.",)
 CLAIMS = tuple(f"Claim {n}." for n in range(40))
@@ -49,14 +49,14 @@ async def test_only_what_is_not_sure_goes_up_and_each_verdict_names_its_judge() 
         Label.SUPPORTED, Label.CONTRADICTED, Label.CONTRADICTED
     ]  # fmt: skip
     assert [each.claims for each in above.asked] == [CLAIMS[1:3]]
-    assert reply.cascade == Cascaded(verdicts=3, up=2)
+    assert reply.cascade == CascadeStats(verdicts=3, up=2)
     assert reply.usage.calls == 2
 
 
 async def test_a_confidence_at_the_mark_stays() -> None:
     reply = await CascadeJudge(sure(0.8), dear(), threshold=0.8, control=0.0).answer(question())
     assert {each.judge for each in reply.value} == {"cheap"}
-    assert reply.cascade == Cascaded(verdicts=40, saved=2)  # two batches of 20 claims
+    assert reply.cascade == CascadeStats(verdicts=40, saved=2)  # two batches of 20 claims
 
 
 async def test_a_control_share_is_asked_of_both_and_the_same_one_each_time() -> None:
@@ -76,10 +76,10 @@ async def test_a_control_share_is_asked_of_both_and_the_same_one_each_time() -> 
 async def test_agreement_is_counted_by_support_and_by_label() -> None:
     cheap = sure(1.0, label=Label.NOT_ENOUGH_INFO)
     alike = (await CascadeJudge(cheap, dear(), control=1.0).answer(question())).cascade
-    assert alike == Cascaded(verdicts=40, control=40, alike=40, same=0)
+    assert alike == CascadeStats(verdicts=40, control=40, alike=40, same=0)
     same = dear(Label.NOT_ENOUGH_INFO)
     told = (await CascadeJudge(cheap, same, control=1.0).answer(question())).cascade
-    assert told == Cascaded(verdicts=40, control=40, alike=40, same=40)
+    assert told == CascadeStats(verdicts=40, control=40, alike=40, same=40)
 
 
 async def test_what_has_to_go_up_and_is_not_answered_is_failed() -> None:
@@ -89,7 +89,7 @@ async def test_what_has_to_go_up_and_is_not_answered_is_failed() -> None:
         await judge.answer(question(CLAIMS[:2]))
     assert caught.value.failure.cause is Cause.TIMEOUT
     assert caught.value.failure.usage.calls == 1
-    assert caught.value.failure.cascade == Cascaded(unanswered=1)
+    assert caught.value.failure.cascade == CascadeStats(unanswered=1)
 
 
 async def test_claims_that_came_back_unanswered_are_told_beside_the_verdicts() -> None:
@@ -105,7 +105,7 @@ async def test_claims_that_came_back_unanswered_are_told_beside_the_verdicts() -
     rows = [{"query": "q", "response": f"Claim {n}.", "contexts": list(CONTEXTS)} for n in range(4)]
     judge = CascadeJudge(sure(0.9, 0.1), above, control=0.0)
     run = ragstone.evaluate(rows, metrics="faithfulness", judge=judge)
-    assert run.tally.cascade == Cascaded(verdicts=3, up=1, saved=2, unanswered=1)
+    assert run.tally.cascade == CascadeStats(verdicts=3, up=1, saved=2, unanswered=1)
     assert run.to_dict()["cascade"]["unanswered"] == 1
 
 
@@ -114,9 +114,9 @@ async def test_a_panel_tells_what_its_cascades_left_unanswered() -> None:
     cascade = CascadeJudge(sure(0.1), broken, control=0.0)
     with pytest.raises(JudgeFailureError) as caught:
         await PanelJudge([cascade, cascade]).answer(question(CLAIMS[:2]))
-    assert caught.value.failure.cascade == Cascaded(unanswered=2)
+    assert caught.value.failure.cascade == CascadeStats(unanswered=2)
     reply = await PanelJudge([cascade, dear(), dear()]).answer(question(CLAIMS[:2]))
-    assert reply.cascade == Cascaded()
+    assert reply.cascade == CascadeStats()
 
 
 def short(*came: tuple[int | None, Label]) -> ScriptedJudge:
@@ -145,7 +145,7 @@ async def test_what_came_is_told_by_the_numbers_of_all_claims(came, numbers, lab
         await judge.answer(question(CLAIMS[:4]))
     returned = caught.value.failure.returned
     missing = {2, 4} - set(numbers)
-    assert caught.value.failure.cascade == Cascaded(unanswered=len(missing))
+    assert caught.value.failure.cascade == CascadeStats(unanswered=len(missing))
     assert [each.number for each in returned] == numbers
     assert [each.verdict.label for each in returned if each.verdict] == labels
     assert {each.verdict.judge for each in returned if each.verdict} <= {"cheap", "dear"}
@@ -190,7 +190,7 @@ async def test_where_the_cheap_judge_does_not_answer_all_goes_up() -> None:
     broken = ScriptedJudge({"verify_claims": Failure(Cause.MALFORMED, "odd")}, name="cheap")
     reply = await CascadeJudge(broken, dear()).answer(question(CLAIMS[:2]))
     assert [each.judge for each in reply.value] == ["dear", "dear"]
-    assert reply.cascade == Cascaded(verdicts=2, up=2)
+    assert reply.cascade == CascadeStats(verdicts=2, up=2)
 
 
 async def test_other_questions_go_to_the_dear_judge_if_it_takes_them() -> None:
@@ -236,14 +236,14 @@ async def test_a_panel_adds_up_what_its_cascades_did() -> None:
     panel = PanelJudge([CascadeJudge(sure(0.1), dear()), other, dear()])
     outcome = await outcome_of(panel, question(CLAIMS[:2]))
     assert not isinstance(outcome, Failure)
-    assert outcome.cascade == Cascaded(verdicts=4, up=2, saved=1)
+    assert outcome.cascade == CascadeStats(verdicts=4, up=2, saved=1)
 
 
 async def test_several_votes_of_one_cascade_are_about_the_same_verdicts() -> None:
     votes = [CascadeJudge(sure(0.1, 0.9), dear(), control=1.0, threshold=0.5) for _ in range(3)]
     outcome = await outcome_of(PanelJudge(votes), question(CLAIMS[:4]))
     assert not isinstance(outcome, Failure)
-    assert outcome.cascade == Cascaded(verdicts=4, up=2, control=2)
+    assert outcome.cascade == CascadeStats(verdicts=4, up=2, control=2)
 
 
 def test_a_run_tells_what_went_up_what_was_saved_and_the_agreement() -> None:

@@ -6,7 +6,7 @@ from tests.cases import each_case
 
 from ragstone.errors import QuestionNotSupportedError
 from ragstone.judges.batching import estimated_tokens
-from ragstone.judges.dry_run import LEAST, MOST, CountingJudge, Guess
+from ragstone.judges.dry_run import LEAST, MOST, DryRunJudge, Guess
 from ragstone.judges.llm.judge import LlmJudge
 from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
 from ragstone.judges.llm.providers.pricing import Flat
@@ -59,7 +59,7 @@ LLM = LlmJudge(Unreachable(), price=PRICE)
 async def test_a_question_costs_one_call_of_the_prompts_tokens(
     question: Question[object], guess: Guess
 ) -> None:
-    usage = (await CountingJudge(LLM, guess).answer(question)).usage
+    usage = (await DryRunJudge(LLM, guess).answer(question)).usage
     prompt = LLM.prompt(question)
     assert (usage.calls, usage.prompt_tokens) == (1, estimated_tokens(prompt.system + prompt.user))
     assert usage.completion_tokens > 0
@@ -70,7 +70,7 @@ async def test_a_question_costs_one_call_of_the_prompts_tokens(
 
 async def test_answers_are_such_as_a_model_may_give() -> None:
     extract, verify, truths, explain = QUESTIONS[:4]
-    least, most = CountingJudge(LLM, LEAST), CountingJudge(LLM, MOST)
+    least, most = DryRunJudge(LLM, LEAST), DryRunJudge(LLM, MOST)
     assert len((await least.answer(ExtractClaims.model_validate(dict(extract)))).value) == 2
     twice = (await most.answer(ExtractClaims.model_validate(dict(extract)))).value
     assert len({claim.text for claim in twice}) == 4
@@ -80,7 +80,7 @@ async def test_answers_are_such_as_a_model_may_give() -> None:
 
 
 async def test_what_is_graded_rated_or_guessed_has_the_count_that_is_due() -> None:
-    values = [(await CountingJudge(LLM, MOST).answer(each)).value for each in QUESTIONS[4:]]
+    values = [(await DryRunJudge(LLM, MOST).answer(each)).value for each in QUESTIONS[4:]]
     contexts, sentences, guesses, abstains, rating = values
     assert [len(contexts), len(sentences), len(set(guesses.queries))] == [2, 3, 3]
     assert (guesses.noncommittal, abstains, rating.level) == (False, False, 4)
@@ -92,19 +92,19 @@ def test_every_kind_that_has_a_prompt_is_tried_here() -> None:
 
 @pytest.mark.parametrize(("guess", "found"), [(LEAST, []), (MOST, ["Sure!"])])
 async def test_a_judge_may_take_chatter_for_one_claim(guess: Guess, found: list[str]) -> None:
-    reply = await CountingJudge(LLM, guess).answer(ExtractClaims(query="q", response="Sure!"))
+    reply = await DryRunJudge(LLM, guess).answer(ExtractClaims(query="q", response="Sure!"))
     assert [claim.text for claim in reply.value] == found
 
 
 async def test_nobody_is_opened_or_asked() -> None:
-    judge = CountingJudge(LLM, LEAST)
+    judge = DryRunJudge(LLM, LEAST)
     assert (judge.name, judge.kinds) == ("closed:model", LLM.kinds)
     async with asyncio.timeout(1), judge:
         await asyncio.gather(*map(judge.answer, QUESTIONS))
 
 
 async def test_sentences_for_claims_are_no_call() -> None:
-    reply = await CountingJudge(LLM, MOST).answer(
+    reply = await DryRunJudge(LLM, MOST).answer(
         ExtractClaims(query="q", response=RESPONSE, by="sentences")
     )
     assert (len(reply.value), reply.usage) == (2, Usage())
@@ -115,4 +115,4 @@ async def test_a_kind_without_a_prompt_is_not_supported() -> None:
         kind: ClassVar[str] = "strange"
 
     with pytest.raises(QuestionNotSupportedError):
-        await CountingJudge(LLM, LEAST).answer(Strange(query="q", response="r"))
+        await DryRunJudge(LLM, LEAST).answer(Strange(query="q", response="r"))

@@ -8,9 +8,9 @@ import pytest
 from aiohttp import web
 
 import ragstone
-from ragstone._internal.rate_limit import Budget, Caller, Limits
+from ragstone._internal.rate_limit import Budget, Limits, RetryingCaller
 from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError, UsageError
-from ragstone.judges.embeddings import EmbeddingJudge, UnaskedEmbedder
+from ragstone.judges.embeddings import DryRunEmbedder, EmbeddingJudge
 from ragstone.judges.llm.providers.catalog import PROVIDERS
 from ragstone.judges.llm.providers.openai import OpenAICompatibleModel
 from ragstone.judges.llm.providers.pricing import Flat
@@ -64,7 +64,7 @@ def embedder(url: str, **limits: object) -> OpenAICompatibleModel:
     return OpenAICompatibleModel(
         PROVIDERS["openai"],
         "e",
-        caller=Caller(Limits(**limits)),
+        caller=RetryingCaller(Limits(**limits)),
         timeout=5,
         temperature=None,
         base_url=f"{url}/v1",
@@ -203,7 +203,7 @@ def test_model_and_place_make_the_identity() -> None:
 
 
 async def test_one_that_nobody_asks_says_what_asking_would_take() -> None:
-    judge = EmbeddingJudge(UnaskedEmbedder("openai:e"), price=PRICE)
+    judge = EmbeddingJudge(DryRunEmbedder("openai:e"), price=PRICE)
     async with judge:
         reply = await judge.answer(TextSimilarity(text="a" * 40, others=("b" * 20, "c" * 20)))
     assert reply.usage == Usage(calls=1, prompt_tokens=20, cost_usd=pytest.approx(0.02))

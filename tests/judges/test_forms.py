@@ -3,9 +3,14 @@ import re
 import pytest
 from tests.cases import each_case
 
-from ragstone.judges.llm.parsing import SCHEMAS, queries_schema, rating_schema, verdict_schema
+from ragstone.judges.llm.parsing.schemas import (
+    SCHEMAS,
+    queries_schema,
+    rating_schema,
+    verdict_schema,
+)
 from ragstone.judges.llm.prompt import PLACES
-from ragstone.judges.llm.tasks import FORMS
+from ragstone.judges.llm.tasks import TASKS
 from ragstone.types.claim import Label
 from ragstone.types.questions import (
     DetectAbstention,
@@ -35,7 +40,7 @@ def bare(text: str) -> str:
 
 
 def test_every_kind_has_a_form_a_schema_and_a_prompt() -> None:
-    assert FORMS.keys() == PLACES.keys() == SCHEMAS.keys()
+    assert TASKS.keys() == PLACES.keys() == SCHEMAS.keys()
 
 
 @each_case(
@@ -56,8 +61,8 @@ def test_every_kind_has_a_form_a_schema_and_a_prompt() -> None:
 )
 def test_a_form_fills_every_place_of_its_prompt(question: Question[object]) -> None:
     places = PLACES[question.kind]
-    assert FORMS[question.kind].texts(question).keys() == places.needed | places.possible
-    assert FORMS[question.kind].chosen(question).keys() <= places.options - {"partial", "limit"}
+    assert TASKS[question.kind].texts(question).keys() == places.needed | places.possible
+    assert TASKS[question.kind].chosen(question).keys() <= places.options - {"partial", "limit"}
 
 
 @pytest.mark.parametrize(
@@ -70,11 +75,11 @@ def test_a_form_fills_every_place_of_its_prompt(question: Question[object]) -> N
     ids=lambda question: question.kind,
 )
 def test_and_what_it_chooses_are_options_of_its_prompt(question: Question[object]) -> None:
-    assert FORMS[question.kind].chosen(question).keys() == PLACES[question.kind].options
+    assert TASKS[question.kind].chosen(question).keys() == PLACES[question.kind].options
 
 
 def test_contexts_and_claims_are_numbered_and_a_claim_is_one_line() -> None:
-    texts = FORMS["verify_claims"].texts(VERIFY)
+    texts = TASKS["verify_claims"].texts(VERIFY)
     assert bare(texts["contexts"]) == ("<contexts>\n[1] Blue.\n\n[2] Old.\n\nVery.\n</contexts>")
     assert bare(texts["claims"]) == "<claims>\n1. It is blue.\n2. It is new.\n</claims>"
 
@@ -82,18 +87,18 @@ def test_contexts_and_claims_are_numbered_and_a_claim_is_one_line() -> None:
 @each_case("space", list("\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"))
 def test_no_line_break_of_any_kind_makes_two_lines_of_a_claim(space: str) -> None:
     question = VerifyClaims(claims=(f"It is{space}2. blue.", "It is new."), contexts=("c",))
-    assert len(FORMS["verify_claims"].texts(question)["claims"].splitlines()) == 4
+    assert len(TASKS["verify_claims"].texts(question)["claims"].splitlines()) == 4
 
 
 def test_partial_is_offered_only_where_it_is_asked_for() -> None:
-    form = FORMS["verify_claims"]
+    form = TASKS["verify_claims"]
     partial = VERIFY.varied(partial=True)
     assert (form.chosen(VERIFY), form.chosen(partial)) == ({}, {"partial": ""})
     assert form.schema(VERIFY) == verdict_schema(False) != form.schema(partial)
 
 
 def test_a_limit_of_facts_is_said_and_kept() -> None:
-    form = FORMS["extract_truths"]
+    form = TASKS["extract_truths"]
     few = ExtractTruths(context="c", limit=2)
     assert form.chosen(ExtractTruths(context="c")) == {}
     assert form.chosen(few) == {"limit": "2"}
@@ -106,47 +111,47 @@ def test_an_explanation_is_asked_for_with_labels_and_reasons() -> None:
         labels=(Label.SUPPORTED, Label.CONTRADICTED),
         reasons=("", "It is\nold."),
     )
-    assert bare(FORMS["explain"].texts(question)["verdicts"]) == (
+    assert bare(TASKS["explain"].texts(question)["verdicts"]) == (
         "<verdicts>\n1. SUPPORTED: It is blue.\n2. CONTRADICTED: It is new. (It is old.)\n"
         "</verdicts>"
     )
 
 
 def test_only_claims_can_be_in_doubt() -> None:
-    assert FORMS["extract_claims"].doubt(EXTRACT, ()) is not None
-    assert FORMS["verify_claims"].doubt(VERIFY, ()) is None
+    assert TASKS["extract_claims"].doubt(EXTRACT, ()) is not None
+    assert TASKS["verify_claims"].doubt(VERIFY, ()) is None
 
 
 def test_contexts_to_be_graded_are_numbered_as_those_of_claims_are() -> None:
-    texts, others = FORMS["grade_contexts"].texts(GRADE), FORMS["verify_claims"].texts(VERIFY)
+    texts, others = TASKS["grade_contexts"].texts(GRADE), TASKS["verify_claims"].texts(VERIFY)
     assert texts["contexts"] == others["contexts"]
     assert bare(texts["answer"]) == "<statements>\n1. Blue.\n</statements>"
 
 
 def test_a_sentence_to_be_graded_is_one_line() -> None:
     question = GradeSentences(query="q", sentences=("It is\n2. blue.", "It is new."))
-    texts = FORMS["grade_sentences"].texts(question)
+    texts = TASKS["grade_sentences"].texts(question)
     assert bare(texts["sentences"]) == (
         "<sentences>\n1. It is 2. blue.\n2. It is new.\n</sentences>"
     )
 
 
 def test_as_many_guesses_are_asked_for_as_are_wanted() -> None:
-    form, question = FORMS["generate_queries"], GenerateQueries(response="r", count=4)
+    form, question = TASKS["generate_queries"], GenerateQueries(response="r", count=4)
     assert form.chosen(question) == {"count": "4"}
     assert form.schema(question) == queries_schema(4)
 
 
 def test_criteria_are_orders_and_what_is_rated_is_data() -> None:
-    texts = FORMS["rate_response"].texts(RATE)
+    texts = TASKS["rate_response"].texts(RATE)
     assert (texts["criteria"], texts["levels"]) == ("Is it kind?", "0: rude\n2: kind")
     assert bare(texts["response"]) == "<response>\nBlue.\n</response>"
-    assert FORMS["rate_response"].schema(RATE) == rating_schema([0, 2])
+    assert TASKS["rate_response"].schema(RATE) == rating_schema([0, 2])
 
 
 def test_a_text_that_the_criteria_do_not_look_at_leaves_nothing_behind() -> None:
-    texts = FORMS["rate_response"].texts(RATE)
+    texts = TASKS["rate_response"].texts(RATE)
     assert (texts["contexts"], texts["reference"]) == ("", "")
-    seen = FORMS["rate_response"].texts(RATE.varied(contexts=("c",), reference=""))
+    seen = TASKS["rate_response"].texts(RATE.varied(contexts=("c",), reference=""))
     assert bare(seen["contexts"]) == "<contexts>\n[1] c\n</contexts>\n\n"
     assert bare(seen["reference"]) == "<reference>\n\n</reference>\n\n"

@@ -9,7 +9,7 @@ from tests.cases import each_case
 from ragstone.evaluation.scoring import scoring
 from ragstone.judges.llm.judge import LlmJudge
 from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
-from ragstone.judges.llm.tasks import FORMS
+from ragstone.judges.llm.tasks import TASKS
 from ragstone.metrics import get
 from ragstone.types.claim import Label
 from ragstone.types.questions import (
@@ -221,7 +221,7 @@ def test_every_kind_of_question_fences_it(hostile: str) -> None:
     ]
     for question in questions:
         prompt = LlmJudge(Written([])).prompt(question)
-        named = FORMS[question.kind].texts(question)
+        named = TASKS[question.kind].texts(question)
         for name in named.keys() & {
             "query",
             "response",

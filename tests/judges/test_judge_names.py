@@ -2,7 +2,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import UsageError
-from ragstone.judges.spec import JudgeName, cascaded, is_fixed, is_model, single_names, split_names
+from ragstone.judges.spec import JudgeSpec, cascaded, is_fixed, is_model, single_names, split_names
 
 
 @pytest.mark.parametrize(
@@ -21,10 +21,10 @@ def test_a_comma_ends_a_name_unless_an_option_follows(said: str, names: list[str
 
 
 def test_a_name_has_a_provider_a_model_and_options() -> None:
-    name = JudgeName.of("local:C:/models/nli,labels=a/b,threshold=0.7")
+    name = JudgeSpec.of("local:C:/models/nli,labels=a/b,threshold=0.7")
     assert (name.provider, name.model) == ("local", "C:/models/nli")
     assert dict(name.options) == {"labels": "a/b", "threshold": "0.7"}
-    assert JudgeName.of("offline") == JudgeName("", "offline")
+    assert JudgeSpec.of("offline") == JudgeSpec("", "offline")
 
 
 def test_a_cascade_is_of_two() -> None:
@@ -49,7 +49,7 @@ def test_all_judges_are_found_one_by_one() -> None:
 
 def test_an_option_said_twice_is_refused() -> None:
     with pytest.raises(UsageError, match="threshold= is said twice"):
-        JudgeName.of("local:m,threshold=0.5, threshold=0.9")
+        JudgeSpec.of("local:m,threshold=0.5, threshold=0.9")
 
 
 @each_case(

@@ -4,12 +4,12 @@ import pytest
 from tests.cases import each_case
 
 import ragstone
-from ragstone._internal.rate_limit import Budget, Caller, Limits
+from ragstone._internal.rate_limit import Budget, Limits, RetryingCaller
 from ragstone.errors import Cause, InputError, UnknownNameError, UsageError
 from ragstone.judges.batching import SplitJudge
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.cascade import CascadeJudge
-from ragstone.judges.dry_run import LEAST, MOST, CountingJudge
+from ragstone.judges.dry_run import LEAST, MOST, DryRunJudge
 from ragstone.judges.factory import make_judge
 from ragstone.judges.llm.judge import LlmJudge
 from ragstone.judges.llm.providers.catalog import PROVIDERS
@@ -17,7 +17,7 @@ from ragstone.judges.llm.providers.openai import OpenAICompatibleModel
 from ragstone.judges.llm.providers.pricing import Flat
 from ragstone.judges.offline import OfflineJudge
 from ragstone.judges.panel import PanelJudge
-from ragstone.judges.router import RouteJudge
+from ragstone.judges.router import RouterJudge
 from ragstone.types.config import Plan
 from ragstone.types.questions import TextSimilarity
 
@@ -48,7 +48,7 @@ def test_what_stands_around_a_model() -> None:
     plan = Plan(judge="openai:m")
     assert layers(plan) == [SplitJudge, CachedJudge, LlmJudge]
     assert layers(plan.model_copy(update={"cache": False})) == [SplitJudge, LlmJudge]
-    assert layers(plan, guess=LEAST) == [SplitJudge, CountingJudge, LlmJudge]
+    assert layers(plan, guess=LEAST) == [SplitJudge, DryRunJudge, LlmJudge]
 
 
 def test_making_a_judge_writes_nothing(tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_a_base_url_is_the_place_of_the_judges_provider(
 def test_who_compares_texts_shapes_only_where_that_is_asked() -> None:
     plan = Plan(judge="openai:m", embedding_model="openai:e")
     for judge in (make_judge(plan), make_judge(plan, asked=[["text_similarity"]])):
-        assert isinstance(judge, RouteJudge)
+        assert isinstance(judge, RouterJudge)
         assert judge.name == "openai:m"
         assert judge.identity("text_similarity")
         assert judge.identity(KIND) == make_judge(Plan(judge="openai:m")).identity(KIND)
@@ -346,7 +346,7 @@ def test_a_cost_ends_the_asking_also_where_the_server_tells_no_tokens(judge_serv
 
     judge_server.fault = silent
     budget = Budget(max_cost=1.0)
-    caller = Caller(Limits(concurrency=1, budget=budget))
+    caller = RetryingCaller(Limits(concurrency=1, budget=budget))
     price = Flat(prompt=0.001, cached=0, completion=0.001, reasoning=0)
     model = OpenAICompatibleModel(
         PROVIDERS["openai"], "m", caller=caller, timeout=5, temperature=0, base_url=judge_server.url

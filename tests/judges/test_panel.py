@@ -9,7 +9,7 @@ from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError, UsageE
 from ragstone.judges.base import setup_of
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.panel import PanelJudge
-from ragstone.judges.router import RouteJudge
+from ragstone.judges.router import RouterJudge
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.types.claim import GeneratedQueries, Label, Rating, Verdict
 from ragstone.types.questions import (
@@ -247,7 +247,7 @@ def test_a_member_without_identity_hides_no_other_set_up_and_lets_nothing_be_kep
         return PanelJudge([ScriptedJudge({"verify_claims": []}, identity=each) for each in within])
 
     def setup(*within: str | None) -> str | None:
-        return setup_of(RouteJudge({}, CachedJudge(panel(*within), Path("x"))), "verify_claims")
+        return setup_of(RouterJudge({}, CachedJudge(panel(*within), Path("x"))), "verify_claims")
 
     assert setup(None, "a") == setup(None, "a")
     assert len({setup(None, "a"), setup(None, "b"), setup(None, None)}) == 3

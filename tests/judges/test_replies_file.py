@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 
 from ragstone.errors import UsageError
-from ragstone.judges.cache import Kept, RepliesFile
+from ragstone.judges.cache import CachedReply, ReplyCache
 
-KEPT = Kept('["é"]', "[]", None, "{}", 5.0)
-OTHER = Kept("[2]", '["a note"]', "{2}", "{}", 6.0)
+KEPT = CachedReply('["é"]', "[]", None, "{}", 5.0)
+OTHER = CachedReply("[2]", '["a note"]', "{2}", "{}", 6.0)
 
 PUTTING = """
 import asyncio, sys
 from pathlib import Path
-from ragstone.judges.cache import Kept, RepliesFile
+from ragstone.judges.cache import CachedReply, ReplyCache
 
 async def main(path, name, count):
-    file = await RepliesFile.open(Path(path))
+    file = await ReplyCache.open(Path(path))
     async def put(n):
-        await file.keep(f"{name} {n}".encode(), Kept("[]", "[]", "x" * 1000, "{}", 0.0))
+        await file.keep(f"{name} {n}".encode(), CachedReply("[]", "[]", "x" * 1000, "{}", 0.0))
         print(n, flush=True)
         assert file.find(f"{name} {n}".encode())
     for start in range(0, int(count), 10):
@@ -55,27 +55,27 @@ def path(tmp_path: Path) -> Path:
 
 
 async def test_what_is_kept_is_found_at_once_and_in_the_next_run(path: Path) -> None:
-    file = await RepliesFile.open(path)
+    file = await ReplyCache.open(path)
     assert file.find(b"a") is None
     await asyncio.gather(file.keep(b"a", KEPT), file.keep(b"b", KEPT))
     await file.keep(b"b", OTHER)
     assert (file.find(b"a"), file.find(b"b")) == (KEPT, OTHER)
     await file.close()
-    again = await RepliesFile.open(path)
+    again = await ReplyCache.open(path)
     assert (again.find(b"a"), again.find(b"b"), again.find(b"c")) == (KEPT, OTHER, None)
     await again.close()
 
 
 async def test_the_folder_is_made_and_kept_out_of_git(path: Path, tmp_path: Path) -> None:
-    await (await RepliesFile.open(path)).close()
+    await (await ReplyCache.open(path)).close()
     assert (path.parent / ".gitignore").read_text() == "*\n"
     assert query(path, "PRAGMA journal_mode") == [("wal",)]
-    await (await RepliesFile.open(tmp_path / "mine" / "replies.db")).close()
+    await (await ReplyCache.open(tmp_path / "mine" / "replies.db")).close()
     assert [each.name for each in (tmp_path / "mine").iterdir()] == ["replies.db"]
 
 
 async def test_closing_writes_what_waits(path: Path) -> None:
-    file = await RepliesFile.open(path)
+    file = await ReplyCache.open(path)
     puts = [asyncio.create_task(file.keep(b"%d" % n, KEPT)) for n in range(500)]
     await asyncio.sleep(0)
     await file.close()
@@ -84,7 +84,7 @@ async def test_closing_writes_what_waits(path: Path) -> None:
 
 
 async def test_one_that_stops_waiting_holds_nobody_up(path: Path) -> None:
-    file = await RepliesFile.open(path)
+    file = await ReplyCache.open(path)
     impatient = asyncio.create_task(file.keep(b"a", KEPT))
     await asyncio.sleep(0)
     impatient.cancel()
@@ -135,7 +135,7 @@ def test_a_full_disk_ends_the_keeping_and_not_the_run(path: Path) -> None:
 async def test_a_file_that_breaks_on_the_way_is_told_once(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    file = await RepliesFile.open(path)
+    file = await ReplyCache.open(path)
     await file.keep(b"a", KEPT)
     query(path, "DROP TABLE replies")
     await file.keep(b"b", KEPT)
@@ -148,7 +148,7 @@ async def test_a_file_that_breaks_on_the_way_is_told_once(
 
 
 async def test_where_a_write_fails_the_others_may_still_write(path: Path) -> None:
-    file = await RepliesFile.open(path)
+    file = await ReplyCache.open(path)
     query(path, "CREATE TRIGGER stop BEFORE INSERT ON replies BEGIN SELECT RAISE(FAIL, 'no'); END")
     await file.keep(b"a", KEPT)  # fails within its transaction
     with closing(sqlite3.connect(path, timeout=0)) as other, other:
@@ -197,7 +197,7 @@ async def test_a_file_that_is_no_reply_cache_is_refused(
     made(path)
     before = path.is_file() and path.read_bytes()
     with pytest.raises(UsageError, match=f"{seen}.*--no-cache") as raised:
-        await RepliesFile.open(path)
+        await ReplyCache.open(path)
     assert str(raised.value).startswith(f"{path}: ")
     assert before == (path.is_file() and path.read_bytes())
 
@@ -205,7 +205,7 @@ async def test_a_file_that_is_no_reply_cache_is_refused(
 async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match=r"Not a directory.*--no-cache"):
-        await RepliesFile.open(tmp_path / "file" / "folder" / "replies.db")
+        await ReplyCache.open(tmp_path / "file" / "folder" / "replies.db")
 
 
 @pytest.mark.skipif(
@@ -214,4 +214,4 @@ async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(UsageError, match=r"unable to open database file.*--no-cache"):
-        asyncio.run(RepliesFile.open(tmp_path / "replies.db"))
+        asyncio.run(ReplyCache.open(tmp_path / "replies.db"))

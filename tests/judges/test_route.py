@@ -1,7 +1,7 @@
 import pytest
 
 from ragstone.errors import QuestionNotSupportedError
-from ragstone.judges.router import RouteJudge
+from ragstone.judges.router import RouterJudge
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.types.questions import ExtractClaims, VerifyClaims
 
@@ -14,7 +14,7 @@ async def test_a_kind_goes_to_the_judge_named_for_it_and_all_else_to_the_default
     small = ScriptedJudge({"extract_claims": CLAIMS}, name="small", identity="s")
     small.description = ""
     large = ScriptedJudge({"extract_claims": CLAIMS, "verify_claims": VERDICTS}, name="large")
-    judge = RouteJudge({"extract_claims": small}, large)
+    judge = RouterJudge({"extract_claims": small}, large)
     await judge.answer(EXTRACT)
     await judge.answer(VERIFY)
     assert (small.asked, large.asked) == ([EXTRACT], [VERIFY])
@@ -26,7 +26,7 @@ async def test_a_kind_goes_to_the_judge_named_for_it_and_all_else_to_the_default
 def test_it_says_what_those_are_that_it_asks() -> None:
     default = ScriptedJudge({}, name="large")
     default.description = ""
-    judge = RouteJudge({"b": ScriptedJudge({}, name="y"), "a": ScriptedJudge({})}, default)
+    judge = RouterJudge({"b": ScriptedJudge({}, name="y"), "a": ScriptedJudge({})}, default)
     said = "answers written down beforehand"
     assert judge.description == f"a by scripted ({said}); b by y ({said})"
 
@@ -34,7 +34,7 @@ def test_it_says_what_those_are_that_it_asks() -> None:
 async def test_a_kind_is_taken_if_the_judge_for_it_takes_it() -> None:
     small = ScriptedJudge({"extract_claims": CLAIMS})
     large = ScriptedJudge({"extract_claims": CLAIMS, "verify_claims": VERDICTS})
-    judge = RouteJudge({"extract_claims": small, "verify_claims": small}, large)
+    judge = RouterJudge({"extract_claims": small, "verify_claims": small}, large)
     assert judge.kinds == {"extract_claims"}
     assert judge.takes("extract_claims")
     assert not judge.takes("verify_claims")
@@ -45,7 +45,7 @@ async def test_a_kind_is_taken_if_the_judge_for_it_takes_it() -> None:
 def test_a_default_that_takes_everything_leaves_the_kinds_open() -> None:
     everything = ScriptedJudge({})
     everything.kinds = None
-    judge = RouteJudge({"verify_claims": ScriptedJudge({})}, everything)
+    judge = RouterJudge({"verify_claims": ScriptedJudge({})}, everything)
     assert judge.kinds is None
     assert judge.takes("explain")
     assert not judge.takes("verify_claims")

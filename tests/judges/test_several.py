@@ -5,7 +5,7 @@ import pytest
 from ragstone.errors import UsageError
 from ragstone.judges.base import Judge
 from ragstone.judges.panel import PanelJudge
-from ragstone.judges.router import RouteJudge
+from ragstone.judges.router import RouterJudge
 from ragstone.judges.scripted import ScriptedJudge
 
 
@@ -32,7 +32,7 @@ def panel(*judges: Judge) -> Judge:
 
 
 def route(default: Judge, *others: Judge) -> Judge:
-    return RouteJudge({f"kind {n}": judge for n, judge in enumerate(others)}, default)
+    return RouterJudge({f"kind {n}": judge for n, judge in enumerate(others)}, default)
 
 
 @pytest.mark.parametrize("around", [panel, route])

@@ -111,7 +111,7 @@ def test_promptfoo_takes_off_each_no_and_each_verdict_that_is_missing(
 
 def test_a_label_that_cannot_be_read_is_shown_as_written() -> None:
     failure = Failure(
-        Cause.MALFORMED, "'perhaps' is no label",
+        Cause.MALFORMED, "'perhaps' is not a label",
         (came(YES, 1), PartialVerdict(2, "perhaps", None), came(YES, 3)),
     )  # fmt: skip
     score = scorer("deepeval").score_partial(failure, CLAIMS)
@@ -119,7 +119,7 @@ def test_a_label_that_cannot_be_read_is_shown_as_written() -> None:
     assert score.claims[1].label is Label.NOT_ENOUGH_INFO
     assert score.claims[1].reason == "the label 'perhaps' cannot be read"
     strict = scorer().score_partial(failure, CLAIMS)
-    assert (strict.state, strict.reason) == (State.FAILED, "'perhaps' is no label")
+    assert (strict.state, strict.reason) == (State.FAILED, "'perhaps' is not a label")
     ragas = scorer("ragas").score_partial(
         mismatch(came(YES), PartialVerdict(2, "perhaps", None)), CLAIMS
     )

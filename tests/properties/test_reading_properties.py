@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from ragstone._internal.quotes import QuoteFinder, find_quote
 from ragstone._internal.sentences import split_sentences
 from ragstone.errors import Cause
-from ragstone.judges.llm.parsing import read_claims, read_explanation, read_truths, read_verdicts
+from ragstone.judges.llm.parsing.responses import parse_claims, parse_explanation
+from ragstone.judges.llm.parsing.verdicts import parse_verdicts
 from ragstone.types.claim import Label, Verdict
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import Failure, JudgeFailureError
@@ -62,7 +63,7 @@ def outcome(
     text: str, question: VerifyClaims, *, strict_json: bool = False
 ) -> tuple[Verdict, ...] | Failure:
     try:
-        return read_verdicts(text, question, strict_json=strict_json)
+        return parse_verdicts(text, question, strict_json=strict_json)
     except JudgeFailureError as error:
         return error.failure
 
@@ -108,7 +109,7 @@ def test_no_order_and_no_cut_makes_another_verdict(
     whole = json.loads(valid(labels))
     random.shuffle(whole["verdicts"])
     text = json.dumps(whole)
-    assert [verdict.label for verdict in read_verdicts(text, question)] == labels
+    assert [verdict.label for verdict in parse_verdicts(text, question)] == labels
     cut = text[: data.draw(st.integers(0, len(text) - 1))]
     read = outcome(cut, question)
     assert isinstance(read, Failure)
@@ -117,7 +118,7 @@ def test_no_order_and_no_cut_makes_another_verdict(
 
 @given(texts, st.booleans())
 def test_any_text_is_claims_or_a_failure(text: str, strict_json: bool) -> None:
-    for read in (read_claims, read_truths):
+    for read in (parse_claims, parse_claims):
         try:
             claims = read(text, strict_json=strict_json)
         except JudgeFailureError:
@@ -130,14 +131,14 @@ def test_any_text_is_claims_or_a_failure(text: str, strict_json: bool) -> None:
 @given(texts, st.booleans())
 def test_any_text_is_an_explanation_or_a_failure(text: str, strict_json: bool) -> None:
     with contextlib.suppress(JudgeFailureError):
-        assert read_explanation(text, strict_json=strict_json).strip()
+        assert parse_explanation(text, strict_json=strict_json).strip()
 
 
 @given(st.lists(st.text(min_size=1, max_size=12)), st.data())
 def test_claims_that_were_written_are_read(claims: list[str], data: st.DataObject) -> None:
     lines = [" ".join(claim.split()) for claim in claims]
     text = json.dumps({"claims": claims}, ensure_ascii=data.draw(st.booleans()))
-    assert list(read_claims(text)) == list(dict.fromkeys(line for line in lines if line))
+    assert list(parse_claims(text)) == list(dict.fromkeys(line for line in lines if line))
 
 
 @given(st.text(), st.data())

@@ -15,7 +15,7 @@ from ragstone.reports.facts import (
 from ragstone.results.run import Run
 from ragstone.types.claim import Label
 from ragstone.types.gate import Gate
-from ragstone.types.reply import Cascaded, Exchange, Reply, Usage
+from ragstone.types.reply import CascadeStats, Exchange, Reply, Usage
 from ragstone.types.row import Row
 from ragstone.types.score import Score, State
 
@@ -69,13 +69,13 @@ def test_without_target_and_judge(make_run: MakeRun) -> None:
 
 
 def test_what_a_cascade_did_is_told(make_run: MakeRun) -> None:
-    def lines(cascade: Cascaded) -> list[str]:
+    def lines(cascade: CascadeStats) -> list[str]:
         asked = Exchange("key", "verify_claims", Reply((), cascade=cascade), latency_ms=1.0)
         [row, *_] = make_run().rows
         run = make_run([replace(row, exchanges=(asked,))])
         return [line for line in told(run) if line.startswith("Cascade")]
 
-    assert lines(Cascaded(verdicts=40, up=10, control=8, alike=6, same=5, saved=3)) == [
+    assert lines(CascadeStats(verdicts=40, up=10, control=8, alike=6, same=5, saved=3)) == [
         (
             "Cascade: 10 of 40 verdicts (25.0%) went up to the second judge; it was spared 3 calls "
             "or more"
@@ -86,13 +86,13 @@ def test_what_a_cascade_did_is_told(make_run: MakeRun) -> None:
             "label"
         ),
     ]
-    assert lines(Cascaded(unanswered=1)) == [
+    assert lines(CascadeStats(unanswered=1)) == [
         (
             "Cascade: 1 claim went up and came back unanswered: what hangs on it is failed, or by "
             "the policy"
         )
     ]
-    assert lines(Cascaded(verdicts=40, up=40))[1] == (
+    assert lines(CascadeStats(verdicts=40, up=40))[1] == (
         "Cascade: no verdict was asked of both: how far the two agree is not known"
     )
 

@@ -120,7 +120,7 @@ async def test_an_api_that_is_not_healthy(faulty, behave, status: int) -> None:
 @pytest.mark.parametrize("status", [401, 403])
 async def test_a_rejected_key_is_told_before_the_first_row(faulty, behave, status: int) -> None:
     faulty.script(HEALTH, behave.reply(status=status))
-    with pytest.raises(UsageError, match="The key or its rights were not accepted"):
+    with pytest.raises(UsageError, match="The key or its permissions were rejected"):
         await answer(standard(faulty.url))
     assert len(faulty.calls) == 1
 
@@ -130,15 +130,15 @@ async def test_nothing_is_there(faulty) -> None:
     with pytest.raises(TargetError) as caught:
         await answer(standard(f"{faulty.url}?key=abc".replace("//", "//user:pw@")))
     assert str(caught.value) == (
-        f"the RAG system is not ready: GET {faulty.url}{HEALTH}: nothing accepts connections "
-        "there; is it running?"
+        f"the RAG system is not ready: GET {faulty.url}{HEALTH}: the server refuses connections; "
+        "is it running?"
         "\nStart it, or name another with --api-url URL or --target; `ragstone demo-server` starts "
         "one to try."
     )
 
 
 async def test_a_host_that_is_not_known() -> None:
-    with pytest.raises(TargetError, match="its host name is not known\nStart it"):
+    with pytest.raises(TargetError, match="the host name is unknown\nStart it"):
         await answer(standard("http://nowhere.invalid"))
 
 

@@ -1,4 +1,4 @@
-"""The only HTTP client: one session, what each status means, one table of foreign errors."""
+"""The HTTP client: one session, the meaning of each status, and a table of aiohttp's errors."""
 
 import json
 from collections.abc import Mapping
@@ -12,35 +12,40 @@ from typing import Self
 import aiohttp
 from pydantic_core import PydanticSerializationError, to_json
 
-from ragstone._internal.rate_limit import LATE, Caller, Limits, RetryableError, put_off
+from ragstone._internal.rate_limit import LATE, Limits, RetryableError, RetryingCaller, retry_after
 from ragstone._internal.text import public_url, quoted, redact
 from ragstone.errors import CallError, Cause, UsageError
 
 LONGEST_REPLY = 32 * 1024 * 1024
-"""Bytes of a reply that are read at most, so that a broken server cannot fill the memory."""
+"""Bytes of a reply: a broken server cannot fill the memory."""
 
-_CERTIFICATE = "its TLS certificate was not accepted; a target's file may say `verify_tls: false`"
+_CERTIFICATE = "its TLS certificate is not valid; a target's file can set `verify_tls: false`"
 
 _FOREIGN: tuple[tuple[type[Exception], Cause, bool, str], ...] = (
     (TimeoutError, Cause.TIMEOUT, False, LATE),
     (aiohttp.ClientConnectorCertificateError, Cause.UNREACHABLE, False, _CERTIFICATE),
-    (aiohttp.ClientSSLError, Cause.UNREACHABLE, False, "it does not speak TLS (https) there"),
-    (aiohttp.ClientProxyConnectionError, Cause.UNREACHABLE, True, "the proxy is not reachable"),
+    (aiohttp.ClientSSLError, Cause.UNREACHABLE, False, "the server does not support TLS (https)"),
+    (aiohttp.ClientProxyConnectionError, Cause.UNREACHABLE, True, "the proxy is unreachable"),
     (aiohttp.ClientHttpProxyError, Cause.UNREACHABLE, True, "the proxy answered {error}"),
-    (aiohttp.ClientConnectorDNSError, Cause.UNREACHABLE, True, "its host name is not known"),
+    (aiohttp.ClientConnectorDNSError, Cause.UNREACHABLE, True, "the host name is unknown"),
     (
         aiohttp.ClientConnectorError,
         Cause.UNREACHABLE,
         True,
-        "nothing accepts connections there; is it running?",
+        "the server refuses connections; is it running?",
     ),
-    (aiohttp.ServerDisconnectedError, Cause.UNREACHABLE, True, "it closed the connection"),
-    (aiohttp.ClientPayloadError, Cause.TRUNCATED, True, "the connection broke within the reply"),
-    (aiohttp.ClientResponseError, Cause.UNREACHABLE, True, "it does not speak HTTP ({error})"),
+    (aiohttp.ServerDisconnectedError, Cause.UNREACHABLE, True, "the server closed the connection"),
+    (aiohttp.ClientPayloadError, Cause.TRUNCATED, True, "the connection broke during the reply"),
+    (
+        aiohttp.ClientResponseError,
+        Cause.UNREACHABLE,
+        True,
+        "the server does not speak HTTP ({error})",
+    ),
     (aiohttp.ClientError, Cause.UNREACHABLE, True, "{error}"),
     (OSError, Cause.UNREACHABLE, True, "{error}"),
 )
-"""Foreign error -> our cause, whether another try may fix it, and words; the first applies."""
+"""(aiohttp's error, cause, whether a retry may help, message); the first match applies."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +53,10 @@ class Connection:
     """How to reach a server.
 
     Attributes:
-        timeout: seconds that one try may take.
-        again_if_late: whether a try that took longer is made again.
-        hopeless: words in a refusal that no further try mends, such as a spent quota's.
-        secrets: texts that no message may quote from a reply.
+        timeout: seconds for one try.
+        again_if_late: whether a try that timed out is retried.
+        hopeless: words in a 429 or 5xx reply that no retry can fix, such as a spent quota.
+        secrets: texts that no message may contain.
     """
 
     timeout: float = 60.0
@@ -67,8 +72,7 @@ class Connection:
 class HttpReply:
     """The body of a 2xx reply.
 
-    `latency_ms` runs from its request to its last byte, waits not counted; `tries` says how many
-    requests it took.
+    `latency_ms` is the time from the last request to the last byte; `tries` counts the requests.
     """
 
     content: bytes
@@ -79,13 +83,13 @@ class HttpReply:
 class Client:
     """Sends requests over one session; use as `async with Client(connection) as client`.
 
-    With a `caller` it shares that one's limits with whoever else uses it.
+    Clients with the same `caller` share its limits.
     """
 
-    def __init__(self, connection: Connection, *, caller: Caller | None = None) -> None:
+    def __init__(self, connection: Connection, *, caller: RetryingCaller | None = None) -> None:
         self._connection = connection
         self._session: aiohttp.ClientSession | None = None
-        self._caller = caller or Caller(connection.limits)
+        self._caller = caller or RetryingCaller(connection.limits)
         self._accepted: set[str] = set()
 
     async def __aenter__(self) -> Self:
@@ -117,16 +121,20 @@ class Client:
     ) -> HttpReply:
         """Send one request, with `body` as JSON, and return its 2xx reply.
 
-        Failed connections, 429 and 5xx are tried again with growing waits, as long as
-        Retry-After says where it is given; meanwhile no other request starts. Redirects are not
-        followed: a key in the headers would travel along. `tokens` is what a model may need for it.
+        Failed connections, 429 and 5xx are retried, after Retry-After if the server sends it;
+        meanwhile no other request starts. Redirects are not followed: a key in the headers would
+        be sent along. `tokens` is an estimate for the limit per minute.
 
         Raises:
-            CallError: there was no such reply.
-            UsageError: the URL is none, or the server does not accept our key (401, 403) before it
-                ever did at that URL.
+            CallError: there was no 2xx reply.
+            UsageError: the URL is invalid, or the first request to it was rejected (401, 403).
         """
-        content = None if body is None else _encoded(body)
+        content = None
+        if body is not None:
+            try:
+                content = to_json(body)
+            except PydanticSerializationError:  # a lone surrogate is escaped
+                content = json.dumps(body).encode()
 
         async def once() -> HttpReply:
             return await self._once(method, url, headers=headers, content=content)
@@ -150,74 +158,56 @@ class Client:
                 allow_redirects=False,
                 proxy=self._connection.proxy,
             ) as response:
-                told = await _read(response, place)
+                received = bytearray()
+                async for chunk in response.content.iter_chunked(65536):
+                    received += chunk
+                    if len(received) > LONGEST_REPLY:
+                        size = LONGEST_REPLY // 1024**2
+                        message = f"{place}: the reply is longer than {size} MiB"
+                        raise CallError(Cause.MALFORMED, message)
                 latency = (perf_counter() - start) * 1000
-                self._check(response, told, place)
+                self._check(response, bytes(received), place)
                 self._accepted.add(place)
-                return HttpReply(told, latency)
+                return HttpReply(bytes(received), latency)
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError, UnicodeError) as error:
-            raise UsageError(f"{public_url(url)!r} is no http or https URL") from error
+            raise UsageError(f"{public_url(url)!r} is not an http or https URL") from error
         except (aiohttp.ClientError, OSError) as error:
-            said = redact(_said(error), self._connection.secrets)
-            raise self._translated(error, f"{place}: ", said) from error
+            is_reply = isinstance(error, aiohttp.ClientResponseError)  # its text has the whole URL
+            text = f"{error.status} {error.message}" if is_reply else str(error)
+            text = redact(text, self._connection.secrets)
+            raise self._translated(error, f"{place}: ", text) from error
         except ValueError as error:  # headers that HTTP forbids, or that contradict the URL
-            said = redact(str(error), self._connection.secrets)
-            raise UsageError(f"{place} cannot be sent: {said}") from error
+            text = redact(str(error), self._connection.secrets)
+            raise UsageError(f"{place} cannot be sent: {text}") from error
 
     def _check(self, response: aiohttp.ClientResponse, content: bytes, place: str) -> None:
-        """Raise what a status other than 2xx means."""
         status = response.status
         if 200 <= status < 300:
             return
-        said = redact(content[:1000].decode("utf-8", "replace"), self._connection.secrets)
+        text = redact(content[:1000].decode("utf-8", "replace"), self._connection.secrets)
         message = f"{place} answered {status} {response.reason or ''}".rstrip()
-        message += f": {quoted(said)}" if said.strip() else ""
-        wait = _retry_after(response.headers.get("Retry-After"))
+        message += f": {quoted(text)}" if text.strip() else ""
         cause = Cause.RATE_LIMITED if status == 429 else Cause.UNREACHABLE
-        hopeless = any(word in said for word in self._connection.hopeless)
+        hopeless = any(word in text for word in self._connection.hopeless)
         if (status == 429 or status >= 500) and not hopeless:
-            raise put_off(cause, message, wait)
+            raise retry_after(cause, message, _retry_after(response.headers.get("Retry-After")))
         if status in (401, 403) and place not in self._accepted:  # else it is about one request
-            raise UsageError(f"{message}\nThe key or its rights were not accepted; the run stops.")
+            raise UsageError(f"{message}\nThe key or its permissions were rejected; the run stops.")
         if 300 <= status < 400:
             to = public_url(response.headers.get("Location", "nowhere"))
-            message += f" (to {redact(to, self._connection.secrets)}; name that URL instead)"
+            message += f" (to {redact(to, self._connection.secrets)}; use that URL instead)"
         raise CallError(cause, message, status=status)
 
-    def _translated(self, error: Exception, place: str, said: str) -> CallError:
+    def _translated(self, error: Exception, place: str, text: str) -> CallError:
         timeout = self._connection.timeout
         for kind, cause, again, words in _FOREIGN:
             if isinstance(error, kind):
-                message = place + words.format(error=quoted(said), timeout=timeout)
+                message = place + words.format(error=quoted(text), timeout=timeout)
                 absent = isinstance(error, aiohttp.ClientConnectorError) and not self._accepted
                 late = cause is Cause.TIMEOUT and self._connection.again_if_late
-                may_pass = late or (again and not absent)  # who never was there will not come
+                may_pass = late or (again and not absent)
                 return RetryableError(cause, message) if may_pass else CallError(cause, message)
         raise error
-
-
-def _encoded(body: object) -> bytes:
-    """Return it as JSON; half a character, which is no UTF-8, is escaped."""
-    try:
-        return to_json(body)
-    except PydanticSerializationError:
-        return json.dumps(body).encode()
-
-
-async def _read(response: aiohttp.ClientResponse, place: str) -> bytes:
-    content = bytearray()
-    async for chunk in response.content.iter_chunked(65536):
-        content += chunk
-        if len(content) > LONGEST_REPLY:
-            size = LONGEST_REPLY // 1024**2
-            raise CallError(Cause.MALFORMED, f"{place}: the reply is longer than {size} MiB")
-    return bytes(content)
-
-
-def _said(error: Exception) -> str:
-    # the text of a ClientResponseError holds the whole URL, with its key
-    is_reply = isinstance(error, aiohttp.ClientResponseError)
-    return f"{error.status} {error.message}" if is_reply else str(error)
 
 
 def _retry_after(header: str | None) -> float | None:

@@ -1,4 +1,4 @@
-"""Caller: makes calls so many at once, spaced, within a budget, and again where that may help."""
+"""Calls under limits: concurrency, request rate, budget and retries."""
 
 import asyncio
 import logging
@@ -9,15 +9,25 @@ from random import uniform
 from types import TracebackType
 from typing import Generic, TypeVar
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
-
 from ragstone.errors import CallError, Cause
 
-# Slots: so many calls at once, fewer after a server said "too many", and slowly more again.
+T = TypeVar("T")
+
+_log = logging.getLogger("ragstone.calls")
+
+FIRST_BACKOFF, LONGEST_BACKOFF = 0.5, 30.0
+LONGEST_WAIT = 120.0
+"""Seconds: a longer Retry-After fails the call at once."""
+LATE = "no reply within {timeout:g} s; raise the limit with --timeout"
+HOPELESS = 10
+"""Failed calls in a row after which calls are not retried, until one succeeds."""
 
 
-class Slots:
-    """At most `most` holders at once; use as `async with slots`. First come, first served."""
+class AdaptiveLimiter:
+    """Limits concurrency to `most`; use as `async with limiter`. Waiters enter in order.
+
+    A 429 halves the limit, successful calls raise it again.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -28,7 +38,7 @@ class Slots:
 
     @property
     def limit(self) -> int:
-        """How many may hold a slot just now."""
+        """The current limit."""
         return int(self._limit)
 
     async def __aenter__(self) -> None:
@@ -41,8 +51,8 @@ class Slots:
             await turn
         except asyncio.CancelledError:
             if not turn.cancelled():  # the slot was given just now
-                self._leave()
-            elif turn in self._line:  # else it was passed over already
+                await self.__aexit__(None, None, None)
+            elif turn in self._line:  # else it was skipped already
                 self._line.remove(turn)
             raise
 
@@ -52,26 +62,23 @@ class Slots:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._leave()
+        self._busy -= 1
+        self._admit()
 
-    def narrow(self, open_recorder: float) -> None:
-        """Halve the slots after a refused call that began at that time of the loop's clock.
+    def narrow(self, begun: float) -> None:
+        """Halve the limit after a refused call that began at that loop time.
 
-        Calls that had begun before the last halving are of the same crowd and halve nothing.
+        Calls that began before the last halving are ignored: they hit the same limit.
         """
-        if open_recorder >= self._narrowed_at:
+        if begun >= self._narrowed_at:
             self._narrowed_at = asyncio.get_running_loop().time()
             self._limit = max(1.0, self._limit / 2)
 
     def widen(self) -> None:
-        """Add a slot after as many answered calls as there are slots."""
+        """Raise the limit by one after as many successful calls as the limit."""
         if self._limit < self._most:
             self._limit = min(float(self._most), self._limit + 1 / self._limit)
             self._admit()
-
-    def _leave(self) -> None:
-        self._busy -= 1
-        self._admit()
 
     def _admit(self) -> None:
         while self._line and self._busy < self.limit:
@@ -81,11 +88,8 @@ class Slots:
                 turn.set_result(None)
 
 
-# Pace: starts that keep a distance, one after the other.
-
-
-class Pace:
-    """Spaces starts: one turn after the other, and none while held."""
+class RateLimiter:
+    """A minimum delay between starts; `hold` pauses all starts."""
 
     def __init__(self, delay: float = 0.0) -> None:
         self._delay = delay
@@ -93,31 +97,28 @@ class Pace:
         self._next = 0.0
 
     async def turn(self, after: float = 0.0) -> None:
-        """Wait in line until the next one may start.
+        """Wait until the next start is allowed, first come, first served.
 
-        The one that follows waits `after` seconds, `delay` at the least.
+        The start after it waits `after` seconds, at least `delay`.
         """
         loop = asyncio.get_running_loop()
         if self._next <= (now := loop.time()) and not self._line.locked():
             self._next = now + max(self._delay, after)
             return
         async with self._line:
-            while (wait := self._next - loop.time()) > 0:  # noqa: ASYNC110 - a hold may come meanwhile
+            while (wait := self._next - loop.time()) > 0:  # noqa: ASYNC110 - hold() may be called meanwhile
                 await asyncio.sleep(wait)
             self._next = loop.time() + max(self._delay, after)
 
     def hold(self, seconds: float) -> None:
-        """Let nothing start for so many seconds."""
+        """Allow no start for that many seconds."""
         self._next = max(self._next, asyncio.get_running_loop().time() + seconds)
 
 
-# Budget: what a run may spend on its judge, in calls and in dollars.
-
-
 class Budget:
-    """Counts calls and dollars, and lets no call begin once either is spent.
+    """Limits the calls and dollars of a run: no call begins once either is spent.
 
-    Calls under way when the dollars run out are still paid: the last ones may go over.
+    Calls in progress are still charged, so the total may exceed the budget by their cost.
     """
 
     def __init__(self, max_calls: int | None = None, max_cost: float | None = None) -> None:
@@ -126,7 +127,7 @@ class Budget:
 
     @property
     def spent(self) -> str | None:
-        """What is spent, in words; None as long as a call may begin."""
+        """Which budget is spent, as a message; None while calls may begin."""
         if self._max_calls is not None and self._calls >= self._max_calls:
             calls = "1 call" if self._max_calls == 1 else f"{self._max_calls:,} calls"
             return f"the budget of {calls} (--max-calls) is spent"
@@ -134,7 +135,7 @@ class Budget:
             return f"the budget of ${self._max_cost:g} (--max-cost) is spent"
         return None
 
-    def take(self) -> None:
+    def reserve(self) -> None:
         """Count a call that is about to begin.
 
         Raises:
@@ -144,48 +145,36 @@ class Budget:
             raise CallError(Cause.BUDGET, spent, tries=0)
         self._calls += 1
 
-    def pay(self, cost_usd: float | None) -> None:
-        """Count what a call cost, where that is known."""
+    def charge(self, cost_usd: float | None) -> None:
+        """Add the cost of a call; None (unknown) adds nothing."""
         self._cost += cost_usd or 0.0
 
 
-T = TypeVar("T")
-
-_log = logging.getLogger("ragstone.calls")
-
-FIRST_BACKOFF, LONGEST_BACKOFF = 0.5, 30.0
-LONGEST_WAIT = 120.0
-"""Seconds that Retry-After is obeyed for at most."""
-LATE = "no reply within {timeout:g} s; --timeout gives it more"
-HOPELESS = 10
-"""Calls given up in a row after which the next ones are tried once, until one is answered."""
-
-
 class RetryableError(CallError):
-    """A failure that another try may fix; `wait` is what the server asked for, in seconds."""
+    """A failure that a retry may fix; `wait` is the server's Retry-After in seconds."""
 
     def __init__(self, cause: Cause, message: str, *, wait: float | None = None) -> None:
         super().__init__(cause, message)
         self.wait = wait
 
 
-def put_off(cause: Cause, message: str, wait: float | None) -> CallError:
-    """Return the error of a server that cannot answer now; None is a wait it does not name."""
+def retry_after(cause: Cause, message: str, wait: float | None) -> CallError:
+    """Return the error of an overloaded server: retryable unless its wait is too long."""
     if wait is not None and wait > LONGEST_WAIT:
-        return CallError(cause, f"{message} (it asks to wait {wait:.0f} s)")
+        return CallError(cause, f"{message} (the server asks to wait {wait:.0f} s)")
     return RetryableError(cause, message, wait=wait)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How calls are made.
+    """Limits on calls.
 
     Attributes:
-        concurrency: calls under way at once; fewer for a while after a 429.
-        retries: further tries after a failure that may pass.
+        concurrency: calls at once; fewer for a while after a 429.
+        retries: retries after a retryable failure.
         delay: seconds between two starts.
-        rpm, tpm: starts and tokens a minute; None is no limit.
-        budget: what may be spent; None is no limit.
+        rpm, tpm: requests and tokens per minute; None for no limit.
+        budget: calls and dollars; None for no limit.
     """
 
     concurrency: int = 1000
@@ -197,74 +186,73 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Made(Generic[T]):
-    """What a call gave, and how many tries it took."""
+class CallResult(Generic[T]):
+    """What a call returned, and how many tries it took."""
 
     value: T
     tries: int
 
 
-class Caller:
-    """Makes calls under limits that they share."""
+class RetryingCaller:
+    """Makes calls under shared limits, and retries them."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._slots = Slots(limits.concurrency)
+        self._slots = AdaptiveLimiter(limits.concurrency)
         self._given_up = 0
-        self._pace = Pace(max(limits.delay, 60 / limits.rpm if limits.rpm else 0.0))
+        self._pace = RateLimiter(max(limits.delay, 60 / limits.rpm if limits.rpm else 0.0))
 
     async def make(
         self, once: Callable[[], Awaitable[T]], *, retries: int | None = None, tokens: int = 0
-    ) -> Made[T]:
-        """Make one call; where it raises RetryableError, after a growing wait, again.
+    ) -> CallResult[T]:
+        """Make one call; retry it with growing waits while it raises RetryableError.
 
-        `tokens` is what it is thought to take. While Retry-After of one call lasts, no other
+        `tokens` is an estimate for the limit per minute. While a Retry-After lasts, no other call
         starts.
 
         Raises:
-            CallError: the last try failed; `tries` says which that was.
+            CallError: the last try failed; `tries` is the number of tries.
         """
         if self._given_up >= HOPELESS:
             retries = 0
         elif retries is None:
             retries = self._limits.retries
-        try:
-            made = Made(await self._try(once, tokens), 1)
-        except RetryableError as error:
-            made = await self._again(error, once, most=1 + retries, tokens=tokens)
-        except CallError as error:
-            raise self._ended(error, error.tries) from None  # 0 where the budget forbade it
-        self._given_up = 0
-        return made
-
-    async def _again(
-        self, first: RetryableError, once: Callable[[], Awaitable[T]], *, most: int, tokens: int
-    ) -> Made[T]:
-        """Go on from a first try that failed.
-
-        Tenacity is handed that failure, as building its machine for every call takes longer than
-        all else here.
-        """
         tries = 0
-        again = AsyncRetrying(
-            stop=stop_after_attempt(most),
-            retry=retry_if_exception_type(RetryableError),
-            wait=_wait,
-            reraise=True,
-        )
-        try:
-            async for attempt in again:
-                with attempt:
-                    tries += 1
-                    if tries == 1:
-                        raise first
-                    return Made(await self._try(once, tokens), tries)
-        except CallError as error:
-            raise self._ended(error, tries - (error.tries == 0)) from None
-        raise AssertionError("a retried call returns or raises")
+        while True:
+            tries += 1
+            try:
+                value = await self._try(once, tokens)
+            except CallError as error:
+                if not isinstance(error, RetryableError) or tries > retries:
+                    raise self._final(error, tries - (error.tries == 0)) from None
+                wait = error.wait
+            else:
+                self._given_up = 0
+                return CallResult(value, tries)
+            if wait is None:
+                backoff = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (tries - 1))
+                wait = uniform(backoff / 2, backoff)  # noqa: S311 - spreads retries, guards nothing
+            await asyncio.sleep(wait)
 
-    def _ended(self, error: CallError, tries: int) -> CallError:
-        """Count a call that failed, and return the error of its last try as that of the call."""
+    async def _try(self, once: Callable[[], Awaitable[T]], tokens: int) -> T:
+        async with self._slots:
+            await self._pace.turn(60 * tokens / self._limits.tpm if self._limits.tpm else 0.0)
+            if self._limits.budget:
+                self._limits.budget.reserve()
+            begun = asyncio.get_running_loop().time()
+            try:
+                value = await once()
+            except RetryableError as error:
+                _log.debug("a try failed: %s", error)
+                if error.cause is Cause.RATE_LIMITED:
+                    self._slots.narrow(begun)
+                if error.wait:
+                    self._pace.hold(error.wait)
+                raise
+            self._slots.widen()
+            return value
+
+    def _final(self, error: CallError, tries: int) -> CallError:
         if isinstance(error, RetryableError):
             self._given_up += 1
         elif error.status is not None:  # the server does answer
@@ -272,29 +260,3 @@ class Caller:
         _log.debug("given up after %d tries: %s", tries, error)
         after = f" (tried {tries} times)" if tries > 1 else ""
         return CallError(error.cause, f"{error}{after}", status=error.status, tries=tries)
-
-    async def _try(self, once: Callable[[], Awaitable[T]], tokens: int) -> T:
-        async with self._slots:
-            await self._pace.turn(60 * tokens / self._limits.tpm if self._limits.tpm else 0.0)
-            if self._limits.budget:
-                self._limits.budget.take()
-            open_recorder = asyncio.get_running_loop().time()
-            try:
-                value = await once()
-            except RetryableError as error:
-                _log.debug("a try failed: %s", error)
-                if error.cause is Cause.RATE_LIMITED:
-                    self._slots.narrow(open_recorder)
-                if error.wait:
-                    self._pace.hold(error.wait)
-                raise
-            self._slots.widen()
-            return value
-
-
-def _wait(state: RetryCallState) -> float:
-    error = state.outcome.exception() if state.outcome else None
-    if isinstance(error, RetryableError) and error.wait is not None:
-        return error.wait
-    backoff = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (state.attempt_number - 1))
-    return uniform(backoff / 2, backoff)  # noqa: S311 - spreads retries, guards nothing

@@ -30,7 +30,7 @@ from ragstone.evaluation.scoring import AT_ONCE, ranked, scoring
 from ragstone.judges.base import Judge
 from ragstone.judges.factory import make_judge
 from ragstone.judges.instrumentation import UNTRACED, Tracing
-from ragstone.judges.router import RouteJudge
+from ragstone.judges.router import RouterJudge
 from ragstone.judges.spec import begins_free, is_free
 from ragstone.metrics import Metric, RankingMetric, load_plugin, select
 from ragstone.results.run import Run, RunInterruptedError
@@ -200,7 +200,7 @@ def judge_of(options: Options, plan: Plan, budget: Budget, *, metrics: Sequence[
             "max_calls and max_cost are for judges by name; others count for themselves"
         )
     unheard = [name for name in ("base_url", "embedding_model") if getattr(plan, name) is not None]
-    if unheard and not isinstance(named, RouteJudge):  # which says who compares texts, and where
+    if unheard and not isinstance(named, RouterJudge):  # which says who compares texts, and where
         raise UsageError(
             f"{' and '.join(unheard)}: for judges by name; one given as an object is asked as it "
             "is, also how alike texts are; leave that out, or name the judge"

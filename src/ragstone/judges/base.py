@@ -62,10 +62,10 @@ async def outcome_of(judge: Judge, question: Question[T]) -> Outcome[T]:
         return Failure.of(error)
 
 
-# AroundJudge: a judge around a judge.
+# JudgeWrapper: a judge around a judge.
 
 
-class AroundJudge(Judge):
+class JudgeWrapper(Judge):
     """A judge around a judge: is called as it is, takes what it takes, opens and closes it."""
 
     def __init__(self, judge: Judge) -> None:
@@ -85,10 +85,10 @@ class AroundJudge(Judge):
         return self.judge.identity(kind)
 
 
-# AroundJudges: a judge around several judges.
+# MultiJudge: a judge around several judges.
 
 
-class AroundJudges(Judge):
+class MultiJudge(Judge):
     """Opens and closes the judges within, each once however often it is named.
 
     Its prompts name the tags that theirs name. It has no identity unless a subclass gives it one:
@@ -111,6 +111,6 @@ class AroundJudges(Judge):
 
 def setup_of(judge: Judge, kind: str) -> str | None:
     """Return what tells a judge from another set-up of the same name; None if nothing does."""
-    if isinstance(judge, AroundJudge):
+    if isinstance(judge, JudgeWrapper):
         return setup_of(judge.judge, kind)
-    return judge.setup(kind) if isinstance(judge, AroundJudges) else judge.identity(kind)
+    return judge.setup(kind) if isinstance(judge, MultiJudge) else judge.identity(kind)

@@ -11,7 +11,7 @@ from typing import TypeAlias, TypeVar, cast
 from ragstone._internal.concurrency import together
 from ragstone._internal.sentences import split_sentences
 from ragstone.errors import Cause
-from ragstone.judges.base import AroundJudge, Judge, outcome_of
+from ragstone.judges.base import Judge, JudgeWrapper, outcome_of
 from ragstone.types.claim import Evidence, Grade, Label, Verdict
 from ragstone.types.questions import (
     BATCH,
@@ -216,7 +216,7 @@ _Verdicts: TypeAlias = tuple[Verdict, ...]
 _Outcome = Outcome[_Verdicts]
 
 
-class SplitJudge(AroundJudge):
+class SplitJudge(JudgeWrapper):
     """Puts what is too long to the judge within in parts that fit, all at once; joins the answers.
 
     A claim is put to every window of the contexts: supported in one is supported, else

@@ -1,4 +1,4 @@
-"""RepliesFile: the SQLite file that keeps judges' replies, for any number of processes at once."""
+"""ReplyCache: the SQLite file that keeps judges' replies, for any number of processes at once."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ragstone._internal.concurrency import in_thread
 from ragstone.errors import CallError, JudgeError, UsageError
-from ragstone.judges.base import AroundJudge, Judge
+from ragstone.judges.base import Judge, JudgeWrapper
 from ragstone.types.questions import TEXTS, Question
 from ragstone.types.reply import JudgeFailureError, Reply, Usage
 
@@ -47,7 +47,7 @@ _log = logging.getLogger("ragstone.judge")
 
 
 @dataclass(frozen=True)
-class Kept:
+class CachedReply:
     """One reply as the file holds it.
 
     Attributes:
@@ -68,12 +68,12 @@ class _Put:
     """A reply that waits to be written, and who waits for that."""
 
     key: bytes
-    kept: Kept
+    kept: CachedReply
     written: "asyncio.Future[None]"
 
 
-class RepliesFile:
-    """Finds and keeps replies by key; made by `await RepliesFile.open(path)`.
+class ReplyCache:
+    """Finds and keeps replies by key; made by `await ReplyCache.open(path)`.
 
     A thread of its own writes what waits, in one transaction. Reads are done where they are asked
     for: they are found by an index, in microseconds, and wait for no writer (WAL).
@@ -92,7 +92,7 @@ class RepliesFile:
         Thread(target=write, name="ragstone replies", daemon=True).start()
 
     @classmethod
-    async def open(cls, path: Path) -> "RepliesFile":
+    async def open(cls, path: Path) -> "ReplyCache":
         """Open the file; make it, and its folder, where there is none.
 
         Raises:
@@ -101,16 +101,16 @@ class RepliesFile:
         writing = await in_thread(partial(_connected, path))
         return cls(path, reading=_connection(path), writing=writing)
 
-    def find(self, key: bytes) -> Kept | None:
+    def find(self, key: bytes) -> CachedReply | None:
         """Return what is kept under a key, None if nothing is or it cannot be read."""
         try:
             row = self._reading.execute(_FIND, (key,)).fetchone()
         except sqlite3.Error as error:
             self._give_up(error)
             return None
-        return Kept(*row) if row else None
+        return CachedReply(*row) if row else None
 
-    async def keep(self, key: bytes, kept: Kept) -> None:
+    async def keep(self, key: bytes, kept: CachedReply) -> None:
         """Keep a reply; once this returns, the end of the process does not lose it.
 
         Where it cannot be kept, a warning is logged once and nothing more is written: what was
@@ -255,7 +255,7 @@ T = TypeVar("T")
 USAGE = TypeAdapter(Usage)
 
 
-class CachedJudge(AroundJudge):
+class CachedJudge(JudgeWrapper):
     """Keeps replies in a file, and takes them from there; several processes may share one file.
 
     A reply is kept under the question and the judge's identity, before it is given: the end of
@@ -263,7 +263,7 @@ class CachedJudge(AroundJudge):
     word that has no identity. Rows that ask the same at the same time make one call.
     """
 
-    _replies: RepliesFile
+    _replies: ReplyCache
 
     def __init__(self, judge: Judge, path: Path) -> None:
         super().__init__(judge)
@@ -276,7 +276,7 @@ class CachedJudge(AroundJudge):
         Raises:
             UsageError: the file cannot be used.
         """
-        self._replies = await RepliesFile.open(self._path)
+        self._replies = await ReplyCache.open(self._path)
         try:
             return await super().__aenter__()
         except BaseException:
@@ -341,14 +341,14 @@ class CachedJudge(AroundJudge):
             under_way.set_result(told)
 
 
-def _kept(question: Question[T], reply: Reply[T]) -> Kept | None:
+def _kept(question: Question[T], reply: Reply[T]) -> CachedReply | None:
     """Return the reply as text; None if it is in doubt, was free, or holds half a character."""
     if not reply.final or not (reply.usage.calls or reply.usage.local_calls):
         return None
     try:
         if reply.raw is not None:
             reply.raw.encode()
-        return Kept(
+        return CachedReply(
             value=question.adapter().dump_json(reply.value).decode(),
             notes=TEXTS.dump_json(reply.notes).decode(),
             raw=reply.raw,

@@ -7,12 +7,12 @@ from itertools import compress
 from typing import TypeVar, cast
 
 from ragstone.errors import Cause, QuestionNotSupportedError
-from ragstone.judges.base import AroundJudges, Judge, outcome_of, setup_of
+from ragstone.judges.base import Judge, MultiJudge, outcome_of, setup_of
 from ragstone.judges.spec import CASCADE
 from ragstone.types.claim import Label, Verdict
 from ragstone.types.questions import Question, VerifyClaims
 from ragstone.types.reply import (
-    Cascaded,
+    CascadeStats,
     Failure,
     JudgeFailureError,
     Outcome,
@@ -28,7 +28,7 @@ MARK, CONTROL = 0.8, 0.05
 _Verdicts = tuple[Verdict, ...]
 
 
-class CascadeJudge(AroundJudges):
+class CascadeJudge(MultiJudge):
     """Has claims verified by a cheap judge, and by a dear one where that is not sure enough.
 
     A verdict whose confidence is under `mark`, or that has none, is asked of the dear judge, and
@@ -115,7 +115,9 @@ class CascadeJudge(AroundJudges):
         if isinstance(dear, Failure) and (any(ups) or dear.cause is Cause.BUDGET):
             came = self._returned(dear, cheap, ups, asked)
             given = {item.number for item in came if item.verdict}
-            lost = Cascaded(unanswered=sum(up and n not in given for n, up in enumerate(ups, 1)))
+            lost = CascadeStats(
+                unanswered=sum(up and n not in given for n, up in enumerate(ups, 1))
+            )
             raise JudgeFailureError(replace(dear, returned=came, usage=usage, cascade=lost))
         notes: list[str] = []
         for judge, outcome in ((self._cheap, cheap), (self._dear, dear)):
@@ -131,7 +133,7 @@ class CascadeJudge(AroundJudges):
         reply = question.reply(tuple(verdicts), usage)
         both = [(a, b) for a, b, up in zip(first, second, ups, strict=True) if a and b and not up]
         size = question.batch_size
-        told = Cascaded(
+        told = CascadeStats(
             verdicts=len(ups),
             up=sum(ups),
             control=len(both),

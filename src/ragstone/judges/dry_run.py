@@ -1,10 +1,10 @@
-"""CountingJudge: asks nobody, answers as one might, and counts what asking would have taken."""
+"""DryRunJudge: asks nobody, answers as one might, and counts what asking would have taken."""
 
 from dataclasses import dataclass
 from typing import TypeVar
 
 from ragstone.errors import QuestionNotSupportedError
-from ragstone.judges.base import AroundJudge, Judge
+from ragstone.judges.base import Judge, JudgeWrapper
 from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.llm.judge import LlmJudge, sentences_asked_for
 from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
@@ -58,7 +58,7 @@ BARE_GRADE_TOKENS = 12
 """What a grade takes without a reason: a number and a word."""
 
 
-class UnaskedModel(Model):
+class DryRunModel(Model):
     """Stands for a model that is never asked: it needs no key, no extra and no network."""
 
     def __init__(self, name: str) -> None:
@@ -69,7 +69,7 @@ class UnaskedModel(Model):
         raise AssertionError(f"{self.name} was asked {prompt.user!r:.80}, and nobody was to be")
 
 
-class CountingJudge(AroundJudge):
+class DryRunJudge(JudgeWrapper):
     """Stands in for an LLM judge: the usage of its replies is what theirs might be."""
 
     def __init__(self, judge: LlmJudge, guess: Guess) -> None:
@@ -132,7 +132,7 @@ class CountingJudge(AroundJudge):
         return Rating(level=question.levels[0][0]), guess.verdict_tokens
 
 
-# UnaskedLocal: stands for a local model in a dry run; it is looked for, and never run.
+# DryRunLocalJudge: stands for a local model in a dry run; it is looked for, and never run.
 
 
 def check_local(name: str, settings: LocalSettings, *, offline: bool) -> None:
@@ -151,7 +151,7 @@ def check_local(name: str, settings: LocalSettings, *, offline: bool) -> None:
             raise
 
 
-class UnaskedLocal(Judge):
+class DryRunLocalJudge(Judge):
     """Answers as a local model might, each verdict with the `confidence` that is assumed."""
 
     kinds = KINDS

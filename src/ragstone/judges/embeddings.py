@@ -67,7 +67,7 @@ class EmbeddingJudge(Judge):
             return (1.0,) * len(question.others), NOTHING_SPENT
         vectors, told = await self._embedder.embed(texts)
         usage = self._priced(told, texts)
-        self._budget.pay(usage.cost_usd)
+        self._budget.charge(usage.cost_usd)
         try:
             cosines = dict(zip(texts, _cosines(vectors), strict=True))
         except JudgeError as error:
@@ -82,7 +82,7 @@ class EmbeddingJudge(Judge):
         return replace(usage, cost_usd=self._price.cost(replace(usage, prompt_tokens=tokens)))
 
 
-class UnaskedEmbedder(Embedder):
+class DryRunEmbedder(Embedder):
     """Stands for a model that is never asked: makes any vectors, and tells what they may cost."""
 
     def __init__(self, name: str) -> None:

@@ -5,15 +5,15 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from ragstone._internal.rate_limit import Budget, Caller, Limits
+from ragstone._internal.rate_limit import Budget, Limits, RetryingCaller
 from ragstone._internal.text import public_url
 from ragstone.errors import UnknownNameError, UsageError, nearest
 from ragstone.judges.base import Judge
 from ragstone.judges.batching import SplitJudge
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.cascade import CascadeJudge
-from ragstone.judges.dry_run import CountingJudge, Guess, UnaskedLocal, UnaskedModel, check_local
-from ragstone.judges.embeddings import EmbeddingJudge, UnaskedEmbedder
+from ragstone.judges.dry_run import DryRunJudge, DryRunLocalJudge, DryRunModel, Guess, check_local
+from ragstone.judges.embeddings import DryRunEmbedder, EmbeddingJudge
 from ragstone.judges.instrumentation import UNTRACED, Tracing
 from ragstone.judges.llm.judge import LlmJudge
 from ragstone.judges.llm.prompt import Prompt
@@ -25,13 +25,13 @@ from ragstone.judges.llm.providers.pydantic_ai import EXTRAS, PydanticAiModel, c
 from ragstone.judges.local import EntailmentJudge
 from ragstone.judges.local.settings import LocalSettings
 from ragstone.judges.offline import OfflineJudge
-from ragstone.judges.offline.similarity import LikenessJudge
+from ragstone.judges.offline.similarity import SimilarityJudge
 from ragstone.judges.panel import PanelJudge
-from ragstone.judges.router import RouteJudge
+from ragstone.judges.router import RouterJudge
 from ragstone.judges.spec import (
     CASCADE,
     LOCAL,
-    JudgeName,
+    JudgeSpec,
     cascaded,
     check_model,
     is_model,
@@ -73,15 +73,15 @@ def make_judge(
     maker = _Maker(plan, budget or Budget(), guess, tracing, replies)
     judge = maker.judges(names)
     if asked is None:
-        return RouteJudge({TextSimilarity.kind: maker.comparing()}, judge)
+        return RouterJudge({TextSimilarity.kind: maker.comparing()}, judge)
     comparing = [
         set(kinds) - {TextSimilarity.kind} for kinds in asked if TextSimilarity.kind in kinds
     ]
     if not comparing:
         return judge
     can_run = any(all(map(judge.takes, others)) for others in comparing)
-    return RouteJudge(
-        {TextSimilarity.kind: maker.comparing() if can_run else LikenessJudge()}, judge
+    return RouterJudge(
+        {TextSimilarity.kind: maker.comparing() if can_run else SimilarityJudge()}, judge
     )
 
 
@@ -93,7 +93,7 @@ class _Maker:
     ) -> None:
         self.replies = replies
         self.plan, self.budget, self.guess, self.tracing = plan, budget, guess, tracing
-        self.callers: dict[str, Caller] = {}
+        self.callers: dict[str, RetryingCaller] = {}
         self.locals: dict[str, EntailmentJudge] = {}
         models = list(filter(is_model, single_names(plan.judge)))
         list(map(check_model, models))
@@ -123,7 +123,7 @@ class _Maker:
         if name.startswith(f"{LOCAL}:"):
             return self._local(name)
         judge = self._llm(name, vote)
-        around = CountingJudge(judge, self.guess) if self.guess else self._kept(judge)
+        around = DryRunJudge(judge, self.guess) if self.guess else self._kept(judge)
         return SplitJudge(around, context_window=self.plan.context_window)
 
     def _cascade(self, cheap: str, dear: str, vote: int) -> Judge:
@@ -136,11 +136,13 @@ class _Maker:
 
     def _local(self, said: str) -> Judge:
         """Make a judge of a model on this machine: one, however often it is named."""
-        name = JudgeName.of(said)
+        name = JudgeSpec.of(said)
         settings = LocalSettings.of(name.options)
         if self.guess:
             check_local(name.model, settings, offline=self.plan.offline)
-            return UnaskedLocal(settings.judge_name(name.model), confidence=self.guess.confidence)
+            return DryRunLocalJudge(
+                settings.judge_name(name.model), confidence=self.guess.confidence
+            )
         if said not in self.locals:
             offline = self.plan.offline
             self.locals[said] = EntailmentJudge(name.model, settings, offline=offline)
@@ -157,7 +159,7 @@ class _Maker:
             return self._embedding(name if ":" in name else f"{OPENAI}:{name}")
         if OPENAI in self.providers and PROVIDERS[OPENAI].said(plan.base_url) is None:
             return self._embedding(f"{OPENAI}:{EMBEDDINGS}")
-        return LikenessJudge()
+        return SimilarityJudge()
 
     def _embedding(self, name: str) -> Judge:
         provider, _, model = name.partition(":")
@@ -169,7 +171,7 @@ class _Maker:
         base_url = self.plan.base_url if self.providers <= {provider} else None
         price = self._price(name, PROVIDERS[provider].said(base_url))
         if self.guess:
-            return EmbeddingJudge(UnaskedEmbedder(name), price=price)
+            return EmbeddingJudge(DryRunEmbedder(name), price=price)
         embedder = OpenAICompatibleModel(
             PROVIDERS[provider],
             model,
@@ -222,7 +224,7 @@ class _Maker:
         """Return what stands for a model; it needs no key, but its name and extra are checked."""
         if provider not in PROVIDERS:
             check(provider, model)
-        return UnaskedModel(f"{provider}:{model}")
+        return DryRunModel(f"{provider}:{model}")
 
     def _model(self, provider: str, model: str) -> Model:
         plan, known = self.plan, PROVIDERS.get(provider)
@@ -237,7 +239,7 @@ class _Maker:
         )
         return self.tracing.model(made)
 
-    def _caller(self, provider: str) -> Caller:
+    def _caller(self, provider: str) -> RetryingCaller:
         """Return what makes all calls to a provider, whichever judge and vote wants them."""
         if provider not in self.callers:
             limits = Limits(
@@ -247,5 +249,5 @@ class _Maker:
                 tpm=self.plan.tpm,
                 budget=self.budget,
             )
-            self.callers[provider] = Caller(limits)
+            self.callers[provider] = RetryingCaller(limits)
         return self.callers[provider]

@@ -11,7 +11,7 @@ from typing import TypeVar, cast
 from ragstone._internal.concurrency import together
 from ragstone._internal.text import count
 from ragstone.errors import Cause, UsageError
-from ragstone.judges.base import AroundJudges, Judge, outcome_of, setup_of
+from ragstone.judges.base import Judge, MultiJudge, outcome_of, setup_of
 from ragstone.types.claim import Grade, Label, Rating, Verdict
 from ragstone.types.questions import (
     DetectAbstention,
@@ -21,7 +21,7 @@ from ragstone.types.questions import (
     RateResponse,
     VerifyClaims,
 )
-from ragstone.types.reply import Cascaded, Failure, JudgeFailureError, Outcome, Reply, added_up
+from ragstone.types.reply import CascadeStats, Failure, JudgeFailureError, Outcome, Reply, added_up
 
 T = TypeVar("T")
 
@@ -107,7 +107,7 @@ def _rating(votes: Sequence[Rating], scale: Sequence[int]) -> Tally:
     return Tally(first, (said,) if apart > 1 or lower != upper else ())
 
 
-class PanelJudge(AroundJudges):
+class PanelJudge(MultiJudge):
     """Asks all its judges to verify, grade or rate, and gives what most of them say.
 
     Where two labels have the most votes, the word is NOT_ENOUGH_INFO: the judges disagree. A
@@ -189,12 +189,12 @@ class PanelJudge(AroundJudges):
             ),  # the panel has answered all the same
         )
 
-    def _cascades(self, outcomes: Sequence[Outcome[T]]) -> Iterable[Cascaded]:
+    def _cascades(self, outcomes: Sequence[Outcome[T]]) -> Iterable[CascadeStats]:
         """Return what each cascade did; several votes of one are about the same verdicts.
 
         What one vote did not answer is not told of where another one did.
         """
-        told: dict[str, Cascaded] = {}
+        told: dict[str, CascadeStats] = {}
         both = zip(self.judges, outcomes, strict=False)
         for judge, outcome in sorted(both, key=lambda each: isinstance(each[1], Failure)):
             if one := outcome.cascade:

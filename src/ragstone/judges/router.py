@@ -1,16 +1,16 @@
-"""RouteJudge: each kind of question to the judge that is named for it."""
+"""RouterJudge: each kind of question to the judge that is named for it."""
 
 from collections.abc import Mapping
 from typing import TypeVar
 
-from ragstone.judges.base import AroundJudges, Judge, setup_of
+from ragstone.judges.base import Judge, MultiJudge, setup_of
 from ragstone.types.questions import Question
 from ragstone.types.reply import Reply
 
 T = TypeVar("T")
 
 
-class RouteJudge(AroundJudges):
+class RouterJudge(MultiJudge):
     """Asks the judge that `routes` names for a kind of question, else `default`.
 
     It is called as the default is, since that is what a plan names; its description tells the

@@ -15,7 +15,7 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class JudgeName:
+class JudgeSpec:
     """One judge by name.
 
     Attributes:
@@ -29,7 +29,7 @@ class JudgeName:
     options: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
 
     @classmethod
-    def of(cls, said: str) -> "JudgeName":
+    def of(cls, said: str) -> "JudgeSpec":
         """Read `provider:model,name=value`.
 
         Raises:
@@ -125,7 +125,7 @@ def check_model(name: str) -> None:
     hub = f"a model of the Hugging Face hub is named {LOCAL}:{name}"
     if hint := hub if name.startswith("hf:") else meant.get(name):
         raise UsageError(f"--judge {name}: {hint}")
-    for option in JudgeName.of(name).options:
+    for option in JudgeSpec.of(name).options:
         raise UsageError(
             f"--judge {name}: options such as {option}= are for local judges; others are told by "
             "settings of their own, such as --temperature or --cascade-threshold"

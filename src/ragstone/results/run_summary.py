@@ -15,7 +15,7 @@ from ragstone.results.metric_summary import MOST as TALLY_MOST
 from ragstone.results.metric_summary import OTHERS, STATES, ScoreTally
 from ragstone.results.stats import mean_interval, quantile
 from ragstone.types.claim import ClaimIssue
-from ragstone.types.reply import Cascaded, Failure, Usage, added_up
+from ragstone.types.reply import CascadeStats, Failure, Usage, added_up
 from ragstone.types.row import Row
 from ragstone.types.sample import Tags
 from ragstone.types.score import MetricInfo, State
@@ -204,7 +204,7 @@ class Tally:
         self.rows = self.calls_saved = 0
         self.usage = Usage()
         self.over_budget = False
-        self.cascade: Cascaded | None = None
+        self.cascade: CascadeStats | None = None
         self.blame = Counter[ClaimIssue]()
         self.notes = Counter[str]()
         self.tags: dict[str, None] = {}

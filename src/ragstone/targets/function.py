@@ -10,7 +10,7 @@ from typing import cast
 
 from ragstone._internal.concurrency import in_thread
 from ragstone._internal.plugins import import_plugin
-from ragstone._internal.rate_limit import Pace
+from ragstone._internal.rate_limit import RateLimiter
 from ragstone._internal.text import quoted
 from ragstone.errors import CallError, Cause, TargetError
 from ragstone.targets.base import FIELDS, Answer, Target
@@ -55,7 +55,7 @@ class FunctionTarget(Target):
             name, function, {"k": k, "min_similarity": min_similarity, "threshold": min_similarity}
         )
         self._timeout = timeout
-        self._pace = Pace(delay)
+        self._pace = RateLimiter(delay)
 
     async def ask(self, sample: Sample, wanted: frozenset[str]) -> Answer:
         """Call the function with this sample's query; what it leaves out counts as failed."""

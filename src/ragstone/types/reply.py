@@ -49,11 +49,11 @@ class Usage:
 NOTHING_SPENT = Usage()
 
 
-# Cascaded: how many verdicts of a cheap judge went up to a dear one, and how far both agreed.
+# CascadeStats: how many verdicts of a cheap judge went up to a dear one, and how far both agreed.
 
 
 @dataclass(frozen=True)
-class Cascaded:
+class CascadeStats:
     """What a cascade did, in verdicts, and in calls.
 
     Attributes:
@@ -75,8 +75,8 @@ class Cascaded:
     saved: int = 0
     unanswered: int = 0
 
-    def __add__(self, other: "Cascaded") -> "Cascaded":
-        return Cascaded(
+    def __add__(self, other: "CascadeStats") -> "CascadeStats":
+        return CascadeStats(
             self.verdicts + other.verdicts,
             self.up + other.up,
             self.control + other.control,
@@ -87,10 +87,10 @@ class Cascaded:
         )
 
 
-def added_up(parts: Iterable[Cascaded | None]) -> Cascaded | None:
+def added_up(parts: Iterable[CascadeStats | None]) -> CascadeStats | None:
     """Return the sum; None where there is nothing to add."""
     told = [part for part in parts if part is not None]
-    return reduce(Cascaded.__add__, told) if told else None
+    return reduce(CascadeStats.__add__, told) if told else None
 
 
 T = TypeVar("T")
@@ -115,7 +115,7 @@ class Reply(Generic[T_co]):
     raw: str | None = None
     attempts: int = 1
     final: bool = True
-    cascade: Cascaded | None = None
+    cascade: CascadeStats | None = None
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Failure:
     raw: str | None = None
     attempts: int = 1
     usage: Usage = NOTHING_SPENT
-    cascade: Cascaded | None = None
+    cascade: CascadeStats | None = None
 
     @classmethod
     def of(cls, error: CallError) -> "Failure":

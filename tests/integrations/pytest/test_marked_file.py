@@ -18,7 +18,7 @@ def test_answered_now(sample):
     filled = {"response": "It is of ash wood.", "contexts": ["It is of ash wood."]}
     assert_sample({"query": sample.query, **filled}, {"faithfulness": 0.8})
 """
-LATE = {"cause": "timeout", "message": "no reply within 60 s; --timeout gives it more"}
+LATE = {"cause": "timeout", "message": "no reply within 60 s; raise the limit with --timeout"}
 
 
 def saved(mode: str, *rows: dict[str, object]) -> str:

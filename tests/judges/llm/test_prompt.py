@@ -6,7 +6,7 @@ from tests.cases import each_case
 from ragstone.errors import InputError
 from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.llm.prompt import PLACES, Prompt
-from ragstone.judges.llm.tasks import FORMS
+from ragstone.judges.llm.tasks import TASKS
 from ragstone.types.claim import Label
 from ragstone.types.questions import (
     DetectAbstention,
@@ -52,7 +52,7 @@ QUESTIONS: dict[str, Question[object]] = {
 
 
 def filled(question: Question[object], prompt: Prompt | None = None) -> tuple[str, str]:
-    prompt, form = prompt or Prompt.of(question.kind), FORMS[question.kind]
+    prompt, form = prompt or Prompt.of(question.kind), TASKS[question.kind]
     return prompt.filled(form.texts(question), form.chosen(question))
 
 

@@ -7,7 +7,7 @@ from tests.cases import each_case
 
 from ragstone.judges.local.heads import Head
 from ragstone.judges.local.settings import LocalSettings
-from ragstone.judges.spec import JudgeName
+from ragstone.judges.spec import JudgeSpec
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/local-judges.md").read_text(encoding="utf-8")
@@ -24,7 +24,7 @@ def test_no_recipe_has_more_than_three_lines() -> None:
 
 @each_case("said", JUDGES)
 def test_every_judge_of_the_page_can_be_named(said: str) -> None:
-    name = JudgeName.of(said)
+    name = JudgeSpec.of(said)
     settings = LocalSettings.of(name.options)
     if settings.labels:
         assert Head.of(None, settings.labels, settings.head, name.model)

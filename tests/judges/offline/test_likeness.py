@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.cases import each_case
 
 from ragstone.errors import QuestionNotSupportedError
-from ragstone.judges.offline.similarity import LikenessJudge, compare_texts
+from ragstone.judges.offline.similarity import SimilarityJudge, compare_texts
 from ragstone.types.questions import DetectAbstention, TextSimilarity
 
 CODE = (
@@ -93,7 +93,7 @@ def test_it_is_the_same_in_every_process() -> None:
 
 
 async def test_its_judge_compares_texts_and_nothing_else() -> None:
-    judge = LikenessJudge()
+    judge = SimilarityJudge()
     question = TextSimilarity(text="abc", others=("abc", "xyz"))
     assert (await judge.answer(question)).value == (1.0, 0.0)
     assert not judge.takes("detect_abstention")

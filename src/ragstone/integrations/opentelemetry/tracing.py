@@ -19,7 +19,7 @@ from ragstone.integrations.opentelemetry.spans import (
     spanned,
     texts_wanted,
 )
-from ragstone.judges.base import AroundJudge, Judge
+from ragstone.judges.base import Judge, JudgeWrapper
 from ragstone.judges.instrumentation import Scorer, Tracing
 from ragstone.judges.llm.providers.base import Completion, Embedder, Model, ModelPrompt, Vectors
 from ragstone.types.config import Manifest
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class TracedJudge(AroundJudge):
+class TracedJudge(JudgeWrapper):
     """Has a span around each question, from asking to the answer, kept ones among them."""
 
     def __init__(self, judge: Judge, tracer: "Tracer") -> None:

@@ -18,7 +18,7 @@ from ragstone.judges.base import Judge
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.factory import REPLIES, make_judge
 from ragstone.judges.instrumentation import UNTRACED, Tracing
-from ragstone.judges.router import RouteJudge
+from ragstone.judges.router import RouterJudge
 from ragstone.metrics import select
 from ragstone.results.run import Run
 from ragstone.types.config import Plan
@@ -292,4 +292,4 @@ def _running_judge(plan: Plan, budget: Budget, tracing: Tracing) -> Judge:
     text = CachedJudge(text, REPLIES) if plan.cache else text
     asked = [metric.question_kinds for metric in select(plan.metrics, **plan.parameters)]
     others = make_judge(plan, asked=asked, budget=budget, tracing=tracing)
-    return RouteJudge(dict.fromkeys(CLAIMS, text), others)
+    return RouterJudge(dict.fromkeys(CLAIMS, text), others)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib.resources import files
 from typing import TypeVar, cast
 
-from ragstone._internal.rate_limit import Budget, Caller, Limits
+from ragstone._internal.rate_limit import Budget, Limits, RetryingCaller
 from ragstone._internal.text import one_line
 from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError, UsageError
 from ragstone.judges.base import Judge
@@ -97,7 +97,7 @@ class LegacyJudge(Judge):
         except CallError as error:
             raise JudgeFailureError(Failure.of(error)) from error
         cost = self._price.cost(completion.usage) if self._price else None
-        self._budget.pay(cost)
+        self._budget.charge(cost)
         usage = replace(completion.usage, cost_usd=cost)
         try:
             reply = question.reply(_read(question, _text(completion)), usage)
@@ -138,7 +138,7 @@ def legacy_judge(plan: Plan, budget: Budget, tracing: Tracing = UNTRACED) -> Leg
     asked = OpenAICompatibleModel(
         place,
         model,
-        caller=Caller(limits),
+        caller=RetryingCaller(limits),
         timeout=plan.timeout,
         temperature=plan.temperature,
         base_url=plan.base_url,
@@ -189,7 +189,7 @@ def _text(completion: Completion) -> str:
     if completion.refusal is not None:
         raise JudgeError(Cause.REFUSAL, f"the judge refused: {one_line(completion.refusal, 200)}")
     if completion.truncated:
-        said = "the reply was cut by the token limit; --max-tokens gives it more"
+        said = "the token limit cut the reply; raise it with --max-tokens"
         raise JudgeError(Cause.TRUNCATED, said)
     if not completion.text:
         raise JudgeError(Cause.MALFORMED, "the judge wrote nothing")

@@ -18,7 +18,7 @@ from ragstone.integrations.pytest.markers import ROWS, joined, plan_of, said_by,
 from ragstone.integrations.pytest.messages import check, in_tests
 from ragstone.integrations.pytest.plugin import SKIPPED
 from ragstone.integrations.pytest.summary import Told
-from ragstone.judges.base import AroundJudge, Judge
+from ragstone.judges.base import Judge, JudgeWrapper
 from ragstone.judges.dry_run import LEAST
 from ragstone.judges.factory import REPLIES, make_judge
 from ragstone.judges.offline import OfflineJudge
@@ -36,7 +36,7 @@ T = TypeVar("T")
 # LentJudge: a judge that is open already, and stays open when whoever asks it leaves.
 
 
-class LentJudge(AroundJudge):
+class LentJudge(JudgeWrapper):
     """Asks the judge within, and neither opens nor closes it."""
 
     def __init__(self, judge: Judge) -> None:

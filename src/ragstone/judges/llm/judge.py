@@ -11,12 +11,12 @@ from ragstone._internal.text import one_line
 from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError
 from ragstone.judges.base import Judge
 from ragstone.judges.batching import estimated_tokens
-from ragstone.judges.llm.parsing import SCHEMAS, verdict_schema
 from ragstone.judges.llm.parsing.json import whole
+from ragstone.judges.llm.parsing.schemas import SCHEMAS, verdict_schema
 from ragstone.judges.llm.prompt import INCOMPLETE, PLACES, TAG, Prompt, again, source
 from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
 from ragstone.judges.llm.providers.pricing import Price
-from ragstone.judges.llm.tasks import FORMS
+from ragstone.judges.llm.tasks import TASKS
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.types.claim import Claim
 from ragstone.types.questions import ExtractClaims, Question
@@ -110,7 +110,7 @@ class LlmJudge(Judge):
     `vote` tells apart judges that are one model asked several times.
     """
 
-    kinds = frozenset(FORMS)
+    kinds = frozenset(TASKS)
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class LlmJudge(Judge):
         Raises:
             QuestionNotSupportedError: no prompt puts that kind of question.
         """
-        form = FORMS.get(question.kind)
+        form = TASKS.get(question.kind)
         if form is None:
             raise QuestionNotSupportedError(
                 f"the judge {self.name} has no prompt for {question.kind}"
@@ -188,14 +188,14 @@ class LlmJudge(Judge):
             return Attempt(Failure.of(error))
         _log.debug("%s %s got:\n%s", question.kind, question.key[:8], completion.text)
         usage = self.priced(completion.usage, prompt, completion.text)
-        self._budget.pay(usage.cost_usd)
+        self._budget.charge(usage.cost_usd)
         raw = whole(completion.text)
         try:
             reply = question.reply(self._read(question, completion), usage)
         except JudgeError as error:
             return Attempt(replace(Failure.of(error), usage=usage, raw=raw))
         reply = replace(reply, raw=raw)
-        doubt = FORMS[question.kind].doubt(question, reply.value)
+        doubt = TASKS[question.kind].doubt(question, reply.value)
         return Attempt(reply, doubt)
 
     def _read(self, question: Question[T], completion: Completion) -> object:
@@ -203,9 +203,9 @@ class LlmJudge(Judge):
             said = one_line(completion.refusal, 200)
             raise JudgeFailureError(Failure(Cause.REFUSAL, f"the judge refused: {said}"))
         if completion.truncated:
-            said = "the reply was cut by the token limit; --max-tokens gives it more"
+            said = "the token limit cut the reply; raise it with --max-tokens"
             raise JudgeFailureError(Failure(Cause.TRUNCATED, said))
-        form = FORMS[question.kind]
+        form = TASKS[question.kind]
         return form.read(completion.text, question, strict_json=self._strict_json)
 
     def priced(self, usage: Usage, prompt: ModelPrompt, text: str) -> Usage:

@@ -9,20 +9,21 @@ from typing import ClassVar, Generic, TypeVar, cast
 
 from ragstone._internal.quotes import find_quote
 from ragstone._internal.sentences import Sentence, split_sentences
-from ragstone.judges.llm.parsing import (
+from ragstone.judges.llm.parsing.grades import parse_grades
+from ragstone.judges.llm.parsing.responses import (
+    parse_abstention,
+    parse_claims,
+    parse_explanation,
+    parse_queries,
+    parse_rating,
+)
+from ragstone.judges.llm.parsing.schemas import (
     SCHEMAS,
     queries_schema,
     rating_schema,
-    read_abstention,
-    read_claims,
-    read_explanation,
-    read_grades,
-    read_queries,
-    read_rating,
-    read_truths,
-    read_verdicts,
     verdict_schema,
 )
+from ragstone.judges.llm.parsing.verdicts import parse_verdicts
 from ragstone.judges.llm.prompt import fenced
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.types.claim import Claim, GeneratedQueries, Grade, Rating, Verdict
@@ -43,7 +44,7 @@ from ragstone.types.questions import (
 Q = TypeVar("Q")
 
 
-class Form(ABC, Generic[Q]):
+class JudgeTask(ABC, Generic[Q]):
     """How one kind of question is put and read."""
 
     kind: ClassVar[str]
@@ -86,7 +87,7 @@ def numbered_lines(texts: Iterable[str]) -> str:
     return "\n".join(f"{n}. {' '.join(text.split())}" for n, text in enumerate(texts, 1))
 
 
-class ContextsForm(Form[GradeContexts]):
+class GradeContextsTask(JudgeTask[GradeContexts]):
     """Which contexts are of use; the answer's fence is called what it holds: statements."""
 
     kind = GradeContexts.kind
@@ -106,10 +107,10 @@ class ContextsForm(Form[GradeContexts]):
         """Read a grade for each context."""
         shown = (*question.contexts, question.query, question.answer)
         due = len(question.contexts)
-        return read_grades(text, due, of="contexts", shown=shown, strict_json=strict_json)
+        return parse_grades(text, due, of="contexts", shown=shown, strict_json=strict_json)
 
 
-class SentencesForm(Form[GradeSentences]):
+class GradeSentencesTask(JudgeTask[GradeSentences]):
     """Which sentences matter to the query."""
 
     kind = GradeSentences.kind
@@ -122,10 +123,10 @@ class SentencesForm(Form[GradeSentences]):
         """Read a grade for each sentence."""
         shown = (*question.sentences, question.query)
         due = len(question.sentences)
-        return read_grades(text, due, of="sentences", shown=shown, strict_json=strict_json)
+        return parse_grades(text, due, of="sentences", shown=shown, strict_json=strict_json)
 
 
-class QueriesForm(Form[GenerateQueries]):
+class GenerateQueriesTask(JudgeTask[GenerateQueries]):
     """Which queries the response may be an answer to."""
 
     kind = GenerateQueries.kind
@@ -140,14 +141,14 @@ class QueriesForm(Form[GenerateQueries]):
 
     def read(self, text: str, question: GenerateQueries, *, strict_json: bool) -> GeneratedQueries:
         """Read the queries, and whether the response commits itself."""
-        return read_queries(text, shown=(question.response,), strict_json=strict_json)
+        return parse_queries(text, shown=(question.response,), strict_json=strict_json)
 
     def schema(self, question: GenerateQueries) -> Mapping[str, object]:
         """Return the schema with a place for each query, so that none can be left out."""
         return queries_schema(question.count)
 
 
-class AbstentionForm(Form[DetectAbstention]):
+class DetectAbstentionTask(JudgeTask[DetectAbstention]):
     """Whether the response abstains from answering."""
 
     kind = DetectAbstention.kind
@@ -159,10 +160,10 @@ class AbstentionForm(Form[DetectAbstention]):
     def read(self, text: str, question: DetectAbstention, *, strict_json: bool) -> bool:
         """Read whether it abstains."""
         shown = (question.query, question.response)
-        return read_abstention(text, shown=shown, strict_json=strict_json)
+        return parse_abstention(text, shown=shown, strict_json=strict_json)
 
 
-class RatingForm(Form[RateResponse]):
+class RateResponseTask(JudgeTask[RateResponse]):
     """Which level the response has by the user's own criteria, which are no data: no fence."""
 
     kind = RateResponse.kind
@@ -183,7 +184,7 @@ class RatingForm(Form[RateResponse]):
         """Read the level and the reason for it."""
         texts = (question.criteria, question.query, question.response, question.reference or "")
         shown = (*texts, *(question.contexts or ()))
-        return read_rating(text, shown=shown, strict_json=strict_json)
+        return parse_rating(text, shown=shown, strict_json=strict_json)
 
     def schema(self, question: RateResponse) -> Mapping[str, object]:
         """Return the schema that has the scale's levels and no other."""
@@ -223,7 +224,7 @@ def _content(text: str) -> set[str]:
 # Forms of the questions about claims.
 
 
-class ClaimsForm(Form[ExtractClaims]):
+class ExtractClaimsTask(JudgeTask[ExtractClaims]):
     """Which claims a response makes."""
 
     kind = ExtractClaims.kind
@@ -238,7 +239,7 @@ class ClaimsForm(Form[ExtractClaims]):
         spans = [(sentence.start, sentence.end) for sentence in sentences]
         return tuple(
             Claim(text=claim, span=find_quote(claim, question.response, spans))
-            for claim in read_claims(text, shown=[question.response], strict_json=strict_json)
+            for claim in parse_claims(text, shown=[question.response], strict_json=strict_json)
         )
 
     def doubt(self, question: ExtractClaims, value: object) -> str | None:
@@ -253,7 +254,7 @@ class ClaimsForm(Form[ExtractClaims]):
         return f"no claim was found in: {' '.join(left)}" if left else None
 
 
-class VerdictsForm(Form[VerifyClaims]):
+class VerifyClaimsTask(JudgeTask[VerifyClaims]):
     """What contexts say of claims."""
 
     kind = VerifyClaims.kind
@@ -272,14 +273,14 @@ class VerdictsForm(Form[VerifyClaims]):
 
     def read(self, text: str, question: VerifyClaims, *, strict_json: bool) -> tuple[Verdict, ...]:
         """Read a verdict for each claim."""
-        return read_verdicts(text, question, strict_json=strict_json)
+        return parse_verdicts(text, question, strict_json=strict_json)
 
     def schema(self, question: VerifyClaims) -> Mapping[str, object]:
         """Return the schema with the labels that are offered."""
         return verdict_schema(question.partial)
 
 
-class TruthsForm(Form[ExtractTruths]):
+class ExtractTruthsTask(JudgeTask[ExtractTruths]):
     """Which facts a context states."""
 
     kind = ExtractTruths.kind
@@ -294,12 +295,12 @@ class TruthsForm(Form[ExtractTruths]):
 
     def read(self, text: str, question: ExtractTruths, *, strict_json: bool) -> tuple[str, ...]:
         """Read the facts, no more than the limit."""
-        return read_truths(text, shown=[question.context], strict_json=strict_json)[
+        return parse_claims(text, shown=[question.context], strict_json=strict_json)[
             : question.limit
         ]
 
 
-class ExplainForm(Form[Explain]):
+class ExplainTask(JudgeTask[Explain]):
     """What verdicts come to, in words."""
 
     kind = Explain.kind
@@ -318,7 +319,7 @@ class ExplainForm(Form[Explain]):
     def read(self, text: str, question: Explain, *, strict_json: bool) -> str:
         """Read the explanation."""
         del question
-        return read_explanation(text, strict_json=strict_json)
+        return parse_explanation(text, strict_json=strict_json)
 
 
 @lru_cache(maxsize=1)  # a reply is read, and then doubted
@@ -327,18 +328,18 @@ def _sentences(response: str) -> tuple[Sentence, ...]:
 
 
 _ALL = (
-    ClaimsForm(),
-    VerdictsForm(),
-    TruthsForm(),
-    ExplainForm(),
-    ContextsForm(),
-    SentencesForm(),
-    QueriesForm(),
-    AbstentionForm(),
-    RatingForm(),
+    ExtractClaimsTask(),
+    VerifyClaimsTask(),
+    ExtractTruthsTask(),
+    ExplainTask(),
+    GradeContextsTask(),
+    GradeSentencesTask(),
+    GenerateQueriesTask(),
+    DetectAbstentionTask(),
+    RateResponseTask(),
 )
 
-FORMS: Mapping[str, Form[object]] = MappingProxyType(
-    {form.kind: cast("Form[object]", form) for form in _ALL}
+TASKS: Mapping[str, JudgeTask[object]] = MappingProxyType(
+    {form.kind: cast("JudgeTask[object]", form) for form in _ALL}
 )
 """Kind of question -> how it is put and read."""

@@ -256,7 +256,7 @@ class OfflineJudge(Judge):
     subject, or the same in other words). What has the same meaning in other words is missed, and
     another meaning in the same words passes.
     A context is relevant where it supports a claim of the answer; a response abstains where it has
-    a phrase for that and claims nothing. How alike texts are it does not tell: a LikenessJudge
+    a phrase for that and claims nothing. How alike texts are it does not tell: a SimilarityJudge
     beside it does.
     """
 

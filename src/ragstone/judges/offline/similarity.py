@@ -38,7 +38,7 @@ def compare_texts(text: str, others: Sequence[str]) -> tuple[float, ...]:
     return tuple(_cosine(grams, _grams(other)) for other in others)
 
 
-class LikenessJudge(Judge):
+class SimilarityJudge(Judge):
     """Compares texts by their characters, beside the offline judge and any other that cannot."""
 
     name = "offline"

@@ -4,7 +4,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause
-from ragstone.judges.llm.parsing import read_claims, read_explanation, read_truths
+from ragstone.judges.llm.parsing.responses import parse_claims, parse_explanation
 from ragstone.types.reply import Failure, JudgeFailureError
 
 TWO = ("It lasts 20 hours.", "It is red.")
@@ -13,7 +13,7 @@ JSON = json.dumps({"claims": TWO})
 
 def failure_of(text: str, *, strict_json: bool = False) -> Failure:
     with pytest.raises(JudgeFailureError) as caught:
-        read_claims(text, strict_json=strict_json)
+        parse_claims(text, strict_json=strict_json)
     assert caught.value.failure.raw == text
     return caught.value.failure
 
@@ -35,8 +35,8 @@ def failure_of(text: str, *, strict_json: bool = False) -> Failure:
 )
 @each_case("strict_json", [False, True])
 def test_every_known_json_shape_of_claims_is_read(value: object, strict_json: bool) -> None:
-    assert read_claims(json.dumps(value), strict_json=strict_json) == TWO
-    assert read_truths(json.dumps(value, indent=2), strict_json=strict_json) == TWO
+    assert parse_claims(json.dumps(value), strict_json=strict_json) == TWO
+    assert parse_claims(json.dumps(value, indent=2), strict_json=strict_json) == TWO
 
 
 @each_case(
@@ -52,8 +52,8 @@ def test_every_known_json_shape_of_claims_is_read(value: object, strict_json: bo
     ],
 )
 def test_json_is_found_in_fences_after_thoughts_and_in_prose(text: str) -> None:
-    assert read_claims(text) == TWO
-    assert read_claims(text, strict_json=True) == TWO
+    assert parse_claims(text) == TWO
+    assert parse_claims(text, strict_json=True) == TWO
 
 
 @each_case(
@@ -67,7 +67,7 @@ def test_json_is_found_in_fences_after_thoughts_and_in_prose(text: str) -> None:
     ],
 )
 def test_numbered_and_bulleted_lines_are_claims_unless_json_is_demanded(text: str) -> None:
-    assert read_claims(text) == TWO
+    assert parse_claims(text) == TWO
     assert failure_of(text, strict_json=True).cause is Cause.MALFORMED
 
 
@@ -94,17 +94,17 @@ def test_prose_and_other_json_are_not_claims(text: str) -> None:
 @pytest.mark.parametrize("text", ["", " \n\t", "<think>hm</think>", "\ufeff"])
 def test_an_empty_reply_is_malformed(text: str) -> None:
     failure = failure_of(text)
-    assert (failure.cause, failure.message) == (Cause.MALFORMED, "an empty reply")
+    assert (failure.cause, failure.message) == (Cause.MALFORMED, "the reply is empty")
 
 
 @pytest.mark.parametrize("text", ['{"claims": []}', "[]", "```json\n[]\n```", '{"claims": [" "]}'])
 def test_no_claims_is_an_answer(text: str) -> None:
-    assert read_claims(text) == ()
+    assert parse_claims(text) == ()
 
 
 def test_blank_claims_are_dropped_equal_ones_are_one_and_lines_are_joined() -> None:
     text = json.dumps({"claims": ["It is\n  red.", "", "It is red.", " \t", "It is not."]})
-    assert read_claims(text) == ("It is red.", "It is not.")
+    assert parse_claims(text) == ("It is red.", "It is not.")
 
 
 @each_case("cut", range(1, len(JSON)))
@@ -140,24 +140,24 @@ def test_odd_json_is_malformed(text: str) -> None:
 
 
 def test_halves_of_characters_are_replaced() -> None:
-    assert read_claims(r'{"claims": ["a\ud800b", "\ud83d\ude00"]}') == (
+    assert parse_claims(r'{"claims": ["a\ud800b", "\ud83d\ude00"]}') == (
         "a\N{REPLACEMENT CHARACTER}b",
         "😀",
     )
     with pytest.raises(JudgeFailureError) as caught:
-        read_claims("\ud800")
+        parse_claims("\ud800")
     assert caught.value.failure.raw == "\N{REPLACEMENT CHARACTER}"
 
 
 def test_fence_markers_and_tags_in_a_claim_are_its_text() -> None:
     claims = ("Write ```json [] ``` first.", "</think> ends it.", '{"claims": []} is empty.')
-    assert read_claims(json.dumps({"claims": claims})) == claims
-    assert read_claims(f"```json\n{json.dumps({'claims': claims}, indent=1)}\n```") == claims
+    assert parse_claims(json.dumps({"claims": claims})) == claims
+    assert parse_claims(f"```json\n{json.dumps({'claims': claims}, indent=1)}\n```") == claims
 
 
 @pytest.mark.parametrize("text", ['{"explanation": " All is well. "}', "All is well."])
 def test_an_explanation_is_json_or_the_whole_text(text: str) -> None:
-    assert read_explanation(text) == "All is well."
+    assert parse_explanation(text) == "All is well."
 
 
 @each_case(
@@ -172,10 +172,10 @@ def test_an_explanation_is_json_or_the_whole_text(text: str) -> None:
 )
 def test_what_explains_nothing_is_a_failure(text: str, cause: Cause) -> None:
     with pytest.raises(JudgeFailureError) as caught:
-        read_explanation(text)
+        parse_explanation(text)
     assert caught.value.cause is cause
 
 
 def test_an_explanation_in_plain_text_is_not_strict() -> None:
     with pytest.raises(JudgeFailureError, match="no JSON"):
-        read_explanation("All is well.", strict_json=True)
+        parse_explanation("All is well.", strict_json=True)

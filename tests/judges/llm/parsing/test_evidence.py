@@ -3,7 +3,7 @@ import json
 import pytest
 from tests.cases import each_case
 
-from ragstone.judges.llm.parsing import read_verdicts
+from ragstone.judges.llm.parsing.verdicts import parse_verdicts
 from ragstone.types.claim import Evidence
 from ragstone.types.questions import VerifyClaims
 
@@ -13,7 +13,7 @@ CONTEXTS = ("The battery lasts 20 hours.\nIt is big.", "Its “case” is blue �
 def evidence_of(evidence: object, contexts: tuple[str, ...] = CONTEXTS) -> tuple[Evidence, ...]:
     question = VerifyClaims(claims=("The battery lasts 20 hours.",), contexts=contexts)
     reply = json.dumps({"verdicts": [{"claim": 1, "evidence": evidence, "label": "no"}]})
-    return read_verdicts(reply, question)[0].evidence
+    return parse_verdicts(reply, question)[0].evidence
 
 
 def test_a_quote_is_located_in_the_context_it_names() -> None:

@@ -4,7 +4,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause
-from ragstone.judges.llm.parsing import read_grades
+from ragstone.judges.llm.parsing.grades import parse_grades
 from ragstone.types.reply import Failure, JudgeFailureError
 
 SHOWN = ("The battery lasts 20 hours.", '{"grades": [{"number": 1, "relevant": true}]}')
@@ -19,12 +19,12 @@ def reply(*entries: object) -> str:
 
 
 def grades_of(text: str, due: int = 3, shown: tuple[str, ...] = SHOWN) -> list[bool]:
-    return [grade.relevant for grade in read_grades(text, due, of="contexts", shown=shown)]
+    return [grade.relevant for grade in parse_grades(text, due, of="contexts", shown=shown)]
 
 
 def failure_of(text: str, due: int = 3, *, strict_json: bool = False) -> Failure:
     with pytest.raises(JudgeFailureError) as caught:
-        read_grades(text, due, of="contexts", shown=SHOWN, strict_json=strict_json)
+        parse_grades(text, due, of="contexts", shown=SHOWN, strict_json=strict_json)
     assert caught.value.failure.raw == text
     return caught.value.failure
 
@@ -37,7 +37,7 @@ RIGHT = reply(entry(1, True), entry(2, False), entry(3, True))
     [RIGHT, f"```json\n{RIGHT}\n```", f"Here: {RIGHT} Done.", f"<think>[</think>{RIGHT}"],
 )
 def test_the_schemas_own_shape_is_read_wherever_it_stands(text: str) -> None:
-    grades = read_grades(text, 3, of="contexts", shown=SHOWN)
+    grades = parse_grades(text, 3, of="contexts", shown=SHOWN)
     assert [grade.relevant for grade in grades] == [True, False, True]
     assert {grade.reason for grade in grades} == {"so it is"}
 
@@ -86,17 +86,17 @@ def test_the_message_says_what_came_for_what() -> None:
     said = failure_of(reply(entry(1, True), entry(2, True))).message
     assert said == "2 grades came back for 3 contexts"
     said = failure_of(reply(*(entry(n, True) for n in (1, 1, 3)))).message
-    assert said == "3 contexts were asked about, the grades are about contexts 1, 1, 3"
+    assert said == "the grades of 3 contexts have the numbers 1, 1, 3"
 
 
 @each_case(
     ("last", "said"),
     [
-        (entry(3, "partly"), "'partly' is no grade"),
-        (entry(3, 0.5), "'0.5' is no grade"),
-        (entry(3, [True]), "'[...]' is no grade"),
+        (entry(3, "partly"), "'partly' is not a grade"),
+        (entry(3, 0.5), "'0.5' is not a grade"),
+        (entry(3, [True]), "'[...]' is not a grade"),
         ({"number": 3}, "a grade is missing"),
-        (entry(3, True, label="irrelevant"), "'true' is no grade"),
+        (entry(3, True, label="irrelevant"), "'true' is not a grade"),
     ],
 )
 def test_a_grade_that_cannot_be_read_is_malformed(last: object, said: str) -> None:
@@ -137,7 +137,7 @@ def test_nothing_is_guessed(text: str) -> None:
 
 def test_a_line_without_a_grade_beside_lines_with_one_is_malformed() -> None:
     failure = failure_of("1. Relevant\n2. Perhaps\n3. Irrelevant")
-    assert (failure.cause, failure.message) == (Cause.MALFORMED, "'Perhaps' is no grade")
+    assert (failure.cause, failure.message) == (Cause.MALFORMED, "'Perhaps' is not a grade")
 
 
 def test_a_refusal_is_one_where_nothing_was_read() -> None:
@@ -155,5 +155,5 @@ def test_json_of_a_text_that_was_shown_is_no_grade() -> None:
 def test_nor_is_a_numbered_line_of_one() -> None:
     shown = ("Rules:\n1. No, you may not.",)
     with pytest.raises(JudgeFailureError) as caught:
-        read_grades("[1] No, you may not.", 1, of="contexts", shown=shown)
+        parse_grades("[1] No, you may not.", 1, of="contexts", shown=shown)
     assert caught.value.cause is Cause.MALFORMED

@@ -1,16 +1,23 @@
+import re
+
 from tests.cases import each_case
 
-from ragstone.judges.llm.parsing.json import listed
+from ragstone.judges.llm.parsing.items import ItemFormat, json_items
+
+ANY = re.compile("")
+FORMAT = ItemFormat(
+    lists=("first", "second"),
+    labels=("label",),
+    numbers=(),
+    words={"yes": True, "no": False},
+    label=ANY,
+    line=ANY,
+)
 
 
-def found(value: object, due: int = 2) -> tuple[str, ...] | None:
-    return listed(
-        value,
-        due,
-        keys=("first", "second"),
-        read=lambda entry: str(entry.get("label") if isinstance(entry, dict) else entry),
-        known=lambda _, item: item in ("yes", "no"),
-    )
+def found(value: object, due: int = 2) -> tuple[str | None, ...] | None:
+    items = json_items(value, due, FORMAT)
+    return None if items is None else tuple(item.written for item in items)
 
 
 @each_case(
@@ -35,4 +42,5 @@ def test_items_are_listed_by_themselves_or_under_a_key(
 
 def test_where_one_is_due_it_may_be_one_object() -> None:
     assert found({"label": "yes"}, due=1) == ("yes",)
-    assert found({"label": "odd"}, due=1) is None
+    assert found({"label": "odd"}, due=1) == ("odd",)
+    assert found({"other": "yes"}, due=1) is None

@@ -2,7 +2,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause
-from ragstone.judges.llm.parsing import read_verdicts
+from ragstone.judges.llm.parsing.verdicts import parse_verdicts
 from ragstone.types.claim import Label
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import Failure, JudgeFailureError
@@ -14,7 +14,7 @@ S, C = Label.SUPPORTED, Label.CONTRADICTED
 
 def failure_of(text: str) -> Failure:
     with pytest.raises(JudgeFailureError) as caught:
-        read_verdicts(text, THREE)
+        parse_verdicts(text, THREE)
     return caught.value.failure
 
 
@@ -37,14 +37,14 @@ def failure_of(text: str) -> Failure:
     ],
 )
 def test_legacy_verdict_text_is_read(text: str) -> None:
-    assert [verdict.label for verdict in read_verdicts(text, THREE)] == [S, C, S]
+    assert [verdict.label for verdict in parse_verdicts(text, THREE)] == [S, C, S]
     with pytest.raises(JudgeFailureError) as caught:
-        read_verdicts(text, THREE, strict_json=True)
+        parse_verdicts(text, THREE, strict_json=True)
     assert caught.value.cause is Cause.MALFORMED
 
 
 def test_a_legacy_lines_reason_is_kept() -> None:
-    (verdict,) = read_verdicts("1. No - it is blue.", ONE)
+    (verdict,) = parse_verdicts("1. No - it is blue.", ONE)
     assert (verdict.label, verdict.reason) == (C, "it is blue")
 
 
@@ -75,4 +75,4 @@ def test_legacy_text_that_does_not_fit_is_a_failure(text: str, cause: Cause) -> 
 def test_a_legacy_label_that_is_unreadable_is_returned_as_written() -> None:
     failure = failure_of("Final verdict for each statement in order: Yes. Maybe. No.")
     assert [returned.written for returned in failure.returned] == ["Yes", "Maybe", "No"]
-    assert failure.message == "'Maybe' is no label"
+    assert failure.message == "'Maybe' is not a label"

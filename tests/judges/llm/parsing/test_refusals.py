@@ -4,7 +4,8 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause
-from ragstone.judges.llm.parsing import read_claims, read_verdicts
+from ragstone.judges.llm.parsing.responses import parse_claims
+from ragstone.judges.llm.parsing.verdicts import parse_verdicts
 from ragstone.types.claim import Label
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import JudgeFailureError
@@ -39,9 +40,9 @@ VARIATIONS = [
 
 def cause_of(text: str, *, strict_json: bool = False) -> Cause:
     with pytest.raises(JudgeFailureError) as caught:
-        read_verdicts(text, ONE, strict_json=strict_json)
+        parse_verdicts(text, ONE, strict_json=strict_json)
     with pytest.raises(JudgeFailureError):
-        read_claims(text, strict_json=strict_json)
+        parse_claims(text, strict_json=strict_json)
     assert caught.value.failure.returned == ()
     return caught.value.cause
 
@@ -60,16 +61,16 @@ def test_other_words_of_refusing_are_refusals(text: str) -> None:
 @each_case("text", ["", "The weather is fine.", "Sure!", "Yes? No?", "1. Hm\n2. Oh"])
 def test_empty_and_unrelated_replies_are_malformed_not_refused(text: str) -> None:
     with pytest.raises(JudgeFailureError) as caught:
-        read_verdicts(text, ONE)
+        parse_verdicts(text, ONE)
     assert caught.value.cause is Cause.MALFORMED
 
 
 @each_case("phrase", PHRASES)
 def test_a_refusal_phrase_in_a_reason_or_claim_is_no_refusal(phrase: str) -> None:
     value = {"verdicts": [{"claim": 1, "reason": phrase, "evidence": [], "label": "CONTRADICTED"}]}
-    (verdict,) = read_verdicts(json.dumps(value), ONE)
+    (verdict,) = parse_verdicts(json.dumps(value), ONE)
     assert (verdict.label, verdict.reason) == (Label.CONTRADICTED, phrase)
-    assert read_claims(json.dumps({"claims": [phrase]})) == (phrase,)
+    assert parse_claims(json.dumps({"claims": [phrase]})) == (phrase,)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_a_refusal_phrase_in_a_reason_or_claim_is_no_refusal(phrase: str) -> Non
     ],
 )
 def test_a_refusal_phrase_in_a_plain_texts_reason_is_no_refusal(text: str) -> None:
-    (verdict,) = read_verdicts(text, ONE)
+    (verdict,) = parse_verdicts(text, ONE)
     assert verdict.label is Label.CONTRADICTED
 
 

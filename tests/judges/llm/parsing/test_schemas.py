@@ -2,7 +2,12 @@ import json
 
 from tests.cases import each_case
 
-from ragstone.judges.llm.parsing import SCHEMAS, queries_schema, rating_schema, verdict_schema
+from ragstone.judges.llm.parsing.schemas import (
+    SCHEMAS,
+    queries_schema,
+    rating_schema,
+    verdict_schema,
+)
 from ragstone.types.questions import VerifyClaims
 
 ALL = [

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from ragstone._internal.rate_limit import Caller, Limits
+from ragstone._internal.rate_limit import Limits, RetryingCaller
 from ragstone.errors import CallError
 from ragstone.judges.llm.providers.base import ModelPrompt
 from ragstone.judges.llm.providers.catalog import PROVIDERS
@@ -33,7 +33,7 @@ def model_at(key: str) -> Callable[..., OpenAICompatibleModel]:
         limits = Limits(**{"retries": 2, "concurrency": 64} | options.pop("limits", {}))
         settings = {"timeout": 5.0, "temperature": 0.0} | options
         return OpenAICompatibleModel(
-            PROVIDERS[provider], name, base_url=url, caller=Caller(limits), **settings
+            PROVIDERS[provider], name, base_url=url, caller=RetryingCaller(limits), **settings
         )
 
     return make

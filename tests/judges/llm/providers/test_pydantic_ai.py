@@ -9,7 +9,7 @@ from pydantic_ai.exceptions import ModelHTTPError, UnexpectedModelBehavior
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.usage import RequestUsage
 
-from ragstone._internal.rate_limit import Caller, Limits
+from ragstone._internal.rate_limit import Limits, RetryingCaller
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.judges.llm.providers.base import Completion, ModelPrompt
 from ragstone.judges.llm.providers.pydantic_ai import PydanticAiModel
@@ -64,7 +64,7 @@ def anthropic(
     return PydanticAiModel(
         "anthropic",
         model,
-        caller=Caller(Limits(retries=retries)),
+        caller=RetryingCaller(Limits(retries=retries)),
         timeout=timeout,
         temperature=temperature,
         base_url=url,
@@ -133,7 +133,7 @@ async def test_retry_after_is_obeyed_and_the_tries_are_told(faulty, behave):
 async def test_a_wait_that_is_too_long_is_not_waited_for(faulty, behave):
     limited = fault("rate_limit_error", "slow down")
     faulty.script(MESSAGES, behave.reply(limited, status=429, headers={"Retry-After": "3600"}))
-    with pytest.raises(CallError, match="it asks to wait 3600 s") as caught:
+    with pytest.raises(CallError, match="the server asks to wait 3600 s") as caught:
         await completed(anthropic(faulty.url))
     assert caught.value.cause is Cause.RATE_LIMITED
     assert len(faulty.calls) == 1
@@ -158,7 +158,9 @@ async def test_a_late_reply_is_a_timeout_that_is_tried_again(faulty, behave):
     faulty.script(MESSAGES, behave.hang(), behave.reply(message()))
     assert (await completed(anthropic(faulty.url, timeout=0.3))).usage.calls == 2
     faulty.script(MESSAGES, behave.hang())
-    with pytest.raises(CallError, match=r"no reply within 0\.1 s; --timeout") as caught:
+    with pytest.raises(
+        CallError, match=r"no reply within 0\.1 s; raise the limit"
+    ) as caught:
         await completed(anthropic(faulty.url, timeout=0.1, retries=1))
     assert (caught.value.cause, caught.value.tries) == (Cause.TIMEOUT, 2)
 
@@ -177,8 +179,8 @@ async def test_a_closed_door_and_a_broken_reply_are_unreachable(faulty, behave):
 @pytest.mark.parametrize(
     ("status", "kind", "says"),
     [
-        (401, "authentication_error", "The key or its rights were not accepted"),
-        (403, "permission_error", "The key or its rights were not accepted"),
+        (401, "authentication_error", "The key or its permissions were rejected"),
+        (403, "permission_error", "The key or its permissions were rejected"),
         (404, "not_found_error", "It has no such model"),
     ],
 )
@@ -239,7 +241,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Callable[..., PydanticAiModel]:
             "ragstone.judges.llm.providers.pydantic_ai.connect", lambda *_, **__: wire
         )
         return PydanticAiModel(
-            "some", "model", caller=Caller(Limits(retries=1)), timeout=5, temperature=None
+            "some", "model", caller=RetryingCaller(Limits(retries=1)), timeout=5, temperature=None
         )
 
     return make
@@ -315,8 +317,12 @@ def test_the_identity_tells_all_that_shapes_a_reply_and_no_secret():
 
 
 def test_an_address_from_the_environment_is_part_of_the_identity(monkeypatch):
-    usual = PydanticAiModel("anthropic", "m", caller=Caller(Limits()), timeout=1, temperature=None)
+    usual = PydanticAiModel(
+        "anthropic", "m", caller=RetryingCaller(Limits()), timeout=1, temperature=None
+    )
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
-    other = PydanticAiModel("anthropic", "m", caller=Caller(Limits()), timeout=1, temperature=None)
+    other = PydanticAiModel(
+        "anthropic", "m", caller=RetryingCaller(Limits()), timeout=1, temperature=None
+    )
     assert usual.name == other.name == "anthropic:m"
     assert usual.identity != other.identity

@@ -1,169 +1,72 @@
-"""Text schema: what a reply about whole texts should look like, made from the types below.
+"""JSON schemas of the replies, as strict servers accept them: every key is required.
 
-What decides comes last, so that a model that writes in order has its reason before it.
+The deciding key comes last, so that a model writes its reason first.
 """
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Literal, cast
+from typing import TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+Schema: TypeAlias = Mapping[str, object]
 
-from ragstone.types.questions import (
-    DetectAbstention,
-    Explain,
-    ExtractClaims,
-    ExtractTruths,
-    GenerateQueries,
-    GradeContexts,
-    GradeSentences,
-    RateResponse,
-    VerifyClaims,
-)
-
-# Strict schema: a type as JSON Schema, as servers take it that hold a reply to one.
+_TEXT, _NUMBER, _YES_NO = ({"type": name} for name in ("string", "integer", "boolean"))
 
 
-class Strict(BaseModel):
-    """An object with these fields, all of them, and no other."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-def strict_schema(title: str, model: type[BaseModel]) -> Mapping[str, object]:
-    """Return a model's JSON schema, in one piece and without what a model has no use for."""
-    whole = model.model_json_schema()
-    inner = cast("dict[str, object]", _inlined(whole, whole.pop("$defs", {})))
-    return {"title": title, **inner}
-
-
-def _inlined(node: object, parts: Mapping[str, object]) -> object:
-    if isinstance(node, list):
-        return [_inlined(item, parts) for item in cast("list[object]", node)]
-    if not isinstance(node, dict):
-        return node
-    fields = cast("dict[str, object]", node)
-    if isinstance(name := fields.get("$ref"), str):
-        return _inlined(parts[name.rpartition("/")[2]], parts)
-    return {key: _inlined(value, parts) for key, value in fields.items() if key != "title"}
-
-
-class _Grade(Strict):
-    number: int
-    relevant: bool
-
-
-class _Grades(Strict):
-    grades: list[_Grade]
-
-
-class _ReasonedGrade(Strict):
-    number: int
-    reason: str
-    relevant: bool
-
-
-class _ReasonedGrades(Strict):
-    grades: list[_ReasonedGrade]
-
-
-class _Abstention(Strict):
-    label: Literal["ANSWERS", "ABSTAINS"]
-
-
-def queries_schema(count: int) -> Mapping[str, object]:
-    """Return the schema of `count` guesses: each has a key, so that none can be left out."""
-    queries = {str(number): {"type": "string"} for number in range(1, count + 1)}
+def _object(**keys: Schema) -> dict[str, object]:
     return {
-        "title": "guesses",
-        **_object({"commits": {"type": "boolean"}, "queries": _object(queries)}),
-    }
-
-
-def rating_schema(levels: Sequence[int]) -> Mapping[str, object]:
-    """Return the schema of a rating that has one of these levels."""
-    level = {"type": "integer", "enum": list(levels)}
-    return {"title": "rating", **_object({"reason": {"type": "string"}, "level": level})}
-
-
-def _object(fields: Mapping[str, object]) -> dict[str, object]:
-    return {
-        "type": "object",
-        "properties": fields,
-        "required": list(fields),
         "additionalProperties": False,
+        "properties": keys,
+        "required": list(keys),
+        "type": "object",
     }
 
 
-TEXT_SCHEMAS: Mapping[str, Mapping[str, object]] = MappingProxyType(
-    {
-        GradeContexts.kind: strict_schema("grades", _ReasonedGrades),
-        GradeSentences.kind: strict_schema("grades", _Grades),
-        GenerateQueries.kind: queries_schema(1),
-        DetectAbstention.kind: strict_schema("abstention", _Abstention),
-        RateResponse.kind: rating_schema((1, 2)),
-    }
-)
-"""Kind of question -> the JSON schema of its reply, some count or scale standing for any."""
+def _list(items: Schema) -> Schema:
+    return {"items": items, "type": "array"}
 
 
-# Schema: what a reply should look like, as JSON Schema, made from the types below.
+def _label(*labels: str) -> Schema:
+    return {"enum": list(labels), "type": "string"}
 
 
-class _Claims(Strict):
-    claims: list[str]
-
-
-class _Quote(Strict):
-    context: int
-    quote: str
-
-
-class _Said(Strict):
-    claim: int
-    reason: str
-    evidence: list[_Quote]
-
-
-class _Verdict(_Said):
-    label: Literal["SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"]
-
-
-class _PartialVerdict(_Said):
-    label: Literal["SUPPORTED", "PARTIALLY_SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO"]
-
-
-class _Verdicts(Strict):
-    verdicts: list[_Verdict]
-
-
-class _PartialVerdicts(Strict):
-    verdicts: list[_PartialVerdict]
-
-
-class _Truths(Strict):
-    truths: list[str]
-
-
-class _Explanation(Strict):
-    explanation: str
-
-
-_VERDICTS = strict_schema("verdicts", _Verdicts)
-_PARTIAL_VERDICTS = strict_schema("verdicts", _PartialVerdicts)
-
-SCHEMAS: Mapping[str, Mapping[str, object]] = MappingProxyType(
-    {
-        ExtractClaims.kind: strict_schema("claims", _Claims),
-        VerifyClaims.kind: _VERDICTS,
-        ExtractTruths.kind: strict_schema("truths", _Truths),
-        Explain.kind: strict_schema("explanation", _Explanation),
-        **TEXT_SCHEMAS,
-    }
-)
-"""Kind of question -> the JSON schema of its reply, with `title`."""
-
-
-def verdict_schema(partial: bool) -> Mapping[str, object]:
+def verdict_schema(partial: bool) -> Schema:
     """Return the schema of verdicts; PARTIALLY_SUPPORTED is a label only if `partial`."""
-    return _PARTIAL_VERDICTS if partial else _VERDICTS
+    some = ("PARTIALLY_SUPPORTED",) if partial else ()
+    quote = _object(context=_NUMBER, quote=_TEXT)
+    label = _label("SUPPORTED", *some, "CONTRADICTED", "NOT_ENOUGH_INFO")
+    verdict = _object(claim=_NUMBER, reason=_TEXT, evidence=_list(quote), label=label)
+    return {"title": "verdicts", **_object(verdicts=_list(verdict))}
+
+
+def queries_schema(count: int) -> Schema:
+    """Return the schema of `count` queries: each has a key, so that none can be left out."""
+    queries = _object(**{str(number): _TEXT for number in range(1, count + 1)})
+    return {"title": "queries", **_object(commits=_YES_NO, queries=queries)}
+
+
+def rating_schema(levels: Sequence[int]) -> Schema:
+    """Return the schema of a rating with one of these levels."""
+    level = {"enum": list(levels), "type": "integer"}
+    return {"title": "rating", **_object(reason=_TEXT, level=level)}
+
+
+_REASONED = _object(number=_NUMBER, reason=_TEXT, relevant=_YES_NO)
+_GRADE = _object(number=_NUMBER, relevant=_YES_NO)
+
+SCHEMAS: Mapping[str, Schema] = MappingProxyType(
+    {
+        "extract_claims": {"title": "claims", **_object(claims=_list(_TEXT))},
+        "verify_claims": verdict_schema(partial=False),
+        "extract_truths": {"title": "truths", **_object(truths=_list(_TEXT))},
+        "explain": {"title": "explanation", **_object(explanation=_TEXT)},
+        "grade_contexts": {"title": "grades", **_object(grades=_list(_REASONED))},
+        "grade_sentences": {"title": "grades", **_object(grades=_list(_GRADE))},
+        "generate_queries": queries_schema(1),
+        "detect_abstention": {
+            "title": "abstention",
+            **_object(label=_label("ANSWERS", "ABSTAINS")),
+        },
+        "rate_response": rating_schema((1, 2)),
+    }
+)
+"""Kind of question -> the schema of its reply; the count of queries and the levels are examples."""

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeVar, cast
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from ragstone._internal.http import Client, Connection, HttpReply
-from ragstone._internal.rate_limit import Caller
+from ragstone._internal.rate_limit import RetryingCaller
 from ragstone._internal.text import count, public_url, quoted, redact
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.judges.batching import estimated_tokens
@@ -170,7 +170,7 @@ class OpenAICompatibleModel(Model, Embedder):
         provider: Provider,
         model: str,
         *,
-        caller: Caller,
+        caller: RetryingCaller,
         timeout: float,
         temperature: float | None,
         base_url: str | None = None,

@@ -12,7 +12,7 @@ from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
-from ragstone._internal.rate_limit import LATE, Caller, RetryableError, put_off
+from ragstone._internal.rate_limit import LATE, RetryableError, RetryingCaller, retry_after
 from ragstone._internal.text import public_url, quoted, redact
 from ragstone.errors import CallError, Cause, RagstoneError, UnknownNameError, UsageError
 from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
@@ -161,7 +161,7 @@ class PydanticAiModel(Model):
         provider: str,
         model: str,
         *,
-        caller: Caller,
+        caller: RetryingCaller,
         timeout: float,
         temperature: float | None,
         base_url: str | None = None,
@@ -232,7 +232,9 @@ class PydanticAiModel(Model):
         did = f"answered {status}" if status else "did not answer"
         message = f"{self.name} {did}: {shown(_said(error))}"
         if isinstance(error, foreign.ModelAuthenticationError) and not self._answered:
-            return UsageError(f"{message}\nThe key or its rights were not accepted; the run stops.")
+            return UsageError(
+                f"{message}\nThe key or its permissions were rejected; the run stops."
+            )
         if isinstance(error, foreign.ModelNotFoundError) and not self._answered:
             return UsageError(f"{message}\nIt has no such model, or not there; the run stops.")
         unsorted = type(error) is foreign.ModelHTTPError and status not in (408, 429)
@@ -244,7 +246,7 @@ class PydanticAiModel(Model):
         limited = status == 429 or isinstance(error, foreign.ModelRateLimitError)
         cause = Cause.RATE_LIMITED if limited else Cause.UNREACHABLE
         wait = error.retry_after if isinstance(error, foreign.ModelAPIError) else None
-        return put_off(cause, message, wait)
+        return retry_after(cause, message, wait)
 
 
 def _place(wire: "Wire") -> str | None:
