@@ -11,8 +11,8 @@ from ragstone.demo.questions import DATASET
 from ragstone.errors import InputError, UsageError
 from ragstone.types.sample import Context, Sample
 
-EMPTY = "an empty cell is read as missing, and these are known to be empty"
-TYPES = "numbers, true and false are read as text, and blank texts as missing"
+EMPTY = "empty values are read back as missing"
+TYPES = "numbers and booleans are read back as text, and blank texts as missing"
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
 DOCUMENTS = st.builds(
     Context,
@@ -142,7 +142,7 @@ def test_neither_the_input_nor_an_unknown_format_is_written(ragstone, tmp_path) 
         "Error: a.csv is read, and cannot be written; name another place\n",
     )
     said = ragstone("convert", "a.csv", "a.pdf")
-    assert said.err == f"Error: .pdf is not written; name it {', '.join(WRITERS)}\n"
+    assert said.err == f"Error: .pdf cannot be written; use {', '.join(WRITERS)}\n"
 
 
 def test_columns_of_ones_own(ragstone, tmp_path) -> None:

@@ -98,7 +98,7 @@ def test_a_dry_run_asks_nobody(run: Run, served: Served) -> None:
         (("--verify", "each", "--strict-json"), "strict_json, verify: promptfoo's own way"),
         (("--max-cost", "1"), "no price is known of openai:m"),
         (("--map", "query=frage"), "promptfooconfig.json has no columns to --map"),
-        (("--sheet", "x"), "promptfooconfig.json has no sheets; leave --sheet x out"),
+        (("--sheet", "x"), "promptfooconfig.json has no sheets; remove --sheet x"),
     ],
 )
 def test_what_does_not_go_together_is_refused(

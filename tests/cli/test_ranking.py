@@ -97,7 +97,7 @@ def test_a_damaged_file_is_told_with_its_line(files: Path, ragstone: Command) ->
     said = ragstone("rank", "--qrels", "qrels", "--ranking", "a.run")
     assert said.code == 2
     assert "a.run: 1 problem" in said.err
-    assert "line 4: document a of query q1 stands at line 2 already" in said.err
+    assert "line 4: document a of query q1 is already at line 2" in said.err
 
 
 RANK = ("rank", "--qrels", "qrels", "--ranking", "a.run", "-m", "mrr")

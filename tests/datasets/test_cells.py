@@ -38,20 +38,20 @@ def test_plain_values(value: object, expected: object):
 @each_case(
     ("value", "said"),
     [
-        (float("nan"), "nan is no finite number"),
-        ([float("-inf")], "-inf is no finite number"),
-        ("a\0b", "the text holds a NUL"),
-        ("\ud800", "the text holds half a character ('\\ud800')"),
-        ({"a\0": 1}, "the text holds a NUL"),
-        ({True: 1}, "the name True is no text; put it in quotes"),
+        (float("nan"), "nan is not a finite number"),
+        ([float("-inf")], "-inf is not a finite number"),
+        ("a\0b", "the text contains a NUL character"),
+        ("\ud800", "the text contains half of a surrogate pair ('\\ud800')"),
+        ({"a\0": 1}, "the text contains a NUL character"),
+        ({True: 1}, "the name True is not text; put it in quotes"),
         (Unreadable("the error #REF!"), "the error #REF!"),
-        (Decimal("Infinity"), "inf is no finite number"),
-        (Decimal("1e999999"), "inf is no finite number"),
+        (Decimal("Infinity"), "inf is not a finite number"),
+        (Decimal("1e999999"), "inf is not a finite number"),
         (Decimal("1e1000"), "is too large"),
         ([Decimal("sNaN")], "NaN"),
-        (SimpleNamespace(), "a value of type SimpleNamespace is no plain data"),
+        (SimpleNamespace(), "values of type SimpleNamespace are not supported"),
         (2**2000, "a number of 2001 bits is too large"),
-        (b"a", "a value of type bytes is no plain data"),
+        (b"a", "values of type bytes are not supported"),
     ],
 )
 def test_what_no_store_could_hold_is_told(value: object, said: str):
@@ -63,7 +63,7 @@ def test_lists_in_lists_have_an_end():
     value: object = "a"
     for _ in range(100_000):
         value = [value]
-    with pytest.raises(ValueError, match="more than 50 lists or objects lie in one another"):
+    with pytest.raises(ValueError, match="lists or objects are nested more than 50 deep"):
         normalise_cell(value)
 
 
@@ -94,7 +94,7 @@ def test_a_blank_query_is_told():
     ],
 )
 def test_a_conversation_is_no_query(value: object):
-    with pytest.raises(ValueError, match="this is a conversation, but one sample is one turn"):
+    with pytest.raises(ValueError, match="this is a conversation; write one row per turn"):
         query(value)
 
 
@@ -130,7 +130,7 @@ def test_claims(value: object, expected: tuple[str, ...]):
 @each_case(
     ("value", "said"),
     [
-        (5, "this is 5; write a list of texts, or one a line"),
+        (5, "this is 5; write a list of texts, or one per line"),
         ({}, "this is an object; write a list of texts"),
         (["a", 5], "item 2 is 5, not a text"),
         (["a", " "], "item 2 is blank, not a text"),

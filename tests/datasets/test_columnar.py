@@ -74,7 +74,7 @@ def test_a_folder_of_splits_names_them(tmp_path: Path) -> None:
 def test_a_folder_that_is_no_data_set(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is a folder; name a file in it, or a folder that"):
         load(tmp_path)
-    with pytest.raises(UsageError, match="has no sheets; leave --sheet One out"):
+    with pytest.raises(UsageError, match="has no sheets; remove --sheet One"):
         load(tmp_path, sheet="One")
 
 
@@ -85,7 +85,7 @@ def test_a_folder_that_is_no_data_set(tmp_path: Path) -> None:
 def test_a_state_that_names_no_files_of_its_folder(tmp_path: Path, state: str) -> None:
     saved(tmp_path / "d", "a.arrow")
     (tmp_path / "d" / "state.json").write_text(state, encoding="utf-8")
-    with pytest.raises(InputError, match="does not say which files hold the data"):
+    with pytest.raises(InputError, match="does not list the data files"):
         load(tmp_path / "d")
 
 
@@ -94,7 +94,7 @@ def test_a_state_that_names_no_files_of_its_folder(tmp_path: Path, state: str) -
 def test_damaged_columns_are_told(tmp_path: Path, name: str, content: bytes) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    with pytest.raises(InputError, match=r"the columns cannot be read: |there are no rows"):
+    with pytest.raises(InputError, match=r"cannot read the columns: |there are no rows"):
         load(path)
 
 
@@ -102,7 +102,7 @@ def test_half_a_file_is_told(tmp_path: Path) -> None:
     FRAME.write_parquet(tmp_path / "a.parquet")
     content = (tmp_path / "a.parquet").read_bytes()
     (tmp_path / "a.parquet").write_bytes(content[: len(content) // 2] + content[-20:])
-    with pytest.raises(InputError, match="the columns cannot be read"):
+    with pytest.raises(InputError, match="cannot read the columns"):
         load(tmp_path / "a.parquet")
 
 
@@ -139,7 +139,7 @@ def test_columns_that_are_too_large_are_not_unpacked(tmp_path: Path) -> None:
     FRAME.write_parquet(tmp_path / "small.parquet")
     arguments = (sys.executable, "-c", code, str(path), str(tmp_path / "small.parquet"))
     said = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
-    assert "its columns take more than 1,000,000 bytes" in said
+    assert "its columns need more than 1,000,000 bytes" in said
     assert int(said.splitlines()[-1]) < 20_000  # KiB; unpacked they are 52 MB
 
 
@@ -149,5 +149,5 @@ def test_the_files_of_a_folder_have_to_fit_together(
     folder = saved(tmp_path / "tower", "a.arrow", "b.arrow")
     size = int(FRAME[:1].estimated_size())
     monkeypatch.setattr("ragstone.datasets.formats.arrow.LARGEST", size + size // 2)
-    with pytest.raises(InputError, match=r"tower: 1 problem\n.*its columns take more than "):
+    with pytest.raises(InputError, match=r"tower: 1 problem\n.*its columns need more than "):
         load(folder)

@@ -48,7 +48,7 @@ def test_two_columns_for_one_field_are_in_doubt():
     assert layout.doubts == {"query": ("question", "user_input")}
     assert (dict(layout.fields), layout.tags) == ({}, ("a",))
     assert str(doubt("query", layout.doubts["query"], say=flag, row=3)) == (
-        "row 3: the columns 'question' and 'user_input' each mean query; choose: --map query=COLUMN"
+        "row 3: the columns 'question' and 'user_input' all match query; choose one: --map query=COLUMN"
     )
 
 
@@ -66,15 +66,15 @@ def test_two_columns_for_one_field_are_in_no_doubt_if_one_is_chosen():
         (
             ["Querry", "answer"],
             (
-                "no column is the query; the columns are 'Querry', 'answer'; "
+                "no query column found; the columns are 'Querry', 'answer'; "
                 "did you mean --map query=Querry?"
             ),
         ),
         (
             ["xyz"],
-            "no column is the query; the columns are 'xyz'; say which: --map query=COLUMN",
+            "no query column found; the columns are 'xyz'; map one with --map query=COLUMN",
         ),
-        ([], "no column is the query; the columns are none; say which: --map query=COLUMN"),
+        ([], "no query column found; the columns are none; map one with --map query=COLUMN"),
     ],
 )
 def test_no_query_tells_the_columns_and_the_nearest(columns: list[str], said: str):
@@ -97,7 +97,7 @@ def test_a_mapping_in_python_is_told_as_an_argument():
         ({"qurey": "a"}, "there is no field named 'qurey'; did you mean 'query'?"),
         (
             {"relevance": "Frage", "point_ids": "Antwort"},
-            "--map point_ids=Antwort: relevance has been given a column already",
+            "--map point_ids=Antwort: relevance is already mapped to a column",
         ),
         (
             {"question": "Fragen"},

@@ -76,14 +76,14 @@ def test_a_quote_that_is_never_closed_is_told_with_all_before_it(write: Write):
     first, second = problems(write("a.csv", 'query,id\n,1\nq,2\n"r,3\ns,4\n'))
     assert first.startswith("row 2, column query, sample 1: there is no query")
     assert second == (
-        "row 4: the row that begins here cannot be read: unexpected end of data; "
-        'put a cell with quotes in quotes, and double those inside: "say ""yes"""'
+        "row 4: cannot parse the row that starts here: unexpected end of data; "
+        'quote cells that contain quotes, and double the quotes inside: "say ""yes"""'
     )
 
 
 def test_a_broken_header_is_told(write: Write):
     (said,) = problems(write("a.csv", '"query,id\nq,1\n'))
-    assert said.startswith("row 1: the row that begins here cannot be read")
+    assert said.startswith("row 1: cannot parse the row that starts here")
 
 
 def test_long_cells_are_read_and_the_limit_of_others_stays(write: Write):
@@ -107,14 +107,14 @@ def test_bytes_that_are_not_utf8(write: Write):
 @each_case(
     ("content", "said"),
     [
-        ("", "the file is empty; it needs at least one row with a query"),
-        ("\n \n", "the file is empty; it needs at least one row with a query"),
-        (",,\n", "there are no rows; it needs at least one with a query"),
-        ("query\n", "there are no rows; it needs at least one with a query"),
+        ("", "the file is empty; add at least one row with a query"),
+        ("\n \n", "the file is empty; add at least one row with a query"),
+        (",,\n", "there are no rows; add at least one row with a query"),
+        ("query\n", "there are no rows; add at least one row with a query"),
         ("query,a,a\nq\n", "two columns have the same name: 'a'"),
-        ("query\nq\0\n", "row 2: the text holds a NUL; it may be damaged or UTF-16"),
+        ("query\nq\0\n", "row 2: the text contains a NUL character; it may be damaged or UTF-16"),
         ("query\nq".encode("utf-16"), "this is UTF-16 text; save it as UTF-8 (Excel: 'CSV UTF-8')"),
-        (b"PK\x03\x04...", "this is a workbook, not text; give its name the ending .xlsx"),
+        (b"PK\x03\x04...", "this is a workbook, not text; change its extension to .xlsx"),
     ],
 )
 def test_files_without_what_they_need(write: Write, content: str | bytes, said: str):
@@ -124,8 +124,8 @@ def test_files_without_what_they_need(write: Write, content: str | bytes, said: 
 def test_what_pandas_writes(write: Write):
     text = ",query,point_ids,contexts\n0,q,1.0,\"['a', 'b']\"\n1,r,,\"['a' 'b']\"\n"
     (said,) = problems(write("a.csv", text))
-    assert said.startswith("row 3, column contexts: this looks like a list of texts")
+    assert said.startswith("row 3, column contexts: this starts like a list")
     loaded = load(write("b.csv", text.rpartition("1,r")[0]))
     assert loaded.samples[0].relevance == {"1": 1.0}
     assert [context.text for context in loaded.samples[0].contexts or ()] == ["a", "b"]
-    assert loaded.source.notes == ("left out for want of a name: column 1",)
+    assert loaded.source.notes == ("ignored, because it has no name: column 1",)

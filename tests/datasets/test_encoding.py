@@ -28,8 +28,8 @@ def problems(path: Path) -> list[str]:
 def test_lines_of_a_western_encoding_are_told_once(write: Write, codec: str) -> None:
     [said] = problems(write("a.jsonl", lines(GERMAN).encode(codec)))
     assert said == (
-        "row 1: byte 19 (0xdf) is not UTF-8, nor is any other letter beyond ASCII (3 lines): it "
-        "seems to be Windows-1252 (Latin-1), if its language is a Western one; save the file as "
+        "row 1: byte 19 (0xdf) is not UTF-8, like all 3 lines that are not ASCII; the encoding "
+        "is probably Windows-1252 (Latin-1); save the file as "
         "UTF-8 (Excel: 'CSV UTF-8'; else: iconv -f windows-1252 -t utf-8)"
     )
 
@@ -42,7 +42,7 @@ def test_other_alphabets_are_not_called_western(
     write: Write, queries: list[str], codec: str
 ) -> None:
     [said] = problems(write("a.jsonl", lines(queries).encode(codec)))
-    assert "it seems to be an encoding of another alphabet than the Latin one; save the" in said
+    assert "the encoding is probably one for a non-Latin alphabet; save the" in said
     assert "iconv -f ENCODING -t utf-8" in said
 
 
@@ -79,7 +79,7 @@ def test_one_broken_line_does_not_hide_other_problems(write: Write) -> None:
 
 def test_utf_8_with_nuls_is_not_taken_for_utf_16(write: Write) -> None:
     [said] = problems(write("a.csv", "query\nWas ist das\0\0\n"))
-    assert said.startswith("row 2: the text holds a NUL")
+    assert said.startswith("row 2: the text contains a NUL character")
 
 
 def test_many_broken_lines_are_looked_through_once(write: Write, huge: int) -> None:

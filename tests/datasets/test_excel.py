@@ -68,7 +68,7 @@ def test_what_excel_made_of_an_id_is_told(workbook: Workbook):
     )
     fix = "format the column as text, and enter the id again"
     date_seen = f"this is a date or time (2024-05-01), not an id; {fix}"
-    number_seen = f"may not be the number that was typed: only 15 digits are kept; {fix}"
+    number_seen = f"may not be the number that was typed: only 15 digits are stored; {fix}"
     assert problems(path) == [
         f"sheet Data, row 2, column Point_ids, sample a: 12345678901234570 {number_seen}",
         f"sheet Data, row 3, column Point_ids, sample b: {date_seen}",
@@ -88,7 +88,7 @@ def test_the_place_of_a_problem_is_what_excel_shows(workbook: Workbook):
         load(path)
     assert caught.value.problems == (
         Problem(
-            "'[1' begins as a list but cannot be read as one; "
+            "'[1' starts like a list but cannot be parsed; "
             'write a list such as 1, 2 or ["a", "b"]',
             sheet="Data",
             row=4,
@@ -118,7 +118,7 @@ def test_errors_in_cells_are_problems_wherever_they_stand(workbook: Workbook):
 
 def test_an_error_in_the_header_is_told(workbook: Workbook):
     said = problems(workbook(One=[["query", "=A9 -> #REF!"], ["q", 1]]))
-    assert said == ["sheet 'One': the header holds the error #REF!"]
+    assert said == ["sheet 'One': the header contains the error #REF!"]
 
 
 def test_a_text_that_says_an_error_is_a_text(workbook: Workbook):
@@ -147,7 +147,7 @@ def test_the_first_visible_sheet_is_read_and_the_others_noted(workbook: Workbook
     path = workbook(One=[["query"], ["a"]], Two=[["query"], ["b"]])
     loaded = load(path)
     assert loaded.samples[0].query == "a"
-    assert loaded.source.notes == ("sheet 'One'; not read: 'Two'",)
+    assert loaded.source.notes == ("sheet 'One'; ignored: 'Two'",)
     assert load(path, sheet="two ").samples[0].query == "b"
     change = ('<sheet name="One" ', '<sheet name="One" state="hidden" ')
     hidden = write("hidden.xlsx", repacked(path, workbook=change))
@@ -166,14 +166,14 @@ def test_an_unknown_sheet_is_told_with_those_there(workbook: Workbook):
 @each_case(
     ("rows", "said"),
     [
-        ([], "sheet 'One': the file is empty; it needs a header and at least one row"),
-        ([["query"]], "sheet One: there are no rows; it needs at least one with a query"),
+        ([], "sheet 'One': the file is empty; add a header and at least one row"),
+        ([["query"]], "sheet One: there are no rows; add at least one row with a query"),
         ([["query", "a", "a "], ["q"]], "sheet 'One': two columns have the same name: 'a'"),
         (
             [["Frage"], ["q"]],
             (
-                "sheet One: no column is the query; the columns are 'Frage'; "
-                "say which: --map query=COLUMN"
+                "sheet One: no query column found; the columns are 'Frage'; "
+                "map one with --map query=COLUMN"
             ),
         ),
         (
@@ -192,13 +192,13 @@ def test_sheets_without_what_they_need(workbook: Workbook, rows: list[list[objec
 def test_a_column_without_a_name_is_left_out_and_noted(workbook: Workbook):
     loaded = load(workbook(One=[[None, None, "query"], [0, None, "a"], [1, None, "b"]]))
     assert loaded.samples[0].tags == {}
-    assert loaded.source.notes == ("left out for want of a name: column 1",)
+    assert loaded.source.notes == ("ignored, because it has no name: column 1",)
 
 
 def test_a_cell_far_away_is_told_before_calamine_makes_all_between(workbook: Workbook):
     rows: list[list[object]] = [["query"], ["q"], *([[]] * 1_000_000), [None] * 100 + ["x"]]
     (said,) = problems(workbook(One=rows))
-    assert said.startswith("the values of sheet 'One' spread over 1,000,003 rows and 101 columns")
+    assert said.startswith("sheet 'One' spans 1,000,003 rows and 101 columns")
 
 
 def test_a_long_text_in_many_cells_is_told_before_calamine_copies_it(
@@ -208,7 +208,7 @@ def test_a_long_text_in_many_cells_is_told_before_calamine_copies_it(
     long = "x" * 100_000
     (said,) = problems(write("a.xlsx", repacked(path, sharedStrings=(">long<", f">{long}<"))))
     assert said == (
-        "the cells of sheet 'One' hold more than 1,073,741,824 characters; "
+        "the cells of sheet 'One' contain more than 1,073,741,824 characters; "
         "use .csv or .jsonl for texts that large"
     )
 
@@ -238,8 +238,8 @@ def test_broken_xml_and_a_document_type_are_told(workbook: Workbook, write: Writ
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "the file is empty; it needs a sheet with a header and rows"),
-        (b"query,id\na,1\n", "this is no workbook; if it is text, name it .csv"),
+        (b"", "the file is empty; add a sheet with a header and rows"),
+        (b"query,id\na,1\n", "this is not a workbook; if it is text, name it .csv"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1....", "this is an old .xls; save it as .xlsx"),
         (
             b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"),

@@ -49,7 +49,7 @@ def saved(*second: Mapping[str, object], mode: str = "chat") -> dict[str, object
 def why(loaded: Dataset, row: int = 1) -> dict[str, tuple[str, str]]:
     """Return field -> the cause and the file's own words, for what a row lacks."""
     return {
-        field: (failure.cause.value, failure.message.partition("says the file: ")[2])
+        field: (failure.cause.value, failure.message.partition("records a failed call: ")[2])
         for field, failure in loaded.lacking.get(row, {}).items()
     }
 
@@ -62,7 +62,7 @@ def test_a_run_of_langsmith_with_an_error_failed(tmp_path: Path) -> None:
         {**RUN, "outputs": None, "error": error},
     )
     assert why(loaded) == dict.fromkeys(BOTH, ("timeout", "TimeoutError()Traceback"))
-    assert "calls that failed, by what the file says: 1" in loaded.source.notes
+    assert "failed calls recorded in the file: 1" in loaded.source.notes
     assert "error" not in loaded.samples[1].tags
 
 
@@ -71,7 +71,9 @@ def test_what_a_failed_run_gave_of_an_answer_is_left_out(tmp_path: Path) -> None
     assert loaded.samples[1].response is None
     assert loaded.samples[1].contexts is not None, "what was found can be scored"
     assert why(loaded) == {"response": ("unreachable", "boom")}
-    assert loaded.source.notes[-1].endswith("says: 1; 1 of them gave a response, left out")
+    assert loaded.source.notes[-1].endswith(
+        "in the file: 1; 1 of them had a response, which is ignored"
+    )
 
 
 def test_a_file_in_which_all_failed_says_why(tmp_path: Path) -> None:
@@ -164,7 +166,7 @@ THROWN = {"name": "exception", "attributes": {"exception.message": "boom"}}
         ({"status_code": "ERROR", "status_message": "429"}, ("rate_limited", "429")),
         ({"status": {"status_code": "ERROR", "description": "boom"}}, ("unreachable", "boom")),
         ({"status_code": "ERROR", "events": [THROWN]}, ("unreachable", "boom")),
-        ({"status_code": "ERROR"}, ("unreachable", "its span has the status error")),
+        ({"status_code": "ERROR"}, ("unreachable", "the status of its span is error")),
     ],
 )
 def test_a_trace_whose_outermost_span_failed(
@@ -210,11 +212,11 @@ def test_a_search_that_failed_gave_no_contexts(tmp_path: Path) -> None:
 
     found = {"attributes": {"openinference.span.kind": "RETRIEVER", "retrieval.documents": ["c"]}}
     loaded = lines(tmp_path, *trace("t", **found), *trace("u", status_code="ERROR"))
-    assert why(loaded) == {"contexts": ("unreachable", "its span has the status error")}
+    assert why(loaded) == {"contexts": ("unreachable", "the status of its span is error")}
     assert loaded.samples[1].response == "a"
 
 
 @each_case("nothing", [None, "", " ", "None", "null", False, {}, "NaN"])
 def test_nothing_is_no_error(nothing: object) -> None:
     assert told(nothing) is None
-    assert told(True) == "it is not said why"
+    assert told(True) == "no reason given"

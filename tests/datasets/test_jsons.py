@@ -36,7 +36,7 @@ def test_missing_is_not_empty(write: Write):
 def test_the_list_may_lie_in_an_object(write: Write, name: str):
     loaded = load(write("a.json", json.dumps({"version": 1, name: [{"query": "a"}]})))
     assert loaded.samples[0].query == "a"
-    assert loaded.source.notes == ("beside the rows, left out: version",)
+    assert loaded.source.notes == ("ignored beside the rows: version",)
 
 
 def test_tags_are_merged(write: Write):
@@ -54,36 +54,36 @@ EXPECTED = (
 @each_case(
     ("content", "said"),
     [
-        ("[]", "there are no rows; it needs at least one with a query"),
-        ('"a"', f"the file holds a str, not a list; {EXPECTED}"),
-        ('{"a": []}', f"the file's object holds no list of rows but 'a'; {EXPECTED}"),
+        ("[]", "there are no rows; add at least one row with a query"),
+        ('"a"', f"the file contains a str, not a list; {EXPECTED}"),
+        ('{"a": []}', f"the top-level object has no list of rows, only 'a'; {EXPECTED}"),
         (
             '{"data": [], "rows": []}',
-            f"the file's object holds lists under data and rows; {EXPECTED}",
+            f"the top-level object has lists under data and rows; {EXPECTED}",
         ),
-        ('{"rows": [], "rows": []}', f"the name 'rows' comes twice in one object; {EXPECTED}"),
-        ("[1,\n2", "row 2: this is no JSON: Expecting ',' delimiter (column 2)"),
+        ('{"rows": [], "rows": []}', f"duplicate name 'rows' in an object; {EXPECTED}"),
+        ("[1,\n2", "row 2: invalid JSON: Expecting ',' delimiter (column 2)"),
         (
             '{"query": "a"}\n{"query": "b"}',
             (
-                "row 2: this is no JSON: Extra data (column 1); if it has one object a line, "
-                "name it .jsonl"
+                "row 2: invalid JSON: Extra data (column 1); if it has one object per line, "
+                "rename it to .jsonl"
             ),
         ),
-        ("[" * 100_000, "this JSON cannot be read: this is nested too deeply"),
-        ('[{"query": NaN}]', "row 1, column query: nan is no finite number"),
+        ("[" * 100_000, "cannot read this JSON: this is nested too deeply"),
+        ('[{"query": NaN}]', "row 1, column query: nan is not a finite number"),
         (
             '[{"query": "a", "query": "b"}]',
-            "row 1, column query: the name 'query' comes twice in one object",
+            "row 1, column query: duplicate name 'query' in an object",
         ),
         (
             '[{"query": "a", "x": {"y": 1, "y": 2}}]',
-            "row 1, column x: the name 'y' comes twice in one object",
+            "row 1, column x: duplicate name 'y' in an object",
         ),
-        ('[{"query": "a", "x": -Infinity}]', "row 1, column x: -inf is no finite number"),
+        ('[{"query": "a", "x": -Infinity}]', "row 1, column x: -inf is not a finite number"),
         (
             '[{"query": "a\\u0000"}]',
-            "row 1, column query: the text holds a NUL (\\u0000); take it out",
+            "row 1, column query: the text contains a NUL character (\\u0000); remove it",
         ),
         (
             '[{"query": ""}]',
@@ -91,20 +91,17 @@ EXPECTED = (
         ),
         (
             '[{"query": "a", "x\\ud800": 1}]',
-            "the column 'x\\ud800': the text holds half a character ('\\ud800'); take it out",
+            "the column 'x\\ud800': the text contains half of a surrogate pair ('\\ud800'); remove it",
         ),
         (
             '[{"query": "a", "point_ids": {"b": 1' + "0" * 400 + "}}]",
             "row 1, column point_ids: a number of 1329 bits is too large",
         ),
-        ("[3]", "row 1: this is of type int, not an object with names and values"),
-        ("[{}]", "no column is the query; the columns are none; say which: --map query=COLUMN"),
+        ("[3]", "row 1: expected a mapping of field names to values, got int"),
+        ("[{}]", "no query column found; the columns are none; map one with --map query=COLUMN"),
         (
             '[{"query": "a", "turns": [{}]}]',
-            (
-                "row 1, column turns: this is a conversation, but one sample is one turn; "
-                "write one row a turn"
-            ),
+            ("row 1, column turns: this is a conversation; write one row per turn; "),
         ),
         (
             '[{"query": "a", "level": 1, "tags": {"level": 2}}]',
@@ -112,7 +109,7 @@ EXPECTED = (
         ),
         (
             '[{"query": "a", "id": 1}, {"query": "b", "id": "1"}]',
-            "row 2, sample 1: the id '1' is that of row 1 too; give every row an id of its own",
+            "row 2, sample 1: the id '1' is already used in row 1; give each row its own id",
         ),
     ],
 )
@@ -122,7 +119,7 @@ def test_what_is_wrong_is_told_with_its_place(write: Write, content: str, said: 
 
 def test_a_number_of_too_many_digits_is_told(write: Write):
     text = f'[{{"query": "q"}},\n{{"query": {"1" * 5000}}}]'
-    said = "row 2: this JSON cannot be read: a number of more than 4,300 digits is too large"
+    said = "row 2: cannot read this JSON: a number of more than 4,300 digits is too large"
     assert problems(write("a.json", text)) == [said]
     assert problems(write("a.jsonl", text[1:-1].replace(",", ""))) == [said]
 
@@ -132,18 +129,18 @@ def test_json_over_lines_is_told_once(write: Write, rows: object) -> None:
     text = json.dumps(rows, indent=2)
     assert problems(write("a.jsonl", f"\n{text}\n")) == [
         (
-            "row 2: this is one JSON value over several lines; "
-            "name the file .json, or write one object a line"
+            "row 2: this is a single JSON value that spans several lines; "
+            "rename the file to .json, or write one object per line"
         )
     ]
     assert problems(write("a.jsonl", f"{text}\n{text}")) == [
-        "row 1: the value that begins here goes over several lines; write one object a line"
+        "row 1: the JSON value that starts here spans several lines; write one object per line"
     ]
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.csv", "a.yaml"])
 def test_what_is_no_text_is_told_once(write: Write, name: str) -> None:
-    said = "this is not text; name a file that a text editor can open"
+    said = "this is not text; use a text file"
     assert problems(write(name, bytes(range(1, 256)) * 4)) == [said]
     accented = "\n".join(["höchst größer"] * 9).encode("windows-1252")
     [said] = problems(write(name, accented))
@@ -168,28 +165,28 @@ def test_lines_are_rows_and_every_bad_one_is_told(write: Write):
         b'{"query": "z"} x',
     ]
     assert problems(write("a.jsonl", b"\n".join(lines))) == [
-        "row 3: this is no JSON: Expecting value (column 11)",
-        "row 4: this is of type list, not an object with names and values",
+        "row 3: invalid JSON: Expecting value (column 11)",
+        "row 4: expected a mapping of field names to values, got list",
         (
             "row 5: byte 12 (0xff) is not UTF-8; save the file as UTF-8 "
             "(Excel: 'CSV UTF-8'; else: iconv -f windows-1252 -t utf-8)"
         ),
         "row 6, column query: there is no query; fill it in, or delete the row",
-        "row 7: this is no JSON: Extra data (column 16)",
+        "row 7: invalid JSON: Extra data (column 16)",
     ]
     assert load(write("b.ndjson", lines[0])).samples[0].query == "a\u2028b"
 
 
 def test_a_deep_line_does_not_hide_the_others(write: Write):
     assert problems(write("a.jsonl", f'{"[" * 100_000}\n{{"query": 1, "query": 2}}')) == [
-        "row 1: this JSON cannot be read: this is nested too deeply",
-        "row 2, column query: the name 'query' comes twice in one object",
+        "row 1: cannot read this JSON: this is nested too deeply",
+        "row 2, column query: duplicate name 'query' in an object",
     ]
 
 
 def test_an_empty_file_of_lines(write: Write):
     assert problems(write("a.jsonl", "\n\n")) == [
-        "the file is empty; it needs at least one row with a query"
+        "the file is empty; add at least one row with a query"
     ]
 
 
@@ -209,10 +206,10 @@ def test_doubts_are_told_once_with_the_first_row(write: Write):
     ]
     path = write("a.jsonl", "\n".join(map(json.dumps, lines)))
     assert problems(path) == [
-        "row 2: the columns 'query' and 'question' each mean query; choose: --map query=COLUMN",
+        "row 2: the columns 'query' and 'question' all match query; choose one: --map query=COLUMN",
         (
-            "row 4: the columns 'answer' and 'output' each mean response; "
-            "choose: --map response=COLUMN"
+            "row 4: the columns 'answer' and 'output' all match response; "
+            "choose one: --map response=COLUMN"
         ),
         (
             "row 4, column query: there is no query; the row has 'answer', 'output'; "

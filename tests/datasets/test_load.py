@@ -84,8 +84,8 @@ def test_one_field_may_be_read_from_the_column_of_another(write: Write):
 
 def test_what_cannot_be_done_is_told(write: Write):
     path = write("questions.csv", "query\nq")
-    assert refusal(path, limit=0) == "a limit of 0 rows leaves nothing; it is 1 or more"
-    assert refusal(path, sheet="One") == "questions.csv has no sheets; leave --sheet One out"
+    assert refusal(path, limit=0) == "the limit must be 1 or more, got 0"
+    assert refusal(path, sheet="One") == "questions.csv has no sheets; remove --sheet One"
     assert refusal(path, columns={"x": "query"}).startswith("there is no field named 'x'; known: ")
 
 
@@ -108,7 +108,7 @@ def test_a_folder_is_told(tmp_path: Path):
 
 def test_an_unknown_suffix_is_told_with_those_known(write: Write):
     said = refusal(write("a.xls", ""))
-    assert said.startswith("a.xls: ragstone reads .xlsx, ")
+    assert said.startswith("a.xls: unsupported file type; save it as one of .xlsx, ")
     assert all(suffix in said for suffix in (*WORKBOOKS, *LOADERS))
 
 
@@ -144,5 +144,5 @@ def test_a_row_without_ids_stays(write: Write):
 
 def test_a_row_without_an_id_has_its_number_and_may_clash(write: Write):
     path = write("a.csv", "id,query\n2,a\n,b\n")
-    with pytest.raises(InputError, match="row 3, sample 2: the id '2' is that of row 2 too"):
+    with pytest.raises(InputError, match="row 3, sample 2: the id '2' is already used in row 2"):
         load(path)

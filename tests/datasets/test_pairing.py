@@ -43,7 +43,11 @@ def test_ids_join_texts_that_are_objects_without_ids(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("ids", "said"),
-    [("1 2", "may be one id or several"), ({"a": 1}, "no list of ids"), ("1", "2 texts, but 1")],
+    [
+        ("1 2", "may be one id or several"),
+        ({"a": 1}, "expected a list of ids"),
+        ("1", "2 texts, but 1"),
+    ],
 )
 def test_ids_that_join_no_texts_are_told(tmp_path: Path, ids: object, said: str) -> None:
     record = {"user_input": "q", "retrieved_contexts": ["a", "b"], "retrieved_context_ids": ids}

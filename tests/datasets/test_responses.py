@@ -18,9 +18,9 @@ def test_saved_responses_to_one_question_are_told(tmp_path: Path) -> None:
     made["responses"] *= 2
     path = tmp_path / "responses.json"
     path.write_text(json.dumps(made), encoding="utf-8")
-    assert "one query_index in several rows: 0 (2 rows)" in load(path).source.notes
+    assert "repeated query_index: 0 (2 rows)" in load(path).source.notes
 
 
 def test_a_collection_that_was_broken_off_is_no_data_yet(write: Write) -> None:
-    with pytest.raises(UsageError, match="run the same `ragstone collect` again"):
+    with pytest.raises(UsageError, match="run the same `ragstone collect` command again"):
         load(write("a.json.part", "{}"))

@@ -60,9 +60,9 @@ def test_messages_tell_of_columns_as_python_does():
         UsageError, match=re.escape("columns={'query': 'Frage'}: there is no column")
     ):
         samples_of([{"a": "b"}], columns={"query": "Frage"})
-    with pytest.raises(InputError, match=re.escape("say which: columns={'query': 'COLUMN'}")):
+    with pytest.raises(InputError, match=re.escape("map one with columns={'query': 'COLUMN'}")):
         samples_of([{"a": "b"}])
-    with pytest.raises(InputError, match=re.escape("choose: columns={'query': 'COLUMN'}")):
+    with pytest.raises(InputError, match=re.escape("choose one: columns={'query': 'COLUMN'}")):
         samples_of([{"query": "b", "question": "a"}])
 
 
@@ -76,16 +76,16 @@ def test_a_number_is_the_same_id_in_every_form():
     ("rows", "said"),
     [
         ([], "there are no rows"),
-        ([5], "row 1: this is of type int, not an object"),
-        ([{5: "a"}], "row 1: the name 5 is no text; put it in quotes"),
+        ([5], "row 1: expected a mapping of field names to values, got int"),
+        ([{5: "a"}], "row 1: the field name 5 is not text; put it in quotes"),
         ([{"query": "a"}, {}], "row 2, column query: there is no query"),
         (
             [{"query": "a", "when": object()}],
-            "row 1, column when: a value of type object is no plain",
+            "row 1, column when: values of type object are not supported",
         ),
         ([{"query": "a", "point_ids": {"b": float("nan")}}], "row 1, column point_ids: nan is no"),
         ([Sample(id="1", query="a"), {"id": 1, "query": "b"}], "row 2, sample 1: the id '1'"),
-        ([Sample(id="1", query="a")] * 2, "row 2, sample 1: the id '1' is that of row 1 too"),
+        ([Sample(id="1", query="a")] * 2, "row 2, sample 1: the id '1' is already used in row 1"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(rows: list[object], said: str):

@@ -96,7 +96,7 @@ def test_what_ought_to_be_retrieved_is_not_what_was() -> None:
 def test_joined_texts_are_taken_apart_and_that_is_told(name: str) -> None:
     loaded = load(FILES / name)
     assert [context.text for context in loaded.samples[0].contexts or ()] == [HEIGHT, BUILT]
-    assert any(note.startswith("taken apart at each |: ") for note in loaded.source.notes)
+    assert any(note.startswith("split at |: ") for note in loaded.source.notes)
 
 
 def test_a_bar_in_a_file_of_ones_own_stays(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_inner_runs_are_no_rows(tmp_path: Path) -> None:
     inner = {**outer, "id": "b", "parent_run_id": "a"}
     loaded = rows(tmp_path / "a.jsonl", outer, inner)
     assert [(s.id, s.query, s.response) for s in loaded.samples] == [("a", "q", "r")]
-    assert "rows that are parts of others, left out: 1" in loaded.source.notes
+    assert "nested rows, ignored: 1" in loaded.source.notes
 
 
 def test_several_questions_in_a_chat_are_several_turns(tmp_path: Path) -> None:
@@ -142,8 +142,8 @@ def test_a_file_of_no_shape_says_what_it_was_compared_with(tmp_path: Path) -> No
     with pytest.raises(InputError) as caught:
         rows(tmp_path / "a.jsonl", {"gt_answer": "x", "answers": "y"})
     said = str(caught.value)
-    assert "no column is the query; the columns are 'gt_answer', 'answers'" in said
-    assert "of other tools' files, RAGChecker results also have query; compared too: " in said
+    assert "no query column found; the columns are 'gt_answer', 'answers'" in said
+    assert "of the other known formats, RAGChecker results also need query; also compared: " in said
     assert all(shape.name in said for shape in SHAPES)
 
 
@@ -182,7 +182,7 @@ def test_what_failed_when_responses_were_saved_is_known(tmp_path: Path) -> None:
     row["failures"] = {"response": "timeout"}
     path.write_text(json.dumps(made), encoding="utf-8")
     with pytest.raises(
-        InputError, match=r"row 1, column failures: write field: \{cause, message\}"
+        InputError, match=r"row 1, column failures: expected {field: \{cause, message\}"
     ):
         load(path)
 

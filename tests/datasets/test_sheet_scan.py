@@ -39,7 +39,7 @@ def test_a_formula_without_a_value_counts_and_one_with_an_empty_text_does_not():
 
 @each_case("address", ["1A", "A", "ABCD1", "A12345678", "Ä1"])
 def test_what_is_no_address_is_refused(address: str):
-    with pytest.raises(ExpatError, match="is no cell"):
+    with pytest.raises(ExpatError, match="is not a cell address"):
         scan(f'<row><c r="{address}"><v>1</v></c></row>')
 
 

@@ -52,9 +52,7 @@ def test_a_search_that_found_nothing_is_empty_and_none_is_missing(tmp_path: Path
 
 
 def test_traces_without_any_question_are_told(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match="none of the 2 traces has a question; a span needs one of"
-    ):
+    with pytest.raises(InputError, match="none of the 2 traces has a query; record one of"):
         loaded(tmp_path / "a.jsonl", span("t", "1", None, a=1), span("u", "1", None, a=1))
 
 
@@ -72,7 +70,9 @@ def test_attributes_that_nest_beyond_measure_say_nothing(tmp_path: Path) -> None
         {"key": "retrieval.documents", "value": deep},
     ]
     made = {"traceId": "t", "spanId": "1", "attributes": attributes}
-    with pytest.raises(InputError, match="column contexts, sample t: more than 50 lists"):
+    with pytest.raises(
+        InputError, match="column contexts, sample t: lists or objects are nested more than 50 deep"
+    ):
         loaded(tmp_path / "a.jsonl", {"resourceSpans": [{"scopeSpans": [{"spans": [made]}]}]})
 
 

@@ -36,5 +36,5 @@ def test_an_object_of_another_type_is_no_message() -> None:
 def test_a_role_that_is_not_known_is_refused(field: str) -> None:
     said = [{"role": "user", "content": "q"}, {"role": "Narrator", "content": "x"}]
     assert one_turn(said, field) == Unreadable(
-        "a message is of 'narrator', and not of user, assistant, system or tool"
+        "unknown message role 'narrator'; expected user, assistant, system or tool"
     )

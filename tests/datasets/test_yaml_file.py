@@ -113,40 +113,40 @@ def bomb(merge: bool) -> str:
 @pytest.mark.parametrize("merge", [True, False])
 def test_a_bomb_of_aliases_is_refused_at_once(write: Write, merge: bool):
     assert problems(write("a.yaml", bomb(merge))) == [
-        "row 1: this is no plain YAML: its aliases repeat more than 10,000,000 characters"
+        "row 1: invalid YAML: its aliases expand to more than 10,000,000 characters"
     ]
 
 
 @pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? "])
 def test_deep_nesting_is_refused_at_once(write: Write, opening: str):
     assert problems(write("a.yaml", opening * 100_000)) == [
-        "row 1: 60 lists or objects lie in one another"
+        "row 1: lists or objects are nested 60 deep"
     ]
 
 
 @each_case(
     ("text", "said"),
     [
-        ("# nothing", "the file is empty; it needs at least one row with a query"),
+        ("# nothing", "the file is empty; add at least one row with a query"),
         (
             "- a: b: c",
-            "row 1: this is no plain YAML: mapping values are not allowed in this context",
+            "row 1: invalid YAML: mapping values are not allowed in this context",
         ),
         (
             "- query: a\n  query: b",
-            "row 2: this is no plain YAML: the name 'query' stands twice in one object",
+            "row 2: invalid YAML: duplicate name 'query' in an object",
         ),
-        ("- &a [*a]", "row 1: this is no plain YAML: an alias stands inside what it repeats"),
-        ("- query: *a", "row 1: this is no plain YAML: found undefined alias"),
-        ("- query: .nan", "row 1, column query: nan is no finite number"),
-        ("- query: a\n  true: b", "row 1: the name True is no text; put it in quotes"),
+        ("- &a [*a]", "row 1: invalid YAML: an alias refers to a value that contains it"),
+        ("- query: *a", "row 1: invalid YAML: found undefined alias"),
+        ("- query: .nan", "row 1, column query: nan is not a finite number"),
+        ("- query: a\n  true: b", "row 1: the name True is not text; put it in quotes"),
         (
             "- query: !!binary aGk=",
-            "row 1, column query: a value of type bytes is no plain data",
+            "row 1, column query: values of type bytes are not supported",
         ),
         (
             "- query: a\n--- \n- query: b",
-            "row 2: this is no plain YAML: but found another document",
+            "row 2: invalid YAML: but found another document",
         ),
     ],
 )
@@ -159,7 +159,7 @@ def test_python_objects_are_never_made(write: Write, tmp_path: Path):
     (said,) = problems(
         write("a.yaml", f"- query: !!python/object/apply:pathlib.Path.touch ['{made}']")
     )
-    assert said.startswith("row 1: this is no plain YAML: could not determine a constructor")
+    assert said.startswith("row 1: invalid YAML: could not determine a constructor")
     assert not made.exists()
 
 

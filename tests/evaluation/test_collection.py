@@ -209,8 +209,8 @@ async def test_a_server_that_is_gone_half_way(faulty, quick) -> None:
     [
         ("status", Cause.UNREACHABLE, "answered 500 Internal Server Error (tried 2 times)"),
         ("limited", Cause.RATE_LIMITED, "the server asks to wait 9999 s"),
-        ("garbage", Cause.MALFORMED, "the reply is no JSON: <html>"),
-        ("shape", Cause.MALFORMED, "the reply has nothing at 'results[]"),
+        ("garbage", Cause.MALFORMED, "the reply is not valid JSON: <html>"),
+        ("shape", Cause.MALFORMED, "the reply has no value at 'results[]"),
         ("hang", Cause.TIMEOUT, "no reply within 0.3 s"),
         ("drop", Cause.UNREACHABLE, "the server closed the connection (tried 2 times)"),
         ("cut", Cause.TRUNCATED, "the connection broke during the reply (tried 2 times)"),

@@ -111,9 +111,9 @@ def test_nothing_relevant_is_0(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("run", "told"),
     [
-        (RUN + "q2 Q0 c 2 0.1 x\n", "line 4: document c of query q2 stands at line 3 already"),
-        ("q1 Q0 a 1 nan x\n", "line 1: the score nan is no number"),
-        ("# scores\nq1 Q0 a 1 high x\n", "line 2: the score high is no number"),
+        (RUN + "q2 Q0 c 2 0.1 x\n", "line 4: document c of query q2 is already at line 3"),
+        ("q1 Q0 a 1 nan x\n", "line 1: the score nan is not a number"),
+        ("# scores\nq1 Q0 a 1 high x\n", "line 2: the score high is not a number"),
         ("q1 Q0 a 1 0.5\n", "line 1: 'q1 Q0 a 1 0.5' has too few fields"),
         ("q1 a 0.5\n" + RUN, "line 1: 'q1 a 0.5' has too few fields"),
         ("", "there is no ranking"),
@@ -132,9 +132,9 @@ def test_what_is_wrong_with_a_ranking_is_told_with_its_line(
 @pytest.mark.parametrize(
     ("qrels", "told"),
     [
-        (QRELS + "q1 0 a 1\n", "line 4: document a of query q1 was judged at line 1 already"),
-        ("q1 0 a yes\n", "line 1: the grade yes is no number"),
-        ("q1 0 a inf\n", "line 1: the grade inf is no number"),
+        (QRELS + "q1 0 a 1\n", "line 4: document a of query q1 was already judged at line 1"),
+        ("q1 0 a yes\n", "line 1: the grade yes is not a number"),
+        ("q1 0 a inf\n", "line 1: the grade inf is not a number"),
         ("q1 0 a\n", "line 1: 'q1 0 a' has too few fields"),
         ("", "there are no judgements"),
     ],
@@ -153,7 +153,7 @@ def test_problems_are_told_together_up_to_a_bound(tmp_path: Path) -> None:
     with pytest.raises(InputError) as raised:
         evaluated(tmp_path, run=some + RUN + "q2 Q0 c 1 1 x\n")
     assert len(raised.value.problems) == 4
-    with pytest.raises(InputError, match="the rest was not looked at"):
+    with pytest.raises(InputError, match="the rest was not checked"):
         evaluated(tmp_path, run="".join(f"q1 Q0 d{n} 1 x x\n" for n in range(1000)))
 
 
@@ -225,9 +225,9 @@ def test_ids_of_json_may_be_numbers_and_are_the_same_as_their_texts(tmp_path: Pa
         ('{"id": "1", "ranking": []}', "there is no query_id"),
         ('{"query_id": "1"}', "there is no ranking"),
         ('{"query_id": "0", "ranking": []}\n{"query_id": "0", "ranking": []}', "stands on line 1"),
-        ("[1]", "this is no object"),
-        ("[" * 100_000, "this is no JSON"),
-        ('{"query_id": ', "this is no JSON"),
+        ("[1]", "this is not an object"),
+        ("[" * 100_000, "invalid JSON"),
+        ('{"query_id": ', "invalid JSON"),
         ("", "there is no ranking"),
     ],
 )
@@ -281,7 +281,7 @@ def test_a_null_or_nan_in_columns_is_told_with_its_row(tmp_path: Path) -> None:
     frame.write_parquet(tmp_path / "run.parquet")
     with pytest.raises(InputError) as raised:
         RankingEvaluation.of(known, Plan(metrics=("mrr",))).run(tmp_path / "run.parquet")
-    assert "row 1: the score nan is no number" in str(raised.value)
+    assert "row 1: the score nan is not a number" in str(raised.value)
     assert "row 2: there is no query_id" in str(raised.value)
 
 

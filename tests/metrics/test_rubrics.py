@@ -93,8 +93,8 @@ def test_all_problems_are_told_at_once_each_with_its_row(write: Write) -> None:
         ("", "there is no criteria"),
         ("- a\n", "`key: value` lines with name, criteria and levels belong here"),
         ("just words\n", "`key: value` lines with name, criteria and levels belong here"),
-        ("a: [\n", "this is no YAML"),
-        ("a: \x01\n", "this is no YAML"),
+        ("a: [\n", "invalid YAML"),
+        ("a: \x01\n", "invalid YAML"),
         (GOOD.replace("3: neutral, 5: warm", ""), "levels: a scale needs two levels or more"),
         (GOOD.replace("3: n", "1: n"), "row 3: the name '1' stands twice"),
         (GOOD.replace("3: n", "01: n"), "levels.01: a level is a whole number"),
@@ -129,7 +129,7 @@ def test_aliases_cannot_make_a_small_file_large(write: Write) -> None:
 
 
 def test_lists_within_lists_do_not_end_the_process(write: Write) -> None:
-    assert "this is no YAML" in problems(write("a: " + "[" * 5000))[0]
+    assert "invalid YAML" in problems(write("a: " + "[" * 5000))[0]
 
 
 def test_a_large_file_is_no_rubric(write: Write) -> None:

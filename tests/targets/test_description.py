@@ -101,8 +101,8 @@ def test_the_default_api() -> None:
         ("", "the file: Input should be a valid dictionary"),
         ("just words", "the file: Input should be a valid dictionary"),
         ("[1]", "the file: Input should be a valid dictionary"),
-        ("a: [", "this is no YAML: while parsing"),
-        ("a: \x00", "this is no YAML: "),
+        ("a: [", "invalid YAML: while parsing"),
+        ("a: \x00", "invalid YAML: "),
         ("base: http://h", "calls: Field required"),
         ("calls: {}", "calls: Dictionary should have at least 1 item"),
         ("calls: []", "calls: Input should be a valid"),
@@ -110,35 +110,47 @@ def test_the_default_api() -> None:
         ("calls: {ask: {url: http://h}}", "calls.ask.reply: Field required"),
         (with_call(reply="{}"), "calls.ask.reply: Dictionary should have at least 1 item"),
         (with_call(reply="{answer: a}"), "calls.ask.reply.answer: Input should be 'response', "),
-        (with_call(reply="{response: 'a[?'}"), "calls.ask.reply.response: 'a[?' is no JMESPath"),
-        (with_call(reply="{response: ''}"), "calls.ask.reply.response: '' is no JMESPath"),
-        (with_call(reply="{response: 'no_such(a)'}"), "'no_such(a)' is no JMESPath: Unknown func"),
-        (with_call(url="rag/ask"), "calls.ask.url: it has to begin with http:// or https://"),
-        (with_call(url="file:///etc"), "calls.ask.url: it has to begin with http:// or https://"),
-        (with_call(url="'{base}/x'"), "the file: a URL begins with {base}, and there is no base"),
-        (with_call(url="'http://h/{qery}'"), "calls.ask.url: {qery} is no field here; there are: "),
-        (with_call(body="{a: ['{sessionId}']}"), "calls.ask.body: {sessionId} is no field here"),
+        (
+            with_call(reply="{response: 'a[?'}"),
+            "calls.ask.reply.response: 'a[?' is not a valid JMESPath expression",
+        ),
+        (
+            with_call(reply="{response: ''}"),
+            "calls.ask.reply.response: '' is not a valid JMESPath expression",
+        ),
+        (
+            with_call(reply="{response: 'no_such(a)'}"),
+            "'no_such(a)' is not a valid JMESPath expression: Unknown func",
+        ),
+        (with_call(url="rag/ask"), "calls.ask.url: it must start with http:// or https://"),
+        (with_call(url="file:///etc"), "calls.ask.url: it must start with http:// or https://"),
+        (with_call(url="'{base}/x'"), "the file: a URL starts with {base}, but base is not set"),
+        (with_call(url="'http://h/{qery}'"), "calls.ask.url: {qery} is not a field here; use: "),
+        (with_call(body="{a: ['{sessionId}']}"), "calls.ask.body: {sessionId} is not a field here"),
         (with_call(body="{a: 2024-01-01}"), "calls.ask.body.a: input was not a valid JSON value"),
         (with_call(body="{1: a}"), "calls.ask.body.1: Input should be a valid string"),
         (with_call(body="'${NO_SUCH} ${NOR_THIS}'"), "variable NO_SUCH is not set; the environ"),
-        (with_call(body="'${KEY:-x}'"), "calls.ask.body: ${KEY:-x} is no variable; write ${NAME}"),
+        (
+            with_call(body="'${KEY:-x}'"),
+            "calls.ask.body: ${KEY:-x} is not a variable; write ${NAME}",
+        ),
         (with_call(headers="{X: 5}"), "calls.ask.headers.X: Input should be a valid string"),
-        (with_call(headers="{X: '{nay} ${NO_SUCH}'}"), "{nay} is no field here"),
+        (with_call(headers="{X: '{nay} ${NO_SUCH}'}"), "{nay} is not a field here"),
         (with_call(headers="{'X Y': a}"), "calls.ask.headers.X Y: String should match pattern"),
         (with_call(headers='{"X\\nY": a}'), "String should match pattern"),
         (with_call(method="DELETE"), "calls.ask.method: Input should be 'GET', 'POST' or 'PUT'"),
         (with_call(stream="ws"), "calls.ask.stream: Input should be 'sse'"),
         (with_call(retries="3"), "calls.ask.retries: Extra inputs are not permitted"),
-        (LEAST + "base: '{id}'", "base: {id} is no field here; there are: none"),
-        (LEAST + "base: ''", "base: it has to begin with http:// or https://"),
-        (LEAST + "base: '${KEY}'", "base: it has to begin with http:// or https://"),
-        (LEAST + "health: 'http://h/{query}'", "health: {query} is no field here; there are: base"),
-        (LEAST + "proxy: localhost:3128", "proxy: it has to begin with http:// or https://"),
+        (LEAST + "base: '{id}'", "base: {id} is not a field here; use: none"),
+        (LEAST + "base: ''", "base: it must start with http:// or https://"),
+        (LEAST + "base: '${KEY}'", "base: it must start with http:// or https://"),
+        (LEAST + "health: 'http://h/{query}'", "health: {query} is not a field here; use: base"),
+        (LEAST + "proxy: localhost:3128", "proxy: it must start with http:// or https://"),
         (LEAST + "verify_tls: perhaps", "verify_tls: Input should be a valid boolean"),
         (LEAST + "timeout: 5", "timeout: Extra inputs are not permitted"),
         (
             LEAST + "  more: {url: http://h, reply: {response: a}}",
-            "the file: response is given by 2 calls; name one",
+            "the file: response is in 2 calls; use only one",
         ),
     ],
 )
@@ -169,11 +181,11 @@ def test_a_file_is_read(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(TargetError, match=r"nowhere\.yaml cannot be read"):
+    with pytest.raises(TargetError, match=r"cannot read the target file .*nowhere\.yaml"):
         ApiDescription.read(tmp_path / "nowhere.yaml")
 
 
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "rag.yaml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(TargetError, match="cannot be read"):
+    with pytest.raises(TargetError, match="cannot read the target file"):
         ApiDescription.read(tmp_path / "rag.yaml")

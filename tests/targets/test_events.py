@@ -31,13 +31,13 @@ def test_events(stream: str, events: list[str]) -> None:
 
 @each_case("stream", [b"", b"\n\n", b": ping\n\n", b"data: [DONE]\n\n", b"<html>"])
 def test_a_reply_without_events(stream: bytes) -> None:
-    with pytest.raises(CallError, match="the reply has no events") as caught:
+    with pytest.raises(CallError, match="the reply contains no events") as caught:
         events_of(stream)
     assert caught.value.cause is Cause.MALFORMED
 
 
 def test_an_event_named_error_fails_the_reply() -> None:
     stream = b"data: half an\n\nevent: error\ndata: out of\ndata: memory\n\ndata: answer\n\n"
-    with pytest.raises(CallError, match="broke off with an error: out of memory") as caught:
+    with pytest.raises(CallError, match="stopped with an error: out of memory") as caught:
         events_of(stream)
     assert caught.value.cause is Cause.UNREACHABLE

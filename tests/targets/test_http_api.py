@@ -91,7 +91,7 @@ async def test_the_fields_of_a_call_come_together_or_not_at_all(faulty, behave) 
     assert given.lacking.keys() == {"response", "contexts"}
     failure = given.lacking["response"]
     assert failure.cause is Cause.MALFORMED
-    assert failure.message.startswith("chat: the reply has nothing at 'retrieved_chunks[]")
+    assert failure.message.startswith("chat: the reply has no value at 'retrieved_chunks[]")
     assert [call.failure for call in given.calls] == [None, failure]
 
 
@@ -132,8 +132,8 @@ async def test_nothing_is_there(faulty) -> None:
     assert str(caught.value) == (
         f"the RAG system is not ready: GET {faulty.url}{HEALTH}: the server refuses connections; "
         "is it running?"
-        "\nStart it, or name another with --api-url URL or --target; `ragstone demo-server` starts "
-        "one to try."
+        "\nStart it, or set another with --api-url URL or --target; `ragstone demo-server` starts "
+        "one for testing."
     )
 
 

@@ -144,8 +144,8 @@ async def test_what_may_be_returned(result: object, fields: dict[str, object]) -
         (("a", ["b"]), "rag: returned tuple, not text or a mapping"),
         (b"bytes", "rag: returned bytes"),
         ({"answer": "a", 5: "b"}, "rag: returned 'answer', 5; it may return response, contexts, "),
-        ({"response": 5}, "rag: the response is no text but 5"),
-        ({"contexts": "text"}, "rag: contexts is no list but text"),
+        ({"response": 5}, "rag: expected the response to be text, got 5"),
+        ({"contexts": "text"}, "rag: expected contexts to be a list, got text"),
         ({"contexts": [object()]}, "rag: an item of contexts: text: Input should be a valid str"),
         ({"contexts": [{"page_content": "a"}]}, "rag: an item of contexts has no text"),
         ({"ranking": [{"id": None}]}, "rag: an item of ranking has no id"),
@@ -304,7 +304,7 @@ async def test_delay_lies_between_two_calls() -> None:
         (lambda a, b: "", "rag cannot be called: missing a required argument: 'b'"),
         (lambda k, text: "", "rag cannot be called: multiple values for argument 'k'"),
         (type("Needy", (), {"__init__": lambda self, key: None}), r"rag\(\) raised TypeError"),
-        (str, "rag is a class whose objects cannot be called; write __call__"),
+        (str, "rag is a class whose objects cannot be called; add __call__"),
     ],
 )
 def test_a_function_that_needs_more_is_told_before_the_run(function, told: str) -> None:

@@ -55,12 +55,12 @@ def test_a_ranking_may_hold_texts_alone() -> None:
 @each_case(
     ("reply", "told"),
     [
-        (b"", "the reply is no JSON: "),
-        (b"<html>\n<body>", "the reply is no JSON: <html> <body>"),
-        (b'{"results": [', "the reply is no JSON"),
-        (b"\xff\xfe\xfa", "the reply is no JSON"),
-        (b"[" * 100_000, "the reply is no JSON"),
-        ([], "the reply has nothing at 'results[]"),
+        (b"", "the reply is not valid JSON: "),
+        (b"<html>\n<body>", "the reply is not valid JSON: <html> <body>"),
+        (b'{"results": [', "the reply is not valid JSON"),
+        (b"\xff\xfe\xfa", "the reply is not valid JSON"),
+        (b"[" * 100_000, "the reply is not valid JSON"),
+        ([], "the reply has no value at 'results[]"),
         (None, "it has null"),
         (5, "it has 5"),
         ("text", "it has text"),
@@ -68,8 +68,8 @@ def test_a_ranking_may_hold_texts_alone() -> None:
         ({"hits": [], "took": 5}, "it has the keys hits, took"),
         ({f"{'k' * 500}{n}": n for n in range(50)}, "the keys kkk"),
         ({"results": None}, "it has the keys results"),
-        ({"results": {"a": 1}}, "the reply has nothing at"),
-        ({"results": "none"}, "the reply has nothing at"),
+        ({"results": {"a": 1}}, "the reply has no value at"),
+        ({"results": "none"}, "the reply has no value at"),
         ({"results": [{"text": "a"}]}, "an item of ranking has no id: "),
         ({"results": [{"point_id": 1}, {"point_id": None}]}, "an item of ranking has no id: "),
         ({"results": [5]}, "an item of ranking has no id: "),
@@ -93,10 +93,13 @@ def test_a_search_s_reply_of_another_shape(reply: object, told: str) -> None:
 @each_case(
     ("reply", "told"),
     [
-        ({"response": 5, "retrieved_chunks": []}, "the response is no text but 5"),
-        ({"response": ["a"], "retrieved_chunks": []}, 'the response is no text but ["a"]'),
-        ({"response": None, "retrieved_chunks": []}, "the reply has nothing at 'response'"),
-        ({"response": "a"}, "the reply has nothing at 'retrieved_chunks[]"),
+        ({"response": 5, "retrieved_chunks": []}, "expected the response to be text, got 5"),
+        (
+            {"response": ["a"], "retrieved_chunks": []},
+            'expected the response to be text, got ["a"]',
+        ),
+        ({"response": None, "retrieved_chunks": []}, "the reply has no value at 'response'"),
+        ({"response": "a"}, "the reply has no value at 'retrieved_chunks[]"),
         ({"response": "a", "retrieved_chunks": [{"point_id": 5}]}, "contexts has no text"),
         ({"response": "a", "retrieved_chunks": [{"text": None}]}, "contexts has no text"),
         ({"response": "a", "retrieved_chunks": [{"text": 5}]}, "an item of contexts: text"),
@@ -169,11 +172,11 @@ def test_words_between_events_of_json_say_nothing() -> None:
 @each_case(
     ("events", "cause", "told"),
     [
-        ([{"t": "half"}, '{"t": "an ans'], Cause.MALFORMED, "an event is no JSON: "),
+        ([{"t": "half"}, '{"t": "an ans'], Cause.MALFORMED, "an event is not valid JSON: "),
         ([{"t": "half"}, {"error": {"m": "oh"}}], Cause.UNREACHABLE, 'error: {"m": "oh"}'),
         ([{"t": "half"}, {"t": 5}], Cause.MALFORMED, "a piece of the response is 5"),
-        ([{"x": 1}], Cause.MALFORMED, "no event of the reply has anything at 't'"),
-        (["ping"], Cause.MALFORMED, "no event of the reply has anything at 't'"),
+        ([{"x": 1}], Cause.MALFORMED, "no event of the reply has a value at 't'"),
+        (["ping"], Cause.MALFORMED, "no event of the reply has a value at 't'"),
     ],
 )
 def test_a_stream_that_broke_is_no_answer(events: list[object], cause: Cause, told: str) -> None:
@@ -189,7 +192,7 @@ def test_an_error_that_is_null_is_none() -> None:
 
 @each_case("value", ["text", {"a": 1}, 5, None, iter([])])
 def test_contexts_that_are_no_list(value: object) -> None:
-    with pytest.raises(CallError, match="contexts is no list but"):
+    with pytest.raises(CallError, match="expected contexts to be a list"):
         shaped("contexts", value)
 
 

@@ -37,10 +37,10 @@ def root_of(path: Path, *, typed: bool = True) -> Node | None:
         raise UsageError(f"{path} cannot be read: {error}") from error
     except yaml.MarkedYAMLError as error:
         row = error.problem_mark.line + 1 if error.problem_mark else None
-        said = f"this is no YAML: {error.problem}"
+        said = f"invalid YAML: {error.problem}"
         raise InputError(str(path), [Problem(said, row=row)]) from error
     except (yaml.YAMLError, RecursionError) as error:
-        raise InputError(str(path), [Problem(f"this is no YAML: {error}")]) from error
+        raise InputError(str(path), [Problem(f"invalid YAML: {error}")]) from error
 
 
 # Variables: `${NAME}` in a text stands for a variable of the environment.
@@ -63,7 +63,9 @@ def expanded(text: str) -> str:
         for name in dict.fromkeys(VARIABLE.findall(text))
         if name not in os.environ
     ]
-    problems += [f"{found} is no variable; write ${{NAME}}" for found in NO_VARIABLE.findall(text)]
+    problems += [
+        f"{found} is not a variable; write ${{NAME}}" for found in NO_VARIABLE.findall(text)
+    ]
     if problems:
         raise ValueError("; ".join(problems))
     return VARIABLE.sub(lambda found: os.environ[found[1]], text)

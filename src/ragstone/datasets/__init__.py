@@ -140,8 +140,8 @@ def _collected(found: ShapedRecords, samples: tuple[Sample, ...], source: Source
 def _failed(found: Iterable[Sample], made: Iterable[Sample], failed: int) -> tuple[str, ...]:
     """Return a note on calls that failed, and on what they gave of an answer, if any did."""
     gone = sum(a.response != b.response for a, b in zip(found, made, strict=True))
-    note = f"calls that failed, by what the file says: {failed}"
-    also = f"; {gone} of them gave a response, left out" if gone else ""
+    note = f"failed calls recorded in the file: {failed}"
+    also = f"; {gone} of them had a response, which is ignored" if gone else ""
     return (note + also,) if failed else ()
 
 
@@ -170,7 +170,7 @@ def _read(path: Path, sheet: str | None) -> tuple[File, Table]:
         file = File.read(path)
         return file, _table(file, sheet)
     if sheet is not None:
-        raise UsageError(f"{path} has no sheets; leave --sheet {sheet} out")
+        raise UsageError(f"{path} has no sheets; remove --sheet {sheet}")
     return columnar.read_folder(path)
 
 
@@ -178,17 +178,17 @@ def _table(file: File, sheet: str | None) -> Table:
     if file.suffix in WORKBOOKS:
         return excel.read(file, sheet=sheet)
     if file.suffix == UNFINISHED:
-        fix = "run the same `ragstone collect` again, which goes on with it and writes the file"
-        raise UsageError(f"{file.name} is of a collection that was broken off; {fix}")
+        fix = "run the same `ragstone collect` command again to finish it"
+        raise UsageError(f"{file.name} is an unfinished collection; {fix}")
     if file.suffix not in LOADERS:
         known = ", ".join((*WORKBOOKS, *LOADERS))
-        raise UsageError(f"{file.name}: ragstone reads {known}; save it as one of these")
+        raise UsageError(f"{file.name}: unsupported file type; save it as one of {known}")
     if sheet is not None:
-        raise UsageError(f"{file.name} has no sheets; leave --sheet {sheet} out")
+        raise UsageError(f"{file.name} has no sheets; remove --sheet {sheet}")
     return LOADERS[file.suffix](file)
 
 
 def _checked(limit: int | None) -> int | None:
     if limit is not None and limit < 1:
-        raise UsageError(f"a limit of {limit} rows leaves nothing; it is 1 or more")
+        raise UsageError(f"the limit must be 1 or more, got {limit}")
     return limit

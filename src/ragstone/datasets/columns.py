@@ -124,27 +124,27 @@ def chosen(mapped: Mapping[str, str], columns: Sequence[str], *, say: Spelling) 
         if (field := FIELD_OF.get(plain_name(name))) is None:
             raise UnknownNameError("field", name, ALIASES)
         if field in found:
-            raise UsageError(f"{say(name, column)}: {field} has been given a column already")
+            raise UsageError(f"{say(name, column)}: {field} is already mapped to a column")
         found[field] = _column(field, column, columns, say)
     return found
 
 
 def doubt(field: str, names: Sequence[str], *, say: Spelling, row: int | None = None) -> Problem:
     """Return the problem that several names could be one field."""
-    seen = f"the columns {' and '.join(map(repr, names))} each mean {field}"
-    return Problem(seen, f"choose: {say(field, 'COLUMN')}", row=row)
+    seen = f"the columns {' and '.join(map(repr, names))} all match {field}"
+    return Problem(seen, f"choose one: {say(field, 'COLUMN')}", row=row)
 
 
 def no_query(columns: Sequence[str], hint: str = "", *, say: Spelling) -> Problem:
-    """Return the problem that no column is the query; `hint` says what else was looked for."""
+    """Return the problem that no query column found; `hint` says what else was looked for."""
     seen = ", ".join(map(repr, columns)) or "none"
     names = ("query", *ALIASES["query"])
     near = next((found for name in names if (found := nearest(name, columns))), None)
     offer = (
-        f"did you mean {say('query', near)}?" if near else f"say which: {say('query', 'COLUMN')}"
+        f"did you mean {say('query', near)}?" if near else f"map one with {say('query', 'COLUMN')}"
     )
     fix = f"{offer}; {hint}" if hint else offer
-    return Problem(f"no column is the query; the columns are {seen}", fix)
+    return Problem(f"no query column found; the columns are {seen}", fix)
 
 
 def misspelt(names: Iterable[str], lacking: Iterable[str]) -> dict[str, str]:

@@ -50,7 +50,7 @@ def check_format(suffix: str) -> str:
     """
     if suffix.lower() not in WRITERS:
         known = ", ".join(WRITERS)
-        raise UsageError(f"{suffix or 'a file without an ending'} is not written; name it {known}")
+        raise UsageError(f"{suffix or 'a file without an ending'} cannot be written; use {known}")
     return suffix.lower()
 
 
@@ -88,9 +88,9 @@ def _same(one: object, other: object) -> bool:
 
 def _why(field: str, given: object, kept: object) -> str:
     if kept is None:
-        return "an empty cell is read as missing, and these are known to be empty"
+        return "empty values are read back as missing"
     if field == "tags":
-        return "numbers, true and false are read as text, and blank texts as missing"
+        return "numbers and booleans are read back as text, and blank texts as missing"
     return f"read back as another value: {str(given)[:40]!r} became {str(kept)[:40]!r}"
 
 
@@ -160,13 +160,15 @@ WRITERS: Mapping[str, Callable[[Sequence[Sample], Path], None]] = MappingProxyTy
 
 def _refuse_size(rows: Sequence[Sequence[Cell]], samples: Sequence[Sample]) -> None:
     if len(samples) > MOST:
-        raise UsageError(f"a sheet of Excel holds {MOST:,} rows, not {len(samples):,}; use .jsonl")
+        raise UsageError(
+            f"an Excel sheet holds at most {MOST:,} rows, not {len(samples):,}; use .jsonl"
+        )
     problems: list[Problem] = []
     for number, (cells, sample) in enumerate(zip(rows[1:], samples, strict=True), 2):
         for name, cell in zip(rows[0], cells, strict=True):
             size = len(cell.encode("utf-16-le")) // 2 if isinstance(cell, str) else 0
             if size > LONGEST:
-                seen = f"{size:,} characters, and a cell of Excel holds {LONGEST:,}"
+                seen = f"{size:,} characters, but an Excel cell holds at most {LONGEST:,}"
                 problems.append(
                     Problem(seen, "use .jsonl", row=number, column=str(name), sample_id=sample.id)
                 )

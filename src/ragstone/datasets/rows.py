@@ -66,7 +66,7 @@ def samples_in(
     rows = [row for row in found if not isinstance(row, Problem)]
     samples: list[Sample] = []
     if not found:
-        problems.append(Problem("there are no rows", "it needs at least one with a query"))
+        problems.append(Problem("there are no rows", "add at least one row with a query"))
     elif rows:
         names, unsound = _columns(table, records)
         picked = chosen(columns, names, say=say) if records else {}
@@ -87,8 +87,8 @@ def _repeated(ids: Iterable[tuple[int, str]]) -> list[Problem]:
     problems: list[Problem] = []
     for row, name in ids:
         if name in first:
-            seen = f"the id {name!r} is that of row {first[name]} too"
-            fix = "give every row an id of its own"
+            seen = f"the id {name!r} is already used in row {first[name]}"
+            fix = "give each row its own id"
             problems.append(Problem(seen, fix, row=row, sample_id=name))
         first.setdefault(name, row)
     return problems

@@ -42,10 +42,10 @@ class Record:
         """Return an object of a JSON or YAML file as a record, or what is wrong with it."""
         if not isinstance(item, Mapping):
             kind = type(item).__name__
-            return Problem(f"this is of type {kind}, not an object with names and values", row=row)
+            return Problem(f"expected a mapping of field names to values, got {kind}", row=row)
         values = cast("Mapping[object, object]", item)
         if odd := [key for key in values if not isinstance(key, str)]:
-            return Problem(f"the name {odd[0]!r} is no text", "put it in quotes", row=row)
+            return Problem(f"the field name {odd[0]!r} is not text", "put it in quotes", row=row)
         return cls(row, cast("Mapping[str, object]", values))
 
 
@@ -122,7 +122,7 @@ def _names(header: Sequence[object]) -> list[str]:
     """Return the header's names without blanks around them; `""` for an unnamed column."""
     faults = [cell.seen for cell in header if isinstance(cell, Unreadable)]
     if faults:
-        raise ValueError(f"the header holds {faults[0]}")
+        raise ValueError(f"the header contains {faults[0]}")
     names = ["" if cell is None else str(cell).strip() for cell in header]
     while names and not names[-1]:
         names.pop()
@@ -130,7 +130,7 @@ def _names(header: Sequence[object]) -> list[str]:
     if twice:
         raise ValueError(f"two columns have the same name: {', '.join(map(repr, twice))}")
     if not names:
-        raise ValueError("the file is empty; it needs a header and at least one row")
+        raise ValueError("the file is empty; add a header and at least one row")
     return names
 
 
@@ -143,7 +143,7 @@ def _unnamed(rows: Iterable[Cells | Problem], names: Sequence[str]) -> tuple[str
         for place in blank
         if any(row[place] is not None for row in cells if place < len(row))
     ]
-    return (f"left out for want of a name: column {', '.join(held)}",) if held else ()
+    return (f"ignored, because it has no name: column {', '.join(held)}",) if held else ()
 
 
 def _records(
@@ -175,7 +175,7 @@ MARKS: Mapping[bytes, str] = MappingProxyType(
     }
 )
 """How a text begins that says which encoding it is of; the longer marks first."""
-WESTERN = "Windows-1252 (Latin-1), if its language is a Western one"
+WESTERN = "Windows-1252 (Latin-1)"
 _PLAIN = 0.25
 """The least share of ASCII in text with column names; of bytes in the wrong order it is none."""
 _FEW, _TOGETHER = 4, 0.7
@@ -243,10 +243,8 @@ def of_another(content: bytes) -> Problem | None:
     if first is None or number == 1:
         return None
     row, said = first
-    seems = _narrow(content) or "an encoding of another alphabet than the Latin one"
-    seen = (
-        f"{said}, nor is any other letter beyond ASCII ({number:,} lines): it seems to be {seems}"
-    )
+    seems = _narrow(content) or "one for a non-Latin alphabet"
+    seen = f"{said}, like all {number:,} lines that are not ASCII; the encoding is probably {seems}"
     return Problem(seen, advice(content), row=row)
 
 
@@ -305,14 +303,14 @@ class File:
             InputError: the file is empty, is no text, is a workbook, or is UTF-16 or UTF-32.
         """
         if self.content.startswith((ZIP, OLE)):
-            raise self.refused("this is a workbook, not text", "give its name the ending .xlsx")
+            raise self.refused("this is a workbook, not text", "change its extension to .xlsx")
         if seen := wide(self.content[:_LOOKED_AT]):
             raise self.refused(f"this is {seen} text", "save it as UTF-8 (Excel: 'CSV UTF-8')")
         if _is_binary(self.content[:_LOOKED_AT]):
-            raise self.refused("this is not text", "name a file that a text editor can open")
+            raise self.refused("this is not text", "use a text file")
         content = self.content.removeprefix(b"\xef\xbb\xbf")
         if not content.strip():
-            raise self.refused("the file is empty", "it needs at least one row with a query")
+            raise self.refused("the file is empty", "add at least one row with a query")
         return content
 
     def text(self) -> str:
@@ -329,7 +327,9 @@ class File:
             raise self.refused(broken_byte(content, error), advice(content), row=line) from error
         if (nul := text.find("\0")) >= 0:
             line = text.count("\n", 0, nul) + 1
-            raise self.refused("the text holds a NUL", "it may be damaged or UTF-16", row=line)
+            raise self.refused(
+                "the text contains a NUL character", "it may be damaged or UTF-16", row=line
+            )
         return text
 
 

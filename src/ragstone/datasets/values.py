@@ -74,7 +74,7 @@ def _object(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     if len(values) != len(pairs):
         times = Counter(name for name, _ in pairs)
         for name in (name for name in values if times[name] > 1):
-            values[name] = Unreadable(f"the name {name!r} comes twice in one object")
+            values[name] = Unreadable(f"duplicate name {name!r} in an object")
     return values
 
 
@@ -102,7 +102,7 @@ Scalar = str | int | float | bool
 Plain: TypeAlias = Scalar | list["Plain | None"] | dict[str | int | float, "Plain | None"]
 """A value that is not missing, as JSON has it; but an object's names may also be numbers."""
 
-SEVERAL_TURNS = "this is a conversation, but one sample is one turn; write one row a turn"
+SEVERAL_TURNS = "this is a conversation; write one row per turn"
 _DEEPEST = 50
 """How many lists and objects may lie in one another; no data set of people's has ten."""
 EXACT = 10**15
@@ -121,7 +121,7 @@ def normalise_cell(value: object, depth: int = 0) -> Plain | None:
             half a character, an object of Python, or more than 50 lists in one another.
     """
     if depth > _DEEPEST:
-        raise ValueError(f"more than {_DEEPEST} lists or objects lie in one another")
+        raise ValueError(f"lists or objects are nested more than {_DEEPEST} deep")
     match value:
         case None | bool():
             return value
@@ -146,7 +146,7 @@ def normalise_cell(value: object, depth: int = 0) -> Plain | None:
             pairs = cast("Mapping[object, object]", value).items()
             return {_name(key): normalise_cell(item, depth + 1) for key, item in pairs}
         case _:
-            raise ValueError(f"a value of type {type(value).__name__} is no plain data")
+            raise ValueError(f"values of type {type(value).__name__} are not supported")
 
 
 def text(value: Plain) -> str:
@@ -201,7 +201,7 @@ def exact(value: Plain) -> Plain:
     if isinstance(value, float) and abs(value) >= EXACT:
         shown = f"{value:.0f}"[:40]
         raise ValueError(
-            f"{shown} may not be the number that was typed: only 15 digits are kept; "
+            f"{shown} may not be the number that was typed: only 15 digits are stored; "
             "format the column as text, and enter the id again"
         )
     return value
@@ -230,7 +230,7 @@ def claims(value: Plain) -> tuple[str, ...]:
         lines = [line for line in value.splitlines() if line.strip()]
         value = normalise_cell(lines if (found := spelled(value)) is None else found) or []
     if not isinstance(value, list):
-        raise ValueError(f"this is {kind(value)}; write a list of texts, or one a line")
+        raise ValueError(f"this is {kind(value)}; write a list of texts, or one per line")
     for number, item in enumerate(value, 1):
         if not isinstance(item, str) or not item.strip():
             raise ValueError(f"item {number} is {kind(item)}, not a text")
@@ -277,7 +277,7 @@ def _is_message(item: object) -> bool:
 
 def _name(key: object) -> str | int | float:
     if isinstance(key, bool) or not isinstance(key, str | int | float):
-        raise ValueError(f"the name {key!r} is no text; put it in quotes")
+        raise ValueError(f"the name {key!r} is not text; put it in quotes")
     return cast("str | int | float", normalise_cell(key))
 
 
@@ -292,19 +292,21 @@ def _number(value: int | float) -> int | float:
     if isinstance(value, int) and value.bit_length() > _BITS:
         raise ValueError(f"a number of {value.bit_length()} bits is too large")
     if not math.isfinite(value):
-        raise ValueError(f"{value} is no finite number")
+        raise ValueError(f"{value} is not a finite number")
     return value
 
 
 def _sound(value: str) -> str:
     if "\0" in value:
-        raise ValueError("the text holds a NUL (\\u0000); take it out")
+        raise ValueError("the text contains a NUL character (\\u0000); remove it")
     if not value.isascii():
         try:
             value.encode()
         except UnicodeEncodeError as error:
             half = value[error.start]
-            raise ValueError(f"the text holds half a character ({half!a}); take it out") from None
+            raise ValueError(
+                f"the text contains half of a surrogate pair ({half!a}); remove it"
+            ) from None
     return value
 
 
@@ -332,8 +334,7 @@ def contexts(value: Plain) -> tuple[Context, ...]:
         if (found := spelled(value)) is None and _looks_like_list(value):
             end = "" if value.rstrip().endswith("]") else " (its end is missing)"
             raise ValueError(
-                f"this looks like a list of texts but cannot be read as one{end}; "
-                'write JSON: ["one", "two"]'
+                f'this starts like a list but cannot be parsed{end}; write JSON: ["one", "two"]'
             )
         value = (
             normalise_cell(found) or []
@@ -401,7 +402,7 @@ def spelled_ids(text: str) -> Plain | None:
         return None
     if text in _DASHES:
         raise ValueError(
-            f"{text!r} may say none or not known; write [] for none, leave it blank for not known"
+            f"{text!r} is ambiguous; write [] for no documents, or leave it blank if unknown"
         )
     if text.startswith(("'", '"')) and (quoted := spelled(f"[{text}]")) is not None:
         return normalise_cell(quoted) or []
@@ -409,19 +410,19 @@ def spelled_ids(text: str) -> Plain | None:
         return normalise_cell(found) or []
     words = [word for piece in _BETWEEN.split(text.strip("[]()")) if (word := piece.strip())]
     if odd := [word for word in words if word.casefold() in _MISSING or word in _DASHES]:
-        raise ValueError(f"{odd[0]!r} is no id; leave it out, or put it in quotes if it is one")
+        raise ValueError(f"{odd[0]!r} is not an id; remove it, or put it in quotes if it is one")
     if text.startswith(("[", "{", "(")):
-        raise ValueError(f"{kind(text)} begins as a list but cannot be read as one{_LIST}")
+        raise ValueError(f"{kind(text)} starts like a list but cannot be parsed{_LIST}")
     if text and not words:
-        raise ValueError(f"{kind(text)} holds no id{_LIST}")
+        raise ValueError(f"{kind(text)} contains no id{_LIST}")
     if unclear := [word for word in words if _NUMBERS.fullmatch(word)]:
-        raise ValueError(f"{kind(unclear[0])} may be one id or several; put commas between")
+        raise ValueError(f"{kind(unclear[0])} may be one id or several; separate ids with commas")
     return [normalize("NFKC", word) if _WIDE.fullmatch(word) else word for word in words]
 
 
 def _id(item: Plain | None) -> str:
     if isinstance(item, list | dict) or item is None:
-        raise ValueError(f"{kind(item)} is no document id{_LIST}")
+        raise ValueError(f"{kind(item)} is not a document id{_LIST}")
     return document_id(exact(item))
 
 
@@ -429,7 +430,7 @@ def _context(item: Plain | None, number: int) -> Context:
     if isinstance(item, str):
         return Context(text=item)
     if not isinstance(item, dict):
-        raise ValueError(f"item {number} is {kind(item)}, neither a text nor an object with one")
+        raise ValueError(f"item {number} is {kind(item)}, not a text or an object with text")
     parts = _parts(item)
     if "text" not in parts:
         raise ValueError(f"item {number} has no text; it has {_names(item)}")
@@ -443,7 +444,7 @@ def _ranked(item: Plain | None, number: int) -> Context:
             raise ValueError(f"item {number} has neither id nor text; it has {_names(item)}")
         return _made(parts, number)
     if isinstance(item, list) or item is None:
-        raise ValueError(f"item {number} is {kind(item)}, neither an id nor an object with one")
+        raise ValueError(f"item {number} is {kind(item)}, not an id or an object with an id")
     return Context(id=_id(item))
 
 

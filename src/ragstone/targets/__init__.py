@@ -32,11 +32,13 @@ def get_target(name: str | Function, plan: Plan, *, k: int) -> Target:
     if name.lower().endswith((".yaml", ".yml")):
         return _http(name, ApiDescription.read(Path(name)), plan, k)
     if re.fullmatch(r"[\w.-]*:\d+(/.*)?", name):
-        raise TargetError(f"{public_url(name)} is no URL; did you mean http://{public_url(name)}?")
+        raise TargetError(
+            f"{public_url(name)} is not a URL; did you mean http://{public_url(name)}?"
+        )
     if ":" in name and "://" not in name:
         return _function(name, function_named(name), plan, k)
     raise TargetError(
-        f"{public_url(name)!r} is no target; name a URL (http://...), a YAML file or "
+        f"{public_url(name)!r} is not a target; use a URL (http://...), a YAML file or "
         "module:function"
     )
 

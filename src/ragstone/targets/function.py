@@ -79,7 +79,7 @@ class FunctionTarget(Target):
             if task and task.cancelling() > limit.expired():
                 raise
             if limit.expired():
-                said = f"{self.name}: no answer within {self._timeout:g} s; --timeout gives it more"
+                said = f"{self.name}: no answer within {self._timeout:g} s; raise --timeout"
                 return {}, Failure(Cause.TIMEOUT, said)
             said = f"{self.name} raised {type(error).__name__}: {quoted(str(error))}"
             return {}, Failure(Cause.UNREACHABLE, said.removesuffix(": "))
@@ -120,7 +120,7 @@ def _caller(
     except (TypeError, ValueError):  # not a callable object, or a builtin without a signature
         signature = None
     if not callable(function):
-        raise TargetError(f"{name} is a class whose objects cannot be called; write __call__")
+        raise TargetError(f"{name} is a class whose objects cannot be called; add __call__")
     names = _by_name(signature)
     # the first argument is the query, whatever it is called, where nothing else carries it
     first = not {"query", "sample"}.intersection(names)

@@ -55,13 +55,13 @@ def events_of(content: bytes) -> list[str]:
         elif not line:
             if name == "error":
                 said = quoted(" ".join(data))
-                raise CallError(Cause.UNREACHABLE, f"the reply broke off with an error: {said}")
+                raise CallError(Cause.UNREACHABLE, f"the reply stopped with an error: {said}")
             if data and data != [_DONE]:
                 events.append("\n".join(data))
             data, name = [], ""
     if not events:
         said = quoted(content[:200].decode("utf-8", "replace"))
-        raise CallError(Cause.MALFORMED, f"the reply has no events: {said}")
+        raise CallError(Cause.MALFORMED, f"the reply contains no events: {said}")
     return events
 
 
@@ -81,7 +81,7 @@ def fields_of(content: bytes, paths: Mapping[str, str], *, stream: bool) -> dict
     fields: dict[str, object] = {}
     for field, path in paths.items():
         if (found := _found(data, path)) is None:
-            said = f"the reply has nothing at {path!r}; it has {_keys(data)}"
+            said = f"the reply has no value at {path!r}; it has {_keys(data)}"
             raise CallError(Cause.MALFORMED, said)
         fields[field] = shaped(field, found)
     return fields
@@ -95,10 +95,12 @@ def shaped(field: str, value: object) -> object:
     """
     if field == "response":
         if not isinstance(value, str):
-            raise CallError(Cause.MALFORMED, f"the response is no text but {_said(value)}")
+            raise CallError(
+                Cause.MALFORMED, f"expected the response to be text, got {_said(value)}"
+            )
         return _whole(value)
     if not isinstance(value, list | tuple):
-        raise CallError(Cause.MALFORMED, f"{field} is no list but {_said(value)}")
+        raise CallError(Cause.MALFORMED, f"expected {field} to be a list, got {_said(value)}")
     return tuple(_context(item, field) for item in cast("list[object]", value))
 
 
@@ -126,7 +128,7 @@ def _json(content: bytes) -> object:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
         said = _said(content.decode("utf-8", "replace"))
-        raise CallError(Cause.MALFORMED, f"the reply is no JSON: {said}") from error
+        raise CallError(Cause.MALFORMED, f"the reply is not valid JSON: {said}") from error
 
 
 def _streamed(field: str, events: list[str], path: str) -> object:
@@ -135,7 +137,7 @@ def _streamed(field: str, events: list[str], path: str) -> object:
         return _whole("".join(_plain(events)))
     pieces = [_found(_event(event), path) for event in events]
     if not (pieces := [piece for piece in pieces if piece is not None]):
-        raise CallError(Cause.MALFORMED, f"no event of the reply has anything at {path!r}")
+        raise CallError(Cause.MALFORMED, f"no event of the reply has a value at {path!r}")
     if field != "response":
         return shaped(field, pieces[-1])
     if strange := [piece for piece in pieces if not isinstance(piece, str)]:
@@ -166,7 +168,7 @@ def _event(text: str) -> object:
     except (ValueError, RecursionError) as error:
         if text.lstrip()[:1] not in ("{", "["):
             return None
-        raise CallError(Cause.MALFORMED, f"an event is no JSON: {_said(text)}") from error
+        raise CallError(Cause.MALFORMED, f"an event is not valid JSON: {_said(text)}") from error
     _check_fault(data)
     return data
 
@@ -174,7 +176,7 @@ def _event(text: str) -> object:
 def _check_fault(data: object) -> None:
     fault = cast("dict[str, object]", data).get("error") if isinstance(data, dict) else None
     if fault:
-        raise CallError(Cause.UNREACHABLE, f"the reply broke off with an error: {_said(fault)}")
+        raise CallError(Cause.UNREACHABLE, f"the reply stopped with an error: {_said(fault)}")
 
 
 def _found(data: object, path: str) -> object:
@@ -259,8 +261,8 @@ class HttpTarget(Target):
             if error.status in (404, 405):  # an API without a health check is no sick API
                 return
             raise TargetError(
-                f"the RAG system is not ready: {error}\nStart it, or name another with --api-url "
-                "URL or --target; `ragstone demo-server` starts one to try."
+                f"the RAG system is not ready: {error}\nStart it, or set another with --api-url "
+                "URL or --target; `ragstone demo-server` starts one for testing."
             ) from error
 
     async def ask(self, sample: Sample, wanted: frozenset[str]) -> Answer:
@@ -304,7 +306,9 @@ class HttpTarget(Target):
         except CallError as error:
             if not any(secret.encode() in reply.content for secret in self._secrets):
                 raise
-            said = "the reply cannot be read, nor be shown, as it quotes an environment variable"
+            said = (
+                "cannot read the reply; it is not shown because it contains an environment variable"
+            )
             raise CallError(error.cause, said) from None
 
 

@@ -140,13 +140,13 @@ def _path(expression: str) -> str:
         pass  # it would fit a reply that is not null
     except JMESPathError as error:
         said = str(error).splitlines()[0].rstrip(":")
-        raise ValueError(f"{expression!r} is no JMESPath: {said}") from error
+        raise ValueError(f"{expression!r} is not a valid JMESPath expression: {said}") from error
     return expression
 
 
 def _web(address: str) -> str:
     if not filled_variables(address).lower().startswith(("http://", "https://", "{base}")):
-        raise ValueError("it has to begin with http:// or https://")
+        raise ValueError("it must start with http:// or https://")
     return address
 
 
@@ -155,7 +155,7 @@ def _names(*allowed: str) -> AfterValidator:
 
     def check(value: object) -> object:
         problems = [
-            f"{{{name}}} is no field here; there are: {', '.join(allowed) or 'none'}"
+            f"{{{name}}} is not a field here; use: {', '.join(allowed) or 'none'}"
             for name in dict.fromkeys(fields_in(value))
             if name not in allowed and not (name.startswith("tags.") and "tags.NAME" in allowed)
         ]
@@ -164,7 +164,9 @@ def _names(*allowed: str) -> AfterValidator:
             for name in dict.fromkeys(variables_in(value))
             if name not in os.environ
         ]
-        problems += [f"{text} is no variable; write ${{NAME}}" for text in no_variables_in(value)]
+        problems += [
+            f"{text} is not a variable; write ${{NAME}}" for text in no_variables_in(value)
+        ]
         if problems:
             raise ValueError("; ".join(problems))
         return value
@@ -215,11 +217,9 @@ class ApiDescription(BaseModel):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         fields = Counter(field for call in self.calls.values() for field in call.reply)
-        problems = [
-            f"{name} is given by {n} calls; name one" for name, n in fields.items() if n > 1
-        ]
+        problems = [f"{name} is in {n} calls; use only one" for name, n in fields.items() if n > 1]
         if self.base is None and "base" in fields_in(self.model_dump()):
-            problems.append("a URL begins with {base}, and there is no base: write one")
+            problems.append("a URL starts with {base}, but base is not set")
         if problems:
             raise ValueError("; ".join(problems))
         return self
@@ -241,7 +241,7 @@ class ApiDescription(BaseModel):
         try:
             text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            raise TargetError(f"the target's file {path} cannot be read: {error}") from error
+            raise TargetError(f"cannot read the target file {path}: {error}") from error
         return cls.parse(text, path.name)
 
     @classmethod
@@ -263,7 +263,7 @@ class ApiDescription(BaseModel):
                 said = {**cast("dict[str, object]", said), "base": base}
             return cls.model_validate(said)
         except yaml.YAMLError as error:
-            raise InputError(name, [Problem(f"this is no YAML: {quoted(str(error))}")]) from error
+            raise InputError(name, [Problem(f"invalid YAML: {quoted(str(error))}")]) from error
         except ValidationError as error:
             raise InputError(name, [_problem(fault) for fault in error.errors()]) from None
 
@@ -271,4 +271,4 @@ class ApiDescription(BaseModel):
 def _problem(fault: ErrorDetails) -> Problem:
     place = ".".join(str(part) for part in fault["loc"] if part not in ("[key]", "dict", "list"))
     said = fault["msg"].removeprefix("Value error, ")
-    return Problem(f"{place or 'the file'}: {said}", "docs/targets.md shows a whole file")
+    return Problem(f"{place or 'the file'}: {said}", "see docs/targets.md for a complete file")

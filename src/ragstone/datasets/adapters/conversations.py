@@ -48,7 +48,9 @@ def one_turn(value: object, field: str) -> object:
     if messages is None:
         return value
     if odd := [role for each in messages if (role := _role(each)) not in _KNOWN]:
-        return Unreadable(f"a message is of {odd[0]!r}, and not of user, assistant, system or tool")
+        return Unreadable(
+            f"unknown message role {odd[0]!r}; expected user, assistant, system or tool"
+        )
     texts = [text for each in messages if _role(each) in ROLES[field] and (text := _text(each))]
     if field == "query" and len(texts) > 1:
         return Unreadable(SEVERAL_TURNS)
@@ -163,7 +165,7 @@ def _listed(value: object, part: str) -> list[object] | Unreadable | None:
         return None
     items = cast("list[object]", found) if isinstance(found, list) else [found]
     if any(isinstance(item, dict | list) for item in items):
-        return Unreadable("this is no list of ids or scores")
+        return Unreadable("expected a list of ids or scores")
     return list(map(_number, items)) if part == "score" else items
 
 

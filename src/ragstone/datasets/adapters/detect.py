@@ -216,10 +216,12 @@ def compared(names: Iterable[str]) -> str:
     lacking = [(shape, shape.lacks(plain)) for shape in SHAPES]
     near = [(shape, gone) for shape, gone in lacking if len(gone) < len(shape.needs)]
     near.sort(key=lambda pair: len(pair[1]) / len(pair[0].needs))
-    told = [f"{shape.name} also have {' and '.join(gone)}" for shape, gone in near]
+    told = [f"{shape.name} also need {' and '.join(gone)}" for shape, gone in near]
     rest = ", ".join(shape.name for shape, gone in lacking if len(gone) == len(shape.needs))
-    also = f"; compared too: {rest}" if rest else ""
-    return f"of other tools' files, {'; '.join(told)}{also}" if told else f"compared with: {rest}"
+    also = f"; also compared: {rest}" if rest else ""
+    return (
+        f"of the other known formats, {'; '.join(told)}{also}" if told else f"compared with: {rest}"
+    )
 
 
 Row = Record | Sample | Problem
@@ -233,7 +235,7 @@ class ShapedRecords:
         table: its rows, as many as were asked for.
         columns: field of a Sample -> its column, as far as the shape says.
         shape: what it was taken for; None if for nothing but rows of ours.
-        near: what to say of other tools where no column is the query.
+        near: what to say of other tools where no query column found.
         given: the rows as they came.
         errors: for each of these, field -> what went wrong with the call that was to give it.
     """
@@ -435,8 +437,8 @@ def _notes(
     there = {plain_name(name): name for record in _records(rows) for name in record.values}
     gone = [there[name] for name in map(plain_name, shape.left_out) if name in there]
     gone = [name for name in gone if name not in picked.values()]
-    notes += (f"left out of each row: {', '.join(gone)}",) if gone else ()
+    notes += (f"ignored in each row: {', '.join(gone)}",) if gone else ()
     joined = [picked[f] for f in shape.joined if f in picked and _is_joined(rows, picked[f])]
-    notes += (f"taken apart at each |: {', '.join(joined)}",) if joined else ()
-    notes += (f"rows that are parts of others, left out: {within}",) if within else ()
+    notes += (f"split at |: {', '.join(joined)}",) if joined else ()
+    notes += (f"nested rows, ignored: {within}",) if within else ()
     return (*table.notes, *notes)

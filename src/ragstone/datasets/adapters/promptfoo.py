@@ -66,7 +66,7 @@ PREFIX = "promptfoo"
 """What the names of tags begin with that are promptfoo's own words on a test."""
 ASSERTED = 1
 """What `failureReason` is where an assertion failed, and not the call."""
-NOTE = "of each test are read: vars, prompt, response, and promptfoo's own scores as tags"
+NOTE = "read from each test: vars, prompt, response, and promptfoo's scores as tags"
 
 
 def results(rows: Iterable[Row]) -> list[Row]:

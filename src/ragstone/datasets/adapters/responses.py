@@ -69,7 +69,7 @@ def failures_in(records: Iterable[object], file: str) -> Mapping[int, Failures]:
         try:
             found[index] = _failures(record.values["failures"])
         except (ValueError, TypeError, AttributeError, LookupError):
-            seen = "write field: {cause, message}; the causes are " + ", ".join(Cause)
+            seen = "expected {field: {cause, message}}; the causes are " + ", ".join(Cause)
             problems.append(Problem(seen, row=record.row, column="failures"))
     if problems:
         raise InputError(file, problems)
@@ -82,7 +82,7 @@ def repetitions(records: Iterable[object]) -> tuple[str, ...]:
     times = Counter(str(place) for place in places if place is not None)
     twice = [f"{place} ({many} rows)" for place, many in times.items() if many > 1]
     more = ", ..." if len(twice) > 5 else ""
-    return (f"one query_index in several rows: {', '.join(twice[:5])}{more}",) if twice else ()
+    return (f"repeated query_index: {', '.join(twice[:5])}{more}",) if twice else ()
 
 
 def absences(mode: object, file: str) -> Mapping[str, str]:
@@ -147,7 +147,7 @@ def told(value: object) -> str | None:
         value = next((parts[name] for name in _TEXTS if parts.get(name)), str(parts or ""))
     if value is None or str(value).strip().casefold() in _NOTHING:
         return None
-    return "it is not said why" if value is True else quoted(str(value).strip().splitlines()[0])
+    return "no reason given" if value is True else quoted(str(value).strip().splitlines()[0])
 
 
 def error_in(record: Record, signs: Mapping[str, str], causes: Sequence[str]) -> str | None:
@@ -203,4 +203,4 @@ def _has(sample: Sample, name: str) -> bool:
 
 def _failure(said: str) -> Failure:
     cause = next((cause for cause, words in _CAUSES if words.search(said)), Cause.UNREACHABLE)
-    return Failure(cause, f"the call failed, says the file: {said}")
+    return Failure(cause, f"the file records a failed call: {said}")

@@ -85,7 +85,7 @@ def _error(flat: Values) -> str | None:
         event.get(f"attributes.{name}", event.get(name)) for event in events for name in names
     ]
     said = (told(value) for value in (*map(flat.get, _WHY), *thrown))
-    return next(filter(None, said), "its span has the status error")
+    return next(filter(None, said), "the status of its span is error")
 
 
 def _exported(values: Values) -> Iterator[Values]:
@@ -172,11 +172,11 @@ def traces(
     records = [_record(trace, spans) for trace, spans in found.items()]
     asked = [record for record in records if record.values["query"] is not None]
     without = len(records) - len(asked)
-    notes = (f"traces without a question, left out: {without}",) if without else ()
+    notes = (f"traces without a query, ignored: {without}",) if without else ()
     if not records or asked:
         return [*kept, *asked], notes
-    seen = f"none of the {without} traces has a question"
-    fix = f"a span needs one of {', '.join((*_INPUTS, *_QUERIES))}; are contents recorded?"
+    seen = f"none of the {without} traces has a query"
+    fix = f"record one of these span attributes: {', '.join((*_INPUTS, *_QUERIES))}"
     return [*kept, Problem(seen, fix, row=records[0].row)], ()
 
 

@@ -78,9 +78,9 @@ def _names(folder: Path) -> list[str]:
         said = cast("dict[str, list[dict[str, str]]]", json.loads(state.text()))
         names = [each["filename"] for each in said["_data_files"]]
         if not names or any(Path(name).name != name for name in names):
-            raise ValueError("it names no files of its own folder")
+            raise ValueError("it lists no files in its own folder")
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        seen = f"this does not say which files hold the data: {type(error).__name__}: {error}"
+        seen = f"this does not list the data files: {type(error).__name__}: {error}"
         raise state.refused(seen, "save the data set again") from error
     return names
 
@@ -106,8 +106,8 @@ def _frame(file: File, whole: File, *, taken: int) -> "DataFrame":
         frame = _unpacked(file, rows)
         size = max(1, int(frame.estimated_size()))
         if taken + size > LARGEST:
-            seen = f"its columns take more than {LARGEST:,} bytes"
-            raise whole.refused(seen, "write it in several files, or as .jsonl")
+            seen = f"its columns need more than {LARGEST:,} bytes"
+            raise whole.refused(seen, "split it into several files, or use .jsonl")
         if frame.height < rows:
             return frame
         rows = min(8 * rows, 2 * rows * LARGEST // size)
@@ -125,7 +125,7 @@ def _unpacked(file: File, rows: int) -> "DataFrame":
         return polars.read_ipc_stream(content, n_rows=rows)
     except (polars.exceptions.PolarsError, OSError, ValueError) as error:
         said = str(error).partition("\n")[0]
-        raise file.refused(f"the columns cannot be read: {said}") from error
+        raise file.refused(f"cannot read the columns: {said}") from error
 
 
 def _table(frames: "list[DataFrame]") -> Table:

@@ -52,8 +52,8 @@ def _rows(text: str, delimiter: str, line: int) -> Iterator[Cells | Problem]:
             begins = reader.line_num + line
     except csv.Error as error:
         yield Problem(
-            f"the row that begins here cannot be read: {error}",
-            'put a cell with quotes in quotes, and double those inside: "say ""yes"""',
+            f"cannot parse the row that starts here: {error}",
+            'quote cells that contain quotes, and double the quotes inside: "say ""yes"""',
             row=begins,
         )
 

@@ -64,7 +64,7 @@ class Archive:
         self._zip = ZipFile(BytesIO(file.content))
         self._parts = {info.filename.lower(): info for info in self._zip.infolist()}
         if len(self._parts) < len(self._zip.infolist()):
-            raise BadZipFile("two of its parts have the same name")
+            raise BadZipFile("two parts have the same name")
         total = 0
         for info in self._zip.infolist():
             total += self._measured(info, LARGEST - total)
@@ -100,7 +100,7 @@ class Archive:
     def _book(self) -> str:
         books = [part for kind, _, part in self._relations("") if kind.endswith("/officeDocument")]
         if len(books) != 1:
-            raise BadZipFile("it does not say which of its parts is the workbook")
+            raise BadZipFile("it does not name its workbook part")
         return books[0]
 
     def _relations(self, part: str) -> Iterator[tuple[str, str, str]]:
@@ -114,7 +114,7 @@ class Archive:
     def _measured(self, info: ZipInfo, room: int) -> int:
         """Return a part's true size: what the archive says of it may be a lie."""
         if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-            raise BadZipFile(f"{info.filename} is packed in a way that no workbook is")
+            raise BadZipFile(f"{info.filename} uses an unsupported compression method")
         honest = copy(info)
         honest.file_size = maxsize  # else zipfile stops where the archive says that the part ends
         size = 0
@@ -123,12 +123,12 @@ class Archive:
                 size += len(chunk)
                 if size > room or (size > _BIG and size > _RATIO * info.compress_size):
                     raise self._file.refused(
-                        f"unpacked, its part {info.filename} has more than {(size - 1) >> 20} MiB, "
-                        f"packed {info.compress_size:,} bytes",
-                        "a workbook that large is refused; use .csv or .jsonl",
+                        f"its part {info.filename} unpacks to over {(size - 1) >> 20} MiB from "
+                        f"{info.compress_size:,} bytes",
+                        "use .csv or .jsonl for data that large",
                     )
         if size != info.file_size:
-            raise BadZipFile(f"{info.filename} has not the size that the archive says")
+            raise BadZipFile(f"{info.filename} does not have the size that the archive declares")
         return size
 
 
@@ -146,7 +146,7 @@ def elements(xml: bytes) -> Iterator[tuple[str, Mapping[str, str]]]:
 
 def refuse_doctype(*_: object) -> None:
     """Stop at a document type: entities live there, and no workbook has one."""
-    raise ExpatError("a document type declaration stands in a workbook's part")
+    raise ExpatError("a part contains a document type declaration")
 
 
 # SheetScan: what a sheet's XML says and calamine does not: its cells' errors, and its size.
@@ -205,7 +205,7 @@ class SheetScan:
             elif place := _PLACE.fullmatch(address):
                 self._column, self._row = _number(place[1]), int(place[2]) - 1
             else:
-                raise ExpatError(f"{address[:20]!r} is no cell")
+                raise ExpatError(f"{address[:20]!r} is not a cell address")
         elif name == "row":
             self._row = int(attributes.get("r", self._row + 2)) - 1
             self._column = -1
@@ -303,27 +303,26 @@ def _refuse_others(file: File) -> None:
     if file.content.startswith(ZIP):
         return
     if not file.content.strip():
-        raise file.refused("the file is empty", "it needs a sheet with a header and rows")
+        raise file.refused("the file is empty", "add a sheet with a header and rows")
     if file.content.startswith(OLE):
         if "EncryptedPackage".encode("utf-16-le") in file.content:
             raise file.refused("the workbook has a password", "save it without one")
         raise file.refused("this is an old .xls", "save it as .xlsx")
-    raise file.refused("this is no workbook", "if it is text, name it .csv")
+    raise file.refused("this is not a workbook", "if it is text, name it .csv")
 
 
 def _refuse_size(scan: SheetScan, archive: Archive, file: File, sheet: str) -> None:
     """Stop before calamine makes every cell of the area, and a copy of a text for every cell."""
     if scan.rows * scan.columns > _AREA:
         raise file.refused(
-            f"the values of sheet {sheet!r} spread over {scan.rows:,} rows and "
-            f"{scan.columns:,} columns",
+            f"sheet {sheet!r} spans {scan.rows:,} rows and {scan.columns:,} columns",
             "delete the cells far below or right of the table",
         )
     for part in archive.text_parts():
         lengths = text_lengths(archive.read(part))
         if sum(lengths[int(text)] * times for text, times in scan.shared.items()) > LARGEST:
             raise file.refused(
-                f"the cells of sheet {sheet!r} hold more than {LARGEST:,} characters",
+                f"the cells of sheet {sheet!r} contain more than {LARGEST:,} characters",
                 "use .csv or .jsonl for texts that large",
             )
 
@@ -335,7 +334,7 @@ def _chosen(
     sheets = [data for data in workbook.sheets_metadata if data.typ == SheetTypeEnum.WorkSheet]
     names = [data.name for data in sheets]
     if not names:
-        raise file.refused("the workbook has no sheet of cells")
+        raise file.refused("the workbook has no worksheet")
     if sheet is None:
         visible = [data.name for data in sheets if data.visible == SheetVisibleEnum.Visible]
         chosen = (visible or names)[0]
@@ -348,7 +347,7 @@ def _chosen(
             raise UsageError(f"{file.name} has no sheet {sheet!r}{offer} (the sheets are {there})")
         chosen = sheet if sheet in names else alike[0]
     others = [repr(name) for name in names if name != chosen]
-    return chosen, (f"sheet {chosen!r}; not read: {', '.join(others)}",) if others else ()
+    return chosen, (f"sheet {chosen!r}; ignored: {', '.join(others)}",) if others else ()
 
 
 def _rows(sheet: CalamineSheet, scan: SheetScan) -> list[Cells]:

@@ -44,13 +44,17 @@ def read(file: File) -> Table:
     try:
         value = parsed_json(text)
     except json.JSONDecodeError as error:
-        fix = "if it has one object a line, name it .jsonl" if error.msg == "Extra data" else ""
-        seen = f"this is no JSON: {error.msg} (column {error.colno})"
+        fix = (
+            "if it has one object per line, rename it to .jsonl"
+            if error.msg == "Extra data"
+            else ""
+        )
+        seen = f"invalid JSON: {error.msg} (column {error.colno})"
         raise file.refused(seen, fix, row=error.lineno) from error
     except ValueError as error:
         found = _LONG.search(text)
         line = text.count("\n", 0, found.start()) + 1 if found else None
-        raise file.refused(f"this JSON cannot be read: {error}", row=line) from error
+        raise file.refused(f"cannot read this JSON: {error}", row=line) from error
     found = rows_in(value, file)
     records = [Record.of(row, item) for row, item in enumerate(found.items, 1)]
     return Table(records, notes=found.notes, beside=found.beside)
@@ -78,7 +82,7 @@ def rows_in(value: object, file: File) -> Listed:
         f"tools' files: {', '.join(OTHERS)})"
     )
     if not isinstance(value, Mapping):
-        raise file.refused(f"the file holds a {type(value).__name__}, not a list", expected)
+        raise file.refused(f"the file contains a {type(value).__name__}, not a list", expected)
     parts = cast("Mapping[object, object]", value)
     names = [name for name in ENVELOPES if isinstance(parts.get(name), list | Unreadable)]
     names = names or [name for name in OTHERS if isinstance(parts.get(name), list | Unreadable)]
@@ -86,15 +90,15 @@ def rows_in(value: object, file: File) -> Listed:
         return rows_in(cast("object", inner), file)
     if len(names) != 1:
         seen = ", ".join(repr(name) for name in list(parts)[:12]) or "nothing"
-        what = f"lists under {' and '.join(names)}" if names else f"no list of rows but {seen}"
-        raise file.refused(f"the file's object holds {what}", expected)
+        what = f"lists under {' and '.join(names)}" if names else f"no list of rows, only {seen}"
+        raise file.refused(f"the top-level object has {what}", expected)
     rows = parts[names[0]]
     if isinstance(rows, Unreadable):
         raise file.refused(rows.seen, expected)
     metadata = parts.get("metadata")
     beside = cast("Mapping[str, object]", metadata if isinstance(metadata, Mapping) else {})
     others = ", ".join(str(name) for name in parts if name != names[0])
-    notes = (f"beside the rows, left out: {others}",) if others else ()
+    notes = (f"ignored beside the rows: {others}",) if others else ()
     return Listed(cast("list[object]", rows), notes, beside)
 
 
@@ -116,9 +120,9 @@ def _lines(content: bytes) -> Iterator[Record | Problem]:
             if whole:
                 return
         except json.JSONDecodeError as error:
-            yield Problem(f"this is no JSON: {error.msg} (column {error.colno})", row=number)
+            yield Problem(f"invalid JSON: {error.msg} (column {error.colno})", row=number)
         except ValueError as error:
-            yield Problem(f"this JSON cannot be read: {error}", row=number)
+            yield Problem(f"cannot read this JSON: {error}", row=number)
 
 
 def _over_lines(content: bytes) -> Problem | None:
@@ -138,7 +142,7 @@ def _over_lines(content: bytes) -> Problem | None:
     if "\n" not in whole[:end]:
         return None
     if whole[end:].strip():
-        seen = "the value that begins here goes over several lines"
-        return Problem(seen, "write one object a line", row=row)
-    seen = "this is one JSON value over several lines"
-    return Problem(seen, "name the file .json, or write one object a line", row=row)
+        seen = "the JSON value that starts here spans several lines"
+        return Problem(seen, "write one object per line", row=row)
+    seen = "this is a single JSON value that spans several lines"
+    return Problem(seen, "rename the file to .json, or write one object per line", row=row)

@@ -65,18 +65,18 @@ def read(file: File) -> Table:
         loader = Loader(text)
         root = loader.get_single_node()
         if root is None:
-            raise file.refused("the file is empty", "it needs at least one row with a query")
+            raise file.refused("the file is empty", "add at least one row with a query")
         _Measure().check(root)
         # The stubs leave this method's types out.
         made: object = loader.construct_document(root)  # pyright: ignore[reportUnknownMemberType]
         found = rows_in(made, file)
     except yaml.MarkedYAMLError as error:
         row = error.problem_mark.line + 1 if error.problem_mark else None
-        raise file.refused(f"this is no plain YAML: {error.problem}", row=row) from error
+        raise file.refused(f"invalid YAML: {error.problem}", row=row) from error
     except yaml.YAMLError as error:
-        raise file.refused(f"this is no YAML: {error}") from error
+        raise file.refused(f"invalid YAML: {error}") from error
     except _BAD_SCALAR as error:
-        raise file.refused(f"a value of this YAML cannot be read: {error}") from error
+        raise file.refused(f"cannot read a value in this YAML: {error}") from error
     rows = zip(_lines(root, len(found.items)), found.items, strict=True)
     records = [Record.of(line, item) for line, item in rows]
     return Table(records, notes=found.notes, beside=found.beside)
@@ -89,7 +89,7 @@ def _refuse_depth(text: str, file: File) -> None:
             depth += 1
             if depth > _DEEPEST:
                 line = event.start_mark.line + 1 if event.start_mark else None
-                raise file.refused(f"{_DEEPEST} lists or objects lie in one another", row=line)
+                raise file.refused(f"lists or objects are nested {_DEEPEST} deep", row=line)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
@@ -106,7 +106,7 @@ class _Measure:
         """Raise a MarkedYAMLError if aliases repeat too much, or a name stands twice."""
         if self._size(root) - self._written > _REPEATED:
             raise yaml.MarkedYAMLError(
-                problem=f"its aliases repeat more than {_REPEATED:,} characters",
+                problem=f"its aliases expand to more than {_REPEATED:,} characters",
                 problem_mark=root.start_mark,
             )
 
@@ -116,7 +116,7 @@ class _Measure:
             return known
         if id(node) in self._open:
             raise yaml.MarkedYAMLError(
-                problem="an alias stands inside what it repeats", problem_mark=node.start_mark
+                problem="an alias refers to a value that contains it", problem_mark=node.start_mark
             )
         self._open.add(id(node))
         own = 1 + len(node.value) if isinstance(node, ScalarNode) else 1
@@ -137,7 +137,7 @@ def _parts(node: Node) -> list[Node]:
         if isinstance(key, ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
             if (key.tag, key.value) in names:
                 raise yaml.MarkedYAMLError(
-                    problem=f"the name {key.value!r} stands twice in one object",
+                    problem=f"duplicate name {key.value!r} in an object",
                     problem_mark=key.start_mark,
                 )
             names.add((key.tag, key.value))

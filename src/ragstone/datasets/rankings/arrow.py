@@ -97,15 +97,15 @@ def _frame(
         scanned = pl.scan_parquet(path) if path.suffix == ".parquet" else pl.scan_ipc(path)
         present = scanned.collect_schema().names()
     except (pl.exceptions.PolarsError, OSError) as error:
-        seen = f"the columns cannot be read: {one_line(str(error), 200)}"
+        seen = f"cannot read the columns: {one_line(str(error), 200)}"
         raise InputError(path.name, [Problem(seen)]) from error
     wanted: list[pl.Expr] = []
     for field in (*fields, *((maybe,) if maybe else ())):
         name = resolve_column(field, said, present)
         if name is None and field != maybe:
             raise UsageError(
-                f"{path.name}: there is no column for {field} among {', '.join(present)}; "
-                f"name it: --map {field}=COLUMN"
+                f"{path.name}: no column found for {field} among {', '.join(present)}; "
+                f"map it with --map {field}=COLUMN"
             )
         if name is not None:
             column = pl.col(name)
@@ -118,8 +118,8 @@ def _frame(
 def _note_order(frame: "LazyFrame", problems: Problems) -> None:
     if "score" not in frame.collect_schema().names():
         problems.notes.append(
-            f"{problems.name}: no column is known for score, so the order of the rows is the "
-            "ranking; name it with --map score=COLUMN, if there is one"
+            f"{problems.name}: no score column found, so the order of the rows is the "
+            "ranking; if there is one, map it with --map score=COLUMN"
         )
 
 
@@ -144,7 +144,7 @@ def _numbers(
     values = numbers.to_numpy()
     wrong = ~np.isfinite(values) if finite else np.isnan(values)
     for place in np.flatnonzero(wrong).tolist():
-        seen = f"the {numbers.name} {values[place]} is no number"
+        seen = f"the {numbers.name} {values[place]} is not a number"
         problems.add(seen, line=int(rows[place]))
     return values
 

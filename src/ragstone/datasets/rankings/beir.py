@@ -25,10 +25,10 @@ def qrels_in(folder: Path) -> Path:
     """
     found = sorted((folder / "qrels").glob("*.tsv"))
     if not found:
-        raise UsageError(f"{folder} is a folder without qrels/*.tsv; name a file of qrels")
+        raise UsageError(f"{folder} is a folder without qrels/*.tsv; pass a qrels file")
     named = [path for path in found if path.stem == SPLIT]
     if len(found) > 1 and not named:
-        raise UsageError(f"{folder} holds several qrels; name one: {found[0]}")
+        raise UsageError(f"{folder} contains several qrels files; pass one: {found[0]}")
     return named[0] if named else found[0]
 
 
@@ -51,7 +51,7 @@ def read_qrels(path: Path, problems: Problems) -> Judgements:
             continue
         if len(parts) < 3 or not _is_number(parts[2]):
             seen = f"{quoted(line)!r} is not QUERY, DOCUMENT and GRADE"
-            problems.add(seen, "they stand between tabs", line=number)
+            problems.add(seen, "separate them with tabs", line=number)
             continue
         queries.append(parts[0])
         documents.append(parts[1])
@@ -84,7 +84,7 @@ def query_texts(folder: Path, problems: Problems) -> Mapping[str, str]:
             given = cast("dict[str, object]", value)
             texts[str(given["_id"])] = str(given["text"])
         except (ValueError, LookupError, TypeError):
-            problems.add("this is no {_id, text}", line=number)
+            problems.add("expected an object with _id and text", line=number)
     problems.tell()
     return texts
 

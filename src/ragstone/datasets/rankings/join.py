@@ -310,7 +310,7 @@ def _note(batch: Batch, copies: tuple[int, int], problems: Problems) -> None:
     query = quoted(batch.queries[batch.spans.owner(first)])
     told = f"document {quoted(batch.documents.text(first))} of query {query}"
     problems.add(
-        f"{told} stands at {problems.unit} {batch.lines[first]} already",
+        f"{told} is already at {problems.unit} {batch.lines[first]}",
         "a ranking has each document once",
         line=int(batch.lines[second]),
     )

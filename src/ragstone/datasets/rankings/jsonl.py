@@ -199,7 +199,7 @@ class Objects:
             each: resolve_column(each, self._columns, keys) for each in ("query_id", self.field)
         }
         if lacking := " and ".join(each for each, name in names.items() if name is None):
-            raise UsageError(f"there is no {lacking}; name it with --map FIELD=NAME")
+            raise UsageError(f"{lacking} not found; map it with --map FIELD=NAME")
         found = str(names["query_id"]), str(names[self.field])
         if len(self._names) < MOST_SHAPES:
             self._names[known] = found
@@ -210,10 +210,10 @@ class Objects:
             value = parsed(text, unique=self.field == "relevance")
         except (ValueError, RecursionError) as error:
             fix = "each line is one object"
-            self.problems.add(f"this is no JSON: {error}", fix, line=number)
+            self.problems.add(f"invalid JSON: {error}", fix, line=number)
             return None
         if not isinstance(value, dict):
-            self.problems.add("this is no object", "each line is one object", line=number)
+            self.problems.add("this is not an object", "each line is one object", line=number)
             return None
         given = cast("dict[str, object]", value)
         try:
@@ -223,7 +223,7 @@ class Objects:
             return None
         query = id_of(given[query_name])
         if query is None:
-            told = "the query's id is neither text nor a whole number"
+            told = "the query's id is not text or a whole number"
             self.problems.add(told, line=number)
             return None
         return Line(number, query, given[field_name])
@@ -248,7 +248,7 @@ def _of_unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
-        raise ValueError(f"{quoted(twice)} stands twice in one object")
+        raise ValueError(f"duplicate name {quoted(twice)} in an object")
     return found
 
 
@@ -258,8 +258,8 @@ def ids_of(line: Line, given: Sequence[object], problems: Problems) -> Sequence[
     if None not in ids:
         return cast("list[str]", ids)
     wrong = given[ids.index(None)]
-    seen = f"the list of query {quoted(line.query)} holds {quoted(str(wrong))}"
-    problems.add(seen, "it holds ids: text or whole numbers", line=line.number)
+    seen = f"the list of query {quoted(line.query)} contains {quoted(str(wrong))}"
+    problems.add(seen, "use ids: text or whole numbers", line=line.number)
     return ()
 
 
@@ -383,7 +383,7 @@ def _note_copies(found: QueryLines, seen: dict[str, int], problems: Problems) ->
     for query, line in zip(found.queries, lines, strict=True):
         first = seen.setdefault(query, line)
         if first != line:
-            told = f"query {quoted(query)} stands on line {first} already"
+            told = f"query {quoted(query)} is already on line {first}"
             problems.add(told, "each query has one line", line=line)
 
 
@@ -392,7 +392,7 @@ def _listed(line: Line, problems: Problems) -> Sequence[str]:
     value = line.value
     if isinstance(value, list):
         return ids_of(line, cast("list[object]", value), problems)
-    seen = f"the ranking of query {quoted(line.query)} is no list"
+    seen = f"the ranking of query {quoted(line.query)} is not a list"
     problems.add(seen, "it is a list of ids, best first", line=line.number)
     return ()
 
@@ -405,7 +405,7 @@ def _grades(line: Line, problems: Problems) -> dict[str, float]:
             problems.add(f"query {quoted(line.query)} has a document twice", line=line.number)
         return dict.fromkeys(ids, 1.0)
     if not isinstance(value, dict):
-        told = f"the relevance of query {quoted(line.query)} is neither a mapping nor a list"
+        told = f"the relevance of query {quoted(line.query)} is not a mapping or a list"
         problems.add(told, "write {document id: grade}, or a list of ids", line=line.number)
         return {}
     given = cast("dict[str, float]", value)
@@ -416,6 +416,6 @@ def _grades(line: Line, problems: Problems) -> dict[str, float]:
         if isinstance(grade, int | float) and abs(grade) < float("inf"):
             grades[document] = float(grade)
         else:
-            seen = f"the grade {quoted(str(grade))} of document {quoted(document)} is no number"
+            seen = f"the grade {quoted(str(grade))} of document {quoted(document)} is not a number"
             problems.add(seen, line=line.number)
     return grades

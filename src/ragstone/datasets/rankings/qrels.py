@@ -81,8 +81,8 @@ class Judging:
         for first, second in spans.twice(documents, hashes):
             query = quoted(names[spans.owner(first)])
             told = f"document {quoted(documents.text(first))} of query {query}"
-            seen = f"{told} was judged at {unit} {lines[first]} already"
-            self._problems.add(seen, "keep one of the two", line=int(lines[second]))
+            seen = f"{told} was already judged at {unit} {lines[first]}"
+            self._problems.add(seen, "remove one of the two", line=int(lines[second]))
 
 
 @dataclass(frozen=True)

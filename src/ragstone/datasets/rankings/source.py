@@ -18,8 +18,8 @@ _OTHERS = {
     b"\xff\xfe": ("this is UTF-16 text", "save it as UTF-8"),
     b"\xfe\xff": ("this is UTF-16 text", "save it as UTF-8"),
     b"PK\x03\x04": ("this is a zip archive, not text", "unpack it"),
-    b"PAR1": ("this is Parquet, not text", "give its name the ending .parquet"),
-    b"ARROW1": ("this is an Arrow file, not text", "give its name the ending .arrow"),
+    b"PAR1": ("this is Parquet, not text", "change its extension to .parquet"),
+    b"ARROW1": ("this is an Arrow file, not text", "change its extension to .arrow"),
 }
 OnRead = Callable[[int], None]
 """Told how many bytes of the file, as it lies on the disk, are read by now."""
@@ -83,7 +83,9 @@ def check(path: Path) -> None:
     if not path.exists():
         raise UsageError(f"there is no file {path}")
     if not path.is_file():
-        raise UsageError(f"{path} is no regular file, and may be read once only; write it to one")
+        raise UsageError(
+            f"{path} is not a regular file and can be read only once; save it to a file"
+        )
 
 
 def _unpacked(path: Path, raw: BinaryIO, start: bytes) -> BinaryIO:
@@ -178,7 +180,7 @@ class Problems:
         where = "" if line is None else f"{self.unit} {line}: "
         self._found.append(Problem(where + seen, fix))
         if len(self._found) >= MOST:
-            self._found.append(Problem("the rest was not looked at"))
+            self._found.append(Problem("the rest was not checked"))
             self.tell()
 
     def tell(self) -> None:

@@ -291,7 +291,7 @@ def read_qrels(path: Path, problems: Problems) -> Judgements:
             runs, spans = _runs(queries, starts)
             grades, wrong = numbers(written)
             for place in np.union1d(wrong, np.flatnonzero(np.isinf(grades))).tolist():
-                seen = f"the grade {quoted(written.text(place))} is no number"
+                seen = f"the grade {quoted(written.text(place))} is not a number"
                 fix = "grades are whole numbers, mostly 0, 1, 2"
                 problems.add(seen, fix, line=int(fields.lines[place]))
             judging.add(runs, spans.sizes, documents, grades, fields.lines)
@@ -312,7 +312,7 @@ def read_ranking(path: Path, problems: Problems, on_read: OnRead | None = None) 
             names, spans = _runs(queries, starts)
             scores, wrong = singles(written)
             for place in wrong.tolist():
-                seen = f"the score {quoted(written.text(place))} is no number"
+                seen = f"the score {quoted(written.text(place))} is not a number"
                 fix = "a document without a score cannot be ranked"
                 problems.add(seen, fix, line=int(fields.lines[place]))
             empty = False
