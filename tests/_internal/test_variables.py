@@ -18,5 +18,6 @@ def test_all_that_cannot_be_filled_is_told_at_once_and_no_value(
     with pytest.raises(ValueError) as raised:
         expanded("${A_KEY} ${NOT_SET} ${NOT_SET} ${A_KEY:-none}")
     assert str(raised.value) == (
-        "the environment variable NOT_SET is not set; ${A_KEY:-none} is not a variable; write ${NAME}"
+        "the environment variable NOT_SET is not set; "
+        "${A_KEY:-none} is not a variable; write ${NAME}"
     )

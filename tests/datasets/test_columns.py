@@ -48,7 +48,8 @@ def test_two_columns_for_one_field_are_in_doubt():
     assert layout.doubts == {"query": ("question", "user_input")}
     assert (dict(layout.fields), layout.tags) == ({}, ("a",))
     assert str(doubt("query", layout.doubts["query"], say=flag, row=3)) == (
-        "row 3: the columns 'question' and 'user_input' all match query; choose one: --map query=COLUMN"
+        "row 3: the columns 'question' and 'user_input' all match query; "
+        "choose one: --map query=COLUMN"
     )
 
 

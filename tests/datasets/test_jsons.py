@@ -91,7 +91,10 @@ EXPECTED = (
         ),
         (
             '[{"query": "a", "x\\ud800": 1}]',
-            "the column 'x\\ud800': the text contains half of a surrogate pair ('\\ud800'); remove it",
+            (
+                "the column 'x\\ud800': the text contains half of a surrogate pair ('\\ud800'); "
+                "remove it"
+            ),
         ),
         (
             '[{"query": "a", "point_ids": {"b": 1' + "0" * 400 + "}}]",
@@ -101,7 +104,7 @@ EXPECTED = (
         ("[{}]", "no query column found; the columns are none; map one with --map query=COLUMN"),
         (
             '[{"query": "a", "turns": [{}]}]',
-            ("row 1, column turns: this is a conversation; write one row per turn; "),
+            "row 1, column turns: this is a conversation; write one row per turn",
         ),
         (
             '[{"query": "a", "level": 1, "tags": {"level": 2}}]',

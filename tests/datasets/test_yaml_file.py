@@ -139,7 +139,7 @@ def test_deep_nesting_is_refused_at_once(write: Write, opening: str):
         ("- &a [*a]", "row 1: invalid YAML: an alias refers to a value that contains it"),
         ("- query: *a", "row 1: invalid YAML: found undefined alias"),
         ("- query: .nan", "row 1, column query: nan is not a finite number"),
-        ("- query: a\n  true: b", "row 1: the name True is not text; put it in quotes"),
+        ("- query: a\n  true: b", "row 1: the field name True is not text; put it in quotes"),
         (
             "- query: !!binary aGk=",
             "row 1, column query: values of type bytes are not supported",

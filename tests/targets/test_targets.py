@@ -75,7 +75,7 @@ def test_a_name_that_is_no_target(name: str) -> None:
 
 
 def test_a_name_like_a_url_shows_no_password() -> None:
-    with pytest.raises(TargetError, match="'ftp://h/x' is no target") as caught:
+    with pytest.raises(TargetError, match="'ftp://h/x' is not a target") as caught:
         get_target("ftp://user:pw@h/x?key=abc", Plan(), k=5)
     assert "pw" not in str(caught.value)
     assert "abc" not in str(caught.value)
