@@ -60,13 +60,13 @@ def test_what_is_no_entry_is_a_problem_in_its_place(file: Path, text: str, told:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("a: 'x", "no YAML"),
-        ("a: 1\nb: [", "no YAML"),
+        ("a: 'x", "invalid YAML"),
+        ("a: 1\nb: [", "invalid YAML"),
         ("- a", "no `key: value` lines"),
         ("a", "no `key: value` lines"),
-        ("a: 1\n---\nb: 2", "no YAML"),
-        ("[" * 5000, "no YAML"),
-        ("a: \x00", "no YAML"),
+        ("a: 1\n---\nb: 2", "invalid YAML"),
+        ("[" * 5000, "invalid YAML"),
+        ("a: \x00", "invalid YAML"),
     ],
 )
 def test_what_is_no_file_of_entries_is_refused(file: Path, text: str, told: str) -> None:

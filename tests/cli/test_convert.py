@@ -128,7 +128,7 @@ def test_what_a_format_cannot_hold_is_told(ragstone, tmp_path) -> None:
 def test_a_text_that_no_cell_holds_is_refused(tmp_path: Path) -> None:
     long = [Sample(id="a", query="q", response="x" * (LONGEST + 1))]
     with pytest.raises(
-        InputError, match="column response, sample a: 32,768 characters, and a cell"
+        InputError, match="column response, sample a: 32,768 characters, but an Excel cell"
     ):
         write_samples(long, tmp_path / "a.xlsx", suffix=".xlsx")
     assert not (tmp_path / "a.xlsx").exists()
@@ -153,7 +153,7 @@ def test_columns_of_ones_own(ragstone, tmp_path) -> None:
 
 
 def test_an_unknown_suffix_is_refused_before_anything_is_read() -> None:
-    with pytest.raises(UsageError, match="is not written"):
+    with pytest.raises(UsageError, match="cannot be written"):
         write_samples([], Path("a"), suffix="")
 
 

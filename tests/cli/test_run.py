@@ -140,7 +140,7 @@ def test_a_gate_with_nothing_scored_is_3(ragstone: Command, tmp_path: Path) -> N
         (["--judge", "nobody"], "there is no judge named 'nobody'"),
         (["--map", "query"], "write FIELD=COLUMN"),
         (["--max-failure-rate", "some"], "is no number"),
-        (["--target", "nonsense"], "is no target"),
+        (["--target", "nonsense"], "is not a target"),
         (["--target", "a.yaml", "--api-url", "http://x"], "say two things"),
         (["--plugin", "nowhere.py"], "there is no file nowhere.py"),
         (["--limit", "0"], "0 is not in the range"),

@@ -167,7 +167,7 @@ def test_queries_are_whole_wherever_a_part_ends(
         monkeypatch.setattr(trec, "AT_ONCE", size)
         run = evaluated(tmp_path, qrels, "# head\n\n" + "".join(lines), metrics=["mrr", "ndcg"])
         assert values(run) == whole
-    with pytest.raises(InputError, match="line 3: document d0 of query q0 stands at line 1"):
+    with pytest.raises(InputError, match="line 3: document d0 of query q0 is already at line 1"):
         evaluated(tmp_path, qrels, lines[0] + "\n" + "".join(lines))
 
 
@@ -178,7 +178,7 @@ def test_scattered_lines_come_to_the_same(
     monkeypatch.setattr(trec, "AT_ONCE", at_once)
     scattered = "q2 Q0 c 1 0.5 x\nq1 Q0 a 2 1.0 x\nq3 Q0 a 1 1 x\nq2 Q0 z 1 9 x\nq1 Q0 b 1 2.0 x\n"
     assert values(evaluated(tmp_path, run=scattered)) == {"q1": 0.5, "q2": 0.5, "q3": None}
-    with pytest.raises(InputError, match="line 6: document c of query q2 stands at line 1"):
+    with pytest.raises(InputError, match="line 6: document c of query q2 is already at line 1"):
         evaluated(tmp_path, run=scattered + "q2 Q0 c 1 1 x\n")
 
 
@@ -217,14 +217,17 @@ def test_ids_of_json_may_be_numbers_and_are_the_same_as_their_texts(tmp_path: Pa
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ('{"query_id": "1", "ranking": ["a", "a"]}', "document a of query 1 stands at line 1"),
-        ('{"query_id": "1", "ranking": ["a", 1.5]}', "holds 1.5"),
-        ('{"query_id": "1", "ranking": ["a", null]}', "holds None"),
-        ('{"query_id": "1", "ranking": "a"}', "is no list"),
-        ('{"query_id": true, "ranking": []}', "the query's id is neither text nor"),
-        ('{"id": "1", "ranking": []}', "there is no query_id"),
+        ('{"query_id": "1", "ranking": ["a", "a"]}', "document a of query 1 is already at line 1"),
+        ('{"query_id": "1", "ranking": ["a", 1.5]}', "contains 1.5"),
+        ('{"query_id": "1", "ranking": ["a", null]}', "contains None"),
+        ('{"query_id": "1", "ranking": "a"}', "is not a list"),
+        ('{"query_id": true, "ranking": []}', "the query's id is not text or"),
+        ('{"id": "1", "ranking": []}', "query_id not found"),
         ('{"query_id": "1"}', "there is no ranking"),
-        ('{"query_id": "0", "ranking": []}\n{"query_id": "0", "ranking": []}', "stands on line 1"),
+        (
+            '{"query_id": "0", "ranking": []}\n{"query_id": "0", "ranking": []}',
+            "is already on line 1",
+        ),
         ("[1]", "this is not an object"),
         ("[" * 100_000, "invalid JSON"),
         ('{"query_id": ', "invalid JSON"),
@@ -245,7 +248,7 @@ def test_a_document_that_is_judged_twice_in_a_line_of_json_is_told(
     grade: str, tmp_path: Path
 ) -> None:
     line = f'{{"query_id": "q1", "relevance": {{"a": {grade}, "b": 1, "a": 0}}}}'
-    with pytest.raises(InputError, match=r"line 1: .*\ba\b.*(already|twice)"):
+    with pytest.raises(InputError, match=r"line 1: .*(\ba\b.*already|duplicate name a\b)"):
         RankingEvaluation.of(written(tmp_path, "qrels.jsonl", line), Plan(metrics=("mrr",)))
 
 
@@ -263,7 +266,7 @@ def test_columns_may_have_names_of_their_own_and_queries_may_be_cut_anywhere(
     )
     run = RankingEvaluation.of(known, plan).run(tmp_path / "run.parquet")
     assert values(run) == {"1": 1 / 3, "2": 1.0}
-    with pytest.raises(UsageError, match="no column for document_id among q, pid, points"):
+    with pytest.raises(UsageError, match="no column found for document_id among q, pid, points"):
         RankingEvaluation.of(known, Plan(columns={"query_id": "q"}, metrics=("mrr",))).run(
             tmp_path / "run.parquet"
         )
