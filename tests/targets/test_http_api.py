@@ -28,7 +28,7 @@ ALL = frozenset(("response", "contexts", "ranking"))
 def target(description: ApiDescription, **settings: object) -> HttpTarget:
     limits = Limits(retries=settings.pop("retries", 0), delay=settings.pop("delay", 0.0))
     connection = Connection(**{"timeout": 5, **settings}, limits=limits)
-    return HttpTarget("rag", description, connection=connection, k=5, threshold=0.5)
+    return HttpTarget("rag", description, connection=connection, k=5, min_similarity=0.5)
 
 
 def standard(url: str, **settings: object) -> HttpTarget:
