@@ -95,7 +95,7 @@ async def stored(store: Store, run_id: str, n: int, *, whole: bool) -> dict[int,
     """Write the rows; return what is in memory at 10 %, 50 % and 100 %."""
     seen: dict[int, float] = {}
     marks = {n // 10: 10, n // 2: 50, n - 1: 100}
-    async with store.writing(run_id) as writer:
+    async with store.open_writer(run_id) as writer:
         for row in rows(n, whole=whole):
             await writer.put(row)
             if row.index in marks:

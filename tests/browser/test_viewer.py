@@ -126,7 +126,7 @@ async def test_the_page_of_a_going_run_follows_it_to_its_end(
     with Store.open(tmp_path / "live.db") as store:
         store.begin(run.manifest, run.metrics, fingerprint="")
         with viewing(tmp_path / "live.db") as url:
-            async with store.writing(run_id) as writer:
+            async with store.open_writer(run_id) as writer:
                 await writer.put(run.rows[0])
                 page = await browse(f"{url}/runs/{run_id}")
                 await expect(page.locator("#live-going")).to_be_visible()

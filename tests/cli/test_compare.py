@@ -38,7 +38,7 @@ def put(store: Store, run_id: str, values: Sequence[float | None], **changed: An
     store.begin(manifest, {"faithfulness": get("faithfulness").described}, fingerprint="")
 
     async def write() -> None:
-        async with store.writing(run_id) as writer:
+        async with store.open_writer(run_id) as writer:
             for place, value in enumerate(values):
                 await writer.put(Row(place, sample(place, changed), scores=scores(value)))
 

@@ -8,7 +8,7 @@ import pytest
 
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.store import Store, reopen
+from ragstone.store import Store, resume
 from ragstone.store.locks import run_lock
 from ragstone.store.schema import RUNS
 from ragstone.types.claim import Claim
@@ -38,7 +38,7 @@ def place(tmp_path: Path) -> str:
 
 def age(place: str, run_id: str, days: int) -> None:
     began = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="microseconds")
-    with Store.open(place) as store, store.changing() as connection:
+    with Store.open(place) as store, store.transaction() as connection:
         connection.execute(RUNS.update().where(RUNS.c.id == run_id).values(started_at=began))
 
 
@@ -78,7 +78,7 @@ def test_a_run_takes_two_lines_however_much_there_is_to_say(
 
 def test_a_run_without_metrics_says_what_it_was_of(ragstone: Command, place: str) -> None:
     run_id = made(place)
-    with Store.open(place) as store, store.changing() as connection:
+    with Store.open(place) as store, store.transaction() as connection:
         connection.execute(RUNS.update().where(RUNS.c.id == run_id).values(metrics="{}"))
     assert ragstone("runs").out.splitlines()[1] == "  samples, scripted"
 
@@ -102,7 +102,7 @@ def test_a_run_that_was_killed_has_the_means_of_what_is_stored(
 ) -> None:
     run_id = made(place)
     with Store.open(place) as store:
-        reopen(store, store.info(run_id).manifest)
+        resume(store, store.info(run_id).manifest)
         with store.lock(run_id):
             assert "going on 2/2" in ragstone("runs").out
     said = ragstone("runs").out
@@ -166,7 +166,7 @@ def test_an_unfinished_run_says_how_to_go_on_in_one_line(
     monkeypatch.setenv("COLUMNS", "40")
     run_id = made(place)
     with Store.open(place) as store:
-        reopen(store, store.info(run_id).manifest)
+        resume(store, store.info(run_id).manifest)
         store.finish(run_id, extras={}, partial=True)
     said = ragstone("runs", "show", "last")
     assert f"`ragstone resume {run_id}` goes on" in said.out
@@ -228,7 +228,7 @@ def test_a_run_that_is_worked_on_is_not_deleted(ragstone: Command, place: str) -
 
     with (
         Store.open(place) as store,
-        store.reading() as connection,
+        store.connect() as connection,
         run_lock(connection, 1, name=run_id),
     ):
         said = ragstone("runs", "delete", run_id, "--yes")
@@ -251,7 +251,7 @@ def test_pruning_does_not_ask_about_runs_that_are_worked_on(ragstone: Command, p
     run_id = made(place)
     age(place, run_id, days=2)
     with Store.open(place) as store:
-        reopen(store, store.info(run_id).manifest)
+        resume(store, store.info(run_id).manifest)
         with store.lock(run_id):
             said = ragstone("runs", "prune", "--older-than", "24h")
     assert (said.code, said.out[:6]) == (0, "no run")

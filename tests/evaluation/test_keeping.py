@@ -280,7 +280,7 @@ async def test_what_a_run_came_to_is_entered_by_whoever_has_it(store: Store) -> 
     evaluation = Evaluation.of(SAMPLES, metrics=METRICS, judge=judge(), store=store)
     await evaluation.finish()
     run_id = evaluation.manifest.run_id
-    async with store.writing(run_id):  # another process goes on with it
+    async with store.open_writer(run_id):  # another process goes on with it
         assert len(evaluation.record().rows) == 12
         assert not store.info(run_id).finished
     store.finish(run_id, extras={}, summary={"by": "the other"})
@@ -297,7 +297,7 @@ def test_a_store_that_was_opened_for_a_run_is_closed_with_it(tmp_path: Path) -> 
 
 
 def test_the_store_of_a_caller_stays_open(store: Store, tmp_path: Path) -> None:
-    with store.reading():
+    with store.connect():
         evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store)
         assert (tmp_path / "runs.db-wal").exists()
 

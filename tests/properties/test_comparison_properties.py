@@ -89,16 +89,22 @@ def test_swapping_the_runs_mirrors_everything(
         back.pairing.only_b,
         back.pairing.only_a,
     )
-    for this, that in zip(there.movements, back.movements, strict=True):
+    for this, that in zip(there.metric_changes, back.metric_changes, strict=True):
         assert that.finding is OTHER_WAY[this.finding]
-        assert (that.p, that.adjusted) == (this.p, this.adjusted)
-        assert (that.p_t, that.smallest) == pytest.approx((this.p_t, this.smallest))
+        assert (that.p, that.p_adjusted) == (this.p, this.p_adjusted)
+        assert (that.p_t, that.min_detectable_difference) == pytest.approx(
+            (this.p_t, this.min_detectable_difference)
+        )
         assert (that.mean_a, that.mean_b) == (this.mean_b, this.mean_a)
-        assert that.record == (this.record.losses, this.record.wins, this.record.ties)
-        assert (that.unscored_a, that.lost) == (this.unscored_b, this.found)
+        assert that.win_loss_tie == (
+            this.win_loss_tie.losses,
+            this.win_loss_tie.wins,
+            this.win_loss_tie.ties,
+        )
+        assert (that.unscored_a, that.only_in_a) == (this.unscored_b, this.only_in_b)
         if this.interval and that.interval:
             assert that.interval == pytest.approx((-this.interval[1], -this.interval[0]))
-    for this, that in zip(there.moves, back.moves, strict=True):
+    for this, that in zip(there.sample_changes, back.sample_changes, strict=True):
         assert {(m.id_b, m.id_a, m.b, m.a) for m in that.best} == {
             (m.id_a, m.id_b, m.a, m.b) for m in this.worst
         }
@@ -110,7 +116,7 @@ def test_swapping_the_runs_mirrors_everything(
 @given(rows)
 def test_a_run_is_no_other_than_itself(one: list[tuple[Sample, Score, Score]]) -> None:
     comparison = compare(run_of(one, "a"), run_of(one, "b"))
-    for moved in comparison.movements:
+    for moved in comparison.metric_changes:
         assert moved.finding in (Finding.NOT_SHOWN, Finding.TOO_FEW)
         assert moved.difference in (None, 0.0)
     for found in comparison.claims:
@@ -148,7 +154,7 @@ def rough(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_two_runs_of_the_same_system_are_not_told_apart(rough: None) -> None:
     comparisons = [simulated(pair) for pair in range(200)]
-    alarms = sum(any(m.significant for m in each.movements) for each in comparisons)
+    alarms = sum(any(m.significant for m in each.metric_changes) for each in comparisons)
     assert alarms <= 0.07 * 200, alarms
 
 

@@ -4,7 +4,7 @@ from tests.cases import each_case
 
 from ragstone.metrics import get
 from ragstone.reports.terminal import CELLS, PLAIN, SIGNS, bar, signs_for
-from ragstone.results.metric_summary import ScoreTally
+from ragstone.results.metric_summary import MetricSummaryBuilder
 from ragstone.types.score import MetricInfo, Score, Summary
 
 UNIT = get("hit@5").described
@@ -13,7 +13,7 @@ ENDLESS = UNIT.model_copy(update={"high": math.inf})
 
 
 def summary(mean: float | None, ends: tuple[float, float] | None) -> Summary:
-    empty = ScoreTally().summary()
+    empty = MetricSummaryBuilder().summary()
     return empty.model_copy(update={"mean": mean, "interval": ends})
 
 
@@ -46,7 +46,7 @@ def test_a_bar_reaches_to_the_mean_and_has_the_intervals_ends_marked(
 def test_any_scores_make_a_whole_bar() -> None:
     for scored in range(1, 40):
         values = [Score.scored((scored * place % 11) / 10) for place in range(scored)]
-        assert len(bar(ScoreTally.of(values).summary(), UNIT)) == CELLS
+        assert len(bar(MetricSummaryBuilder.of(values).summary(), UNIT)) == CELLS
 
 
 @each_case(

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from tests.reports.ranked import ranked_run
 
 from ragstone.results.compare.pairing import Columns
-from ragstone.results.metric_summary import SCORED, ScoreTally
+from ragstone.results.metric_summary import SCORED, MetricSummaryBuilder
 from ragstone.results.ranking_run import REASONS, RankingScores
-from ragstone.results.run_summary import Tally
+from ragstone.results.run_summary import RunSummaryBuilder
 
 shares = st.sampled_from([0.0, 0.25, 0.5, 1.0]) | st.floats(0, 1)
 rows = st.lists(st.tuples(shares, shares, st.integers(0, len(REASONS))), max_size=30)
@@ -30,7 +30,7 @@ def test_columns_are_tallied_as_their_rows_are(
     given_rows: list[tuple[float, float, int]],
 ) -> None:
     values = values_of(given_rows)
-    at_once, one_by_one = values.tally(), Tally.of(values, values.metrics)
+    at_once, one_by_one = values.tally(), RunSummaryBuilder.of(values, values.metrics)
     assert at_once.rows == one_by_one.rows
     for name in values.metrics:
         one, other = at_once.scores[name], one_by_one.scores[name]
@@ -74,7 +74,7 @@ def test_the_lowest_of_many_equal_ones_are_the_first() -> None:
     many = np.array([0.5] * 1000 + [0.0] * 3 + [1.0] * 1000)
     ids = [f"{number}" for number in range(len(many))]
     states = np.full(len(many), SCORED, dtype=np.int8)
-    tally = ScoreTally.of_values(many, states, ids=ids, undefined={}, failed={})
+    tally = MetricSummaryBuilder.of_values(many, states, ids=ids, undefined={}, failed={})
     worst = tally.worst(higher_is_better=True)
     assert [one.sample_id for one in worst] == ["1000", "1001", "1002", "0", "1"]
     assert tally.worst(higher_is_better=False)[0].sample_id == "1003"

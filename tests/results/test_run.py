@@ -6,7 +6,7 @@ import pytest
 from ragstone.errors import Cause
 from ragstone.metrics import get
 from ragstone.results.run import Run, RunInterruptedError
-from ragstone.results.run_summary import Tally
+from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.types.claim import Claim, JudgedClaim, Label, Verdict
 from ragstone.types.config import Manifest, Plan, Source
 from ragstone.types.gate import Gate
@@ -80,7 +80,7 @@ def test_the_targets_time_for_a_row_is_that_of_all_its_calls() -> None:
 
 
 def test_health_counts_calls_by_name_and_times_those_that_worked() -> None:
-    health = Tally.of([HIT, MISS, FAILED], ["hit@5"]).health()
+    health = RunSummaryBuilder.of([HIT, MISS, FAILED], ["hit@5"]).health()
     assert health is not None
     assert (health.asked, health.failed) == ({"search": 2, "chat": 2}, {"chat": 1})
     assert health.error_rate == 0.25
@@ -90,13 +90,15 @@ def test_health_counts_calls_by_name_and_times_those_that_worked() -> None:
 
 
 def test_a_target_that_always_failed_has_no_latency() -> None:
-    health = Tally.of([row(0, Score.scored(1), TargetCall("chat", 1.0, LATE))], ["hit@5"]).health()
+    health = RunSummaryBuilder.of(
+        [row(0, Score.scored(1), TargetCall("chat", 1.0, LATE))], ["hit@5"]
+    ).health()
     assert health is not None
     assert (health.error_rate, health.p50_ms, health.p95_ms) == (1, None, None)
 
 
 def test_a_target_that_was_not_asked_has_no_health() -> None:
-    assert Tally.of([FAILED], ["hit@5"]).health() is None
+    assert RunSummaryBuilder.of([FAILED], ["hit@5"]).health() is None
     assert run_of(FAILED).to_dict()["target_health"] is None
 
 

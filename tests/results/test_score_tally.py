@@ -1,12 +1,12 @@
 import pytest
 
 from ragstone.errors import Cause
-from ragstone.results.metric_summary import MOST, OTHERS, ScoreTally
+from ragstone.results.metric_summary import MOST, OTHERS, MetricSummaryBuilder
 from ragstone.types.score import Score
 
 
-def added(*scores: Score, **known: object) -> ScoreTally:
-    tally = ScoreTally()
+def added(*scores: Score, **known: object) -> MetricSummaryBuilder:
+    tally = MetricSummaryBuilder()
     for place, score in enumerate(scores):
         tally.add(score, place=place, sample_id=f"s{place}", **known)
     return tally
@@ -14,7 +14,7 @@ def added(*scores: Score, **known: object) -> ScoreTally:
 
 def test_rows_may_come_in_any_order() -> None:
     late = [Score.failed(Cause.TIMEOUT, f"late {n}") for n in range(3)]
-    tally = ScoreTally()
+    tally = MetricSummaryBuilder()
     for place in (2, 0, 1):
         tally.add(late[place], place=place, sample_id=f"s{place}")
     assert str(tally.failed[Cause.TIMEOUT]) == "s0: late 0"
@@ -37,7 +37,7 @@ def test_a_metrics_range_bounds_its_interval() -> None:
 
 def test_rows_that_belong_together_are_drawn_together() -> None:
     values = [0.9, 0.8, 0.85, 0.2, 0.3, 0.25, 0.5, 0.6, 0.55] * 4
-    alone, together = ScoreTally(), ScoreTally()
+    alone, together = MetricSummaryBuilder(), MetricSummaryBuilder()
     for place, value in enumerate(values):
         score = Score.scored(value)
         alone.add(score, place=place)
@@ -61,7 +61,7 @@ def test_contexts_read_in_place_of_a_ranking_are_counted(ranked: bool) -> None:
 
 
 def test_details_stand_in_the_order_of_the_rows() -> None:
-    tally = ScoreTally()
+    tally = MetricSummaryBuilder()
     tally.add(Score.scored(1, detail={"b": 1, "c": 2}), place=1)
     tally.add(Score.scored(1, detail={"a": 1, "b": 2}), place=0)
     assert tally.details == ("a", "b", "c")
@@ -69,7 +69,7 @@ def test_details_stand_in_the_order_of_the_rows() -> None:
 
 def test_the_rows_that_scored_worst_are_remembered_in_whatever_order_they_come() -> None:
     values = [0.5, 0.0, 1.0, 0.25, 0.0, 0.75, 0.9, 0.8]
-    tally = ScoreTally()
+    tally = MetricSummaryBuilder()
     for place in (7, 4, 0, 6, 1, 2, 5, 3):
         tally.add(Score.scored(values[place]), place=place, sample_id=f"s{place}")
     tally.add(Score.undefined("no claims"), place=8, sample_id="s8")

@@ -1,6 +1,13 @@
 from ragstone.errors import Cause
 from ragstone.metrics import get
-from ragstone.results.run_summary import LONGEST, MOST, TAGS, Slicer, Slices, Tally
+from ragstone.results.run_summary import (
+    LONGEST,
+    MOST,
+    TAGS,
+    RunSummaryBuilder,
+    Slices,
+    TagBreakdown,
+)
 from ragstone.results.stats import mean_interval
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
@@ -10,7 +17,7 @@ HIT = {"hit@1": get("hit@1").described}
 
 
 def sliced(rows: list[tuple[dict[str, object], Score]], cluster: str | None = None) -> list[Slices]:
-    tally = Tally(HIT, cluster=cluster)
+    tally = RunSummaryBuilder(HIT, cluster=cluster)
     for place, (tags, score) in enumerate(rows):
         sample = Sample(id=str(place), query="q", tags=tags)
         tally.add(Row(place, sample, scores={"hit@1": score}))
@@ -65,7 +72,7 @@ def test_rows_of_one_cluster_are_drawn_together_in_a_slice_too() -> None:
 
 
 def test_rows_with_a_tag_of_their_own_each_cost_little() -> None:
-    slicer = Slicer()
+    slicer = TagBreakdown()
     for number in range(20_000):
         slicer.add({f"tag {number}": "x", "kind": "ab"[number % 2]})
     assert len(slicer._codes) == TAGS

@@ -1,6 +1,6 @@
 from ragstone.errors import Cause
 from ragstone.results.metric_summary import MOST, OTHERS
-from ragstone.results.run_summary import Tally
+from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.types.claim import ClaimIssue, DiagnosedClaim
 from ragstone.types.reply import Exchange, Failure, Reply, Usage
 from ragstone.types.row import Row, TargetCall
@@ -27,7 +27,7 @@ def asked(latency: float, *, askers: int = 1, cached: bool = False) -> Exchange:
 
 
 def test_rows_are_counted_and_none_is_kept() -> None:
-    tally = Tally.of(map(row, range(4)), ["hit@1"])
+    tally = RunSummaryBuilder.of(map(row, range(4)), ["hit@1"])
     assert tally.rows == 4
     assert list(tally.scores["hit@1"].values) == [0, 1, 0, 1]
     assert list(tally.tags) == ["source"]
@@ -35,7 +35,9 @@ def test_rows_are_counted_and_none_is_kept() -> None:
 
 def test_what_the_judge_cost_and_what_sharing_saved() -> None:
     exchanges = (asked(10, askers=3), asked(30), asked(99, cached=True))
-    tally = Tally.of([row(0, exchanges=exchanges), row(1, exchanges=(asked(20),))], ["hit@1"])
+    tally = RunSummaryBuilder.of(
+        [row(0, exchanges=exchanges), row(1, exchanges=(asked(20),))], ["hit@1"]
+    )
     assert (tally.usage.calls, tally.usage.cached, tally.usage.prompt_tokens) == (6, 1, 30)
     assert tally.calls_saved == 2 * 2
     assert tally.judge_latency() == {"p50_ms": 20.0, "p95_ms": 29.0}
@@ -43,33 +45,37 @@ def test_what_the_judge_cost_and_what_sharing_saved() -> None:
 
 def test_a_question_that_the_budget_did_not_allow_is_seen() -> None:
     over = Exchange("key", "extract_claims", Failure(Cause.BUDGET, "spent"), 0)
-    assert not Tally.of([row(0, exchanges=(asked(1),))], ["hit@1"]).over_budget
-    assert Tally.of([row(0, exchanges=(over,))], ["hit@1"]).over_budget
+    assert not RunSummaryBuilder.of([row(0, exchanges=(asked(1),))], ["hit@1"]).over_budget
+    assert RunSummaryBuilder.of([row(0, exchanges=(over,))], ["hit@1"]).over_budget
 
 
 def test_the_targets_calls_by_name() -> None:
     calls = (TargetCall("chat", 10.0), TargetCall("search", 5.0, LATE))
-    health = Tally.of([row(0, calls=calls)], ["hit@1"]).health()
+    health = RunSummaryBuilder.of([row(0, calls=calls)], ["hit@1"]).health()
     assert health is not None
     assert (health.asked, health.failed) == ({"chat": 1, "search": 1}, {"search": 1})
     assert (health.error_rate, health.p50_ms) == (0.5, 10.0)
-    assert Tally.of([row(0)], ["hit@1"]).health() is None
+    assert RunSummaryBuilder.of([row(0)], ["hit@1"]).health() is None
 
 
 def test_blame_and_notes_are_counted() -> None:
     wrong = DiagnosedClaim(claim="c", of="response", blame=ClaimIssue.MEMORY)
     rows = [row(0, blamed=(wrong, wrong), notes=("odd", "odd")), row(1, notes=("odd",))]
-    tally = Tally.of(rows, ["hit@1"])
+    tally = RunSummaryBuilder.of(rows, ["hit@1"])
     assert tally.blame == {ClaimIssue.MEMORY: 2}
     assert tally.notes == {"odd": 2}
 
 
 def test_notes_without_end_are_counted_together() -> None:
-    tally = Tally.of((row(n, notes=(f"note {n}",)) for n in range(MOST + 3)), ["hit@1"])
+    tally = RunSummaryBuilder.of((row(n, notes=(f"note {n}",)) for n in range(MOST + 3)), ["hit@1"])
     assert tally.notes[OTHERS] == 3
 
 
 def test_rows_of_one_tag_are_a_cluster() -> None:
-    alone = Tally.of(map(row, range(40)), ["hit@1"]).scores["hit@1"].summary()
-    together = Tally.of(map(row, range(40)), ["hit@1"], cluster="source").scores["hit@1"].summary()
+    alone = RunSummaryBuilder.of(map(row, range(40)), ["hit@1"]).scores["hit@1"].summary()
+    together = (
+        RunSummaryBuilder.of(map(row, range(40)), ["hit@1"], cluster="source")
+        .scores["hit@1"]
+        .summary()
+    )
     assert alone.interval != together.interval

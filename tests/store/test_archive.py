@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ragstone.store import Store, StoreError, delete, export, find, import_, tag
+from ragstone.store import Store, StoreError, delete, export, find_run, import_, tag
 from ragstone.store.archive import check_archive
 
 FINISHED = {"extras": {"hit@5": {"Hits": 2}}, "summary": {"a": 1}}
@@ -19,7 +19,7 @@ FINISHED = {"extras": {"hit@5": {"Hits": 2}}, "summary": {"a": 1}}
 @pytest.fixture
 async def filled(store: Store, make: SimpleNamespace) -> Store:
     make.begin(store, "r1")
-    async with store.writing("r1") as writer:
+    async with store.open_writer("r1") as writer:
         for place, text in enumerate(["a\0", "half \ud83d", "😀 \n"]):
             await writer.put(make.full_row(place, text))
     store.finish("r1", **FINISHED)
@@ -100,7 +100,7 @@ def test_a_broken_archive_is_told(store: Store, tmp_path: Path) -> None:
 
 async def test_a_broken_row_is_told_by_its_line(filled: Store, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
-    with filled.changing() as connection:
+    with filled.transaction() as connection:
         connection.exec_driver_sql("UPDATE texts SET body = '{' WHERE place = 2")
     with pytest.raises(StoreError, match="row 2 of run r1 cannot be read"):
         list(filled.load("r1").rows)
@@ -178,7 +178,7 @@ def test_what_a_killed_import_left_is_no_run_and_is_cleared(
     assert store.runs() == []
     for name in ("last", "r1"):
         with pytest.raises(StoreError, match="holds no"):
-            find(store, name)
+            find_run(store, name)
     for _ in range(100):  # PostgreSQL takes a moment to see that nobody is there
         with suppress(StoreError):
             import_(store, path)
@@ -190,11 +190,11 @@ def test_what_a_killed_import_left_is_no_run_and_is_cleared(
 
 async def fill(store: Store, make: SimpleNamespace) -> None:
     make.begin(store, "r1")
-    async with store.writing("r1") as writer:
+    async with store.open_writer("r1") as writer:
         for number in range(450):
             await writer.put(make.small_row(number))
 
 
 def rows(store: Store) -> int:
-    with store.reading() as connection:
+    with store.connect() as connection:
         return connection.exec_driver_sql("SELECT count(*) FROM rows").scalar_one()

@@ -14,7 +14,7 @@ from ragstone._internal.fields import tag_text
 from ragstone.errors import RagstoneError
 from ragstone.metrics import get
 from ragstone.store import Store, StoreError
-from ragstone.store.search import Wanted, find_rows, row_at
+from ragstone.store.search import RowQuery, find_rows, row_at
 from ragstone.types.config import Manifest, Plan, Source
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
@@ -76,7 +76,7 @@ def manifest(run_id: str) -> Manifest:
 
 async def fill(store: Store, rows: Sequence[Row] = ROWS) -> None:
     store.begin(manifest(RUN), METRICS, fingerprint="")
-    async with store.writing(RUN) as writer:
+    async with store.open_writer(RUN) as writer:
         for row in rows:
             await writer.put(row)
 
@@ -85,7 +85,7 @@ def lowered(text: str, like: str) -> str:
     return text.lower() if like.isascii() else text.casefold()
 
 
-def is_wanted(row: Row, wanted: Wanted) -> bool:
+def is_wanted(row: Row, wanted: RowQuery) -> bool:
     texts = (row.sample.id, row.sample.query, row.sample.response or "")
     if wanted.tag is not None:
         value = row.sample.tags.get(wanted.tag)
@@ -98,7 +98,7 @@ def is_wanted(row: Row, wanted: Wanted) -> bool:
     )
 
 
-def has_score(score: Score, wanted: Wanted) -> bool:
+def has_score(score: Score, wanted: RowQuery) -> bool:
     if wanted.state == "flagged" and not score.fallback:
         return False
     if wanted.state == "missed" and score.passed is not False:
@@ -112,7 +112,7 @@ def has_score(score: Score, wanted: Wanted) -> bool:
     return least <= value <= (math.inf if wanted.high is None else wanted.high)
 
 
-def places(wanted: Wanted) -> list[int]:
+def places(wanted: RowQuery) -> list[int]:
     """What a plain filter over the rows finds."""
     found = [row for row in ROWS if is_wanted(row, wanted)]
     if wanted.sort is None:
@@ -127,36 +127,36 @@ def places(wanted: Wanted) -> list[int]:
 
 
 WANTED = (
-    Wanted(),
-    Wanted(descending=True),
-    Wanted(text="BATTERIE"),
-    Wanted(text="q1"),
-    Wanted(text="%"),
-    Wanted(text="a_b"),
-    Wanted(text='"hi"'),
-    Wanted(text="k\\s"),
-    Wanted(text="b/c"),
-    Wanted(text="o\nl"),
-    Wanted(text="Größe"),
-    Wanted(text="it's not there'; --"),
-    Wanted(metric="hit@5", state="scored"),
-    Wanted(metric="faithfulness", state="undefined"),
-    Wanted(state="undefined"),
-    Wanted(state="failed"),
-    Wanted(state="flagged"),
-    Wanted(metric="hit@5", state="missed"),
-    Wanted(metric="hit@5", low=0.3, high=0.6),
-    Wanted(low=0.95),
-    Wanted(tag="kind", value="easy"),
-    Wanted(tag="kind", value="true"),
-    Wanted(tag="kind", value="3.5"),
-    Wanted(tag="kind"),
-    Wanted(tag="it's", value="x"),
-    Wanted(tag="it's"),
-    Wanted(tag='no "such', value="x"),
-    Wanted(sort="faithfulness"),
-    Wanted(sort="faithfulness", descending=True),
-    Wanted(sort="hit@5", text="query", tag="kind", value="hard", metric="hit@5", high=0.8),
+    RowQuery(),
+    RowQuery(descending=True),
+    RowQuery(text="BATTERIE"),
+    RowQuery(text="q1"),
+    RowQuery(text="%"),
+    RowQuery(text="a_b"),
+    RowQuery(text='"hi"'),
+    RowQuery(text="k\\s"),
+    RowQuery(text="b/c"),
+    RowQuery(text="o\nl"),
+    RowQuery(text="Größe"),
+    RowQuery(text="it's not there'; --"),
+    RowQuery(metric="hit@5", state="scored"),
+    RowQuery(metric="faithfulness", state="undefined"),
+    RowQuery(state="undefined"),
+    RowQuery(state="failed"),
+    RowQuery(state="flagged"),
+    RowQuery(metric="hit@5", state="missed"),
+    RowQuery(metric="hit@5", low=0.3, high=0.6),
+    RowQuery(low=0.95),
+    RowQuery(tag="kind", value="easy"),
+    RowQuery(tag="kind", value="true"),
+    RowQuery(tag="kind", value="3.5"),
+    RowQuery(tag="kind"),
+    RowQuery(tag="it's", value="x"),
+    RowQuery(tag="it's"),
+    RowQuery(tag='no "such', value="x"),
+    RowQuery(sort="faithfulness"),
+    RowQuery(sort="faithfulness", descending=True),
+    RowQuery(sort="hit@5", text="query", tag="kind", value="hard", metric="hit@5", high=0.8),
 )
 
 
@@ -172,13 +172,13 @@ async def test_what_is_found_is_what_a_plain_filter_finds(store: Store) -> None:
 async def test_a_page_is_a_piece_of_the_whole(store: Store) -> None:
     await fill(store)
     for sort in (None, "faithfulness"):
-        wanted = Wanted(tag="kind", sort=sort, offset=10, limit=7)
+        wanted = RowQuery(tag="kind", sort=sort, offset=10, limit=7)
         found = find_rows(store, RUN, wanted)
         assert [row.index for row in found.rows] == places(wanted)[10:17]
         assert found.matched == 48
-    behind = find_rows(store, RUN, Wanted(state="undefined", offset=500))
+    behind = find_rows(store, RUN, RowQuery(state="undefined", offset=500))
     assert (behind.rows, behind.matched) == ((), 40)
-    assert find_rows(store, RUN, Wanted(offset=500)).matched == len(ROWS)
+    assert find_rows(store, RUN, RowQuery(offset=500)).matched == len(ROWS)
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +191,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 @given(text=st.text("%_/\\\"'abAÄäßöhi1 \n{}é", max_size=4))
 def test_no_text_is_more_than_a_text(file: Store, text: str) -> None:
-    wanted = Wanted(text=text, limit=100)
+    wanted = RowQuery(text=text, limit=100)
     assert [row.index for row in find_rows(file, RUN, wanted).rows] == places(wanted)
 
 
@@ -202,10 +202,10 @@ ODD = "\\u0000 a\0\0b \ud800 <script> 50 % \N{RIGHT-TO-LEFT OVERRIDE}"
 async def test_rows_with_any_text_are_found(store: Store, make: SimpleNamespace, text: str) -> None:
     odd = make.full_row(0, ODD)
     await fill(store, [odd])
-    assert find_rows(store, RUN, Wanted(text=text)).rows == (replace(odd, exchanges=()),)
-    assert find_rows(store, RUN, Wanted(tag="n", value="3")).matched == 1
-    assert find_rows(store, RUN, Wanted(tag="flag", value="true")).matched == 1
-    assert find_rows(store, RUN, Wanted(tag="n", value="4")).matched == 0
+    assert find_rows(store, RUN, RowQuery(text=text)).rows == (replace(odd, exchanges=()),)
+    assert find_rows(store, RUN, RowQuery(tag="n", value="3")).matched == 1
+    assert find_rows(store, RUN, RowQuery(tag="flag", value="true")).matched == 1
+    assert find_rows(store, RUN, RowQuery(tag="n", value="4")).matched == 0
     assert row_at(store, RUN, 0) == odd
 
 
@@ -213,16 +213,20 @@ async def test_letters_beside_half_a_character_are_found(
     store: Store, make: SimpleNamespace
 ) -> None:
     await fill(store, [make.full_row(0, "Größe \ud83d 日本"), make.full_row(1, "Größe")])
-    assert find_rows(store, RUN, Wanted(text="größe")).matched == 2
-    assert find_rows(store, RUN, Wanted(text="日本")).matched == 1
-    assert find_rows(store, RUN, Wanted(text="é")).matched == 0
+    assert find_rows(store, RUN, RowQuery(text="größe")).matched == 2
+    assert find_rows(store, RUN, RowQuery(text="日本")).matched == 1
+    assert find_rows(store, RUN, RowQuery(text="é")).matched == 0
 
 
 @pytest.mark.parametrize("text", ["\0", "Ä", ODD, "'", "%' OR 1=1 --"])
 async def test_any_text_can_be_looked_for(store: Store, make: SimpleNamespace, text: str) -> None:
     await fill(store, [make.full_row(0, ODD), make.full_row(1)])
     text = text.encode("utf-8", "replace").decode()  # as an address can hold it
-    for wanted in (Wanted(text=text), Wanted(tag=text, value=text), Wanted(metric=text, low=0)):
+    for wanted in (
+        RowQuery(text=text),
+        RowQuery(tag=text, value=text),
+        RowQuery(metric=text, low=0),
+    ):
         assert find_rows(store, RUN, wanted).matched <= 1
 
 
@@ -234,7 +238,7 @@ async def test_a_row_is_found_by_its_place(store: Store, make: SimpleNamespace) 
 
 def test_a_run_that_is_not_there_is_told(store: Store) -> None:
     for look in (
-        lambda: find_rows(store, "no such", Wanted()),
+        lambda: find_rows(store, "no such", RowQuery()),
         lambda: row_at(store, "no such", 0),
     ):
         with pytest.raises(StoreError, match="there is no run no such"):
@@ -248,4 +252,4 @@ def test_a_run_that_is_not_there_is_told(store: Store) -> None:
 )
 def test_what_cannot_be_asked_is_refused(asked: dict[str, object]) -> None:
     with pytest.raises(RagstoneError):
-        Wanted(**asked)
+        RowQuery(**asked)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from ragstone.store.codec import Texts, column, decoded, encoded, query_fingerprint
+from ragstone.store.codec import Texts, column, decode_row, encode_row, query_fingerprint
 from ragstone.types.questions import ExtractClaims, Question, adapter_of
 from ragstone.types.reply import Exchange, Failure, Reply
 from ragstone.types.row import Row
@@ -21,8 +21,8 @@ ODD_TEXTS = ["plain", "a\0b", "half \ud83d", "😀 \u202e", "\\ud800 as written"
 @pytest.mark.parametrize("text", [*ODD_TEXTS, "x" * 1_000_000])
 def test_a_row_comes_back_as_it_was(make: SimpleNamespace, text: str) -> None:
     row = make.full_row(7, text)
-    texts = encoded(row)
-    assert decoded(texts) == row
+    texts = encode_row(row)
+    assert decode_row(texts) == row
     assert "\0" not in texts.body + texts.transcript
     (texts.body + texts.transcript).encode()
 
@@ -32,16 +32,16 @@ def test_any_texts_and_numbers_come_back(query: str, text: str, number: float, w
     tags = {"number": number, "whole": whole, "text": text}
     sample = Sample(id="q", query=query, response=text, tags=tags)
     row = Row(0, sample, scores={"m": Score.scored(number)}, notes=(text,))
-    again = decoded(encoded(row))
+    again = decode_row(encode_row(row))
     assert again == row or "\ud800" <= max(text) <= "\udfff"  # two halves make a character
     assert type(again.sample.tags["whole"]) is int
 
 
 def test_without_a_transcript_no_text_of_a_reply_is_there(make: SimpleNamespace) -> None:
     row = make.full_row(0, "the reply")
-    texts = encoded(row, transcript=False)
+    texts = encode_row(row, transcript=False)
     assert "the reply" not in texts.transcript
-    again = decoded(texts)
+    again = decode_row(texts)
     assert again.usage == row.usage
     assert replace(again, exchanges=()) == replace(row, exchanges=())
     for exchange, was in zip(again.exchanges, row.exchanges, strict=True):
@@ -53,24 +53,26 @@ def test_without_a_transcript_no_text_of_a_reply_is_there(make: SimpleNamespace)
 
 
 def test_what_an_older_version_did_not_store_is_at_its_default(make: SimpleNamespace) -> None:
-    body = json.loads(encoded(make.full_row(3)).body)
+    body = json.loads(encode_row(make.full_row(3)).body)
     for name in ("lacking", "calls", "blamed", "notes"):
         del body[name]
     del body["scores"]["hit@5"]["detail"], body["scores"]["hit@5"]["threshold"]
     exchange = {"key": "k", "kind": "explain", "outcome": {"value": "so"}, "latency_ms": 1.0}
-    row = decoded(Texts(json.dumps(body), json.dumps([exchange])))
+    row = decode_row(Texts(json.dumps(body), json.dumps([exchange])))
     assert (row.index, row.notes, row.scores["hit@5"]) == (3, (), Score.scored(1))
     assert row.exchanges == (Exchange("k", "explain", Reply("so"), 1.0),)
 
 
 def test_an_exchange_is_a_reply_or_a_failure_as_it_was(make: SimpleNamespace) -> None:
-    kinds = [type(exchange.outcome) for exchange in decoded(encoded(make.full_row(0))).exchanges]
+    kinds = [
+        type(exchange.outcome) for exchange in decode_row(encode_row(make.full_row(0))).exchanges
+    ]
     assert kinds == [Reply, Failure, Reply, Reply]
 
 
 def test_a_broken_text_is_no_row() -> None:
     with pytest.raises(ValidationError):
-        decoded(Texts("{", "[]"))
+        decode_row(Texts("{", "[]"))
 
 
 def test_every_kind_of_question_says_what_its_replies_are() -> None:

@@ -36,7 +36,7 @@ async def main(place, run_id, first, count):
             store.begin(manifest, {}, fingerprint="f")
         done = store.done(run_id)
         print("begun", flush=True)
-        async with store.writing(run_id) as writer:
+        async with store.open_writer(run_id) as writer:
             for n in range(int(first), int(count)):
                 if n not in done:
                     sample = Sample(id=f"q{n}", query="q", response="x" * 2000)
@@ -163,7 +163,7 @@ async def test_a_server_that_dies_half_way_keeps_what_it_has(
         make.begin(store, "r1")
 
         async def work() -> None:
-            async with store.writing("r1") as writer:
+            async with store.open_writer("r1") as writer:
                 for place in range(1_000_000):
                     await writer.put(make.small_row(place))
                     if place == 1000:
@@ -182,7 +182,7 @@ async def test_a_server_that_dies_half_way_keeps_what_it_has(
         assert kept == list(range(len(kept)))
         assert len(kept) >= int(told[1]) > 0  # it may have died between a commit and its word of it
         assert store.unfinished("f") == "r1"
-        async with store.writing("r1") as writer:
+        async with store.open_writer("r1") as writer:
             for place in range(len(kept), len(kept) + 300):
                 await writer.put(make.small_row(place))
         assert whole(store, "r1", len(kept) + 300)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.store import Store, StoreError
-from ragstone.store.engine import engine_of, name_of
+from ragstone.store.engine import create_store_engine, display_name
 
 
 def test_the_default_is_a_file_in_a_folder_that_git_does_not_see(
@@ -22,7 +22,7 @@ def test_the_default_is_a_file_in_a_folder_that_git_does_not_see(
 
 
 def test_a_file_is_shared_and_keeps_its_rules(tmp_path: Path) -> None:
-    with Store.open(tmp_path / "a" / "b.db") as store, store.reading() as connection:
+    with Store.open(tmp_path / "a" / "b.db") as store, store.connect() as connection:
         settings = {
             name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
             for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
@@ -107,14 +107,14 @@ def test_a_url_of_another_kind_is_told(url: str) -> None:
 
 
 def test_a_name_shows_no_password() -> None:
-    assert name_of("postgres://me:secret@host/db?password=secret") == "postgresql://me@host/db"
-    assert name_of(Path("a/b.db")) == str(Path("a/b.db"))
+    assert display_name("postgres://me:secret@host/db?password=secret") == "postgresql://me@host/db"
+    assert display_name(Path("a/b.db")) == str(Path("a/b.db"))
 
 
 def test_without_the_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(StoreError, match=r"pip install 'ragstone\[postgres\]'"):
-        engine_of("postgresql://me@host/db")
+        create_store_engine("postgresql://me@host/db")
 
 
 def test_a_server_that_is_not_there_is_told() -> None:

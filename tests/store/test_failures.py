@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.store.errors import why_sqlite
+from ragstone.store.errors import explain_sqlite_error
 
 
 def refused(path: Path) -> str:
     """Return what is said of a file that SQLite cannot open."""
     with pytest.raises(sqlite3.OperationalError) as error:
         sqlite3.connect(path)
-    return why_sqlite(error.value, path)
+    return explain_sqlite_error(error.value, path)
 
 
 def test_a_folder_is_told_with_a_file_that_may_be_meant(tmp_path: Path) -> None:
@@ -28,8 +28,8 @@ def test_permissions_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(sqlite3.OperationalError) as error:
         sqlite3.connect(tmp_path)
     file = tmp_path / "runs.db"
-    assert "it cannot be opened; name another place" in why_sqlite(error.value, file)
+    assert "it cannot be opened; name another place" in explain_sqlite_error(error.value, file)
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may do everything
-    assert f"its folder {tmp_path} takes no new files" in why_sqlite(error.value, file)
+    assert f"its folder {tmp_path} takes no new files" in explain_sqlite_error(error.value, file)
     file.touch()
-    assert "it may not be read" in why_sqlite(error.value, file)
+    assert "it may not be read" in explain_sqlite_error(error.value, file)

@@ -12,7 +12,7 @@ from alembic.script import ScriptDirectory
 
 from ragstone.results.ranking_run import NOT_JUDGED
 from ragstone.store import Store
-from ragstone.store.engine import SCHEMA, WRITING, engine_of
+from ragstone.store.engine import SCHEMA, WRITING, create_store_engine
 from ragstone.store.schema import HEAD, METADATA, MIGRATIONS, upgrade
 
 OLD = sorted((Path(__file__).parent / "older").glob("*.db"))
@@ -20,7 +20,7 @@ OPENING = "import sys\nfrom ragstone.store import Store\nprint(len(Store.open(sy
 
 
 def test_the_tables_are_those_of_the_newest_migration(store: Store) -> None:
-    with store.reading() as connection:
+    with store.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, METADATA) == []
         assert context.get_current_revision() == HEAD
@@ -42,7 +42,7 @@ def test_an_older_file_still_opens(old: Path, tmp_path: Path) -> None:
         assert [row.sample.id for row in run.rows] == ["q0", "q1"]
         assert run.summary()["hit@5"].mean == 0.5
         assert run.rows[0].exchanges[0].kind == "extract_claims"
-    with Store.open(copy) as store, store.reading() as connection:
+    with Store.open(copy) as store, store.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
 
 
@@ -63,7 +63,7 @@ def test_an_older_ranked_run_still_opens(old: Path, tmp_path: Path) -> None:
 def test_a_store_of_an_older_version_is_brought_up_to_date(
     version: str, place: str, make: SimpleNamespace
 ) -> None:
-    engine = engine_of(place)
+    engine = create_store_engine(place)
     with engine.connect().execution_options(**WRITING) as connection, connection.begin():
         if "://" in place:
             connection.exec_driver_sql(f"CREATE SCHEMA {SCHEMA}")
@@ -72,7 +72,7 @@ def test_a_store_of_an_older_version_is_brought_up_to_date(
     with Store.open(place) as store:
         make.begin(store, "r1")
         assert [info.rows for info in store.runs()] == [0]
-        with store.reading() as connection:
+        with store.connect() as connection:
             assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
 
 

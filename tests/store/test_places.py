@@ -1,8 +1,8 @@
-from ragstone.store import Places
+from ragstone.store import RowIndexSet
 
 
 def test_places_are_a_set_of_whole_numbers() -> None:
-    places = Places.of([3, 0, 9, 3])
+    places = RowIndexSet.of([3, 0, 9, 3])
     assert list(places) == [0, 3, 9]
     assert len(places) == 3
     assert [place in places for place in (0, 1, 9, 10, -1, "0")] == [True, False, True] + [
@@ -11,5 +11,5 @@ def test_places_are_a_set_of_whole_numbers() -> None:
 
 
 def test_there_may_be_none() -> None:
-    assert not Places()
-    assert 0 not in Places.of([])
+    assert not RowIndexSet()
+    assert 0 not in RowIndexSet.of([])

@@ -18,7 +18,7 @@ from ragstone.store import (
     StoreError,
     delete,
     export,
-    find,
+    find_run,
     import_,
     prune,
     save_ranking,
@@ -94,7 +94,7 @@ def test_a_run_is_listed_finished_and_summed_up(store: Store) -> None:
     assert info.summary is not None
     assert info.summary["metrics"] == json.loads(json.dumps(run.to_dict()["metrics"]))
     tag(store, "r1", "base")
-    assert find(store, "base") == "r1"
+    assert find_run(store, "base") == "r1"
     assert store.usage("r1").calls == 0
     assert store.unfinished(info.fingerprint) is None
 
@@ -176,7 +176,7 @@ def test_a_run_is_there_whole_or_not_at_all(store: Store, monkeypatch: pytest.Mo
     with pytest.raises(TypeError):
         save_ranking(store, replace(whole, rows=broken))
     assert store.runs() == []
-    with store.reading() as connection:
+    with store.connect() as connection:
         assert connection.execute(select(QUERY_BLOCKS)).all() == []
     save_ranking(store, whole)
     with pytest.raises(StoreError, match="run r1 is there already"):
@@ -188,7 +188,7 @@ def test_what_was_left_by_a_killed_process_is_cleared(store: Store) -> None:
     save_ranking(store, ranked(f"r0{UNDER_WAY}"))
     assert store.runs() == []
     save_ranking(store, ranked())
-    with store.reading() as connection:
+    with store.connect() as connection:
         assert len(connection.execute(select(QUERY_BLOCKS.c.run)).all()) == 1
 
 
@@ -199,14 +199,14 @@ def test_a_run_is_thrown_away_with_its_values(by: str, store: Store) -> None:
         delete(store, "r1")
     else:
         assert prune(store, before=START.replace(year=2030)) == ["r1"]
-    with store.reading() as connection:
+    with store.connect() as connection:
         for table in (QUERY_BLOCKS, VALUE_BLOCKS):
             assert connection.execute(select(table)).all() == []
 
 
 def test_a_failure_of_a_metric_that_the_run_has_not_is_told(store: Store) -> None:
     save_ranking(store, ranked())
-    with store.changing() as connection:
+    with store.transaction() as connection:
         strange = VALUE_BLOCKS.c.metric == "ndcg@5"
         connection.execute(VALUE_BLOCKS.update().where(strange).values(metric="strange"))
     rows = store.load("r1").columns
@@ -218,14 +218,14 @@ def test_a_failure_of_a_metric_that_the_run_has_not_is_told(store: Store) -> Non
 @pytest.mark.parametrize("cell", [b"", b"no zlib", pack(b"123"), pack(b"1" * 8)])
 def test_a_damaged_block_is_told(cell: bytes, store: Store) -> None:
     save_ranking(store, ranked())
-    with store.changing() as connection:
+    with store.transaction() as connection:
         connection.execute(VALUE_BLOCKS.update().values(numbers=cell))
     rows = store.load("r1").columns
     assert rows is not None
     for look in (lambda: rows[0], lambda: rows.column("hit@5")):
         with pytest.raises(StoreError, match="the queries from place 0 of run r1 cannot be read"):
             look()
-    with store.changing() as connection:
+    with store.transaction() as connection:
         connection.execute(QUERY_BLOCKS.update().values(names=cell))
     with pytest.raises(StoreError, match="cannot be read"):
         store.load("r1")

@@ -8,10 +8,10 @@ from ragstone.store import (
     Store,
     StoreError,
     delete,
-    find,
-    going,
+    find_run,
     prune,
-    reopen,
+    resume,
+    running_runs,
     tag,
     untag,
 )
@@ -38,7 +38,7 @@ def shelf(store: Store, make: SimpleNamespace) -> Store:
 def test_a_run_is_found_by_id_beginning_tag_or_as_the_last(
     shelf: Store, name: str, found: str
 ) -> None:
-    assert find(shelf, name) == found
+    assert find_run(shelf, name) == found
 
 
 @pytest.mark.parametrize(
@@ -52,14 +52,14 @@ def test_a_run_is_found_by_id_beginning_tag_or_as_the_last(
 )
 def test_a_run_that_is_not_found_is_told_with_near_ones(shelf: Store, name: str, said: str) -> None:
     with pytest.raises(StoreError) as error:
-        find(shelf, name)
+        find_run(shelf, name)
     assert said in str(error.value)
 
 
 def test_an_empty_store_has_no_last_run(store: Store) -> None:
     for name in ("last", "x"):
         with pytest.raises(StoreError, match="holds no"):
-            find(store, name)
+            find_run(store, name)
 
 
 def test_a_tag_moves_and_is_taken_away(shelf: Store) -> None:
@@ -80,16 +80,16 @@ def test_some_names_are_no_tags(shelf: Store, name: str) -> None:
 def test_a_tag_for_no_run_changes_nothing(shelf: Store) -> None:
     with pytest.raises(StoreError, match="there is no run nothing"):
         tag(shelf, "nothing", "baseline")
-    assert find(shelf, "baseline") == "20260301-a1"
+    assert find_run(shelf, "baseline") == "20260301-a1"
 
 
 async def test_a_deleted_run_is_gone_with_its_rows(shelf: Store, make: SimpleNamespace) -> None:
-    async with shelf.writing("20260301-b2") as writer:
+    async with shelf.open_writer("20260301-b2") as writer:
         await writer.put(make.full_row(0))
         with pytest.raises(RunLockedError, match="is being worked on"):
             delete(shelf, "20260301-b2")
     delete(shelf, "20260301-b2")
-    with shelf.reading() as connection:
+    with shelf.connect() as connection:
         for table in ("rows", "scores", "texts"):
             assert connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar() == 0
     with pytest.raises(StoreError, match="there is no run"):
@@ -114,7 +114,7 @@ def test_a_run_that_is_taken_meanwhile_does_not_end_the_pruning(shelf: Store) ->
 async def test_a_run_that_was_thrown_away_is_written_to_no_more(
     shelf: Store, make: SimpleNamespace
 ) -> None:
-    writer = shelf.writing("20260301-b2")
+    writer = shelf.open_writer("20260301-b2")
     delete(shelf, "20260301-b2")
     with pytest.raises(StoreError, match="there is no run 20260301-b2"):
         async with writer:
@@ -124,22 +124,22 @@ async def test_a_run_that_was_thrown_away_is_written_to_no_more(
 async def test_a_run_is_going_on_while_it_is_written(store: Store, make: SimpleNamespace) -> None:
     make.begin(store, "r1")
     make.begin(store, "other", fingerprint="g")
-    assert going(store) == frozenset()
-    async with store.writing("r1"), store.writing("other"):
-        assert going(store) == {"r1", "other"}
-        assert going(store, fingerprint="g") == {"other"}
-        assert going(store, fingerprint="h") == frozenset()
-        assert going(store) == {"r1", "other"}, "looking takes no lock away"
-    assert going(store) == frozenset()
-    async with store.writing("r1"):
+    assert running_runs(store) == frozenset()
+    async with store.open_writer("r1"), store.open_writer("other"):
+        assert running_runs(store) == {"r1", "other"}
+        assert running_runs(store, fingerprint="g") == {"other"}
+        assert running_runs(store, fingerprint="h") == frozenset()
+        assert running_runs(store) == {"r1", "other"}, "looking takes no lock away"
+    assert running_runs(store) == frozenset()
+    async with store.open_writer("r1"):
         pass
     store.finish("r1", extras={})
-    assert going(store) == frozenset()
+    assert running_runs(store) == frozenset()
 
 
 def test_a_run_that_goes_on_is_as_if_it_had_not_ended(store: Store, make: SimpleNamespace) -> None:
     make.begin(store, "r1")
     store.finish("r1", extras={"hit@5": {"Hits": 2}}, stopped="10 calls", summary={"a": 1})
-    reopen(store, make.manifest("r1"))
+    resume(store, make.manifest("r1"))
     info = store.info("r1")
     assert (info.finished, info.stopped, info.summary, info.extras) == (False, None, None, {})

@@ -11,7 +11,7 @@ from ragstone.types.score import State
 
 
 async def write(store: Store, run_id: str, rows: list[object]) -> None:
-    async with store.writing(run_id) as writer:
+    async with store.open_writer(run_id) as writer:
         for row in rows:
             await writer.put(row)
 
@@ -112,12 +112,12 @@ async def test_a_run_that_is_worked_on_is_nobody_elses(
     store: Store, place: str, make: SimpleNamespace
 ) -> None:
     make.begin(store, "a")
-    async with store.writing("a"):
+    async with store.open_writer("a"):
         assert store.unfinished("f") is None
         with Store.open(place) as other:
             assert other.unfinished("f") is None
             with pytest.raises(StoreError, match="run a is being worked on by another process"):
-                async with other.writing("a"):
+                async with other.open_writer("a"):
                     pass
     assert store.unfinished("f") == "a"
 
@@ -129,14 +129,14 @@ def test_an_id_is_used_once(store: Store, make: SimpleNamespace) -> None:
 
 
 def test_a_run_that_is_not_there_is_told(store: Store) -> None:
-    for call in (store.info, store.load, store.done, store.usage, store.writing):
+    for call in (store.info, store.load, store.done, store.usage, store.open_writer):
         with pytest.raises(StoreError, match="there is no run nothing"):
             call("nothing")
 
 
 async def test_a_finished_run_stays_as_it_was_entered(store: Store, make: SimpleNamespace) -> None:
     make.begin(store, "a")
-    async with store.writing("a"):
+    async with store.open_writer("a"):
         with pytest.raises(RunLockedError, match="run a is being worked on"):
             store.finish("a", extras={})
     store.finish("a", extras={}, summary={"by": "one"})

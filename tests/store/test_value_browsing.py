@@ -16,7 +16,7 @@ from ragstone.results import ranking_run as ranked_values
 from ragstone.results.ranking_run import RankingScores
 from ragstone.results.run import Run
 from ragstone.store import Store, save_ranking
-from ragstone.store.search import STATES, Wanted, find_rows, row_at
+from ragstone.store.search import STATES, RowQuery, find_rows, row_at
 from ragstone.types.config import Manifest, Plan, Source
 
 METRICS = ("hit@5", "ndcg@5")
@@ -62,14 +62,14 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 
 async def fill(store: Store, run: Run) -> None:
-    async with store.writing("rows") as writer:
+    async with store.open_writer("rows") as writer:
         for row in run.rows:
             await writer.put(row)
 
 
 @given(
     wanted=st.builds(
-        Wanted,
+        RowQuery,
         text=st.sampled_from(["", "q3", "QUERY 2", "nothing"]),
         metric=asked,
         state=st.sampled_from([None, *STATES]),
@@ -82,7 +82,7 @@ async def fill(store: Store, run: Run) -> None:
         limit=st.sampled_from([1, 10, 50]),
     )
 )
-def test_the_same_is_found_in_the_same_order(both: Store, wanted: Wanted) -> None:
+def test_the_same_is_found_in_the_same_order(both: Store, wanted: RowQuery) -> None:
     assert find_rows(both, "values", wanted) == find_rows(both, "rows", wanted)
 
 
@@ -90,5 +90,5 @@ def test_one_row_is_found_by_its_place(both: Store) -> None:
     assert row_at(both, "values", 3) == row_at(both, "rows", 3)
     for place in (40, -1):
         assert row_at(both, "values", place) is row_at(both, "rows", place) is None
-    few = replace(Wanted(), limit=2, sort="ndcg@5", descending=True)
+    few = replace(RowQuery(), limit=2, sort="ndcg@5", descending=True)
     assert [row.index for row in find_rows(both, "values", few).rows] == [6, 13]

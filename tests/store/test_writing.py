@@ -13,10 +13,10 @@ from ragstone.store import writer as writing
 
 async def test_a_row_at_the_same_place_is_replaced(store: Store, make: SimpleNamespace) -> None:
     make.begin(store, "r1")
-    async with store.writing("r1") as writer:
+    async with store.open_writer("r1") as writer:
         for hit in (0.0, 0.25, 0.5):
             await writer.put(make.small_row(1, hit))
-    async with store.writing("r1") as writer:
+    async with store.open_writer("r1") as writer:
         await writer.put(make.small_row(1, 0.75))
     assert [row.scores["hit@5"].value for row in store.load("r1").rows] == [0.75]
     assert [each.value for each in store.values("r1", "hit@5")] == [0.75]
@@ -24,7 +24,7 @@ async def test_a_row_at_the_same_place_is_replaced(store: Store, make: SimpleNam
 
 async def test_a_row_that_waits_alone_is_soon_written(store: Store, make: SimpleNamespace) -> None:
     make.begin(store, "r1")
-    async with store.writing("r1") as writer:
+    async with store.open_writer("r1") as writer:
         await writer.put(make.small_row(0))
         for _ in range(100):
             if len(store.done("r1")) == 1:
@@ -37,7 +37,7 @@ async def test_a_cancelled_run_keeps_what_was_put(store: Store, make: SimpleName
     make.begin(store, "r1")
 
     async def work() -> None:
-        async with store.writing("r1") as writer:
+        async with store.open_writer("r1") as writer:
             for place in range(250):
                 await writer.put(make.small_row(place))
             await asyncio.sleep(60)
@@ -57,7 +57,7 @@ async def test_a_bug_in_the_block_is_raised_and_what_was_put_is_kept(
 ) -> None:
     make.begin(store, "r1")
     with pytest.raises(ZeroDivisionError):  # noqa: PT012 - leaving the block is what is tested
-        async with store.writing("r1") as writer:
+        async with store.open_writer("r1") as writer:
             await writer.put(make.small_row(0))
             raise ZeroDivisionError
     assert list(store.done("r1")) == [0]
@@ -71,7 +71,7 @@ async def test_big_rows_are_written_few_at_a_time(
         "ragstone.store.writer.write", lambda _, records: sizes.append(len(records))
     )
     make.begin(store, "r1")
-    async with store.writing("r1") as writer:
+    async with store.open_writer("r1") as writer:
         for place in range(8):
             await writer.put(make.full_row(place, "x" * 300_000))
     assert sum(sizes) == 8
@@ -86,7 +86,7 @@ async def test_a_locked_file_ends_the_writing_with_what_was_lost(
         make.begin(store, "r1")
         with closing(sqlite3.connect(tmp_path / "runs.db")) as other:
             with pytest.raises(StoreError) as error:  # noqa: PT012 - as above
-                async with store.writing("r1") as writer:
+                async with store.open_writer("r1") as writer:
                     for place in range(200):
                         await writer.put(make.small_row(place))
                     while len(store.done("r1")) < 200:  # noqa: ASYNC110 - it is another thread's
@@ -114,7 +114,7 @@ async def test_where_the_block_fails_too_the_loss_is_logged(
         with closing(sqlite3.connect(tmp_path / "runs.db")) as other:
             other.execute("BEGIN IMMEDIATE")
             with pytest.raises(ZeroDivisionError):  # noqa: PT012 - leaving the block is what is tested
-                async with store.writing("r1") as writer:
+                async with store.open_writer("r1") as writer:
                     await writer.put(make.small_row(0))
                     raise ZeroDivisionError
             other.rollback()
@@ -124,8 +124,8 @@ async def test_where_the_block_fails_too_the_loss_is_logged(
 async def test_a_run_that_is_gone_is_told(store: Store, make: SimpleNamespace) -> None:
     make.begin(store, "r1")
     with pytest.raises(StoreError, match="not stored"):  # noqa: PT012 - as above
-        async with store.writing("r1") as writer:
-            with store.changing() as connection:
+        async with store.open_writer("r1") as writer:
+            with store.transaction() as connection:
                 connection.exec_driver_sql("DELETE FROM runs")
             await writer.put(make.small_row(0))
 
@@ -135,7 +135,7 @@ async def test_writing_waits_where_the_database_is_behind(
 ) -> None:
     monkeypatch.setattr(writing, "AT_ONCE", 2)
     make.begin(store, "r1")
-    async with store.writing("r1") as writer:
+    async with store.open_writer("r1") as writer:
         for place in range(200):
             await writer.put(make.small_row(place))
             assert writer._waiting < writing.AHEAD

@@ -24,7 +24,7 @@ from ragstone.integrations.opentelemetry.tracing import exporting
 from ragstone.judges.instrumentation import UNTRACED, Tracing
 from ragstone.judges.spec import CASCADE, is_model, single_names
 from ragstone.store import RunInfo, Store
-from ragstone.store.engine import name_of
+from ragstone.store.engine import display_name
 from ragstone.types.config import DEFAULT_API, DEFAULT_STORE, NUMBERS_OR_NONE, Plan
 from ragstone.types.gate import FLAGS, gate, share
 
@@ -41,7 +41,9 @@ def place_said(given: str | None, *, no_store: bool) -> str | None:
         UsageError: --store and --no-store are both typed.
     """
     if no_store and is_place_typed():
-        raise UsageError(f"--no-store keeps nothing; leave it out, or --store {name_of(given)}")
+        raise UsageError(
+            f"--no-store keeps nothing; leave it out, or --store {display_name(given)}"
+        )
     return (
         given if _source() in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT) else None
     )

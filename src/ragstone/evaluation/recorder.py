@@ -13,8 +13,8 @@ from ragstone.errors import UsageError
 from ragstone.metrics.base import Metric
 from ragstone.results.metric_summary import ScoreColumn
 from ragstone.results.run import Run
-from ragstone.results.run_summary import Tally
-from ragstone.store import RowWriter, RunLockedError, Store, StoreError, going, reopen
+from ragstone.results.run_summary import RunSummaryBuilder
+from ragstone.store import RowWriter, RunLockedError, Store, StoreError, resume, running_runs
 from ragstone.types.config import Manifest
 from ragstone.types.row import Row
 from ragstone.types.score import NOTHING, Detail
@@ -35,7 +35,7 @@ class Recorder:
     def __init__(self, manifest: Manifest, metrics: Sequence[Metric]) -> None:
         self.manifest = manifest
         self.metrics = {str(metric): metric for metric in metrics}
-        self.tally = Tally(self.metrics, cluster=manifest.plan.cluster)
+        self.tally = RunSummaryBuilder(self.metrics, cluster=manifest.plan.cluster)
         self._rows: list[Row] = []
         self._scores = {
             name: ScoreColumn()
@@ -132,7 +132,7 @@ class StoreRecorder(Recorder):
                 fingerprint=self.manifest.fingerprint,
                 transcript=self._transcript,
             )
-        writer = self._store.writing(run_id)
+        writer = self._store.open_writer(run_id)
         self._writer = await writer.__aenter__()
         try:
             if self._begun:
@@ -145,7 +145,7 @@ class StoreRecorder(Recorder):
 
     def _go_on(self) -> None:
         """Count what is finished; nobody else can write to the run by now."""
-        reopen(self._store, self.manifest)
+        resume(self._store, self.manifest)
         self.done = self._store.done(self.manifest.run_id, but_failed=self._retried)
         for row in self._store.load(self.manifest.run_id).rows:
             if row.index in self.done:
@@ -320,7 +320,7 @@ def _check_alone(store: Store, manifest: Manifest) -> None:
     Raises:
         RunLockedError: another process is.
     """
-    for run_id in going(store, fingerprint=manifest.fingerprint):
+    for run_id in running_runs(store, fingerprint=manifest.fingerprint):
         raise RunLockedError(
             f"run {run_id} does the same and is being worked on by another process; "
             "wait for it, or begin another with --fresh"

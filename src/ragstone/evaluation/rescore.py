@@ -193,7 +193,7 @@ def save(run: Run, store: Store, *, transcript: bool = True) -> None:
 
 async def _write(rows: Iterable[Row], store: Store, run_id: str) -> None:
     left = iter(rows)
-    async with store.writing(run_id) as writer:
+    async with store.open_writer(run_id) as writer:
         while some := await in_thread(lambda: list(islice(left, AT_ONCE))):
             for row in some:
                 await writer.put(row)

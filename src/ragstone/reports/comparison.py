@@ -21,10 +21,10 @@ from ragstone.results.compare import (
     Comparison,
     Finding,
     Kind,
-    MetricMoves,
-    Move,
-    Movement,
+    MetricChange,
     Regressions,
+    SampleChange,
+    SampleChanges,
 )
 
 # Section: a part of a report in words and tables, before anybody knows where it is shown.
@@ -93,8 +93,8 @@ def sections(comparison: Comparison) -> tuple[Section, ...]:
             _samples(comparison),
             _moved(comparison),
             _trust(comparison),
-            _furthest("Worst drops", comparison.moves, lambda each: each.worst),
-            _furthest("Best gains", comparison.moves, lambda each: each.best),
+            _furthest("Worst drops", comparison.sample_changes, lambda each: each.worst),
+            _furthest("Best gains", comparison.sample_changes, lambda each: each.best),
             _claims(comparison.claims),
         )
         if section.parts
@@ -110,8 +110,8 @@ def regression_line(found: Regressions) -> Line:
     return Line("no regression", Mood.GOOD)
 
 
-def _drops(movements: Sequence[Movement]) -> str:
-    return ", ".join(f"{each.metric} {signed(each.difference)}" for each in movements)
+def _drops(changes: Sequence[MetricChange]) -> str:
+    return ", ".join(f"{each.metric} {signed(each.difference)}" for each in changes)
 
 
 def _changed(comparison: Comparison) -> Section:
@@ -155,8 +155,8 @@ def _samples(comparison: Comparison) -> Section:
 
 
 def _moved(comparison: Comparison) -> Section:
-    movements = comparison.movements
-    if not movements:
+    metric_changes = comparison.metric_changes
+    if not metric_changes:
         return Section("What moved", (Line("the runs have no metric in common", Mood.BAD),))
     heads = ("metric", "A", "B", "B - A", "95 % interval", "finding")
     moods = {Finding.BETTER: Mood.GOOD, Finding.WORSE: Mood.BAD}
@@ -172,13 +172,13 @@ def _moved(comparison: Comparison) -> Section:
             ),
             moods.get(each.finding, Mood.PLAIN),
         )
-        for each in movements
+        for each in metric_changes
     )
     parts: list[Line | Grid] = [
         Grid(heads, rows, figures=frozenset(heads[1:-1])),
         Line("A and B are means over the pairs that both runs scored"),
     ]
-    if lower := [each.metric for each in movements if not each.higher_is_better]:
+    if lower := [each.metric for each in metric_changes if not each.higher_is_better]:
         parts.append(Line(f"lower is better: {_listed(lower, most=20)}"))
     return Section("What moved", tuple(parts))
 
@@ -193,41 +193,43 @@ def _trust(comparison: Comparison) -> Section:
                 each.metric,
                 f"{each.n:,}",
                 chance(each.p),
-                chance(each.adjusted),
+                chance(each.p_adjusted),
                 chance(each.p_t),
                 NOTHING if each.effect is None else f"{each.effect:+.2f}",
-                *(f"{number:,}" for number in each.record),
-                decimal(each.smallest),
+                *(f"{number:,}" for number in each.win_loss_tie),
+                decimal(each.min_detectable_difference),
             )
         )
-        for each in comparison.movements
+        for each in comparison.metric_changes
     )
     if not rows:
         return Section("How far to trust it", ())
-    gaps = [Line(said, mood) for each in comparison.movements for said, mood in _gaps(each)]
+    gaps = [Line(said, mood) for each in comparison.metric_changes for said, mood in _gaps(each)]
     note = Line(_NOTE)
     grid = Grid(heads, rows, figures=frozenset(heads[1:]))
     return Section("How far to trust it", (grid, note, *gaps))
 
 
-def _gaps(movement: Movement) -> Iterable[tuple[str, Mood]]:
+def _gaps(change: MetricChange) -> Iterable[tuple[str, Mood]]:
     """Say how many pairs are not scored on both sides."""
-    a, b = movement.unscored_a, movement.unscored_b
+    a, b = change.unscored_a, change.unscored_b
     if any((*a, *b)):
         told = [
             f"{run} {side.undefined:,} undefined, {side.failed:,} failed"
             for run, side in (("A", a), ("B", b))
         ]
-        alone = f"scored in A only {movement.lost:,}, in B only {movement.found:,}"
-        mood = Mood.BAD if b.failed > a.failed or movement.lost else Mood.PLAIN
-        yield f"{movement.metric} without a number: {'; '.join(told)}; {alone}", mood
+        alone = f"scored in A only {change.only_in_a:,}, in B only {change.only_in_b:,}"
+        mood = Mood.BAD if b.failed > a.failed or change.only_in_a else Mood.PLAIN
+        yield f"{change.metric} without a number: {'; '.join(told)}; {alone}", mood
 
 
 def _furthest(
-    title: str, moves: Sequence[MetricMoves], of: Callable[[MetricMoves], Sequence[Move]]
+    title: str,
+    moves: Sequence[SampleChanges],
+    of: Callable[[SampleChanges], Sequence[SampleChange]],
 ) -> Section:
     """Tell the samples that moved furthest, those of several metrics once."""
-    merged: dict[Move, list[str]] = {}
+    merged: dict[SampleChange, list[str]] = {}
     for each in moves:
         for move in of(each):
             merged.setdefault(move, []).append(each.metric)
@@ -241,7 +243,7 @@ def _furthest(
     return Section(title, (grid,) if rows else ())
 
 
-def _ids(move: Move) -> str:
+def _ids(move: SampleChange) -> str:
     return move.id_b if move.id_a == move.id_b else f"{move.id_a} / {move.id_b}"
 
 

@@ -50,7 +50,7 @@ class Placed(NamedTuple):
     sample_id: str
 
 
-class ScoreTally:
+class MetricSummaryBuilder:
     """Counts the scores of one metric; rows may come in any order.
 
     Attributes:
@@ -83,7 +83,7 @@ class ScoreTally:
         self._later: tuple[NDArray[np.int64], Sequence[str]] | None = None
 
     @classmethod
-    def of(cls, scores: Iterable[Score]) -> "ScoreTally":
+    def of(cls, scores: Iterable[Score]) -> "MetricSummaryBuilder":
         """Tally scores that have no rows."""
         tally = cls()
         for place, score in enumerate(scores):
@@ -99,7 +99,7 @@ class ScoreTally:
         ids: Sequence[str],
         undefined: Mapping[str, int],
         failed: Mapping[int, str],
-    ) -> "ScoreTally":
+    ) -> "MetricSummaryBuilder":
         """Tally the numbers of many rows at once.
 
         `states` are those of the rows, as indices into STATES; `ids` the samples'; `undefined`

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.errors import Cause
-from ragstone.results.metric_summary import FAILED, SCORED, UNDEFINED, ScoreTally
-from ragstone.results.run_summary import Tally
+from ragstone.results.metric_summary import FAILED, SCORED, UNDEFINED, MetricSummaryBuilder
+from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.types.row import LazyRows, Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
@@ -77,14 +77,14 @@ class RankingRows(LazyRows):
             for name in self.metrics
         }
 
-    def tally(self) -> Tally:
+    def tally(self) -> RunSummaryBuilder:
         """Return the summary of the rows."""
-        tally = Tally(())
+        tally = RunSummaryBuilder(())
         tally.rows = len(self)
         counts: list[int] = np.bincount(self.why, minlength=len(REASONS) + 1).tolist()
         undefined: dict[str, int] = dict(zip(REASONS, counts[1:], strict=True))
         tally.scores = {
-            name: ScoreTally.of_values(
+            name: MetricSummaryBuilder.of_values(
                 *self.column(name), ids=self.ids, undefined=undefined, failed=self.failures(name)
             )
             for name in self.metrics

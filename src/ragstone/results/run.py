@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from ragstone._internal.text import count
 from ragstone.results.ranking_run import RankingRows
-from ragstone.results.run_summary import Slices, Tally
+from ragstone.results.run_summary import RunSummaryBuilder, Slices
 from ragstone.results.stats import histogram
 from ragstone.types.config import Manifest
 from ragstone.types.gate import GateResult
@@ -43,12 +43,17 @@ class Run:
     extras: Mapping[str, Detail] = field(default_factory=dict[str, Detail])
     partial: bool = False
     stopped: str | None = None
-    counted: Tally | None = field(default=None, compare=False)
+    counted: RunSummaryBuilder | None = field(default=None, compare=False)
 
     @property
     def columns(self) -> RankingRows | None:
         """The columns that the rows are made of, if the run is of a ranking; else None."""
         return self.rows if isinstance(self.rows, RankingRows) else None
+
+    def query_at(self, place: int) -> str:
+        """Return the query of the row at a place, without making the row if that is possible."""
+        columns = self.columns
+        return self.rows[place].sample.query if columns is None else columns.queries[place]
 
     @property
     def stored(self) -> bool:
@@ -56,11 +61,13 @@ class Run:
         return isinstance(self.rows, LazyRows) and self.rows.stored
 
     @cached_property
-    def tally(self) -> Tally:
+    def tally(self) -> RunSummaryBuilder:
         """What the rows come to; counted once."""
         if self.columns is not None:
             return self.columns.tally()
-        return self.counted or Tally.of(self.rows, self.metrics, cluster=self.manifest.plan.cluster)
+        return self.counted or RunSummaryBuilder.of(
+            self.rows, self.metrics, cluster=self.manifest.plan.cluster
+        )
 
     def __repr__(self) -> str:
         means = [

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ragstone._internal.fields import tag_text
 from ragstone.errors import Cause
 from ragstone.results.metric_summary import MOST as TALLY_MOST
-from ragstone.results.metric_summary import OTHERS, STATES, ScoreTally
+from ragstone.results.metric_summary import OTHERS, STATES, MetricSummaryBuilder
 from ragstone.results.stats import mean_interval, quantile
 from ragstone.types.claim import ClaimIssue
 from ragstone.types.reply import CascadeStats, Failure, Usage, added_up
@@ -56,7 +56,7 @@ class Slices(TypedDict):
     values: list[Slice]
 
 
-class Slicer:
+class TagBreakdown:
     """Remembers each row's value of each tag, as a small number.
 
     Tags with too many values are let go, and so are those that come after TAGS others.
@@ -98,7 +98,7 @@ class Slicer:
         return known.setdefault(value, len(known))
 
     def slices(
-        self, tallies: Mapping[str, ScoreTally], metrics: Mapping[str, MetricInfo]
+        self, tallies: Mapping[str, MetricSummaryBuilder], metrics: Mapping[str, MetricInfo]
     ) -> list[Slices]:
         """Return the slices by each tag that tells kinds of rows apart, values in their order.
 
@@ -136,7 +136,7 @@ class Slicer:
 
 
 def _scores(
-    tally: ScoreTally, info: MetricInfo, of_row: NDArray[np.int8], slices: int
+    tally: MetricSummaryBuilder, info: MetricInfo, of_row: NDArray[np.int8], slices: int
 ) -> list[SliceScore]:
     """Return what one metric comes to in each slice; int8[rows] tells which a row is in."""
     states = np.frombuffer(tally.row_states, dtype=np.int8)
@@ -181,7 +181,7 @@ class TargetHealth:
     p95_ms: float | None
 
 
-class Tally:
+class RunSummaryBuilder:
     """Counts rows; they may come in any order, and none is kept.
 
     `cluster` is the tag by which rows belong together, for the intervals.
@@ -199,7 +199,9 @@ class Tally:
     """
 
     def __init__(self, metrics: Iterable[str], *, cluster: str | None = None) -> None:
-        self.scores: Mapping[str, ScoreTally] = {name: ScoreTally() for name in metrics}
+        self.scores: Mapping[str, MetricSummaryBuilder] = {
+            name: MetricSummaryBuilder() for name in metrics
+        }
         self._cluster = cluster
         self.rows = self.calls_saved = 0
         self.usage = Usage()
@@ -209,7 +211,7 @@ class Tally:
         self.notes = Counter[str]()
         self.tags: dict[str, None] = {}
         self.failed_before = Counter[Cause]()
-        self._slicer = Slicer()
+        self._slicer = TagBreakdown()
         self._judge_ms = array("d")
         self._target_ms = array("d")
         self._asked, self._failed = Counter[str](), Counter[str]()
@@ -217,7 +219,7 @@ class Tally:
     @classmethod
     def of(
         cls, rows: Iterable[Row], metrics: Iterable[str], *, cluster: str | None = None
-    ) -> "Tally":
+    ) -> "RunSummaryBuilder":
         """Tally rows that have scores by these metrics."""
         tally = cls(metrics, cluster=cluster)
         for row in rows:

@@ -2,14 +2,23 @@
 
 from ragstone.store.archive import export, import_
 from ragstone.store.errors import RunLockedError, StoreError
-from ragstone.store.reader import Places, StoredRows, StoredValue
+from ragstone.store.reader import RowIndexSet, StoredRows, StoredValue
 from ragstone.store.run_info import RunInfo
-from ragstone.store.runs import delete, find, going, prune, reopen, save_ranking, tag, untag
+from ragstone.store.runs import (
+    delete,
+    find_run,
+    prune,
+    resume,
+    running_runs,
+    save_ranking,
+    tag,
+    untag,
+)
 from ragstone.store.store import Store
 from ragstone.store.writer import RowWriter
 
 __all__ = [
-    "Places",
+    "RowIndexSet",
     "RowWriter",
     "RunInfo",
     "RunLockedError",
@@ -19,11 +28,11 @@ __all__ = [
     "StoredValue",
     "delete",
     "export",
-    "find",
-    "going",
+    "find_run",
     "import_",
     "prune",
-    "reopen",
+    "resume",
+    "running_runs",
     "save_ranking",
     "tag",
     "untag",

@@ -21,12 +21,12 @@ from sqlalchemy import Connection, select
 
 from ragstone.results.ranking_run import REASONS, RankingScores
 from ragstone.results.run import Run
-from ragstone.store.codec import Texts, decoded, from_text
+from ragstone.store.codec import Texts, decode_row, from_text
 from ragstone.store.errors import RunNotFoundError, StoreError
 from ragstone.store.ranking_values import write_blocks
 from ragstone.store.reader import StoredRows
 from ragstone.store.run_info import RunInfo, RunLine
-from ragstone.store.runs import entering
+from ragstone.store.runs import atomic_import
 from ragstone.store.schema import RUNS
 from ragstone.store.store import Store
 from ragstone.store.writer import Record, write
@@ -56,7 +56,7 @@ class _Line(BaseModel):
 _LINE: TypeAdapter[_Line] = TypeAdapter(_Line)
 
 
-def archived(values: RankingScores) -> str:
+def ranking_to_line(values: RankingScores) -> str:
     """Return the values as a line of JSON, in ASCII."""
     return json.dumps(
         {
@@ -71,7 +71,7 @@ def archived(values: RankingScores) -> str:
     )
 
 
-def from_archive(text: str, metrics: Sequence[str]) -> RankingScores:
+def ranking_from_line(text: str, metrics: Sequence[str]) -> RankingScores:
     """Return the values by those metrics that a line was made of.
 
     Raises:
@@ -121,7 +121,7 @@ def export(store: Store, run_id: str, path: Path) -> None:
     Raises:
         StoreError: there is no such run, or the file cannot be written.
     """
-    with store.reading() as connection:
+    with store.connect() as connection:
         query = select(RUNS).where(RUNS.c.id == run_id)
         line = connection.execute(query).mappings().first()
     if line is None:
@@ -156,7 +156,7 @@ def check_archive(path: Path) -> None:
 def _told(run: Run) -> Iterator[str]:
     """Yield the lines of a stored run's rows."""
     if run.columns is not None:
-        return map(archived, run.columns.blocks())
+        return map(ranking_to_line, run.columns.blocks())
     assert isinstance(run.rows, StoredRows)
     return (_TEXTS.dump_json(texts).decode() for texts in run.rows.texts())
 
@@ -170,7 +170,7 @@ def import_(store: Store, path: Path) -> str:
     with _readable(path) as file:
         head = _head(file, path)
         fill = _fill_values if head.ragstone_run == RANKED else _fill
-        with entering(store, head) as (connection, number):
+        with atomic_import(store, head) as (connection, number):
             fill(connection, number, file, head=head, path=path)
     return head.id
 
@@ -218,7 +218,7 @@ def _fill_values(
     place = 0
     for line, text in enumerate(_lines(file, path), start=2):
         try:
-            values = from_archive(text, metrics)
+            values = ranking_from_line(text, metrics)
         except ValueError as error:
             raise StoreError(f"{path}: line {line} holds no values of a ranking's run") from error
         place = write_blocks(connection, number, values, place=place)
@@ -228,7 +228,7 @@ def _rows(file: TextIO, path: Path) -> Iterator[Row]:
     """Yield the rows of the lines."""
     for number, line in enumerate(_lines(file, path), start=2):
         try:
-            yield decoded(_TEXTS.validate_json(line))
+            yield decode_row(_TEXTS.validate_json(line))
         except ValidationError as error:
             raise StoreError(f"{path}: line {number} is not a row of a run") from error
 

@@ -28,7 +28,7 @@ class Texts:
     transcript: str
 
 
-def encoded(row: Row, *, transcript: bool = True) -> Texts:
+def encode_row(row: Row, *, transcript: bool = True) -> Texts:
     """Return a row as texts; without its transcript, what the judge wrote is left out.
 
     What was asked, when, and at what cost stays, and so do the scores with their claims.
@@ -37,7 +37,7 @@ def encoded(row: Row, *, transcript: bool = True) -> Texts:
     return Texts(to_text(_ROW, row, apart=_APART), _ledger(exchanges))
 
 
-def decoded(texts: Texts) -> Row:
+def decode_row(texts: Texts) -> Row:
     """Return the row that texts were made of; what an older version did not store is at default.
 
     Raises:

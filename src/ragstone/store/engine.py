@@ -36,7 +36,7 @@ _PATIENCE = {
 """When a PostgreSQL server counts as gone, so that nobody waits for ever."""
 
 
-def name_of(place: str | Path | None) -> str:
+def display_name(place: str | Path | None) -> str:
     """Return what messages call the store at a place: the path, or the URL without secrets."""
     if isinstance(place, str) and "://" in place:
         url = _url(place)
@@ -45,7 +45,7 @@ def name_of(place: str | Path | None) -> str:
     return str(place or DEFAULT_STORE)
 
 
-def engine_of(place: str | Path | None, *, reading: bool = False) -> Engine:
+def create_store_engine(place: str | Path | None, *, reading: bool = False) -> Engine:
     """Return the engine for a path, a `postgresql://` URL, or, for None, the default path.
 
     One that is only for reading leaves a file as it is.

@@ -56,7 +56,7 @@ class RunNotFoundError(StoreError):
 
 
 @contextmanager
-def told(name: str) -> Generator[None, None, None]:
+def translate_errors(name: str) -> Generator[None, None, None]:
     """Raise what a database raises as a StoreError about the store of that name."""
     try:
         yield
@@ -70,7 +70,7 @@ def _why(error: SQLAlchemyError, name: str) -> str:
     foreign = error.orig
     said = one_line(str(foreign), 300)
     if isinstance(foreign, sqlite3.Error):
-        return why_sqlite(foreign, name)
+        return explain_sqlite_error(foreign, name)
     known = _BY_STATE.get(getattr(foreign, "sqlstate", None) or "")
     known = known or next((why for words, why in _BY_WORDS.items() if words in said), None)
     if known is None and (error.connection_invalidated or "connection" in said):
@@ -78,7 +78,7 @@ def _why(error: SQLAlchemyError, name: str) -> str:
     return f"{known} ({said})" if known else said
 
 
-def why_sqlite(error: sqlite3.Error, file: str | Path | None = None) -> str:
+def explain_sqlite_error(error: sqlite3.Error, file: str | Path | None = None) -> str:
     """Return why SQLite fails, with that file if it is known, and what to do."""
     said = one_line(str(error), 300)
     code = primary_code(error)

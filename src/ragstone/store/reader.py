@@ -11,7 +11,7 @@ from sqlalchemy import Connection, and_, func, select
 from ragstone._internal.text import format_validation_errors, one_line
 from ragstone.results.metric_summary import STATES
 from ragstone.results.ranking_run import RankingRows
-from ragstone.store.codec import Texts, column, decoded, from_text, query_fingerprint
+from ragstone.store.codec import Texts, column, decode_row, from_text, query_fingerprint
 from ragstone.store.errors import StoreError
 from ragstone.store.schema import ROWS, SCORES, TEXTS
 from ragstone.types.reply import Usage
@@ -57,7 +57,7 @@ class StoredRows(LazyRows):
             StoreError: a row cannot be read so.
         """
         for place, texts in self._all():
-            with row_told(self._name, place):
+            with row_errors(self._name, place):
                 value = from_text(adapter, texts.body)
             yield value
 
@@ -90,12 +90,12 @@ class StoredRows(LazyRows):
             return [(place, Texts(body, transcript)) for place, body, transcript in found]
 
     def _decoded(self, place: int, texts: Texts) -> Row:
-        with row_told(self._name, place):
-            return decoded(texts)
+        with row_errors(self._name, place):
+            return decode_row(texts)
 
 
 @contextmanager
-def row_told(run_id: str, place: int) -> Generator[None, None, None]:
+def row_errors(run_id: str, place: int) -> Generator[None, None, None]:
     """Raise a StoreError that names the row where its texts are not those of one.
 
     Raises:
@@ -114,7 +114,7 @@ def row_told(run_id: str, place: int) -> Generator[None, None, None]:
 # Places: which rows of a run are stored, in one byte a row.
 
 
-class Places(Collection[int]):
+class RowIndexSet(Collection[int]):
     """A set of places of a data set, small for a million of them."""
 
     def __init__(self, flags: bytes = b"") -> None:
@@ -163,7 +163,7 @@ class StoredValue(NamedTuple):
     value: float | None
 
 
-def values_of(
+def read_values(
     run: int, metric: str, *, reading: Callable[[], AbstractContextManager[Connection]]
 ) -> Iterator[StoredValue]:
     """Yield the values of one metric, ordered by place; a reader who stops holds nothing up."""
@@ -200,7 +200,7 @@ def ranking_values(rows: RankingRows, metric: str) -> Iterator[StoredValue]:
         yield StoredValue(place, column(name), query_fingerprint(query), state, value)
 
 
-def usage_of(connection: Connection, run: int) -> Usage:
+def sum_usage(connection: Connection, run: int) -> Usage:
     """Return the usage of all rows of a run; its cost is None where that of one is not known.
 
     Calls of models on this machine are not among it: they stand with each row.

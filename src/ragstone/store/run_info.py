@@ -106,7 +106,7 @@ class RunInfo:
             ) from error
 
 
-def stamp(time: datetime) -> str:
+def format_time(time: datetime) -> str:
     """Return a time as the store holds it: in UTC, so that it sorts as it reads."""
     return time.astimezone(UTC).isoformat(timespec="microseconds")
 
@@ -134,7 +134,7 @@ def _seen_from_here(path: Path) -> Path:
 # The line of a run in the store, and how many rows stand behind it.
 
 
-def info_of(connection: Connection, number: int) -> RunInfo:
+def read_run_info(connection: Connection, number: int) -> RunInfo:
     """Return what is known of the run with that number.
 
     Raises:
@@ -152,7 +152,7 @@ def info_of(connection: Connection, number: int) -> RunInfo:
 # Numbers: what runs are called in the tables of their rows.
 
 
-def number_of(connection: Connection, run_id: str, *, store: str) -> int:
+def find_run_number(connection: Connection, run_id: str, *, store: str) -> int:
     """Return the number of a run in the store of that name.
 
     Raises:

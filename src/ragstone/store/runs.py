@@ -15,7 +15,7 @@ from ragstone.store.engine import WRITING
 from ragstone.store.errors import RunLockedError, RunNotFoundError, StoreError
 from ragstone.store.locks import locked_runs, run_lock
 from ragstone.store.ranking_values import write_blocks
-from ragstone.store.run_info import EXTRAS, METRICS, SUMMARY, RunLine, manifest_text, stamp
+from ragstone.store.run_info import EXTRAS, METRICS, SUMMARY, RunLine, format_time, manifest_text
 from ragstone.store.schema import NEWEST, RUNS, UNDER_WAY, WHOLE
 from ragstone.store.store import Store
 from ragstone.types.config import Manifest
@@ -26,13 +26,13 @@ _TAG = re.compile(r"[\w][\w.\-]{0,99}")
 _NAMES = select(RUNS.c.id, RUNS.c.tag).where(WHOLE).order_by(*NEWEST)
 
 
-def find(store: Store, name: str) -> str:
+def find_run(store: Store, name: str) -> str:
     """Return the id of the run of that id, tag, or unique beginning of an id; or the `last`.
 
     Raises:
         StoreError: there is none, or several begin so; the message names near ones.
     """
-    with store.reading() as connection:
+    with store.connect() as connection:
         if name == LAST:
             found = connection.execute(_NAMES.limit(1)).scalar()
             if found is None:
@@ -62,22 +62,22 @@ def _not_found(connection: Connection, store: str, name: str, alike: list[str]) 
     return f"there is no run named {name!r} in {store}; {hint}"
 
 
-def reopen(store: Store, manifest: Manifest) -> None:
+def resume(store: Store, manifest: Manifest) -> None:
     """Make a run unfinished, as it goes on; the manifest may have other gates and another pace."""
     came_to = {"finished_at": None, "summary": None, "stopped": None, "extras": "{}"}
     line = {**came_to, "manifest": manifest_text(manifest)}
-    with store.changing() as connection:
+    with store.transaction() as connection:
         connection.execute(RUNS.update().where(RUNS.c.id == manifest.run_id).values(line))
 
 
-class Displaced(NamedTuple):
+class TagMove(NamedTuple):
     """What a tag displaced: the run that had it before, and the tag that its run had before."""
 
     run: str | None
     tag: str | None
 
 
-def tag(store: Store, run_id: str, name: str) -> Displaced:
+def tag(store: Store, run_id: str, name: str) -> TagMove:
     """Name a run; a name that another run has moves to this one, which loses its own.
 
     Raises:
@@ -87,23 +87,23 @@ def tag(store: Store, run_id: str, name: str) -> Displaced:
         raise StoreError(
             f"{name!r} cannot name a run: write letters, digits, '.', '_' and '-', not {LAST!r}"
         )
-    with store.changing() as connection:
+    with store.transaction() as connection:
         if connection.execute(select(RUNS.c.id).where(RUNS.c.id == name)).first():
             raise StoreError(f"{name!r} is the id of a run; choose another name")
         had = connection.execute(select(RUNS.c.id).where(RUNS.c.tag == name)).scalar()
         lost = connection.execute(select(RUNS.c.tag).where(RUNS.c.id == run_id)).scalar()
         if had == run_id:
-            return Displaced(None, None)
+            return TagMove(None, None)
         connection.execute(RUNS.update().where(RUNS.c.tag == name).values(tag=None))
         change = RUNS.update().where(RUNS.c.id == run_id).values(tag=name)
         if not connection.execute(change).rowcount:
             raise StoreError(f"{store.name}: there is no run {run_id}")
-    return Displaced(had, lost)
+    return TagMove(had, lost)
 
 
 def untag(store: Store, run_id: str) -> None:
     """Take a run's name away, if it has one."""
-    with store.changing() as connection:
+    with store.transaction() as connection:
         connection.execute(RUNS.update().where(RUNS.c.id == run_id).values(tag=None))
 
 
@@ -118,7 +118,7 @@ def delete(store: Store, run_id: str) -> None:
         connection.execute(RUNS.delete().where(RUNS.c.id == run_id))
 
 
-def going(store: Store, *, fingerprint: str | None = None) -> frozenset[str]:
+def running_runs(store: Store, *, fingerprint: str | None = None) -> frozenset[str]:
     """Return the ids of the runs that a process works on just now; no lock is taken for that.
 
     With a fingerprint, only those that were asked to do the same.
@@ -129,7 +129,7 @@ def going(store: Store, *, fingerprint: str | None = None) -> frozenset[str]:
     query = select(RUNS.c.number, RUNS.c.id).where(RUNS.c.finished_at.is_(None))
     if fingerprint is not None:
         query = query.where(RUNS.c.fingerprint == fingerprint)
-    with store.reading() as connection:
+    with store.connect() as connection:
         unfinished = connection.execute(query).all()
         in_work = locked_runs(connection, [number for number, _ in unfinished])
     return frozenset(run_id for number, run_id in unfinished if number in in_work)
@@ -140,8 +140,8 @@ def prune(store: Store, *, before: datetime) -> list[str]:
 
     One that a process works on stays too. What a killed import left goes as well.
     """
-    old = select(RUNS.c.id).where(RUNS.c.started_at < stamp(before), RUNS.c.tag.is_(None))
-    with store.reading() as connection:
+    old = select(RUNS.c.id).where(RUNS.c.started_at < format_time(before), RUNS.c.tag.is_(None))
+    with store.connect() as connection:
         ids = connection.execute(old.order_by(*NEWEST)).scalars().all()
     deleted: list[str] = []
     for run_id in ids:  # one at a time, so that others may write in between
@@ -155,7 +155,7 @@ def prune(store: Store, *, before: datetime) -> list[str]:
 
 
 @contextmanager
-def entering(store: Store, line: RunLine) -> Generator[tuple[Connection, int], None, None]:
+def atomic_import(store: Store, line: RunLine) -> Generator[tuple[Connection, int], None, None]:
     """Enter a run that the block fills; gives a connection to do so, and the run's number.
 
     Until the block ends well, the run stands under a name that others pass over; so the block
@@ -179,7 +179,7 @@ def entering(store: Store, line: RunLine) -> Generator[tuple[Connection, int], N
 
 def _clear(store: Store) -> None:
     """Throw away what was left by those that were killed."""
-    with store.reading() as connection:
+    with store.connect() as connection:
         left = connection.execute(select(RUNS.c.id).where(~WHOLE)).scalars().all()
     for run_id in left:
         with suppress(StoreError):  # it is being entered
@@ -189,7 +189,7 @@ def _clear(store: Store) -> None:
 @contextmanager
 def _begun(store: Store, line: RunLine) -> Generator[tuple[Connection, int], None, None]:
     """Enter the run, held from when others see it; give a connection to fill it, and its number."""
-    with store.reading() as connection:
+    with store.connect() as connection:
         connection.execution_options(**WRITING)
         number = _enter(connection, line, store=store.name)
         with run_lock(connection, number, name=line.id):
@@ -224,8 +224,8 @@ def save_ranking(store: Store, run: Run) -> None:
     manifest = run.manifest
     line = RunLine(
         id=manifest.run_id,
-        started_at=stamp(manifest.started_at),
-        finished_at=stamp(datetime.now(UTC)),
+        started_at=format_time(manifest.started_at),
+        finished_at=format_time(datetime.now(UTC)),
         tag=None,
         fingerprint=manifest.fingerprint,
         manifest=manifest_text(manifest),
@@ -235,5 +235,5 @@ def save_ranking(store: Store, run: Run) -> None:
         stopped=run.stopped,
         transcript=True,
     )
-    with entering(store, line) as (connection, number):
+    with atomic_import(store, line) as (connection, number):
         write_blocks(connection, number, run.columns)

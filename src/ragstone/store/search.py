@@ -33,11 +33,11 @@ from sqlalchemy.dialects.postgresql import JSON
 
 from ragstone.errors import UnknownNameError, UsageError
 from ragstone.results.metric_summary import SCORED
-from ragstone.results.metric_summary import STATES as VALUE_BROWSING_STATES
+from ragstone.results.metric_summary import STATES as RANKING_STATES
 from ragstone.results.ranking_run import RankingRows
-from ragstone.store.codec import Texts, column, decoded
-from ragstone.store.reader import row_told
-from ragstone.store.run_info import RunInfo, number_of
+from ragstone.store.codec import Texts, column, decode_row
+from ragstone.store.reader import row_errors
+from ragstone.store.run_info import RunInfo, find_run_number
 from ragstone.store.schema import QUERY_BLOCKS, ROWS, SCORES, TEXTS
 from ragstone.store.store import Store
 from ragstone.types.row import Row
@@ -61,19 +61,19 @@ _KEYS = "index|sample|id|query|response|:null,|: null, "
 """Between the texts in the head stand these names, quotes, and what _FRAME matches."""
 
 
-def says(connection: Connection, text: str) -> ColumnElement[bool]:
+def text_matches(connection: Connection, text: str) -> ColumnElement[bool]:
     """Return that a text stands in the id, query or response, whatever the case of its letters."""
     sqlite = connection.dialect.name == "sqlite"
-    return _says_in_file(connection, text) if sqlite else _says_on_server(text)
+    return _sqlite_text_matches(connection, text) if sqlite else _postgresql_text_matches(text)
 
 
-def is_tagged(connection: Connection, tag: str, value: str | None) -> ColumnElement[bool]:
+def tag_matches(connection: Connection, tag: str, value: str | None) -> ColumnElement[bool]:
     """Return that a row has a tag, of that value as JSON writes it; None is any value."""
     sqlite = connection.dialect.name == "sqlite"
-    return (_is_tagged_in_file if sqlite else _is_tagged_on_server)(tag, value)
+    return (_sqlite_tag_matches if sqlite else _postgresql_tag_matches)(tag, value)
 
 
-def _says_in_file(connection: Connection, text: str) -> ColumnElement[bool]:
+def _sqlite_text_matches(connection: Connection, text: str) -> ColumnElement[bool]:
     """Look through texts as they lie, and into the JSON only of what may hold the text.
 
     To read a row's JSON takes several times as long as to look through it.
@@ -93,7 +93,7 @@ def _says_in_file(connection: Connection, text: str) -> ColumnElement[bool]:
         return or_(in_id, and_(in_head, in_fields))
     driver = connection.connection.driver_connection
     assert isinstance(driver, sqlite3.Connection)
-    driver.create_function(_FOLD, 1, _folded, deterministic=True)
+    driver.create_function(_FOLD, 1, _casefold, deterministic=True)
     fold = getattr(func, _FOLD)
     in_fields = or_(*(_stands(fold, field, text) for field in (ROWS.c.sample_id, *fields)))
     may = or_(_stands(fold, _HEAD, written), _HEAD.like(_CODED))
@@ -113,11 +113,11 @@ def _stands(fold: Callable[..., Function[str]], where: Any, text: str) -> Column
     return func.instr(fold(cast(where, LargeBinary)), text.casefold()) > 0
 
 
-def _folded(text: bytes | None) -> str | None:
+def _casefold(text: bytes | None) -> str | None:
     return None if text is None else text.decode("utf-8", "replace").casefold()
 
 
-def _says_on_server(text: str) -> ColumnElement[bool]:
+def _postgresql_text_matches(text: str) -> ColumnElement[bool]:
     pattern = _pattern(column(text))
     in_fields = or_(*(_at("sample", name).ilike(pattern, escape="/") for name in _SEARCHED))
     plain = TEXTS.c.body.ilike(_pattern(_in_json(text)), escape="/")
@@ -125,7 +125,7 @@ def _says_on_server(text: str) -> ColumnElement[bool]:
     return or_(ROWS.c.sample_id.ilike(pattern, escape="/"), and_(somewhere, in_fields))
 
 
-def _is_tagged_in_file(tag: str, value: str | None) -> ColumnElement[bool]:
+def _sqlite_tag_matches(tag: str, value: str | None) -> ColumnElement[bool]:
     each = func.json_each(TEXTS.c.body, "$.sample.tags").table_valued("key", "type", "atom")
     written = case(
         (each.c.type == "true", "true"), (each.c.type == "false", "false"), else_=each.c.atom
@@ -134,7 +134,7 @@ def _is_tagged_in_file(tag: str, value: str | None) -> ColumnElement[bool]:
     return select(each.c.key).where(each.c.key == tag, fits).exists()
 
 
-def _is_tagged_on_server(tag: str, value: str | None) -> ColumnElement[bool]:
+def _postgresql_tag_matches(tag: str, value: str | None) -> ColumnElement[bool]:
     written = _at("sample", "tags", column(tag))
     if value is None:
         return written.is_not(None)
@@ -176,7 +176,7 @@ STATES: Mapping[str, ColumnElement[bool]] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RowQuery:
     """Which rows of a run are to be shown, and in which order.
 
     Attributes:
@@ -215,7 +215,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Found:
+class RowPage:
     """Some rows, without their exchanges, of `matched` that are as wanted, of `total`."""
 
     total: int
@@ -226,22 +226,22 @@ class Found:
 # Browsing a stored ranking's run: its queries found and sorted by their columns.
 
 
-def find_values(rows: RankingRows, wanted: Wanted) -> Found:
+def find_queries(rows: RankingRows, wanted: RowQuery) -> RowPage:
     """Return the queries that are as wanted; their numbers alone are read of the others."""
     fits = np.ones(len(rows), dtype=np.bool_)
     if wanted.tag is not None:
         fits[:] = False  # queries from files have no tags
     if wanted.text:
-        fits &= _says(rows, wanted.text)
+        fits &= _ranking_text_matches(rows, wanted.text)
     if wanted.asks_of_scores:
         fits &= np.logical_or.reduce([*_scored_so(rows, wanted), np.zeros(len(rows), np.bool_)])
     places = _sorted(rows, np.flatnonzero(fits), wanted)
     few: list[int] = places[wanted.offset : wanted.offset + wanted.limit].tolist()
     read = {place: rows[place] for place in sorted(few)}  # each block is read once
-    return Found(len(rows), len(places), tuple(read[place] for place in few))
+    return RowPage(len(rows), len(places), tuple(read[place] for place in few))
 
 
-def _says(rows: RankingRows, text: str) -> NDArray[np.bool_]:
+def _ranking_text_matches(rows: RankingRows, text: str) -> NDArray[np.bool_]:
     folded = text.casefold()
     each = zip(rows.ids, rows.queries, strict=True)
     return np.fromiter(
@@ -251,7 +251,7 @@ def _says(rows: RankingRows, text: str) -> NDArray[np.bool_]:
     )
 
 
-def _scored_so(rows: RankingRows, wanted: Wanted) -> Iterator[NDArray[np.bool_]]:
+def _scored_so(rows: RankingRows, wanted: RowQuery) -> Iterator[NDArray[np.bool_]]:
     """Yield for each metric asked about which queries have such a score."""
     known = wanted.state is None or wanted.state in list(State)
     names = rows.metrics if wanted.metric is None else [wanted.metric]
@@ -261,7 +261,7 @@ def _scored_so(rows: RankingRows, wanted: Wanted) -> Iterator[NDArray[np.bool_]]
         numbers, states = rows.column(name)
         fits = np.ones(len(rows), dtype=np.bool_)
         if wanted.state is not None:
-            fits &= states == VALUE_BROWSING_STATES.index(State(wanted.state))
+            fits &= states == RANKING_STATES.index(State(wanted.state))
         if wanted.low is not None:
             fits &= (states == SCORED) & (numbers >= wanted.low)
         if wanted.high is not None:
@@ -269,7 +269,7 @@ def _scored_so(rows: RankingRows, wanted: Wanted) -> Iterator[NDArray[np.bool_]]
         yield fits
 
 
-def _sorted(rows: RankingRows, places: NDArray[np.int64], wanted: Wanted) -> NDArray[np.int64]:
+def _sorted(rows: RankingRows, places: NDArray[np.int64], wanted: RowQuery) -> NDArray[np.int64]:
     """Sort places by a metric's number, those without one last; else as they stand."""
     if wanted.sort is None:
         return places[::-1] if wanted.descending else places
@@ -286,16 +286,16 @@ def _sorted(rows: RankingRows, places: NDArray[np.int64], wanted: Wanted) -> NDA
 _NO_EXCHANGES = "[]"
 
 
-def find_rows(store: Store, run_id: str, wanted: Wanted) -> Found:
+def find_rows(store: Store, run_id: str, wanted: RowQuery) -> RowPage:
     """Return the rows of a run that are as wanted.
 
     Raises:
         StoreError: there is no such run, a row cannot be read, or the database fails.
     """
     if (values := _values(store, run_id)) is not None:
-        return find_values(values, wanted)
-    with store.reading() as connection:
-        run = number_of(connection, run_id, store=store.name)
+        return find_queries(values, wanted)
+    with store.connect() as connection:
+        run = find_run_number(connection, run_id, store=store.name)
         count = select(func.count()).select_from(ROWS).where(ROWS.c.run == run)
         total = connection.execute(count).scalar_one()
         tables, conditions = _as_wanted(connection, run, wanted)
@@ -312,7 +312,7 @@ def find_rows(store: Store, run_id: str, wanted: Wanted) -> Found:
         found = connection.execute(few.where(TEXTS.c.place.in_(places))).all()
     bodies = dict(found)
     rows = (_row(run_id, place, Texts(bodies[place], _NO_EXCHANGES)) for place in places)
-    return Found(total, matched, tuple(rows))
+    return RowPage(total, matched, tuple(rows))
 
 
 def row_at(store: Store, run_id: str, place: int) -> Row | None:
@@ -323,8 +323,8 @@ def row_at(store: Store, run_id: str, place: int) -> Row | None:
     """
     if (values := _values(store, run_id)) is not None:
         return values.at(place) if 0 <= place < len(values) else None
-    with store.reading() as connection:
-        run = number_of(connection, run_id, store=store.name)
+    with store.connect() as connection:
+        run = find_run_number(connection, run_id, store=store.name)
         here = TEXTS.c.run == run, TEXTS.c.place == place
         line = connection.execute(select(TEXTS.c.body, TEXTS.c.transcript).where(*here)).first()
     return None if line is None else _row(run_id, place, Texts(line[0], line[1]))
@@ -332,20 +332,20 @@ def row_at(store: Store, run_id: str, place: int) -> Row | None:
 
 def _values(store: Store, run_id: str) -> RankingRows | None:
     """Return the rows of a ranking's run; None for any other run."""
-    with store.reading() as connection:
-        run = number_of(connection, run_id, store=store.name)
+    with store.connect() as connection:
+        run = find_run_number(connection, run_id, store=store.name)
         first = select(QUERY_BLOCKS.c.place).where(QUERY_BLOCKS.c.run == run).limit(1)
         ranked = connection.execute(first).first() is not None
     return store.load(run_id).columns if ranked else None
 
 
 def _row(run_id: str, place: int, texts: Texts) -> Row:
-    with row_told(run_id, place):
-        return decoded(texts)
+    with row_errors(run_id, place):
+        return decode_row(texts)
 
 
 def _as_wanted(
-    connection: Connection, run: int, wanted: Wanted
+    connection: Connection, run: int, wanted: RowQuery
 ) -> tuple[FromClause, list[ColumnElement[bool]]]:
     """Return the tables that tell which rows are wanted, and what has to hold of them."""
     tables: FromClause = ROWS
@@ -361,13 +361,13 @@ def _as_wanted(
         same = and_(SCORES.c.run == ROWS.c.run, SCORES.c.place == ROWS.c.place)
         tables = tables.outerjoin(SCORES, and_(same, SCORES.c.metric == column(wanted.sort)))
     if wanted.text:
-        conditions.append(says(connection, wanted.text))
+        conditions.append(text_matches(connection, wanted.text))
     if wanted.tag is not None:
-        conditions.append(is_tagged(connection, wanted.tag, wanted.value))
+        conditions.append(tag_matches(connection, wanted.tag, wanted.value))
     return tables, conditions
 
 
-def _scores(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
+def _scores(wanted: RowQuery) -> Iterator[ColumnElement[bool]]:
     """Yield what has to hold of a score of a row that is wanted."""
     if wanted.state is not None:
         yield STATES[wanted.state]
@@ -377,7 +377,7 @@ def _scores(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
         yield SCORES.c.value <= wanted.high
 
 
-def _order(wanted: Wanted) -> tuple[ColumnElement[Any], ...]:
+def _order(wanted: RowQuery) -> tuple[ColumnElement[Any], ...]:
     """Return what the rows are sorted by; the scores of the metric are joined to them."""
     place, value = ROWS.c.place, SCORES.c.value
     if wanted.sort is None:
@@ -389,7 +389,7 @@ def _order(wanted: Wanted) -> tuple[ColumnElement[Any], ...]:
 
 
 @dataclass(frozen=True)
-class Counted:
+class MetricCounts:
     """What the scores of one metric come to so far; the mean is None over nothing."""
 
     scored: int
@@ -398,14 +398,14 @@ class Counted:
     mean: float | None
 
 
-def counted(store: Store, run_id: str) -> dict[str, Counted]:
+def count_scores(store: Store, run_id: str) -> dict[str, MetricCounts]:
     """Return metric -> what its scores come to, over the rows that are stored.
 
     Raises:
         StoreError: there is no such run, or the database fails.
     """
-    with store.reading() as connection:
-        run = number_of(connection, run_id, store=store.name)
+    with store.connect() as connection:
+        run = find_run_number(connection, run_id, store=store.name)
         which = SCORES.c.metric, SCORES.c.state
         figures = func.count(), func.sum(SCORES.c.value)
         query = select(*which, *figures).where(SCORES.c.run == run).group_by(*which)
@@ -416,18 +416,18 @@ def counted(store: Store, run_id: str) -> dict[str, Counted]:
     return {metric: _counted(states) for metric, states in found.items()}
 
 
-def _counted(states: dict[State, tuple[int, float | None]]) -> Counted:
+def _counted(states: dict[State, tuple[int, float | None]]) -> MetricCounts:
     number, total = states.get(State.SCORED, (0, None))
     undefined, failed = (states.get(each, (0,))[0] for each in (State.UNDEFINED, State.FAILED))
-    return Counted(number, undefined, failed, None if total is None else total / number)
+    return MetricCounts(number, undefined, failed, None if total is None else total / number)
 
 
-def summed_up(store: Store, info: RunInfo) -> RunInfo:
+def summarise(store: Store, info: RunInfo) -> RunInfo:
     """Return the info with a summary: where it has none, each metric's mean and counts so far."""
     if info.summary is not None:
         return info
     metrics = {
         name: {"mean": each.mean, "failed": each.failed}
-        for name, each in counted(store, info.id).items()
+        for name, each in count_scores(store, info.id).items()
     }
     return replace(info, summary={"metrics": metrics})

@@ -13,27 +13,27 @@ from sqlalchemy import Connection, Engine, select
 from ragstone.errors import Cause
 from ragstone.results.run import Run
 from ragstone.store.codec import column, to_text
-from ragstone.store.engine import WRITING, engine_of, name_of
-from ragstone.store.errors import StoreError, told
+from ragstone.store.engine import WRITING, create_store_engine, display_name
+from ragstone.store.errors import StoreError, translate_errors
 from ragstone.store.locks import locked_runs, run_lock
 from ragstone.store.ranking_values import StoredRanking
 from ragstone.store.reader import (
-    Places,
+    RowIndexSet,
     StoredRows,
     StoredValue,
     ranking_values,
-    usage_of,
-    values_of,
+    read_values,
+    sum_usage,
 )
 from ragstone.store.run_info import (
     EXTRAS,
     METRICS,
     SUMMARY,
     RunInfo,
-    info_of,
+    find_run_number,
+    format_time,
     manifest_text,
-    number_of,
-    stamp,
+    read_run_info,
 )
 from ragstone.store.schema import NEWEST, ROWS, RUNS, SCORES, WHOLE, migrate
 from ragstone.store.writer import Record, RowWriter
@@ -63,10 +63,10 @@ class Store:
         Raises:
             StoreError: the place cannot be used; the message says why and what to do.
         """
-        name = name_of(place)
-        engine = engine_of(place)
+        name = display_name(place)
+        engine = create_store_engine(place)
         try:
-            with told(name):
+            with translate_errors(name):
                 migrate(engine)
         except StoreError as error:
             engine.dispose()
@@ -103,22 +103,22 @@ class Store:
         """
         line = {
             "id": manifest.run_id,
-            "started_at": stamp(manifest.started_at),
+            "started_at": format_time(manifest.started_at),
             "fingerprint": fingerprint,
             "manifest": manifest_text(manifest),
             "metrics": to_text(METRICS, dict(metrics)),
             "extras": "{}",
             "transcript": transcript,
         }
-        with self.changing() as connection:
+        with self.transaction() as connection:
             known = select(RUNS.c.number).where(RUNS.c.id == manifest.run_id)
             if connection.execute(known).first():
                 raise StoreError(f"{self.name}: run {manifest.run_id} is there already")
             connection.execute(RUNS.insert().values(line))
 
-    def writing(self, run_id: str) -> RowWriter:
+    def open_writer(self, run_id: str) -> RowWriter:
         """Return what writes a run's rows as they finish; no other process may meanwhile."""
-        with self.reading() as connection:
+        with self.connect() as connection:
             number = self._number(connection, run_id)
             query = select(RUNS.c.transcript).where(RUNS.c.number == number)
             transcript = bool(connection.execute(query).scalar_one())
@@ -133,7 +133,7 @@ class Store:
             RunLockedError: another process works on the run.
             RunNotFoundError: there is no such run.
         """
-        with told(self.name), self._engine.connect() as connection:
+        with translate_errors(self.name), self._engine.connect() as connection:
             number = self._number(connection, run_id)
             connection.commit()
             with run_lock(connection, number, name=run_id):
@@ -158,7 +158,7 @@ class Store:
             RunLockedError: another process works on the run, and enters what it comes to.
         """
         line = {
-            "finished_at": None if partial else stamp(datetime.now(UTC)),
+            "finished_at": None if partial else format_time(datetime.now(UTC)),
             "extras": to_text(EXTRAS, {name: dict(extra) for name, extra in extras.items()}),
             "stopped": stopped,
             "summary": None if summary is None else to_text(SUMMARY, summary),
@@ -167,12 +167,12 @@ class Store:
         with self.lock(run_id) as connection, connection.begin():
             connection.execute(RUNS.update().where(*unfinished).values(line))
 
-    def done(self, run_id: str, *, but_failed: bool = False) -> Places:
+    def done(self, run_id: str, *, but_failed: bool = False) -> RowIndexSet:
         """Return which rows are finished: stored, and not cut short by a budget.
 
         With `but_failed`, only those where no score failed.
         """
-        with self.reading() as connection:
+        with self.connect() as connection:
             number = self._number(connection, run_id)
             left = SCORES.c.state == State.FAILED.value
             if not but_failed:
@@ -180,7 +180,7 @@ class Store:
             again = select(SCORES.c.place).where(SCORES.c.run == number, left)
             query = select(ROWS.c.place).where(ROWS.c.run == number, ROWS.c.place.not_in(again))
             found = connection.execution_options(yield_per=10_000).execute(query).scalars()
-            return Places.of(found)
+            return RowIndexSet.of(found)
 
     def unfinished(self, fingerprint: str) -> str | None:
         """Return the newest unfinished run of a fingerprint that no process works on."""
@@ -189,7 +189,7 @@ class Store:
             .where(RUNS.c.fingerprint == fingerprint, RUNS.c.finished_at.is_(None))
             .order_by(*NEWEST)
         )
-        with self.reading() as connection:
+        with self.connect() as connection:
             found = connection.execute(query).all()
             in_work = locked_runs(connection, [number for number, _ in found])
         return next((name for number, name in found if number not in in_work), None)
@@ -197,24 +197,24 @@ class Store:
     def runs(self, limit: int | None = None) -> list[RunInfo]:
         """Return what is known of the runs, newest first."""
         query = select(RUNS.c.number).where(WHOLE).order_by(*NEWEST).limit(limit)
-        with self.reading() as connection:
+        with self.connect() as connection:
             numbers = connection.execute(query).scalars().all()
-            return [info_of(connection, number) for number in numbers]
+            return [read_run_info(connection, number) for number in numbers]
 
     def info(self, run_id: str) -> RunInfo:
         """Return what is known of one run."""
-        with self.reading() as connection:
-            return info_of(connection, self._number(connection, run_id))
+        with self.connect() as connection:
+            return read_run_info(connection, self._number(connection, run_id))
 
     def load(self, run_id: str) -> Run:
         """Return a run whose rows are read as they are looked at."""
-        with self.reading() as connection:
+        with self.connect() as connection:
             number = self._number(connection, run_id)
-            info = info_of(connection, number)
+            info = read_run_info(connection, number)
         if info.ranked:
-            rows = StoredRanking(number, run_id, tuple(info.metrics), reading=self.reading)
+            rows = StoredRanking(number, run_id, tuple(info.metrics), reading=self.connect)
         else:
-            rows = StoredRows(number, run_id, reading=self.reading)
+            rows = StoredRows(number, run_id, reading=self.connect)
         return Run(
             manifest=info.manifest,
             metrics=info.metrics,
@@ -226,34 +226,34 @@ class Store:
 
     def values(self, run_id: str, metric: str) -> Iterator[StoredValue]:
         """Yield what one metric came to, row by row, ordered by place."""
-        with self.reading() as connection:
+        with self.connect() as connection:
             number = self._number(connection, run_id)
-            info = info_of(connection, number)
+            info = read_run_info(connection, number)
         if info.ranked:
-            rows = StoredRanking(number, run_id, tuple(info.metrics), reading=self.reading)
+            rows = StoredRanking(number, run_id, tuple(info.metrics), reading=self.connect)
             return ranking_values(rows, metric)
-        return values_of(number, column(metric), reading=self.reading)
+        return read_values(number, column(metric), reading=self.connect)
 
     def usage(self, run_id: str) -> Usage:
         """Return what the judge cost for the rows that are stored."""
-        with self.reading() as connection:
-            return usage_of(connection, self._number(connection, run_id))
+        with self.connect() as connection:
+            return sum_usage(connection, self._number(connection, run_id))
 
     @contextmanager
-    def reading(self) -> Generator[Connection, None, None]:
+    def connect(self) -> Generator[Connection, None, None]:
         """Give a connection to read with."""
-        with told(self.name), self._engine.connect() as connection:
+        with translate_errors(self.name), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
-    def changing(self) -> Generator[Connection, None, None]:
+    def transaction(self) -> Generator[Connection, None, None]:
         """Give a connection within a transaction, which is kept if the block ends well."""
         with (
-            told(self.name),
+            translate_errors(self.name),
             self._engine.connect().execution_options(**WRITING) as connection,
             connection.begin(),
         ):
             yield connection
 
     def _number(self, connection: Connection, run_id: str) -> int:
-        return number_of(connection, run_id, store=self.name)
+        return find_run_number(connection, run_id, store=self.name)

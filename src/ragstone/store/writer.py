@@ -15,7 +15,7 @@ from typing import Self
 
 from sqlalchemy import Connection, Table
 
-from ragstone.store.codec import column, encoded, query_fingerprint
+from ragstone.store.codec import column, encode_row, query_fingerprint
 from ragstone.store.errors import StoreError
 from ragstone.store.schema import ROWS, SCORES, TEXTS
 from ragstone.types.reply import NOTHING_SPENT
@@ -49,7 +49,7 @@ class Record:
         place, sample = row.index, row.sample
         spent = [exchange.outcome.usage for exchange in row.exchanges]
         usage = reduce(add, spent) if spent else NOTHING_SPENT
-        texts = encoded(row, transcript=transcript)
+        texts = encode_row(row, transcript=transcript)
         return cls(
             row=(
                 run,
@@ -129,7 +129,7 @@ _log = logging.getLogger("ragstone.store")
 
 
 class RowWriter:
-    """Writes rows; made by `store.writing(run_id)`, and used as `async with`.
+    """Writes rows; made by `store.open_writer(run_id)`, and used as `async with`.
 
     `put` makes a row's texts at once, so that nothing of it is held, and waits only where the
     database is far behind. Leaving the block, in whatever way, writes what was put. Where the

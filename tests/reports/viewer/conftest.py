@@ -100,7 +100,7 @@ def keep(store: Store, kept: Manifest, rows: list[Row], *, ended: bool = True) -
     store.begin(kept, METRICS, fingerprint=kept.run_id)
 
     async def write() -> None:
-        async with store.writing(kept.run_id) as writer:
+        async with store.open_writer(kept.run_id) as writer:
             for each in rows:
                 await writer.put(each)
 

@@ -22,7 +22,7 @@ async def test_a_going_run_is_followed_until_it_is_summed_up(served, view, tmp_p
     with Store.open(tmp_path / "live.db") as store:
         store.begin(manifest, metrics, fingerprint="")
         with view(tmp_path / "live.db") as viewed:
-            async with store.writing("run-a") as writer:
+            async with store.open_writer("run-a") as writer:
                 await writer.put(made(0))
                 first = await until(viewed, rows=1)
                 assert first["state"] == "going"

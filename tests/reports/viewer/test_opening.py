@@ -23,7 +23,7 @@ def test_nothing_can_be_changed(tmp_path: Path) -> None:
     with (
         open_to_read(str(path)) as store,
         pytest.raises(StoreError, match="readonly"),
-        store.changing() as connection,
+        store.transaction() as connection,
     ):
         connection.exec_driver_sql("DELETE FROM runs")
 

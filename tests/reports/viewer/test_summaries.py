@@ -6,7 +6,7 @@ import pytest
 from ragstone.metrics import get
 from ragstone.reports.viewer import cache as summaries
 from ragstone.reports.viewer.cache import Summaries, as_of
-from ragstone.store import Store, reopen
+from ragstone.store import Store, resume
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
@@ -25,7 +25,7 @@ async def ended(served, tmp_path: Path) -> Store:
     )
     store = Store.open(tmp_path / "runs.db")
     store.begin(manifest, METRICS, fingerprint="")
-    async with store.writing("run-a") as writer:
+    async with store.open_writer("run-a") as writer:
         for place, score in enumerate([Score.scored(0.0), MADE_UP]):
             row = Row(place, Sample(id=f"q{place}", query="?"), scores={"hit@5": score})
             await writer.put(replace(row, notes=("the target hesitated",)))
@@ -61,7 +61,7 @@ def test_of_a_finished_run_the_same_is_told_and_of_an_unfinished_one_not_for_lon
     now = [100.0]
     monkeypatch.setattr("ragstone.reports.viewer.cache.monotonic", lambda: now[0])
     finished = ended.info("run-a")
-    reopen(ended, finished.manifest)
+    resume(ended, finished.manifest)
     unfinished = ended.info("run-a")
     before = as_of(finished), as_of(unfinished)
     now[0] += 2

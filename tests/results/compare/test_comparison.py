@@ -11,56 +11,58 @@ RUNS = Any
 def test_a_small_example_by_hand(runs: RUNS) -> None:
     a = runs.of({"faithfulness": [0.25, 0.5, 0.75, 0.5]})
     b = runs.of({"faithfulness": [0.75, 0.75, 0.5, 1.0]}, run_id="b")
-    (moved,) = compare(a, b).movements
+    (moved,) = compare(a, b).metric_changes
     # differences 0.5, 0.25, -0.25, 0.5: of 16 flips 6 have a sum of at least 1
     assert (moved.n, moved.mean_a, moved.mean_b, moved.difference) == (4, 0.5, 0.75, 0.25)
-    assert moved.p == moved.adjusted == 6 / 16
-    assert moved.record == (3, 1, 0)
+    assert moved.p == moved.p_adjusted == 6 / 16
+    assert moved.win_loss_tie == (3, 1, 0)
     # their standard deviation is the root of 0.375 / 3
     assert moved.effect == pytest.approx(0.25 / 0.125**0.5)
     assert moved.p_t == pytest.approx(0.2522, abs=1e-4)  # t = 1.4142, 3 degrees of freedom
     assert moved.interval == pytest.approx((0.25 - 0.5626, 0.25 + 0.5626), abs=1e-4)
     assert moved.finding is Finding.NOT_SHOWN
-    assert moved.smallest == pytest.approx(0.7523, abs=1e-4)
+    assert moved.min_detectable_difference == pytest.approx(0.7523, abs=1e-4)
 
 
 def test_a_metric_that_lost_eight_of_eight_is_worse(runs: RUNS) -> None:
     a, b = runs.of({"hit@5": [1] * 8}), runs.of({"hit@5": [0] * 8}, run_id="b")
-    (moved,) = compare(a, b).movements
-    assert moved.p == moved.adjusted == 2 / 256
+    (moved,) = compare(a, b).metric_changes
+    assert moved.p == moved.p_adjusted == 2 / 256
     assert moved.finding is Finding.WORSE
-    assert moved.interval is moved.effect is moved.smallest is moved.p_t is None  # no spread
-    assert moved.record == (0, 8, 0)
+    assert (
+        moved.interval is moved.effect is moved.min_detectable_difference is moved.p_t is None
+    )  # no spread
+    assert moved.win_loss_tie == (0, 8, 0)
 
 
 def test_nothing_is_said_beyond_the_metrics_range(runs: RUNS) -> None:
     a, b = runs.of({"f1@5": [1.0, 0.0]}), runs.of({"f1@5": [0.5, 1.0]}, run_id="b")
-    (moved,) = compare(a, b).movements
+    (moved,) = compare(a, b).metric_changes
     assert moved.interval == (-1.0, 1.0)
-    assert moved.smallest is None
+    assert moved.min_detectable_difference is None
 
 
 def test_where_lower_is_better_less_is_a_gain(runs: RUNS) -> None:
     a, b = runs.of({"hallucination": [1] * 8}), runs.of({"hallucination": [0] * 8}, run_id="b")
     comparison = compare(a, b)
-    (moved,) = comparison.movements
+    (moved,) = comparison.metric_changes
     assert moved.finding is Finding.BETTER
-    assert (moved.difference, moved.gain, moved.record) == (-1.0, 1.0, (8, 0, 0))
+    assert (moved.difference, moved.gain, moved.win_loss_tie) == (-1.0, 1.0, (8, 0, 0))
     assert not comparison.regressions()
-    assert len(comparison.moves[0].best) == 5
-    assert not comparison.moves[0].worst
+    assert len(comparison.sample_changes[0].best) == 5
+    assert not comparison.sample_changes[0].worst
 
 
 def test_several_metrics_are_held_to_a_stricter_mark(runs: RUNS) -> None:
     scores = {"hit@5": [1] * 6, "mrr@5": [1] * 6, "ndcg@5": [1] * 6}
     worse = {"hit@5": [0] * 6, "mrr@5": [0.5, *[1] * 5], "ndcg@5": [1] * 6}
     alone = compare(runs.of(scores), runs.of(worse, run_id="b"), metrics=["hit"])
-    assert [each.metric for each in alone.movements] == ["hit@5"]
-    assert alone.movements[0].adjusted == 2 / 64
-    assert alone.movements[0].significant
+    assert [each.metric for each in alone.metric_changes] == ["hit@5"]
+    assert alone.metric_changes[0].p_adjusted == 2 / 64
+    assert alone.metric_changes[0].significant
     among = compare(runs.of(scores), runs.of(worse, run_id="b"))
-    assert [each.adjusted for each in among.movements] == [6 / 64, 1, 1]
-    assert not among.movements[0].significant
+    assert [each.p_adjusted for each in among.metric_changes] == [6 / 64, 1, 1]
+    assert not among.metric_changes[0].significant
 
 
 def test_a_drop_fails_only_where_it_is_larger_than_what_is_let_pass(runs: RUNS) -> None:
@@ -75,25 +77,25 @@ def test_a_drop_fails_only_where_it_is_larger_than_what_is_let_pass(runs: RUNS) 
 def test_fewer_than_two_pairs_tell_nothing(runs: RUNS, n: int) -> None:
     a, b = runs.of({"hit@5": [1] * n}), runs.of({"hit@5": [0] * n}, run_id="b")
     comparison = compare(a, b)
-    assert comparison.movements[0].finding is Finding.TOO_FEW
-    assert comparison.movements[0].p is None
-    assert comparison.tellable is (n == 1)
+    assert comparison.metric_changes[0].finding is Finding.TOO_FEW
+    assert comparison.metric_changes[0].p is None
+    assert comparison.comparable is (n == 1)
     assert not comparison.regressions()
 
 
 def test_what_is_not_scored_on_both_sides_is_counted_and_not_averaged(runs: RUNS) -> None:
     a = runs.of({"faithfulness": [1.0, 1.0, None, runs.failed(), 0.5, None]})
     b = runs.of({"faithfulness": [0.0, None, 1.0, runs.failed(), 0.5, runs.failed()]}, run_id="b")
-    (moved,) = compare(a, b).movements
+    (moved,) = compare(a, b).metric_changes
     assert (moved.n, moved.mean_a, moved.mean_b) == (2, 0.75, 0.25)
     assert (moved.unscored_a, moved.unscored_b) == ((2, 1), (1, 2))
-    assert (moved.lost, moved.found) == (1, 1)
+    assert (moved.only_in_a, moved.only_in_b) == (1, 1)
 
 
 def test_the_samples_that_moved_most_come_worst_first(runs: RUNS) -> None:
     a = runs.of({"f1@5": [1.0, 0.5, 0.5, 0.0, 0.2]})
     b = runs.of({"f1@5": [0.9, 0.0, 0.5, 1.0, 0.1]}, run_id="b")
-    (moves,) = compare(a, b, top=2).moves
+    (moves,) = compare(a, b, top=2).sample_changes
     assert [(each.id_b, each.a, each.b) for each in moves.worst] == [
         ("q1", 0.5, 0.0),
         ("q0", 1.0, 0.9),
@@ -104,7 +106,7 @@ def test_the_samples_that_moved_most_come_worst_first(runs: RUNS) -> None:
 def test_metrics_of_one_run_alone_are_named(runs: RUNS) -> None:
     a, b = runs.of({"hit@5": [1], "mrr@5": [1]}), runs.of({"hit@5": [1], "f1@5": [1]}, run_id="b")
     comparison = compare(a, b)
-    assert [each.metric for each in comparison.movements] == ["hit@5"]
+    assert [each.metric for each in comparison.metric_changes] == ["hit@5"]
     assert (comparison.only_a, comparison.only_b) == (("mrr@5",), ("f1@5",))
 
 
@@ -118,8 +120,8 @@ def test_rows_of_a_cluster_are_one_witness(runs: RUNS) -> None:
     tags = [{"source": f"s{i // 10}"} for i in range(40)]
     a = runs.of({"hit@5": [1] * 40}, tags=tags)
     b = runs.of({"hit@5": [0] * 30 + [1] * 10}, tags=tags, run_id="b")
-    assert compare(a, b).movements[0].significant
-    (moved,) = compare(a, b, cluster="source").movements
+    assert compare(a, b).metric_changes[0].significant
+    (moved,) = compare(a, b, cluster="source").metric_changes
     assert moved.p == 2 / 8  # three clusters that differ: two of eight flips
     assert not moved.significant
     assert moved.n == 40
@@ -132,7 +134,7 @@ def test_a_label_is_what_it_is_written_as(runs: RUNS) -> None:
     for tags in (numbers, words):
         a = runs.of({"hit@5": [1] * 40}, tags=tags)
         b = runs.of({"hit@5": [0, 1, 0, 0] * 10}, tags=tags, run_id="b")
-        same.append(compare(a, b, cluster="source").movements)
+        same.append(compare(a, b, cluster="source").metric_changes)
     assert same[0] == same[1]
 
 
@@ -140,15 +142,18 @@ def test_clusters_of_one_row_change_nothing(runs: RUNS) -> None:
     tags = [{"source": str(i)} for i in range(12)]
     a = runs.of({"f1@5": [0.1 * i for i in range(10)] + [0.5, 0.5]}, tags=tags)
     b = runs.of({"f1@5": [0.5] * 12}, tags=tags, run_id="b")
-    plain, clustered = compare(a, b).movements[0], compare(a, b, cluster="source").movements[0]
+    plain, clustered = (
+        compare(a, b).metric_changes[0],
+        compare(a, b, cluster="source").metric_changes[0],
+    )
     assert clustered.p_t == pytest.approx(plain.p_t)
-    assert clustered.smallest == pytest.approx(plain.smallest)
+    assert clustered.min_detectable_difference == pytest.approx(plain.min_detectable_difference)
     assert (clustered.p, clustered.interval) == (plain.p, plain.interval)
 
 
 def test_rows_without_any_tags_have_no_clusters(runs: RUNS) -> None:
     a, b = runs.of({"hit@5": [1]}), runs.of({"hit@5": [1]}, run_id="b")
-    with pytest.raises(UsageError, match="cluster source: A's samples have no tags"):
+    with pytest.raises(UsageError, match="cluster source: the samples of A have no tags"):
         compare(a, b, cluster="source")
 
 

@@ -2,13 +2,13 @@ from typing import Any
 
 import pytest
 
-from ragstone.results.compare import Regressions, compare, regressed
+from ragstone.results.compare import Regressions, compare, find_regressions
 
 RUNS = Any
 
 
 def judged(runs: RUNS, b: RUNS, **least: float) -> Regressions:
-    return regressed(compare(runs.of({"hit@5": [1.0] * 20}), b), **least)
+    return find_regressions(compare(runs.of({"hit@5": [1.0] * 20}), b), **least)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,11 @@ def test_a_drop_is_a_regression_or_within_what_is_allowed(
     ("n", "least", "doubts"),
     [
         (18, {}, ()),
-        (17, {}, ("only 17 of 20 samples of A (85%) have a partner in B, where 90% is the least",)),
+        (
+            17,
+            {},
+            ("only 17 of 20 samples of A (85%) have a partner in B; at least 90% are needed",),
+        ),
         (17, {"min_paired": 0.85}, ()),
     ],
 )

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.results.stats import difference_interval, mean_interval
-from ragstone.results.stats.clusters import Groups
+from ragstone.results.stats.clusters import Clusters
 from ragstone.results.stats.intervals import BLOCK, FEW, LARGE, RESAMPLES, bca, proportion_interval
 
 scores = st.lists(
@@ -41,7 +41,7 @@ def test_0_and_1_have_the_interval_of_a_proportion(low: float, high: float) -> N
 
 def test_bca_is_scipys_within_the_error_of_drawing(golden: dict[str, Any]) -> None:
     for case in golden["bca"]:
-        found = bca(Groups.of(case["values"]), 0.95)
+        found = bca(Clusters.of(case["values"]), 0.95)
         error = 0.2 * case["standard_error"]
         assert found == pytest.approx(case["interval"], abs=error), case["scores"]
 

@@ -19,8 +19,15 @@ from ragstone.cli.parse import open_store, read_by
 from ragstone.errors import UsageError
 from ragstone.reports.comparison import as_markdown, print_comparison, print_regressions
 from ragstone.reports.table_rows import STDOUT, finite
-from ragstone.results.compare import MIN_PAIRED, TOP, Comparison, Regressions, compare, regressed
-from ragstone.store import Store, find
+from ragstone.results.compare import (
+    MIN_PAIRED,
+    TOP,
+    Comparison,
+    Regressions,
+    compare,
+    find_regressions,
+)
+from ragstone.store import Store, find_run
 from ragstone.types.gate import share
 
 # The options by which a comparison decides the exit code, and the code that it comes to.
@@ -95,13 +102,13 @@ class Limits:
         """
         if not self.asked:
             return None
-        widest = max((each.span for each in comparison.movements), default=math.inf)
+        widest = max((each.span for each in comparison.metric_changes), default=math.inf)
         if self.min_effect >= widest:
             said = f"--min-effect {self.min_effect:g} lets every drop pass"
             raise UsageError(
                 f"{said}: no metric can fall by more than {widest:g}; write 0.02 or 2%"
             )
-        return regressed(comparison, min_effect=self.min_effect, min_paired=self.min_paired)
+        return find_regressions(comparison, min_effect=self.min_effect, min_paired=self.min_paired)
 
 
 def _number(flag: str, said: str) -> float:
@@ -186,8 +193,8 @@ def command(**given: Unpack[Given]) -> None:
     """
     limits = Limits.of(given)
     with open_store(given["store"]) as store:
-        a = find(store, given["a"])
-        b = find(store, given["b"]) if given["b"] else _newest(store, but=a)
+        a = find_run(store, given["a"])
+        b = find_run(store, given["b"]) if given["b"] else _newest(store, but=a)
         if a == b:
             raise UsageError(f"A and B are both run {a}; name two runs")
         read = read_by(store, *map(store.info, (a, b)))

@@ -16,7 +16,7 @@ from ragstone.reports.excel import check_output, write_workbooks
 from ragstone.reports.github import no_commands, report_to_github
 from ragstone.reports.terminal import print_rows
 from ragstone.results.run import Run
-from ragstone.store import Store, find, save_ranking
+from ragstone.store import Store, find_run, save_ranking
 
 
 class RankingStore:
@@ -46,7 +46,7 @@ class RankingStore:
         Raises:
             StoreError: there is none, or several begin so.
         """
-        return self._store.load(find(self._store, name))
+        return self._store.load(find_run(self._store, name))
 
     def keep(self, run: Run) -> str:
         """Keep a run; say where, in a line.

@@ -10,7 +10,7 @@ from ragstone.cli import parse as results
 from ragstone.cli.options import STORE
 from ragstone.cli.output import conclude
 from ragstone.cli.parse import RUN, open_store, read_by
-from ragstone.store import find
+from ragstone.store import find_run
 
 
 class Given(result_options.Given):
@@ -33,7 +33,7 @@ def command(**given: Unpack[Given]) -> None:
     """
     outputs = results.outputs_of(given)
     with open_store(given["store"]) as store:
-        info = store.info(find(store, given["run"]))
+        info = store.info(find_run(store, given["run"]))
         outputs.check(*read_by(store, info))
         code = conclude(store.load(info.id), outputs)
     sys.exit(code)

@@ -15,7 +15,7 @@ from ragstone.cli.parse import RUN, config_here, open_store, read_by
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import metric_names
 from ragstone.evaluation.rescore import TranscriptMissingError, rescore, save
-from ragstone.store import RunInfo, Store, find
+from ragstone.store import RunInfo, Store, find_run
 from ragstone.types.gate import FLAGS, gate
 from ragstone.types.policy import POLICIES
 
@@ -80,7 +80,7 @@ def command(**given: Unpack[Given]) -> None:
     outputs = results.outputs_of(given, export=given["output"] is not None)
     load_plugins(*config_here().plugins, *given["plugin"])
     with open_store(given["store"]) as store:
-        info = store.info(find(store, given["run"]))
+        info = store.info(find_run(store, given["run"]))
         outputs.check(*read_by(store, info))
         code = _rescored(store, info, given, outputs)
     sys.exit(code)

@@ -17,7 +17,7 @@ from ragstone.cli.parse import config_here, open_store, tracing_of
 from ragstone.errors import UsageError
 from ragstone.evaluation.recorder import Keeping, RunChangedError
 from ragstone.evaluation.rescore import ORIGIN
-from ragstone.store import RunInfo, Store, find
+from ragstone.store import RunInfo, Store, find_run
 from ragstone.types.config import Plan
 
 
@@ -66,7 +66,7 @@ def command(**given: Unpack[Given]) -> None:
 
 def _resumed(store: Store, given: Given, outputs: Outputs) -> int:
     if given["run"]:
-        return _gone_on(store, store.info(find(store, given["run"])), given, outputs)
+        return _gone_on(store, store.info(find_run(store, given["run"])), given, outputs)
     passed_over = False
     for info in _unfinished(store):
         try:

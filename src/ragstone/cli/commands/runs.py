@@ -18,9 +18,9 @@ from ragstone.errors import UsageError
 from ragstone.reports.runs_table import listing, print_info, print_runs
 from ragstone.reports.table_rows import STDOUT
 from ragstone.reports.terminal import print_run
-from ragstone.store import delete, export, find, going, import_, prune, tag, untag
+from ragstone.store import delete, export, find_run, import_, prune, running_runs, tag, untag
 from ragstone.store.archive import check_archive
-from ragstone.store.search import summed_up
+from ragstone.store.search import summarise
 
 _AGE = re.compile(r"(\d{1,5})\s*([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24}
@@ -74,9 +74,9 @@ def list_(limit: int, file: Path | None, store: str | None) -> None:
     """List the runs, newest first: what each was of, how far it is, what it came to."""
     with open_store(store) as opened:
         found = opened.runs(limit=limit + 1)
-        infos = [summed_up(opened, info) for info in found[:limit]]
+        infos = [summarise(opened, info) for info in found[:limit]]
         check_files(file, inputs=read_by(opened, *infos))
-        worked_on = going(opened)
+        worked_on = running_runs(opened)
     if file is not None:
         text = json.dumps([listing(info) for info in infos], indent=2) + "\n"
         if file == STDOUT:
@@ -97,7 +97,7 @@ def list_(limit: int, file: Path | None, store: str | None) -> None:
 def show(run: str, store: str | None) -> None:
     """Print what a run was asked to do, and what it came to."""
     with open_store(store) as opened, silent_pipes():
-        run_id = find(opened, run)
+        run_id = find_run(opened, run)
         console = Console(highlight=False)
         print_info(opened.info(run_id), console)
         print_run(opened.load(run_id), console)
@@ -109,7 +109,7 @@ def show(run: str, store: str | None) -> None:
 def tag_(run: str, name: str, store: str | None) -> None:
     """Give a run a name, instead of the one it has; another run that has it loses it."""
     with open_store(store) as opened:
-        run_id = find(opened, run)
+        run_id = find_run(opened, run)
         before = tag(opened, run_id, name)
     was_on = f" (was on run {before.run})" if before.run else ""
     lost = f"; it is {before.tag} no longer" if before.tag else ""
@@ -120,7 +120,7 @@ def tag_(run: str, name: str, store: str | None) -> None:
 def untag_(run: str, store: str | None) -> None:
     """Take a run's name away."""
     with open_store(store) as opened:
-        run_id = find(opened, run)
+        run_id = find_run(opened, run)
         untag(opened, run_id)
     click.echo(f"run {run_id} has no tag")
 
@@ -133,7 +133,7 @@ def untag_(run: str, store: str | None) -> None:
 def delete_(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
     """Delete runs, with all their rows; one that a process works on stays."""
     with open_store(store) as opened:
-        run_ids = list(dict.fromkeys(find(opened, name) for name in runs))
+        run_ids = list(dict.fromkeys(find_run(opened, name) for name in runs))
         if not yes and not _confirmed(run_ids):
             return
         for run_id in run_ids:
@@ -156,7 +156,7 @@ def prune_(older_than: str, yes: bool, store: str | None) -> None:
     before = datetime.now(UTC) - _age(older_than)
     with open_store(store) as opened:
         if not yes:
-            busy = going(opened)
+            busy = running_runs(opened)
             old = [info for info in opened.runs() if not info.tag and info.started_at < before]
             ids = [info.id for info in old if info.id not in busy]
             if ids and not _confirmed(ids):
@@ -180,7 +180,7 @@ def prune_(older_than: str, yes: bool, store: str | None) -> None:
 def export_(run: str, file: Path, store: str | None) -> None:
     """Write a run to one file, to be kept or given away; FILE.gz is compressed."""
     with open_store(store) as opened:
-        info = opened.info(find(opened, run))
+        info = opened.info(find_run(opened, run))
         check_files(file, inputs=read_by(opened, info))
         export(opened, info.id, file)
     click.echo(f"wrote {file}: run {info.id}")

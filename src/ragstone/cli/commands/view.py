@@ -9,7 +9,7 @@ import click
 from ragstone.cli.options import STORE
 from ragstone.cli.parse import RUN
 from ragstone.errors import UsageError
-from ragstone.store import find
+from ragstone.store import find_run
 
 try:
     from ragstone.reports.viewer.app import make_app
@@ -63,7 +63,7 @@ def command(
     if not is_loopback(host):
         _check_exposed(host, expose=expose)
     with open_to_read(store) as opened:
-        path = f"/runs/{find(opened, run)}" if run else "/"
+        path = f"/runs/{find_run(opened, run)}" if run else "/"
         with listening(host, port) as at:
             bound: int = at.getsockname()[1]
             app = make_app(opened, host=host, port=bound)

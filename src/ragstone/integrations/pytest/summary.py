@@ -11,7 +11,7 @@ from ragstone._internal.text import count, one_line
 from ragstone.integrations.pytest.plugin import SKIPPED
 from ragstone.reports.facts import CAUSES
 from ragstone.reports.format import decimal, dollars, interval
-from ragstone.results.metric_summary import ScoreTally
+from ragstone.results.metric_summary import MetricSummaryBuilder
 from ragstone.results.run import Run
 from ragstone.types.reply import Usage
 from ragstone.types.score import NOTHING, MetricInfo, Score, Summary
@@ -71,11 +71,11 @@ def summary_lines(texts: Iterable[str], skipped: Iterable[str]) -> Iterator[str]
 
 def _table(told: Sequence[Told]) -> Iterator[str]:
     infos: dict[str, MetricInfo] = {}
-    tallies: dict[str, ScoreTally] = {}
+    tallies: dict[str, MetricSummaryBuilder] = {}
     for place, each in enumerate(told):
         infos |= each.metrics
         for name, score in each.scores.items():
-            tallies.setdefault(name, ScoreTally()).add(score, place=place)
+            tallies.setdefault(name, MetricSummaryBuilder()).add(score, place=place)
     rows = [HEAD, *(_cells(name, tally, infos) for name, tally in tallies.items())]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -86,7 +86,9 @@ def _table(told: Sequence[Told]) -> Iterator[str]:
             yield f"{name} failed, {CAUSES[cause]}: {number:,}"
 
 
-def _cells(name: str, tally: ScoreTally, infos: Mapping[str, MetricInfo]) -> tuple[str, ...]:
+def _cells(
+    name: str, tally: MetricSummaryBuilder, infos: Mapping[str, MetricInfo]
+) -> tuple[str, ...]:
     low, high = infos[name].range
     summary: Summary = tally.summary(low=low, high=high)
     numbers = (summary.scored, summary.undefined, summary.failed, summary.flagged)

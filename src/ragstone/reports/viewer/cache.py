@@ -14,8 +14,8 @@ from typing import Generic, TypeVar, cast
 from ragstone._internal.text import count
 from ragstone.reports.facts import Fact, summary_of, titles
 from ragstone.reports.runs_table import listing
-from ragstone.store import RunInfo, Store, going
-from ragstone.store.search import summed_up
+from ragstone.store import RunInfo, Store, running_runs
+from ragstone.store.search import summarise
 
 T = TypeVar("T")
 
@@ -170,12 +170,12 @@ class RunList:
             StoreError: the store cannot be read.
         """
         infos = store.runs(limit=limit + 1)
-        busy = going(store)
+        busy = running_runs(store)
         return cls(tuple(_told(store, info, busy) for info in infos[:limit]), len(infos) > limit)
 
 
 def _told(store: Store, info: RunInfo, busy: Container[str]) -> dict[str, object]:
     state = Progress.of(info, busy)
     if state is Progress.GOING or info.rows <= RUN_LIST_FEW:
-        info = summed_up(store, info)
+        info = summarise(store, info)
     return listing(info) | {"state": state.value}

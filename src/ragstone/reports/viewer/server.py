@@ -19,8 +19,8 @@ from starlette.types import ASGIApp
 from ragstone.errors import UsageError
 from ragstone.reports.viewer.app import make_app
 from ragstone.store import Store, StoreError
-from ragstone.store.engine import engine_of, name_of
-from ragstone.store.errors import told
+from ragstone.store.engine import create_store_engine, display_name
+from ragstone.store.errors import translate_errors
 from ragstone.store.schema import HEAD
 from ragstone.types.config import DEFAULT_STORE
 
@@ -103,16 +103,16 @@ def open_to_read(place: str | None) -> Store:
         UsageError: there is no such file.
         StoreError: the store cannot be read, or not by this version.
     """
-    name = name_of(place)
+    name = display_name(place)
     if "://" not in name and not Path(place or DEFAULT_STORE).is_file():
         raise UsageError(
             f"there is no store at {name}: `ragstone run` makes one in the folder where it is "
             "called; go there, or name a store with --store or RAGSTONE_STORE"
         )
-    engine = engine_of(place, reading=True)
+    engine = create_store_engine(place, reading=True)
     event.listen(engine, "connect", _only_reading)
     try:
-        with told(name):
+        with translate_errors(name):
             version = _version(engine)
         if version != HEAD:
             raise StoreError(f"{name}: {_why_not(version)}")

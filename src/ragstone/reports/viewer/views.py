@@ -19,8 +19,8 @@ from ragstone.reports.html.templates import asset, rendered
 from ragstone.reports.table_rows import finite
 from ragstone.reports.viewer.cache import AT_ONCE, Kept, Progress, RunList, Summaries, as_of
 from ragstone.results.compare import Comparison, compare
-from ragstone.store import RunInfo, Store, StoreError, find, going
-from ragstone.store.search import Counted, Wanted, counted, find_rows, row_at
+from ragstone.store import RunInfo, Store, StoreError, find_run, running_runs
+from ragstone.store.search import MetricCounts, RowQuery, count_scores, find_rows, row_at
 
 # Answers: pages and data as responses, and errors in words.
 
@@ -65,7 +65,7 @@ def _told(error: Exception) -> tuple[int, str]:
 # What a page's script asks of a run's rows, read from the address.
 
 
-def wanted_of(asked: Mapping[str, str]) -> Wanted:
+def wanted_of(asked: Mapping[str, str]) -> RowQuery:
     """Return which rows an address asks for; what is empty is not asked.
 
     Raises:
@@ -75,7 +75,7 @@ def wanted_of(asked: Mapping[str, str]) -> Wanted:
     order = said.get("order", "asc")
     if order not in ("asc", "desc"):
         raise UsageError(f"order={order}: it is asc or desc")
-    return Wanted(
+    return RowQuery(
         text=said.get("text", ""),
         metric=said.get("metric"),
         state=said.get("state"),
@@ -124,7 +124,7 @@ class Pages:
         self._store = store
         self._summaries = Summaries(store)
         self._comparisons: Kept[Comparison] = Kept(KEPT)
-        self._counts: Kept[dict[str, Counted]] = Kept(KEPT)
+        self._counts: Kept[dict[str, MetricCounts]] = Kept(KEPT)
         self._sides = lru_cache(KEPT)(self._side_by_side)
 
     def runs(self, request: Request) -> Response:
@@ -210,7 +210,7 @@ class Pages:
         return Response(status_code=204)
 
     def _info(self, name: str) -> RunInfo:
-        return self._store.info(find(self._store, name))
+        return self._store.info(find_run(self._store, name))
 
     def _compared(self, a: str, b: str) -> Comparison:
         return compare(self._store.load(a), self._store.load(b), top=TOLD)
@@ -220,9 +220,9 @@ class Pages:
 
     async def _live(self, info: RunInfo) -> dict[str, object]:
         """Return how far a run is, and what it came to so far."""
-        busy = await run_in_threadpool(going, self._store)
-        counts = await self._counts.get(as_of(info), partial(counted, self._store, info.id))
-        none = Counted(scored=0, undefined=0, failed=0, mean=None)
+        busy = await run_in_threadpool(running_runs, self._store)
+        counts = await self._counts.get(as_of(info), partial(count_scores, self._store, info.id))
+        none = MetricCounts(scored=0, undefined=0, failed=0, mean=None)
         return {
             "run_id": info.id,
             "tag": info.tag,

@@ -5,34 +5,34 @@ from ragstone.results.compare.comparison import (
     MIN_PAIRED,
     TOP,
     Comparison,
-    MetricMoves,
-    Move,
     Regressions,
+    SampleChange,
+    SampleChanges,
     compare,
-    regressed,
+    find_regressions,
 )
-from ragstone.results.compare.config_changes import About, Change
-from ragstone.results.compare.metric_change import Finding, Movement
+from ragstone.results.compare.config_changes import About, ConfigChange
+from ragstone.results.compare.metric_change import Finding, MetricChange
 from ragstone.results.compare.pairing import Outcome, Pairing, Unscored, outcomes_of
 
 __all__ = [
     "MIN_PAIRED",
     "TOP",
     "About",
-    "Change",
     "ClaimChange",
     "ClaimChanges",
     "Comparison",
+    "ConfigChange",
     "Finding",
     "Kind",
-    "MetricMoves",
-    "Move",
-    "Movement",
+    "MetricChange",
     "Outcome",
     "Pairing",
     "Regressions",
+    "SampleChange",
+    "SampleChanges",
     "Unscored",
     "compare",
+    "find_regressions",
     "outcomes_of",
-    "regressed",
 ]

@@ -1,15 +1,20 @@
-"""Comparison: two runs, what moved between them, and whether by more than chance."""
+"""Comparison: what changed between two runs, and whether by more than chance."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 
 from ragstone.errors import UnknownNameError, UsageError
 from ragstone.results.compare.claim_changes import ClaimChanges, claim_changes
-from ragstone.results.compare.config_changes import About, Change, changes
-from ragstone.results.compare.metric_change import Movement, PairedScores, adjusted, moved
-from ragstone.results.compare.pairing import Columns, Pairing, paired
+from ragstone.results.compare.config_changes import About, ConfigChange, changes
+from ragstone.results.compare.metric_change import (
+    MetricChange,
+    PairedScores,
+    adjust_p_values,
+    compare_metric,
+)
+from ragstone.results.compare.pairing import Columns, Pairing, pair_samples
 from ragstone.results.run import Run
 from ragstone.types.gate import EPSILON
 
@@ -20,7 +25,7 @@ _PARAMETERS = re.compile("[@:,]")
 
 
 @dataclass(frozen=True)
-class Move:
+class SampleChange:
     """One sample's scores by one metric in both runs."""
 
     id_a: str
@@ -30,51 +35,51 @@ class Move:
     b: float
 
     def to_dict(self) -> dict[str, object]:
-        """Return the move as plain data."""
+        """Return the change as plain data."""
         return vars(self)
 
 
 @dataclass(frozen=True)
-class MetricMoves:
-    """The samples that one metric moved most: the worst drops and the best gains, worst first."""
+class SampleChanges:
+    """The samples whose score by one metric changed most: worst drops and best gains."""
 
     metric: str
-    worst: tuple[Move, ...]
-    best: tuple[Move, ...]
+    worst: tuple[SampleChange, ...]
+    best: tuple[SampleChange, ...]
 
     def to_dict(self) -> dict[str, object]:
-        """Return the moves as plain data."""
+        """Return the changes as plain data."""
         return {
-            "worst": [move.to_dict() for move in self.worst],
-            "best": [move.to_dict() for move in self.best],
+            "worst": [each.to_dict() for each in self.worst],
+            "best": [each.to_dict() for each in self.best],
         }
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What moved from run A to run B.
+    """What changed from run A to run B.
 
     Attributes:
         a, b: the runs' ids.
-        partial: those of the two that were stopped before every row was finished.
-        changes: what the runs were asked or done with otherwise, what matters most first.
-        cluster: the tag whose rows were taken together; None if none was.
-        only_a, only_b: metrics that one run alone has.
-        movements: metrics that both have, in B's order.
-        moves: the samples that moved most, by metric.
-        claims: what became of claims, by metric that has any.
+        partial: the ids of those that were stopped before every row was finished.
+        changes: differences between the configurations, the most important first.
+        cluster: the tag whose rows were taken together, if any.
+        only_a, only_b: metrics of one run only.
+        metric_changes: metrics of both runs, in B's order.
+        sample_changes: the samples that changed most, by metric.
+        claims: how claims changed, by metric that has any.
     """
 
     a: str
     b: str
     partial: tuple[str, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[ConfigChange, ...]
     pairing: Pairing
     cluster: str | None
     only_a: tuple[str, ...]
     only_b: tuple[str, ...]
-    movements: tuple[Movement, ...]
-    moves: tuple[MetricMoves, ...]
+    metric_changes: tuple[MetricChange, ...]
+    sample_changes: tuple[SampleChanges, ...]
     claims: tuple[ClaimChanges, ...]
 
     @property
@@ -83,13 +88,13 @@ class Comparison:
         return any(change.about in (About.JUDGE, About.METRICS) for change in self.changes)
 
     @property
-    def tellable(self) -> bool:
+    def comparable(self) -> bool:
         """Whether any metric was scored on both sides of a pair."""
-        return any(movement.n for movement in self.movements)
+        return any(each.n for each in self.metric_changes)
 
-    def regressions(self, min_effect: float = 0.0) -> tuple[Movement, ...]:
+    def regressions(self, min_effect: float = 0.0) -> tuple[MetricChange, ...]:
         """Return the metrics that got worse, significantly, by more than `min_effect`."""
-        return tuple(each for each in self.movements if each.regressed(min_effect))
+        return tuple(each for each in self.metric_changes if each.is_regression(min_effect))
 
     def to_dict(self) -> dict[str, object]:
         """Return the comparison as plain data, in the stable shape of `compare --json`."""
@@ -103,8 +108,8 @@ class Comparison:
             "cluster": self.cluster,
             "only_a": list(self.only_a),
             "only_b": list(self.only_b),
-            "metrics": {each.metric: each.to_dict() for each in self.movements},
-            "samples": {each.metric: each.to_dict() for each in self.moves},
+            "metrics": {each.metric: each.to_dict() for each in self.metric_changes},
+            "samples": {each.metric: each.to_dict() for each in self.sample_changes},
             "claims": {each.metric: each.to_dict() for each in self.claims},
         }
 
@@ -117,24 +122,68 @@ def compare(
     cluster: str | None = None,
     top: int = TOP,
 ) -> Comparison:
-    """Compare two runs, sample by sample; what is said of gains and drops is of B against A.
+    """Compare two runs, sample by sample; gains and drops are those of B relative to A.
 
-    `metrics` restricts it to some; `cluster` names a tag whose rows are taken together; `top` is
-    how many samples and claims are told of each kind. Each run is read once from end to end, and
-    then the rows that are told of.
+    `metrics` restricts the comparison to some metrics; parameters may be left out. `cluster` names
+    a tag whose rows are taken together. `top` is the number of samples and claims of each kind.
+    Each run is read once from end to end, and then the rows that are listed.
 
     Raises:
         UnknownNameError: a metric is not in both runs, or no row of A has the tag.
         UsageError: no row of A has any tag.
     """
-    names = _shared(a, b, metrics)
+    names = shared = [name for name in b.metrics if name in a.metrics]
+    if metrics:
+        chosen: dict[str, None] = {}
+        for name in metrics:
+            same = [each for each in shared if name in (each, _PARAMETERS.split(each)[0])]
+            if not same:
+                raise UnknownNameError("metric of both runs", name, shared)
+            chosen |= dict.fromkeys(same)
+        names = list(chosen)
     one = Columns.of(a, names, cluster=cluster)
     two = Columns.of(b, names, cluster=cluster)
-    if cluster is not None and one.ids:
-        _check_tag(cluster, one.tags)
-    pairing = paired(one, two)
-    told = _Told((a, b), (one, two), pairing, top)
-    found = [told.of(name) for name in names]
+    if cluster is not None and one.ids and not one.tags:
+        raise UsageError(
+            f"cluster {cluster}: the samples of A have no tags; leave the option out "
+            "(queries of rankings from files never have tags)"
+        )
+    if cluster is not None and one.ids and cluster not in one.tags:
+        raise UnknownNameError("tag", cluster, one.tags)
+    pairing = pair_samples(one, two)
+    metric_changes: list[MetricChange] = []
+    sample_changes: list[SampleChanges] = []
+    claims: list[ClaimChanges] = []
+    for name in names:
+        columns = one.metrics[name], two.metrics[name]
+        scores = PairedScores.of(*columns, pairing.pairs)
+        infos = a.metrics[name], b.metrics[name]
+        higher = infos[1].higher_is_better
+        metric_changes.append(
+            compare_metric(
+                name,
+                scores,
+                higher_is_better=higher,
+                span=max(info.high for info in infos) - min(info.low for info in infos),
+                clusters=one.clusters or None,
+            )
+        )
+        worst, best = (
+            tuple(
+                SampleChange(
+                    id_a=one.ids[scores.pairs[place][0]],
+                    id_b=two.ids[scores.pairs[place][1]],
+                    query=b.query_at(scores.pairs[place][1]),
+                    a=scores.a[place],
+                    b=scores.b[place],
+                )
+                for place in _most_changed(scores, sign, top)
+            )
+            for sign in ((-1.0, 1.0) if higher else (1.0, -1.0))
+        )
+        sample_changes.append(SampleChanges(name, worst, best))
+        if any(column.judged for column in columns):
+            claims.append(claim_changes(name, columns, runs=(a, b), pairs=scores.pairs, top=top))
     return Comparison(
         a=a.manifest.run_id,
         b=b.manifest.run_id,
@@ -144,96 +193,20 @@ def compare(
         cluster=cluster,
         only_a=tuple(name for name in a.metrics if name not in b.metrics),
         only_b=tuple(name for name in b.metrics if name not in a.metrics),
-        movements=adjusted([movement for movement, _, _ in found]),
-        moves=tuple(moves for _, moves, _ in found),
-        claims=tuple(claims for _, _, claims in found if claims),
+        metric_changes=adjust_p_values(metric_changes),
+        sample_changes=tuple(sample_changes),
+        claims=tuple(claims),
     )
 
 
-def _check_tag(name: str, tags: Collection[str]) -> None:
-    if not tags:
-        raise UsageError(
-            f"cluster {name}: A's samples have no tags to be taken together by; leave it out "
-            "(the queries of rankings from files never have any)"
-        )
-    if name not in tags:
-        raise UnknownNameError("tag", name, tags)
+def _most_changed(scores: PairedScores, sign: float, top: int) -> list[int]:
+    """Return the places of the pairs that went up most, or with a sign of -1 down."""
+    ways = (sign * round(b - a, _DIGITS) for a, b in zip(scores.a, scores.b, strict=True))
+    return [place for _, place in nsmallest(top, ((-w, n) for n, w in enumerate(ways) if w > 0))]
 
-
-def _shared(a: Run, b: Run, asked: Sequence[str]) -> list[str]:
-    """Return the names of the metrics to compare; an asked one may leave its parameters out."""
-    shared = [name for name in b.metrics if name in a.metrics]
-    if not asked:
-        return shared
-    found: dict[str, None] = {}
-    for name in asked:
-        alike = [each for each in shared if name in (each, _PARAMETERS.split(each)[0])]
-        if not alike:
-            raise UnknownNameError("metric of both runs", name, shared)
-        found |= dict.fromkeys(alike)
-    return list(found)
-
-
-@dataclass(frozen=True)
-class _Told:
-    """The two runs, read and paired; each metric's part of the comparison is made of it."""
-
-    runs: tuple[Run, Run]
-    columns: tuple[Columns, Columns]
-    pairing: Pairing
-    top: int
-
-    def of(self, name: str) -> tuple[Movement, MetricMoves, ClaimChanges | None]:
-        """Return what is told of one metric; claims only where it has any."""
-        a, b = (columns.metrics[name] for columns in self.columns)
-        scores = PairedScores.of(a, b, self.pairing.pairs)
-        infos = [run.metrics[name] for run in self.runs]
-        higher = infos[1].higher_is_better
-        movement = moved(
-            name,
-            scores,
-            higher_is_better=higher,
-            span=max(info.high for info in infos) - min(info.low for info in infos),
-            clusters=self.columns[0].clusters or None,
-        )
-        moves = MetricMoves(
-            name,
-            worst=self._furthest(scores, -1.0 if higher else 1.0),
-            best=self._furthest(scores, 1.0 if higher else -1.0),
-        )
-        if not (a.judged or b.judged):
-            return movement, moves, None
-        claims = claim_changes(name, (a, b), runs=self.runs, pairs=scores.pairs, top=self.top)
-        return movement, moves, claims
-
-    def _furthest(self, scores: PairedScores, sign: float) -> tuple[Move, ...]:
-        """Return the samples that moved furthest up, or with a sign of -1 down."""
-        ways = (sign * round(b - a, _DIGITS) for a, b in zip(scores.a, scores.b, strict=True))
-        far = nsmallest(self.top, ((-way, place) for place, way in enumerate(ways) if way > 0))
-        return tuple(self._move(scores, place) for _, place in far)
-
-    def _move(self, scores: PairedScores, place: int) -> Move:
-        one, two = scores.pairs[place]
-        return Move(
-            id_a=self.columns[0].ids[one],
-            id_b=self.columns[1].ids[two],
-            query=self._query(two),
-            a=scores.a[place],
-            b=scores.b[place],
-        )
-
-    def _query(self, place: int) -> str:
-        """Return a query of B, without making the row if it can."""
-        run = self.runs[1]
-        if run.columns is not None:
-            return run.columns.queries[place]
-        return run.rows[place].sample.query
-
-
-# Regressions: whether a comparison shows any, for whoever has to decide by it.
 
 MIN_PAIRED = 0.9
-"""The share of A's samples that have to find a partner, unless another is named."""
+"""The default share of A's samples that must have a partner in B."""
 
 
 @dataclass(frozen=True)
@@ -241,41 +214,34 @@ class Regressions:
     """Whether B is worse than A.
 
     Attributes:
-        doubts: why nothing can be said of that; empty where it can.
-        beyond: metrics that got worse, significantly, by more than the least effect.
+        doubts: why this cannot be decided; empty if it can.
+        beyond: metrics that got worse, significantly, by more than the minimum effect.
         within: metrics that got worse, significantly, by no more than that.
     """
 
     doubts: tuple[str, ...]
-    beyond: tuple[Movement, ...]
-    within: tuple[Movement, ...]
+    beyond: tuple[MetricChange, ...]
+    within: tuple[MetricChange, ...]
 
 
-def regressed(
+def find_regressions(
     comparison: Comparison, *, min_effect: float = 0.0, min_paired: float = MIN_PAIRED
 ) -> Regressions:
     """Return whether B is worse than A by more than `min_effect`.
 
-    There is no saying where a run is partial, or where less than `min_paired` (0 to 1) of A's
+    This cannot be decided if a run is partial, or if less than `min_paired` (0 to 1) of A's
     samples have a partner.
     """
-    beyond = comparison.regressions(min_effect)
-    return Regressions(
-        doubts=tuple(_doubts(comparison, min_paired)),
-        beyond=beyond,
-        within=tuple(each for each in comparison.regressions() if each not in beyond),
-    )
-
-
-def _doubts(comparison: Comparison, min_paired: float) -> Iterator[str]:
-    for run in comparison.partial:
-        yield f"run {run} was stopped before every row was finished"
+    doubts = [f"run {run} was stopped before every row was finished" for run in comparison.partial]
     found = comparison.pairing
     pairs, of = len(found.pairs), len(found.pairs) + found.only_a
     if not pairs:
-        yield "no sample could be paired"
+        doubts.append("no sample could be paired")
     elif pairs < (min_paired - EPSILON) * of:
         share = f"{pairs:,} of {of:,} samples of A ({pairs / of:.0%})"
-        yield f"only {share} have a partner in B, where {min_paired:.0%} is the least"
-    if pairs and not comparison.tellable:
-        yield "no metric was scored in both runs"
+        doubts.append(f"only {share} have a partner in B; at least {min_paired:.0%} are needed")
+    if pairs and not comparison.comparable:
+        doubts.append("no metric was scored in both runs")
+    beyond = comparison.regressions(min_effect)
+    within = tuple(each for each in comparison.regressions() if each not in beyond)
+    return Regressions(tuple(doubts), beyond, within)

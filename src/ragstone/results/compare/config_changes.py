@@ -26,7 +26,7 @@ class About(StrEnum):
     SETTINGS = "settings"
 
 
-class Change(NamedTuple):
+class ConfigChange(NamedTuple):
     """One thing that is not the same: what it is about, its name, and what it was in A and in B."""
 
     about: About
@@ -51,7 +51,7 @@ _TOLD_ELSEWHERE = ("metrics", "judge", "target", "fallback_target")
 """Fields of the plan of which the manifest, or the list of metrics, knows what came of them."""
 
 
-def changes(a: Run, b: Run) -> tuple[Change, ...]:
+def changes(a: Run, b: Run) -> tuple[ConfigChange, ...]:
     """Return what changed from A to B, what matters most first; what is the same is not listed.
 
     Where neither run asked a judge, nothing about one is a change. What only follows from another
@@ -60,7 +60,7 @@ def changes(a: Run, b: Run) -> tuple[Change, ...]:
     judged = a.manifest.judge is not None or b.manifest.judge is not None
     one, two = _facts(a.manifest) | _rules(a, b), _facts(b.manifest) | _rules(b, a)
     found = [
-        Change(about, name, value, two[about, name])
+        ConfigChange(about, name, value, two[about, name])
         for (about, name), value in one.items()
         if value != two[about, name] and (judged or about is not About.JUDGE)
     ]

@@ -1,4 +1,4 @@
-"""Movement: how one metric moved from run A to run B, and whether by more than chance."""
+"""MetricChange: how one metric changed from run A to run B, and whether by more than chance."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -11,7 +11,7 @@ import numpy as np
 
 from ragstone.results.compare.pairing import MetricColumn, Pair, Unscored
 from ragstone.results.stats import (
-    Record,
+    WinLossTie,
     difference_interval,
     effect_size,
     holm,
@@ -20,10 +20,12 @@ from ragstone.results.stats import (
     smallest_difference,
     wins_losses_ties,
 )
-from ragstone.results.stats.clusters import Groups
+from ragstone.results.stats.clusters import Clusters
 from ragstone.types.gate import EPSILON
 
-# PairedScores: one metric's scores on both sides of the pairs.
+ALPHA = 0.05
+"""A difference is significant if its p, adjusted by Holm's method, is below this."""
+POWER = 0.8
 
 
 @dataclass(frozen=True)
@@ -62,13 +64,8 @@ class PairedScores:
         )
 
 
-ALPHA = 0.05
-"""Holm's p under which a difference is called significant."""
-POWER = 0.8
-
-
 class Finding(StrEnum):
-    """What may be said of a metric's difference."""
+    """What the difference of a metric shows."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -77,23 +74,23 @@ class Finding(StrEnum):
 
 
 @dataclass(frozen=True)
-class Movement:
-    """One metric of both runs, over the pairs that both scored.
+class MetricChange:
+    """One metric of two runs, over the pairs that both runs scored.
 
     Attributes:
         span: the largest difference that the metric's range allows.
         n: pairs scored on both sides; all figures are over these.
         unscored_a, unscored_b: paired rows without a number, on each side.
-        lost, found: pairs scored in A only, and in B only.
+        only_in_a, only_in_b: pairs scored in A only, and in B only.
         difference: the mean of B less that of A, in the metric's unit.
         interval: 95 % interval of the difference, within what the metric's range allows.
         p: of the paired sign-flip test.
         p_t: of the paired t-test; with clusters, over clusters.
-        adjusted: p, adjusted by Holm for being one of several metrics.
+        p_adjusted: p, adjusted by Holm's method for the number of metrics.
         effect: Cohen's d_z.
-        record: pairs that got better, got worse, and stayed the same.
-        smallest: the true difference that so many pairs show four times of five; None if the
-            metric's range has none so large, and where the differences do not vary.
+        win_loss_tie: pairs that got better, got worse, and stayed the same.
+        min_detectable_difference: the smallest true difference that this many pairs would show
+            with 80 % power; None if it exceeds the metric's range, or the differences do not vary.
     """
 
     metric: str
@@ -102,23 +99,23 @@ class Movement:
     n: int
     unscored_a: Unscored
     unscored_b: Unscored
-    lost: int
-    found: int
+    only_in_a: int
+    only_in_b: int
     mean_a: float | None
     mean_b: float | None
     difference: float | None
     interval: tuple[float, float] | None
     p: float | None
     p_t: float | None
-    adjusted: float | None
+    p_adjusted: float | None
     effect: float | None
-    record: Record
-    smallest: float | None
+    win_loss_tie: WinLossTie
+    min_detectable_difference: float | None
 
     @property
     def significant(self) -> bool:
-        """Whether the difference is more than chance, all metrics looked at together."""
-        return self.adjusted is not None and self.adjusted < ALPHA
+        """Whether the difference is more than chance, given the number of metrics."""
+        return self.p_adjusted is not None and self.p_adjusted < ALPHA
 
     @property
     def gain(self) -> float | None:
@@ -129,20 +126,20 @@ class Movement:
 
     @property
     def finding(self) -> Finding:
-        """What may be said of the difference."""
-        if self.adjusted is None or self.gain is None:
+        """What the difference shows."""
+        if self.p_adjusted is None or self.gain is None:
             return Finding.TOO_FEW
         if not self.significant:
             return Finding.NOT_SHOWN
         return Finding.BETTER if self.gain > 0 else Finding.WORSE
 
-    def regressed(self, min_effect: float = 0.0) -> bool:
+    def is_regression(self, min_effect: float = 0.0) -> bool:
         """Return whether it got worse, significantly, by more than `min_effect`."""
         drop = -(self.gain or 0.0)
         return self.finding is Finding.WORSE and drop > min_effect + EPSILON
 
     def to_dict(self) -> dict[str, object]:
-        """Return the movement as plain data."""
+        """Return the change as plain data."""
         return {
             "finding": self.finding.value,
             "significant": self.significant,
@@ -154,95 +151,72 @@ class Movement:
             "interval": self.interval,
             "p": self.p,
             "p_t": self.p_t,
-            "p_adjusted": self.adjusted,
+            "p_adjusted": self.p_adjusted,
             "effect_size": self.effect,
-            **self.record._asdict(),
-            "smallest_difference": self.smallest,
+            **self.win_loss_tie._asdict(),
+            "smallest_difference": self.min_detectable_difference,
             "unscored_a": self.unscored_a._asdict(),
             "unscored_b": self.unscored_b._asdict(),
-            "scored_in_a_only": self.lost,
-            "scored_in_b_only": self.found,
+            "scored_in_a_only": self.only_in_a,
+            "scored_in_b_only": self.only_in_b,
         }
 
 
-def moved(
+def compare_metric(
     metric: str,
     scores: PairedScores,
     *,
     higher_is_better: bool = True,
     span: float = math.inf,
     clusters: Sequence[Hashable] | None = None,
-) -> Movement:
-    """Return how a metric moved, not yet adjusted.
+) -> MetricChange:
+    """Return how a metric changed, with a p that is not adjusted yet.
 
     `span` is the largest difference that its range allows; `clusters` has one label for each row
     of A.
     """
     differences = [two - one for one, two in zip(scores.a, scores.b, strict=True)]
+    count = len(differences)
     labels = None if clusters is None else [clusters[one] for one, _ in scores.pairs]
-    alone = _independent(differences, labels)
-    enough = len(alone) > 1
-    return Movement(
+    independent: Sequence[float] = differences
+    if labels is not None and differences:
+        # One number per cluster, with the mean of all and an honest spread: the residuals of a
+        # ratio estimator, in clusters of the average size.
+        found = Clusters.of(differences, labels)
+        size = count / found.count
+        residuals = found.totals - found.mean * found.sizes
+        independent = (found.mean + residuals / size).tolist()
+    enough = len(independent) > 1
+    detectable = None
+    if enough:
+        spread = float(np.std(independent, ddof=1))
+        detectable = smallest_difference(spread, len(independent), power=POWER)
+    interval = difference_interval(differences, clusters=labels)
+    return MetricChange(
         metric=metric,
         higher_is_better=higher_is_better,
         span=span,
-        n=len(differences),
+        n=count,
         unscored_a=scores.unscored_a,
         unscored_b=scores.unscored_b,
-        lost=scores.only_a,
-        found=scores.only_b,
-        mean_a=_mean(scores.a),
-        mean_b=_mean(scores.b),
-        difference=_mean(differences),
-        interval=_interval(differences, labels, span),
+        only_in_a=scores.only_a,
+        only_in_b=scores.only_b,
+        mean_a=math.fsum(scores.a) / count if count else None,
+        mean_b=math.fsum(scores.b) / count if count else None,
+        difference=math.fsum(differences) / count if count else None,
+        interval=interval and (max(interval[0], -span), min(interval[1], span)),
         p=sign_flip(differences, clusters=labels) if enough else None,
-        p_t=paired_t(alone) if enough else None,
-        adjusted=None,
+        p_t=paired_t(independent) if enough else None,
+        p_adjusted=None,
         effect=effect_size(differences),
-        record=wins_losses_ties(differences, higher_is_better=higher_is_better),
-        smallest=_smallest(alone, span),
+        win_loss_tie=wins_losses_ties(differences, higher_is_better=higher_is_better),
+        min_detectable_difference=None if detectable is None or detectable > span else detectable,
     )
 
 
-def adjusted(movements: Sequence[Movement]) -> tuple[Movement, ...]:
-    """Return the movements with Holm's p; those that have no p do not count among the several."""
-    tested = [movement.p for movement in movements if movement.p is not None]
-    ps = iter(holm(tested))
+def adjust_p_values(changes: Sequence[MetricChange]) -> tuple[MetricChange, ...]:
+    """Return the changes with p adjusted by Holm's method for the number of those that have one."""
+    ps = iter(holm([change.p for change in changes if change.p is not None]))
     return tuple(
-        movement if movement.p is None else replace(movement, adjusted=next(ps))
-        for movement in movements
+        change if change.p is None else replace(change, p_adjusted=next(ps)) for change in changes
     )
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return math.fsum(values) / len(values) if values else None
-
-
-def _interval(
-    differences: Sequence[float], clusters: Sequence[Hashable] | None, span: float
-) -> tuple[float, float] | None:
-    found = difference_interval(differences, clusters=clusters)
-    return found and (max(found[0], -span), min(found[1], span))
-
-
-def _smallest(differences: Sequence[float], span: float) -> float | None:
-    if len(differences) < 2:
-        return None
-    spread = float(np.std(differences, ddof=1))
-    found = smallest_difference(spread, len(differences), power=POWER)
-    return None if found is None or found > span else found
-
-
-def _independent(
-    differences: Sequence[float], clusters: Sequence[Hashable] | None
-) -> Sequence[float]:
-    """Return the differences, or one number a cluster that has their mean and honest spread.
-
-    That number is the mean, and what the cluster's sum differs from as many means, in clusters of
-    the average size: the residuals of a ratio estimator.
-    """
-    if clusters is None or not differences:
-        return differences
-    groups = Groups.of(differences, clusters)
-    size = len(differences) / groups.count
-    return (groups.mean + (groups.totals - groups.mean * groups.sizes) / size).tolist()

@@ -242,7 +242,7 @@ class Pairing:
         }
 
 
-def paired(a: Columns, b: Columns) -> Pairing:
+def pair_samples(a: Columns, b: Columns) -> Pairing:
     """Pair samples by id, those left by query; a query that is left twice pairs nothing."""
     places = {name: place for place, name in enumerate(b.ids)}
     same: list[Pair] = []

@@ -3,7 +3,7 @@
 from ragstone.results.stats.histograms import Histogram, histogram, quantile
 from ragstone.results.stats.intervals import bounds, difference_interval, mean_interval
 from ragstone.results.stats.paired_tests import (
-    Record,
+    WinLossTie,
     effect_size,
     holm,
     paired_t,
@@ -14,7 +14,7 @@ from ragstone.results.stats.paired_tests import (
 
 __all__ = [
     "Histogram",
-    "Record",
+    "WinLossTie",
     "bounds",
     "difference_interval",
     "effect_size",

@@ -12,7 +12,7 @@ Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Groups:
+class Clusters:
     """Independent groups of values, in an order that does not depend on how they came.
 
     Attributes:

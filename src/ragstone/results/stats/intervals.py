@@ -5,7 +5,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from ragstone.results.stats.clusters import Groups, Numbers
+from ragstone.results.stats.clusters import Clusters, Numbers
 from ragstone.results.stats.distributions import NORMAL, beta_below, root_of, t_quantile
 
 # Resampling: how a mean would move had other groups been drawn from where these came from.
@@ -21,7 +21,7 @@ LARGE = 500
 Ends = tuple[float, float]
 
 
-def bca(groups: Groups, level: float) -> Ends:
+def bca(groups: Clusters, level: float) -> Ends:
     """Return the bias-corrected and accelerated bootstrap interval of the mean.
 
     The quantiles are those of Student's t, widened as a bootstrap is too narrow by √(1 - 1/n).
@@ -50,7 +50,7 @@ def bca(groups: Groups, level: float) -> Ends:
     return groups.mean + float(low), groups.mean + float(high)
 
 
-def student(groups: Groups, level: float) -> Ends:
+def student(groups: Clusters, level: float) -> Ends:
     """Return Student's interval of the mean: for few groups without a range to lean on."""
     n = groups.count
     error = math.hypot(*_without_each(groups)) * math.sqrt((n - 1) / n)
@@ -58,7 +58,7 @@ def student(groups: Groups, level: float) -> Ends:
     return groups.mean - half, groups.mean + half
 
 
-def bounded(groups: Groups, low: float, high: float, level: float) -> Ends:
+def bounded(groups: Clusters, low: float, high: float, level: float) -> Ends:
     """Return the interval of the mean that makes sense of few values in a finite range.
 
     One more value, at the far end of the range, joins the ones seen, and all get random weights;
@@ -74,7 +74,7 @@ def bounded(groups: Groups, low: float, high: float, level: float) -> Ends:
     )
 
 
-def _without_each(groups: Groups) -> Numbers:
+def _without_each(groups: Clusters) -> Numbers:
     """Return by how much the mean would fall without each group: a jackknife."""
     gains = groups.totals - groups.mean * groups.sizes
     return gains / (groups.sizes.sum() - groups.sizes)
@@ -85,7 +85,7 @@ def _shifted(z: float, bias: float, acceleration: float) -> float:
     return bias + (bias + z) / narrowed if narrowed > 0 else math.copysign(math.inf, z)
 
 
-def _bootstrap(groups: Groups) -> Numbers:
+def _bootstrap(groups: Clusters) -> Numbers:
     """Return by how much the mean moves when as many groups are drawn, with replacement."""
     rng = np.random.default_rng(SEED)
     gains = groups.totals - groups.mean * groups.sizes
@@ -106,7 +106,7 @@ def _bias(moved: Numbers) -> float:
     return NORMAL.inv_cdf(min(max(share, 1 / (RESAMPLES + 1)), RESAMPLES / (RESAMPLES + 1)))
 
 
-def _weighted(groups: Groups, far: float) -> Numbers:
+def _weighted(groups: Clusters, far: float) -> Numbers:
     """Return means under random weights, one more group at the far end of the range counted in.
 
     Groups of one mean are weighted as one: many values at an end of the range cost nothing.
@@ -203,7 +203,7 @@ def mean_interval(
     return _held(ends, groups.mean, low, high)
 
 
-def _ends(groups: Groups, low: float, high: float, level: float, *, same: float | None) -> Ends:
+def _ends(groups: Clusters, low: float, high: float, level: float, *, same: float | None) -> Ends:
     """Return the interval by the method that fits the values; `same` is what all of them are."""
     finite = math.isfinite(high - low)
     if finite and (same is not None or (groups.alone and _only(groups, low, high))):
@@ -232,18 +232,18 @@ def difference_interval(
 
 def _groups(
     values: Sequence[float], clusters: Sequence[Hashable] | None, total: float | None
-) -> Groups | None:
+) -> Clusters | None:
     if len(values) < 2:
         return None
-    groups = Groups.of(values, clusters, total=total)
+    groups = Clusters.of(values, clusters, total=total)
     return groups if groups.count > 1 else None
 
 
-def _only(groups: Groups, low: float, high: float) -> bool:
+def _only(groups: Clusters, low: float, high: float) -> bool:
     return bool(np.all((groups.means == low) | (groups.means == high)))
 
 
-def _near_an_end(groups: Groups, ends: Ends, low: float, high: float, level: float) -> Ends:
+def _near_an_end(groups: Clusters, ends: Ends, low: float, high: float, level: float) -> Ends:
     """Move the end that rests on a handful of values, as all others are at one end of the range."""
     from_low = int(np.sum(groups.means > low))
     from_high = int(np.sum(groups.means < high))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.results.stats.clusters import Groups, Numbers
+from ragstone.results.stats.clusters import Clusters, Numbers
 from ragstone.results.stats.distributions import NORMAL, root_of, t_both_tails, t_quantile
 
 Signs = NDArray[np.uint8]
@@ -22,7 +22,7 @@ NOTHING = 1e-12
 """A difference no greater than this comes from rounding: it is a tie."""
 
 
-class Record(NamedTuple):
+class WinLossTie(NamedTuple):
     """How many pairs got better, got worse and stayed the same."""
 
     wins: int
@@ -47,7 +47,7 @@ def sign_flip(
     """
     if not differences:
         return 1.0
-    totals = Groups.of(_with_ties(differences).tolist(), clusters).totals
+    totals = Clusters.of(_with_ties(differences).tolist(), clusters).totals
     sizes = np.sort(np.abs(totals[np.abs(totals) > NOTHING]))
     if not sizes.size:
         return 1.0
@@ -99,12 +99,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def wins_losses_ties(differences: Sequence[float], *, higher_is_better: bool = True) -> Record:
+def wins_losses_ties(differences: Sequence[float], *, higher_is_better: bool = True) -> WinLossTie:
     """Count the pairs that got better, got worse and stayed the same (up to rounding)."""
     data = _with_ties(differences)
     above, below = int(np.sum(data > 0)), int(np.sum(data < 0))
     wins, losses = (above, below) if higher_is_better else (below, above)
-    return Record(wins, losses, data.size - above - below)
+    return WinLossTie(wins, losses, data.size - above - below)
 
 
 def _with_ties(differences: Sequence[float]) -> Numbers:
