@@ -1,8 +1,17 @@
+from typing import Any
+
 import pytest
 from tests.cases import each_case
 
 from ragstone._internal.fields import Span
-from ragstone.metrics.citations import Cited, Source, cited_sentences, find_citations
+from ragstone.metrics.citations import (
+    CitationPrecision,
+    CitationRecall,
+    Cited,
+    Source,
+    cited_sentences,
+    find_citations,
+)
 from ragstone.types.claim import JudgedClaim, Label
 from ragstone.types.sample import Context
 
@@ -166,3 +175,101 @@ def test_a_claim_is_where_its_span_is_and_else_where_it_is_clearly_said() -> Non
 )
 def test_the_time_it_takes_grows_with_the_text_and_no_faster(piece: str, huge: int) -> None:
     cited_sentences(piece * (huge // len(piece)), THREE, [HOURS])
+
+
+RESPONSE = (
+    "So said 1 [1, 3]. So said 2 and said 3 [1][2]. So said 4 [7]. See also these.\n\n[1] A list."
+)
+
+
+async def test_the_worked_example(checks: Any) -> None:
+    """Right: 1 at the first, 1 and 2 at the second. Wrong: 3 at the first, and 7, which is none.
+
+    3/5; the list of sources makes no claim and counts not.
+    """
+    made = checks(in_contexts="S1 S1 S2 S1")
+    score = await made.score(CitationPrecision(), response=RESPONSE)
+    assert (score.value, score.detail) == (0.6, {"citations": 5, "right": 3})
+    assert made.kinds == ["extract_claims", "verify_claims"]
+
+
+async def test_only_what_supports_a_claim_by_a_quote_is_right(checks: Any) -> None:
+    made = checks(in_contexts="C1 N S0 P2")
+    assert (await made.score(CitationPrecision(), response=RESPONSE)).value == 0.0
+
+
+async def test_a_source_cited_twice_in_a_sentence_counts_once(checks: Any) -> None:
+    made = checks(in_contexts="S1")
+    score = await made.score(CitationPrecision(), response="As [1] has it, said 1 [1][2].")
+    assert (score.value, score.detail["citations"]) == (0.5, 2)
+
+
+async def test_a_document_cited_by_its_id_may_be_several_contexts(checks: Any) -> None:
+    contexts = [{"text": text, "id": "guide" if text != "one" else "x"} for text in
+                ("one", "two", "three")]  # fmt: skip
+    made = checks(in_contexts="S3")
+    score = await made.score(CitationPrecision(), response="said 1 [guide].", contexts=contexts)
+    assert (score.value, score.detail["citations"]) == (1.0, 1)
+
+
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [
+        ("said 1.", "no claim of the response cites anything"),
+        ("said 1.\n\n[2] The list of sources.", "no claim of the response cites anything"),
+        ("Sure!", "the response makes no claims"),
+    ],
+)
+async def test_without_citations_it_is_undefined(checks: Any, response: str, reason: str) -> None:
+    made = checks(in_contexts="" if "Sure" in response else "S1")
+    score = await made.score(CitationPrecision(), response=response)
+    assert (score.state, score.reason) == ("undefined", reason)
+
+
+# "said 1" ... are the claims, and the sentences that they stand in.
+RESPONSE_OF_CITATION_RECALL = (
+    "So said 1 [1]. So said 2 [1][2]. So said 3. So said 4 [3] and said 5."
+)
+
+
+async def test_the_worked_example_of_citation_recall(checks: Any) -> None:
+    """1 and 2 cite what they rest on, 3 nothing, 4 another context, 5 its sentence's: 3/5."""
+    made = checks(in_contexts="S1 S2 S1 S1 S3")
+    score = await made.score(CitationRecall(), response=RESPONSE_OF_CITATION_RECALL)
+    assert (score.value, score.detail) == (0.6, {"claims": 5, "cited": 3})
+    assert len(score.claims) == 5
+    assert made.kinds == ["extract_claims", "verify_claims"]
+
+
+async def test_only_what_is_supported_by_a_quote_can_be_cited(checks: Any) -> None:
+    made = checks(in_contexts="C1 S0 S N P3")
+    score = await made.score(CitationRecall(), response=RESPONSE_OF_CITATION_RECALL)
+    assert score.value == 0.0
+
+
+async def test_what_is_not_known_is_left_out_and_told(checks: Any) -> None:
+    made = checks(in_contexts="S1 S S2 S1 S3")
+    score = await made.score(CitationRecall(), response=RESPONSE_OF_CITATION_RECALL)
+    assert score.value == 2 / 4
+    assert score.detail["supported_without_quote"] == 1
+    quoteless = await checks(in_contexts="S S").score(
+        CitationRecall(), response=RESPONSE_OF_CITATION_RECALL
+    )
+    assert quoteless.state == "undefined"
+    assert "supported without quote: 2" in (quoteless.reason or "")
+
+
+async def test_a_claim_that_no_sentence_makes_is_left_out(checks: Any) -> None:
+    score = await checks(in_contexts="S1").score(CitationRecall(), response="Other words [1].")
+    assert (score.state, "unplaced: 1" in (score.reason or "")) == ("undefined", True)
+
+
+async def test_without_citations_or_contexts_nothing_is_cited(checks: Any) -> None:
+    made = checks(in_contexts="S1 S2")
+    assert (await made.score(CitationRecall(), response="said 1. said 2.")).value == 0.0
+    assert (await made.score(CitationRecall(), response="said 1 [1].", contexts=())).value == 0.0
+
+
+async def test_no_claims_are_undefined(checks: Any) -> None:
+    score = await checks().score(CitationRecall(), response="Sure! [1]")
+    assert (score.state, score.reason) == ("undefined", "the response makes no claims")

@@ -21,7 +21,9 @@ ALL = frozenset(("response", "contexts", "ranking"))
 
 
 def target(function, **settings: object) -> FunctionTarget:
-    return FunctionTarget("rag", function, **{"k": 5, "min_similarity": 0.5, "timeout": 5, **settings})
+    return FunctionTarget(
+        "rag", function, **{"k": 5, "min_similarity": 0.5, "timeout": 5, **settings}
+    )
 
 
 async def answer(function, wanted: frozenset[str] = RESPONSE, **settings: object) -> Answer:

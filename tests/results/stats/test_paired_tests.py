@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.results.stats import effect_size, holm, paired_t, sign_flip, wins_losses_ties
+from ragstone.results.stats import (
+    effect_size,
+    holm,
+    paired_t,
+    sign_flip,
+    smallest_difference,
+    wins_losses_ties,
+)
 from ragstone.results.stats.paired_tests import LARGE
 
 differences = st.lists(st.floats(-1, 1).map(lambda x: round(x, 3)), max_size=20)
@@ -109,3 +116,29 @@ def test_the_effect_size_is_the_mean_in_standard_deviations() -> None:
 def test_wins_follow_the_metrics_direction() -> None:
     assert wins_losses_ties([0.5, 0.1, -0.2, 0]) == (2, 1, 1)
     assert wins_losses_ties([0.5, 0.1, -0.2, 0], higher_is_better=False) == (1, 2, 1)
+
+
+def test_it_is_that_of_scipys_noncentral_t(golden: dict[str, Any]) -> None:
+    for n, alpha, power, effect in golden["power"]:
+        found = smallest_difference(1, n, alpha=alpha, power=power)
+        assert found == pytest.approx(effect, rel=1e-9), (n, alpha, power)
+
+
+def test_it_grows_with_the_spread_and_falls_with_more_pairs() -> None:
+    small, large = smallest_difference(0.3, 400), smallest_difference(0.3, 100)
+    assert small is not None
+    assert large is not None
+    assert large == pytest.approx(2 * small, rel=0.02)
+    assert smallest_difference(0.6, 100) == pytest.approx(2 * large)
+
+
+@pytest.mark.parametrize(("spread", "n"), [(0.3, 1), (0.3, 0), (0, 50)])
+def test_too_few_pairs_or_no_spread_have_none(spread: float, n: int) -> None:
+    assert smallest_difference(spread, n) is None
+
+
+def test_a_difference_of_that_size_is_seen_in_four_of_five_cases() -> None:
+    rng = np.random.default_rng(3)
+    gain = smallest_difference(0.25, 30) or 0
+    p_values = [paired_t(rng.normal(gain, 0.25, 30).tolist()) or 0 for _ in range(600)]
+    assert np.mean(np.array(p_values) <= 0.05) == pytest.approx(0.8, abs=0.05)

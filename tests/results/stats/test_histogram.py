@@ -2,7 +2,8 @@ import math
 
 import pytest
 
-from ragstone.results.stats import histogram
+from ragstone.results.stats import histogram, quantile
+from ragstone.results.stats.histograms import Share
 
 
 def test_values_are_counted_in_tenths_of_the_range() -> None:
@@ -32,3 +33,22 @@ def test_a_range_without_ends_goes_as_far_as_the_values(
     assert found is not None
     assert (found["edges"][0], found["edges"][-1]) == ends
     assert sum(found["counts"]) == len(values)
+
+
+def test_quantiles_lie_between_the_values() -> None:
+    values = [10.0, 20.0, 30.0, 40.0]
+    assert quantile(values, 0) == 10
+    assert quantile(values, 0.5) == 25
+    assert quantile(values, 1) == 40
+    assert quantile([7.0], 0.95) == 7
+
+
+def test_a_quantile_of_nothing_is_none() -> None:
+    assert quantile([], 0.5) is None
+
+
+def test_a_share_is_told_with_its_interval() -> None:
+    share = Share(12, 20)
+    assert (share.seen, share.interval) == ("12 of 20 (60%)", "36% to 81%")
+    assert str(share) == "12 of 20 (60%, 95 % interval 36% to 81%)"
+    assert Share(1500, 1500).seen == "1,500 of 1,500 (100%)"

@@ -6,9 +6,11 @@ import pytest
 
 from ragstone._internal.rate_limit import (
     HOPELESS,
+    AdaptiveLimiter,
     Budget,
     CallResult,
     Limits,
+    RateLimiter,
     RetryableError,
     RetryingCaller,
 )
@@ -251,3 +253,302 @@ async def test_a_call_that_is_cancelled_leaves_its_slot(
     assert task.cancelled()
     async with asyncio.timeout(1):
         await caller.make(Server("fine"))
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def turns() -> None:
+    """Let every task that can go on do so."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+class Holders:
+    """Tasks that hold a slot until they are let go, in the order in which they got it."""
+
+    def __init__(self, slots: AdaptiveLimiter) -> None:
+        self.slots = slots
+        self.holding: list[int] = []
+        self.tasks: list[asyncio.Task[None]] = []
+        self._let_go: list[asyncio.Event] = []
+
+    async def add(self, count: int) -> None:
+        for number in range(len(self.tasks), len(self.tasks) + count):
+            self._let_go.append(asyncio.Event())
+            self.tasks.append(asyncio.create_task(self._hold(number)))
+        await turns()
+
+    async def let_go(self, *numbers: int) -> None:
+        for number in numbers:
+            self._let_go[number].set()
+        await turns()
+
+    async def _hold(self, number: int) -> None:
+        async with self.slots:
+            self.holding.append(number)
+            try:
+                await self._let_go[number].wait()
+            finally:
+                self.holding.remove(number)
+
+
+async def free(slots: AdaptiveLimiter, count: int) -> bool:
+    """Tell whether exactly so many slots can be had, and give them back."""
+    holders = Holders(slots)
+    await holders.add(count + 1)
+    had = len(holders.holding)
+    await holders.let_go(*range(count + 1))
+    await asyncio.gather(*holders.tasks)
+    return had == count
+
+
+async def test_so_many_hold_at_once_and_who_came_first_is_first() -> None:
+    holders = Holders(AdaptiveLimiter(2))
+    await holders.add(5)
+    assert holders.holding == [0, 1]
+    await holders.let_go(1)
+    assert holders.holding == [0, 2]
+    await holders.let_go(0, 2)
+    assert holders.holding == [3, 4]
+
+
+async def test_a_newcomer_does_not_pass_the_line() -> None:
+    slots = AdaptiveLimiter(1)
+    order = list[int]()
+
+    async def hold(number: int) -> None:
+        async with slots:
+            order.append(number)
+            await asyncio.sleep(0)
+            if number == 0:  # the slot is free in a moment, the line stands
+                tasks.append(asyncio.create_task(hold(2)))
+
+    tasks = [asyncio.create_task(hold(number)) for number in (0, 1)]
+    await turns()
+    await asyncio.gather(*tasks)
+    assert order == [0, 1, 2]
+
+
+async def test_an_error_gives_the_slot_back() -> None:
+    slots = AdaptiveLimiter(1)
+    with pytest.raises(ValueError, match="no"):
+        async with slots:
+            raise ValueError("no")
+    assert await free(slots, 1)
+
+
+async def test_who_gives_up_waiting_is_passed_over() -> None:
+    slots = AdaptiveLimiter(1)
+    holders = Holders(slots)
+    await holders.add(3)
+    holders.tasks[1].cancel()
+    await turns()
+    await holders.let_go(0)
+    assert holders.holding == [2]
+    await holders.let_go(2)
+    assert await free(slots, 1)
+
+
+@pytest.mark.parametrize("cancelled_first", [True, False])
+async def test_a_cancellation_in_the_moment_of_the_grant_leaks_no_slot(
+    cancelled_first: bool,
+) -> None:
+    slots, go = AdaptiveLimiter(1), asyncio.Event()
+
+    async def hold() -> None:
+        async with slots:
+            await go.wait()
+            if cancelled_first:
+                waiting.tasks[0].cancel()
+        waiting.tasks[0].cancel()
+
+    holder = asyncio.create_task(hold())
+    waiting = Holders(slots)
+    await turns()
+    await waiting.add(1)
+    go.set()
+    await turns()
+    assert holder.done()
+    assert waiting.tasks[0].cancelled()  # and not ended by an error of another kind
+    assert await free(slots, 1)
+
+
+async def test_all_cancelled_at_once_end_cancelled() -> None:
+    slots = AdaptiveLimiter(3)
+    holders = Holders(slots)
+    await holders.add(50)
+    for task in holders.tasks:
+        task.cancel()
+    await turns()
+    assert all(task.cancelled() for task in holders.tasks)
+    assert await free(slots, 3)
+
+
+async def test_a_crowd_that_is_refused_narrows_once() -> None:
+    slots = AdaptiveLimiter(16)
+    begun = now()
+    await asyncio.sleep(0.001)
+    for _ in range(16):
+        slots.narrow(begun)
+    assert slots.limit == 8
+    slots.narrow(now())
+    assert slots.limit == 4
+
+
+async def test_one_slot_stays() -> None:
+    slots = AdaptiveLimiter(4)
+    for _ in range(9):
+        slots.narrow(now())
+        await asyncio.sleep(0.001)
+    assert slots.limit == 1
+    assert await free(slots, 1)
+
+
+async def test_while_more_hold_than_there_are_slots_nobody_is_let_in() -> None:
+    slots = AdaptiveLimiter(4)
+    holders = Holders(slots)
+    await holders.add(6)
+    slots.narrow(now())
+    await holders.let_go(0, 1)
+    assert holders.holding == [2, 3]
+    await holders.let_go(2)
+    assert holders.holding == [3, 4]
+
+
+async def test_answered_calls_give_the_slots_back_one_by_one() -> None:
+    slots = AdaptiveLimiter(8)
+    slots.narrow(now())
+    holders = Holders(slots)
+    await holders.add(8)
+    limits = list[int]()
+    for _ in range(60):
+        slots.widen()
+        limits.append(slots.limit)
+    assert limits == sorted(limits)
+    assert limits[3] == 4  # as many answers as there were slots make one more
+    assert limits[4] == 5
+    assert limits[-1] == 8
+    await turns()
+    assert len(holders.holding) == 8
+
+
+async def starts_of(pace: RateLimiter, count: int) -> list[float]:
+    started = list[float]()
+
+    async def start() -> None:
+        await pace.turn()
+        started.append(now())
+
+    await asyncio.gather(*(start() for _ in range(count)))
+    return started
+
+
+async def test_starts_are_spaced_from_one_to_the_next() -> None:
+    started = await starts_of(RateLimiter(0.03), 4)
+    assert all(later - earlier >= 0.029 for earlier, later in pairwise(started))
+    assert started[-1] - started[0] < 1
+
+
+async def test_the_first_start_and_starts_without_a_delay_do_not_wait() -> None:
+    before = now()
+    assert (await starts_of(RateLimiter(60), 1))[0] - before < 1
+    assert (await starts_of(RateLimiter(0), 50))[-1] - before < 1
+
+
+async def test_nothing_starts_while_it_is_held_not_even_what_waits_already() -> None:
+    pace = RateLimiter(0.02)
+    before = now()
+    waiting = asyncio.create_task(starts_of(pace, 2))
+    await asyncio.sleep(0.005)
+    pace.hold(0.1)
+    pace.hold(0.01)  # a shorter hold does not shorten the longer one
+    first, second = await waiting
+    assert first - before < 0.05
+    assert second - before >= 0.1
+
+
+async def test_one_start_may_keep_the_next_away_for_longer() -> None:
+    pace = RateLimiter(0.01)
+    before = now()
+    await pace.turn(0.05)
+    await pace.turn(0.001)  # the delay is the least
+    second = now()
+    await pace.turn()
+    third = now()
+    assert second - before >= 0.049
+    assert 0.009 <= third - second < 0.045
+
+
+async def test_a_hold_without_a_delay_lets_all_go_at_once_when_it_ends() -> None:
+    pace = RateLimiter()
+    pace.hold(0.05)
+    before = now()
+    started = await starts_of(pace, 100)
+    assert started[0] - before >= 0.049
+    assert started[-1] - started[0] < 0.05
+
+
+async def test_who_gives_up_waiting_keeps_nobody_waiting() -> None:
+    pace = RateLimiter(0.05)
+    await pace.turn()
+    before = now()
+    waiting = [asyncio.create_task(pace.turn()) for _ in range(10)]
+    await asyncio.sleep(0.01)
+    for task in waiting[:9]:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert 0.04 <= now() - before < 0.1
+
+
+def test_without_limits_nothing_is_ever_spent() -> None:
+    budget = Budget()
+    for _ in range(1000):
+        budget.reserve()
+        budget.charge(1e6)
+    assert budget.spent is None
+
+
+@pytest.mark.parametrize("calls", [0, 1, 3])
+def test_so_many_calls_begin_and_no_more(calls: int) -> None:
+    budget = Budget(max_calls=calls)
+    for _ in range(calls):
+        assert budget.spent is None
+        budget.reserve()
+    for _ in range(3):
+        with pytest.raises(CallError, match=rf"{calls} calls? \(--max-calls\) is spent") as caught:
+            budget.reserve()
+    assert caught.value.cause is Cause.BUDGET
+    assert caught.value.tries == 0
+
+
+def test_the_call_that_spends_the_last_cent_is_paid() -> None:
+    budget = Budget(max_cost=0.5)
+    budget.reserve()
+    budget.charge(0.4)
+    budget.reserve()
+    budget.charge(0.4)
+    assert budget.spent == "the budget of $0.5 (--max-cost) is spent"
+    with pytest.raises(CallError, match="--max-cost"):
+        budget.reserve()
+
+
+def test_a_cost_that_is_not_known_counts_nothing() -> None:
+    budget = Budget(max_cost=0.01)
+    budget.charge(None)
+    assert budget.spent is None
+
+
+def test_no_money_buys_no_call() -> None:
+    with pytest.raises(CallError, match=r"\$0 "):
+        Budget(max_cost=0).reserve()
+
+
+def test_calls_are_told_before_dollars_and_with_separators() -> None:
+    budget = Budget(max_calls=0, max_cost=0)
+    assert "calls" in (budget.spent or "")
+    budget = Budget(max_calls=10_000)
+    for _ in range(10_000):
+        budget.reserve()
+    assert budget.spent == "the budget of 10,000 calls (--max-calls) is spent"

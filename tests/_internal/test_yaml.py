@@ -1,8 +1,9 @@
 from pathlib import Path
 
 import pytest
+from yaml.nodes import MappingNode, ScalarNode
 
-from ragstone._internal.yaml import Entry, entries_in
+from ragstone._internal.yaml import MOST, Entry, entries_in, expanded, root_of
 from ragstone.errors import InputError, Problem, UsageError
 
 
@@ -87,3 +88,64 @@ def test_a_file_that_cannot_be_read_is_a_usage_error(file: Path) -> None:
     file.write_bytes(b"a: \xff")
     with pytest.raises(UsageError, match=r"f\.yaml cannot be read"):
         entries_in(file)
+
+
+@pytest.fixture
+def file_of_yaml_nodes(tmp_path: Path) -> Path:
+    return tmp_path / "a.yaml"
+
+
+def test_an_empty_file_has_no_root(file_of_yaml_nodes: Path) -> None:
+    file_of_yaml_nodes.write_text("# nothing\n")
+    assert root_of(file_of_yaml_nodes) is None
+
+
+@pytest.mark.parametrize(("typed", "tag"), [(True, "int"), (False, "str")])
+def test_a_number_is_one_or_text(file_of_yaml_nodes: Path, typed: bool, tag: str) -> None:
+    file_of_yaml_nodes.write_text("\ufeffk: 5\n", encoding="utf-8")
+    root = root_of(file_of_yaml_nodes, typed=typed)
+    assert isinstance(root, MappingNode)
+    (key, value) = root.value[0]
+    assert isinstance(key, ScalarNode)
+    assert (key.value, value.tag) == ("k", f"tag:yaml.org,2002:{tag}")
+
+
+@pytest.mark.parametrize("text", ["a: [1", "a: b: c", "\t- x", "a: \x00", "[" * 5000])
+def test_what_is_no_yaml_is_told(file_of_yaml_nodes: Path, text: str) -> None:
+    file_of_yaml_nodes.write_text(text)
+    with pytest.raises(InputError, match="invalid YAML"):
+        root_of(file_of_yaml_nodes)
+
+
+def test_what_cannot_be_read_is_told(file_of_yaml_nodes: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        root_of(file_of_yaml_nodes)
+    file_of_yaml_nodes.write_bytes(b"\xff\xfe\xff")
+    with pytest.raises(UsageError, match="cannot be read"):
+        root_of(file_of_yaml_nodes)
+
+
+def test_a_file_that_nobody_wrote_is_not_read(file_of_yaml_nodes: Path) -> None:
+    file_of_yaml_nodes.write_text("#" * (MOST + 1))
+    with pytest.raises(UsageError, match="no file of settings"):
+        root_of(file_of_yaml_nodes)
+
+
+def test_a_variable_stands_for_its_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_KEY", "sk-${B_KEY}-1")
+    assert expanded("x ${A_KEY}/${A_KEY} $A_KEY {A_KEY}") == (
+        "x sk-${B_KEY}-1/sk-${B_KEY}-1 $A_KEY {A_KEY}"
+    )
+
+
+def test_all_that_cannot_be_filled_is_told_at_once_and_no_value(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("A_KEY", "sk-1")
+    monkeypatch.delenv("NOT_SET", raising=False)
+    with pytest.raises(ValueError) as raised:
+        expanded("${A_KEY} ${NOT_SET} ${NOT_SET} ${A_KEY:-none}")
+    assert str(raised.value) == (
+        "the environment variable NOT_SET is not set; "
+        "${A_KEY:-none} is not a variable; write ${NAME}"
+    )

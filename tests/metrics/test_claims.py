@@ -1,0 +1,568 @@
+from typing import Any
+
+import pytest
+from tests.cases import each_case
+
+from ragstone.errors import Cause, UnknownNameError
+from ragstone.evaluation.transcript import Transcript
+from ragstone.judges.scripted import ScriptedJudge
+from ragstone.metrics import Faithfulness, get
+from ragstone.metrics.claims import (
+    ClaimPrecision,
+    ClaimRecall,
+    ClaimUtilization,
+    ContextRecall,
+    HallucinatedClaims,
+    Hallucination,
+    NoiseSensitivity,
+    SelfKnowledge,
+    UnsupportedClaims,
+)
+from ragstone.metrics.registry import registered
+from ragstone.types.claim import Claim, Label
+from ragstone.types.policy import POLICIES
+from ragstone.types.questions import ExtractClaims, VerifyClaims
+from ragstone.types.reply import Failure, PartialVerdict
+from ragstone.types.sample import Context, Sample
+from ragstone.types.score import Score, State
+
+# "It lasts 20 hours, charges in 75 minutes, is blue and costs 9 EUR." makes four claims:
+#   1  supported            weight 1
+#   2  contradicted         weight 0
+#   3  not in the contexts  weight 0
+#   4  supported            weight 1       2 of 4 = 0.5
+TEXTS = ("It lasts 20 hours.", "It charges in 75 minutes.", "It is blue.", "It costs 9 EUR.")
+LABELS = ("SUPPORTED", "CONTRADICTED", "NOT_ENOUGH_INFO", "SUPPORTED")
+SAMPLE = Sample(
+    id="q1",
+    query="Tell me about it.",
+    response="It lasts 20 hours, charges in 75 minutes, is blue and costs 9 EUR.",
+    contexts=(Context(id="1", text="20 hours. 9 EUR."), Context(id="2", text="60 minutes.")),
+)
+
+
+def judge_of(labels: tuple[str, ...], texts: tuple[str, ...] = TEXTS) -> ScriptedJudge:
+    return ScriptedJudge(
+        {
+            "extract_claims": [{"text": text} for text in texts],
+            "verify_claims": [{"label": label, "reason": "so"} for label in labels],
+        }
+    )
+
+
+async def score(judge: ScriptedJudge, **changed: Any) -> Score:
+    sample = SAMPLE.model_copy(update=changed)
+    return await Faithfulness().score(sample, Transcript(judge).ask)
+
+
+async def test_the_worked_example() -> None:
+    judged = await score(judge_of(LABELS))
+    assert judged.value == 0.5
+    assert judged.detail == {
+        "claims": 4,
+        "supported": 2,
+        "contradicted": 1,
+        "not_enough_info": 1,
+    }
+    assert [(claim.text, claim.label) for claim in judged.claims] == list(
+        zip(TEXTS, LABELS, strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "value"),
+    [
+        (("SUPPORTED",) * 3, 1.0),
+        (("NOT_ENOUGH_INFO",) * 3, 0.0),
+        (("SUPPORTED", "PARTIALLY_SUPPORTED", "SUPPORTED"), 2 / 3),
+    ],
+)
+async def test_under_strict_only_what_is_supported_counts(
+    labels: tuple[str, ...], value: float
+) -> None:
+    assert (await score(judge_of(labels, TEXTS[:3]))).value == value
+
+
+async def test_two_questions_a_sample() -> None:
+    judge = judge_of(LABELS)
+    await score(judge)
+    assert judge.asked == [
+        ExtractClaims(query=SAMPLE.query, response=SAMPLE.response or ""),
+        VerifyClaims(claims=TEXTS, contexts=("20 hours. 9 EUR.", "60 minutes.")),
+    ]
+
+
+async def test_an_empty_response_is_undefined_and_nobody_is_asked() -> None:
+    judge = judge_of(LABELS)
+    judged = await score(judge, response="")
+    assert (judged.state, judged.reason) == ("undefined", "the response is empty")
+    assert judge.asked == []
+
+
+async def test_a_response_without_claims_is_undefined() -> None:
+    judge = judge_of((), ())
+    judged = await score(judge, response="Sure!")
+    assert (judged.state, judged.reason) == ("undefined", "the response makes no claims")
+    assert len(judge.asked) == 1
+
+
+async def test_against_no_contexts_nothing_is_supported_and_nothing_is_verified() -> None:
+    judge = judge_of(LABELS)
+    judged = await score(judge, contexts=())
+    assert judged.value == 0
+    assert {claim.label for claim in judged.claims} == {Label.NOT_ENOUGH_INFO}
+    assert {claim.reason for claim in judged.claims} == {"there are no contexts"}
+    assert len(judge.asked) == 1
+
+
+async def test_claims_are_held_against_the_contexts_not_the_ranking() -> None:
+    judge = judge_of(LABELS)
+    await score(judge, ranking=(Context(id="9", text="Something else."),))
+    assert isinstance(asked := judge.asked[1], VerifyClaims)
+    assert asked.contexts == ("20 hours. 9 EUR.", "60 minutes.")
+
+
+@pytest.mark.parametrize("kind", ["extract_claims", "verify_claims"])
+async def test_a_judge_that_does_not_answer_is_no_number(kind: str) -> None:
+    judge = judge_of(LABELS)
+    answers = {**judge.answers, kind: Failure(Cause.REFUSAL, "no")}
+    said = await score(ScriptedJudge(answers))
+    assert (said.state, said.value, said.cause) == (State.FAILED, None, Cause.REFUSAL)
+    assert said.reason == "no"
+
+
+async def test_spans_and_reasons_are_kept() -> None:
+    judge = ScriptedJudge(
+        {
+            "extract_claims": [Claim(text="20 hours", span=(9, 17))],
+            "verify_claims": [{"label": "SUPPORTED", "reason": "said so", "confidence": 0.9}],
+        }
+    )
+    (claim,) = (await score(judge)).claims
+    assert (claim.span, claim.reason, claim.confidence) == ((9, 17), "said so", 0.9)
+
+
+def test_a_policy_that_does_not_exist_is_refused_before_anybody_is_asked() -> None:
+    with pytest.raises(UnknownNameError, match="no policy named 'strickt'"):
+        Faithfulness(policy="strickt")
+
+
+async def test_it_has_no_figures_of_its_own() -> None:
+    assert Faithfulness().summarise([await score(judge_of(LABELS))]) == {}
+
+
+SHORT = Failure(Cause.COUNT_MISMATCH, "not one a claim", (PartialVerdict(1, "S", None),))
+
+
+async def test_the_worked_example_of_unsupported_claims(checks: Any) -> None:
+    """Four claims, three supported: faithfulness 3/4, unsupported 1/4."""
+    score = await checks(in_contexts="S1 S2 N S").score(UnsupportedClaims())
+    assert score.value == 0.25
+    assert score.detail["supported"] == 3
+
+
+@each_case(
+    ("policy", "value", "mark", "passed"),
+    [  # S, P, C, N of four claims, turned round
+        ("strict", 0.75, None, None),
+        ("weighted", 0.875, None, None),  # 1 - (1 + 0.5 - 1 + 0) / 4
+        ("ragas", 0.75, None, None),
+        ("deepeval", 0.25, 0.5, True),
+        ("ragaliq", 0.75, pytest.approx(0.3), False),
+        ("promptfoo-plan", 0.75, 0.5, False),
+    ],
+)
+async def test_each_policy_turned_round(
+    checks: Any, policy: str, value: float, mark: float | None, passed: bool | None
+) -> None:
+    score = await checks(in_contexts="S P C N").score(UnsupportedClaims(policy=policy))
+    assert (score.value, score.threshold, score.passed) == (value, mark, passed)
+
+
+SITUATIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "mixed": ({"in_contexts": "S P C N"}, {}),
+    "all supported": ({"in_contexts": "S S"}, {}),
+    "empty response": ({}, {"response": ""}),
+    "no claims": ({}, {"response": "Sure!"}),
+    "no contexts": ({"in_contexts": "S S"}, {"contexts": ()}),
+    **{
+        str(cause): ({"in_contexts": "S", "others": {"verify_claims": Failure(cause, "no")}}, {})
+        for cause in Cause
+    },
+    "one verdict short": ({"in_contexts": "S S", "others": {"verify_claims": SHORT}}, {}),
+}
+
+
+@each_case("policy", POLICIES)
+@each_case("situation", SITUATIONS)
+async def test_it_is_what_faithfulness_lacks_of_1_under_every_policy(
+    checks: Any, situation: str, policy: str
+) -> None:
+    rows, changed = SITUATIONS[situation]
+    one = await checks(**rows).score(Faithfulness(policy=policy), **changed)
+    other = await checks(**rows).score(UnsupportedClaims(policy=policy), **changed)
+    assert (other.state, other.cause, other.fallback) == (one.state, one.cause, one.fallback)
+    assert turned(other.value) == turned(None if one.value is None else 1 - one.value)
+    assert turned(other.threshold) == turned(None if one.threshold is None else 1 - one.threshold)
+    assert other.passed == one.passed
+    assert in_range(one, Faithfulness(policy=policy).range)
+    assert in_range(other, UnsupportedClaims(policy=policy).range)
+
+
+def turned(number: float | None) -> Any:
+    return None if number is None else pytest.approx(number)
+
+
+def in_range(score: Score, ends: tuple[float, float]) -> bool:
+    return score.value is None or ends[0] <= score.value <= ends[1]
+
+
+def test_the_range_is_turned_too() -> None:
+    assert UnsupportedClaims().range == (0, 1)
+    assert UnsupportedClaims(policy="weighted").range == (0, 2)
+
+
+async def test_a_mark_is_told_the_right_way_round(checks: Any) -> None:
+    row = checks(in_contexts="S S S N")
+    fine = await row.score(UnsupportedClaims(threshold=0.25))
+    assert (fine.passed, fine.reason) == (True, "Unsupported Claims 0.25 is <= 0.25")
+    over = await row.score(UnsupportedClaims(threshold=0.2))
+    assert (over.passed, over.reason) == (False, "Unsupported Claims 0.25 is > 0.2")
+    # nobody verified it: 0.5 reaches the mark of 0.5, and passes all the same not
+    lost = checks(in_contexts="S", others={"verify_claims": Failure(Cause.TIMEOUT, "late")})
+    flagged = await lost.score(UnsupportedClaims(policy="promptfoo-plan"))
+    assert (flagged.value, flagged.passed, flagged.fallback) == (0.5, False, True)
+    assert "is <= 0.5, but never passes: it is flagged" in (flagged.reason or "")
+
+
+async def test_the_worked_example_of_context_recall(checks: Any) -> None:
+    """Two of the reference's five claims stand in the contexts: 2/5."""
+    made = checks(reference_in_contexts="S1 N C2 S3 P1")
+    score = await made.score(ContextRecall())
+    assert score.value == 0.4
+    assert made.kinds == ["extract_claims", "verify_claims"]
+    assert made.judge.asked[0].response == "What is right."
+    assert made.judge.asked[1].contexts == ("one", "two", "three")
+
+
+async def test_facts_that_the_row_lists_are_the_claims(checks: Any) -> None:
+    made = checks(reference_in_contexts="S N")
+    facts = ("right a", "right b")
+    score = await made.score(ContextRecall(), reference_claims=facts, response=None)
+    assert score.value == 0.5
+    assert made.judge.asked == [VerifyClaims(claims=facts, contexts=("one", "two", "three"))]
+
+
+async def test_nothing_retrieved_recalls_nothing(checks: Any) -> None:
+    made = checks(reference_in_contexts="S S")
+    assert (await made.score(ContextRecall(), contexts=())).value == 0.0
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"reference": ""}, "the reference is empty"),
+        ({"reference": "Well."}, "the reference makes no claims"),
+        ({"reference_claims": ()}, "the reference makes no claims"),
+        ({"contexts": ({"id": "1"},)}, "the contexts have no texts"),
+    ],
+)
+async def test_where_the_question_does_not_arise_it_is_undefined(
+    checks: Any, changed: dict[str, Any], reason: str
+) -> None:
+    score = await checks().score(ContextRecall(), **changed)
+    assert (score.state, score.reason) == ("undefined", reason)
+
+
+async def test_equal_facts_are_one_and_blank_ones_none(checks: Any) -> None:
+    made = checks(reference_in_contexts="S N")
+    facts = ("right 1", "", "right 1", "right 2", " ")
+    score = await made.score(ContextRecall(), reference_claims=facts)
+    assert (score.value, made.judge.asked[0].claims) == (0.5, ("right 1", "right 2"))
+
+
+@each_case("policy", POLICIES)
+async def test_no_policy_makes_a_number_of_an_empty_reference(checks: Any, policy: str) -> None:
+    for nothing in ({"reference": ""}, {"reference_claims": ()}):
+        score = await checks().score(ContextRecall(policy=policy), **nothing)
+        assert score.state == "undefined"
+
+
+async def test_the_worked_example_of_claim_recall(checks: Any) -> None:
+    """The reference makes four claims, the response says the first and the last: 2/4."""
+    made = checks(in_response="S1 C1 N S")
+    score = await made.score(ClaimRecall())
+    assert score.value == 0.5
+    assert made.judge.asked == [
+        ExtractClaims(query="q", response="What is right."),
+        VerifyClaims(
+            claims=("right 1", "right 2", "right 3", "right 4"), contexts=("What it says.",)
+        ),
+    ]
+
+
+async def test_facts_that_the_row_lists_are_not_extracted(checks: Any) -> None:
+    made = checks(in_response="S N N")
+    score = await made.score(ClaimRecall(), reference_claims=("right a", "right b", "right c"))
+    assert score.value == pytest.approx(1 / 3)
+    assert made.kinds == ["verify_claims"]
+    assert made.judge.asked[0].claims == ("right a", "right b", "right c")
+
+
+@pytest.mark.parametrize("response", ["", " \n"])
+async def test_a_blank_response_says_nothing_of_it_and_no_verdict_is_asked(
+    checks: Any, response: str
+) -> None:
+    made = checks(in_response="S S")
+    score = await made.score(ClaimRecall(), response=response)
+    assert (score.value, made.kinds) == (0.0, ["extract_claims"])
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"reference": ""}, "the reference is empty"),
+        ({"reference": "Well."}, "the reference makes no claims"),
+        ({"reference_claims": ()}, "the reference makes no claims"),
+    ],
+)
+async def test_without_claims_to_say_it_is_undefined(
+    checks: Any, changed: dict[str, Any], reason: str
+) -> None:
+    score = await checks().score(ClaimRecall(), **changed)
+    assert (score.state, score.reason) == ("undefined", reason)
+
+
+async def test_the_worked_example_of_claim_precision(checks: Any) -> None:
+    """The response makes five claims, the reference has three of them: 3/5."""
+    made = checks(in_reference="S S1 N C1 S")
+    score = await made.score(ClaimPrecision())
+    assert score.value == 0.6
+    assert isinstance(asked := made.judge.asked[1], VerifyClaims)
+    assert asked.contexts == ("What is right.",)
+
+
+async def test_the_facts_of_the_row_are_part_of_the_reference(checks: Any) -> None:
+    made = checks(in_reference="S")
+    await made.score(ClaimPrecision(), reference_claims=("A fact.", "Another."))
+    assert made.judge.asked[1].contexts == ("What is right.", "A fact.\nAnother.")
+
+
+async def test_facts_may_be_all_there_is_of_a_reference(checks: Any) -> None:
+    made = checks(in_reference="S")
+    score = await made.score(ClaimPrecision(), reference=None, reference_claims=("A fact.",))
+    assert (score.value, made.judge.asked[1].contexts) == (1.0, ("A fact.",))
+
+
+@pytest.mark.parametrize("changed", [{"reference": " "}, {"reference_claims": (), "reference": ""}])
+async def test_a_blank_reference_says_nothing_of_a_response(
+    checks: Any, changed: dict[str, Any]
+) -> None:
+    made = checks(in_reference="S S")
+    score = await made.score(ClaimPrecision(), **changed)
+    assert (score.state, score.reason) == ("undefined", "the reference is empty")
+    assert made.kinds == []
+
+
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [("", "the response is empty"), ("Sure!", "the response makes no claims")],
+)
+async def test_without_claims_it_is_undefined(checks: Any, response: str, reason: str) -> None:
+    score = await checks().score(ClaimPrecision(), response=response)
+    assert (score.state, score.reason) == ("undefined", reason)
+
+
+async def test_the_worked_example_of_claim_utilization(checks: Any) -> None:
+    """Three of four claims were retrieved, two of them were said: 2/3."""
+    made = checks(reference_in_contexts="S1 S2 N S", in_response="S S S C")
+    score = await made.score(ClaimUtilization())
+    assert score.value == pytest.approx(2 / 3)
+    assert score.detail == {"found": 3, "used": 2}
+    names = ["right 1", "right 2", "right 3", "right 4"]
+    assert [claim.text for claim in score.claims] == names * 2
+
+
+async def test_a_blank_response_uses_nothing(checks: Any) -> None:
+    made = checks(reference_in_contexts="S1 S2", in_response="S S")
+    assert (await made.score(ClaimUtilization(), response="")).value == 0.0
+    assert made.kinds == ["extract_claims", "verify_claims"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "changed", "reason"),
+    [
+        (
+            {"reference_in_contexts": "N C1 P1", "in_response": "S S S"},
+            {},
+            "the contexts support none of the reference's claims",
+        ),
+        ({}, {"reference": "Well."}, "the reference makes no claims"),
+    ],
+)
+async def test_where_nothing_was_found_it_is_undefined(
+    checks: Any, rows: dict[str, str], changed: dict[str, str], reason: str
+) -> None:
+    score = await checks(**rows).score(ClaimUtilization(), **changed)
+    assert (score.state, score.reason) == ("undefined", reason)
+
+
+async def test_the_worked_example_of_hallucinated_claims(checks: Any) -> None:
+    """Of four claims the third stands nowhere and the last is contradicted by both: 2/4."""
+    made = checks(in_contexts="S N N C1", in_reference="S S P C1")
+    score = await made.score(HallucinatedClaims())
+    assert (score.value, score.detail) == (0.5, {"claims": 4, "made_up": 2})
+    assert [claim.label[0] for claim in score.claims] == list("SNNCSSPC")
+    assert made.kinds == ["extract_claims", "verify_claims", "verify_claims"]
+
+
+async def test_what_was_retrieved_and_is_wrong_is_no_hallucination(checks: Any) -> None:
+    score = await checks(in_contexts="S S", in_reference="C N").score(HallucinatedClaims())
+    assert score.value == 0.0
+
+
+async def test_without_contexts_only_the_reference_can_know(checks: Any) -> None:
+    made = checks(in_contexts="S S", in_reference="S N")
+    score = await made.score(HallucinatedClaims(), contexts=())
+    assert (score.value, len(made.judge.asked)) == (0.5, 2)
+
+
+async def test_no_claims_are_undefined(checks: Any) -> None:
+    score = await checks().score(HallucinatedClaims(), response="Sure!")
+    assert (score.state, score.reason) == ("undefined", "the response makes no claims")
+
+
+async def test_contexts_without_texts_are_undefined(checks: Any) -> None:
+    made = checks(in_contexts="S", in_reference="S")
+    score = await made.score(HallucinatedClaims(), contexts=({"id": "1"}, {"id": "2"}))
+    assert (score.state, made.kinds) == ("undefined", [])
+
+
+def test_lower_is_better() -> None:
+    assert not HallucinatedClaims.info().higher_is_better
+
+
+async def test_the_worked_example_of_self_knowledge(checks: Any) -> None:
+    """Of four claims the second and the third are right, the third stands in no context: 1/4."""
+    made = checks(in_contexts="S1 S2 N N", in_reference="N S S C")
+    score = await made.score(SelfKnowledge())
+    assert (score.value, score.detail) == (0.25, {"claims": 4, "known": 1})
+    assert made.kinds == ["extract_claims", "verify_claims", "verify_claims"]
+
+
+async def test_without_contexts_all_that_is_right_was_known(checks: Any) -> None:
+    made = checks(in_contexts="S S", in_reference="S N")
+    assert (await made.score(SelfKnowledge(), contexts=())).value == 0.5
+
+
+async def test_no_claims_are_undefined_of_self_knowledge(checks: Any) -> None:
+    score = await checks().score(SelfKnowledge(), response="Sure!")
+    assert (score.state, score.reason) == ("undefined", "the response makes no claims")
+
+
+def test_lower_is_better_of_self_knowledge() -> None:
+    assert not SelfKnowledge.info().higher_is_better
+
+
+async def test_the_worked_example_of_hallucination(checks: Any) -> None:
+    """Two claims contradict contexts 1 and 3 of three; the supported one counts not: 2/3."""
+    made = checks(in_contexts="C1 S2 C13 N")
+    score = await made.score(Hallucination())
+    assert score.value == pytest.approx(2 / 3)
+    assert score.detail == {"contexts": 3, "contradicted": 2}
+    assert made.kinds == ["extract_claims", "verify_claims"]
+
+
+async def test_what_contradicts_nothing_is_0(checks: Any) -> None:
+    assert (await checks(in_contexts="S1 N N2").score(Hallucination())).value == 0.0
+
+
+async def test_contexts_without_text_are_no_contexts(checks: Any) -> None:
+    made = checks(in_contexts="C1 S3")
+    contexts = ({"text": "one"}, {"text": " "}, {"text": "three"})
+    assert (await made.score(Hallucination(), contexts=contexts)).value == 0.5
+
+
+@pytest.mark.parametrize("row", ["C S1", "C1 C0", "C1 C"])
+async def test_a_contradiction_without_a_place_is_undefined(checks: Any, row: str) -> None:
+    score = await checks(in_contexts=row).score(Hallucination())
+    assert score.state == "undefined"
+    assert score.reason == (
+        "contradicted claims without a quote from a context: 1; which context they contradict is "
+        "not known"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"contexts": ()}, "there are no contexts"),
+        ({"response": "Sure!"}, "the response makes no claims"),
+    ],
+)
+async def test_nothing_to_contradict_is_undefined(
+    checks: Any, changed: dict[str, Any], reason: str
+) -> None:
+    row = "" if "response" in changed else "C1"
+    score = await checks(in_contexts=row).score(Hallucination(), **changed)
+    assert (score.state, score.reason) == ("undefined", reason)
+
+
+def test_lower_is_better_of_hallucination() -> None:
+    assert not Hallucination.info().higher_is_better
+
+
+async def test_copies_of_a_context_are_one(checks: Any) -> None:
+    contexts = [{"text": text} for text in ("one", "one", "three")]
+    score = await checks(in_contexts="C1").score(Hallucination(), contexts=contexts)
+    assert (score.value, score.detail["contexts"]) == (0.5, 2)
+
+
+# claim          1   2   3   4   5    The reference stands in context 1 alone, so 2 and 3 are noise.
+IN_CONTEXTS = "S1  S1  S23 S   N"
+IN_REFERENCE = "S   N   C   N   N"
+ROWS = {
+    "in_contexts": IN_CONTEXTS,
+    "in_reference": IN_REFERENCE,
+    "reference_in_contexts": "S1 N2 S0",
+}
+
+
+@pytest.mark.parametrize(
+    ("contexts", "value", "noise", "calls"),
+    [("any", 3 / 5, 3, 3), ("relevant", 1 / 5, 1, 5), ("irrelevant", 1 / 5, 1, 5)],
+)
+async def test_the_worked_example_of_noise_sensitivity(
+    checks: Any, contexts: str, value: float, noise: int, calls: int
+) -> None:
+    """Claims 2, 3 and 4 are wrong: from context 1, from 2 and 3, and from nobody knows where."""
+    made = checks(**ROWS)
+    score = await made.score(get(f"noise_sensitivity,contexts={contexts}"))
+    assert score.value == value
+    assert score.detail == {"claims": 5, "noise": noise, "unplaced": 1}
+    assert len(made.judge.asked) == calls
+
+
+async def test_a_claim_from_both_kinds_is_of_the_relevant_one(checks: Any) -> None:
+    rows = {"in_contexts": "S12", "in_reference": "N", "reference_in_contexts": "S1"}
+    for contexts, value in (("any", 1), ("relevant", 1), ("irrelevant", 0)):
+        assert (
+            await checks(**rows).score(get(f"noise_sensitivity,contexts={contexts}"))
+        ).value == value
+
+
+async def test_without_claims_it_is_undefined_of_noise_sensitivity(checks: Any) -> None:
+    score = await checks().score(NoiseSensitivity(), response="Sure!")
+    assert (score.state, score.reason) == ("undefined", "the response makes no claims")
+    bare = {"reference": "Well.", "reference_claims": ()}
+    rows = checks(in_contexts="S1", in_reference="N")
+    assert (await rows.score(NoiseSensitivity(), **bare)).value == 1
+    score = await rows.score(NoiseSensitivity(contexts="relevant"), **bare)
+    assert (score.state, score.reason) == ("undefined", "the reference makes no claims")
+
+
+def test_a_name_with_its_parameter_reads_back() -> None:
+    metric = NoiseSensitivity(contexts="irrelevant")
+    assert str(metric) == "noise_sensitivity,contexts=irrelevant"
+    assert get(str(metric)) == metric
+    assert not registered()["noise_sensitivity"].higher_is_better

@@ -1,0 +1,182 @@
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cases import each_case
+
+from ragstone import evaluate
+from ragstone.metrics import get
+from ragstone.metrics.text import Bleu, ChrF, Contains, ExactMatch, RougeL
+from ragstone.types.score import Score
+
+pytest.importorskip("sacrebleu", reason="the extra `text` is not installed")
+
+
+# sat on a mat:  5/6 words, 3/5 pairs, 2/4 threes, 1/3 fours: the fourth root of 1/12
+# the cat sat:   all match, but 3 words of 6: exp(1 - 6/3)
+# the cat x y:   2/4 words, 1/3 pairs, half of 1/2 threes, a quarter of 1/1: of 1/96, exp(1 - 6/4)
+# the the the:   clipped to the reference's two: 2/3; half of 1/2, a quarter of 1/1; exp(1 - 6/3)
+@each_case(
+    ("response", "value"),
+    [
+        ("the cat sat on a mat", (1 / 12) ** (1 / 4)),
+        ("the cat sat", math.exp(-1)),
+        ("the cat x y", (1 / 96) ** (1 / 4) * math.exp(-1 / 2)),
+        ("the the the", (2 / 3 * 1 / 4 * 1 / 4) ** (1 / 3) * math.exp(-1)),
+        ("The Cat", 0.0),
+        ("the cat sat on the mat", 1.0),
+    ],
+)
+def test_the_worked_example(response: str, value: float) -> None:
+    found = Bleu().compare(response, "the cat sat on the mat").value
+    assert found == pytest.approx(value, abs=1e-12)
+
+
+def test_a_tokenizer_of_characters_finds_words_where_no_spaces_stand() -> None:
+    response, reference = "电池可用二十小时", "电池可用三十小时"
+    assert Bleu().compare(response, reference).value == 0
+    # 7/8 characters, 5/7 pairs, 3/6 threes, 1/5 fours
+    found = get("bleu,tokenizer=zh")
+    assert isinstance(found, Bleu)
+    value = found.compare(response, reference).value
+    assert value == pytest.approx((7 / 8 * 5 / 7 * 3 / 6 * 1 / 5) ** (1 / 4))
+
+
+def test_a_reference_without_words_is_undefined() -> None:
+    assert Bleu().compare("yes", "<skipped>").reason == "the reference has no words"
+
+
+pytest.importorskip("sacrebleu", reason="the extra `text` is not installed")
+
+
+# ab, abc:  2/2 and 1/1 of the response's characters and pairs, 2/3 and 1/2 of the reference's:
+#           P = 1, R = 7/12, 5PR / (4P + R) = 7/11
+# abc, ab:  P = 7/12, R = 1: 7/8. Spaces are left out. A single word is no match for chrF++:
+#           P = (1 + 1 + 0) / 3, R = (2/3 + 1/2 + 0) / 3
+@each_case(
+    ("response", "reference", "words", "value"),
+    [
+        ("ab", "abc", 0, 7 / 11),
+        ("abc", "ab", 0, 7 / 8),
+        ("a b", "a bc", 0, 7 / 11),
+        ("AB", "abc", 0, 0),
+        ("ab", "abc", 1, 5 * 2 / 3 * 7 / 18 / (4 * 2 / 3 + 7 / 18)),
+        ("电池", "电池可", 0, 7 / 11),
+    ],
+)
+def test_the_worked_example_of_chrf(
+    response: str, reference: str, words: int, value: float
+) -> None:
+    found = ChrF(word_order=words).compare(response, reference).value
+    assert found == pytest.approx(value, abs=1e-12)
+
+
+pytest.importorskip("rapidfuzz", reason="the extra `text` is not installed")
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden/rouge_l.json").read_text("utf-8"))
+
+
+# in common, in order: police the gunman = 3 words; P = 3/4, R = 3/4
+# turned round ("the gunman kill police"): the gunman = 2 words; 2/4
+# of another length: 3 words of 3, of 4: P = 1, R = 3/4, 2PR/(P+R) = 6/7
+@each_case(
+    ("response", "value"),
+    [
+        ("Police killed the gunman.", 3 / 4),
+        ("the gunman kill police", 2 / 4),
+        ("police: the gunman", 6 / 7),
+        ("nothing shared", 0),
+        ("?!", 0),
+    ],
+)
+def test_the_worked_example_of_rouge_l(response: str, value: float) -> None:
+    assert RougeL().compare(response, "police kill the gunman").value == pytest.approx(value)
+
+
+def test_details_are_precision_and_recall() -> None:
+    found = RougeL().compare("police the gunman", "police kill the gunman")
+    assert found.detail == {"precision": 1.0, "recall": 0.75}
+
+
+@each_case("row", GOLDEN["rows"], ids=lambda row: row["response"][:20])
+def test_it_is_rouge_scores_number_on_ascii(row: dict[str, str]) -> None:
+    found = RougeL().compare(row["response"], row["reference"])
+    assert found.value == pytest.approx(row["f"], abs=1e-12)
+    assert found.detail == {
+        "precision": pytest.approx(row["precision"]),
+        "recall": pytest.approx(row["recall"]),
+    }
+
+
+@pytest.mark.parametrize(
+    ("response", "reference"),
+    [
+        ("Die STRASSE ist lang", "die Straße: sehr lang"),
+        ("बैटरी बीस घंटे", "बैटरी दस घंटे, चलती"),
+        ("Батарея 20 часов", "«Батарея» - 30 часов да"),
+    ],
+)
+def test_words_of_every_script_that_has_spaces(response: str, reference: str) -> None:
+    found = RougeL().compare(response, reference)
+    assert found.detail["recall"] in (2 / 4, 3 / 4)
+
+
+def test_a_reference_without_words_is_undefined_of_rouge_l() -> None:
+    assert RougeL().compare("yes", "?!").reason == "the reference has no words"
+
+
+@each_case(
+    ("response", "reference", "value", "strict"),
+    [
+        ("20 hours", "20 hours", 1, 1),
+        ("  20  Hours ", "20 hours", 1, 0),
+        ("２０ hours", "20 hours", 1, 0),
+        ("20 hours.", "20 hours", 0, 0),
+        ("20 hours", "21 hours", 0, 0),
+    ],
+)
+def test_the_worked_example_of_exact_match(
+    response: str, reference: str, value: float, strict: float
+) -> None:
+    assert ExactMatch().compare(response, reference).value == value
+    assert ExactMatch(strict=True).compare(response, reference).value == strict
+
+
+def test_its_name_says_when_it_is_strict() -> None:
+    assert str(ExactMatch(strict=True)) == "exact_match,strict=true"
+    assert get("exact_match,strict=true") == ExactMatch(strict=True)
+
+
+RESPONSE = "The battery lasts 20  hours.\nIt charges in 75 minutes."
+
+
+def score(**held: Any) -> Score:
+    row = {"query": "q", "response": RESPONSE, **held}
+    return evaluate([row], metrics=Contains()).rows[0].scores["contains"]
+
+
+# "20 HOURS" and "charges" stand there, "blue" and "60 minutes" do not: 2 of 4 = 0.5
+def test_the_worked_example_of_contains() -> None:
+    judged = score(reference_claims=("20 HOURS", "charges", "blue", "60 minutes"))
+    assert judged.value == 0.5
+    assert judged.detail == {"expected": 4, "found": 2}
+
+
+@pytest.mark.parametrize(
+    ("held", "value"),
+    [
+        ({"reference": "battery LASTS"}, 1.0),
+        ({"reference": "battery died"}, 0.0),
+        ({"reference": "battery died", "reference_claims": ("75 min",)}, 1.0),
+        ({"reference": "5 minutes"}, 1.0),  # any place will do
+    ],
+)
+def test_claims_go_before_the_reference(held: dict[str, Any], value: float) -> None:
+    assert score(**held).value == value
+
+
+def test_no_claims_are_undefined_whatever_the_reference() -> None:
+    judged = score(reference="battery", reference_claims=())
+    assert (judged.state, judged.reason) == ("undefined", "the reference is empty")
