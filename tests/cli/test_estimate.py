@@ -12,7 +12,7 @@ ESTIMATE = Estimate(
     prompt_tokens=(150_000, 150_000),
     completion_tokens=(1_000, 40_000),
     cost_usd=(0.0225, 1.5),
-    notes=("replies in the cache are not asked for again",),
+    notes=("cached replies are not requested again",),
 )
 
 
@@ -30,7 +30,7 @@ def test_a_span_is_told_where_the_numbers_differ() -> None:
     assert ["prompt", "tokens", "150,000"] in lines
     assert ["completion", "tokens", "1,000", "to", "40,000"] in lines
     assert ["cost", "$0.0225", "to", "$1.50", "(an", "estimate)"] in lines
-    assert "Note: replies in the cache are not asked for again.".split() in lines
+    assert "Note: cached replies are not requested again.".split() in lines
 
 
 @pytest.mark.parametrize(

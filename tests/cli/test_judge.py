@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.evaluation.judge_testing import KEPT
+from ragstone.evaluation.judge_testing import FILE
 
 ROWS = [
     {"query": "q", "response": "The Tarn weighs 172 grams and is not large.",
@@ -33,17 +33,17 @@ def test_the_offline_judge_on_rows_of_ones_own(ragstone, rows: str, tmp_path: Pa
     told = json.loads((tmp_path / "out.json").read_text())
     number = next(kind for kind in told["kinds"] if kind["kind"] == "number")
     assert (number["right"], number["answered"], number["share"]) == (2, 2, 1.0)
-    assert KEPT.is_file()
+    assert FILE.is_file()
     later = ragstone(rows, "-m", "faithfulness", "--no-export")
     assert "Judge test" in later.out
-    assert "errors noticed" in later.out
+    assert "errors detected" in later.out
 
 
 def test_without_data_the_demos_manuals_are_tested_on(ragstone) -> None:
     said = ragstone("judge", "test", "--n", "12", "--no-store")
     assert said.code == 0, said.err
     assert "of the demo's manuals" in said.out
-    assert not KEPT.exists()
+    assert not FILE.exists()
 
 
 def test_a_mark_decides_the_exit_code(ragstone, rows: str) -> None:
@@ -72,7 +72,7 @@ def test_json_may_go_to_standard_output(ragstone, rows: str) -> None:
     said = ragstone("judge", "test", rows, "--json", "-", "--fail-under", "80%", "--no-store")
     told = json.loads(said.out)
     assert told["gates"][0]["kind"] == "all"
-    assert "errors noticed" in said.err
+    assert "errors detected" in said.err
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def test_failed_rows_are_done_again(ragstone: Command, folder: Path) -> None:
 def test_what_differs_is_told(ragstone: Command, folder: Path) -> None:
     stopped(folder, signal.SIGKILL)
     done = ragstone(*RUN, "-m", "recall@1")
-    assert "is unfinished and stays so, as this one differs: metrics was hit@1" in done.err
+    assert "has other settings: metrics was hit@1" in done.err
     assert [finished for finished, _ in stored(folder)] == [True, False]
 
 
@@ -140,7 +140,7 @@ def test_a_run_whose_data_changed_is_passed_over(ragstone: Command, folder: Path
     assert done.code == 0, done.err
     assert json.loads(done.out)["run_id"] == run_id
     assert "Passed over: run" in done.err
-    assert "other.jsonl has changed since the run was begun" in done.err
+    assert "other.jsonl changed since the run was started" in done.err
     assert "--fresh" not in done.err, "resume has no such option"
     stuck = ragstone("resume")
     assert stuck.code == 2

@@ -19,7 +19,7 @@ def rows(ragstone: Command) -> str:
 def test_a_rubric_needs_an_llm_and_says_so_before_the_run(ragstone: Command, rows: str) -> None:
     said = ragstone("run", rows, "--plugin", POLITENESS, "-m", "politeness", "--no-export")
     assert said.code == 2
-    assert "politeness: the judge offline does not answer rate_response; an LLM does" in said.err
+    assert "politeness: the judge offline does not answer rate_response; use an LLM" in said.err
 
 
 def test_a_rubric_among_a_group_is_told_as_not_run(ragstone: Command, rows: str) -> None:

@@ -2,7 +2,7 @@ import pytest
 
 from ragstone import evaluate
 from ragstone.errors import Cause
-from ragstone.evaluation.scoring import rescored
+from ragstone.evaluation.scoring import rescore_row
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.results.run import Run
@@ -119,7 +119,7 @@ def test_what_is_supported_in_part_is_not_blamed() -> None:
 @pytest.mark.parametrize("again", ["claim_recall", "faithfulness:deepeval"])
 async def test_a_row_that_is_scored_again_keeps_its_ledger_and_blame(again: str) -> None:
     run, _ = ran("faithfulness", "context_recall", "claim_recall")
-    row: Row = await rescored(run.rows[0], [get(again)])
+    row: Row = await rescore_row(run.rows[0], [get(again)])
     assert row.blamed == run.rows[0].blamed
 
 

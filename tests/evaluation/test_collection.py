@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from ragstone.errors import Cause, UsageError
-from ragstone.evaluation.ask_target import DROPPED, collected, collecting
+from ragstone.evaluation.ask_target import DROPPED, add_answer, ask_target
 from ragstone.evaluation.runner import evaluate_async
 from ragstone.results.run import Run
 from ragstone.targets import get_target
@@ -46,7 +46,7 @@ def rows(*samples: dict[str, object]) -> list[Row]:
 async def collect(
     given: list[Row], target: Target, wanted: set[str], *, every: bool, concurrency: int = 4
 ) -> list[Row]:
-    async with collecting(
+    async with ask_target(
         given, target, wanted=frozenset(wanted), every=every, concurrency=concurrency
     ) as result:
         return sorted([row async for row in result], key=lambda row: row.index)
@@ -76,50 +76,50 @@ async def test_so_many_rows_at_a_time(concurrency: int) -> None:
 
 def test_what_failed_is_gone_and_told() -> None:
     (row,) = rows({"response": "old"})
-    made = collected(row, Answer({}, {"response": BROKEN}), every=True)
+    made = add_answer(row, Answer({}, {"response": BROKEN}), every=True)
     assert made.sample.response is None
     assert made.lacking == {"response": BROKEN}
 
 
 def test_new_contexts_are_not_judged_with_an_old_response() -> None:
     (row,) = rows({"response": "old"})
-    made = collected(row, Answer({"contexts": NEW}), every=False)
+    made = add_answer(row, Answer({"contexts": NEW}), every=False)
     assert (made.sample.contexts, made.sample.response) == (NEW, None)
     assert made.notes == (DROPPED,)
 
 
 def test_a_new_response_may_be_made_from_the_row_s_contexts() -> None:
     (row,) = rows({"contexts": OLD})
-    made = collected(row, Answer({"response": "new"}), every=False)
+    made = add_answer(row, Answer({"response": "new"}), every=False)
     assert (made.sample.contexts, made.sample.response) == (OLD, "new")
     assert made.notes == ()
 
 
 def test_new_contexts_are_not_scored_by_an_old_ranking() -> None:
     (row,) = rows({"ranking": OLD})
-    made = collected(row, Answer({"contexts": NEW, "response": ""}), every=True)
+    made = add_answer(row, Answer({"contexts": NEW, "response": ""}), every=True)
     assert made.sample.ranked == NEW
 
 
 def test_a_ranking_of_the_file_stays_where_only_what_lacks_is_asked() -> None:
     (row,) = rows({"ranking": OLD})
-    made = collected(row, Answer({"contexts": NEW, "response": ""}), every=False)
+    made = add_answer(row, Answer({"contexts": NEW, "response": ""}), every=False)
     assert made.sample.ranked == OLD
-    made = collected(row, Answer({}, {"contexts": BROKEN}), every=False)
+    made = add_answer(row, Answer({}, {"contexts": BROKEN}), every=False)
     assert made.sample.ranked == OLD
     assert "ranking" not in made.lacking
 
 
 def test_failed_contexts_are_a_failed_ranking_where_they_stand_in_for_it() -> None:
     (row,) = rows({"ranking": OLD})
-    made = collected(row, Answer({}, {"contexts": BROKEN}), every=True)
+    made = add_answer(row, Answer({}, {"contexts": BROKEN}), every=True)
     assert made.sample.ranked is None
     assert made.lacking == {"contexts": BROKEN, "ranking": BROKEN}
 
 
 def test_failed_contexts_leave_a_ranking_that_came() -> None:
     (row,) = rows({})
-    made = collected(row, Answer({"ranking": NEW}, {"contexts": BROKEN}), every=True)
+    made = add_answer(row, Answer({"ranking": NEW}, {"contexts": BROKEN}), every=True)
     assert made.sample.ranked == NEW
     assert made.lacking == {"contexts": BROKEN}
 
@@ -334,7 +334,7 @@ async def test_a_users_target_is_read_at_the_door() -> None:
 
 async def test_what_a_target_leaves_out_is_failed_not_undefined() -> None:
     (row,) = await collect(rows({}), Scripted(Answer({})), {"response"}, every=True)
-    assert row.lacking["response"].message == "the target gave no response"
+    assert row.lacking["response"].message == "the target returned no response"
 
 
 async def test_a_stored_answer_that_gives_way_is_told() -> None:
@@ -342,4 +342,4 @@ async def test_a_stored_answer_that_gives_way_is_told() -> None:
     given = rows({"response": "old"})
     (row,) = await collect(given, Scripted(fresh), {"contexts"}, every=False)
     assert row.sample.response == "new"
-    assert any("the stored response gave way" in note for note in row.notes)
+    assert any("the stored response was replaced" in note for note in row.notes)

@@ -96,7 +96,7 @@ async def test_two_calls_a_sample_and_their_tokens_within_15_per_cent() -> None:
     assert least <= most <= 1.3 * least
     assert least / 4 <= 1000
     assert 0 < found.completion_tokens[0] < found.completion_tokens[1]
-    assert found.notes == ("replies in the cache are not asked for again",)
+    assert found.notes == ("cached replies are not requested again",)
     assert estimated(cache=False).notes == ()
 
 
@@ -150,7 +150,7 @@ def test_rows_without_an_answer_are_assumed_to_get_one(module_file: Callable[...
     rows: list[dict[str, object]] = [{"query": f"q{number}"} for number in range(3)]
     found = estimated(rows, target=f"{target.removesuffix('.py')}:answer", k=4)
     assert found.calls == (6, 6)
-    assert "3 rows lack an answer or its contexts" in found.notes[-1]
+    assert "3 rows have no response or no contexts yet" in found.notes[-1]
     assert found.prompt_tokens[0] / 3 > 4 * 100
     each = estimated(rows, target=f"{target.removesuffix('.py')}:answer", verify="each")
     assert each.calls == (3 * (1 + ASSUMED_SENTENCES), 3 * (1 + 2 * ASSUMED_SENTENCES))
@@ -194,7 +194,7 @@ def test_a_budget_is_not_held_against_an_estimate(tmp_path: Path) -> None:
 
 
 def test_a_judge_object_has_no_estimate() -> None:
-    with pytest.raises(UsageError, match="a judge with a name"):
+    with pytest.raises(UsageError, match="a judge given by name"):
         estimated(judge=ScriptedJudge({}))
 
 

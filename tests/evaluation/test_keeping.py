@@ -94,8 +94,8 @@ def test_what_was_finished_is_not_asked_again_and_counts_once(store: Store) -> N
     assert len(first.asked) + len(again.asked) <= 2 * 12 + 2, "at most the row under way"
     assert len(again.asked) <= 2 * (12 - 5)
     assert summaries(run) == summaries(evaluate(SAMPLES, metrics=METRICS, judge=judge()))
-    assert "going on with run" in told[0]
-    assert "of 12 rows were finished (--fresh starts anew)" in told[0]
+    assert "Resuming run" in told[0]
+    assert "of 12 rows are finished (use --fresh to start a new run)" in told[0]
     assert [info.finished for info in store.runs()] == [True]
 
 
@@ -135,7 +135,7 @@ def test_other_data_is_another_run(store: Store) -> None:
     notices: list[str] = []
     others = [{**sample, "response": "claim 1"} for sample in SAMPLES]
     evaluate(others, metrics=METRICS, judge=judge(), store=store, on_notice=notices.append)
-    assert "as this one differs: samples has changed since the run was begun" in notices[0]
+    assert "has other settings: samples changed since the run was started" in notices[0]
 
 
 def test_pace_and_gates_make_no_other_run(store: Store) -> None:
@@ -207,7 +207,7 @@ def test_a_run_begun_with_the_judges_texts_keeps_them(store: Store) -> None:
     told: list[str] = []
     evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store, transcript=False,
              on_notice=told.append)  # fmt: skip
-    assert "is unfinished and stays so, as it was begun with the judge's texts" in told[0]
+    assert "was started with the judge's texts" in told[0]
     assert [info.transcript for info in store.runs()] == [False, True]
 
 
@@ -230,15 +230,13 @@ def test_failed_rows_are_done_again_where_that_is_asked(store: Store) -> None:
 
 def test_a_run_that_was_asked_otherwise_cannot_go_on(store: Store) -> None:
     run_id = evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store).manifest.run_id
-    with pytest.raises(
-        RunChangedError, match="was asked otherwise, so it cannot go on: metrics"
-    ) as error:
+    with pytest.raises(RunChangedError, match="because its settings differ: metrics") as error:
         evaluate(SAMPLES, metrics="faithfulness", judge=judge(), store=store, resume=run_id)
     assert f"`ragstone runs delete {run_id}`" in str(error.value)
 
 
 def test_without_a_store_there_is_nothing_to_go_on_with() -> None:
-    with pytest.raises(UsageError, match="takes the store that it is in"):
+    with pytest.raises(UsageError, match="needs the store that contains the run"):
         evaluate(SAMPLES, metrics=METRICS, judge=judge(), resume="x")
 
 
@@ -252,8 +250,8 @@ async def test_what_another_is_doing_just_now_is_refused_but_afresh(store: Store
         await evaluate_async(SAMPLES, metrics=METRICS, judge=judge(), store=store)
     (info,) = store.runs()
     assert str(error.value) == (
-        f"run {info.id} does the same and is being worked on by another process; wait for it, or "
-        "begin another with --fresh"
+        f"another process is running the same evaluation (run {info.id}); wait for it, "
+        "or use --fresh to start another run"
     )
     other = await evaluate_async(SAMPLES, metrics=METRICS, judge=judge(), store=store, fresh=True)
     few = await evaluate_async(SAMPLES, metrics="hit@1", judge=judge(), store=store)
@@ -313,9 +311,9 @@ async def test_a_target_with_a_secret_goes_on_only_where_that_is_said_again(
     (info,) = store.runs()
     with pytest.raises(UsageError) as error:
         await evaluate_async(samples, target=faulty.url, resume=info.id, **options)
-    assert f"was given with more than {faulty.url}, such as a key" in str(error.value)
+    assert f"had more parts than {faulty.url}, such as a key" in str(error.value)
     assert "the same `ragstone run` command" in str(error.value)
-    with pytest.raises(UsageError, match="was asked otherwise, so it cannot go on: target was"):
+    with pytest.raises(UsageError, match="because its settings differ: target was"):
         await evaluate_async(samples, target=f"{faulty.url}/x", resume=info.id, **options)
     run = await evaluate_async(samples, target=secret, **options)
     assert (run.manifest.run_id, len(run.rows)) == (info.id, 6)
@@ -340,5 +338,5 @@ def test_the_file_of_a_run_is_found_from_any_folder(
 
 
 def test_a_store_that_cannot_be_used_names_the_way_without(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="To go without a store: --no-store"):
+    with pytest.raises(StoreError, match="Use --no-store to run without a store"):
         evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=tmp_path)

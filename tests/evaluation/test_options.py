@@ -81,7 +81,7 @@ def test_a_gate_names_its_cut_off_where_there_are_several() -> None:
     assert [(gate.metric, gate.passed) for gate in run.gates()] == [("hit@3", True)]
     run = evaluate([ROW], metrics=["hit", "mrr@3"], k=[1, 3], fail_under={"mrr": 0.5})
     assert [(gate.metric, gate.passed) for gate in run.gates()] == [("mrr@3", False)]
-    with pytest.raises(UsageError, match=r"gate hit is on one of several metrics: hit@1, hit@3;"):
+    with pytest.raises(UsageError, match=r"gate hit matches several metrics: hit@1, hit@3;"):
         evaluate([ROW], metrics="hit", k=[1, 3], fail_under={"hit": 0.5})
 
 

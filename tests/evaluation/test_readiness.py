@@ -3,7 +3,7 @@ from typing import Any
 from tests.cases import each_case
 
 from ragstone.datasets import Dataset
-from ragstone.evaluation.preflight import Readiness
+from ragstone.evaluation.preflight import Preflight
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.targets.base import Answer, Target
@@ -32,15 +32,15 @@ def ready(
     judge: ScriptedJudge = JUDGE,
     target: Target | None = None,
     every: bool = False,
-) -> Readiness:
+) -> Preflight:
     made = [Sample(id=str(i), query="q", **fields) for i, fields in enumerate(samples)]
     whole = Dataset(tuple(made), Source(name="samples"))
-    return Readiness.of([HIT, FAITHFULNESS], whole, judge=judge, target=target, every=every)
+    return Preflight.of([HIT, FAITHFULNESS], whole, judge=judge, target=target, every=every)
 
 
 def test_rows_that_hold_everything_need_no_target() -> None:
     found = ready({"response": "r", "contexts": CONTEXTS, "relevance": {"1": 1}})
-    assert found == Readiness((HIT, FAITHFULNESS), {}, frozenset())
+    assert found == Preflight((HIT, FAITHFULNESS), {}, frozenset())
 
 
 def test_contexts_stand_in_for_a_ranking() -> None:
@@ -50,13 +50,13 @@ def test_contexts_stand_in_for_a_ranking() -> None:
 def test_a_ranking_does_not_stand_in_for_contexts() -> None:
     found = ready({"response": "r", "ranking": CONTEXTS, "relevance": {"1": 1}})
     assert found.metrics == (HIT,)
-    assert found.refused == {"faithfulness": "no row has contexts, and no target gives it"}
+    assert found.refused == {"faithfulness": "no row has contexts, and no target provides it"}
 
 
 def test_what_no_row_has_and_no_target_can_give_is_told() -> None:
     found = ready({"contexts": CONTEXTS})
     assert found.refused["hit@5"] == "no row has relevance"
-    assert found.refused["faithfulness"] == "no row has response, and no target gives it"
+    assert found.refused["faithfulness"] == "no row has response, and no target provides it"
 
 
 def test_what_the_whole_has_counts_as_held_by_a_part_of_it() -> None:
@@ -65,7 +65,7 @@ def test_what_the_whole_has_counts_as_held_by_a_part_of_it() -> None:
         Source(name="samples"),
         known=frozenset(("response", "contexts")),
     )
-    found = Readiness.of([HIT, FAITHFULNESS], part, judge=JUDGE, target=None, every=False)
+    found = Preflight.of([HIT, FAITHFULNESS], part, judge=JUDGE, target=None, every=False)
     assert found.metrics == (FAITHFULNESS,)
     assert found.refused == {"hit@5": "no row has relevance"}
 
@@ -124,10 +124,10 @@ def test_a_target_is_asked_for_what_no_row_holds_or_for_all(
 def test_a_target_without_a_ranking_is_asked_for_contexts_in_its_place() -> None:
     sample = Sample(id="1", query="q", relevance={"1": 1})
     target = Gives("response", "contexts")
-    found = Readiness.of(
+    found = Preflight.of(
         [HIT], Dataset((sample,), Source(name="samples")), judge=JUDGE, target=target, every=False
     )
-    assert found == Readiness((HIT,), {}, frozenset({"contexts"}))
+    assert found == Preflight((HIT,), {}, frozenset({"contexts"}))
 
 
 def test_a_target_is_not_asked_for_metrics_that_cannot_run() -> None:
@@ -138,6 +138,6 @@ def test_a_target_is_not_asked_for_metrics_that_cannot_run() -> None:
 
 def test_a_field_that_is_nearly_called_so_is_offered() -> None:
     found = ready({"contexts": CONTEXTS, "tags": {"respnse": "r"}})
-    assert found.refused["faithfulness"] == "no row has response; did you mean it by 'respnse'?"
+    assert found.refused["faithfulness"] == "no row has response; did you mean column 'respnse'?"
     asked = ready({"contexts": CONTEXTS, "tags": {"respnse": "r"}}, target=Gives("response"))
     assert "faithfulness" not in asked.refused

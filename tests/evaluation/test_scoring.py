@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tests.cases import each_case
 
 from ragstone.errors import Cause, QuestionNotSupportedError
-from ragstone.evaluation.scoring import rank, rescored, scoring
+from ragstone.evaluation.scoring import rescore_row, score_retrieval, score_rows
 from ragstone.judges.base import Judge
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
@@ -45,7 +45,7 @@ def row(index: int = 0, lacking: Mapping[str, Failure] | None = None, **fields: 
 async def scored(
     rows: Sequence[Row], metrics: Sequence[Metric], judge: Judge = JUDGE, concurrency: int = 4
 ) -> list[Row]:
-    async with scoring(rows, metrics, judge, concurrency=concurrency) as results:
+    async with score_rows(rows, metrics, judge, concurrency=concurrency) as results:
         return sorted([result async for result in results], key=lambda result: result.index)
 
 
@@ -132,7 +132,7 @@ async def test_rows_may_come_as_they_are_made() -> None:
             await asyncio.sleep(0)
             yield row(index)
 
-    async with scoring(stream(), [HIT], JUDGE, concurrency=2) as results:
+    async with score_rows(stream(), [HIT], JUDGE, concurrency=2) as results:
         assert sorted([result.index async for result in results]) == [0, 1, 2]
 
 
@@ -167,7 +167,7 @@ async def test_verdicts_that_do_not_fit_are_no_number(verdicts: object, cause: s
         (
             {"contexts": (Context(text="a"), Context(text="b"))},
             "hit@2",
-            "what was retrieved has not all document ids",
+            "some retrieved documents have no id",
         ),
     ],
 )
@@ -224,8 +224,8 @@ async def test_contexts_that_failed_fail_ranking_metrics_they_stand_in_for() -> 
     ("ids", "note"),
     [
         ("1 2 3", None),
-        ("1 2 1", "1 document comes again in the ranking"),
-        ("1 1 1 2 2", "3 documents come again in the ranking"),
+        ("1 2 1", "1 document is repeated in the ranking"),
+        ("1 1 1 2 2", "3 documents are repeated in the ranking"),
     ],
 )
 async def test_duplicates_are_noted(ids: str, note: str | None) -> None:
@@ -256,11 +256,14 @@ async def test_one_of_ours_that_crashes_stops_the_run_and_names_the_sample() -> 
 
 async def test_a_crashing_ranking_metric_fails_the_rows_that_it_crashes_on() -> None:
     rows = [row(0), row(1), row(2, ranking=()), row(3)]
-    for ranked in (rank(rows, [Broken()]), await scored(rows, [Broken()], concurrency=1)):
+    for ranked in (
+        score_retrieval(rows, [Broken()]),
+        await scored(rows, [Broken()], concurrency=1),
+    ):
         states = [each.scores["broken"].state for each in sorted(ranked, key=lambda r: r.index)]
         assert states == ["scored", "scored", "failed", "scored"]
     with pytest.raises(ZeroDivisionError) as raised:
-        rank(rows, [ours(Broken)])
+        score_retrieval(rows, [ours(Broken)])
     assert raised.value.__notes__ == ["while scoring sample q2 with broken"]
 
 
@@ -273,8 +276,8 @@ def test_a_crash_of_many_rows_that_is_none_of_one_row_comes_through() -> None:
             return np.ones(1 // (2 - len(rankings)))
 
     with pytest.raises(ZeroDivisionError):
-        rank([row(0), row(1)], [ours(Together)])
-    ranked = rank([row(0), row(1)], [Together()])
+        score_retrieval([row(0), row(1)], [ours(Together)])
+    ranked = score_retrieval([row(0), row(1)], [Together()])
     assert [each.scores["together"].value for each in ranked] == [1, 1]
 
 
@@ -323,8 +326,8 @@ async def test_a_block_of_rows_is_scored_as_row_by_row() -> None:
         row(7, ranking=tuple(Context(id=str(i)) for i in range(50))),
         row(8, contexts=(Context(text="no id"),)),
     ]
-    at_once = rank(rows, RANKING)
-    assert at_once == [rank([one], RANKING)[0] for one in rows]
+    at_once = score_retrieval(rows, RANKING)
+    assert at_once == [score_retrieval([one], RANKING)[0] for one in rows]
     assert at_once == await scored(rows, RANKING)
     assert [one.scores["recall@2"].value for one in at_once] == [
         0.5, 0.5, None, 0, 0, None, None, 0.5, None
@@ -334,15 +337,15 @@ async def test_a_block_of_rows_is_scored_as_row_by_row() -> None:
 def test_ranking_metrics_that_need_less_do_not_lend_it_to_the_others() -> None:
     """A row whose relevance is not known is undefined, not 0, whichever metric comes first."""
     for metrics in ([Unjudged(), *RANKING], [*RANKING, Unjudged()]):
-        (result,) = rank([row(relevance=None, ranking=(Context(id="1"),) * 2)], metrics)
+        (result,) = score_retrieval([row(relevance=None, ranking=(Context(id="1"),) * 2)], metrics)
         assert result.scores["unjudged"].value == 1
         assert result.scores["hit@2"].state == "undefined"
         assert len(result.notes) == 1
 
 
 def test_no_metrics_and_no_rows() -> None:
-    assert rank([row()], []) == [row()]
-    assert rank([], RANKING) == []
+    assert score_retrieval([row()], []) == [row()]
+    assert score_retrieval([], RANKING) == []
 
 
 async def test_what_is_to_be_known_of_an_answer_is_in_the_detail_of_who_asked() -> None:
@@ -376,14 +379,14 @@ async def test_a_rows_tags_go_to_the_judge_that_names_them() -> None:
     assert [getattr(question, "tags", None) for question in judge.asked] == [
         (("language", "German"),)
     ] * 2
-    again = await rescored(result, [get("faithfulness:ragas")])
+    again = await rescore_row(result, [get("faithfulness:ragas")])
     assert again.scores["faithfulness:ragas"].value == 1
 
 
 async def test_scoring_again_asks_nobody_and_keeps_the_ledger_and_the_other_scores() -> None:
     (result,) = await scored([row()], [FAITHFULNESS, HIT])
-    again = await rescored(result, [get("faithfulness:deepeval")])
+    again = await rescore_row(result, [get("faithfulness:deepeval")])
     assert list(again.scores) == ["faithfulness", "hit@2", "faithfulness:deepeval"]
     assert again.exchanges == result.exchanges
     with pytest.raises(QuestionNotSupportedError, match="holds no answer"):
-        await rescored(result, [get("faithfulness,allow_partial=true")])
+        await rescore_row(result, [get("faithfulness,allow_partial=true")])

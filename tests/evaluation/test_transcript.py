@@ -4,7 +4,7 @@ import time
 import pytest
 
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
-from ragstone.evaluation.transcript import Asking, Transcript
+from ragstone.evaluation.transcript import MetricAsker, Transcript
 from ragstone.judges.base import Judge
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.types.claim import Claim
@@ -176,7 +176,7 @@ async def test_notes_are_remembered_by_who_asked() -> None:
     noted = Reply((CLAIM,), notes=("one was left out", "asked twice"))
     judge = ScriptedJudge({"extract_claims": lambda q: noted if q == ONE else [CLAIM]})
     transcript = Transcript(judge)
-    first, second = Asking(transcript), Asking(transcript)
+    first, second = MetricAsker(transcript), MetricAsker(transcript)
     for question in (ONE, OTHER, SAME):
         assert await first(question) == (CLAIM,)
     await second(OTHER)

@@ -6,7 +6,7 @@ import re
 import pytest
 from tests.cases import each_case
 
-from ragstone.evaluation.scoring import scoring
+from ragstone.evaluation.scoring import score_rows
 from ragstone.judges.llm.judge import LlmJudge
 from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
 from ragstone.judges.llm.tasks import TASKS
@@ -114,7 +114,7 @@ async def scored(model: Written, response: str, context: str) -> Score:
         tags={"language": context},
     )
     metric = get("faithfulness,verify=batch,include_reason=true")
-    async with scoring([Row(0, sample)], [metric], LlmJudge(model), concurrency=1) as rows:
+    async with score_rows([Row(0, sample)], [metric], LlmJudge(model), concurrency=1) as rows:
         (row,) = [row async for row in rows]
     return row.scores[str(metric)]
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ragstone.cli import ragstone
-from ragstone.evaluation.judge_testing import KEPT
+from ragstone.evaluation.judge_testing import FILE
 
 Tested = Callable[..., Result]
 
@@ -54,9 +54,9 @@ def test_a_spent_budget_ends_it_and_the_same_command_goes_on(tested, judge_serve
     assert told["stopped"] == "the budget of 2 calls (--max-calls) is spent"
     assert all(kind["failed"] == 0 for kind in told["kinds"])
     assert f"{told['claims']} of 12 claims (the budget of 2 calls" in stopped.output
-    assert not KEPT.exists()
+    assert not FILE.exists()
     assert tested().exit_code == 0
-    assert KEPT.exists()
+    assert FILE.exists()
     asked = [request.body["messages"][-1]["content"] for request in judge_server.asked]
     assert len(asked) == len(set(asked))  # what was answered is not asked again
 
@@ -88,4 +88,4 @@ def test_an_interrupt_tells_what_came_until_then(tested, judge_server) -> None:
     assert "Interrupted, 4 of 12 claims tested until then; nothing is kept" in done.output
     told = json.loads(Path("out.json").read_text())
     assert (told["asked"], told["stopped"]) == (3, "it was interrupted")
-    assert not KEPT.exists()
+    assert not FILE.exists()

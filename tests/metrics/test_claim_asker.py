@@ -2,7 +2,7 @@ from typing import Any
 
 from tests.cases import each_case
 
-from ragstone.evaluation.scoring import scoring
+from ragstone.evaluation.scoring import score_rows
 from ragstone.metrics import ContextRecall, Faithfulness, Metric, SelfKnowledge
 from ragstone.metrics.citations import CitationPrecision, CitationRecall
 from ragstone.metrics.claims import (
@@ -43,7 +43,7 @@ CITING = {"response": "said 1 [1], said 2, said 3."}
 
 async def run(made: Any, *metrics: Metric, **changed: object) -> Row:
     rows = [Row(0, made.sample(**changed))]
-    async with scoring(rows, metrics, made.judge, concurrency=1) as scored:
+    async with score_rows(rows, metrics, made.judge, concurrency=1) as scored:
         return await anext(scored)
 
 

@@ -6,7 +6,7 @@ from tests.cases import each_case
 
 from ragstone.errors import Cause, QuestionNotSupportedError, UsageError
 from ragstone.evaluation.runner import evaluate
-from ragstone.evaluation.scoring import rescored, scoring
+from ragstone.evaluation.scoring import rescore_row, score_rows
 from ragstone.judges.batching import SplitJudge
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import Faithfulness, get
@@ -66,7 +66,7 @@ def scripted(**changed: object) -> ScriptedJudge:
 
 async def row_of(spec: str, judge: ScriptedJudge, sample: Sample = SAMPLE) -> Row:
     around = SplitJudge(judge, context_window=100_000)
-    async with scoring([Row(0, sample)], [get(spec)], around, concurrency=1) as rows:
+    async with score_rows([Row(0, sample)], [get(spec)], around, concurrency=1) as rows:
         (row,) = [row async for row in rows]
         return row
 
@@ -153,7 +153,7 @@ async def test_all_that_was_asked_is_in_the_ledger_when_a_part_of_it_fails() -> 
         assert len(row.exchanges) == len(judge.asked) == 4
         for policy in POLICIES:
             spec = f"faithfulness:{policy},verify=truths"
-            again = (await rescored(row, [get(spec)])).scores[str(get(spec))]
+            again = (await rescore_row(row, [get(spec)])).scores[str(get(spec))]
             made_up = policy in ("promptfoo-plan", "promptfoo")
             assert again.state is (State.SCORED if made_up else State.FAILED), policy
 
@@ -320,13 +320,13 @@ async def test_no_policy_asks_what_another_does_not(
     for row in rows.values():
         for policy, own in rows.items():
             metric = get(f"faithfulness:{policy}{mode}")
-            assert (await rescored(row, [metric])).scores[str(metric)] == score_of(own)
+            assert (await rescore_row(row, [metric])).scores[str(metric)] == score_of(own)
 
 
 async def test_what_was_not_asked_cannot_be_scored() -> None:
     row = await row_of("faithfulness", scripted())
     with pytest.raises(QuestionNotSupportedError, match="extract_truths"):
-        await rescored(row, [get("faithfulness,verify=truths")])
+        await rescore_row(row, [get("faithfulness,verify=truths")])
 
 
 CLAIMS, VERIFY, TRUTHS, EXPLAIN = "extract_claims", "verify_claims", "extract_truths", "explain"

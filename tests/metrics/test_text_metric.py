@@ -6,7 +6,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.datasets import samples_of
-from ragstone.evaluation.preflight import Readiness
+from ragstone.evaluation.preflight import Preflight
 from ragstone.evaluation.transcript import Transcript
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import Metric, get
@@ -75,9 +75,9 @@ def test_a_missing_library_is_told_before_the_run(
     held: dict[str, Any] = {"response": "a", "reference": "a"}
     samples = samples_of([Sample(id="1", query="q", **held)])
 
-    def ready() -> Readiness:
+    def ready() -> Preflight:
         metrics = [metric, get("exact_match")]
-        return Readiness.of(metrics, samples, judge=JUDGE, target=None, every=False)
+        return Preflight.of(metrics, samples, judge=JUDGE, target=None, every=False)
 
     assert ready().refused == {}
     for name in metric.packages:

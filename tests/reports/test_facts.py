@@ -98,8 +98,8 @@ def test_what_a_cascade_did_is_told(make_run: MakeRun) -> None:
 
 
 def test_a_judges_test_is_told_beside_it(make_run: MakeRun) -> None:
-    run = make_run(manifest={"judge_test": "errors noticed: 8 of 10"})
-    assert "Judge test: errors noticed: 8 of 10" in told(run)
+    run = make_run(manifest={"judge_test": "errors detected: 8 of 10"})
+    assert "Judge test: errors detected: 8 of 10" in told(run)
 
 
 def test_the_judges_calls_are_told(make_run: MakeRun) -> None:

@@ -4,7 +4,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause
-from ragstone.evaluation.scoring import rescored, scoring
+from ragstone.evaluation.scoring import rescore_row, score_rows
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.types.claim import Claim, Label, Verdict
@@ -194,7 +194,7 @@ async def row_of(situation: str, policy: str, mark: str = "") -> Row:
     sample, script, _ = TABLE[situation]
     metrics = [get(f"faithfulness:{policy}{mark}")]
     judge = ScriptedJudge({**QUESTIONS, **script})
-    async with scoring([Row(0, sample)], metrics, judge, concurrency=1) as rows:
+    async with score_rows([Row(0, sample)], metrics, judge, concurrency=1) as rows:
         return await anext(rows)
 
 
@@ -218,7 +218,7 @@ async def test_a_ledger_made_under_one_policy_rescores_to_any_other(
 ) -> None:
     row = await row_of(situation, made_under)
     for policy in ORDER:
-        again = await rescored(row, [get(f"faithfulness:{policy}")])
+        again = await rescore_row(row, [get(f"faithfulness:{policy}")])
         own = score_of(await row_of(situation, policy))
         assert again.scores[str(get(f"faithfulness:{policy}"))] == own
         assert again.exchanges == row.exchanges

@@ -19,7 +19,7 @@ from ragstone.cli.output import WRITERS, Outputs
 from ragstone.demo.questions import DATASET
 from ragstone.errors import UsageError, nearest
 from ragstone.evaluation.config_file import FILE, Config, metric_names, model_names, read_config
-from ragstone.evaluation.recorder import Keeping
+from ragstone.evaluation.recorder import StoreOptions
 from ragstone.integrations.opentelemetry.tracing import exporting
 from ragstone.judges.instrumentation import UNTRACED, Tracing
 from ragstone.judges.spec import CASCADE, is_model, single_names
@@ -142,7 +142,7 @@ class Given(result_options.Given):
     no_transcript: bool
 
 
-def keeping_of(given: Given, config: Config) -> Keeping:
+def keeping_of(given: Given, config: Config) -> StoreOptions:
     """Return where the rows are kept: where it is typed, RAGSTONE_STORE, or the file says.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Collection: rows and a target -> rows with responses, contexts and ranking."""
+"""Asks a target for responses, contexts and rankings, and adds them to rows."""
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager
@@ -11,35 +11,31 @@ from ragstone.targets.http import shaped
 from ragstone.types.reply import Failure
 from ragstone.types.row import Row
 
-DROPPED = "the stored response was left out: the target gave contexts that it was not made from"
-REPLACED = "the stored {} gave way to the target's: the fields of one answer belong together"
+DROPPED = "the stored response was discarded, because it does not belong to the target's contexts"
+REPLACED = "the stored {} was replaced, so that all fields come from one reply of the target"
 
 
-def collecting(
+def ask_target(
     rows: Iterable[Row], target: Target, *, wanted: frozenset[str], every: bool, concurrency: int
 ) -> AbstractAsyncContextManager[AsyncIterator[Row]]:
-    """Ask the target for the wanted fields, `concurrency` rows at a time, rows as they finish.
+    """Ask the target for the wanted fields, `concurrency` rows at a time, in finishing order.
 
-    `every` asks for every row, even where it holds the fields; else only for what it lacks.
+    With `every`, the target is asked for all rows; otherwise only for missing fields.
     """
 
-    async def collect(row: Row) -> Row:
-        missing = wanted if every else wanted - held(row)
+    async def ask(row: Row) -> Row:
+        held = {field for field in FIELDS if getattr(row.sample, field) is not None}
+        missing = wanted if every else wanted - held
         if not missing:
             return row
-        answer = checked(await target.ask(row.sample, missing), missing)
-        return collected(row, answer, every=every)
+        answer = validate_answer(await target.ask(row.sample, missing), missing)
+        return add_answer(row, answer, every=every)
 
-    return working(rows, collect, concurrency=concurrency)
-
-
-def held(row: Row) -> frozenset[str]:
-    """Return which of a target's fields the row holds already."""
-    return frozenset(field for field in FIELDS if getattr(row.sample, field) is not None)
+    return working(rows, ask, concurrency=concurrency)
 
 
-def checked(answer: Answer, wanted: frozenset[str]) -> Answer:
-    """Return a target's answer with its fields in shape; what is not, or is absent, is lacking."""
+def validate_answer(answer: Answer, wanted: frozenset[str]) -> Answer:
+    """Return an answer with validated fields; invalid and missing ones become failures."""
     fields: dict[str, object] = {}
     lacking = dict(answer.lacking)
     for name, value in answer.fields.items():
@@ -49,15 +45,15 @@ def checked(answer: Answer, wanted: frozenset[str]) -> Answer:
             lacking[name] = Failure(error.cause, str(error))
     met = {"ranking"} if "contexts" in fields else set[str]()
     for name in wanted - fields.keys() - lacking.keys() - met:
-        lacking[name] = Failure(Cause.MALFORMED, f"the target gave no {name}")
+        lacking[name] = Failure(Cause.MALFORMED, f"the target returned no {name}")
     return replace(answer, fields=fields, lacking=lacking)
 
 
-def collected(row: Row, answer: Answer, *, every: bool) -> Row:
-    """Return the row with a target's answer; what failed is told in `lacking`.
+def add_answer(row: Row, answer: Answer, *, every: bool) -> Row:
+    """Return the row with a target's answer; failed fields are cleared and listed in `lacking`.
 
-    What the row held of a failed field is gone. Contexts of today are not joined with yesterday's
-    response, nor, with `every`, with yesterday's ranking: the fields of a row belong together.
+    The fields of a row must come from one reply, so new contexts discard an old response and, with
+    `every`, an old ranking.
     """
     fields: dict[str, object] = {**dict.fromkeys(answer.lacking), **answer.fields}
     lacking = dict(answer.lacking)
@@ -68,12 +64,12 @@ def collected(row: Row, answer: Answer, *, every: bool) -> Row:
         fields["response"] = None
         notes += (DROPPED,) if row.sample.response is not None else ()
     if not every:
-        gone = [name for name in answer.fields if getattr(row.sample, name) is not None]
-        notes += tuple(REPLACED.format(name) for name in gone)
-        if "contexts" in gone and row.sample.ranking is None:
-            fields.setdefault("ranking", row.sample.contexts)  # what was ranked stays ranked
+        replaced = [name for name in answer.fields if getattr(row.sample, name) is not None]
+        notes += tuple(REPLACED.format(name) for name in replaced)
+        if "contexts" in replaced and row.sample.ranking is None:
+            fields.setdefault("ranking", row.sample.contexts)  # the old contexts were ranked
     if "contexts" in lacking and fields.get("ranking", row.sample.ranking) is None:
-        lacking.setdefault("ranking", lacking["contexts"])  # they would have stood in for it
+        lacking.setdefault("ranking", lacking["contexts"])  # they would have been the ranking
     return replace(
         row,
         sample=row.sample.model_copy(update=fields),

@@ -21,7 +21,7 @@ from ragstone._internal.text import public_url
 from ragstone.datasets import Dataset
 from ragstone.datasets.adapters.responses import MODES, UNFINISHED, response_record
 from ragstone.errors import Cause, InputError, Problem, UsageError
-from ragstone.evaluation.ask_target import collecting
+from ragstone.evaluation.ask_target import ask_target
 from ragstone.targets import Target, get_target
 from ragstone.targets.base import FIELDS
 from ragstone.targets.spec import ApiDescription, filled_variables
@@ -354,7 +354,7 @@ class Asking:
             finish_in_thread(lambda: self._finish(rows, on_row))
 
     async def _finish(self, rows: Sequence[Row], on_row: Callable[[Row, int], None]) -> None:
-        collection = collecting(
+        collection = ask_target(
             rows, self.target, wanted=self.wanted, every=True, concurrency=self.plan.concurrency
         )
         async with self.target, collection as answered:

@@ -1,4 +1,4 @@
-"""Estimation: what a run would take of its judge, without asking anybody."""
+"""Dry run: estimates the judge calls and cost of an evaluation, without any calls."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -7,8 +7,7 @@ from typing import Unpack
 
 from ragstone.errors import UsageError
 from ragstone.evaluation.runner import Data, Evaluation, Options, plan_of
-from ragstone.evaluation.scoring import scoring
-from ragstone.judges.base import Judge
+from ragstone.evaluation.scoring import score_rows
 from ragstone.judges.dry_run import LEAST, MOST, Guess
 from ragstone.judges.factory import make_judge
 from ragstone.types.reply import Usage
@@ -16,15 +15,15 @@ from ragstone.types.row import Row
 from ragstone.types.sample import Context, Sample
 
 ASSUMED_SENTENCES, ASSUMED_WORDS = 5, 100
-"""Sentences of an answer that is not known yet, and words of each of its contexts."""
+"""Sentences of an unknown response, and words of each unknown context."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a run would take: each as the least and the most that is likely.
+    """The expected usage of a run, each as the likely minimum and maximum.
 
-    `cost_usd` is None where no price is known. `local_calls` are of models on this machine, with
-    `local_tokens`: they cost nothing, and no limit holds them.
+    `cost_usd` is None if the price is unknown. `local_calls` are free calls of models on this
+    machine.
     """
 
     rows: int
@@ -38,31 +37,50 @@ class Estimate:
 
 
 def estimate(data: Data, **options: Unpack[Options]) -> Estimate:
-    """Estimate the judge's part of `evaluate` with the same options; no call is made.
+    """Estimate the judge usage of `evaluate` with the same options; no calls are made.
 
-    Calls are exact where the claims of a response fit one batch (see `batch_size`) and no reply
-    has to be asked for again.
+    The number of calls is exact if the claims of each response fit one batch (see `batch_size`)
+    and no reply has to be requested again.
 
     Raises:
-        UsageError: what was asked cannot be done.
+        UsageError: the options are invalid.
     """
     plan = plan_of(options)
     if not isinstance(options.get("judge", plan.judge), str):
-        raise UsageError("an estimate needs a judge with a name; nobody knows what others take")
+        raise UsageError(
+            "an estimate needs a judge given by name; the cost of custom judges is unknown"
+        )
     unlimited = plan.model_copy(update={"max_calls": None, "max_cost": None})
     objects: Options = {"judge": make_judge(plan, guess=LEAST), "plan": unlimited}
     if "target" in options:
         objects["target"] = options["target"]
     evaluation = Evaluation.of(data, **objects)
     rows = [Row(n, sample) for n, sample in enumerate(evaluation.dataset.samples)]
-    assumed = [_assumed(row, max(plan.cutoffs)) for row in rows] if evaluation.wanted else rows
+    filled = [_fill(row, max(plan.cutoffs)) for row in rows] if evaluation.wanted else rows
+    metrics = [metric for metric in evaluation.metrics if metric.question_kinds]
 
-    def counted(guess: Guess) -> Usage:
-        return asyncio.run(_counted(evaluation, assumed, make_judge(plan, guess=guess)))
+    async def count_usage(guess: Guess) -> Usage:
+        usage = Usage()
+        judge = make_judge(plan, guess=guess)
+        async with score_rows(filled, metrics, judge, concurrency=1) as scored:
+            async for row in scored:
+                usage += row.usage
+        return usage
 
-    with ThreadPoolExecutor(1) as thread:  # with a loop of its own: the caller may have one
-        least, most = thread.map(counted, (LEAST, MOST))
-    unknown = sum(row is not known for row, known in zip(assumed, rows, strict=True))
+    def usage_of(guess: Guess) -> Usage:
+        return asyncio.run(count_usage(guess))
+
+    with ThreadPoolExecutor(1) as thread:  # with an event loop of its own
+        least, most = thread.map(usage_of, (LEAST, MOST))
+    notes: list[str] = []
+    if plan.cache and most.prompt_tokens + most.local_tokens > 0:
+        notes.append("cached replies are not requested again")
+    if unknown := sum(row is not known for row, known in zip(filled, rows, strict=True)):
+        which = "1 row has" if unknown == 1 else f"{unknown:,} rows have"
+        notes.append(
+            f"{which} no response or no contexts yet; {ASSUMED_SENTENCES} sentences and contexts "
+            f"of {ASSUMED_WORDS} words are assumed"
+        )
     costs = (least.cost_usd, most.cost_usd)
     return Estimate(
         rows=len(rows),
@@ -72,32 +90,12 @@ def estimate(data: Data, **options: Unpack[Options]) -> Estimate:
         cost_usd=None if costs[0] is None or costs[1] is None else (costs[0], costs[1]),
         local_calls=(least.local_calls, most.local_calls),
         local_tokens=(least.local_tokens, most.local_tokens),
-        notes=_notes(unknown, cached=plan.cache and most.prompt_tokens + most.local_tokens > 0),
+        notes=tuple(notes),
     )
 
 
-def _notes(unknown: int, *, cached: bool) -> tuple[str, ...]:
-    notes = ["replies in the cache are not asked for again"] if cached else []
-    if unknown:
-        lack = "1 row lacks" if unknown == 1 else f"{unknown:,} rows lack"
-        notes.append(
-            f"{lack} an answer or its contexts: {ASSUMED_SENTENCES} sentences and "
-            f"contexts of {ASSUMED_WORDS} words each are assumed"
-        )
-    return tuple(notes)
-
-
-async def _counted(evaluation: Evaluation, rows: list[Row], judge: Judge) -> Usage:
-    metrics = [metric for metric in evaluation.metrics if metric.question_kinds]
-    usage = Usage()
-    async with scoring(rows, metrics, judge, concurrency=1) as scored:
-        async for row in scored:
-            usage += row.usage
-    return usage
-
-
-def _assumed(row: Row, k: int) -> Row:
-    """Return the row with an answer and contexts where it has none yet."""
+def _fill(row: Row, k: int) -> Row:
+    """Return the row with an assumed response and contexts, if it has none."""
     sample = row.sample
     if sample.response is not None and sample.contexts is not None:
         return row

@@ -12,8 +12,8 @@ from pydantic_core import PydanticSerializationError
 from ragstone._internal.plugins import FILES
 from ragstone._internal.text import public_url
 from ragstone.datasets import Dataset
-from ragstone.evaluation.judge_testing import kept
-from ragstone.evaluation.preflight import Readiness, gates_of
+from ragstone.evaluation.judge_testing import load_test
+from ragstone.evaluation.preflight import Preflight, resolve_gates
 from ragstone.judges.base import Judge, setup_of
 from ragstone.metrics.base import Metric
 from ragstone.results.run import new_run_id
@@ -112,7 +112,7 @@ VERSION = version("ragstone")
 
 
 def manifest_of(
-    plan: Plan, *, dataset: Dataset, ready: Readiness, judge: Judge, target: Target | None
+    plan: Plan, *, dataset: Dataset, ready: Preflight, judge: Judge, target: Target | None
 ) -> Manifest:
     """Return what a run that begins now is asked to do, and what it is done with.
 
@@ -121,12 +121,12 @@ def manifest_of(
     """
     started_at = datetime.now(UTC)
     kinds = {kind for metric in ready.metrics for kind in metric.question_kinds}
-    test = kept(judge_key(plan, judge, VERSION)) if VerifyClaims.kind in kinds else None
+    test = load_test(judge_key(plan, judge, VERSION)) if VerifyClaims.kind in kinds else None
     return Manifest(
         run_id=new_run_id(started_at),
         version=VERSION,
         started_at=started_at,
-        plan=_recorded(plan, gates=gates_of(plan, ready.metrics)),
+        plan=_recorded(plan, gates=resolve_gates(plan, ready.metrics)),
         source=dataset.source,
         judge=judge.name if kinds else None,
         judge_note=judge.description if kinds else None,

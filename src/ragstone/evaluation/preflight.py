@@ -1,4 +1,4 @@
-"""Readiness: which metrics can run, and what the target must give; known before any call."""
+"""Preflight: which metrics can run, which fields the target must return, and the gates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from ragstone.metrics.base import Metric
 from ragstone.targets.base import FIELDS, Target
 from ragstone.types.config import Plan
 from ragstone.types.gate import Gate
-from ragstone.types.sample import STAND_INS, Sample, in_words
+from ragstone.types.sample import STAND_INS, in_words
 
 
 @dataclass(frozen=True)
-class Readiness:
-    """What a run can do.
+class Preflight:
+    """What a run can do, known before any call.
 
     Attributes:
-        metrics: those that can score at least one row.
-        refused: metric name -> why it cannot.
-        wanted: the Sample fields that the target is to be asked for.
+        metrics: metrics that can score at least one row.
+        refused: metric name -> why it cannot run.
+        wanted: the Sample fields to ask the target for.
     """
 
     metrics: tuple[Metric, ...]
@@ -40,51 +40,57 @@ class Readiness:
         judge: Judge,
         target: Target | None,
         every: bool,
-    ) -> "Readiness":
-        """Hold the metrics' needs against the rows, the target and the judge.
+    ) -> "Preflight":
+        """Compare the needs of metrics with the rows, the target and the judge.
 
-        The target is asked for what no row holds; with `every`, for all that the metrics need.
+        The target is asked for fields that no row has; with `every`, for all needed fields.
         """
-        held = _held(dataset.samples) | _met(dataset.known)
+        samples = dataset.samples
+        held = _with_stand_ins(
+            frozenset(
+                name
+                for name in (type(samples[0]).model_fields if samples else ())
+                if any(getattr(sample, name) is not None for sample in samples)
+            )
+        )
+        # a tag with nearly the name of a field was probably meant to be that field
+        tags = dict.fromkeys(tag for sample in samples for tag in sample.tags)
+        similar = misspelt(tags, [name for name in ALIASES if name not in held])
+        absent = {
+            field: f"no row has {in_words(field)}; did you mean column {tag!r}?"
+            for field, tag in similar.items()
+        } | dict(dataset.absent)
+        held |= _with_stand_ins(dataset.known)
         gives = target.gives if target else frozenset[str]()
-        absent = {**_misspelt(dataset.samples, held), **dataset.absent}
         refused = {
             str(metric): reason
             for metric in metrics
-            if (reason := _obstacle(metric, judge, held | _met(gives), absent))
+            if (reason := _obstacle(metric, judge, held | _with_stand_ins(gives), absent))
         }
         ready = tuple(metric for metric in metrics if str(metric) not in refused)
         needs = {need for metric in ready for need in metric.needs if need in FIELDS}
         missing = needs if every else needs - held
-        return cls(ready, refused, frozenset(_source(need, gives) for need in missing) & gives)
+        wanted = {need if need in gives else STAND_INS.get(need, need) for need in missing}
+        return cls(ready, refused, frozenset(wanted) & gives)
+
+    def check_requested(self, plan: Plan) -> None:
+        """Refuse a run without metrics, or without a metric that was requested by name.
+
+        Raises:
+            UsageError: it is such a run.
+        """
+        by_name = [name for name in plan.metrics if name not in GROUPS]
+        requested = set(map(str, select(by_name, **plan.parameters)))
+        refused = {
+            name: why for name, why in self.refused.items() if name in requested or not self.metrics
+        }
+        if refused or not self.metrics:
+            reasons = "; ".join(f"{name}: {why}" for name, why in refused.items())
+            raise UsageError(f"cannot run {reasons or 'without metrics; name at least one'}")
 
 
-def _held(samples: Sequence[Sample]) -> frozenset[str]:
-    fields = type(samples[0]).model_fields if samples else ()
-    return _met(
-        frozenset(
-            name for name in fields if any(getattr(sample, name) is not None for sample in samples)
-        )
-    )
-
-
-def _misspelt(samples: Sequence[Sample], held: frozenset[str]) -> dict[str, str]:
-    """Return field -> why no row has it, where a tag is nearly called as it is."""
-    tags = dict.fromkeys(tag for sample in samples for tag in sample.tags)
-    alike = misspelt(tags, [name for name in ALIASES if name not in held])
-    return {
-        field: f"no row has {in_words(field)}; did you mean it by {tag!r}?"
-        for field, tag in alike.items()
-    }
-
-
-def _met(fields: frozenset[str]) -> frozenset[str]:
-    """Return the needs that these fields meet, also as stand-ins."""
+def _with_stand_ins(fields: frozenset[str]) -> frozenset[str]:
     return fields | {need for need, other in STAND_INS.items() if other in fields}
-
-
-def _source(need: str, gives: frozenset[str]) -> str:
-    return need if need in gives else STAND_INS.get(need, need)
 
 
 def _obstacle(
@@ -92,72 +98,49 @@ def _obstacle(
 ) -> str | None:
     if extras := [extra for name, extra in metric.packages.items() if find_spec(name) is None]:
         return f"needs an extra: pip install '{extras[0]}'"
-    if strange := [kind for kind in metric.question_kinds if not judge.takes(kind)]:
-        hint = "" if is_model(judge.name) else "; an LLM does (--model or --judge)"
-        return f"the judge {judge.name} does not answer {', '.join(strange)}{hint}"
+    if unsupported := [kind for kind in metric.question_kinds if not judge.takes(kind)]:
+        hint = "" if is_model(judge.name) else "; use an LLM (--model or --judge)"
+        return f"the judge {judge.name} does not answer {', '.join(unsupported)}{hint}"
     if missing := [need for need in metric.needs if need not in met]:
-        if told := [absent[need] for need in missing if need in absent]:
-            return told[0]
-        ask = ", and no target gives it" if set(missing) <= set(FIELDS) else ""
+        if reasons := [absent[need] for need in missing if need in absent]:
+            return reasons[0]
+        hint = ", and no target provides it" if set(missing) <= set(FIELDS) else ""
         words = " or ".join(map(in_words, missing))
-        return f"no row has {words}{ask}"
+        return f"no row has {words}{hint}"
     return None
 
 
-def check_asked(plan: Plan, metrics: Sequence[Metric], not_run: Mapping[str, str]) -> None:
-    """Refuse a run of nothing, or one that leaves out what was asked for by name.
+def resolve_gates(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:
+    """Return the plan's gates with the full names of their metrics.
 
     Raises:
-        UsageError: it is one.
-    """
-    named = [name for name in plan.metrics if name not in GROUPS]
-    by_name = set(map(str, select(named, **plan.parameters)))
-    refused = {name: why for name, why in not_run.items() if name in by_name or not metrics}
-    if refused or not metrics:
-        reasons = "; ".join(f"{name}: {why}" for name, why in refused.items())
-        raise UsageError(f"cannot run {reasons or 'nothing: no metric was named'}")
-
-
-# Named gates: a plan's gates, each with its metric's name in full, and checked.
-
-
-def gates_of(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:
-    """Return the plan's gates with each metric's name in full.
-
-    Raises:
-        UsageError: a gate is on a metric that is not run, can never fail or never pass, or looks
-            the wrong way.
+        UsageError: a gate is on a metric that is not run, always or never passes, or has the wrong
+            direction.
     """
     known = {str(metric): metric for metric in metrics}
     gates: list[Gate] = []
     for gate in plan.gates:
-        name = _named(gate.metric, known, plan)
-        said = f"the gate {gate.metric} {gate.op} {gate.threshold:g}"
-        if name not in known:
+        asked = gate.metric
+        names = [] if asked in GROUPS else list(map(str, select([asked], **plan.parameters)))
+        same_name = [full for full, metric in known.items() if metric.name == asked]
+        matches = [name for name in names if name in known] or same_name
+        if len(matches) > 1:
             raise UsageError(
-                f"{said} is on a metric that is not run; these are: {', '.join(known)}"
+                f"the gate {asked} matches several metrics: {', '.join(matches)}; "
+                f"use a full name, such as {matches[0]}"
             )
+        name = (matches or names or [asked])[0]
+        text = f"the gate {asked} {gate.op} {gate.threshold:g}"
+        if name not in known:
+            raise UsageError(f"{text} is on a metric that is not run; run: {', '.join(known)}")
         metric = known[name]
         low, high = (0.0, 1.0) if gate.of == "scored" else metric.range
         if not low <= gate.threshold <= high:
-            raise UsageError(
-                f"{said}: {name} lies between {low:g} and {high:g}. "
-                + ("80 per cent is written 0.8 or 80%" if (low, high) == (0, 1) else "")
-            )
+            hint = "; write 80 percent as 0.8 or 80%" if (low, high) == (0, 1) else ""
+            raise UsageError(f"{text}: {name} ranges from {low:g} to {high:g}{hint}")
         if gate.of != "scored" and metric.higher_is_better != (gate.op == ">="):
             better, flag = ("higher", "under") if metric.higher_is_better else ("lower", "over")
-            raise UsageError(f"{said}: {better} is better for {name}; use --fail-{flag}")
+            raise UsageError(f"{text}: {better} is better for {name}; use --fail-{flag}")
         of = plan.gates_on if gate.of == "mean" else gate.of
         gates.append(gate.model_copy(update={"metric": name, "of": of}))
     return tuple(gates)
-
-
-def _named(asked: str, known: Mapping[str, Metric], plan: Plan) -> str:
-    """Return the full name of the metric that a gate means: the only one of a bare name, too."""
-    names = [] if asked in GROUPS else list(map(str, select([asked], **plan.parameters)))
-    alike = [full for full, metric in known.items() if metric.name == asked]
-    meant = [name for name in names if name in known] or alike
-    if len(meant) > 1:
-        said = f"the gate {asked} is on one of several metrics: {', '.join(meant)}"
-        raise UsageError(f"{said}; name it, such as {meant[0]}")
-    return (meant or names or [asked])[0]

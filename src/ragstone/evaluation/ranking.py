@@ -28,8 +28,8 @@ from ragstone.datasets.rankings import (
     read_ranking,
 )
 from ragstone.errors import InputError, Problem, UsageError
-from ragstone.evaluation.preflight import gates_of
-from ragstone.evaluation.scoring import is_ours, words
+from ragstone.evaluation.preflight import resolve_gates
+from ragstone.evaluation.scoring import format_exception, is_builtin
 from ragstone.metrics import RankingMetric, select
 from ragstone.metrics.retrieval import depth_of
 from ragstone.results.ranking_run import COUNTED, SKIPPED, UNKNOWN, RankingScores
@@ -84,7 +84,7 @@ class RankingEvaluation:
                 needs = ", ".join(metric.needs)
                 raise UsageError(f"{metric} needs {needs}; rankings from files have ids alone")
             metrics.append(metric)
-        plan = plan.model_copy(update={"gates": gates_of(plan, metrics)})
+        plan = plan.model_copy(update={"gates": resolve_gates(plan, metrics)})
         judgements = read_judgements(qrels, plan.columns)
         return cls(plan, qrels, judgements, query_texts(qrels), tuple(metrics), missing, ties)
 
@@ -224,7 +224,7 @@ def score_rankings(
     A third-party metric may raise, or return something else than one number a query. Then it
     scores each query by itself.
     """
-    if is_ours(metric):
+    if is_builtin(metric):
         return metric.values(rankings), {}
     failed: dict[int, str] = {}
     with suppress(Exception):  # reported below, for each query that fails
@@ -235,7 +235,7 @@ def score_rankings(
             alone = metric.values(Rankings.of([ids], [relevance]))
             values[place] = _checked(alone, 1)[0]
         except Exception as error:  # noqa: BLE001 - third-party code
-            failed[place] = words(metric, error)
+            failed[place] = format_exception(metric, error)
     return values, failed
 
 

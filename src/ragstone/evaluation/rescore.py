@@ -1,35 +1,36 @@
-"""Rescoring: a run scored again by other policies or metrics, from its ledger; nobody is asked."""
+"""Rescoring: scores a stored run again with other policies or metrics, without any calls."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from importlib.metadata import version
 from itertools import islice, zip_longest
 from typing import overload
 
 from ragstone._internal.concurrency import finish_in_thread, in_thread
 from ragstone.errors import QuestionNotSupportedError, UnknownNameError, UsageError
-from ragstone.evaluation.diagnosis import blamed
-from ragstone.evaluation.preflight import gates_of
+from ragstone.evaluation.diagnosis import diagnose
+from ragstone.evaluation.preflight import resolve_gates
 from ragstone.evaluation.recorder import Recorder
-from ragstone.evaluation.scoring import AT_ONCE, ranked, rescored
+from ragstone.evaluation.scoring import BATCH, rescore_row, score_retrieval_in_batches
 from ragstone.metrics import GROUPS, ClaimMetric, Metric, RankingMetric, get, select
 from ragstone.results.run import Run, new_run_id
 from ragstone.store import Store, StoreError, delete
 from ragstone.types.config import Manifest
 from ragstone.types.gate import Gate
 from ragstone.types.policy import get_policy
-from ragstone.types.reply import Outcome, Reply
+from ragstone.types.reply import Reply
 from ragstone.types.row import Row
 from ragstone.types.sample import STAND_INS, in_words
 
-# RescoredRows: the rows of a run with other scores, made from their ledgers as they are read.
+OnRow = Callable[[Row, int], None]
+ORIGIN = "scored again from"
+"""The key in a rescored run's identity for the id of the original run."""
 
 
 class CannotRescoreError(UsageError):
-    """Metrics need what a run has not; `why` has the reason of each, by name."""
+    """Metrics need data that a run does not have; `why` is metric name -> reason."""
 
     def __init__(self, why: Mapping[str, str], *, place: str) -> None:
         self.why = why
@@ -38,28 +39,27 @@ class CannotRescoreError(UsageError):
 
 
 class TranscriptMissingError(UsageError):
-    """What the judge answered in a run is not in the store, so nothing can be made of it."""
+    """The judge's replies of a run were not stored."""
 
     def __init__(self, run_id: str) -> None:
         super().__init__(
-            f"run {run_id} was stored without its transcript (--no-transcript): what the judge "
-            "answered is not there to be scored again; only metrics that ask nobody can be"
+            f"run {run_id} was stored without its transcript (--no-transcript), so only metrics "
+            "that need no judge can score it again"
         )
 
 
 class RescoredRows(Sequence[Row]):
-    """Rows scored again, as a run by these metrics would have scored them; nobody is asked.
+    """Rows scored again by other metrics, each time they are read.
 
-    They are scored anew each time they are looked at. Looking raises CannotRescoreError where a
-    metric needs what was not asked, and TranscriptMissingError where the judge's answers are not
-    there.
+    Reading raises CannotRescoreError if a metric asks a question that was not asked, and
+    TranscriptMissingError if the judge's replies were not stored.
     """
 
     def __init__(self, rows: Sequence[Row], metrics: Sequence[Metric], *, run_id: str) -> None:
         self._rows, self._run_id = rows, run_id
         self._ranking = [metric for metric in metrics if isinstance(metric, RankingMetric)]
         self._asking = [metric for metric in metrics if not isinstance(metric, RankingMetric)]
-        self._asks = any(metric.question_kinds for metric in metrics)
+        self._needs_judge = any(metric.question_kinds for metric in metrics)
         self._order = list(map(str, metrics))
 
     def __len__(self) -> int:
@@ -67,8 +67,8 @@ class RescoredRows(Sequence[Row]):
 
     def __iter__(self) -> Iterator[Row]:
         left = iter(self._rows)
-        while some := list(islice(left, AT_ONCE)):
-            yield from self._scored(some)
+        while some := list(islice(left, BATCH)):
+            yield from self._score(some)
 
     @overload
     def __getitem__(self, index: int) -> Row: ...
@@ -76,52 +76,39 @@ class RescoredRows(Sequence[Row]):
     def __getitem__(self, index: slice) -> list[Row]: ...
     def __getitem__(self, index: int | slice) -> Row | list[Row]:
         if isinstance(index, slice):
-            return self._scored(self._rows[index])
-        return self._scored([self._rows[index]])[0]
+            return self._score(self._rows[index])
+        return self._score([self._rows[index]])[0]
 
     def __repr__(self) -> str:
         return f"<{len(self)} rows of run {self._run_id}, scored again>"
 
-    def _scored(self, rows: Sequence[Row]) -> list[Row]:
-        """Score some rows, in a loop of their own, so that callers need none."""
+    def _score(self, rows: Sequence[Row]) -> list[Row]:
         done: list[Row] = []
 
         async def score() -> None:
-            done.extend([await self._judged(row) for row in ranked(rows, self._ranking)])
+            ranked = score_retrieval_in_batches(rows, self._ranking)
+            done.extend([await self._judge(row) for row in ranked])
 
         finish_in_thread(score)
         return done
 
-    async def _judged(self, row: Row) -> Row:
-        if self._asks and any(_is_silent(exchange.outcome) for exchange in row.exchanges):
+    async def _judge(self, row: Row) -> Row:
+        outcomes = [exchange.outcome for exchange in row.exchanges]
+        if self._needs_judge and any(isinstance(o, Reply) and o.value is None for o in outcomes):
             raise TranscriptMissingError(self._run_id)
         try:
-            again = await rescored(row, self._asking)
+            again = await rescore_row(row, self._asking)
         except QuestionNotSupportedError:
+            why: dict[str, str] = {}
+            for metric in self._asking:
+                try:
+                    await rescore_row(row, [metric])
+                except QuestionNotSupportedError as error:
+                    why[str(metric)] = str(error)
             place = f"run {self._run_id}, sample {row.sample.id},"
-            raise CannotRescoreError(await self._lacking(row), place=place) from None
+            raise CannotRescoreError(why, place=place) from None
         scores = {name: again.scores[name] for name in self._order}
-        return replace(again, scores=scores, blamed=await blamed(again, self._asking))
-
-    async def _lacking(self, row: Row) -> dict[str, str]:
-        """Return which metrics ask what was not asked about a row, and what that is."""
-        why: dict[str, str] = {}
-        for metric in self._asking:
-            try:
-                await rescored(row, [metric])
-            except QuestionNotSupportedError as error:
-                why[str(metric)] = str(error)
-        return why
-
-
-def _is_silent(outcome: Outcome[object]) -> bool:
-    """Tell whether a judge answered and its answer was not kept."""
-    return isinstance(outcome, Reply) and outcome.value is None
-
-
-OnRow = Callable[[Row, int], None]
-ORIGIN = "scored again from"
-"""What the identity of a run that was scored again calls the run that it rests on."""
+        return replace(again, scores=scores, blamed=await diagnose(again, self._asking))
 
 
 def rescore(
@@ -132,52 +119,81 @@ def rescore(
     gates: Sequence[Gate] = (),
     on_row: OnRow | None = None,
 ) -> Run:
-    """Score a run again from what its judge answered then; nobody is asked anything.
+    """Score a run again from its stored judge replies; no calls are made.
 
-    `metrics` are names, groups or Metric objects; none are those of the run. Each that judges
-    claims is scored by each of the `policies`; none are the run's own. A group's metric that
-    needs what was not asked, or what no row has, is left out, and the new run says so. The run's
-    own gates are left out too.
+    `metrics` are names, groups or Metric objects (default: those of the run). Metrics that judge
+    claims are scored with each of the `policies` (default: their own). A metric of a group that
+    needs missing data is left out and listed in `not_run`. The gates of the original run do not
+    apply.
 
-    The new run's rows are scored anew each time they are looked at, a few at once.
+    The rows of the new run are scored each time they are read.
 
     Raises:
-        UsageError: a metric that was named needs what was not asked then, the run was stored
-            without its transcript, or a name stands for nothing.
+        UsageError: a metric requested by name needs questions that were not asked, the transcript
+            was not stored, or a name is unknown.
     """
     if run.columns is not None:
         raise UsageError(
-            f"run {run.manifest.run_id} is of a ranking from a file, of which values are kept and "
-            "not what was retrieved; evaluate the file again: ragstone rank"
+            f"run {run.manifest.run_id} contains scores of a ranking file, without the retrieved "
+            "documents; evaluate the file again with `ragstone rank`"
         )
-    chosen = _chosen(run, metrics, policies)
-    singly = [name for name in metrics if isinstance(name, Metric) or name not in GROUPS]
-    named = set(map(str, _selected(run, singly, policies) if metrics else chosen))
+    known = [get_policy(policy).name for policy in policies]
+    if metrics:
+        selected = _select(run, metrics, known)
+    else:
+        try:
+            own = [get(name) for name in run.metrics]
+        except UnknownNameError as error:
+            raise UsageError(
+                f"run {run.manifest.run_id} has a metric that is not loaded: {error}; load custom "
+                "metrics with --plugin, or name the metrics to use"
+            ) from error
+        selected = [
+            variant
+            for metric in own
+            for variant in (
+                [replace(metric, policy=policy) for policy in known]
+                if known and isinstance(metric, ClaimMetric)
+                else [metric]
+            )
+        ]
+    if known and not any(isinstance(metric, ClaimMetric) for metric in selected):
+        names = ", ".join(map(str, selected))
+        raise UsageError(f"policies apply to metrics that judge claims, and not to: {names}")
+    chosen = list({str(metric): metric for metric in selected}.values())
+    by_name = [name for name in metrics if isinstance(name, Metric) or name not in GROUPS]
+    required = set(map(str, _select(run, by_name, policies) if metrics else chosen))
     not_run = {} if metrics else dict(run.manifest.not_run)
     while True:
         manifest = _manifest(run, chosen, policies=policies, gates=gates, not_run=not_run)
         try:
-            return _again(run, chosen, manifest=manifest, on_row=on_row)
+            return _rescore(run, chosen, manifest=manifest, on_row=on_row)
         except CannotRescoreError as error:
             not_run |= error.why
             chosen = [metric for metric in chosen if str(metric) not in not_run]
-            if named & error.why.keys() or not chosen:
+            if required & error.why.keys() or not chosen:
                 raise
 
 
 def save(run: Run, store: Store, *, transcript: bool = True) -> None:
-    """Store a run as one of its own, whole or not at all.
-
-    Without `transcript` it is entered as one whose judge's answers are not stored.
+    """Store a run completely or not at all; without `transcript`, not the judge's replies.
 
     Raises:
         StoreError: the store cannot be used.
     """
     manifest = run.manifest
     run_id = manifest.run_id
+
+    async def write_rows() -> None:
+        left = iter(run.rows)
+        async with store.open_writer(run_id) as writer:
+            while some := await in_thread(lambda: list(islice(left, BATCH))):
+                for row in some:
+                    await writer.put(row)
+
     store.begin(manifest, run.metrics, fingerprint=manifest.fingerprint, transcript=transcript)
     try:
-        finish_in_thread(partial(_write, run.rows, store, run_id))
+        finish_in_thread(write_rows)
         store.finish(
             run_id,
             extras=run.extras,
@@ -191,94 +207,42 @@ def save(run: Run, store: Store, *, transcript: bool = True) -> None:
         raise
 
 
-async def _write(rows: Iterable[Row], store: Store, run_id: str) -> None:
-    left = iter(rows)
-    async with store.open_writer(run_id) as writer:
-        while some := await in_thread(lambda: list(islice(left, AT_ONCE))):
-            for row in some:
-                await writer.put(row)
-
-
-def _chosen(run: Run, metrics: Sequence[str | Metric], policies: Sequence[str]) -> Sequence[Metric]:
-    """Return the metrics to score by, one under several policies side by side.
-
-    Raises:
-        UsageError: a name stands for nothing, or there are policies and nothing to judge by them.
-    """
-    known = [get_policy(policy).name for policy in policies]
-    if metrics:
-        found = _selected(run, metrics, known)
-    else:
-        found = [each for metric in _own(run) for each in _under(metric, known)]
-    if known and not any(isinstance(metric, ClaimMetric) for metric in found):
-        names = ", ".join(map(str, found))
-        raise UsageError(f"a policy is for metrics that judge claims; these judge none: {names}")
-    return list({str(metric): metric for metric in found}.values())
-
-
-def _selected(
-    run: Run, metrics: Sequence[str | Metric], policies: Sequence[str]
-) -> Sequence[Metric]:
-    """Read names as the run's plan would, once for each policy."""
+def _select(run: Run, metrics: Sequence[str | Metric], policies: Sequence[str]) -> Sequence[Metric]:
+    """Resolve names with the run's parameters, once for each policy."""
     names = [each.spelled if isinstance(each, Metric) else each for each in metrics]
     parameters = run.manifest.plan.parameters
-    fillings = [{**parameters, "policy": policy} for policy in policies] or [parameters]
-    columns = [select(names, **filling) for filling in fillings]
+    variants = [{**parameters, "policy": policy} for policy in policies] or [parameters]
+    columns = [select(names, **variant) for variant in variants]
     return [each for same in zip_longest(*columns) for each in same if each is not None]
 
 
-def _own(run: Run) -> Sequence[Metric]:
-    """Return the metrics that a run was scored by."""
-    try:
-        return [get(name) for name in run.metrics]
-    except UnknownNameError as error:
-        raise UsageError(
-            f"run {run.manifest.run_id} was scored by what is not loaded: {error}; load a metric "
-            "of your own with --plugin, or name the metrics to score by"
-        ) from error
-
-
-def _under(metric: Metric, policies: Sequence[str]) -> Sequence[Metric]:
-    """Return a metric under each policy; one that judges no claims has none."""
-    if not policies or not isinstance(metric, ClaimMetric):
-        return [metric]
-    return [replace(metric, policy=policy) for policy in policies]
-
-
-def _again(run: Run, metrics: Sequence[Metric], *, manifest: Manifest, on_row: OnRow | None) -> Run:
-    """Go through all rows once, so that nothing is written of what cannot be scored to its end.
-
-    Raises:
-        CannotRescoreError: some of the metrics need what the run has not.
-    """
+def _rescore(
+    run: Run, metrics: Sequence[Metric], *, manifest: Manifest, on_row: OnRow | None
+) -> Run:
+    """Score all rows once, to find metrics that cannot be scored before anything is written."""
     rows = RescoredRows(run.rows, metrics, run_id=run.manifest.run_id)
-    recording = Recorder(manifest, metrics)
+    recorder = Recorder(manifest, metrics)
     known = {info.name for info in run.metrics.values()}
     new = [metric for metric in metrics if metric.name not in known]
     unmet = {need for metric in new for need in metric.needs}
     for row in rows:
-        recording.count(row)
-        unmet -= {need for need in unmet if _meets(row, need)}
+        recorder.count(row)
+        unmet -= {
+            need
+            for need in unmet
+            if row.sample.held(need) is not None
+            or not row.lacking.keys().isdisjoint((need, STAND_INS.get(need, need)))
+        }
         if on_row:
             on_row(row, len(rows))
     if unmet:
-        raise CannotRescoreError(_why(new, unmet), place=f"run {run.manifest.run_id}")
-    return replace(recording.run(partial=run.partial, stopped=run.stopped), rows=rows)
-
-
-def _meets(row: Row, need: str) -> bool:
-    """Tell whether a row has what is needed, or should have had it from the target."""
-    held = row.sample.held(need) is not None
-    return held or not row.lacking.keys().isdisjoint((need, STAND_INS.get(need, need)))
-
-
-def _why(metrics: Sequence[Metric], unmet: Collection[str]) -> Mapping[str, str]:
-    lacking = {str(metric): [need for need in metric.needs if need in unmet] for metric in metrics}
-    return {
-        name: f"no row has {' or '.join(map(in_words, needs))}"
-        for name, needs in lacking.items()
-        if needs
-    }
+        why = {
+            str(metric): f"no row has {' or '.join(map(in_words, needs))}"
+            for metric in new
+            if (needs := [need for need in metric.needs if need in unmet])
+        }
+        raise CannotRescoreError(why, place=f"run {run.manifest.run_id}")
+    return replace(recorder.run(partial=run.partial, stopped=run.stopped), rows=rows)
 
 
 def _manifest(
@@ -289,24 +253,27 @@ def _manifest(
     gates: Sequence[Gate],
     not_run: Mapping[str, str],
 ) -> Manifest:
-    """Return the manifest of a run of its own, which says whose answers it rests on."""
     was, now = run.manifest, datetime.now(UTC)
-    again = f"scored again from run {was.run_id}: nobody was asked; usage and times are that run's"
-    identity = {"metrics": ", ".join(map(str, metrics)), ORIGIN: was.run_id}
-    asked = {
-        "metrics": tuple(metric.spelled for metric in metrics),
-        "policy": policies[0] if len(policies) == 1 else was.plan.policy,
-        "gates": tuple(gates),
-    }
-    plan = was.plan.model_copy(update=asked)
+    note = f"scored again from run {was.run_id} without calls; usage and times are that run's"
+    plan = was.plan.model_copy(
+        update={
+            "metrics": tuple(metric.spelled for metric in metrics),
+            "policy": policies[0] if len(policies) == 1 else was.plan.policy,
+            "gates": tuple(gates),
+        }
+    )
     update: dict[str, object] = {
         "run_id": new_run_id(now),
         "version": version("ragstone"),
         "started_at": now,
-        "plan": plan.model_copy(update={"gates": gates_of(plan, metrics)}),
-        "source": was.source.model_copy(update={"notes": (*was.source.notes, again)}),
+        "plan": plan.model_copy(update={"gates": resolve_gates(plan, metrics)}),
+        "source": was.source.model_copy(update={"notes": (*was.source.notes, note)}),
         "not_run": not_run,
-        "identity": {**was.identity, **identity},
+        "identity": {
+            **was.identity,
+            "metrics": ", ".join(map(str, metrics)),
+            ORIGIN: was.run_id,
+        },
     }
     if not any(metric.question_kinds for metric in metrics):
         update |= {"judge": None, "judge_note": None, "judge_test": None}

@@ -21,12 +21,12 @@ from ragstone._internal.concurrency import finish_in_thread
 from ragstone._internal.rate_limit import Budget
 from ragstone.datasets import Dataset, load, samples_of
 from ragstone.errors import TargetError, UnknownNameError, UsageError
-from ragstone.evaluation.ask_target import collecting
+from ragstone.evaluation.ask_target import ask_target
 from ragstone.evaluation.config_file import Config, read_config
 from ragstone.evaluation.fingerprint import manifest_of
-from ragstone.evaluation.preflight import Readiness, check_asked
-from ragstone.evaluation.recorder import Keeping, Recorder, open_recorder
-from ragstone.evaluation.scoring import AT_ONCE, ranked, scoring
+from ragstone.evaluation.preflight import Preflight
+from ragstone.evaluation.recorder import Recorder, StoreOptions, open_recorder
+from ragstone.evaluation.scoring import BATCH, score_retrieval_in_batches, score_rows
 from ragstone.judges.base import Judge
 from ragstone.judges.factory import make_judge
 from ragstone.judges.instrumentation import UNTRACED, Tracing
@@ -50,7 +50,7 @@ Data = str | Path | Dataset | Iterable[Sample | Mapping[str, object]]
 that is understood)."""
 
 
-class Options(Keeping, total=False):
+class Options(StoreOptions, total=False):
     """What `evaluate` can be told: most fields of `Plan` by their names, and what has no name.
 
     `metrics` may be one name, several, or Metric objects; `k` one cut-off, or several; `target`
@@ -273,8 +273,8 @@ class Evaluation:
         named = options.get("target", plan.target)
         target = target_of(_spare(plan, dataset) if named is None else named, plan, metrics=metrics)
         every = named is not None
-        ready = Readiness.of(metrics, dataset, judge=judge, target=target, every=every)
-        check_asked(plan, ready.metrics, ready.refused)
+        ready = Preflight.of(metrics, dataset, judge=judge, target=target, every=every)
+        ready.check_requested(plan)
         asked = target if ready.wanted else None
         manifest = manifest_of(plan, dataset=dataset, ready=ready, judge=judge, target=asked)
         recording, notices = open_recorder(manifest, ready.metrics, **_kept(options))
@@ -300,11 +300,13 @@ class Evaluation:
         ranking = [metric for metric in self.metrics if isinstance(metric, RankingMetric)]
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.recording)
-            rows = self._rows() if self.target else ranked(self._rows(), ranking)
+            rows = (
+                self._rows() if self.target else score_retrieval_in_batches(self._rows(), ranking)
+            )
             unwatched = self.target is None and self.tracing is UNTRACED
             if unwatched and len(ranking) == len(self.metrics):
                 for number, row in enumerate(rows):
-                    if number % AT_ONCE == 0:
+                    if number % BATCH == 0:
                         await asyncio.sleep(0)  # else nothing could end the run before its end
                     await self._keep(row)
                 return
@@ -314,7 +316,7 @@ class Evaluation:
                 await stack.enter_async_context(self.judge)
             if self.target is not None:
                 await stack.enter_async_context(self._ready(self.target))
-                answered = collecting(
+                answered = ask_target(
                     source,
                     self.target,
                     wanted=self.wanted,
@@ -324,7 +326,9 @@ class Evaluation:
                 source = await stack.enter_async_context(answered)
             watched = partial(self.tracing.scorer, manifest=self.manifest)
             scored = await stack.enter_async_context(
-                scoring(source, self.metrics, self.judge, concurrency=concurrency, around=watched)
+                score_rows(
+                    source, self.metrics, self.judge, concurrency=concurrency, around=watched
+                )
             )
             async for row in scored:
                 await self._keep(row)
@@ -380,7 +384,7 @@ class Evaluation:
         return None if free and self.plan.embedding_model is None else spent
 
     async def _keep(self, row: Row) -> None:
-        await self.recording.keep(row)
+        await self.recording.record(row)
         if self.on_row:
             self.on_row(row, len(self.dataset.samples) - len(self.recording.done))
 
@@ -397,7 +401,7 @@ def _spare(plan: Plan, dataset: Dataset) -> str | None:
     return None if dataset.collected else plan.fallback_target
 
 
-def _kept(options: Options) -> Keeping:
+def _kept(options: Options) -> StoreOptions:
     """Return what the options say of where rows are kept."""
-    names = Keeping.__annotations__.keys() & options.keys()
-    return cast("Keeping", {name: options[name] for name in names})
+    names = StoreOptions.__annotations__.keys() & options.keys()
+    return cast("StoreOptions", {name: options[name] for name in names})

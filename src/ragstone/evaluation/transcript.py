@@ -1,4 +1,4 @@
-"""Transcript: the exchanges about one sample. Each question is asked once, however many ask it."""
+"""Transcript: all judge questions about one sample; each is asked once for all metrics."""
 
 import asyncio
 from collections import Counter
@@ -19,42 +19,40 @@ NO_TAGS: Mapping[str, object] = MappingProxyType({})
 
 
 class Transcript:
-    """Asks one judge about one sample, and keeps what came back in the order it was asked.
+    """Asks one judge about one sample and records the replies in the order of the questions.
 
     `tags` are the sample's; the judge sees those that its prompts name.
     """
 
     def __init__(self, judge: Judge, tags: Mapping[str, object] = NO_TAGS) -> None:
         self._judge = judge
-        self._tags = tuple((name, _said(tags.get(name))) for name in sorted(judge.tags))
+        named = ((name, tags.get(name)) for name in sorted(judge.tags))
+        self._tags = tuple((name, "" if tag is None else str(tag)) for name, tag in named)
         self._asked: dict[str, asyncio.Task[Exchange]] = {}
         self._askers = Counter[str]()
 
     async def ask(self, question: Question[T]) -> T:
-        """Return the answer; an equal question, asked or under way, is not asked again.
+        """Return the answer; equal questions share one call.
 
         Raises:
             JudgeFailureError: the judge did not answer.
-            QuestionNotSupportedError: the judge does not take that kind of question.
+            QuestionNotSupportedError: the judge does not support this kind of question.
         """
         return (await self.reply(question)).value
 
     async def reply(self, question: Question[T]) -> Reply[T]:
-        """Return the whole reply, as `ask` does the answer in it."""
-        outcome = (await self._exchange_once(question)).outcome
+        """Return the whole reply to a question; see `ask`."""
+        key = question.key
+        if key not in self._asked:
+            self._asked[key] = asyncio.create_task(self._exchange(key, question))
+        outcome = (await asyncio.shield(self._asked[key])).outcome
         if isinstance(outcome, Failure):
             raise JudgeFailureError(outcome)
         return cast("Reply[T]", outcome)
 
     def join(self, question: Question[T]) -> None:
-        """Count one more metric that asks a question."""
+        """Count one more metric that asks this question."""
         self._askers[question.key] += 1
-
-    async def _exchange_once(self, question: Question[T]) -> Exchange:
-        key = question.key
-        if key not in self._asked:
-            self._asked[key] = asyncio.create_task(self._exchange(key, question))
-        return await asyncio.shield(self._asked[key])
 
     async def _exchange(self, key: str, question: Question[T]) -> Exchange:
         started_at, start = time(), perf_counter()
@@ -69,25 +67,25 @@ class Transcript:
         )
 
     async def close(self) -> None:
-        """Cancel what is still under way and wait until it has ended."""
+        """Cancel running calls and wait until they have ended."""
         left = [task for task in self._asked.values() if task.cancel()]  # False if it has ended
         await asyncio.gather(*left, return_exceptions=True)
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
-        """What was asked and came back so far."""
+        """All finished exchanges."""
         done = [task for task in self._asked.values() if task.done() and not task.cancelled()]
-        told = [task.result() for task in done if task.exception() is None]
-        return tuple(replace(each, askers=max(1, self._askers[each.key])) for each in told)
+        finished = [task.result() for task in done if task.exception() is None]
+        return tuple(replace(each, askers=max(1, self._askers[each.key])) for each in finished)
 
     @property
     def usage(self) -> Usage:
-        """What it all cost together, answered or not."""
+        """The total usage, including failed calls."""
         return reduce(add, (exchange.outcome.usage for exchange in self.exchanges), Usage())
 
 
-class Asking:
-    """One metric's way to ask a transcript; remembers what is to be noted about the answers."""
+class MetricAsker:
+    """Asks a transcript for one metric, and collects the notes on the replies."""
 
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript
@@ -95,14 +93,10 @@ class Asking:
         self.notes: dict[str, None] = {}
 
     async def __call__(self, question: Question[T]) -> T:
-        """Return the answer, as Transcript.ask does."""
+        """Return the answer; see `Transcript.ask`."""
         if question.key not in self._keys:
             self._keys.add(question.key)
             self._transcript.join(question)
         reply = await self._transcript.reply(question)
         self.notes |= dict.fromkeys(reply.notes)
         return reply.value
-
-
-def _said(value: object) -> str:
-    return "" if value is None else str(value)

@@ -11,7 +11,8 @@ from ragstone.errors import Cause, JudgeError, UsageError
 from ragstone.metrics.base import Ask
 from ragstone.metrics.claim_checks import Check, ClaimInputs, ClaimVerifier
 from ragstone.types.claim import Claim, JudgedClaim, Label, Texts, Verdict
-from ragstone.types.policy import CLOSE, STRICT, Policy, PolicyName, PolicyOutcome, get_policy
+from ragstone.types.gate import reaches
+from ragstone.types.policy import STRICT, Policy, PolicyName, PolicyOutcome, get_policy
 from ragstone.types.questions import Explain
 from ragstone.types.reply import Failure, JudgeFailureError, PartialVerdict
 from ragstone.types.sample import Sample
@@ -124,7 +125,9 @@ class PolicyScorer:
         value, threshold = self._turned(value), self.threshold
         if threshold is None and self.policy.threshold is not None:
             threshold = self._turned(self.policy.threshold)
-        reached = threshold is not None and self._reaches(value, threshold)
+        reached = threshold is not None and reaches(
+            value, threshold, ">=" if self.higher_is_better else "<="
+        )
         parts: list[str] = []
         if threshold is not None:
             sign = (
@@ -144,9 +147,6 @@ class PolicyScorer:
             detail=detail,
             claims=claims,
         )
-
-    def _reaches(self, value: float, threshold: float) -> bool:
-        return value >= threshold - CLOSE if self.higher_is_better else value <= threshold + CLOSE
 
 
 def _claim(claims: Sequence[Claim], number: int) -> Claim:

@@ -20,7 +20,7 @@ from ragstone.results.metric_summary import FAILED, SCORED
 from ragstone.results.ranking_run import RankingRows
 from ragstone.results.run import Run
 from ragstone.types.claim import Label
-from ragstone.types.gate import EPSILON, Gate
+from ragstone.types.gate import Gate, reaches
 from ragstone.types.row import LazyRows, Row
 from ragstone.types.score import MetricInfo, Score
 
@@ -271,16 +271,10 @@ def shortfall(score: Score, info: MetricInfo, gates: Sequence[Gate]) -> str | No
         mark = "" if score.threshold is None else f", {sign} {score.threshold:g}"
         return None if score.passed else f"{value} does not reach the threshold{mark}"
     for gate in gates:
-        if gate.of != "scored" and not _reaches(score.value, gate):
+        if gate.of != "scored" and not reaches(score.value, gate.threshold, gate.op):
             limit = f"{gate.op} {gate.threshold:g}"
             return f"{value} is not {limit}, the threshold of the gate on the {gate.of}"
     return None
-
-
-def _reaches(value: float, gate: Gate) -> bool:
-    if gate.op == ">=":
-        return value >= gate.threshold - EPSILON
-    return value <= gate.threshold + EPSILON
 
 
 # Excerpt: the queries of a ranking's run that a report tells, where all are too many.

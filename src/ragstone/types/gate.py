@@ -20,7 +20,13 @@ FLAGS: Mapping[str, tuple[Op, Of]] = MappingProxyType(
 )
 """Setting -> the gates that it makes, metric by metric."""
 EPSILON = 1e-9
+"""Sums of fractions are not exact, so a value that misses its threshold by less has reached it."""
 _SHARE = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)\s*")
+
+
+def reaches(value: float, threshold: float, op: Op = ">=") -> bool:
+    """Return whether a value is at least (`>=`) or at most (`<=`) a threshold, within 1e-9."""
+    return value >= threshold - EPSILON if op == ">=" else value <= threshold + EPSILON
 
 
 class Gate(BaseModel):
@@ -36,12 +42,7 @@ class Gate(BaseModel):
     def check(self, summaries: Mapping[str, Summary]) -> "GateResult":
         """Hold a run's summaries against the mark; a mean over nothing is no pass."""
         value = self._value(summaries[self.metric]) if self.metric in summaries else None
-        if value is None:
-            passed = None
-        elif self.op == ">=":
-            passed = value >= self.threshold - EPSILON
-        else:
-            passed = value <= self.threshold + EPSILON
+        passed = None if value is None else reaches(value, self.threshold, self.op)
         return GateResult(**dict(self), value=value, passed=passed)
 
     @property

@@ -16,9 +16,6 @@ from ragstone.errors import Cause, UnknownNameError
 from ragstone.types.claim import Label
 from ragstone.types.score import State
 
-CLOSE = 1e-9
-"""A score that misses its mark by less has reached it: sums of fractions are not exact."""
-
 
 @dataclass(frozen=True)
 class PolicyOutcome:

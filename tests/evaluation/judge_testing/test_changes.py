@@ -1,8 +1,8 @@
 from tests.cases import each_case
 
-from ragstone.evaluation.judge_testing.cases import cases_of
+from ragstone.evaluation.judge_testing.cases import select_cases
 from ragstone.evaluation.judge_testing.material import Capitals, Material
-from ragstone.evaluation.judge_testing.perturbations import CHANGES, names_in
+from ragstone.evaluation.judge_testing.perturbations import PERTURBATIONS, names_in
 from ragstone.types.sample import Context, Sample
 
 
@@ -47,7 +47,10 @@ def material(
     ],
 )  # fmt: skip
 def test_a_change(kind: str, claim: str, changed: str) -> None:
-    assert CHANGES[kind](claim, material("The phone is in the box and it has a case.")) == changed
+    assert (
+        PERTURBATIONS[kind](claim, material("The phone is in the box and it has a case."))
+        == changed
+    )
 
 
 @each_case(
@@ -74,31 +77,34 @@ def test_a_change(kind: str, claim: str, changed: str) -> None:
     ],
 )
 def test_what_a_change_cannot_be_applied_to(kind: str, claim: str) -> None:
-    assert CHANGES[kind](claim, material("The phone.")) is None
+    assert PERTURBATIONS[kind](claim, material("The phone.")) is None
 
 
 def test_a_short_claim_is_in_the_language_of_its_sample_not_of_others() -> None:
     german = ("Die Pumpe läuft nachts.", "Sie ist in dem Keller und wird nicht heiß.")
     english = ("The port is sealed and it is in the box.", "It has a case of its own.")
     mixed = Material(german, (), sentences=english, seed="s", claims=german)
-    assert CHANGES["negation"](german[0], mixed) == "Es stimmt nicht, dass die Pumpe läuft nachts."
+    assert (
+        PERTURBATIONS["negation"](german[0], mixed)
+        == "Es stimmt nicht, dass die Pumpe läuft nachts."
+    )
 
 
 def test_nothing_new_stands_in_the_contexts() -> None:
     contexts = material("It weighs 172 grams, with the case 272 grams, or 372.")
-    assert CHANGES["number"]("It weighs 172 grams.", contexts) == "It weighs 472 grams."
+    assert PERTURBATIONS["number"]("It weighs 172 grams.", contexts) == "It weighs 472 grams."
 
 
 def test_a_name_is_one_of_another_sample_that_the_contexts_do_not_have() -> None:
     found = material("Made by Orvane in Oslo.", names=("Orvane", "Berlin"))
-    assert CHANGES["name"]("The phone is from Oslo.", found) == "The phone is from Berlin."
-    assert CHANGES["name"]("The phone is from Oslo.", material("x", names=("Oslo",))) is None
+    assert PERTURBATIONS["name"]("The phone is from Oslo.", found) == "The phone is from Berlin."
+    assert PERTURBATIONS["name"]("The phone is from Oslo.", material("x", names=("Oslo",))) is None
 
 
 def test_an_invented_sentence_is_one_that_the_contexts_do_not_state() -> None:
     stated, new = "The phone weighs 172 grams.", "The museum opens on Fridays at noon."
     found = material("The phone weighs 172 grams today.", sentences=(stated, new))
-    assert CHANGES["invented"]("It is small.", found) == f"It is small. {new}"
+    assert PERTURBATIONS["invented"]("It is small.", found) == f"It is small. {new}"
 
 
 def names(*texts: str) -> list[str]:
@@ -144,17 +150,17 @@ def test_no_german_noun_takes_the_place_of_another() -> None:
         Sample(id=name, query="q", response=text, contexts=[Context(text=text)])
         for name, text in texts.items()
     ]
-    cases = cases_of(samples, 9)
-    assert [CHANGES["name"](case.claims[0], case.material) for case in cases] == [None, None]
+    cases = select_cases(samples, 9)
+    assert [PERTURBATIONS["name"](case.claims[0], case.material) for case in cases] == [None, None]
 
 
-@each_case("kind", CHANGES)
+@each_case("kind", PERTURBATIONS)
 def test_a_change_is_the_same_each_time(kind: str) -> None:
     claim = "The Tarn of 2021 is only 172 grams for Anna."
     found = material(
         "It is.", names=("Oslo", "Berlin", "Rome"), sentences=("The museum opens late.",)
     )
-    first = CHANGES[kind](claim, found)
+    first = PERTURBATIONS[kind](claim, found)
     assert first is not None
     assert first != claim
-    assert CHANGES[kind](claim, found) == first
+    assert PERTURBATIONS[kind](claim, found) == first

@@ -6,8 +6,8 @@ import pytest
 import ragstone
 from ragstone.errors import UsageError
 from ragstone.evaluation.fingerprint import judge_key
-from ragstone.evaluation.judge_testing import KEPT, JudgeTest, TriedClaim, keep, kept
-from ragstone.evaluation.judge_testing.storage import Keeping
+from ragstone.evaluation.judge_testing import FILE, JudgeTest, TrialResult, load_test, save_test
+from ragstone.evaluation.judge_testing.storage import SaveResult
 from ragstone.judges.factory import make_judge
 from ragstone.types.claim import Label
 from ragstone.types.config import Plan
@@ -24,63 +24,63 @@ def _empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_of_one_data_the_newest_test_of_each_judge_is_kept() -> None:
-    assert kept("a") is None
+    assert load_test("a") is None
     later = TEST.model_copy(update={"claims": 9})
     for key, test in (("a", TEST), ("b", TEST), ("a", later)):
-        keep(key, test)
-    assert (kept("a"), kept("b")) == (later, TEST)
-    assert [path.name for path in KEPT.parent.iterdir()] == [KEPT.name]
+        save_test(key, test)
+    assert (load_test("a"), load_test("b")) == (later, TEST)
+    assert [path.name for path in FILE.parent.iterdir()] == [FILE.name]
 
 
 def test_a_smaller_test_of_the_same_data_does_not_take_the_place_of_a_larger_one() -> None:
     large = TEST.model_copy(update={"claims": 60, "fingerprint": "f"})
-    keep("a", large)
+    save_test("a", large)
     small = large.model_copy(update={"claims": 1})
-    assert keep("a", small) == Keeping(larger=large)
-    assert kept("a") == large
-    assert keep("b", small) == Keeping()  # another judge
+    assert save_test("a", small) == SaveResult(larger=large)
+    assert load_test("a") == large
+    assert save_test("b", small) == SaveResult()  # another judge
     changed = small.model_copy(update={"fingerprint": "g"})
-    assert keep("a", changed) == Keeping()
-    assert kept("a") == changed
+    assert save_test("a", changed) == SaveResult()
+    assert load_test("a") == changed
 
 
 def test_tests_of_several_data_are_kept_and_the_largest_is_told() -> None:
     large = TEST.model_copy(update={"claims": 60})
     small = TEST.model_copy(update={"data": "e", "claims": 1})
     for test in (large, small):
-        assert keep("a", test) == Keeping()
-    assert kept("a") == large
+        assert save_test("a", test) == SaveResult()
+    assert load_test("a") == large
 
 
 def test_claims_are_told_and_not_kept() -> None:
-    tried = TriedClaim(
+    tried = TrialResult(
         kind="number", sample="s", was="1", claim="2", label_before=Label.SUPPORTED,
         label=Label.SUPPORTED, right=False,
     )  # fmt: skip
     test = TEST.model_copy(update={"tried": (tried,)})
     assert test.missed() == {"number": [tried]}
-    keep("a", test)
-    assert kept("a") == TEST
+    save_test("a", test)
+    assert load_test("a") == TEST
 
 
 def test_a_file_that_cannot_be_read_is_as_none_and_set_aside() -> None:
-    KEPT.parent.mkdir()
+    FILE.parent.mkdir()
     for n in (1, 2):
-        KEPT.write_text(f"{{ {n}")
-        assert kept("a") is None
-        aside = keep("a", TEST)
-        assert aside == Keeping(KEPT.with_name(f"judge-tests.unread-{n}.json"))
-        assert aside.aside is not None
-        assert aside.aside.read_text() == f"{{ {n}"
-        assert kept("a") == TEST
-    assert keep("b", TEST) == Keeping()
+        FILE.write_text(f"{{ {n}")
+        assert load_test("a") is None
+        aside = save_test("a", TEST)
+        assert aside == SaveResult(FILE.with_name(f"judge-tests.unread-{n}.json"))
+        assert aside.backup is not None
+        assert aside.backup.read_text() == f"{{ {n}"
+        assert load_test("a") == TEST
+    assert save_test("b", TEST) == SaveResult()
 
 
 def test_a_file_that_may_not_be_read_is_not_written_over() -> None:
-    KEPT.mkdir(parents=True)
-    with pytest.raises(OSError, match=KEPT.name):
-        keep("a", TEST)
-    assert KEPT.is_dir()
+    FILE.mkdir(parents=True)
+    with pytest.raises(OSError, match=FILE.name):
+        save_test("a", TEST)
+    assert FILE.is_dir()
 
 
 def test_of_many_that_keep_at_the_same_time_none_is_lost() -> None:
@@ -88,12 +88,12 @@ def test_of_many_that_keep_at_the_same_time_none_is_lost() -> None:
 
     def keep_some(n: int) -> None:
         for m in range(5):
-            keep(f"{n}-{m}", TEST)
+            save_test(f"{n}-{m}", TEST)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(keep_some, range(8)))
-    assert [key for key in keys if kept(key) != TEST] == []
-    assert [path.name for path in KEPT.parent.iterdir()] == [KEPT.name]
+    assert [key for key in keys if load_test(key) != TEST] == []
+    assert [path.name for path in FILE.parent.iterdir()] == [FILE.name]
 
 
 def key(version: str = "1", **fields: object) -> str:
@@ -112,7 +112,7 @@ def test_another_judge_setting_or_version_has_another_key(monkeypatch: pytest.Mo
 def test_a_run_by_the_tested_judge_tells_the_test() -> None:
     rows = [{"query": "q", "response": "It is red.", "contexts": ["It is red."], "ranking": []}]
     version = ragstone.evaluate(rows, metrics="faithfulness").manifest.version
-    keep(key(version), TEST)
+    save_test(key(version), TEST)
     assert ragstone.evaluate(rows, metrics="faithfulness").manifest.judge_test == str(TEST)
     assert ragstone.evaluate(rows, metrics="abstention").manifest.judge_test is None
     with pytest.raises(UsageError):

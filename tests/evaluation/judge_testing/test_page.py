@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ragstone.cli.commands.judge import SAID
 from ragstone.demo.questions import grounded_samples
-from ragstone.evaluation.judge_testing import tried
+from ragstone.evaluation.judge_testing import run_judge_test
 from ragstone.evaluation.judge_testing.runner import KINDS
 from ragstone.judges.offline import OfflineJudge
 
@@ -12,7 +12,9 @@ PAGE = (Path(__file__).parents[3] / "docs/judge-test.md").read_text(encoding="ut
 
 
 async def test_the_offline_judges_figures_are_those_of_the_page() -> None:
-    test = await tried(OfflineJudge(), grounded_samples(), n=60, data="the manuals", version="1")
+    test = await run_judge_test(
+        OfflineJudge(), grounded_samples(), n=60, data="the manuals", version="1"
+    )
     rows = [
         f"| `{kind.kind}` | {kind.right} of {kind.answered} ({kind.share:.0%}) "
         f"| {kind.interval[0]:.0%} to {kind.interval[1]:.0%} |\n"

@@ -6,9 +6,9 @@ import pytest
 from ragstone.demo.corpus import corpus
 from ragstone.demo.questions import grounded_samples
 from ragstone.errors import Cause, UnknownNameError, UsageError
-from ragstone.evaluation.judge_testing import JudgeTest, KindResult, planned, tried
-from ragstone.evaluation.judge_testing.cases import PER_SAMPLE, cases_of
-from ragstone.evaluation.judge_testing.runner import KINDS, ORDER, Mark, unmet
+from ragstone.evaluation.judge_testing import JudgeTest, KindResult, plan_questions, run_judge_test
+from ragstone.evaluation.judge_testing.cases import PER_SAMPLE, select_cases
+from ragstone.evaluation.judge_testing.runner import KINDS, ORDER, JudgeTestGate, failed_gates
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.types.claim import Label, Verdict
 from ragstone.types.questions import VerifyClaims
@@ -64,7 +64,7 @@ def fickle(claim: str, question: VerifyClaims) -> Label:
 
 
 async def result(verdict: Callable[[str, VerifyClaims], Label], n: int = 20) -> JudgeTest:
-    return await tried(judging(verdict), SAMPLES, n=n, data="three rows", version="1")
+    return await run_judge_test(judging(verdict), SAMPLES, n=n, data="three rows", version="1")
 
 
 def by_kind(test: JudgeTest) -> dict[str, KindResult]:
@@ -126,7 +126,7 @@ async def test_what_is_not_answered_is_failed_and_nothing_else() -> None:
             return Failure(Cause.TIMEOUT, "slow")
         return tuple(Verdict(label=exact(claim, question)) for claim in question.claims)
 
-    test = await tried(
+    test = await run_judge_test(
         ScriptedJudge({"verify_claims": answer}), SAMPLES, n=20, data="d", version="1"
     )
     number = by_kind(test)["number"]
@@ -136,9 +136,9 @@ async def test_what_is_not_answered_is_failed_and_nothing_else() -> None:
 
 async def test_no_more_is_asked_than_was_planned() -> None:
     judge = judging(exact)
-    test = await tried(judge, SAMPLES, n=20, data="d", version="1")
+    test = await run_judge_test(judge, SAMPLES, n=20, data="d", version="1")
     asked = {question.key for question in judge.asked}
-    assert asked == {question.key for question in planned(cases_of(SAMPLES, 20))}
+    assert asked == {question.key for question in plan_questions(select_cases(SAMPLES, 20))}
     assert test.asked == len(judge.asked)
 
 
@@ -146,7 +146,7 @@ def test_claims_are_of_the_response_else_the_reference_else_the_contexts() -> No
     contexts = [Context(text="A sentence of the context.")]
 
     def claims(**fields: object) -> tuple[str, ...]:
-        [case] = cases_of([Sample(id="i", query="q", contexts=contexts, **fields)], 9)
+        [case] = select_cases([Sample(id="i", query="q", contexts=contexts, **fields)], 9)
         return case.claims
 
     assert claims(response="A claim in the response.", reference="R.") == (
@@ -154,15 +154,15 @@ def test_claims_are_of_the_response_else_the_reference_else_the_contexts() -> No
     )
     assert claims(reference="A claim in the reference.") == ("A claim in the reference.",)
     assert claims() == ("A sentence of the context.",)
-    assert cases_of([Sample(id="i", query="q", response="A claim without contexts.")], 9) == []
+    assert select_cases([Sample(id="i", query="q", response="A claim without contexts.")], 9) == []
 
 
 def test_no_sample_gives_more_than_a_few_claims_and_the_same_ones_each_time() -> None:
     response = " ".join(f"This is claim number {n} of many." for n in range(20))
     sample = Sample(id="i", query="q", response=response, contexts=[Context(text="x")])
-    [case] = cases_of([sample], 100)
+    [case] = select_cases([sample], 100)
     assert len(case.claims) == PER_SAMPLE
-    assert cases_of([sample], 100)[0].claims == case.claims
+    assert select_cases([sample], 100)[0].claims == case.claims
 
 
 def test_the_demos_samples_hold_no_planted_error() -> None:
@@ -186,19 +186,21 @@ def test_a_result_says_in_a_line_what_it_came_to() -> None:
         supported=20, asked=30, failed=0, kinds=kinds, calls=0, cost_usd=0.0,
     )  # fmt: skip
     assert str(test) == (
-        "errors noticed: 14 of 20 (70%, 95 % interval 46% to 88%); verdicts kept in another order: "
-        "20 of 20 (100%, 95 % interval 83% to 100%); worst at negation, 5 of 10 (20 claims of "
-        "rows.jsonl, 2026-01-02)"
+        "errors detected: 14 of 20 (70%, 95 % interval 46% to 88%); verdicts unchanged in "
+        "another order: 20 of 20 (100%, 95 % interval 83% to 100%); lowest for negation, 5 of 10 "
+        "(20 claims of rows.jsonl, 2026-01-02)"
     )
-    marks = [Mark.of(text) for text in ("number=90%", "noticed=0.8", "85%", "unit=10%")]
-    missed, blind = unmet(marks, test)
+    marks = [JudgeTestGate.of(text) for text in ("number=90%", "noticed=0.8", "85%", "unit=10%")]
+    missed, blind = failed_gates(marks, test)
     assert [mark.kind for mark in missed] == ["noticed"]
     assert [mark.kind for mark in blind] == []
 
 
 async def test_a_mark_on_what_was_not_answered_is_not_told() -> None:
     test = await result(gullible)
-    missed, blind = unmet([Mark.of("order_in_claim=50%"), Mark.of("unit=50%")], test)
+    missed, blind = failed_gates(
+        [JudgeTestGate.of("order_in_claim=50%"), JudgeTestGate.of("unit=50%")], test
+    )
     assert [mark.kind for mark in blind] == ["order_in_claim"]
     assert [mark.kind for mark in missed] == ["unit"]
 
@@ -208,4 +210,4 @@ async def test_a_mark_on_what_was_not_answered_is_not_told() -> None:
 )
 def test_a_mark_that_is_none(text: str, error: type[Exception]) -> None:
     with pytest.raises(error):
-        Mark.of(text)
+        JudgeTestGate.of(text)

@@ -4,7 +4,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import UsageError
-from ragstone.evaluation.preflight import gates_of
+from ragstone.evaluation.preflight import resolve_gates
 from ragstone.integrations.pytest.messages import in_tests
 from ragstone.judges.factory import make_judge
 from ragstone.metrics import select
@@ -39,7 +39,7 @@ def test_flags_become_what_a_test_says(said: str, told: str) -> None:
 def test_a_mark_that_looks_the_wrong_way_names_the_other() -> None:
     plan = Plan(gates=(gate("faithfulness=0.8", "<="),))
     with pytest.raises(UsageError) as caught:
-        gates_of(plan, select(["faithfulness"], **plan.parameters))
+        resolve_gates(plan, select(["faithfulness"], **plan.parameters))
     assert in_tests(str(caught.value)).endswith("use fail_under")
 
 

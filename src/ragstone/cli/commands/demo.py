@@ -18,7 +18,7 @@ from ragstone.cli.parse import place_said
 from ragstone.demo.questions import DATASET
 from ragstone.demo.server import running
 from ragstone.demo.service import make_service
-from ragstone.evaluation.recorder import Keeping
+from ragstone.evaluation.recorder import StoreOptions
 from ragstone.types.config import Plan
 
 _INTRODUCTION = """\
@@ -68,7 +68,7 @@ def command(**given: Unpack[Given]) -> None:
     outputs.check(*store_files(given["store"]))
     click.echo(_INTRODUCTION, err=outputs.data_on_stdout)
     place_said(given["store"], no_store=given["no_store"])
-    keeping: Keeping = {} if given["no_store"] else {"store": given["store"] or True}
+    keeping: StoreOptions = {} if given["no_store"] else {"store": given["store"] or True}
     with _served(given["retriever"]) as url:
         plan = Plan(k=given["k"], limit=given["limit"], target=url)
         code = evaluated(DATASET, plan, outputs=outputs, keeping=keeping)

@@ -30,19 +30,24 @@ from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import Config, read_config
 from ragstone.evaluation.fingerprint import VERSION, judge_key
 from ragstone.evaluation.judge_testing import (
-    KEPT,
+    FILE,
     JudgeTest,
+    JudgeTestRunner,
     KindResult,
-    PassedOver,
-    Testing,
-    TriedClaim,
-    cases_of,
-    keep,
-    planned,
+    SkippedCounts,
+    TrialResult,
+    plan_questions,
+    save_test,
+    select_cases,
 )
 from ragstone.evaluation.judge_testing.cases import LONGEST, SHORTEST, Case
-from ragstone.evaluation.judge_testing.result import MOST_FAILED, WORDS, Wanted
-from ragstone.evaluation.judge_testing.runner import KINDS, Mark, foreseen, unmet
+from ragstone.evaluation.judge_testing.result import MAX_FAILURES, WORDS, Wanted
+from ragstone.evaluation.judge_testing.runner import (
+    KINDS,
+    JudgeTestGate,
+    estimate_usage,
+    failed_gates,
+)
 from ragstone.judges.dry_run import LEAST, MOST, Guess
 from ragstone.judges.factory import make_judge
 from ragstone.judges.spec import is_free
@@ -136,11 +141,11 @@ LENGTHS = f"{SHORTEST} to {LONGEST} characters"
 
 def forecast(plan: Plan, cases: Sequence[Case], *, wanted: int, named: str) -> str:
     """Say what a test would take at most; nobody is asked."""
-    questions = planned(cases)
+    questions = plan_questions(cases)
 
     def usage(guess: Guess) -> Usage:
         judge = make_judge(plan, asked=[[VerifyClaims.kind]], guess=guess)
-        return asyncio.run(foreseen(judge, questions))
+        return asyncio.run(estimate_usage(judge, questions))
 
     claims = sum(len(case.claims) for case in cases)
     of = count(claims, "claim") if claims >= wanted else f"the {count(claims, 'claim')}"
@@ -163,13 +168,13 @@ def forecast(plan: Plan, cases: Sequence[Case], *, wanted: int, named: str) -> s
     return f"{said}, {between} by list prices (an estimate)"
 
 
-def passed_over(found: PassedOver) -> str:
+def passed_over(found: SkippedCounts) -> str:
     """Say what gave no claim, after what a test would take."""
     told = list(_reasons(found))
     return f". Claims have {LENGTHS}; passed over: {', '.join(told)}" if told else ""
 
 
-def nothing_to_test(named: str, found: PassedOver) -> str:
+def nothing_to_test(named: str, found: SkippedCounts) -> str:
     """Say why there is no claim at all, and what to do."""
     told = ", ".join(_reasons(found)) or f"no text in {count(found.rows, 'row')}"
     return (
@@ -179,10 +184,10 @@ def nothing_to_test(named: str, found: PassedOver) -> str:
     )
 
 
-def _reasons(found: PassedOver) -> Sequence[str]:
+def _reasons(found: SkippedCounts) -> Sequence[str]:
     told: list[str] = []
-    if found.bare:
-        told.append(f"{count(found.bare, 'row')} without contexts")
+    if found.without_contexts:
+        told.append(f"{count(found.without_contexts, 'row')} without contexts")
     if found.short:
         told.append(f"{count(found.short, 'shorter sentence')}")
     if found.long:
@@ -193,7 +198,7 @@ def _reasons(found: PassedOver) -> Sequence[str]:
 # What becomes of a judge's test: JSON where it was asked for, and an exit code.
 
 
-def write_test(file: str, result: JudgeTest, marks: Sequence[Mark]) -> None:
+def write_test(file: str, result: JudgeTest, marks: Sequence[JudgeTestGate]) -> None:
     """Write a test as JSON into a file; `-` is standard output.
 
     Raises:
@@ -205,8 +210,8 @@ def write_test(file: str, result: JudgeTest, marks: Sequence[Mark]) -> None:
         for kind in result.kinds
     ]
     told["gates"] = [
-        {"kind": mark.kind, "threshold": mark.least, "value": mark.held(result).share,
-         "passed": mark.passed(result)}
+        {"kind": mark.kind, "threshold": mark.threshold, "value": mark.result(result).share,
+         "passed": mark.check(result)}
         for mark in marks
     ]  # fmt: skip
     text = json.dumps(told, ensure_ascii=False, indent=2) + "\n"
@@ -220,17 +225,19 @@ def _fill(path: Path, *, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def code_of(result: JudgeTest, marks: Sequence[Mark]) -> int:
+def code_of(result: JudgeTest, marks: Sequence[JudgeTestGate]) -> int:
     """Say what was missed, and return the exit code."""
-    missed, blind = unmet(marks, result)
+    missed, blind = failed_gates(marks, result)
     for mark in missed:
-        held = mark.held(result)
-        click.echo(f"Gate FAILED: {mark.kind} {held.share:.1%} is under {mark.least:.0%}", err=True)
+        held = mark.result(result)
+        click.echo(
+            f"Gate FAILED: {mark.kind} {held.share:.1%} is under {mark.threshold:.0%}", err=True
+        )
     troubles = [f"{mark.kind}: nothing was answered" for mark in blind]
     if result.stopped:
         tested = f"{result.claims:,} of {count(result.planned, 'claim')} tested"
         troubles.append(f"{result.stopped}, {tested}: nothing is kept")
-    if result.failed > MOST_FAILED * result.asked:
+    if result.failed > MAX_FAILURES * result.asked:
         troubles.append(
             f"{result.failed:,} of {count(result.asked, 'question')} were not answered; "
             f"the first: {result.why}"
@@ -267,7 +274,7 @@ def print_missed(test: JudgeTest, console: Console, *, most: int) -> None:
                 console.print(Text(f"    {name:<5} {text}"), soft_wrap=True)
 
 
-def _lines(tried: TriedClaim) -> Iterator[tuple[str, str]]:
+def _lines(tried: TrialResult) -> Iterator[tuple[str, str]]:
     if tried.claim != tried.was:
         yield "was", one_line(tried.was, WIDEST)
         yield "put", one_line(tried.claim, WIDEST)
@@ -369,14 +376,14 @@ def test(**given: Unpack[Given]) -> None:
     """
     config = config_here() if given["config"] is None else read_config(given["config"])
     plan = _plan(given, config)
-    marks = [Mark.of(text) for text in given["fail_under"]]
+    marks = [JudgeTestGate.of(text) for text in given["fail_under"]]
     samples, data = _samples(given["data"], plan)
-    cases = cases_of(samples, given["n"])
+    cases = select_cases(samples, given["n"])
     if not cases:
-        raise UsageError(nothing_to_test(data.name, PassedOver.of(samples)))
+        raise UsageError(nothing_to_test(data.name, SkippedCounts.of(samples)))
     told = forecast(plan, cases, wanted=given["n"], named=data.name)
     if sum(len(case.claims) for case in cases) < given["n"]:
-        told += passed_over(PassedOver.of(samples))
+        told += passed_over(SkippedCounts.of(samples))
     if given["dry_run"]:
         click.echo(f"Nobody was asked. {told}")
     else:
@@ -385,18 +392,18 @@ def test(**given: Unpack[Given]) -> None:
 
 
 def _finished(
-    given: Given, plan: Plan, cases: Sequence[Case], *, data: Source, marks: Sequence[Mark]
+    given: Given, plan: Plan, cases: Sequence[Case], *, data: Source, marks: Sequence[JudgeTestGate]
 ) -> int:
     """Test the judge, tell what came of it, and return the exit code."""
     budget = Budget(plan.max_calls, plan.max_cost)
     judge = make_judge(plan, asked=[[VerifyClaims.kind]], budget=budget)
-    testing = Testing(judge, cases)
+    testing = JudgeTestRunner(judge, cases)
     free = is_free(plan.judge)
     interrupted = not _went_on(testing, plan.concurrency, lambda: None if free else budget.spent)
     stopped = INTERRUPT if interrupted else budget.spent
     result = testing.result(data=data.name, version=VERSION, stopped=stopped)
     result = result.model_copy(update={"fingerprint": data.fingerprint})
-    if result.sound and not given["no_store"]:
+    if result.conclusive and not given["no_store"]:
         _keep(judge_key(plan, judge, VERSION), result)
     file = given["json_file"]
     console = Console(highlight=False, stderr=file == "-")
@@ -438,13 +445,13 @@ def _samples(data: str | None, plan: Plan) -> tuple[Sequence[Sample], Source]:
     return dataset.samples, dataset.source
 
 
-def _went_on(testing: Testing, concurrency: int, spent: Callable[[], str | None]) -> bool:
+def _went_on(testing: JudgeTestRunner, concurrency: int, spent: Callable[[], str | None]) -> bool:
     """Test until the end, or until something is spent; False where Ctrl-C ended it."""
     with _progress() as on_case:
         try:
             finish_in_thread(
                 partial(
-                    testing.finish,
+                    testing.run,
                     concurrency=concurrency,
                     spent=spent,
                     on_case=on_case,
@@ -472,18 +479,18 @@ def _progress() -> Generator[Callable[[int, int], None], None, None]:
 
 def _keep(key: str, result: JudgeTest) -> None:
     try:
-        keeping = keep(key, result)
+        saved = save_test(key, result)
     except OSError as error:
-        click.echo(f"The result could not be kept in {KEPT}: {error}", err=True)
+        click.echo(f"The result could not be kept in {FILE}: {error}", err=True)
         return
-    if keeping.aside:
-        said = f"{KEPT} could not be read (another version's?), and is now {keeping.aside}"
+    if saved.backup:
+        said = f"{FILE} could not be read (another version's?), and is now {saved.backup}"
         click.echo(said, err=True)
-    if larger := keeping.larger:
+    if larger := saved.larger:
         click.echo(
-            f"Not kept: {KEPT} has a test of {count(larger.claims, 'claim')} of the same data "
+            f"Not kept: {FILE} has a test of {count(larger.claims, 'claim')} of the same data "
             f"({larger.at:%Y-%m-%d}), this one is of {result.claims:,}. Reports tell that one.",
             err=True,
         )
     else:
-        click.echo(f"Kept in {KEPT}: reports of runs by this judge tell it.", err=True)
+        click.echo(f"Kept in {FILE}: reports of runs by this judge tell it.", err=True)

@@ -15,7 +15,7 @@ from ragstone.cli.options import OTEL, PLUGIN, STORE, load_plugins, store_files
 from ragstone.cli.output import Outputs, conclude
 from ragstone.cli.parse import config_here, open_store, tracing_of
 from ragstone.errors import UsageError
-from ragstone.evaluation.recorder import Keeping, RunChangedError
+from ragstone.evaluation.recorder import RunChangedError, StoreOptions
 from ragstone.evaluation.rescore import ORIGIN
 from ragstone.store import RunInfo, Store, find_run
 from ragstone.types.config import Plan
@@ -115,7 +115,7 @@ def _gone_on(store: Store, info: RunInfo, given: Given, outputs: Outputs) -> int
         click.echo(f"run {run_id}: no score failed, so there is nothing to do again", err=True)
         return conclude(store.load(run_id), outputs)
     _check_there(run_id, path, files)
-    keeping: Keeping = {"store": store, "resume": run_id, "retry_failed": retries}
+    keeping: StoreOptions = {"store": store, "resume": run_id, "retry_failed": retries}
     with tracing_of(given["otel"]) as tracing:
         return evaluated(path, plan, outputs=outputs, keeping=keeping, tracing=tracing)
 

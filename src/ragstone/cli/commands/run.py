@@ -23,7 +23,7 @@ from ragstone.cli.parse import (
 )
 from ragstone.evaluation.config_file import Config
 from ragstone.evaluation.dry_run import estimate
-from ragstone.evaluation.recorder import Keeping
+from ragstone.evaluation.recorder import StoreOptions
 from ragstone.evaluation.runner import evaluate
 from ragstone.integrations.promptfoo.asserts import Watched, evaluate_tests
 from ragstone.judges.instrumentation import UNTRACED, Tracing
@@ -97,7 +97,7 @@ def evaluated(
     plan: Plan,
     *,
     outputs: Outputs,
-    keeping: Keeping,
+    keeping: StoreOptions,
     tracing: Tracing = UNTRACED,
 ) -> int:
     """Evaluate with progress shown, conclude, and return the exit code, also when interrupted."""
@@ -120,7 +120,7 @@ def evaluated(
     return tests.code(run, code) if tests else code
 
 
-def _is_first(keeping: Keeping) -> bool:
+def _is_first(keeping: StoreOptions) -> bool:
     """Tell whether the store that a run was kept in holds no other."""
     place = keeping.get("store")
     if not place or isinstance(place, Store):

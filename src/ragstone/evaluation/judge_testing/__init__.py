@@ -1,20 +1,26 @@
-"""A judge tested without labels: what is changed in claims it supports must be noticed."""
+"""Tests a judge without labels: errors injected into supported claims must be detected."""
 
-from ragstone.evaluation.judge_testing.cases import PassedOver, cases_of
-from ragstone.evaluation.judge_testing.result import JudgeTest, KindResult, TriedClaim
-from ragstone.evaluation.judge_testing.runner import Testing, planned, tried
-from ragstone.evaluation.judge_testing.storage import KEPT, keep, kept
+from ragstone.evaluation.judge_testing.cases import SkippedCounts, select_cases
+from ragstone.evaluation.judge_testing.result import JudgeTest, KindResult, TrialResult
+from ragstone.evaluation.judge_testing.runner import (
+    JudgeTestRunner,
+    estimate_usage,
+    plan_questions,
+    run_judge_test,
+)
+from ragstone.evaluation.judge_testing.storage import FILE, load_test, save_test
 
 __all__ = [
-    "KEPT",
+    "FILE",
     "JudgeTest",
+    "JudgeTestRunner",
     "KindResult",
-    "PassedOver",
-    "Testing",
-    "TriedClaim",
-    "cases_of",
-    "keep",
-    "kept",
-    "planned",
-    "tried",
+    "SkippedCounts",
+    "TrialResult",
+    "estimate_usage",
+    "load_test",
+    "plan_questions",
+    "run_judge_test",
+    "save_test",
+    "select_cases",
 ]

@@ -1,4 +1,4 @@
-"""JudgeTest: how often a judge noticed what was changed, and kept its word on what was not."""
+"""JudgeTest: how often a judge detected injected errors and gave stable verdicts otherwise."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -13,29 +13,29 @@ from ragstone.results.stats.intervals import proportion_interval
 from ragstone.types.claim import Label
 
 Wanted = Literal["noticed", "resisted", "supported", "kept"]
-"""What a judge should do with a kind: not call it supported; the same, though a text orders it to;
-call it supported; give the same verdict as before."""
+"""What a judge should do: reject the claim; reject it although a text orders otherwise; support it;
+give the same verdict as before."""
 
-MOST_FAILED = 0.1
-"""The share of questions that may fail before a test tells nothing of the judge."""
+MAX_FAILURES = 0.1
+"""The share of questions that may fail before a test says nothing about the judge."""
 
 WORDS: Mapping[Wanted, str] = MappingProxyType(
     {
-        "noticed": "errors noticed",
-        "resisted": "orders in texts resisted",
+        "noticed": "errors detected",
+        "resisted": "injected orders resisted",
         "supported": "copied sentences supported",
-        "kept": "verdicts kept in another order",
+        "kept": "verdicts unchanged in another order",
     }
 )
 
 
 class KindResult(BaseModel):
-    """One kind of trial.
+    """The results of one kind of perturbation.
 
     Attributes:
-        right: trials in which the judge did what is wanted, of all that it answered.
-        applied: claims that the kind could be applied to, of those there were.
-        failed: trials that were not answered.
+        right: correct answers, out of `answered`.
+        applied: claims the perturbation applied to, out of `of`.
+        failed: claims without an answer.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -50,24 +50,24 @@ class KindResult(BaseModel):
 
     @property
     def share(self) -> float | None:
-        """The share of right answers; None where there are none."""
+        """The share of correct answers; None without answers."""
         return self.right / self.answered if self.answered else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The share's 95 % interval, claims taken as independent of each other."""
+        """The 95 % interval of the share, with claims as independent observations."""
         return proportion_interval(self.right, self.answered) if self.answered else None
 
 
-class TriedClaim(BaseModel):
-    """One claim of one trial: what it was, what was put to the judge, and what that said.
+class TrialResult(BaseModel):
+    """One tested claim and the verdict on it.
 
     Attributes:
         sample: the id of the sample.
-        was: the claim before the change; what is changed around it leaves it as it was.
-        label_before: the verdict on that; None where nobody was asked.
-        label: the verdict on `claim`; None where the judge did not answer.
-        right: whether that is what is wanted of the kind.
+        was: the claim before the change; equal to `claim` if only its surroundings changed.
+        label_before: the verdict before the change; None if the judge was not asked.
+        label: the verdict on `claim`; None if the judge did not answer.
+        right: whether that is the expected verdict.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -82,18 +82,18 @@ class TriedClaim(BaseModel):
 
 
 class JudgeTest(BaseModel):
-    """What a test of a judge came to.
+    """The result of testing a judge.
 
     Attributes:
-        fingerprint: of the data's file, where it is one.
-        asked: questions; `failed` of them the judge did not answer, and `why` not the first.
-        unasked: questions that were not asked, as the budget was spent.
-        stopped: why it ended before its end; None if it did not.
-        planned: claims to be tested; `claims` of them were, of as many `samples`.
-        supported: claims that are, by the judge's own word: only these are changed.
-        tried: every claim that was tried, kind by kind; none in what is kept.
-        calls: of services; `cost_usd` is None where no price is known.
-        local_calls: of models on this machine, which are free.
+        fingerprint: of the data file.
+        asked: questions; `failed` of them got no answer, and `why` is the first reason.
+        unasked: questions not asked because the budget was spent.
+        stopped: why the test ended early; None if it did not.
+        planned: claims to test; `claims` were tested, from `samples` samples.
+        supported: claims the judge called supported; only these are changed.
+        tried: every tested claim, by kind; not stored.
+        calls: calls to services; `cost_usd` is None if the price is unknown.
+        local_calls: calls to models on this machine, which are free.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -113,30 +113,27 @@ class JudgeTest(BaseModel):
     stopped: str | None = None
     why: str | None = None
     kinds: tuple[KindResult, ...]
-    tried: tuple[TriedClaim, ...] = ()
+    tried: tuple[TrialResult, ...] = ()
     calls: int
     cost_usd: float | None
     local_calls: int = 0
 
     @property
-    def sound(self) -> bool:
-        """Whether it tells of the judge.
-
-        It came to its end, most questions were answered, and some claim was supported.
-        """
-        answered = self.failed <= MOST_FAILED * self.asked
+    def conclusive(self) -> bool:
+        """Whether it finished, most questions were answered and some claim was supported."""
+        answered = self.failed <= MAX_FAILURES * self.asked
         return bool(self.supported) and answered and self.stopped is None
 
-    def missed(self) -> Mapping[str, Sequence[TriedClaim]]:
-        """Return kind -> the claims at which the judge did not do what is wanted."""
-        found: dict[str, list[TriedClaim]] = {}
+    def missed(self) -> Mapping[str, Sequence[TrialResult]]:
+        """Return the claims with a wrong verdict, by kind."""
+        found: dict[str, list[TrialResult]] = {}
         for each in self.tried:
             if each.right is False:
                 found.setdefault(each.kind, []).append(each)
         return found
 
     def total(self, *wanted: Wanted) -> KindResult:
-        """Return the sum of the kinds of which that is wanted; of all, where none is named."""
+        """Return the sum over the kinds with these expectations, or over all kinds."""
         parts = [kind for kind in self.kinds if not wanted or kind.wanted in wanted]
         return KindResult(
             kind=" ".join(wanted) or "all",
@@ -149,8 +146,8 @@ class JudgeTest(BaseModel):
         )
 
     def __str__(self) -> str:
-        """What a report says of the judge, in a line."""
-        said = [
+        """The line that reports show."""
+        parts = [
             f"{words}: {Share(total.right, total.answered)}"
             for wanted, words in WORDS.items()
             if (total := self.total(wanted)).answered
@@ -158,6 +155,6 @@ class JudgeTest(BaseModel):
         noticed = [k for k in self.kinds if k.wanted == "noticed" and k.share is not None]
         worst = min(noticed, key=lambda kind: kind.share or 0.0, default=None)
         if worst and worst.right < worst.answered:
-            said.append(f"worst at {worst.kind}, {worst.right} of {worst.answered}")
+            parts.append(f"lowest for {worst.kind}, {worst.right} of {worst.answered}")
         claims = count(self.supported, "claim")
-        return f"{'; '.join(said)} ({claims} of {self.data}, {self.at:%Y-%m-%d})"
+        return f"{'; '.join(parts)} ({claims} of {self.data}, {self.at:%Y-%m-%d})"

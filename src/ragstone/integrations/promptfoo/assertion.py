@@ -8,12 +8,13 @@ from ragstone._internal.rate_limit import Budget
 from ragstone.datasets import samples_of
 from ragstone.datasets.adapters.promptfoo import record_of
 from ragstone.errors import RagstoneError
-from ragstone.evaluation.scoring import scoring
+from ragstone.evaluation.scoring import score_rows
 from ragstone.integrations.promptfoo.config import Settings
 from ragstone.judges.factory import make_judge
 from ragstone.metrics import ClaimMetric
 from ragstone.types.claim import JudgedClaim
-from ragstone.types.policy import CLOSE, get_policy
+from ragstone.types.gate import reaches
+from ragstone.types.policy import get_policy
 from ragstone.types.reply import Usage
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
@@ -40,7 +41,7 @@ GradingResult = TypedDict(
 
 def graded(row: Row, score: Score, value: float, settings: Settings) -> GradingResult:
     """Return the result of one test that was scored, with its claims as components."""
-    passed = score.passed if score.passed is not None else value >= settings.threshold - CLOSE
+    passed = score.passed if score.passed is not None else reaches(value, settings.threshold)
     return {
         "pass": passed,
         "score": value,
@@ -144,7 +145,7 @@ def _scored(sample: Sample, settings: Settings) -> Row:
     done: list[Row] = []
 
     async def finish() -> None:
-        async with judge, scoring([Row(0, sample)], metrics, judge, concurrency=1) as rows:
+        async with judge, score_rows([Row(0, sample)], metrics, judge, concurrency=1) as rows:
             done.extend([row async for row in rows])
 
     finish_in_thread(finish)

@@ -11,7 +11,7 @@ from ragstone._internal.rate_limit import Budget
 from ragstone.datasets import Dataset
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import Config
-from ragstone.evaluation.recorder import Keeping
+from ragstone.evaluation.recorder import StoreOptions
 from ragstone.evaluation.runner import Evaluation, evaluate
 from ragstone.integrations.promptfoo.legacy import legacy_judge
 from ragstone.judges.base import Judge
@@ -22,7 +22,8 @@ from ragstone.judges.router import RouterJudge
 from ragstone.metrics import select
 from ragstone.results.run import Run
 from ragstone.types.config import Plan
-from ragstone.types.policy import CLOSE, preset
+from ragstone.types.gate import reaches
+from ragstone.types.policy import preset
 from ragstone.types.questions import ExtractClaims, VerifyClaims
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
@@ -92,7 +93,7 @@ class Demands:
             if score.value is None
             or score.fallback
             or score.passed is False
-            or score.value < self.thresholds.get(_bare(full), score.value) - CLOSE
+            or not reaches(score.value, self.thresholds.get(_bare(full), score.value))
         ]
 
 
@@ -266,7 +267,7 @@ def evaluate_tests(
     samples: Dataset | Sequence[Sample],
     plan: Plan,
     watched: Watched | None = None,
-    **keeping: Unpack[Keeping],
+    **keeping: Unpack[StoreOptions],
 ) -> Run:
     """Evaluate samples by a plan, as `ragstone.evaluate` does.
 

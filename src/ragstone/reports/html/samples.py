@@ -15,7 +15,7 @@ from ragstone._internal.concurrency import finish_in_thread
 from ragstone._internal.fields import tag_text
 from ragstone._internal.text import one_line
 from ragstone.errors import QuestionNotSupportedError, RagstoneError
-from ragstone.evaluation.scoring import rescored
+from ragstone.evaluation.scoring import rescore_row
 from ragstone.metrics import ClaimMetric, get
 from ragstone.metrics.claim_checks import Check, ClaimVerifier
 from ragstone.reports.table_rows import finite
@@ -64,7 +64,7 @@ class SideBySide:
             return {}  # stored without its transcript
         every = [each for policies in self._metrics.values() for each in policies.values()]
         try:
-            again = await rescored(row, every)
+            again = await rescore_row(row, every)
         except QuestionNotSupportedError:
             return {}
         return {
