@@ -231,7 +231,7 @@ async def test_contexts_that_failed_fail_ranking_metrics_they_stand_in_for() -> 
 async def test_duplicates_are_noted(ids: str, note: str | None) -> None:
     ranking = tuple(Context(id=id_) for id_ in ids.split())
     (result,) = await scored([row(ranking=ranking)], [HIT, RECALL])
-    said = [f"{note}; a document counts once, at its first rank"] if note else []
+    said = [f"{note}; only the first rank counts"] if note else []
     assert list(result.notes) == said
 
 
