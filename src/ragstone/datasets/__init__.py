@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 
-from ragstone.datasets.adapters.detect import RESPONSES, ShapedRecords, shaped
+from ragstone.datasets.adapters.detect import RESPONSES, ShapedRecords, shape_records
 from ragstone.datasets.adapters.responses import (
     MODES,
     UNFINISHED,
@@ -88,7 +88,7 @@ def load(
     """
     file, table = _read(Path(path), sheet)
     limit = _checked(limit)
-    found = shaped(table, limit, named=(columns or {}).values())
+    found = shape_records(table, limit, named=(columns or {}).values())
     samples = samples_in(
         found.table,
         file.name,

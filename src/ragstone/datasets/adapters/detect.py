@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
+from typing import TypeGuard
 
 from ragstone.datasets.adapters.conversations import (
     ROLES,
@@ -229,15 +230,15 @@ Row = Record | Sample | Problem
 
 @dataclass(frozen=True)
 class ShapedRecords:
-    """A table that was looked at as another tool's.
+    """A table after its format was detected.
 
     Attributes:
-        table: its rows, as many as were asked for.
-        columns: field of a Sample -> its column, as far as the shape says.
-        shape: what it was taken for; None if for nothing but rows of ours.
-        near: what to say of other tools where no query column found.
-        given: the rows as they came.
-        errors: for each of these, field -> what went wrong with the call that was to give it.
+        table: the rows, at most as many as requested.
+        columns: Sample field -> its column, if the format defines it.
+        shape: the detected format; None for ragstone's own columns.
+        near: what to add to the message if no query column is found.
+        given: the rows before mapping.
+        errors: for each of these rows, Sample field -> why the call that fills it failed.
     """
 
     table: Table
@@ -248,58 +249,77 @@ class ShapedRecords:
     errors: Sequence[Mapping[str, str]] = ()
 
 
-def shaped(table: Table, limit: int | None, *, named: Iterable[str] = ()) -> ShapedRecords:
-    """Recognise the shape of a table's first `limit` rows, and give the columns their places.
+def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ()) -> ShapedRecords:
+    """Detect the format of a table's first `limit` rows, and map its columns to Sample fields.
 
-    `named` are the columns that the user gave a place.
+    `named` are the columns that the user mapped; they stay as they are.
     """
     rows = iter(table.records)
-    found = list(islice(rows, limit))
+    found: list[Row] = list(islice(rows, limit))
     names = list(dict.fromkeys(chain.from_iterable(r.values for r in _records(found))))
     shape = recognised(names)
-    if shape is None or shape.name not in (SPANS, PROMPTFOO):
-        named = tuple(named)
-        found, parts = with_parts(found, named)
-        table = replace(table, columns=table.columns and (*table.columns, *parts))
+    if shape is not None and shape.name in (SPANS, PROMPTFOO):
+        whole_file = [*found, *rows]
+        made, notes = traces(whole_file) if shape.name == SPANS else (results(whole_file), (NOTE,))
+        notes = (*table.notes, f"read as {shape.name}", *notes)
+        errors = [record.errors for record in _records(made)]
+        return ShapedRecords(Table(made[:limit], notes=notes), {}, shape, "", made, errors)
+    named = tuple(named)
+    found, parts = with_parts(found, named)
+    table = replace(table, records=found, columns=table.columns and (*table.columns, *parts))
     if shape is None:
         near = compared(names) if names and table.sheet is None else ""
-        return ShapedRecords(replace(table, records=found), {}, None, near, found)
-    if shape.name == SPANS:
-        made, notes = traces([*found, *rows])
-        notes = (*table.notes, f"read as {shape.name}", *notes)
-        return ShapedRecords(Table(made[:limit], notes=notes), {}, shape, "", made, _errors(made))
-    if shape.name == PROMPTFOO:
-        made = results([*found, *rows])[:limit]
-        notes = (*table.notes, f"read as {shape.name}", NOTE)
-        return ShapedRecords(Table(made, notes=notes), {}, shape, "", made, _errors(made))
-    said = frozenset(map(plain_name, named))
-    return _shaped(replace(table, records=found), shape, found, named=said)
+        return ShapedRecords(table, {}, None, near, found)
 
-
-def _shaped(
-    table: Table, shape: Shape, found: Sequence[Row], *, named: Collection[str]
-) -> ShapedRecords:
-    outer = [row for row in found if not (isinstance(row, Record) and _is_within(row, shape))]
-    opened = [_opened(row, shape) if isinstance(row, Record) else row for row in outer]
-    candidates = _candidates(shape, list(_records(opened)))
-    picked = _picked(candidates, list(_records(opened)))
+    # Rows that belong to another row, such as nested runs, are not samples.
+    within = set(map(plain_name, shape.within))
+    outer = [row for row in found if not (isinstance(row, Record) and within & _filled(row).keys())]
+    opened = [_open_objects(row, shape) if isinstance(row, Record) else row for row in outer]
+    candidates, picked = _pick_columns(shape, list(_records(opened)))
+    mapped_by_user = frozenset(map(plain_name, named))
     done: list[Row] = []
     for row in opened:
         if isinstance(row, Record):
-            moved = _moved(row, candidates, picked, named=named)
-            done.append(_fitted(moved, shape, picked))
-        else:
-            done.append(row)
+            row = _move_fields(row, candidates, picked, named=mapped_by_user)
+            row = _fit_fields(row, shape, picked)
+        done.append(row)
     if shape.name == RESPONSES and table.beside.get("mode") == "search":
-        done = [_ranked(row, picked) if isinstance(row, Record) else row for row in done]
+        # No answer was generated from these contexts: they are a ranking.
+        contexts = picked.get("contexts")
+        done = [
+            replace(
+                row, values={"ranking" if n == contexts else n: v for n, v in row.values.items()}
+            )
+            if isinstance(row, Record)
+            else row
+            for row in done
+        ]
+
+    before = {plain_name(name): name for record in _records(opened) for name in record.values}
     there = set(chain.from_iterable(record.values for record in _records(done)))
-    notes = _notes(table, shape, opened, picked, within=len(found) - len(outer))
+    notes = (f"read as {shape.name}",)
+    if shape.name != RESPONSES:
+        ignored = [before[name] for name in map(plain_name, shape.left_out) if name in before]
+        ignored = [name for name in ignored if name not in picked.values()]
+        split = [
+            picked[name]
+            for name in shape.joined
+            if name in picked
+            and any(_is_joined(r.values.get(picked[name])) for r in _records(opened))
+        ]
+        nested = len(found) - len(outer)
+        notes = (
+            *table.notes,
+            *notes,
+            *([f"ignored in each row: {', '.join(ignored)}"] if ignored else []),
+            *([f"split at |: {', '.join(split)}"] if split else []),
+            *([f"nested rows, ignored: {nested}"] if nested else []),
+        )
     gone = set(chain.from_iterable(record.values for record in _records(opened))) - there
-    kept = table.columns and tuple(name for name in table.columns if name not in gone)
-    columns = None if shape.opened else kept
+    columns = table.columns and tuple(name for name in table.columns if name not in gone)
     return ShapedRecords(
-        replace(table, records=done, columns=columns, notes=notes),
-        {field: column for field, column in picked.items() if column in there},
+        replace(table, records=done, columns=None if shape.opened else columns, notes=notes),
+        {name: column for name, column in picked.items() if column in there},
         shape,
         "",
         outer,
@@ -309,27 +329,17 @@ def _shaped(
     )
 
 
-def _errors(made: Iterable[Row]) -> list[Mapping[str, str]]:
-    return [record.errors for record in _records(made)]
-
-
-def _ranked(record: Record, picked: Mapping[str, str]) -> Record:
-    """Return a row of a search with what it found as a ranking: no answer was made from it."""
-    names = {picked.get("contexts"): "ranking"}
-    return Record(record.row, {names.get(n, n): v for n, v in record.values.items()})
-
-
-def _is_within(record: Record, shape: Shape) -> bool:
-    names = set(map(plain_name, shape.within))
-    return any(plain_name(n) in names and v is not None for n, v in record.values.items())
-
-
 def _records(rows: Iterable[Row]) -> Iterable[Record]:
     return (row for row in rows if isinstance(row, Record))
 
 
-def _opened(record: Record, shape: Shape) -> Record:
-    """Return a record in which the parts of its objects are columns: `inputs.question`."""
+def _filled(record: Record) -> dict[str, str]:
+    """Return plain name -> name of the columns that have a value."""
+    return {plain_name(name): name for name, v in record.values.items() if v is not None}
+
+
+def _open_objects(record: Record, shape: Shape) -> Record:
+    """Make the parts of objects columns: `inputs.question`."""
     names = set(map(plain_name, shape.opened))
     values: dict[str, object] = {}
     for name, value in record.values.items():
@@ -341,43 +351,45 @@ def _opened(record: Record, shape: Shape) -> Record:
     return Record(record.row, values)
 
 
-def _candidates(shape: Shape, records: Sequence[Record]) -> dict[str, list[str]]:
-    """Return field -> the columns that may be it, by their plain names, in their order."""
-    there = dict.fromkeys(plain_name(name) for record in records for name in record.values)
-    found = {
-        field: [name for column in columns if (name := _present(column, there)) is not None]
-        for field, columns in shape.columns.items()
-    }
-    return {field: known for field, known in found.items() if known}
+def _pick_columns(
+    shape: Shape, records: Sequence[Record]
+) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """Return field -> the plain names of its possible columns, and field -> the column used.
 
-
-def _picked(candidates: Mapping[str, list[str]], records: Sequence[Record]) -> dict[str, str]:
-    """Return field -> the column that it is: the first that holds something, else the first."""
+    The first possible column with a value is used; if none has one, the first.
+    """
     there = {plain_name(name): name for record in records for name in record.values}
-    holding = set(chain.from_iterable(map(_holding, records)))
-    return {
-        field: there[next((name for name in known if name in holding), known[0])]
-        for field, known in candidates.items()
+    filled = set(chain.from_iterable(map(_filled, records)))
+    candidates: dict[str, list[str]] = {}
+    for target, columns in shape.columns.items():
+        known: list[str] = []
+        for column in columns:
+            if column.endswith(ONLY):  # `inputs.*` is the only part of `inputs`
+                prefix = plain_name(column.removesuffix("*"))
+                parts = [name for name in there if name.startswith(prefix)]
+                known += parts if len(parts) == 1 else []
+            elif plain_name(column) in there:
+                known.append(plain_name(column))
+        if known:
+            candidates[target] = known
+    return candidates, {
+        target: there[next((name for name in known if name in filled), known[0])]
+        for target, known in candidates.items()
     }
 
 
-def _holding(record: Record) -> dict[str, str]:
-    """Return the names of what a record has a value for, by their plain names."""
-    return {plain_name(name): name for name, v in record.values.items() if v is not None}
-
-
-def _moved(
+def _move_fields(
     record: Record,
     candidates: Mapping[str, list[str]],
     picked: Mapping[str, str],
     *,
     named: Collection[str],
 ) -> Record:
-    """Return a record with each field in its column, where this record has it in another one.
+    """Move each field to its column if this record has it in another one.
 
-    `named` are the columns that the user said, by their plain names: they stay as they are.
+    `named` are the plain names of columns that the user mapped.
     """
-    values, own = dict(record.values), _holding(record)
+    values, own = dict(record.values), _filled(record)
     taken = {*named, *map(plain_name, picked.values())}
     for target, known in candidates.items():
         name = plain_name(picked[target])
@@ -390,24 +402,16 @@ def _moved(
     return Record(record.row, values)
 
 
-def _present(column: str, there: Collection[str]) -> str | None:
-    """Return the plain name of a column that is there; `inputs.*` is the only part of `inputs`."""
-    if not column.endswith(ONLY):
-        return plain_name(column) if plain_name(column) in there else None
-    parts = [name for name in there if name.startswith(plain_name(column.removesuffix("*")))]
-    return parts[0] if len(parts) == 1 else None
-
-
-def _fitted(record: Record, shape: Shape, picked: Mapping[str, str]) -> Record:
-    """Return a record with texts, ids and scores joined, and each field one turn and one value."""
+def _fit_fields(record: Record, shape: Shape, picked: Mapping[str, str]) -> Record:
+    """Join texts with their ids and scores, split joined texts, and reduce chats to one turn."""
     out = {*shape.left_out, *(name for name, sign in shape.errors.items() if sign == ANY)}
     out = set(map(plain_name, out)) - set(map(plain_name, picked.values()))
     values = {name: v for name, v in record.values.items() if plain_name(name) not in out}
     if shape.paired and "contexts" in picked:
         values = paired(values, picked["contexts"], parts=shape.paired)
     for joined in shape.joined:
-        column = picked.get(joined, "")
-        if (text := _joined(values.get(column))) is not None:
+        text = values.get(column := picked.get(joined, ""))
+        if _is_joined(text):
             values[column] = [piece for part in text.split("|") if (piece := part.strip())]
     if shape.chat:
         for role in ROLES.keys() & picked.keys():
@@ -416,29 +420,5 @@ def _fitted(record: Record, shape: Shape, picked: Mapping[str, str]) -> Record:
     return Record(record.row, values)
 
 
-def _joined(value: object) -> str | None:
-    """Return a text that holds several; None if the value is none."""
-    if isinstance(value, str) and "|" in value and spelled(value) is None:
-        return value
-    return None
-
-
-def _is_joined(rows: Iterable[Row], column: str) -> bool:
-    return any(_joined(record.values.get(column)) is not None for record in _records(rows))
-
-
-def _notes(
-    table: Table, shape: Shape, rows: Sequence[Row], picked: Mapping[str, str], *, within: int
-) -> tuple[str, ...]:
-    """Return what a reader should know, and what was left out, that no sample can hold."""
-    notes: tuple[str, ...] = (f"read as {shape.name}",)
-    if shape.name == RESPONSES:
-        return notes  # which say of themselves nothing but how they were collected
-    there = {plain_name(name): name for record in _records(rows) for name in record.values}
-    gone = [there[name] for name in map(plain_name, shape.left_out) if name in there]
-    gone = [name for name in gone if name not in picked.values()]
-    notes += (f"ignored in each row: {', '.join(gone)}",) if gone else ()
-    joined = [picked[f] for f in shape.joined if f in picked and _is_joined(rows, picked[f])]
-    notes += (f"split at |: {', '.join(joined)}",) if joined else ()
-    notes += (f"nested rows, ignored: {within}",) if within else ()
-    return (*table.notes, *notes)
+def _is_joined(value: object) -> TypeGuard[str]:
+    return isinstance(value, str) and "|" in value and spelled(value) is None
