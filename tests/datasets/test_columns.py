@@ -1,11 +1,16 @@
+import json
 import re
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from tests.cases import each_case
 
+from ragstone.datasets import Dataset, load
+from ragstone.datasets.adapters.detect import SHAPES, compared, recognised
 from ragstone.datasets.columns import ALIASES, Layout, argument, chosen, doubt, flag, no_query
-from ragstone.errors import UsageError
-from ragstone.types.sample import Sample
+from ragstone.errors import InputError, UsageError
+from ragstone.types.sample import Context, Sample
 
 PAIRS = [(field, alias) for field, aliases in ALIASES.items() for alias in aliases]
 
@@ -117,3 +122,240 @@ def test_a_mapping_of_what_is_not_there(mapped: dict[str, str], said: str):
     with pytest.raises(UsageError) as caught:
         chosen(mapped, ["Frage", "Antwort"], say=flag)
     assert str(caught.value) == said
+
+
+FILES = Path(__file__).parent / "files"
+QUERY, RESPONSE, REFERENCE = "How high is the tower?", "It is 70 m high.", "70 m"
+HEIGHT, BUILT = "The tower is 70 m high.", "It was built in 1890."
+READ_AS = {
+    "ragas.jsonl": "ragas samples",
+    "ragas.csv": "ragas samples",
+    "deepeval.json": "deepeval goldens or test cases",
+    "deepeval.csv": "deepeval goldens or test cases",
+    "ragaliq.json": "RagaliQ test cases",
+    "ragaliq.yaml": "RagaliQ test cases",
+    "ragaliq.csv": "RagaliQ test cases",
+    "ragchecker.json": "RAGChecker results",
+    "saved-responses.json": "saved responses",
+    "promptfoo.json": "promptfoo results",
+    "langsmith-examples.jsonl": "LangSmith examples",
+    "langsmith-runs.jsonl": "LangSmith runs",
+    "langfuse-items.json": "Langfuse dataset items or observations",
+    "langfuse-observations.csv": "Langfuse dataset items or observations",
+    "otlp.jsonl": "spans",
+    "phoenix.jsonl": "spans",
+    "console-spans.jsonl": "spans",
+}
+WITHOUT_RESPONSE = ("langfuse-items.json", "langsmith-examples.jsonl")
+WITHOUT_CONTEXTS = (*WITHOUT_RESPONSE, "langfuse-observations.csv")
+Write = Callable[[str, str], Path]
+
+
+def first(name: str) -> Sample:
+    return load(FILES / name).samples[0]
+
+
+def rows(path: Path, *records: object) -> Dataset:
+    path.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    return load(path)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in FILES.iterdir()))
+def test_every_file_is_read_as_what_it_is_whatever_it_is_called(name: str, tmp_path: Path) -> None:
+    other = (tmp_path / "data").with_suffix(Path(name).suffix)
+    other.write_bytes((FILES / name).read_bytes())
+    loaded = load(other)
+    assert f"read as {READ_AS[name]}" in loaded.source.notes
+    sample = loaded.samples[0]
+    assert sample.query == QUERY
+    if name in WITHOUT_RESPONSE:
+        assert (sample.response, sample.reference) == (None, REFERENCE)
+    else:
+        assert sample.response == RESPONSE
+    texts = [context.text for context in sample.contexts or ()]
+    assert texts[:1] == ([] if name in WITHOUT_CONTEXTS else [HEIGHT])
+
+
+def test_every_shape_has_a_file() -> None:
+    assert set(READ_AS.values()) == {shape.name for shape in SHAPES}
+
+
+@each_case("shape", SHAPES, ids=lambda shape: shape.name)
+def test_no_shape_hides_another(shape) -> None:
+    for place in (0, -1):
+        assert recognised([group[place] for group in shape.needs]) == shape
+
+
+def test_ids_of_ragas_join_their_texts() -> None:
+    sample = first("ragas.jsonl")
+    assert sample.contexts == (Context(text=HEIGHT, id="doc-a"), Context(text=BUILT, id="doc-b"))
+    assert sample.relevance == {"doc-a": 1.0}
+    assert load(FILES / "ragas.jsonl").samples[1].contexts == ()
+
+
+def test_ids_of_ragas_without_texts_are_a_ranking(tmp_path: Path) -> None:
+    loaded = rows(tmp_path / "a.jsonl", {"user_input": "q", "retrieved_context_ids": ["a", 2]})
+    assert loaded.samples[0].ranked_ids == ("a", "2")
+    assert loaded.samples[0].contexts is None
+
+
+def test_what_ought_to_be_retrieved_is_not_what_was() -> None:
+    test_case, golden = load(FILES / "deepeval.json").samples
+    assert [context.text for context in test_case.contexts or ()] == [HEIGHT]
+    assert golden.contexts is None
+    assert golden.tags == {"context": '["A guild built it."]'}
+
+
+@pytest.mark.parametrize("name", ["deepeval.csv", "ragaliq.csv"])
+def test_joined_texts_are_taken_apart_and_that_is_told(name: str) -> None:
+    loaded = load(FILES / name)
+    assert [context.text for context in loaded.samples[0].contexts or ()] == [HEIGHT, BUILT]
+    assert any(note.startswith("split at |: ") for note in loaded.source.notes)
+
+
+def test_a_bar_in_a_file_of_ones_own_stays(tmp_path: Path) -> None:
+    loaded = rows(tmp_path / "a.jsonl", {"query": "q", "context": "a | b", "name": "n"})
+    assert loaded.samples[0].contexts == (Context(text="a | b"),)
+
+
+def test_facts_of_ragaliq() -> None:
+    assert first("ragaliq.csv").reference_claims == (HEIGHT, "It has a clock.")
+    assert first("ragaliq.json").reference_claims == (HEIGHT,)
+
+
+def test_parts_of_inputs_that_are_no_field_are_tags() -> None:
+    assert first("langsmith-examples.jsonl").tags["inputs.language"] == "en"
+    assert first("langsmith-examples.jsonl").tags["split"] == "base"
+
+
+def test_inner_runs_are_no_rows(tmp_path: Path) -> None:
+    outer = {"id": "a", "run_type": "chain", "inputs": {"x": "q"}, "outputs": {"y": "r"}}
+    inner = {**outer, "id": "b", "parent_run_id": "a"}
+    loaded = rows(tmp_path / "a.jsonl", outer, inner)
+    assert [(s.id, s.query, s.response) for s in loaded.samples] == [("a", "q", "r")]
+    assert "nested rows, ignored: 1" in loaded.source.notes
+
+
+def test_several_questions_in_a_chat_are_several_turns(tmp_path: Path) -> None:
+    asked = [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]
+    record = {"inputs": {"messages": asked}, "outputs": {"answer": "x"}}
+    with pytest.raises(InputError, match="column inputs: this is a conversation"):
+        rows(tmp_path / "a.jsonl", record)
+
+
+def test_a_column_that_is_said_goes_before_the_shape(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    record = {"inputs": {"frage": "q", "sprache": "de"}, "outputs": {"antwort": "r", "n": 1}}
+    path.write_text(json.dumps(record), encoding="utf-8")
+    loaded = load(path, columns={"question": "inputs.frage", "reference": "outputs.antwort"})
+    assert (loaded.samples[0].query, loaded.samples[0].reference) == ("q", "r")
+    assert loaded.samples[0].tags == {"inputs.sprache": "de", "outputs.n": 1}
+
+
+def test_a_file_of_no_shape_says_what_it_was_compared_with(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        rows(tmp_path / "a.jsonl", {"gt_answer": "x", "answers": "y"})
+    said = str(caught.value)
+    assert "no query column found; the columns are 'gt_answer', 'answers'" in said
+    assert "of the other known formats, RAGChecker results also need query; also compared: " in said
+    assert all(shape.name in said for shape in SHAPES)
+
+
+def test_a_file_of_nothing_known_names_all_shapes() -> None:
+    assert compared(["a"]) == f"compared with: {', '.join(shape.name for shape in SHAPES)}"
+
+
+def test_an_object_without_rows_says_where_other_tools_have_them(write: Write) -> None:
+    with pytest.raises(UsageError, match=r"other tools' files: test_cases, goldens, responses"):
+        load(write("a.json", '{"answers": {}}'))
+
+
+def test_a_search_file_has_a_ranking_and_says_why_it_has_no_response(tmp_path: Path) -> None:
+    made = json.loads((FILES / "saved-responses.json").read_text(encoding="utf-8"))
+    made["metadata"]["mode"] = "search"
+    made["responses"][0] |= {"response": None, "retrieved_ids": [5], "retrieved_scores": [0.5]}
+    path = tmp_path / "responses.json"
+    path.write_text(json.dumps(made), encoding="utf-8")
+    loaded = load(path)
+    assert loaded.samples[0].ranking == (Context(text=HEIGHT, id="5", score=0.5),)
+    assert loaded.samples[0].contexts is None
+    assert loaded.absent == {
+        field: f"responses.json was collected with --mode search, so no row has {field}; "
+        "collect with --mode chat"
+        for field in ("response", "contexts")
+    }
+
+
+def test_what_failed_when_responses_were_saved_is_known(tmp_path: Path) -> None:
+    made = json.loads((FILES / "saved-responses.json").read_text(encoding="utf-8"))
+    row = made["responses"][0]
+    row["failures"] = {"response": {"cause": "timeout", "message": "no answer in 60 s"}}
+    path = tmp_path / "responses.json"
+    path.write_text(json.dumps(made), encoding="utf-8")
+    assert str(load(path).lacking[0]["response"].cause) == "timeout"
+    row["failures"] = {"response": "timeout"}
+    path.write_text(json.dumps(made), encoding="utf-8")
+    with pytest.raises(
+        InputError, match=r"row 1, column failures: expected {field: \{cause, message\}"
+    ):
+        load(path)
+
+
+def test_the_limit_counts_samples_of_spans(tmp_path: Path) -> None:
+    assert len(load(FILES / "phoenix.jsonl", limit=1).samples) == 1
+
+
+def test_each_row_says_where_its_answer_is(tmp_path: Path) -> None:
+    run = {"run_type": "chain", "inputs": {"question": "q"}}
+    loaded = rows(
+        tmp_path / "a.jsonl",
+        {**run, "id": "1", "outputs": {"answer": "a", "contexts": ["c"]}},
+        {**run, "id": "2", "outputs": {"output": "b", "documents": [{"page_content": "d"}]}},
+        {**run, "id": "3", "outputs": {"answer": "a", "output": "b"}},
+        {**run, "id": "4", "outputs": {"error": "timeout", "n": 1}},
+    )
+    assert [sample.response for sample in loaded.samples] == ["a", "b", "a", None]
+    texts = [[context.text for context in s.contexts or ()] for s in loaded.samples]
+    assert texts == [["c"], ["d"], [], []]
+    assert "outputs.output" not in loaded.samples[1].tags
+    assert loaded.samples[2].tags["outputs.output"] == "b"
+
+
+def test_a_column_that_is_said_stays_where_it_is_in_every_row(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    run = {"run_type": "chain", "inputs": {"question": "q"}}
+    records = [{**run, "outputs": {"answer": "a"}}, {**run, "outputs": {"output": "b"}}]
+    path.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    said = load(path, columns={"reference": "outputs.output"}).samples[1]
+    assert (said.response, said.reference) == (None, "b")
+    said = load(path, columns={"response": "outputs.answer"}).samples[1]
+    assert said.response is None
+
+
+def test_rows_of_two_makers_are_read_each_by_its_own_names(tmp_path: Path) -> None:
+    loaded = rows(
+        tmp_path / "a.jsonl",
+        {"user_input": "p", "retrieved_contexts": ["c"], "question": "a tag"},
+        {"query": "q", "contexts": ["d"]},
+        {"question": "r", "context": "e"},
+        {"input": "s"},
+    )
+    assert [sample.query for sample in loaded.samples] == list("pqrs")
+    texts = ["".join(context.text for context in s.contexts or ()) for s in loaded.samples]
+    assert texts == ["c", "d", "e", ""]
+    assert loaded.samples[0].tags == {"question": "a tag"}
+
+
+def test_a_row_without_a_query_says_what_it_has_and_what_the_file_is_read_as(
+    tmp_path: Path,
+) -> None:
+    said = (
+        "row 2, column user_input: there is no query; the row has 'frage', 'response' "
+        r"\(the file is read as ragas samples\); fill it in"
+    )
+    with pytest.raises(InputError, match=said):
+        rows(
+            tmp_path / "a.jsonl",
+            {"user_input": "p", "response": "r"},
+            {"frage": "q", "response": "r"},
+        )

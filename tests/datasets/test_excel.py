@@ -1,14 +1,19 @@
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable
 from datetime import date
 from io import BytesIO
 from pathlib import Path
+from xml.parsers.expat import ExpatError
 
 import openpyxl
 import pytest
 from tests.cases import each_case
 
 from ragstone.datasets import load
+from ragstone.datasets.formats.excel import BROKEN, UNCALCULATED, Archive, SheetScan
+from ragstone.datasets.table import File
 from ragstone.errors import InputError, Problem, UsageError
 
 Workbook = Callable[..., Path]
@@ -262,3 +267,107 @@ def test_a_zip_that_is_no_workbook(write: Write):
 def test_numbers_too_large_to_be_exact_stay_as_they_are(workbook: Workbook):
     path = workbook(One=[["query", "n"], ["q", 1e300]])
     assert load(path).samples[0].tags["n"] == 1e300
+
+
+def zipped(parts: dict[str, bytes], kind: int = zipfile.ZIP_DEFLATED) -> bytes:
+    out = BytesIO()
+    with zipfile.ZipFile(out, "w", kind) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+def test_parts_are_found_without_case():
+    assert Archive(File("a.xlsx", zipped({"Xl/A.xml": b"<a/>"}))).read("xl/a.XML") == b"<a/>"
+
+
+def test_a_bomb_is_refused():
+    bomb = zipped({"xl/a.xml": b"\0" * (110 * 2**20)})
+    assert len(bomb) < 200_000
+    with pytest.raises(InputError, match=r"its part xl/a\.xml unpacks to over 100 MiB"):
+        Archive(File("a.xlsx", bomb))
+
+
+def test_a_bomb_that_lies_about_its_size_is_refused():
+    size = 110 * 2**20
+    bomb = zipped({"xl/a.xml": b"\0" * size})
+    crc = zlib.crc32(b"\0" * 10)
+    true = struct.pack("<L", zlib.crc32(b"\0" * size)), struct.pack("<L", size)
+    lie = bomb.replace(true[0], struct.pack("<L", crc)).replace(true[1], struct.pack("<L", 10))
+    with zipfile.ZipFile(BytesIO(lie)) as archive:
+        assert archive.read("xl/a.xml") == b"\0" * 10
+    with pytest.raises(InputError, match="unpacks to over 100 MiB"):
+        Archive(File("a.xlsx", lie))
+
+
+def test_a_part_of_another_size_than_the_archive_says_is_refused():
+    content = zipped({"xl/a.xml": b"a" * 1000}, zipfile.ZIP_STORED)
+    said, longer = struct.pack("<LL", 1000, 1000), struct.pack("<LL", 1000, 1001)
+    with pytest.raises(BROKEN, match="does not have the size that the archive declares"):
+        Archive(File("a.xlsx", content.replace(said, longer)))
+
+
+def test_two_parts_of_one_name_are_refused():
+    with pytest.raises(BROKEN, match="two parts have the same name"):
+        Archive(File("a.xlsx", zipped({"xl/a.xml": b"a", "XL/a.xml": b"b"})))
+
+
+def test_many_small_parts_count_together(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("ragstone.datasets.formats.excel.LARGEST", 2_000)
+    parts = {f"xl/{number}.xml": b"abcdefgh" * 100 for number in range(2)}
+    Archive(File("a.xlsx", zipped(parts)))
+    with pytest.raises(InputError, match=r"its part xl/2\.xml unpacks to over 0 MiB"):
+        Archive(File("a.xlsx", zipped({**parts, "xl/2.xml": b"abcdefgh" * 100})))
+
+
+def test_a_part_packed_otherwise_is_refused():
+    with pytest.raises(BROKEN, match="uses an unsupported compression method"):
+        Archive(File("a.xlsx", zipped({"xl/a.xml": b"a"}, zipfile.ZIP_BZIP2)))
+
+
+def test_a_package_without_a_workbook_is_refused():
+    relations = b"<Relationships/>"
+    with pytest.raises(BROKEN, match="does not name its workbook part"):
+        Archive(File("a.xlsx", zipped({"_rels/.rels": relations}))).sheet_parts()
+
+
+def scan(rows: str) -> SheetScan:
+    return SheetScan.of(f"<worksheet><sheetData>{rows}</sheetData></worksheet>".encode())
+
+
+def test_errors_have_their_place_from_0():
+    found = scan('<row r="3"><c r="AB3" t="e"><v>#N/A</v></c></row>')
+    assert found.errors == {(2, 27): "the error #N/A"}
+    assert (found.rows, found.columns) == (3, 28)
+
+
+def test_cells_without_an_address_follow_the_last():
+    found = scan("<row><c><v>1</v></c></row><row><c/><c t='e'><f>A1</f><v>#REF!</v></c></row>")
+    assert found.errors == {(1, 1): "the error #REF!"}
+
+
+def test_names_may_have_a_prefix():
+    xml = b'<x:w xmlns:x="u"><x:row r="1"><x:c r="A1" t="e"><x:v>#N/A</x:v></x:c></x:row></x:w>'
+    assert SheetScan.of(xml).errors == {(0, 0): "the error #N/A"}
+
+
+def test_cells_that_only_have_a_style_do_not_count():
+    found = scan('<row r="1"><c r="A1"><v>1</v></c></row><row r="99"><c r="Z99" s="1"/></row>')
+    assert (found.rows, found.columns) == (1, 1)
+
+
+def test_a_formula_without_a_value_counts_and_one_with_an_empty_text_does_not():
+    found = scan('<row r="1"><c r="A1"><f>B1</f></c><c r="B1" t="str"><f>C1</f><v></v></c></row>')
+    assert found.errors == {(0, 0): UNCALCULATED}
+    assert found.columns == 2
+
+
+@each_case("address", ["1A", "A", "ABCD1", "A12345678", "Ä1"])
+def test_what_is_no_address_is_refused(address: str):
+    with pytest.raises(ExpatError, match="is not a cell address"):
+        scan(f'<row><c r="{address}"><v>1</v></c></row>')
+
+
+def test_a_document_type_is_refused():
+    with pytest.raises(ExpatError, match="document type"):
+        SheetScan.of(b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>')

@@ -1,13 +1,21 @@
 """Saved responses that say more of themselves than their rows do."""
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal
 from pathlib import Path
+from uuid import UUID
 
+import numpy as np
 import pytest
+from tests.cases import each_case
 
-from ragstone.datasets import load
-from ragstone.errors import UsageError
+from ragstone.datasets import Dataset, load, samples_of
+from ragstone.datasets.adapters.responses import told
+from ragstone.errors import Cause, InputError, UsageError
+from ragstone.types.config import Source
+from ragstone.types.sample import Context, Sample
 
 FILES = Path(__file__).parent / "files"
 Write = Callable[[str, str], Path]
@@ -24,3 +32,300 @@ def test_saved_responses_to_one_question_are_told(tmp_path: Path) -> None:
 def test_a_collection_that_was_broken_off_is_no_data_yet(write: Write) -> None:
     with pytest.raises(UsageError, match="run the same `ragstone collect` command again"):
         load(write("a.json.part", "{}"))
+
+
+# Calls that failed, as other tools' files tell of them: their rows lack the answer, with why.
+
+
+RUN = {"run_type": "chain", "inputs": {"question": "q"}}
+OBSERVATION = {"traceId": "t", "input": "q"}
+BOTH = {"response", "contexts"}
+GIVEN = {"answer": "a", "documents": ["c"]}
+
+
+def lines(folder: Path, *records: object) -> Dataset:
+    path = folder / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    return load(path)
+
+
+def document(folder: Path, value: object) -> Dataset:
+    path = folder / "a.json"
+    path.write_text(json.dumps(value), encoding="utf-8")
+    return load(path)
+
+
+def results_of(folder: Path, **changed: object) -> Dataset:
+    """Two results of promptfoo, of which the second is changed."""
+    good = {
+        "vars": {"query": "q", "context": "c"},
+        "provider": {"id": "p"},
+        "response": {"output": "a"},
+        "success": True,
+    }
+    second = {**good, "success": False, "testIdx": 1, **changed}
+    return document(folder, {"results": {"results": [good, second]}})
+
+
+def saved(*second: Mapping[str, object], mode: str = "chat") -> dict[str, object]:
+    first = {"query_index": 0, "query": "q", "response": "a", "retrieved_contexts": ["c"]}
+    return {"metadata": {"mode": mode}, "responses": [first, *second]}
+
+
+def why(loaded: Dataset, row: int = 1) -> dict[str, tuple[str, str]]:
+    """Return field -> the cause and the file's own words, for what a row lacks."""
+    return {
+        field: (failure.cause.value, failure.message.partition("records a failed call: ")[2])
+        for field, failure in loaded.lacking.get(row, {}).items()
+    }
+
+
+def test_a_run_of_langsmith_with_an_error_failed(tmp_path: Path) -> None:
+    error = "TimeoutError()Traceback\n  at line 1"
+    loaded = lines(
+        tmp_path,
+        {**RUN, "outputs": GIVEN, "error": None},
+        {**RUN, "outputs": None, "error": error},
+    )
+    assert why(loaded) == dict.fromkeys(BOTH, ("timeout", "TimeoutError()Traceback"))
+    assert "failed calls recorded in the file: 1" in loaded.source.notes
+    assert "error" not in loaded.samples[1].tags
+
+
+def test_what_a_failed_run_gave_of_an_answer_is_left_out(tmp_path: Path) -> None:
+    loaded = lines(tmp_path, {**RUN, "outputs": GIVEN}, {**RUN, "outputs": GIVEN, "error": "boom"})
+    assert loaded.samples[1].response is None
+    assert loaded.samples[1].contexts is not None, "what was found can be scored"
+    assert why(loaded) == {"response": ("unreachable", "boom")}
+    assert loaded.source.notes[-1].endswith(
+        "in the file: 1; 1 of them had a response, which is ignored"
+    )
+
+
+def test_a_file_in_which_all_failed_says_why(tmp_path: Path) -> None:
+    loaded = lines(tmp_path, {**RUN, "outputs": None, "status": "error"})
+    assert why(loaded, 0) == dict.fromkeys(BOTH, ("unreachable", "status is error"))
+    assert loaded.known == BOTH
+
+
+def test_what_no_call_of_the_file_gives_is_not_failed(tmp_path: Path) -> None:
+    given = {**RUN, "outputs": {"answer": "a"}}
+    loaded = lines(tmp_path, given, {**RUN, "outputs": None, "error": "boom"})
+    assert loaded.known == {"response"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"response": {}, "error": "429 rate limited"}, ("rate_limited", "429 rate limited")),
+        ({"response": {"error": "API error: 500\nat x"}}, ("unreachable", "API error: 500")),
+        ({"response": {"output": "half", "error": "cut"}}, ("unreachable", "cut")),
+        ({"response": None, "error": "boom", "failureReason": 2}, ("unreachable", "boom")),
+    ],
+)
+def test_a_provider_of_promptfoo_that_failed(
+    tmp_path: Path, changed: dict[str, object], said: tuple[str, str]
+) -> None:
+    assert why(results_of(tmp_path, **changed)) == {"response": said}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"error": "Expected output to contain x"},
+        {"error": "Expected", "response": {"output": ""}, "failureReason": 1},
+        {"error": "Expected", "response": {"output": ""}, "gradingResult": {"pass": False}},
+    ],
+)
+def test_an_assertion_of_promptfoo_that_failed_is_no_call(
+    tmp_path: Path, changed: dict[str, object]
+) -> None:
+    loaded = results_of(tmp_path, **changed)
+    assert (loaded.lacking, loaded.samples[1].response is None) == ({}, False)
+
+
+def test_saved_responses_with_an_error_failed(tmp_path: Path) -> None:
+    row = {"query_index": 1, "query": "q", "response": "", "retrieved_contexts": []}
+    loaded = document(tmp_path, saved({**row, "error": "read timed out"}))
+    assert (loaded.samples[1].response, loaded.samples[1].contexts) == (None, None)
+    assert why(loaded) == dict.fromkeys(BOTH, ("timeout", "read timed out"))
+    loaded = document(tmp_path, saved({**row, "error": {"message": "boom"}}, mode="search"))
+    assert why(loaded)["ranking"] == ("unreachable", "boom")
+    assert document(tmp_path, saved({**row, "error": ""})).lacking == {}
+
+
+def test_what_ragstone_itself_saved_goes_before_an_error(tmp_path: Path) -> None:
+    row = {"query_index": 1, "query": "q", "response": None, "retrieved_contexts": ["c"]}
+    own = {"response": {"cause": "refusal", "message": "no"}}
+    loaded = document(tmp_path, saved({**row, "error": "x", "failures": own}))
+    assert {f.cause for f in loaded.lacking[1].values()} == {Cause.REFUSAL}
+
+
+def test_an_observation_of_langfuse_that_failed(tmp_path: Path) -> None:
+    loaded = lines(
+        tmp_path,
+        {**OBSERVATION, "id": "a", "output": "a", "level": "WARNING", "statusMessage": "slow"},
+        {**OBSERVATION, "id": "b", "output": None, "level": "ERROR", "statusMessage": "boom"},
+    )
+    assert why(loaded) == {"response": ("unreachable", "boom")}
+    assert why(loaded, 0) == {}
+
+
+def span(number: str, parent: str | None, kind: str, **more: object) -> dict[str, object]:
+    place = {"trace_id": "t", "span_id": number}
+    made = {f"{name}.value": value for name, value in more.items() if name in ("input", "output")}
+    said = {name: value for name, value in more.items() if name not in ("input", "output")}
+    return {
+        "context": place,
+        "parent_id": parent,
+        "attributes": {"openinference.span.kind": kind, **made},
+        **said,
+    }
+
+
+THROWN = {"name": "exception", "attributes": {"exception.message": "boom"}}
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ({"status_code": "ERROR", "status_message": "429"}, ("rate_limited", "429")),
+        ({"status": {"status_code": "ERROR", "description": "boom"}}, ("unreachable", "boom")),
+        ({"status_code": "ERROR", "events": [THROWN]}, ("unreachable", "boom")),
+        ({"status_code": "ERROR"}, ("unreachable", "the status of its span is error")),
+    ],
+)
+def test_a_trace_whose_outermost_span_failed(
+    tmp_path: Path, state: dict[str, object], said: tuple[str, str]
+) -> None:
+    made = [span("1", None, "CHAIN", input="q", output="half", **state)]
+    assert why(lines(tmp_path, *made), 0) == dict.fromkeys(BOTH, said)
+
+
+@pytest.mark.parametrize("code", [2, "STATUS_CODE_ERROR"])
+def test_a_span_of_otlp_that_failed(tmp_path: Path, code: object) -> None:
+    asked = {"key": "input.value", "value": {"stringValue": "q"}}
+    thrown = {"key": "exception.message", "value": {"stringValue": "boom"}}
+    one = {"traceId": "t", "spanId": "1", "attributes": [asked], "status": {"code": code}}
+    one["events"] = [{"name": "exception", "attributes": [thrown]}]
+    loaded = lines(tmp_path, {"resourceSpans": [{"scopeSpans": [{"spans": [one]}]}]})
+    assert why(loaded, 0)["response"] == ("unreachable", "boom")
+
+
+def test_an_inner_span_that_failed_counts_where_no_answer_came(tmp_path: Path) -> None:
+    model = span("2", "1", "LLM", status_code="ERROR", status_message="boom")
+    asked = span("1", None, "CHAIN", input="q")
+    assert why(lines(tmp_path, asked, model), 0)["response"] == ("unreachable", "boom")
+    answered = span("1", None, "CHAIN", input="q", output="a")
+    assert lines(tmp_path, answered, model).lacking == {}
+
+
+def test_a_call_that_was_tried_again_gave_an_answer(tmp_path: Path) -> None:
+    first = span("1", None, "LLM", input="q", status_code="ERROR", status_message="429")
+    again = span("2", None, "LLM", input="q", output="a")
+    assert lines(tmp_path, first, again).lacking == {}
+    inner = span("3", "1", "CHAIN", input="q", output="a")
+    assert why(lines(tmp_path, first, inner), 0)["response"] == ("rate_limited", "429")
+
+
+def test_a_search_that_failed_gave_no_contexts(tmp_path: Path) -> None:
+    def trace(name: str, **state: object) -> list[dict[str, object]]:
+        made = [span("1", None, "CHAIN", input="q", output="a"), span("2", "1", "RETRIEVER")]
+        for number, each in enumerate(made, 1):
+            each["context"] = {"trace_id": name, "span_id": str(number)}
+        made[1] |= state
+        return made
+
+    found = {"attributes": {"openinference.span.kind": "RETRIEVER", "retrieval.documents": ["c"]}}
+    loaded = lines(tmp_path, *trace("t", **found), *trace("u", status_code="ERROR"))
+    assert why(loaded) == {"contexts": ("unreachable", "the status of its span is error")}
+    assert loaded.samples[1].response == "a"
+
+
+@each_case("nothing", [None, "", " ", "None", "null", False, {}, "NaN"])
+def test_nothing_is_no_error(nothing: object) -> None:
+    assert told(nothing) is None
+    assert told(True) == "no reason given"
+
+
+def test_mappings_and_samples_stand_side_by_side():
+    sample = Sample(id="a", query="a", tags={"x": None})
+    dataset = samples_of(
+        [{"Question": "b", "point_ids": [1], "contexts": [Context(text="c")]}, sample],
+        name="mine",
+    )
+    assert dataset.samples == (
+        Sample(id="1", query="b", relevance={"1": 1.0}, contexts=(Context(text="c"),)),
+        sample,
+    )
+    assert dataset.source == Source(name="mine", rows=2)
+
+
+def test_what_pandas_and_numpy_make():
+    row = {"query": "a", "response": float("nan"), "point_ids": np.array([1, 2]), "n": np.int64(3)}
+    (sample,) = samples_of([row]).samples
+    assert sample.response is None
+    assert sample.relevance == {"1": 1.0, "2": 1.0}
+    assert repr(sample.tags["n"]) == "3"
+
+
+def test_uuids_and_decimals():
+    name = UUID(int=5)
+    row = {"id": name, "query": "a", "point_ids": [name, Decimal("12345678901234567.0")]}
+    more = {"cost": Decimal("0.25"), "n": Decimal(3), "none": Decimal("NaN"), "s": Decimal("sNaN")}
+    (sample,) = samples_of([row | more]).samples
+    assert sample.id == str(name)
+    assert sample.relevance == {str(name): 1.0, "12345678901234567": 1.0}
+    assert sample.tags == {"cost": 0.25, "n": 3}
+
+
+def test_columns_say_which_field_a_name_is():
+    rows = [{"Frage": "a", "ids": 1}, {"Frage": "b"}, Sample(id="c", query="c")]
+    first, second, third = samples_of(rows, columns={"query": "frage", "point_ids": "ids"}).samples
+    assert (first.query, first.relevance, first.tags) == ("a", {"1": 1.0}, {})
+    assert (second.query, second.relevance, third.query) == ("b", None, "c")
+
+
+def test_columns_do_not_concern_samples():
+    sample = Sample(id="a", query="a")
+    assert samples_of([sample], columns={"query": "Frage"}).samples == (sample,)
+
+
+def test_messages_tell_of_columns_as_python_does():
+    with pytest.raises(
+        UsageError, match=re.escape("columns={'query': 'Frage'}: there is no column")
+    ):
+        samples_of([{"a": "b"}], columns={"query": "Frage"})
+    with pytest.raises(InputError, match=re.escape("map one with columns={'query': 'COLUMN'}")):
+        samples_of([{"a": "b"}])
+    with pytest.raises(InputError, match=re.escape("choose one: columns={'query': 'COLUMN'}")):
+        samples_of([{"query": "b", "question": "a"}])
+
+
+def test_a_number_is_the_same_id_in_every_form():
+    for form in ("5", "5.0", 5, 5.0, "[5.0]", '["5.0"]', ["5.0"], [{"id": "5.00"}]):
+        (sample,) = samples_of([{"query": "q", "retrieved_ids": form}]).samples
+        assert sample.ranked_ids == ("5",)
+
+
+@each_case(
+    ("rows", "said"),
+    [
+        ([], "there are no rows"),
+        ([5], "row 1: expected a mapping of field names to values, got int"),
+        ([{5: "a"}], "row 1: the field name 5 is not text; put it in quotes"),
+        ([{"query": "a"}, {}], "row 2, column query: there is no query"),
+        (
+            [{"query": "a", "when": object()}],
+            "row 1, column when: values of type object are not supported",
+        ),
+        ([{"query": "a", "point_ids": {"b": float("nan")}}], "row 1, column point_ids: nan is no"),
+        ([Sample(id="1", query="a"), {"id": 1, "query": "b"}], "row 2, sample 1: the id '1'"),
+        ([Sample(id="1", query="a")] * 2, "row 2, sample 1: the id '1' is already used in row 1"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(rows: list[object], said: str):
+    with pytest.raises(InputError) as caught:
+        samples_of(rows, name="mine")
+    assert caught.value.file == "mine"
+    assert str(caught.value.problems[0]).startswith(said)

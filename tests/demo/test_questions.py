@@ -5,8 +5,9 @@ from pathlib import Path
 from python_calamine import CalamineWorkbook
 from tests.cases import each_case
 
-from ragstone.demo.corpus import corpus
-from ragstone.demo.questions import DATASET, Entry, entries
+from ragstone.demo.corpus import Flaw, corpus
+from ragstone.demo.questions import DATASET, Entry, entries, planted, planted_in
+from ragstone.demo.service import Mode, make_service
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "make_demo_dataset.py"
 COLUMNS = ["Query", "Point_ids", "Ground_truth_answer", "difficulty", "Source_files"]
@@ -78,3 +79,33 @@ def test_the_script_writes_the_same_bytes_each_time(tmp_path: Path):
     for name in ("one.xlsx", "two.xlsx"):
         make(tmp_path / name)
     assert (tmp_path / "one.xlsx").read_bytes() == (tmp_path / "two.xlsx").read_bytes()
+
+
+def answers() -> list[str]:
+    service = make_service()
+    return [
+        service.chat(entry.query, mode=Mode.RAG, top_k=5, score_threshold=0.0).response
+        for entry in entries()
+    ]
+
+
+def test_planted_errors_of_all_kinds_appear_in_the_answers():
+    seen = {error for answer in answers() for error in planted_in(answer)}
+    assert len(seen) >= 12
+    assert {error.kind for error in seen} == set(Flaw)
+
+
+def test_most_answers_have_no_planted_error():
+    wrong = [answer for answer in answers() if planted_in(answer)]
+    assert 0.15 <= len(wrong) / len(entries()) <= 0.45
+
+
+def test_the_errors_of_an_answer_are_told_in_its_order():
+    first, second = planted()[3], planted()[0]
+    response = f"{first.sentence} The phone is blue. {second.sentence}"
+    assert planted_in(response) == (first, second)
+
+
+def test_what_the_manual_says_is_no_planted_error():
+    assert all(not planted_in(error.truth) for error in planted())
+    assert planted_in("") == ()

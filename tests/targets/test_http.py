@@ -1,0 +1,474 @@
+import json
+import os
+from urllib.parse import parse_qs
+
+import pytest
+from aiohttp import web
+from tests.cases import each_case
+
+from ragstone._internal.http import Connection
+from ragstone._internal.rate_limit import Limits
+from ragstone.errors import CallError, Cause, TargetError, UsageError
+from ragstone.targets.base import Answer
+from ragstone.targets.http import HttpTarget, events_of, fields_of, shaped
+from ragstone.targets.spec import ApiDescription
+from ragstone.types.sample import Context, Sample
+
+RANKING = "results[].{id: point_id, text: text, score: score}"
+CONTEXTS = "retrieved_chunks[].{id: point_id, text: text, score: score}"
+
+
+def read(reply: object, **paths: str) -> dict[str, object]:
+    content = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
+    return fields_of(content, paths, stream=False)
+
+
+def streamed(*events: object, **paths: str) -> dict[str, object]:
+    said = [event if isinstance(event, str) else json.dumps(event) for event in events]
+    stream = "".join(f"data: {event}\n\n" for event in said)
+    return fields_of(stream.encode(), paths, stream=True)
+
+
+def test_a_whole_reply() -> None:
+    reply = {
+        "response": "Yes.",
+        "retrieved_chunks": [{"point_id": 5, "text": "five", "score": 0.5}, {"text": "six"}],
+    }
+    assert read(reply, response="response", contexts=CONTEXTS) == {
+        "response": "Yes.",
+        "contexts": (Context(text="five", id="5", score=0.5), Context(text="six")),
+    }
+
+
+def test_empty_is_not_failed() -> None:
+    reply = {"results": [], "response": ""}
+    assert read(reply, response="response", ranking=RANKING) == {"response": "", "ranking": ()}
+
+
+def test_a_ranking_may_hold_ids_alone() -> None:
+    assert read({"ids": [5, "x", 7.0]}, ranking="ids") == {
+        "ranking": (Context(id="5"), Context(id="x"), Context(id="7"))
+    }
+
+
+def test_contexts_may_be_texts_alone() -> None:
+    assert read({"c": ["a", ""]}, contexts="c") == {"contexts": (Context(text="a"), Context())}
+
+
+def test_a_ranking_may_hold_texts_alone() -> None:
+    assert read([{"t": "a"}], ranking="[].{text: t}") == {"ranking": (Context(text="a"),)}
+
+
+@each_case(
+    ("reply", "told"),
+    [
+        (b"", "the reply is not valid JSON: "),
+        (b"<html>\n<body>", "the reply is not valid JSON: <html> <body>"),
+        (b'{"results": [', "the reply is not valid JSON"),
+        (b"\xff\xfe\xfa", "the reply is not valid JSON"),
+        (b"[" * 100_000, "the reply is not valid JSON"),
+        ([], "the reply has no value at 'results[]"),
+        (None, "it has null"),
+        (5, "it has 5"),
+        ("text", "it has text"),
+        ({}, "it has no keys"),
+        ({"hits": [], "took": 5}, "it has the keys hits, took"),
+        ({f"{'k' * 500}{n}": n for n in range(50)}, "the keys kkk"),
+        ({"results": None}, "it has the keys results"),
+        ({"results": {"a": 1}}, "the reply has no value at"),
+        ({"results": "none"}, "the reply has no value at"),
+        ({"results": [{"text": "a"}]}, "an item of ranking has no id: "),
+        ({"results": [{"point_id": 1}, {"point_id": None}]}, "an item of ranking has no id: "),
+        ({"results": [5]}, "an item of ranking has no id: "),
+        ({"results": [{"point_id": " "}]}, "an item of ranking: id: "),
+        ({"results": [{"point_id": True}]}, "an item of ranking: id: "),
+        ({"results": [{"point_id": [1]}]}, "an item of ranking: id: "),
+        ({"results": [{"point_id": 1, "text": 5}]}, "an item of ranking: text: "),
+        ({"results": [{"point_id": 1, "text": ["a"]}]}, "an item of ranking: text: "),
+        ({"results": [{"point_id": 1, "score": "high"}]}, "an item of ranking: score: "),
+    ],
+)
+def test_a_search_s_reply_of_another_shape(reply: object, told: str) -> None:
+    with pytest.raises(CallError) as caught:
+        read(reply, ranking=RANKING)
+    assert caught.value.cause is Cause.MALFORMED
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 350
+
+
+@each_case(
+    ("reply", "told"),
+    [
+        ({"response": 5, "retrieved_chunks": []}, "expected the response to be text, got 5"),
+        (
+            {"response": ["a"], "retrieved_chunks": []},
+            'expected the response to be text, got ["a"]',
+        ),
+        ({"response": None, "retrieved_chunks": []}, "the reply has no value at 'response'"),
+        ({"response": "a"}, "the reply has no value at 'retrieved_chunks[]"),
+        ({"response": "a", "retrieved_chunks": [{"point_id": 5}]}, "contexts has no text"),
+        ({"response": "a", "retrieved_chunks": [{"text": None}]}, "contexts has no text"),
+        ({"response": "a", "retrieved_chunks": [{"text": 5}]}, "an item of contexts: text"),
+        ({"response": "a", "retrieved_chunks": ["five"]}, "an item of contexts has no text"),
+    ],
+)
+def test_a_chat_s_reply_of_another_shape(reply: object, told: str) -> None:
+    with pytest.raises(CallError, match=r".") as caught:
+        read(reply, response="response", contexts=CONTEXTS)
+    assert caught.value.cause is Cause.MALFORMED
+    assert told in str(caught.value)
+
+
+def test_a_function_of_a_path_that_does_not_fit() -> None:
+    with pytest.raises(CallError, match=r"join.* does not fit the reply: .*") as caught:
+        read({"a": 5}, response="join('', a)")
+    assert caught.value.cause is Cause.MALFORMED
+
+
+@pytest.mark.parametrize("score", ["NaN", "1e999", "-Infinity", "null"])
+def test_a_score_that_is_no_number_is_unknown(score: str) -> None:
+    reply = f'{{"results": [{{"point_id": 1, "score": {score}}}]}}'
+    assert read(reply.encode(), ranking=RANKING) == {"ranking": (Context(id="1"),)}
+
+
+def test_halves_of_characters_do_no_harm() -> None:
+    reply = rb'{"r": "a\ud83d\ude00 b\ud83d", "c": [{"text": "\ude00 c", "id": "\ud83d"}]}'
+    assert read(reply, response="r", contexts="c") == {
+        "response": "a\U0001f600 b\ufffd",
+        "contexts": (Context(text="\ufffd c", id="\ufffd"),),
+    }
+
+
+def test_pieces_of_a_streamed_answer_are_joined() -> None:
+    events = [{"d": {"c": "The "}}, {"d": {}}, {"d": {"c": None}}, {"d": {"c": "answer."}}]
+    assert streamed(*events, "[DONE]", response="d.c") == {"response": "The answer."}
+
+
+def test_a_streamed_reply_may_have_contexts() -> None:
+    events = [{"chunks": []}, {"t": "Yes"}, {"chunks": [{"text": "a"}]}, {"t": "."}]
+    assert streamed(*events, response="t", contexts="chunks") == {
+        "response": "Yes.",
+        "contexts": (Context(text="a"),),
+    }
+
+
+def test_a_character_cut_apart_by_a_stream_is_whole_again() -> None:
+    events = [r'{"t": "a\ud83d"}', r'{"t": "\ude00"}']
+    assert streamed(*events, response="t") == {"response": "a\U0001f600"}
+
+
+@pytest.mark.parametrize(
+    ("events", "response"),
+    [
+        (["It was ", "2024", ".", " null", '"', "[1]"], 'It was 2024. null"[1]'),
+        (["42"], "42"),
+        (['"a"', '"\\n"', '"b"'], "a\nb"),
+        (['"a"', "b"], '"a"b'),
+    ],
+)
+def test_events_that_are_text(events: list[str], response: str) -> None:
+    stream = "".join(f"data: {event}\n\n" for event in events).encode()
+    assert fields_of(stream, {"response": "@"}, stream=True) == {"response": response}
+
+
+def test_words_between_events_of_json_say_nothing() -> None:
+    assert streamed({"t": "a"}, "ping", {"t": "b"}, "END", response="t") == {"response": "ab"}
+
+
+@each_case(
+    ("events", "cause", "told"),
+    [
+        ([{"t": "half"}, '{"t": "an ans'], Cause.MALFORMED, "an event is not valid JSON: "),
+        ([{"t": "half"}, {"error": {"m": "oh"}}], Cause.UNREACHABLE, 'error: {"m": "oh"}'),
+        ([{"t": "half"}, {"t": 5}], Cause.MALFORMED, "a piece of the response is 5"),
+        ([{"x": 1}], Cause.MALFORMED, "no event of the reply has a value at 't'"),
+        (["ping"], Cause.MALFORMED, "no event of the reply has a value at 't'"),
+    ],
+)
+def test_a_stream_that_broke_is_no_answer(events: list[object], cause: Cause, told: str) -> None:
+    with pytest.raises(CallError) as caught:
+        streamed(*events, response="t")
+    assert caught.value.cause is cause
+    assert told in str(caught.value)
+
+
+def test_an_error_that_is_null_is_none() -> None:
+    assert streamed({"t": "a", "error": None}, response="t") == {"response": "a"}
+
+
+@each_case("value", ["text", {"a": 1}, 5, None, iter([])])
+def test_contexts_that_are_no_list(value: object) -> None:
+    with pytest.raises(CallError, match="expected contexts to be a list"):
+        shaped("contexts", value)
+
+
+def test_contexts_stay_as_they_are() -> None:
+    contexts = (Context(text="a"), Context(text="b", id="1"))
+    assert shaped("contexts", contexts) == contexts
+
+
+SEARCH, CHAT, HEALTH = "/api/v1/rag/search", "/api/v1/chat/query", "/api/v1/health"
+ROW = Sample.model_validate(
+    {
+        "id": "row/1",
+        "query": 'Who "is" it?\n{k} 1+1 & 50%#',
+        "reference": None,
+        "tags": {"level": 3, "Some name": "é", "easy": True},
+    }
+)
+ALL = frozenset(("response", "contexts", "ranking"))
+
+
+def target(description: ApiDescription, **settings: object) -> HttpTarget:
+    limits = Limits(retries=settings.pop("retries", 0), delay=settings.pop("delay", 0.0))
+    connection = Connection(**{"timeout": 5, **settings}, limits=limits)
+    return HttpTarget("rag", description, connection=connection, k=5, min_similarity=0.5)
+
+
+def standard(url: str, **settings: object) -> HttpTarget:
+    return target(ApiDescription.standard(url), **settings)
+
+
+def described(url: str, call: str, head: str = "") -> HttpTarget:
+    text = f"base: {url}\n{head}\ncalls:\n  ask:\n    url: '{{base}}/ask'\n{call}"
+    return target(ApiDescription.parse(text, "rag.yaml"))
+
+
+async def answer(asked: HttpTarget, wanted: frozenset[str] = ALL) -> Answer:
+    async with asked:
+        return await asked.ask(ROW, wanted)
+
+
+async def test_the_default_api(faulty) -> None:
+    asked = standard(faulty.url)
+    assert asked.gives == ALL
+    given = await answer(asked)
+    assert given.fields == {
+        "ranking": (Context(id="5", text="five", score=0.5),),
+        "response": "An answer.",
+        "contexts": (Context(id="5", text="five"),),
+    }
+    assert given.lacking == {}
+    assert [call.name for call in given.calls] == ["search", "chat"]
+    assert all(call.latency_ms > 0 for call in given.calls)
+    health, search, chat = faulty.calls
+    assert (health.method, health.path, health.text) == ("GET", HEALTH, "")
+    assert json.loads(search.text) == {
+        "query": ROW.query,
+        "collection_type": "text",
+        "top_k": 5,
+        "score_threshold": 0.5,
+    }
+    said = json.loads(chat.text)
+    assert said.pop("session_id").startswith("ragstone-")
+    assert said == {"query": ROW.query, "mode": "rag", "top_k": 5, "score_threshold": 0.5}
+
+
+async def test_each_row_has_a_session_of_its_own(faulty) -> None:
+    async with standard(faulty.url) as asked:
+        for _ in range(3):
+            await asked.ask(ROW, frozenset(("response",)))
+    assert faulty.called(SEARCH) == []
+    assert len({json.loads(call.text)["session_id"] for call in faulty.called(CHAT)}) == 3
+
+
+async def test_a_call_that_gives_nothing_wanted_is_not_made(faulty) -> None:
+    given = await answer(standard(faulty.url), frozenset(("ranking",)))
+    assert given.fields.keys() == {"ranking"}
+    assert faulty.called(CHAT) == []
+
+
+async def test_the_fields_of_a_call_come_together_or_not_at_all(faulty, behave) -> None:
+    faulty.script(CHAT, behave.reply({"response": "An answer."}))
+    given = await answer(standard(faulty.url))
+    assert given.fields.keys() == {"ranking"}
+    assert given.lacking.keys() == {"response", "contexts"}
+    failure = given.lacking["response"]
+    assert failure.cause is Cause.MALFORMED
+    assert failure.message.startswith("chat: the reply has no value at 'retrieved_chunks[]")
+    assert [call.failure for call in given.calls] == [None, failure]
+
+
+async def test_a_key_in_the_query_of_the_url_goes_with_every_call(faulty) -> None:
+    await answer(standard(f"{faulty.url}/?key=abc"))
+    assert [call.raw_path for call in faulty.calls] == [
+        f"{path}?key=abc" for path in (HEALTH, SEARCH, CHAT)
+    ]
+
+
+@pytest.mark.parametrize("status", [404, 405])
+async def test_an_api_without_a_health_check(faulty, behave, status: int) -> None:
+    faulty.script(HEALTH, behave.reply(status=status))
+    assert (await answer(standard(faulty.url))).lacking == {}
+
+
+@pytest.mark.parametrize("status", [302, 400, 429, 500, 503])
+async def test_an_api_that_is_not_healthy(faulty, behave, status: int) -> None:
+    faulty.script(HEALTH, behave.reply(b"no index", status=status))
+    with pytest.raises(TargetError, match=f"is not ready: GET .*/health answered {status} .*") as e:
+        await answer(standard(faulty.url, retries=3))
+    assert "no index" in str(e.value)
+    assert len(faulty.calls) == 1
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_rejected_key_is_told_before_the_first_row(faulty, behave, status: int) -> None:
+    faulty.script(HEALTH, behave.reply(status=status))
+    with pytest.raises(UsageError, match="The key or its permissions were rejected"):
+        await answer(standard(faulty.url))
+    assert len(faulty.calls) == 1
+
+
+async def test_nothing_is_there(faulty) -> None:
+    await faulty.stop()
+    with pytest.raises(TargetError) as caught:
+        await answer(standard(f"{faulty.url}?key=abc".replace("//", "//user:pw@")))
+    assert str(caught.value) == (
+        f"the RAG system is not ready: GET {faulty.url}{HEALTH}: the server refuses connections; "
+        "is it running?"
+        "\nStart it, or set another with --api-url URL or --target; `ragstone demo-server` starts "
+        "one for testing."
+    )
+
+
+async def test_a_host_that_is_not_known() -> None:
+    with pytest.raises(TargetError, match="the host name is unknown\nStart it"):
+        await answer(standard("http://nowhere.invalid"))
+
+
+async def test_a_request_is_filled_from_the_row(
+    faulty, behave, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAG_KEY", "sk-{query}-1\n")
+    faulty.script("/ask/row/1", behave.reply({"answer": "Yes."}))
+    text = f"""\
+base: {faulty.url}
+headers: {{Authorization: "Bearer ${{RAG_KEY}}", X-Level: all}}
+calls:
+  ask:
+    url: "{{base}}/ask/{{id}}?q={{query}}&level={{tags.level}}"
+    method: PUT
+    headers: {{X-Level: "{{tags.level}}", X-Query: "{{query}}", X-Name: "{{tags.Some name}}"}}
+    body:
+      all: ["{{query}}", "{{k}}", "{{threshold}}", "{{reference}}", "{{tags.easy}}"]
+      joined: "{{k}} {{reference}}{{tags.none}}{{base}}"
+      key: ${{RAG_KEY}}
+      own: [1, 2.5, null, true, {{a: b}}]
+    reply: {{response: answer}}
+"""
+    given = await answer(target(ApiDescription.parse(text, "rag.yaml")))
+    assert given.fields == {"response": "Yes."}
+    (call,) = faulty.calls
+    assert call.method == "PUT"
+    path, _, query = call.raw_path.partition("?")
+    assert path == "/ask/row%2F1"
+    assert parse_qs(query) == {"q": [ROW.query], "level": ["3"]}
+    assert call.headers["authorization"] == "Bearer sk-{query}-1"
+    assert call.headers["x-level"] == "3"
+    assert call.headers["x-query"] == 'Who "is" it? {k} 1+1 & 50%#'
+    assert call.headers["x-name"] == "é"
+    assert json.loads(call.text) == {
+        "all": [ROW.query, 5, 0.5, None, True],
+        "joined": f"5 {faulty.url}",
+        "key": "sk-{query}-1\n",
+        "own": [1, 2.5, None, True, {"a": "b"}],
+    }
+
+
+@pytest.mark.parametrize(("body", "sent"), [("", ""), ("    body: {q: '{k}'}\n", '{"q":5}')])
+async def test_get(faulty, behave, body: str, sent: str) -> None:
+    faulty.script("/ask", behave.reply({"a": "Yes."}))
+    call = f"    method: GET\n{body}    reply: {{response: a}}"
+    assert (await answer(described(faulty.url, call))).fields == {"response": "Yes."}
+    assert (faulty.calls[0].method, faulty.calls[0].text) == ("GET", sent)
+
+
+async def test_a_stream(faulty, behave) -> None:
+    events = b': hi\r\n\r\ndata: {"t": "Ye"}\r\n\r\ndata: {"t": "s."}\r\n\r\ndata: [DONE]\r\n\r\n'
+    faulty.script("/ask", behave.reply(events, headers={"Content-Type": "text/event-stream"}))
+    asked = described(faulty.url, "    stream: sse\n    reply: {response: t}")
+    assert (await answer(asked)).fields == {"response": "Yes."}
+
+
+async def test_a_stream_that_breaks_off_is_no_answer(faulty) -> None:
+    async def half(request):
+        response = web.StreamResponse()
+        response.enable_chunked_encoding()
+        await response.prepare(request)
+        await response.write(b'data: {"t": "half an"}\n\n')
+        request.transport.close()
+        return response
+
+    faulty.script("/ask", half)
+    given = await answer(described(faulty.url, "    stream: sse\n    reply: {response: t}"))
+    assert given.fields == {}
+    assert given.lacking["response"].cause is Cause.TRUNCATED
+
+
+@pytest.mark.parametrize(
+    ("status", "body"), [(200, "<h1>sk-12345</h1>"), (500, "your key sk-12345"), (400, "sk-12345")]
+)
+async def test_no_message_quotes_the_environment(
+    faulty, behave, monkeypatch: pytest.MonkeyPatch, status: int, body: str
+) -> None:
+    monkeypatch.setenv("RAG_KEY", "sk-12345")
+    faulty.script("/ask", behave.reply(body.encode(), status=status))
+    head = "headers: {Authorization: 'Bearer ${RAG_KEY}'}"
+    given = await answer(described(faulty.url, "    reply: {response: a}", head))
+    assert faulty.calls[0].headers["authorization"] == "Bearer sk-12345"
+    assert "sk-12345" not in given.lacking["response"].message
+    assert "sk-12345" not in repr(given)
+
+
+async def test_no_session_is_left_open_where_the_health_check_fails(faulty, behave) -> None:
+    faulty.script(HEALTH, behave.reply(status=503))
+    asked = standard(faulty.url)
+    with pytest.raises(TargetError):
+        await asked.__aenter__()
+    assert asked._client._session is not None
+    assert asked._client._session.closed
+
+
+def test_the_environment_is_not_changed() -> None:
+    before = dict(os.environ)
+    standard("http://h")
+    assert dict(os.environ) == before
+
+
+@each_case(
+    ("stream", "events"),
+    [
+        ("data: a\n\ndata: b\n\n", ["a", "b"]),
+        ("data: a\r\n\r\ndata: b\r\n\r\n", ["a", "b"]),
+        ("data: a\r\rdata: b\r\r", ["a", "b"]),
+        ("data: a\n\ndata: b", ["a", "b"]),
+        ("\ufeffdata: a\n\n", ["a"]),
+        ("data:a\n\ndata:  b\n\n", ["a", " b"]),
+        ("data: a\ndata: b\n\n", ["a\nb"]),
+        ("data: a\ndata:\ndata\n\n", ["a\n\n"]),
+        (": ping\n\ndata: a\n: ping\n\n: ping\n\n", ["a"]),
+        ("event: token\nid: 1\nretry: 5\ndata: a\n\n", ["a"]),
+        ("data: a\n\ndata: [DONE]\n\n", ["a"]),
+        ("event: done\n\ndata: a\n\n", ["a"]),
+        ("\n\n\ndata: \n\n", [""]),
+        ("data: a: b\n\n", ["a: b"]),
+        ("data: é\u2028x\n\n", ["é\u2028x"]),
+    ],
+)
+def test_events(stream: str, events: list[str]) -> None:
+    assert events_of(stream.encode()) == events
+
+
+@each_case("stream", [b"", b"\n\n", b": ping\n\n", b"data: [DONE]\n\n", b"<html>"])
+def test_a_reply_without_events(stream: bytes) -> None:
+    with pytest.raises(CallError, match="the reply contains no events") as caught:
+        events_of(stream)
+    assert caught.value.cause is Cause.MALFORMED
+
+
+def test_an_event_named_error_fails_the_reply() -> None:
+    stream = b"data: half an\n\nevent: error\ndata: out of\ndata: memory\n\ndata: answer\n\n"
+    with pytest.raises(CallError, match="stopped with an error: out of memory") as caught:
+        events_of(stream)
+    assert caught.value.cause is Cause.UNREACHABLE
