@@ -1,6 +1,6 @@
-"""The offline judge gives the same verdicts to the last bit, whatever the machine's libraries do.
+"""The offline judge returns the same verdicts to the last bit, whatever the machine's libraries.
 
-`python tests/golden/test_offline_verdicts.py` writes the file anew, where a change is meant.
+`python tests/golden/test_offline_verdicts.py` writes the file again after an intended change.
 """
 
 import json
@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cases import each_case
 
 from ragstone.judges.offline.judge import verify_claims
 
@@ -18,18 +17,19 @@ FILE = Path(__file__).with_name("offline_verdicts.json")
 CASES = json.loads(FILE.read_text("utf-8"))
 
 
-def said(case: dict[str, object]) -> list[dict[str, object]]:
-    """Return the verdicts on a case's claims, as the file has them."""
+def verdicts(case: dict[str, object]) -> list[dict[str, object]]:
+    """Return the verdicts on a case's claims, as in the file."""
     claims, contexts = case["claims"], case["contexts"]
     assert isinstance(claims, list)
     assert isinstance(contexts, list)
-    verdicts = verify_claims(claims, contexts)
-    return [verdict.model_dump(mode="json", exclude={"judge"}) for verdict in verdicts]
+    found = verify_claims(claims, contexts)
+    return [verdict.model_dump(mode="json", exclude={"judge"}) for verdict in found]
 
 
-@each_case("case", CASES, ids=lambda case: case["about"])
-def test_the_verdicts_are_those_of_the_file(case: dict[str, object]) -> None:
-    assert said(case) == case["verdicts"]
+def test_the_verdicts_are_those_of_the_file() -> None:
+    assert {case["about"]: verdicts(case) for case in CASES} == {
+        case["about"]: case["verdicts"] for case in CASES
+    }
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_the_verdicts_are_those_of_the_file(case: dict[str, object]) -> None:
     ],
     ids=lambda changed: next(iter(changed.values())),
 )
-def test_and_they_are_so_on_other_machines(changed: dict[str, str]) -> None:
+def test_and_they_are_the_same_on_other_machines(changed: dict[str, str]) -> None:
     command = [sys.executable, "-W", "ignore", str(Path(__file__)), "--show"]
     run = subprocess.run(
         command,
@@ -56,10 +56,10 @@ def test_and_they_are_so_on_other_machines(changed: dict[str, str]) -> None:
 
 
 if __name__ == "__main__":
-    verdicts = [said(case) for case in CASES]
+    found = [verdicts(case) for case in CASES]
     if "--show" in sys.argv:
         sys.stdout.reconfigure(encoding="utf-8")
-        print(json.dumps(verdicts))  # noqa: T201
+        print(json.dumps(found))  # noqa: T201
     else:
-        new = [{**case, "verdicts": these} for case, these in zip(CASES, verdicts, strict=True)]
+        new = [{**case, "verdicts": these} for case, these in zip(CASES, found, strict=True)]
         FILE.write_text(json.dumps(new, ensure_ascii=False, indent=1) + "\n", "utf-8")

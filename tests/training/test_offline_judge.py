@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.judges.offline.features import Traits
+from ragstone.judges.offline.features import Features
 from ragstone.judges.offline.judge import Weights
 
 pytest.importorskip("scipy", reason="scipy trains the weights: pip install 'ragstone[test]'")
@@ -57,18 +57,18 @@ def test_two_trainings_write_the_same_bytes(made: list[dict[str, bytes]]) -> Non
     assert made[0] == made[1]
 
 
-def test_what_is_learned_tells_true_from_false(made: list[dict[str, bytes]]) -> None:
+def test_the_weights_separate_true_from_false(made: list[dict[str, bytes]]) -> None:
     weights = Weights.of(made[0]["weights.json"].decode())
-    nothing = Traits(*(float("lacking" in name) for name in Traits._fields))
-    everything = Traits(*(float("lacking" not in name) for name in Traits._fields))
+    nothing = Features(*(float("missing" in name) for name in Features._fields))
+    everything = Features(*(float("missing" not in name) for name in Features._fields))
     assert weights.probability(nothing) < 0.2
     assert weights.probability(everything) > 0.8
 
 
 def test_more_words_never_make_a_claim_less_likely(made: list[dict[str, bytes]]) -> None:
     for written in (made[0]["weights.json"], shipped().encode()):
-        for name, weight in Weights.of(written.decode()).traits.items():
-            assert (weight <= 0) if "lacking" in name else (weight >= 0), name
+        for name, weight in Weights.of(written.decode()).features.items():
+            assert (weight <= 0) if "missing" in name else (weight >= 0), name
 
 
 def test_the_card_has_a_line_for_every_source_and_judge(made: list[dict[str, bytes]]) -> None:
@@ -90,8 +90,8 @@ def test_a_file_that_is_not_the_manifests_is_refused(data: Path, tmp_path: Path)
     assert "snli.jsonl.gz has sha256" in run.stderr
 
 
-def test_what_ships_is_of_the_traits_that_the_judge_reads() -> None:
-    assert tuple(Weights.of(shipped()).traits) == Traits._fields
+def test_the_weights_in_the_package_are_for_its_features() -> None:
+    assert tuple(Weights.of(shipped()).features) == Features._fields
     assert len(shipped()) < 1_000_000
 
 

@@ -3,8 +3,8 @@
 python -m training.offline_judge ../shared/data/judge
 
 Writes the weights into the package and the model card beside this file; --out writes both into
-another folder. --table keeps the traits of the claims in a file, and takes them from there if it is
-there. The same data gives the same bytes.
+another folder. --table stores the features of the claims in a file, and reads them from there if it
+exists. The same data gives the same bytes.
 """
 
 import os
@@ -33,7 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m training.offline_judge")
     parser.add_argument("data", type=Path, help="the folder with MANIFEST.json")
     parser.add_argument("--out", type=Path, help="a folder for the weights and the card")
-    parser.add_argument("--table", type=Path, help="a file that keeps the traits")
+    parser.add_argument("--table", type=Path, help="a file for the features")
     given = parser.parse_args()
     try:
         rows = read_rows(given.data)

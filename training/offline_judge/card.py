@@ -1,9 +1,9 @@
-"""Card: the model card, every figure of it from the trials."""
+"""The model card, with all figures from the trials."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ragstone.judges.offline.features import Traits
+from ragstone.judges.offline.features import Features
 from ragstone.judges.offline.judge import Weights
 from training.offline_judge.fitting import LEARNED, PRIOR
 from training.offline_judge.measures import SAMPLES, reliability
@@ -19,17 +19,17 @@ HEAD = Path(__file__).with_name("card_head.md")
 
 def write_card(weights: Weights, left_out: Sequence[Trial], dev: Sequence[Trial]) -> str:
     """Return the model card as Markdown."""
-    ceilings = "\n".join(
-        f"| {_SEEN[seen]} | {most:.2f} |" for seen, most in weights.ceilings.items()
+    caps = "\n".join(
+        f"| {_CAPS[name]} | {cap:.2f} |" for name, cap in weights.probability_caps.items()
     )
     head = HEAD.read_text("utf-8").format(
-        traits=len(Traits._fields),
-        weights="\n".join(f"| {name} | {value:+.2f} |" for name, value in weights.traits.items()),
+        features=len(Features._fields),
+        weights="\n".join(f"| {name} | {value:+.2f} |" for name, value in weights.features.items()),
         learned=", ".join(LEARNED),
-        mark=weights.mark,
+        threshold=weights.threshold,
         prior=PRIOR,
         half=1 - PRIOR,
-        ceilings=ceilings,
+        caps=caps,
         samples=SAMPLES,
     )
     nearest = [trial.given for trial in left_out if trial.name in LEARNED]
@@ -43,8 +43,8 @@ def write_card(weights: Weights, left_out: Sequence[Trial], dev: Sequence[Trial]
             "\n## Dev rows, trained on the training rows\n",
             *_table(dev),
             "\n## Reliability, each source left out in turn\n",
-            f"Over {', '.join(LEARNED)}, each counted alike, at the prior of the probabilities.\n",
-            "| said | share of rows | mean said | found supported |",
+            f"Sources: {', '.join(LEARNED)}, equally weighted, at the prior of the model.\n",
+            "| probability | share of rows | mean probability | supported |",
             "|---|--:|--:|--:|",
             *(
                 f"| {int(said * 10) / 10:.1f}–{int(said * 10) / 10 + 0.1:.1f} | {share:.2f} "
@@ -56,15 +56,15 @@ def write_card(weights: Weights, left_out: Sequence[Trial], dev: Sequence[Trial]
     )
 
 
-_SEEN: Mapping[str, str] = {
+_CAPS: Mapping[str, str] = {
     "figure": "another number or date",
     "name": "another name",
     "negation": "a negation on one side",
     "opposite": "an opposite",
-    "another": "one of these, perhaps of another subject",
-    "digits": "a figure in digits that no context states",
-    "unnamed": "a name that no context has",
-    "nothing": "no word of the claim in the contexts",
+    "other_subject": "one of these, possibly about another subject",
+    "missing_figure": "a figure in digits that no context states",
+    "missing_name": "a name that no context has",
+    "no_match": "no word of the claim in the contexts",
 }
 
 

@@ -1,19 +1,19 @@
-"""The first version of the offline judge: a rule with a threshold, kept as a baseline."""
+"""The first version of the offline judge, a rule with a threshold, as a baseline."""
 
-from ragstone.judges.offline.features import Reading, digits_lacking, strength
+from ragstone.judges.offline.features import ClaimMatch
 
 SUPPORT = 0.4
-"""The strength from which a claim counted as supported."""
-MOST_SURE = 0.9
+"""The coverage from which a claim counted as supported."""
+MAX_CONFIDENCE = 0.9
 
 
-def judge_first(reading: Reading) -> tuple[float, int]:
-    """Return how supported a claim was held to be, from 0 to 1, and its label as in `Table`."""
-    held, conflict = strength(reading), reading.conflict
-    if digits_lacking(reading.claim, reading.everywhere):
-        held = max(0.0, min(held, SUPPORT - 0.01))
-    if conflict and not conflict.of_another:
-        return 1 - min(MOST_SURE, 0.5 + 0.5 * reading.window.coverage), 1
-    if held >= SUPPORT and conflict is None:
-        return min(1.0, 0.5 + 0.5 * (held - SUPPORT) / (1 - SUPPORT)), 0
-    return 0.5 - 0.5 * max(0.0, 1 - held / SUPPORT), 2
+def judge_first(match: ClaimMatch) -> tuple[float, int]:
+    """Return the support of a claim, from 0 to 1, and its label as in `Table`."""
+    covered, conflict = match.coverage(), match.conflict
+    if match.missing_figures():
+        covered = max(0.0, min(covered, SUPPORT - 0.01))
+    if conflict and not conflict.other_subject:
+        return 1 - min(MAX_CONFIDENCE, 0.5 + 0.5 * match.window.coverage), 1
+    if covered >= SUPPORT and conflict is None:
+        return min(1.0, 0.5 + 0.5 * (covered - SUPPORT) / (1 - SUPPORT)), 0
+    return 0.5 - 0.5 * max(0.0, 1 - covered / SUPPORT), 2

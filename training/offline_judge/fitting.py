@@ -1,4 +1,4 @@
-"""Fit: weights of traits, a calibration and ceilings, learned of a table's claims."""
+"""Fit the weights of features, a calibration and probability caps to a table's claims."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -9,40 +9,40 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logit
 
-from ragstone.judges.offline.features import Traits
+from ragstone.judges.offline.features import Features
 from ragstone.judges.offline.judge import Weights
 from training.offline_judge.rows import Row
-from training.offline_judge.table import SIGHTS, Table
+from training.offline_judge.table import CAPS, Table
 
 LEARNED = ("begin", "defacto", "factcheck_gpt", "faithdial_audit", "wice_dev")
-"""The sources that the weights are learned of: answers, summaries and claims, none set as a trap.
+"""The sources of the weights: answers, summaries and claims, none written to deceive.
 
 Sentences made for logic (SNLI, MED) and texts edited to be nearly right (FEVER, BUMP, SummEdits)
-have the words of what is true by design; they count for the ceilings alone.
+have the words of true sentences by design; they count for the probability caps only.
 """
-FALLING = frozenset(name for name in Traits._fields if "lacking" in name)
-"""The traits of which more can only make a claim less likely to be supported; of others, more."""
+FALLING = frozenset(name for name in Features._fields if "missing" in name)
+"""The features that can only lower the probability of support; the others can only raise it."""
 RIDGE = 0.003
-"""What a weight's square costs, so that traits that say the same share what they count."""
+"""The penalty for a weight's square, so that correlated features share their weight."""
 FOLDS = 5
 PRIOR = 0.7
-"""The share of claims taken to be supported: in a RAG system's answers most are.
+"""The assumed share of supported claims: in a RAG system's answers most are supported.
 
-It decides what is more likely than not: at a prior of one half the mark would be 0.3. It was chosen
-where the goals are met, both of the sources left out and of the demo's planted errors.
+At a prior of one half the threshold would be 0.3. It was chosen to meet the goals for both the
+sources left out and the demo's injected errors.
 """
-MARK = 0.5
+THRESHOLD = 0.5
 """The probability from which a claim counts as supported."""
 DECIMALS = 4
-"""Decimals of what is learned: last bits may be others on another machine."""
+"""Decimals of the weights: the last bits may differ between machines."""
 Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Claims:
-    """Some claims to learn of: their traits, whether they are supported, and their weights."""
+    """Claims to train on: their features, whether they are supported, and their weights."""
 
-    traits: Numbers
+    features: Numbers
     supported: NDArray[np.bool_]
     weights: Numbers
     groups: Sequence[str]
@@ -50,45 +50,45 @@ class Claims:
 
 @dataclass(frozen=True)
 class Line:
-    """What traits count: their sum, weighed, and what counts without them."""
+    """The weights of the features, and the constant term."""
 
     weights: Numbers
     offset: float
 
-    def raw(self, traits: Numbers) -> Numbers:
-        """Return the weighed sum of each claim's traits."""
-        return traits @ self.weights + self.offset
+    def raw(self, features: Numbers) -> Numbers:
+        """Return the weighted sum of each claim's features."""
+        return features @ self.weights + self.offset
 
 
 def fit(numbers: Sequence[int], rows: Sequence[Row], table: Table) -> Weights:
-    """Learn of the rows numbered.
+    """Fit the weights to some rows, by their numbers.
 
-    A response of several claims that is not supported does not say which of them is not: the
-    weights are learned of the others first, and then again with the claim of it that those hold for
-    the least supported.
+    The label of an unsupported response with several claims does not show which of them are not
+    supported. So the weights are fitted to the other rows first, and then again with the claim of
+    such a response that the first weights support least.
     """
     learned = [number for number in numbers if rows[number].source in LEARNED]
     single = _claims(learned, rows, table, None)
-    claims = _claims(learned, rows, table, _draw(single).raw(table.traits))
+    claims = _claims(learned, rows, table, _draw(single).raw(table.features))
     line = _draw(claims)
     slope, offset = _calibrate(claims)
     weights = [round(float(weight), DECIMALS) for weight in slope * line.weights]
     return Weights(
-        dict(zip(Traits._fields, weights, strict=True)),
+        dict(zip(Features._fields, weights, strict=True)),
         round(slope * line.offset + offset + float(logit(PRIOR)), DECIMALS),
-        MARK,
-        _ceilings(numbers, rows, table),
+        THRESHOLD,
+        _caps(numbers, rows, table),
     )
 
 
 def support(weights: Weights, table: Table) -> Numbers:
-    """Return the probability of every claim of a table, as the judge would."""
-    line = Line(np.array(list(weights.traits.values())), weights.offset)
-    likely = expit(line.raw(table.traits))
-    for number, sight in enumerate(SIGHTS):
-        ceiling, seen = weights.ceilings[sight], table.sights[:, number]
-        lower = ceiling if sight == "nothing" else np.minimum(likely, ceiling)
-        likely = np.where(seen, lower, likely)
+    """Return the probability of every claim of a table, as the judge computes it."""
+    line = Line(np.array(list(weights.features.values())), weights.offset)
+    likely = expit(line.raw(table.features))
+    for number, name in enumerate(CAPS):
+        cap, applies = weights.probability_caps[name], table.caps[:, number]
+        lower = cap if name == "no_match" else np.minimum(likely, cap)
+        likely = np.where(applies, lower, likely)
     return likely
 
 
@@ -100,7 +100,7 @@ def _claims(
     chosen[list(numbers)] = True
     supported = np.array([row.supported for row in rows])[table.row]
     alone = np.bincount(table.row, minlength=len(rows))[table.row] == 1
-    read = ~table.sights[:, SIGHTS.index("nothing")]
+    read = ~table.caps[:, CAPS.index("no_match")]
     known = alone | supported if raw is not None else alone
     if raw is not None:
         least = np.full(len(rows), np.inf)
@@ -110,7 +110,7 @@ def _claims(
     sources = np.array([row.source for row in rows])[table.row[kept]]
     groups = [rows[number].group for number in table.row[kept]]
     weights = _weights(sources, supported[kept])
-    return Claims(table.traits[kept], supported[kept], weights, groups)
+    return Claims(table.features[kept], supported[kept], weights, groups)
 
 
 def _weights(sources: NDArray[np.str_], supported: NDArray[np.bool_]) -> Numbers:
@@ -126,13 +126,13 @@ def _weights(sources: NDArray[np.str_], supported: NDArray[np.bool_]) -> Numbers
 
 
 def _draw(claims: Claims) -> Line:
-    """Return the line of least logistic loss whose weights have the signs that their traits have.
+    """Return the line of least logistic loss whose weights have the signs of their features.
 
-    The problem has one solution; traits are scaled to a spread of 1 while it is looked for.
+    The problem has one solution; features are scaled to a spread of 1 during the search.
     """
-    spread = claims.traits.std(axis=0)
+    spread = claims.features.std(axis=0)
     spread[spread == 0] = 1.0
-    scaled = claims.traits / spread
+    scaled = claims.features / spread
     turned = np.where(claims.supported, 1.0, -1.0)
     shares = claims.weights / claims.weights.sum()
 
@@ -143,7 +143,7 @@ def _draw(claims: Claims) -> Line:
         cost = -shares @ log_expit(sums) + RIDGE / 2 * (weights @ weights)
         return float(cost), np.append(scaled.T @ pull + RIDGE * weights, pull.sum())
 
-    bounds = [(None, 0.0) if name in FALLING else (0.0, None) for name in Traits._fields]
+    bounds = [(None, 0.0) if name in FALLING else (0.0, None) for name in Features._fields]
     found = minimize(
         loss,
         np.zeros(len(bounds) + 1),
@@ -156,14 +156,14 @@ def _draw(claims: Claims) -> Line:
 
 
 def _calibrate(claims: Claims) -> tuple[float, float]:
-    """Return what makes probabilities of sums, by weights that had not seen the claims' groups."""
+    """Return slope and offset from sums to probabilities, on groups not used for the weights."""
     folds = np.array([_fold(group) for group in claims.groups])
     raw = np.zeros(len(folds))
     for fold in range(FOLDS):
         out = folds == fold
         kept = [group for group, is_out in zip(claims.groups, out, strict=True) if not is_out]
-        inside = Claims(claims.traits[~out], claims.supported[~out], claims.weights[~out], kept)
-        raw[out] = _draw(inside).raw(claims.traits[out])
+        inside = Claims(claims.features[~out], claims.supported[~out], claims.weights[~out], kept)
+        raw[out] = _draw(inside).raw(claims.features[out])
     turned = np.where(claims.supported, 1.0, -1.0)
     shares = claims.weights / claims.weights.sum()
     found = minimize(
@@ -179,11 +179,11 @@ def _fold(group: str) -> int:
     return hashlib.sha256(group.encode("utf-8", "surrogatepass")).digest()[0] % FOLDS
 
 
-def _ceilings(numbers: Sequence[int], rows: Sequence[Row], table: Table) -> Mapping[str, float]:
-    """Return the share supported among the single claims in which each thing is seen.
+def _caps(numbers: Sequence[int], rows: Sequence[Row], table: Table) -> Mapping[str, float]:
+    """Return the share supported among the single claims to which each cap applies.
 
-    Weighed as for the weights, two claims added of which one is supported, put to the prior, and
-    below the mark.
+    Weighted as for the weights, with two claims added of which one is supported, adjusted to the
+    prior, and below the threshold.
     """
     chosen = np.zeros(len(rows), np.bool_)
     chosen[list(numbers)] = True
@@ -193,9 +193,9 @@ def _ceilings(numbers: Sequence[int], rows: Sequence[Row], table: Table) -> Mapp
     supported = np.array([row.supported for row in rows])[table.row[kept]]
     weights = _weights(sources, supported)
     found: dict[str, float] = {}
-    for number, sight in enumerate(SIGHTS):
-        seen = table.sights[kept, number]
+    for number, name in enumerate(CAPS):
+        seen = table.caps[kept, number]
         whole, true = weights[seen].sum(), weights[seen & supported].sum()
         share = float(expit(logit((true + 1) / (whole + 2)) + logit(PRIOR)))
-        found[sight] = round(min(share, MARK - 0.01), DECIMALS)
+        found[name] = round(min(share, THRESHOLD - 0.01), DECIMALS)
     return found

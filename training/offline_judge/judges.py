@@ -9,21 +9,18 @@ from ragstone.judges.offline.judge import Weights
 from training.offline_judge.fitting import LEARNED, support
 from training.offline_judge.measures import LABELS, Answers
 from training.offline_judge.rows import Row
-from training.offline_judge.table import SIGHTS, Table
+from training.offline_judge.table import CONFLICTS, Table
 
-CONFLICTS = 4
-"""The first of SIGHTS are the kinds of conflict."""
-MARKS = np.linspace(0.05, 0.95, 91)
+THRESHOLDS = np.linspace(0.05, 0.95, 91)
 Numbers = NDArray[np.float64]
 Labels = NDArray[np.int64]
-assert SIGHTS[CONFLICTS] == "another"
 
 
 def by_weights(weights: Weights, table: Table) -> tuple[Numbers, Labels]:
     """Return the probability and the label of every claim."""
     likely = support(weights, table)
-    labels = np.where(likely >= weights.mark, 0, 2)
-    return likely, np.where(table.sights[:, :CONFLICTS].any(axis=1), 1, labels)
+    labels = np.where(likely >= weights.threshold, 0, 2)
+    return likely, np.where(table.caps[:, : len(CONFLICTS)].any(axis=1), 1, labels)
 
 
 def by_first_version(table: Table) -> tuple[Numbers, Labels]:
@@ -34,21 +31,23 @@ def by_first_version(table: Table) -> tuple[Numbers, Labels]:
 def by_overlap(
     training: Sequence[int], rows: Sequence[Row], table: Table
 ) -> tuple[Numbers, Labels]:
-    """Return the share of each claim's weight in the contexts, against the mark best in training.
+    """Return the share of each claim's weight in the contexts, with the best training threshold.
 
-    Best is what has the highest mean balanced accuracy over the sources learned of.
+    The best one has the highest mean balanced accuracy over the training sources.
     """
     sources = np.array([rows[number].source for number in training])
     given = answers(training, rows, table, (table.overlap, table.first_label))
     parts = [sources == source for source in LEARNED]
     both = [part for part in parts if len(set(given.supported[part])) == 2]
-    means = [np.mean([_balanced(given, part, mark) for part in both]) for mark in MARKS]
-    mark = MARKS[int(np.argmax(means))]
-    return table.overlap, np.where(table.overlap >= mark, 0, 2)
+    means = [
+        np.mean([_balanced(given, part, threshold) for part in both]) for threshold in THRESHOLDS
+    ]
+    threshold = THRESHOLDS[int(np.argmax(means))]
+    return table.overlap, np.where(table.overlap >= threshold, 0, 2)
 
 
-def _balanced(given: Answers, these: NDArray[np.bool_], mark: float) -> float:
-    said, true = given.likely[these] >= mark, given.supported[these]
+def _balanced(given: Answers, these: NDArray[np.bool_], threshold: float) -> float:
+    said, true = given.likely[these] >= threshold, given.supported[these]
     return float(np.mean(said[true]) + np.mean(~said[~true])) / 2
 
 

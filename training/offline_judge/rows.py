@@ -19,7 +19,7 @@ class Row:
 
     Attributes:
         source: the name of its file.
-        contexts: the texts it is held against.
+        contexts: the texts it is compared with.
         response: one claim or more.
         label: SUPPORTED, CONTRADICTED, NOT_ENOUGH_INFO, or NOT_SUPPORTED for either of the two.
         split: `train` or `dev`.

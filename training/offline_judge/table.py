@@ -1,4 +1,4 @@
-"""Table: the traits of every claim of every row, as arrays."""
+"""The features of every claim of every row, as arrays."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.judges.offline.claims import extract_claims
-from ragstone.judges.offline.features import Reading, Traits, read_contexts, read_traits
-from ragstone.judges.offline.index import ContextIndex, Stretches
-from ragstone.judges.offline.judge import read_claims, seen_in
+from ragstone.judges.offline.features import ClaimMatch, Features, compute_features, match_claim
+from ragstone.judges.offline.index import ContextIndex
+from ragstone.judges.offline.judge import caps_of, read_claims
 from training.offline_judge.first_version import judge_first
 from training.offline_judge.rows import Row
 
-SIGHTS = ("figure", "name", "negation", "opposite", "another", "digits", "unnamed", "nothing")
-"""What can be seen in a claim that lowers its probability; `nothing`: no context has a term."""
+CONFLICTS = ("figure", "name", "negation", "opposite")
+CAPS = (*CONFLICTS, "other_subject", "missing_figure", "missing_name", "no_match")
+"""What caps the probability of a claim; `no_match`: no context has a term of it."""
 
 
 @dataclass(frozen=True)
@@ -24,16 +25,16 @@ class Table:
 
     Attributes:
         row: the number of each claim's row.
-        traits: a claim a line, a trait a column; zeros where no context has a term of it.
-        sights: whether each of `SIGHTS` is seen in the claim.
-        overlap: the share of the claim's weight that stands anywhere in the contexts.
-        first: how supported the first version of the judge holds the claim to be.
+        features: a row per claim, a column per feature; zeros if no context has a term of it.
+        caps: whether each of `CAPS` applies to the claim.
+        overlap: the share of the claim's weight found anywhere in the contexts.
+        first: the support that the first version of the judge computes.
         first_label: 0 for supported, 1 for contradicted, 2 for not enough information.
     """
 
     row: NDArray[np.int64]
-    traits: NDArray[np.float64]
-    sights: NDArray[np.bool_]
+    features: NDArray[np.float64]
+    caps: NDArray[np.bool_]
     overlap: NDArray[np.float64]
     first: NDArray[np.float64]
     first_label: NDArray[np.int64]
@@ -53,17 +54,17 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What the table holds of one claim."""
+    """One claim of the table."""
 
-    traits: tuple[float, ...]
-    sights: tuple[bool, ...]
+    features: tuple[float, ...]
+    caps: tuple[bool, ...]
     overlap: float
     first: float
     first_label: int
 
 
 def make_table(rows: Sequence[Row]) -> Table:
-    """Read every row as the judge would."""
+    """Compute the features of every row as the judge does."""
     numbers: list[int] = []
     lines: list[Line] = []
     for number, row in enumerate(rows):
@@ -72,8 +73,8 @@ def make_table(rows: Sequence[Row]) -> Table:
             lines.append(line)
     return Table(
         np.array(numbers, np.int64),
-        np.array([line.traits for line in lines], np.float64),
-        np.array([line.sights for line in lines], np.bool_),
+        np.array([line.features for line in lines], np.float64),
+        np.array([line.caps for line in lines], np.bool_),
         np.array([line.overlap for line in lines], np.float64),
         np.array([line.first for line in lines], np.float64),
         np.array([line.first_label for line in lines], np.int64),
@@ -81,24 +82,22 @@ def make_table(rows: Sequence[Row]) -> Table:
 
 
 def _lines(row: Row) -> Iterator[Line]:
-    """Yield a line a claim; a response without a claim is one."""
+    """Yield a line per claim; a response without claims is one."""
     claims = [claim.text for claim in extract_claims(row.response)] or [row.response]
     index = ContextIndex(row.contexts)
-    stretches = Stretches(index)
     for claim in read_claims(claims, index):
-        reading = read_contexts(claim, index, stretches) if claim.terms else None
-        if reading is None:
-            nothing = tuple(sight == "nothing" for sight in SIGHTS)
-            yield Line((0.0,) * len(Traits._fields), nothing, 0.0, 0.0, 2)
+        match = match_claim(claim, index) if claim.terms else None
+        if match is None:
+            caps = tuple(cap == "no_match" for cap in CAPS)
+            yield Line((0.0,) * len(Features._fields), caps, 0.0, 0.0, 2)
             continue
-        seen = set(seen_in(reading))
-        first, label = judge_first(reading)
-        traits = tuple(read_traits(reading, index))
-        sights = tuple(sight in seen for sight in SIGHTS)
-        yield Line(traits, sights, _overlap(reading), first, label)
+        applying = set(caps_of(match))
+        first, label = judge_first(match)
+        features = tuple(compute_features(match, index))
+        yield Line(features, tuple(cap in applying for cap in CAPS), _overlap(match), first, label)
 
 
-def _overlap(reading: Reading) -> float:
-    terms = reading.claim.terms
-    held = sum(terms[number].weight for number in reading.everywhere)
-    return held / sum(term.weight for term in terms)
+def _overlap(match: ClaimMatch) -> float:
+    terms = match.claim.terms
+    found = sum(terms[number].weight for number in match.scores)
+    return found / sum(term.weight for term in terms)

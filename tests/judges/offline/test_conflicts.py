@@ -125,4 +125,4 @@ def test_an_opposite_of_the_same_is_a_conflict(claim, context):
 def test_a_conflict_is_never_sure():
     (verdict,) = verify_claims(["The lid is not red."], ["The lid is red."])
     assert verdict.label is Label.CONTRADICTED
-    assert verdict.confidence == pytest.approx(1 - read_weights().ceilings["negation"])
+    assert verdict.confidence == pytest.approx(1 - read_weights().probability_caps["negation"])

@@ -22,7 +22,7 @@ def test_words_near_begin_or_end_alike_and_have_one_order(form, near):
 
 
 @each_case(
-    ("forms", "stands"),
+    ("forms", "found"),
     [
         (["two", "contracts", "a"], True),  # over the end of a sentence
         (["contract", "binds", "unlocked"], False),  # but of no context
@@ -31,12 +31,12 @@ def test_words_near_begin_or_end_alike_and_have_one_order(form, near):
         (["act"], False),
     ],
 )
-def test_a_row_of_words_stands_in_one_context(forms, stands):
-    assert INDEX.has_row(forms) is stands
+def test_a_sequence_of_words_is_in_one_context(forms, found):
+    assert INDEX.has_sequence(forms) is found
 
 
 @pytest.mark.parametrize(
-    ("piece", "stands"), [("^con", True), ("act$", True), ("^act", False), ("ind$", False)]
+    ("piece", "found"), [("^con", True), ("act$", True), ("^act", False), ("ind$", False)]
 )
-def test_a_piece_is_of_one_word(piece, stands):
-    assert INDEX.has_piece(piece) is stands
+def test_a_piece_is_of_one_word(piece, found):
+    assert INDEX.has_piece(piece) is found

@@ -45,9 +45,7 @@ def test_says_what_it_is():
     assert OfflineJudge.name == "offline"
     assert "word-level" in OfflineJudge.description
     assert "not a reader" in OfflineJudge.description
-    assert (
-        "calibrated on English texts of which 70 % of the claims hold" in OfflineJudge.description
-    )
+    assert "calibrated on English texts with 70 % of claims supported" in OfflineJudge.description
 
 
 ANSWERED = [
@@ -80,7 +78,7 @@ async def test_answers_what_words_can_answer(question):
 async def test_and_refuses_the_others_by_name(question):
     assert not OfflineJudge().takes(question.kind)
     with pytest.raises(
-        QuestionNotSupportedError, match=f"do not answer {question.kind}: name another"
+        QuestionNotSupportedError, match=f"cannot answer {question.kind}: name another"
     ):
         await OfflineJudge().answer(question)
 

@@ -4,7 +4,13 @@ from hypothesis import strategies as st
 from tests.cases import each_case
 
 from ragstone.judges.offline.languages import UNKNOWN, guess_language
-from ragstone.judges.offline.words import fold, is_opposite_form, likeness, split_forms, split_words
+from ragstone.judges.offline.words import (
+    fold,
+    is_opposite_form,
+    similarity,
+    split_forms,
+    split_words,
+)
 
 
 @given(st.text())
@@ -46,7 +52,7 @@ def test_words_of_several_scripts(text, forms):
     ],
 )
 def test_forms_of_one_word_are_alike(one, other):
-    assert likeness(one, other) == likeness(other, one) > 0.7
+    assert similarity(one, other) == similarity(other, one) > 0.7
 
 
 @pytest.mark.parametrize(
@@ -54,7 +60,7 @@ def test_forms_of_one_word_are_alike(one, other):
     [("lock", "unlock"), ("connect", "disconnect"), ("red", "read")],
 )
 def test_a_word_turned_round_is_not_alike(one, other):
-    assert likeness(one, other) == 0
+    assert similarity(one, other) == 0
 
 
 @each_case(
@@ -83,10 +89,10 @@ def test_opposites_by_their_making():
 
 
 @given(st.text(max_size=20), st.text(max_size=20))
-def test_likeness_is_a_share_and_symmetric(one, other):
-    assert 0 <= likeness(one, other) <= 1
-    assert likeness(one, other) == likeness(other, one)
-    assert likeness(one, one) == 1
+def test_similarity_is_a_share_and_symmetric(one, other):
+    assert 0 <= similarity(one, other) <= 1
+    assert similarity(one, other) == similarity(other, one)
+    assert similarity(one, one) == 1
 
 
 @given(st.text())

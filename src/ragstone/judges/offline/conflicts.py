@@ -1,74 +1,70 @@
-"""Conflict: what a claim and a context say differently, in words that name both."""
+"""Conflicts: statements in which a claim and a context contradict each other."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ragstone.judges.offline.dates import Date
-from ragstone.judges.offline.index import Stretch
+from ragstone.judges.offline.index import Span
 from ragstone.judges.offline.languages import Language
 from ragstone.judges.offline.matching import Window
-from ragstone.judges.offline.negation import Negation, opposites
+from ragstone.judges.offline.negation import Negation
 from ragstone.judges.offline.terms import ClaimText, find_names
-from ragstone.judges.offline.words import Word, lazy_pattern, likeness
+from ragstone.judges.offline.words import Word, lazy_pattern, opposites, similarity
 
 NEAR = 4
-"""How many words to each side of a word are its neighbours."""
-ALIKE = 0.8
+"""How many words on each side of a word are its neighbours."""
+SIMILAR = 0.8
 _AND = lazy_pattern(r"\s?[,/&]\s?|\s(?:and|or|und|oder|et|ou|y|e|o|en|of|og|och|eller|i|и|или)\s")
 QUANTITY_NEEDS, DATE_NEEDS, NAME_NEEDS, NEGATION_NEEDS, OPPOSITE_NEEDS = 0.4, 0.6, 0.7, 0.6, 0.5
-"""The share of a claim's other terms to be found, by kind of conflict; chosen on data."""
-TURNED = 0.5
-"""Share of the words that a negation turns which the other side has to have."""
+"""The share of a claim's other terms that must be found, by kind of conflict; chosen on data."""
+NEGATED_SHARE = 0.5
+"""The share of the negated words that the other side must have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two things that cannot both hold; `reason` names what each side says.
+    """Two statements of which only one can be true.
 
-    `kind` is what differs: "figure", "name", "negation" or "opposite". `needs` is the share of the
-    claim's other terms that the window has to cover for this to be believed, and `weight` that of
-    the term in conflict. `of_another` is whether the window may be on something else than the
-    claim: it is then no conflict, and no support either.
+    Attributes:
+        kind: what differs: "figure", "name", "negation" or "opposite".
+        reason: what each side states.
+        needs: the share of the claim's other terms that the window must cover.
+        weight: the weight of the term in conflict.
+        other_subject: whether the window may be about something else; then it neither contradicts
+            nor supports the claim.
     """
 
     kind: str
     reason: str
     needs: float
     weight: float = 0.0
-    of_another: bool = False
+    other_subject: bool = False
 
 
-def find_conflicts(claim: ClaimText, window: Window, stretch: Stretch) -> Iterator[Conflict]:
-    """Yield what the window, read as a stretch, says differently from the claim.
-
-    The surest kind comes first.
-    """
-    is_other = _is_of_another(claim, window)
-    for conflict in _figures(claim, window):
-        yield replace(conflict, of_another=is_other)
-    negated, denied = claim.negations, stretch.negations
-    turned = list(_opposites(claim, window, stretch))
-    parity = bool(negated) != bool(denied)
-    if turned and not parity:
-        one, other, weight = turned[0]
-        reason = f"the claim says {one!r}, the context {other!r}"
-        yield Conflict("opposite", reason, OPPOSITE_NEEDS, weight)
-    if not turned and parity:
-        for conflict in _negations(claim, negated, stretch, denied):
-            yield replace(conflict, of_another=is_other)
-    yield from _names(claim, window, stretch)
-
-
-def _figures(claim: ClaimText, window: Window) -> Iterator[Conflict]:
-    for number, stated in sorted(window.rivals.items()):
+def find_conflicts(claim: ClaimText, window: Window, span: Span) -> Iterator[Conflict]:
+    """Yield the conflicts of a claim with a window, whose text is the span; most reliable first."""
+    is_other = _has_other_subject(claim, window)
+    for number, stated in sorted(window.conflicting.items()):
         term = claim.terms[number]
         needs = DATE_NEEDS if isinstance(term.figure, Date) else QUANTITY_NEEDS
         reason = f"the claim says {term.shown}, the context {stated.shown}"
-        yield Conflict("figure", reason, needs, term.weight)
+        yield Conflict("figure", reason, needs, term.weight, is_other)
+    opposite = next(_opposites(claim, window, span), None)
+    one_is_negated = bool(claim.negations) != bool(span.negations)
+    if opposite and not one_is_negated:
+        yield opposite
+    if one_is_negated and not opposite:
+        for said in _negated(claim.words, claim.negations, span.words, span.language):
+            reason = f"the claim says {said}, the context does not"
+            yield Conflict("negation", reason, NEGATION_NEEDS, 0.0, is_other)
+        for said in _negated(span.words, span.negations, claim.words, claim.language):
+            reason = f"the context says {said}, the claim does not"
+            yield Conflict("negation", reason, NEGATION_NEEDS, 0.0, is_other)
+    yield from _names(claim, window, span)
 
 
-def _is_of_another(claim: ClaimText, window: Window) -> bool:
-    """Tell whether the window lacks a name of the claim, or its subject: its first word."""
+def _has_other_subject(claim: ClaimText, window: Window) -> bool:
+    """Return whether a name of the claim, or its subject (its first word), is not in the window."""
     words = [number for number, term in enumerate(claim.terms) if term.word is not None]
     absent = [claim.terms[number] for number in words if number not in window.found]
     if not absent:
@@ -78,117 +74,95 @@ def _is_of_another(claim: ClaimText, window: Window) -> bool:
     return is_subject or any(term.is_name for term in absent)
 
 
-def _opposites(
-    claim: ClaimText, window: Window, stretch: Stretch
-) -> Iterator[tuple[str, str, float]]:
-    """Yield the claim's words for which the context has the opposite, with that and its weight."""
+def _opposites(claim: ClaimText, window: Window, span: Span) -> Iterator[Conflict]:
+    """Yield the claim's words whose opposite is in the span, near a word that both have."""
     mine = {word.form for word in claim.words}
     places: dict[str, list[int]] = {}
-    for there, other in enumerate(stretch.words):
+    for there, other in enumerate(span.words):
         places.setdefault(other.form, []).append(there)
     terms = {term.word: number for number, term in enumerate(claim.terms)}
     for here, word in enumerate(claim.words):
         number = terms.get(here)
         if word.form in places or (number is not None and number in window.found):
             continue
-        against, weight = opposites().get(word.form, frozenset()), 0.0
+        excluded, weight = opposites().get(word.form, frozenset()), 0.0
         if number is not None:
-            against |= claim.terms[number].against
+            excluded |= claim.terms[number].opposites
             weight = claim.terms[number].weight
-        for opposite in sorted(against & places.keys() - mine):
+        around = [
+            near.form
+            for near in claim.words[max(0, here - NEAR) : here + NEAR + 1]
+            if near.form not in claim.language.function_words and near is not word
+        ]
+        for opposite in sorted(excluded & places.keys() - mine):
             for there in places[opposite]:
-                if _share_neighbours(claim.words, here, stretch.words, there, claim.language):
-                    yield word.shown, stretch.words[there].shown, weight
+                near = [other.form for other in span.words[max(0, there - NEAR) : there + NEAR + 1]]
+                if any(similarity(one, other) >= SIMILAR for one in around for other in near):
+                    stated = span.words[there].shown
+                    reason = f"the claim says {word.shown!r}, the context {stated!r}"
+                    yield Conflict("opposite", reason, OPPOSITE_NEEDS, weight)
                     break
 
 
-def _share_neighbours(
-    mine: Sequence[Word], here: int, theirs: Sequence[Word], there: int, language: Language
-) -> bool:
-    around = [
-        word.form
-        for word in mine[max(0, here - NEAR) : here + NEAR + 1]
-        if word.form not in language.function_words and word is not mine[here]
-    ]
-    near = [word.form for word in theirs[max(0, there - NEAR) : there + NEAR + 1]]
-    return any(likeness(one, other) >= ALIKE for one in around for other in near)
+def _negated(
+    words: Sequence[Word],
+    negations: Sequence[Negation],
+    others: Sequence[Word],
+    other_language: Language,
+) -> Iterator[str]:
+    """Yield each negation of one side whose words the other side states without denying them."""
+    forms = {word.form for word in words}
+    stems, empty = other_language.negating_stems, other_language.function_words
+    for word in others:
+        is_denial = word.form in stems or (word.form.startswith(stems) and word.form not in empty)
+        if is_denial and word.form not in forms:
+            return
+    for negation in negations:
+        shared = [
+            number
+            for number in negation.negated
+            if any(similarity(words[number].form, other.form) >= SIMILAR for other in others)
+        ]
+        if shared and len(shared) >= NEGATED_SHARE * len(negation.negated):
+            yield f"{negation.shown!r} of {words[shared[0]].shown!r}"
 
 
-def _negations(
-    claim: ClaimText, negated: Sequence[Negation], stretch: Stretch, denied: Sequence[Negation]
-) -> Iterator[Conflict]:
-    """Yield the negations of one side that turn words which the other side says plainly."""
-    if not _is_veiled(stretch.words, stretch.language, claim.words):
-        for negation in negated:
-            if said := _shared(negation, claim.words, stretch.words):
-                reason = f"the claim says {negation.shown!r} of {said!r}, the context does not"
-                yield Conflict("negation", reason, NEGATION_NEEDS)
-    if not _is_veiled(claim.words, claim.language, stretch.words):
-        for negation in denied:
-            if said := _shared(negation, stretch.words, claim.words):
-                reason = f"the context says {negation.shown!r} of {said!r}, the claim does not"
-                yield Conflict("negation", reason, NEGATION_NEEDS)
-
-
-def _is_veiled(words: Sequence[Word], language: Language, others: Sequence[Word]) -> bool:
-    """Tell whether words that the other side lacks may deny without a negation."""
-    theirs = {word.form for word in others}
-    return any(
-        word.form in language.veiled
-        or (word.form.startswith(language.veiled) and word.form not in language.function_words)
-        for word in words
-        if word.form not in theirs
-    )
-
-
-def _shared(negation: Negation, words: Sequence[Word], others: Sequence[Word]) -> str:
-    """Return the first word turned that the other side has too, if it has most; else nothing."""
-    has = [
-        any(likeness(words[number].form, other.form) >= ALIKE for other in others)
-        for number in negation.turned
-    ]
-    if not has or sum(has) < TURNED * len(has):
-        return ""
-    return words[negation.turned[has.index(True)]].shown
-
-
-def _names(claim: ClaimText, window: Window, stretch: Stretch) -> Iterator[Conflict]:
-    """Yield the names for which the context has another in the same place."""
+def _names(claim: ClaimText, window: Window, span: Span) -> Iterator[Conflict]:
+    """Yield the claim's names for which the span has another name in the same place."""
     mine = {word.form for word in claim.words}
-    theirs = find_names(stretch.words, stretch.language)
+    theirs = find_names(span.words, span.language)
+    names = [
+        there
+        for there in theirs
+        if span.words[there].form not in mine and not _is_listed(span, theirs, there)
+    ]
     for number, term in enumerate(claim.terms):
-        here = term.word
-        if not term.is_name or here is None or number in window.found:
+        if not term.is_name or term.word is None or number in window.found:
             continue
-        for there in theirs:
-            other = stretch.words[there]
-            if _is_listed(stretch, theirs, there):
-                continue
-            if other.form not in mine and _same_place(claim.words, here, stretch.words, there):
-                said = f"the claim names {term.shown}, the context {other.shown}"
-                yield Conflict("name", said, NAME_NEEDS, term.weight)
+        for there in names:
+            left, right = (
+                [
+                    _same(claim.words, term.word + side * step, span.words, there + side * step)
+                    for step in (1, 2)
+                ]
+                for side in (-1, 1)
+            )
+            if (left[0] and (left[1] or right[0])) or (right[0] and right[1]):
+                reason = f"the claim names {term.shown}, the context {span.words[there].shown}"
+                yield Conflict("name", reason, NAME_NEEDS, term.weight)
 
 
-def _is_listed(stretch: Stretch, names: Sequence[int], there: int) -> bool:
-    """Tell whether a name is one of several: Paris and London."""
-    words = stretch.words
+def _is_listed(span: Span, names: Sequence[int], there: int) -> bool:
+    """Return whether a name is one of several: Paris and London."""
     for other in names:
-        if other == there or abs(other - there) > 2:
-            continue
-        left, right = words[min(other, there)], words[max(other, there)]
-        if _AND().fullmatch(stretch.text, left.end, right.start):
-            return True
+        if other != there and abs(other - there) <= 2:
+            left, right = span.words[min(other, there)], span.words[max(other, there)]
+            if _AND().fullmatch(span.text, left.end, right.start):
+                return True
     return False
-
-
-def _same_place(mine: Sequence[Word], here: int, theirs: Sequence[Word], there: int) -> bool:
-    """Tell whether the words on both sides, or two on one side, are the same."""
-    left = [_same(mine, here - step, theirs, there - step) for step in (1, 2)]
-    right = [_same(mine, here + step, theirs, there + step) for step in (1, 2)]
-    return (left[0] and (left[1] or right[0])) or (right[0] and right[1])
 
 
 def _same(mine: Sequence[Word], here: int, theirs: Sequence[Word], there: int) -> bool:
     if not (0 <= here < len(mine) and 0 <= there < len(theirs)):
         return False
-    return likeness(mine[here].form, theirs[there].form) >= ALIKE
+    return similarity(mine[here].form, theirs[there].form) >= SIMILAR

@@ -1,4 +1,4 @@
-"""ContextIndex: the sentences of a question's contexts, prepared once for all its claims."""
+"""Index of the sentences of a question's contexts, built once for all its claims."""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
@@ -14,19 +14,25 @@ from ragstone.judges.offline.negation import Negation, find_negations
 from ragstone.judges.offline.quantities import Figure, find_figures
 from ragstone.judges.offline.words import Word, split_forms, split_words
 
-# Passage: one context, read once for all the questions that it comes in.
-
-KEPT = 64
-"""How many passages are kept: the same contexts come for the response and for the reference."""
-LONGEST = 20_000
-"""Characters of a passage that is kept; a longer one is read anew, so that memory stays small."""
-GRAM = 4
+CACHE_SIZE = 64
+"""How many passages are cached: response and reference are judged with the same contexts."""
+MAX_CACHED = 20_000
+"""Characters of the longest passage that is cached, to save memory."""
+MAX_SPAN = 4000
+"""Characters of a span that are read."""
+PIECE = 4
 """Characters of the pieces of words that are compared."""
+MIN_WORD, BEGINNING, ENDING = 3, 3, 4
+"""Letters of a word that can have other forms, and of the beginning or ending they share."""
+MAX_NEAR = 400
+"""How many words with the same beginning, and with the same ending, are compared."""
+_AFTER_ALL = "\U0010ffff"
+"""Sorts after every character of a word."""
 
 
 @dataclass(frozen=True)
 class Passage:
-    """One context, taken apart.
+    """One context, split.
 
     Attributes:
         text: the context.
@@ -42,24 +48,12 @@ class Passage:
 
     @cached_property
     def figures(self) -> Mapping[int, Sequence[Figure]]:
-        """Sentence number -> the dates and quantities in it, where it has any."""
+        """Sentence number -> the dates and quantities in it, if any."""
         found: defaultdict[int, list[Figure]] = defaultdict(list)
         starts = [sentence.start for sentence in self.sentences]
         for figure in find_figures(self.text, self.language.name):
             found[bisect_right(starts, figure.start) - 1].append(figure)
         return found
-
-
-def read_passage(text: str) -> Passage:
-    """Read a context, or return it as read before."""
-    return _read_short(text) if len(text) <= LONGEST else _read(text)
-
-
-@lru_cache(maxsize=1 << 14)
-def pieces(form: str) -> tuple[str, ...]:
-    """Return the runs of characters of a folded word, its beginning and its end marked."""
-    marked = f"^{form}$"
-    return tuple(marked[at : at + GRAM] for at in range(max(1, len(marked) - GRAM + 1)))
 
 
 def _read(text: str) -> Passage:
@@ -69,128 +63,15 @@ def _read(text: str) -> Passage:
     return Passage(text, language, sentences, forms)
 
 
-_read_short = lru_cache(maxsize=KEPT)(_read)
-
-
-LEAST, BEGINNING, ENDING = 3, 3, 4
-"""Letters of a word that can have forms, and of the beginning or ending that those share."""
-LAST = "\U0010ffff"
-"""A character that comes after all that words have."""
-MOST = 400
-"""How many words with the same beginning, and with the same ending, are looked at."""
-
-
-class Place(NamedTuple):
-    """Where a sentence stands: the context's number, and its characters there."""
-
-    context: int
-    start: int
-    end: int
-
-
-class ContextIndex:
-    """The contexts' sentences, and which of them has which word.
-
-    Attributes:
-        passages: the contexts, read.
-        texts: the contexts as they are.
-        languages: the language of each.
-        places: where each sentence stands, in order.
-        postings: folded word -> numbers of the sentences that have it, in order.
-    """
-
-    def __init__(self, contexts: Sequence[str]) -> None:
-        """Read every context once."""
-        self.texts = tuple(contexts)
-        self.passages: tuple[Passage, ...] = tuple(map(read_passage, contexts))
-        self.languages: list[Language] = [passage.language for passage in self.passages]
-        self.places = [
-            Place(number, each.start, each.end)
-            for number, passage in enumerate(self.passages)
-            for each in passage.sentences
-        ]
-        self.postings: Mapping[str, Sequence[int]] = self._place_words()
-        self._pieces: dict[str, bool] = {}
-
-    def _place_words(self) -> Mapping[str, Sequence[int]]:
-        postings: defaultdict[str, list[int]] = defaultdict(list)
-        for place, forms in enumerate(forms for each in self.passages for forms in each.forms):
-            for form in dict.fromkeys(forms):
-                postings[form].append(place)
-        return dict(postings)
-
-    @cached_property
-    def figures(self) -> Mapping[int, Sequence[Figure]]:
-        """Sentence number -> the dates and quantities in it, where it has any."""
-        found: dict[int, Sequence[Figure]] = {}
-        first = 0
-        for passage in self.passages:
-            found.update((first + within, those) for within, those in passage.figures.items())
-            first += len(passage.sentences)
-        return found
-
-    def has_row(self, forms: Sequence[str]) -> bool:
-        """Tell whether words stand side by side in a context, in that order."""
-        return all(map(self.postings.__contains__, forms)) and _row(forms) in self._rows
-
-    @cached_property
-    def _rows(self) -> str:
-        """All words of the contexts in order; no row of words spans two contexts."""
-        return "".join(_row(chain.from_iterable(each.forms)) + "\n" for each in self.passages)
-
-    def has_piece(self, piece: str) -> bool:
-        """Tell whether a word of the contexts has a piece, as `pieces` cuts them."""
-        known = self._pieces.get(piece)
-        if known is None:
-            known = self._pieces[piece] = piece in self._marked
-        return known
-
-    @cached_property
-    def _marked(self) -> str:
-        """The contexts' words in a row, each beginning and end marked: no piece spans two."""
-        return f"^{'$^'.join(self.postings)}$"
-
-    def words_near(self, form: str) -> Sequence[str]:
-        """Return the contexts' words that begin or end as this one does, in a fixed order."""
-        if len(form) < LEAST:
-            return ()
-        words, turned = self._sorted
-        near = dict.fromkeys(_beginning(words, form[:BEGINNING]))
-        if len(form) >= ENDING:
-            ending = _beginning(turned, form[: -ENDING - 1 : -1])
-            near.update((word[::-1], None) for word in ending)
-        near.pop(form, None)
-        return tuple(near)
-
-    @cached_property
-    def _sorted(self) -> tuple[list[str], list[str]]:
-        """The words long enough to have forms, in order; and the same from end to beginning."""
-        words = [form for form in self.postings if len(form) >= LEAST]
-        return sorted(words), sorted(form[::-1] for form in words)
-
-
-def _row(forms: Iterable[str]) -> str:
-    return "\n" + "\n".join(forms) + "\n"
-
-
-def _beginning(words: Sequence[str], part: str) -> Sequence[str]:
-    """Return the first words, of some in order, that begin so."""
-    first = bisect_left(words, part)
-    return words[first : min(bisect_left(words, part + LAST, first), first + MOST)]
-
-
-# Stretch: the text of some neighbouring sentences, read for comparison with a claim.
-
-STRETCHES_LONGEST = 4000
-"""Characters of a stretch that are looked at."""
+_read_cached = lru_cache(maxsize=CACHE_SIZE)(_read)
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """The sentences from one number in the index to another, both of the same context.
+class Span:
+    """The text of neighbouring sentences of one context.
 
     Attributes:
-        text: what they say.
+        text: the sentences.
         language: the language of their context.
         words: their words, in order.
     """
@@ -201,27 +82,119 @@ class Stretch:
 
     @cached_property
     def negations(self) -> tuple[Negation, ...]:
-        """What they deny."""
+        """Their negations."""
         return find_negations(self.text, self.words, self.language)
 
 
-class Stretches:
-    """The stretches of an index, each read once for all claims."""
+class Place(NamedTuple):
+    """Where a sentence is: the number of its context, and its characters there."""
 
-    def __init__(self, index: ContextIndex) -> None:
-        """Read none yet."""
-        self._index = index
-        self._read: dict[tuple[int, int], Stretch] = {}
+    context: int
+    start: int
+    end: int
 
-    def of(self, first: int, last: int) -> Stretch:
-        """Return the stretch from one sentence to another, by their numbers in the index."""
-        if (first, last) not in self._read:
-            self._read[first, last] = self._cut(first, last)
-        return self._read[first, last]
 
-    def _cut(self, first: int, last: int) -> Stretch:
-        begin, end = self._index.places[first], self._index.places[last]
-        text = self._index.texts[begin.context][
-            begin.start : min(end.end, begin.start + STRETCHES_LONGEST)
+class ContextIndex:
+    """The sentences of the contexts, and which of them has which word.
+
+    Attributes:
+        passages: the contexts, split.
+        places: where each sentence is, in order.
+        postings: folded word -> numbers of the sentences that have it, in order.
+    """
+
+    def __init__(self, contexts: Sequence[str]) -> None:
+        self.passages = tuple(
+            _read_cached(text) if len(text) <= MAX_CACHED else _read(text) for text in contexts
+        )
+        self.places = [
+            Place(number, each.start, each.end)
+            for number, passage in enumerate(self.passages)
+            for each in passage.sentences
         ]
-        return Stretch(text, self._index.languages[begin.context], split_words(text))
+        postings: defaultdict[str, list[int]] = defaultdict(list)
+        for place, forms in enumerate(forms for each in self.passages for forms in each.forms):
+            for form in dict.fromkeys(forms):
+                postings[form].append(place)
+        self.postings: Mapping[str, Sequence[int]] = dict(postings)
+        self._pieces: dict[str, bool] = {}
+        self._spans: dict[tuple[int, int], Span] = {}
+
+    def text(self, first: int, last: int) -> str:
+        """Return the text from one sentence to another of the same context, by their numbers."""
+        begin, end = self.places[first], self.places[last]
+        return self.passages[begin.context].text[begin.start : end.end]
+
+    def span(self, first: int, last: int) -> Span:
+        """Return the span from one sentence to another, read once for all claims."""
+        span = self._spans.get((first, last))
+        if span is None:
+            text = self.text(first, last)[:MAX_SPAN]
+            language = self.passages[self.places[first].context].language
+            span = self._spans[first, last] = Span(text, language, split_words(text))
+        return span
+
+    @cached_property
+    def figures(self) -> Mapping[int, Sequence[Figure]]:
+        """Sentence number -> the dates and quantities in it, if any."""
+        found: dict[int, Sequence[Figure]] = {}
+        first = 0
+        for passage in self.passages:
+            found.update((first + within, those) for within, those in passage.figures.items())
+            first += len(passage.sentences)
+        return found
+
+    def has_sequence(self, forms: Sequence[str]) -> bool:
+        """Return whether words are next to each other in a context, in that order."""
+        return all(map(self.postings.__contains__, forms)) and _joined(forms) in self._sequence
+
+    @cached_property
+    def _sequence(self) -> str:
+        """All words of the contexts in order, with a gap between two contexts."""
+        return "".join(_joined(chain.from_iterable(each.forms)) + "\n" for each in self.passages)
+
+    def has_piece(self, piece: str) -> bool:
+        """Return whether a word of the contexts has a piece that `pieces_of` cuts."""
+        known = self._pieces.get(piece)
+        if known is None:
+            known = self._pieces[piece] = piece in self._marked_words
+        return known
+
+    @cached_property
+    def _marked_words(self) -> str:
+        """The words of the contexts, with beginnings and endings marked."""
+        return f"^{'$^'.join(self.postings)}$"
+
+    def words_near(self, form: str) -> Sequence[str]:
+        """Return the words of the contexts with the same beginning or ending, in a fixed order."""
+        if len(form) < MIN_WORD:
+            return ()
+        words, reversed_words = self._sorted
+        near = dict.fromkeys(_with_prefix(words, form[:BEGINNING]))
+        if len(form) >= ENDING:
+            ending = _with_prefix(reversed_words, form[: -ENDING - 1 : -1])
+            near.update((word[::-1], None) for word in ending)
+        near.pop(form, None)
+        return tuple(near)
+
+    @cached_property
+    def _sorted(self) -> tuple[list[str], list[str]]:
+        """The words that can have other forms, sorted; and the same words reversed."""
+        words = [form for form in self.postings if len(form) >= MIN_WORD]
+        return sorted(words), sorted(form[::-1] for form in words)
+
+
+@lru_cache(maxsize=1 << 14)
+def pieces_of(form: str) -> tuple[str, ...]:
+    """Return the overlapping pieces of a folded word, with its beginning and ending marked."""
+    marked = f"^{form}$"
+    return tuple(marked[at : at + PIECE] for at in range(max(1, len(marked) - PIECE + 1)))
+
+
+def _joined(forms: Iterable[str]) -> str:
+    return "\n" + "\n".join(forms) + "\n"
+
+
+def _with_prefix(words: Sequence[str], prefix: str) -> Sequence[str]:
+    first = bisect_left(words, prefix)
+    return words[first : min(bisect_left(words, prefix + _AFTER_ALL, first), first + MAX_NEAR)]

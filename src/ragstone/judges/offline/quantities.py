@@ -13,7 +13,7 @@ from ragstone.judges.offline.identifiers import find_codes
 from ragstone.judges.offline.languages import language_of
 from ragstone.judges.offline.number_words import WORD, find_spelled
 from ragstone.judges.offline.quantity import IMPERIAL, TIMES, UNITS, Quantity, Unit
-from ragstone.judges.offline.words import fold, lazy_pattern, marks
+from ragstone.judges.offline.words import combining_marks, fold, lazy_pattern
 
 # Amount: a quantity that a text writes in two parts, or as the ends of a range.
 
@@ -380,7 +380,7 @@ def _unit() -> re.Pattern[str]:
     """Return what may be a unit."""
     return re.compile(
         r"[\s\u00a0-]?(°\s?[CFcf]\b|[%％٪°℃℉]|[$€£¥￥₹₽₫₩฿](?!\d)"
-        rf"|[^\W\d_](?:[^\W\d_]|[{marks()}]){{0,24}}+(?!['’][^\W\d_])(?:/[^\W\d_]{{1,4}}\b)?)"
+        rf"|[^\W\d_](?:[^\W\d_]|[{combining_marks()}]){{0,24}}+(?!['’][^\W\d_])(?:/[^\W\d_]{{1,4}}\b)?)"
     )
 
 

@@ -6,7 +6,7 @@ from itertools import product
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ragstone.judges.offline.words import fold, likeness
+from ragstone.judges.offline.words import fold, similarity
 
 EQUAL, CLOSE, ABOUT = 1e-9, 0.005, 0.05
 """How far apart two amounts may be, as a share: to be equal, where the claim only leaves digits
@@ -83,7 +83,7 @@ class Quantity:
             return self.dimension == other.dimension
         mine, theirs = self.dimension or self.noun, other.dimension or other.noun
         if self.dimension == other.dimension and mine and theirs:
-            return likeness(mine, theirs) > 0
+            return similarity(mine, theirs) > 0
         return not (mine and theirs)
 
     def differs_from(self, other: "Quantity") -> bool:
@@ -97,7 +97,7 @@ class Quantity:
         if self.dimension:
             return True
         if self.noun and other.noun and not self.is_code:
-            return likeness(self.noun, other.noun) > 0
+            return similarity(self.noun, other.noun) > 0
         return bool(self.before) and self.before == other.before
 
     def _bounds(self, limit: float, value: float) -> bool:

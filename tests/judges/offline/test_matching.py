@@ -2,7 +2,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.judges.offline.judge import verify_claims
-from ragstone.judges.offline.matching import pair_figures
+from ragstone.judges.offline.matching import match_figures
 from ragstone.judges.offline.quantities import find_figures
 from ragstone.types.claim import Label
 
@@ -10,33 +10,33 @@ SENTENCES = ["The value of item {} is {}.", "Item {} weighs {} kg.", "Step {} ta
 
 
 def pairing(claim, stated):
-    return pair_figures(dict(enumerate(find_figures(claim, "en"))), find_figures(stated, "en"))
+    return match_figures(dict(enumerate(find_figures(claim, "en"))), find_figures(stated, "en"))
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_a_number_answers_for_one_number_of_the_claim(sentence):
     result = pairing(sentence.format(3, 3), sentence.format(3, 4))
-    assert result.held == {0}
-    assert {number: rival.shown[0] for number, rival in result.rivals.items()} == {1: "4"}
+    assert result.found == {0}
+    assert {number: rival.shown[0] for number, rival in result.conflicting.items()} == {1: "4"}
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_the_same_numbers_in_the_same_places_are_held(sentence):
-    assert pairing(sentence.format(3, 3), sentence.format(3, 3)).held == {0, 1}
+    assert pairing(sentence.format(3, 3), sentence.format(3, 3)).found == {0, 1}
 
 
 def test_a_number_may_be_said_twice():
     result = pairing("It has 3 doors, and the 3 doors are red.", "It has 3 doors in 2 walls.")
-    assert (result.held, result.rivals) == ({0, 1}, {})
+    assert (result.found, result.conflicting) == ({0, 1}, {})
 
 
-def test_numbers_that_changed_places_are_rivals():
+def test_numbers_that_changed_places_conflict():
     result = pairing("3 towers and 4 bridges", "4 towers and 3 bridges")
-    assert (result.held, set(result.rivals)) == (frozenset(), {0, 1})
+    assert (result.found, set(result.conflicting)) == (frozenset(), {0, 1})
 
 
 def test_a_bare_number_does_not_stand_in_for_an_amount_that_differs():
-    assert pairing("The towers weigh 3 kg.", "The 3 towers weigh 4 kg.").held == frozenset()
+    assert pairing("The towers weigh 3 kg.", "The 3 towers weigh 4 kg.").found == frozenset()
 
 
 @each_case("sentence", SENTENCES)
