@@ -1,4 +1,4 @@
-"""Shelf: finding, tagging, and throwing away the runs of a store."""
+"""Runs of a store: find, resume, tag, delete, and add whole ones."""
 
 import re
 from collections.abc import Generator
@@ -27,10 +27,10 @@ _NAMES = select(RUNS.c.id, RUNS.c.tag).where(WHOLE).order_by(*NEWEST)
 
 
 def find_run(store: Store, name: str) -> str:
-    """Return the id of the run of that id, tag, or unique beginning of an id; or the `last`.
+    """Return the id of a run by its id, its tag, a unique beginning of its id, or `last`.
 
     Raises:
-        StoreError: there is none, or several begin so; the message names near ones.
+        StoreError: no run or several runs match; the message lists similar names.
     """
     with store.connect() as connection:
         if name == LAST:
@@ -43,45 +43,42 @@ def find_run(store: Store, name: str) -> str:
             return found
         begins = func.substr(RUNS.c.id, 1, len(name)) == name
         query = _NAMES.where(begins, literal(bool(name)))
-        alike: list[str] = list(connection.execute(query).scalars())
-        if len(alike) == 1:
-            return alike[0]
-        raise StoreError(_not_found(connection, store.name, name, alike))
-
-
-def _not_found(connection: Connection, store: str, name: str, alike: list[str]) -> str:
-    if alike:
-        more = f" and {len(alike) - 5} more" if len(alike) > 5 else ""
-        return f"{len(alike)} runs begin with {name!r}: {', '.join(alike[:5])}{more}"
-    lines = connection.execute(_NAMES.limit(1000)).all()
-    names = [text for line in lines for text in line if text]
-    if not names:
-        return f"there is no run named {name!r}: {store} holds none"
-    near = nearest(name, names)
-    hint = f"did you mean {near!r}?" if near else f"the newest: {', '.join(names[:5])}"
-    return f"there is no run named {name!r} in {store}; {hint}"
+        matching: list[str] = list(connection.execute(query).scalars())
+        if len(matching) == 1:
+            return matching[0]
+        if matching:
+            more = f" and {len(matching) - 5} more" if len(matching) > 5 else ""
+            listed = ", ".join(matching[:5])
+            raise StoreError(f"{len(matching)} runs begin with {name!r}: {listed}{more}")
+        lines = connection.execute(_NAMES.limit(1000)).all()
+        names = [text for line in lines for text in line if text]
+        if not names:
+            raise StoreError(f"there is no run named {name!r}: {store.name} holds none")
+        near = nearest(name, names)
+        hint = f"did you mean {near!r}?" if near else f"the newest: {', '.join(names[:5])}"
+        raise StoreError(f"there is no run named {name!r} in {store.name}; {hint}")
 
 
 def resume(store: Store, manifest: Manifest) -> None:
-    """Make a run unfinished, as it goes on; the manifest may have other gates and another pace."""
-    came_to = {"finished_at": None, "summary": None, "stopped": None, "extras": "{}"}
-    line = {**came_to, "manifest": manifest_text(manifest)}
+    """Mark a run as unfinished; gates and rate limits of the manifest may be new."""
+    values = {"finished_at": None, "summary": None, "stopped": None, "extras": "{}"}
+    values["manifest"] = manifest_text(manifest)
     with store.transaction() as connection:
-        connection.execute(RUNS.update().where(RUNS.c.id == manifest.run_id).values(line))
+        connection.execute(RUNS.update().where(RUNS.c.id == manifest.run_id).values(values))
 
 
 class TagMove(NamedTuple):
-    """What a tag displaced: the run that had it before, and the tag that its run had before."""
+    """What a tag replaced: the run that had the tag, and the tag that the run had before."""
 
     run: str | None
     tag: str | None
 
 
 def tag(store: Store, run_id: str, name: str) -> TagMove:
-    """Name a run; a name that another run has moves to this one, which loses its own.
+    """Tag a run; its old tag is removed, and another run loses a tag of that name.
 
     Raises:
-        StoreError: the name cannot be one of a run, or there is no such run.
+        StoreError: the name is not valid for a tag, or there is no such run.
     """
     if not _TAG.fullmatch(name) or name == LAST:
         raise StoreError(
@@ -102,26 +99,26 @@ def tag(store: Store, run_id: str, name: str) -> TagMove:
 
 
 def untag(store: Store, run_id: str) -> None:
-    """Take a run's name away, if it has one."""
+    """Remove the tag of a run, if it has one."""
     with store.transaction() as connection:
         connection.execute(RUNS.update().where(RUNS.c.id == run_id).values(tag=None))
 
 
 def delete(store: Store, run_id: str) -> None:
-    """Throw a run away, with its rows.
+    """Delete a run with its rows.
 
     Raises:
         RunNotFoundError: there is no such run.
-        RunLockedError: a process works on it.
+        RunLockedError: a process is working on it.
     """
     with store.lock(run_id) as connection, connection.begin():
         connection.execute(RUNS.delete().where(RUNS.c.id == run_id))
 
 
 def running_runs(store: Store, *, fingerprint: str | None = None) -> frozenset[str]:
-    """Return the ids of the runs that a process works on just now; no lock is taken for that.
+    """Return the ids of the runs that a process is working on.
 
-    With a fingerprint, only those that were asked to do the same.
+    With a fingerprint, only runs of the same configuration.
 
     Raises:
         StoreError: the database fails.
@@ -136,9 +133,9 @@ def running_runs(store: Store, *, fingerprint: str | None = None) -> frozenset[s
 
 
 def prune(store: Store, *, before: datetime) -> list[str]:
-    """Throw away the runs that were started before a time and have no tag; return their ids.
+    """Delete the runs that were started before a time and have no tag; return their ids.
 
-    One that a process works on stays too. What a killed import left goes as well.
+    Runs that a process is working on stay. The remains of killed imports are deleted too.
     """
     old = select(RUNS.c.id).where(RUNS.c.started_at < format_time(before), RUNS.c.tag.is_(None))
     with store.connect() as connection:
@@ -151,76 +148,54 @@ def prune(store: Store, *, before: datetime) -> list[str]:
     return deleted
 
 
-# Entering: a run that comes as a whole is in the store whole, or not at all.
-
-
 @contextmanager
 def atomic_import(store: Store, line: RunLine) -> Generator[tuple[Connection, int], None, None]:
-    """Enter a run that the block fills; gives a connection to do so, and the run's number.
+    """Add a run that the block fills: whole, or not at all.
 
-    Until the block ends well, the run stands under a name that others pass over; so the block
-    may use several transactions, between which other processes get their turn.
+    Gives a connection and the number of the run. Until the block ends, the run has an id that
+    others ignore. So the block may use several transactions, and other processes can write in
+    between.
 
     Raises:
-        StoreError: a run of that id is there already, or on its way in.
+        StoreError: the store has a run of that id, or another process is importing one.
     """
-    _clear(store)
-    try:
-        with _begun(store, line) as (connection, number):
-            yield connection, number
-            with connection.begin():
-                named = {"id": line.id, "fingerprint": line.fingerprint}
-                connection.execute(RUNS.update().where(RUNS.c.number == number).values(named))
-    except BaseException:
-        with suppress(StoreError):  # the next to enter one clears it
-            delete(store, line.id + UNDER_WAY)
-        raise
-
-
-def _clear(store: Store) -> None:
-    """Throw away what was left by those that were killed."""
     with store.connect() as connection:
-        left = connection.execute(select(RUNS.c.id).where(~WHOLE)).scalars().all()
-    for run_id in left:
-        with suppress(StoreError):  # it is being entered
+        killed = connection.execute(select(RUNS.c.id).where(~WHOLE)).scalars().all()
+    for run_id in killed:
+        with suppress(StoreError):  # another process is importing it
             delete(store, run_id)
-
-
-@contextmanager
-def _begun(store: Store, line: RunLine) -> Generator[tuple[Connection, int], None, None]:
-    """Enter the run, held from when others see it; give a connection to fill it, and its number."""
-    with store.connect() as connection:
-        connection.execution_options(**WRITING)
-        number = _enter(connection, line, store=store.name)
-        with run_lock(connection, number, name=line.id):
-            connection.commit()
-            yield connection, number
-
-
-def _enter(connection: Connection, line: RunLine, *, store: str) -> int:
-    """Enter the run under a name that says that it is not whole yet; return its number."""
-    under_way = line.id + UNDER_WAY
-    if connection.execute(select(RUNS.c.id).where(RUNS.c.id == line.id)).first():
-        raise StoreError(f"{store}: run {line.id} is there already; delete it first")
-    if connection.execute(select(RUNS.c.id).where(RUNS.c.id == under_way)).first():
-        raise StoreError(f"{store}: another process is importing run {line.id}")
-    values = line.model_dump(include=set(RunLine.model_fields), exclude={"tag"})
-    unlike_any = {"id": under_way, "fingerprint": ""}  # nobody resumes it
-    made = connection.execute(RUNS.insert().values(values | unlike_any))
-    assert made.inserted_primary_key
-    return int(made.inserted_primary_key[0])
-
-
-# Ranked runs: the run of a ranking from a file, kept in the store in blocks of values.
+    unfinished_id = line.id + UNDER_WAY
+    try:
+        with store.connect() as connection:
+            connection.execution_options(**WRITING)
+            if connection.execute(select(RUNS.c.id).where(RUNS.c.id == line.id)).first():
+                raise StoreError(f"{store.name}: run {line.id} is there already; delete it first")
+            if connection.execute(select(RUNS.c.id).where(RUNS.c.id == unfinished_id)).first():
+                raise StoreError(f"{store.name}: another process is importing run {line.id}")
+            values = line.model_dump(include=set(RunLine.model_fields), exclude={"tag"})
+            values |= {"id": unfinished_id, "fingerprint": ""}  # so that it is never resumed
+            key = connection.execute(RUNS.insert().values(values)).inserted_primary_key
+            assert key
+            number = int(key[0])
+            with run_lock(connection, number, name=line.id):
+                connection.commit()  # others see the run once it is locked
+                yield connection, number
+                with connection.begin():
+                    final = {"id": line.id, "fingerprint": line.fingerprint}
+                    connection.execute(RUNS.update().where(RUNS.c.number == number).values(final))
+    except BaseException:
+        with suppress(StoreError):  # the next import deletes it
+            delete(store, unfinished_id)
+        raise
 
 
 def save_ranking(store: Store, run: Run) -> None:
     """Store the run of a ranking, whole or not at all.
 
     Raises:
-        StoreError: the store cannot be used, or holds a run of that id.
+        StoreError: the store cannot be used, or has a run of that id.
     """
-    assert run.columns is not None, "the rows of other runs are stored as they finish"
+    assert run.columns is not None, "rows of other runs are stored as they finish"
     manifest = run.manifest
     line = RunLine(
         id=manifest.run_id,

@@ -1,12 +1,13 @@
-"""Searching: what holds of rows in which a text stands, or that have a tag, as SQL looks for it.
+"""Search: some rows of a stored run, found, sorted and counted by the database.
 
-Rows are JSON, and each database has its own ways to look into that.
+Rows are stored as JSON, and each database has its own functions to search in it. The queries of a
+ranking's run are stored in columns, and are searched in memory.
 """
 
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -33,7 +34,7 @@ from sqlalchemy.dialects.postgresql import JSON
 
 from ragstone.errors import UnknownNameError, UsageError
 from ragstone.results.metric_summary import SCORED
-from ragstone.results.metric_summary import STATES as RANKING_STATES
+from ragstone.results.metric_summary import STATES as STATE_CODES
 from ragstone.results.ranking_run import RankingRows
 from ragstone.store.codec import Texts, column, decode_row
 from ragstone.store.reader import row_errors
@@ -43,149 +44,28 @@ from ragstone.store.store import Store
 from ragstone.types.row import Row
 from ragstone.types.score import State
 
-_SEARCHED = ("query", "response")
-"""Fields of a sample in which a text is looked for, beside its id."""
-_FOLD = "ragstone_fold"
-_HALF = "(?:0000|d[89a-f][0-9a-f]{2})"
-_UNREADABLE = rf"(?<!\\)((?:\\\\)*)\\u{_HALF}"
-"""A NUL or half a character in a row's JSON, of which PostgreSQL makes no text: it fails."""
-_HALVED = r"\ud"
-_SIGNS = (r"\u0000", _HALVED)
-_NUL = r"%\u0000%"
-_HEAD = func.substr(TEXTS.c.body, 1, func.instr(TEXTS.c.body, '"contexts":'))
-"""The beginning of a row's JSON: its place, and the sample's id, query and response."""
-_CODED = r"%\u%"
-"""What holds a letter by its number: all but ASCII, where half a character stands in the row."""
-_FRAME = re.compile(r"[\s\d:,{]*")
-_KEYS = "index|sample|id|query|response|:null,|: null, "
-"""Between the texts in the head stand these names, quotes, and what _FRAME matches."""
-
-
-def text_matches(connection: Connection, text: str) -> ColumnElement[bool]:
-    """Return that a text stands in the id, query or response, whatever the case of its letters."""
-    sqlite = connection.dialect.name == "sqlite"
-    return _sqlite_text_matches(connection, text) if sqlite else _postgresql_text_matches(text)
-
-
-def tag_matches(connection: Connection, tag: str, value: str | None) -> ColumnElement[bool]:
-    """Return that a row has a tag, of that value as JSON writes it; None is any value."""
-    sqlite = connection.dialect.name == "sqlite"
-    return (_sqlite_tag_matches if sqlite else _postgresql_tag_matches)(tag, value)
-
-
-def _sqlite_text_matches(connection: Connection, text: str) -> ColumnElement[bool]:
-    """Look through texts as they lie, and into the JSON only of what may hold the text.
-
-    To read a row's JSON takes several times as long as to look through it.
-    """
-    fields = [func.json_extract(TEXTS.c.body, f"$.sample.{name}") for name in _SEARCHED]
-    written = _in_json(text)
-    if text.isascii() and "\0" not in text:  # LIKE takes no account of the case of ASCII letters
-        in_fields = or_(
-            *(field.like(_pattern(text), escape="/") for field in fields),
-            TEXTS.c.body.like(_NUL),  # LIKE sees nothing behind it
-        )
-        in_head = _HEAD.like(_pattern(written), escape="/")
-        if written == text and not _FRAME.fullmatch(text) and text.lower() not in _KEYS:
-            as_is = and_(true(), *(_HEAD.not_like(f"%{sign}%") for sign in _escapes(text)))
-            in_fields = or_(as_is, in_fields)
-        in_id = ROWS.c.sample_id.like(_pattern(text), escape="/")
-        return or_(in_id, and_(in_head, in_fields))
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, sqlite3.Connection)
-    driver.create_function(_FOLD, 1, _casefold, deterministic=True)
-    fold = getattr(func, _FOLD)
-    in_fields = or_(*(_stands(fold, field, text) for field in (ROWS.c.sample_id, *fields)))
-    may = or_(_stands(fold, _HEAD, written), _HEAD.like(_CODED))
-    return and_(may, in_fields)
-
-
-def _escapes(text: str) -> Iterator[str]:
-    r"""Yield the escapes of JSON in which a text without any could begin, as `nl` does in `\nl`."""
-    first = text[0].lower()
-    if first in "bfnrt":
-        yield f"\\{first}"
-    if first in "u0123456789abcdef":
-        yield r"\u"
-
-
-def _stands(fold: Callable[..., Function[str]], where: Any, text: str) -> ColumnElement[bool]:
-    return func.instr(fold(cast(where, LargeBinary)), text.casefold()) > 0
-
-
-def _casefold(text: bytes | None) -> str | None:
-    return None if text is None else text.decode("utf-8", "replace").casefold()
-
-
-def _postgresql_text_matches(text: str) -> ColumnElement[bool]:
-    pattern = _pattern(column(text))
-    in_fields = or_(*(_at("sample", name).ilike(pattern, escape="/") for name in _SEARCHED))
-    plain = TEXTS.c.body.ilike(_pattern(_in_json(text)), escape="/")
-    somewhere = or_(plain, func.strpos(TEXTS.c.body, _HALVED) > 0)  # all but ASCII is escaped there
-    return or_(ROWS.c.sample_id.ilike(pattern, escape="/"), and_(somewhere, in_fields))
-
-
-def _sqlite_tag_matches(tag: str, value: str | None) -> ColumnElement[bool]:
-    each = func.json_each(TEXTS.c.body, "$.sample.tags").table_valued("key", "type", "atom")
-    written = case(
-        (each.c.type == "true", "true"), (each.c.type == "false", "false"), else_=each.c.atom
-    )
-    fits = each.c.type != "null" if value is None else cast(written, Text) == value
-    return select(each.c.key).where(each.c.key == tag, fits).exists()
-
-
-def _postgresql_tag_matches(tag: str, value: str | None) -> ColumnElement[bool]:
-    written = _at("sample", "tags", column(tag))
-    if value is None:
-        return written.is_not(None)
-    return written == column(value)
-
-
-def _at(*path: str) -> Function[str]:
-    """Return the text at a place in a row's JSON, made such that PostgreSQL can read it."""
-    body = TEXTS.c.body
-    marked = func.regexp_replace(body, _UNREADABLE, r"\1?", "g")
-    holds_one = or_(*(func.strpos(body, sign) > 0 for sign in _SIGNS))  # sooner told than a match
-    readable = cast(case((holds_one, marked), else_=body), JSON)
-    return func.json_extract_path_text(readable, *path, type_=Text)
-
-
-def _in_json(text: str) -> str:
-    """Return a text as a row's JSON has it."""
-    return json.dumps(text, ensure_ascii=False)[1:-1]
-
-
-def _pattern(text: str) -> str:
-    """Return the pattern of what holds a text, in which nothing is a wildcard but its ends."""
-    for special in "/%_":
-        text = text.replace(special, f"/{special}")
-    return f"%{text}%"
-
-
-# Wanted: which rows of a run are to be shown; Found: some of them.
-
 MOST = 500
-"""Rows that are given at once."""
+"""The largest number of rows on one page."""
 LONGEST = 1000
-"""Characters that are looked for; databases take no pattern of any length."""
+"""Characters of a text to search for; databases limit the length of patterns."""
 STATES: Mapping[str, ColumnElement[bool]] = MappingProxyType(
     {state.value: SCORES.c.state == state.value for state in State}
     | {"flagged": SCORES.c.fallback.is_(True), "missed": SCORES.c.passed.is_(False)}
 )
-"""What a score can be asked to be: its state, made up by the policy, or short of its pass mark."""
+"""What a score can be searched for: its state, imputed by the policy, or below its threshold."""
 
 
 @dataclass(frozen=True)
 class RowQuery:
-    """Which rows of a run are to be shown, and in which order.
+    """Which rows of a run to return, and in which order.
 
     Attributes:
-        text: stands in the id, the query or the response, whatever the case of its letters.
-        metric: what `state`, `low` and `high` are about; None is any metric.
+        text: appears in the id, the query or the response, in upper or lower case.
+        metric: the metric of `state`, `low` and `high`; None is any metric.
         state: one of STATES.
-        low, high: the least and the most that its score may be.
-        tag, value: a tag that they have, and what it is, as text; None is anything.
-        sort: the metric by whose value they are sorted, those without one last; None is by place.
+        low, high: the lowest and the highest score.
+        tag, value: a tag that the rows have, and its value as text; None is any value.
+        sort: a metric to sort by, rows without a score last; None sorts by place.
     """
 
     text: str = ""
@@ -208,110 +88,58 @@ class RowQuery:
         if len(self.text) > LONGEST:
             raise UsageError(f"a text to look for has {LONGEST:,} characters at most")
 
-    @property
-    def asks_of_scores(self) -> bool:
-        """Whether something has to hold of a score of the row."""
-        return self.state is not None or self.low is not None or self.high is not None
-
 
 @dataclass(frozen=True)
 class RowPage:
-    """Some rows, without their exchanges, of `matched` that are as wanted, of `total`."""
+    """Some rows, without their exchanges, of `matched` that fit the query, of `total`."""
 
     total: int
     matched: int
     rows: tuple[Row, ...]
 
 
-# Browsing a stored ranking's run: its queries found and sorted by their columns.
-
-
-def find_queries(rows: RankingRows, wanted: RowQuery) -> RowPage:
-    """Return the queries that are as wanted; their numbers alone are read of the others."""
-    fits = np.ones(len(rows), dtype=np.bool_)
-    if wanted.tag is not None:
-        fits[:] = False  # queries from files have no tags
-    if wanted.text:
-        fits &= _ranking_text_matches(rows, wanted.text)
-    if wanted.asks_of_scores:
-        fits &= np.logical_or.reduce([*_scored_so(rows, wanted), np.zeros(len(rows), np.bool_)])
-    places = _sorted(rows, np.flatnonzero(fits), wanted)
-    few: list[int] = places[wanted.offset : wanted.offset + wanted.limit].tolist()
-    read = {place: rows[place] for place in sorted(few)}  # each block is read once
-    return RowPage(len(rows), len(places), tuple(read[place] for place in few))
-
-
-def _ranking_text_matches(rows: RankingRows, text: str) -> NDArray[np.bool_]:
-    folded = text.casefold()
-    each = zip(rows.ids, rows.queries, strict=True)
-    return np.fromiter(
-        (folded in name.casefold() or folded in query.casefold() for name, query in each),
-        dtype=np.bool_,
-        count=len(rows),
-    )
-
-
-def _scored_so(rows: RankingRows, wanted: RowQuery) -> Iterator[NDArray[np.bool_]]:
-    """Yield for each metric asked about which queries have such a score."""
-    known = wanted.state is None or wanted.state in list(State)
-    names = rows.metrics if wanted.metric is None else [wanted.metric]
-    for name in names if known else ():  # no number is made up, or held against a pass mark
-        if name not in rows.metrics:
-            continue
-        numbers, states = rows.column(name)
-        fits = np.ones(len(rows), dtype=np.bool_)
-        if wanted.state is not None:
-            fits &= states == RANKING_STATES.index(State(wanted.state))
-        if wanted.low is not None:
-            fits &= (states == SCORED) & (numbers >= wanted.low)
-        if wanted.high is not None:
-            fits &= (states == SCORED) & (numbers <= wanted.high)
-        yield fits
-
-
-def _sorted(rows: RankingRows, places: NDArray[np.int64], wanted: RowQuery) -> NDArray[np.int64]:
-    """Sort places by a metric's number, those without one last; else as they stand."""
-    if wanted.sort is None:
-        return places[::-1] if wanted.descending else places
-    if wanted.sort not in rows.metrics:
-        return places
-    numbers, states = rows.column(wanted.sort)
-    keys = -numbers[places] if wanted.descending else numbers[places]
-    none = states[places] != SCORED
-    return places[np.lexsort((places, np.where(none, 0.0, keys), none))]
-
-
-# Browsing: some rows of a stored run, found, sorted and counted by the database.
-
-_NO_EXCHANGES = "[]"
-
-
 def find_rows(store: Store, run_id: str, wanted: RowQuery) -> RowPage:
-    """Return the rows of a run that are as wanted.
+    """Return the rows of a run that fit a query.
 
     Raises:
         StoreError: there is no such run, a row cannot be read, or the database fails.
     """
-    if (values := _values(store, run_id)) is not None:
-        return find_queries(values, wanted)
+    if (columns := _columns(store, run_id)) is not None:
+        return _find_queries(columns, wanted)
+    tables: FromClause = ROWS
+    same_row = and_(TEXTS.c.run == ROWS.c.run, TEXTS.c.place == ROWS.c.place)
+    if wanted.text or wanted.tag is not None:
+        tables = tables.join(TEXTS, same_row)
+    place, value = ROWS.c.place, SCORES.c.value
+    order: list[ColumnElement[Any]] = [place.desc() if wanted.descending else place]
+    if wanted.sort is not None:
+        its_score = and_(
+            SCORES.c.run == ROWS.c.run,
+            SCORES.c.place == place,
+            SCORES.c.metric == column(wanted.sort),
+        )
+        tables = tables.outerjoin(SCORES, its_score)
+        order = [value.is_(None), value.desc() if wanted.descending else value, place]
     with store.connect() as connection:
         run = find_run_number(connection, run_id, store=store.name)
         count = select(func.count()).select_from(ROWS).where(ROWS.c.run == run)
         total = connection.execute(count).scalar_one()
-        tables, conditions = _as_wanted(connection, run, wanted)
+        conditions = _conditions(connection, run, wanted)
         number = func.count().over() if conditions else literal(total)
-        query = select(ROWS.c.place, number).select_from(tables).order_by(*_order(wanted))
-        query = query.where(ROWS.c.run == run, *conditions)
+        query = select(place, number).select_from(tables).where(ROWS.c.run == run, *conditions)
+        query = query.order_by(*order)
         lines = connection.execute(query.offset(wanted.offset).limit(wanted.limit)).all()
         matched = lines[0][1] if lines else 0
-        if not lines and wanted.offset:  # a page behind the last one
+        if not lines and wanted.offset:  # a page after the last one
             first = connection.execute(query.limit(1)).first()
             matched = first[1] if first else 0
-        places = [place for place, _ in lines]
-        few = select(TEXTS.c.place, TEXTS.c.body).where(TEXTS.c.run == run)
-        found = connection.execute(few.where(TEXTS.c.place.in_(places))).all()
-    bodies = dict(found)
-    rows = (_row(run_id, place, Texts(bodies[place], _NO_EXCHANGES)) for place in places)
+        places = [line[0] for line in lines]
+        bodies = select(TEXTS.c.place, TEXTS.c.body).where(TEXTS.c.run == run)
+        found = dict(connection.execute(bodies.where(TEXTS.c.place.in_(places))).all())
+    rows: list[Row] = []
+    for each in places:
+        with row_errors(run_id, each):
+            rows.append(decode_row(Texts(found[each], transcript="[]")))
     return RowPage(total, matched, tuple(rows))
 
 
@@ -321,17 +149,20 @@ def row_at(store: Store, run_id: str, place: int) -> Row | None:
     Raises:
         StoreError: there is no such run, the row cannot be read, or the database fails.
     """
-    if (values := _values(store, run_id)) is not None:
-        return values.at(place) if 0 <= place < len(values) else None
+    if (columns := _columns(store, run_id)) is not None:
+        return columns.at(place) if 0 <= place < len(columns) else None
     with store.connect() as connection:
         run = find_run_number(connection, run_id, store=store.name)
         here = TEXTS.c.run == run, TEXTS.c.place == place
         line = connection.execute(select(TEXTS.c.body, TEXTS.c.transcript).where(*here)).first()
-    return None if line is None else _row(run_id, place, Texts(line[0], line[1]))
+    if line is None:
+        return None
+    with row_errors(run_id, place):
+        return decode_row(Texts(line[0], line[1]))
 
 
-def _values(store: Store, run_id: str) -> RankingRows | None:
-    """Return the rows of a ranking's run; None for any other run."""
+def _columns(store: Store, run_id: str) -> RankingRows | None:
+    """Return the columns of a ranking's run; None for all other runs."""
     with store.connect() as connection:
         run = find_run_number(connection, run_id, store=store.name)
         first = select(QUERY_BLOCKS.c.place).where(QUERY_BLOCKS.c.run == run).limit(1)
@@ -339,58 +170,173 @@ def _values(store: Store, run_id: str) -> RankingRows | None:
     return store.load(run_id).columns if ranked else None
 
 
-def _row(run_id: str, place: int, texts: Texts) -> Row:
-    with row_errors(run_id, place):
-        return decode_row(texts)
-
-
-def _as_wanted(
-    connection: Connection, run: int, wanted: RowQuery
-) -> tuple[FromClause, list[ColumnElement[bool]]]:
-    """Return the tables that tell which rows are wanted, and what has to hold of them."""
-    tables: FromClause = ROWS
+def _conditions(connection: Connection, run: int, wanted: RowQuery) -> list[ColumnElement[bool]]:
+    """Return the conditions that rows of a run must meet."""
     conditions: list[ColumnElement[bool]] = []
-    if scored := list(_scores(wanted)):
-        alike = [] if wanted.metric is None else [SCORES.c.metric == column(wanted.metric)]
-        places = select(SCORES.c.place).where(SCORES.c.run == run, *alike, *scored)
-        conditions.append(ROWS.c.place.in_(places))
-    if wanted.text or wanted.tag is not None:
-        same = and_(TEXTS.c.run == ROWS.c.run, TEXTS.c.place == ROWS.c.place)
-        tables = tables.join(TEXTS, same)
-    if wanted.sort is not None:
-        same = and_(SCORES.c.run == ROWS.c.run, SCORES.c.place == ROWS.c.place)
-        tables = tables.outerjoin(SCORES, and_(same, SCORES.c.metric == column(wanted.sort)))
-    if wanted.text:
-        conditions.append(text_matches(connection, wanted.text))
-    if wanted.tag is not None:
-        conditions.append(tag_matches(connection, wanted.tag, wanted.value))
-    return tables, conditions
-
-
-def _scores(wanted: RowQuery) -> Iterator[ColumnElement[bool]]:
-    """Yield what has to hold of a score of a row that is wanted."""
+    of_score: list[ColumnElement[bool]] = []
     if wanted.state is not None:
-        yield STATES[wanted.state]
+        of_score.append(STATES[wanted.state])
     if wanted.low is not None:
-        yield SCORES.c.value >= wanted.low
+        of_score.append(SCORES.c.value >= wanted.low)
     if wanted.high is not None:
-        yield SCORES.c.value <= wanted.high
+        of_score.append(SCORES.c.value <= wanted.high)
+    if of_score:
+        if wanted.metric is not None:
+            of_score.append(SCORES.c.metric == column(wanted.metric))
+        places = select(SCORES.c.place).where(SCORES.c.run == run, *of_score)
+        conditions.append(ROWS.c.place.in_(places))
+    sqlite = connection.dialect.name == "sqlite"
+    if wanted.text:
+        conditions.append(
+            _sqlite_text_matches(connection, wanted.text)
+            if sqlite
+            else _postgresql_text_matches(wanted.text)
+        )
+    if wanted.tag is not None:
+        matches = _sqlite_tag_matches if sqlite else _postgresql_tag_matches
+        conditions.append(matches(wanted.tag, wanted.value))
+    return conditions
 
 
-def _order(wanted: RowQuery) -> tuple[ColumnElement[Any], ...]:
-    """Return what the rows are sorted by; the scores of the metric are joined to them."""
-    place, value = ROWS.c.place, SCORES.c.value
-    if wanted.sort is None:
-        return (place.desc() if wanted.descending else place,)
-    return value.is_(None), value.desc() if wanted.descending else value, place
+def _find_queries(rows: RankingRows, wanted: RowQuery) -> RowPage:
+    """Return the queries of a ranking that fit; only the columns that are searched are read."""
+    fits = np.full(len(rows), wanted.tag is None)  # queries from files have no tags
+    if wanted.text:
+        folded = wanted.text.casefold()
+        each = zip(rows.ids, rows.queries, strict=True)
+        fits &= [folded in name.casefold() or folded in query.casefold() for name, query in each]
+    if (wanted.state, wanted.low, wanted.high) != (None, None, None):
+        by_any_metric = np.zeros(len(rows), dtype=np.bool_)
+        for name in rows.metrics if wanted.metric in (None, *rows.metrics) else ():
+            if wanted.metric in (None, name):
+                by_any_metric |= _score_matches(rows, name, wanted)
+        fits &= by_any_metric
+    places = np.flatnonzero(fits)
+    if wanted.sort is None and wanted.descending:
+        places = places[::-1]
+    elif wanted.sort is not None and wanted.sort in rows.metrics:
+        numbers, states = rows.column(wanted.sort)
+        keys = -numbers[places] if wanted.descending else numbers[places]
+        none = states[places] != SCORED
+        places = places[np.lexsort((places, np.where(none, 0.0, keys), none))]
+    few: list[int] = places[wanted.offset : wanted.offset + wanted.limit].tolist()
+    read = {place: rows[place] for place in sorted(few)}  # each block is read once
+    return RowPage(len(rows), len(places), tuple(read[place] for place in few))
 
 
-# Summing: what the scores of a run come to that was never summed up, or not yet.
+def _score_matches(rows: RankingRows, metric: str, wanted: RowQuery) -> NDArray[np.bool_]:
+    """Return for each query whether its score by one metric has the state and the value."""
+    numbers, states = rows.column(metric)
+    fits = np.ones(len(rows), dtype=np.bool_)
+    if wanted.state is not None:
+        known = wanted.state in list(State)  # no score is imputed or has a threshold
+        fits &= (states == STATE_CODES.index(State(wanted.state))) if known else False
+    if wanted.low is not None:
+        fits &= (states == SCORED) & (numbers >= wanted.low)
+    if wanted.high is not None:
+        fits &= (states == SCORED) & (numbers <= wanted.high)
+    return fits
+
+
+_SEARCHED = ("query", "response")
+"""Fields of a sample that are searched, beside its id."""
+_HEAD = func.substr(TEXTS.c.body, 1, func.instr(TEXTS.c.body, '"contexts":'))
+"""The beginning of a row's JSON: its place, and the sample's id, query and response."""
+_FRAME = re.compile(r"[\s\d:,{]*")
+_KEYS = "index|sample|id|query|response|:null,|: null, "
+"""Between the texts in the head are these names, quotes, and what _FRAME matches."""
+
+
+def _sqlite_text_matches(connection: Connection, text: str) -> ColumnElement[bool]:
+    """Return that a text appears in the id, query or response of a row.
+
+    Rows are searched as text first, because parsing their JSON takes several times as long. Only
+    rows that may contain the text are parsed.
+    """
+    fields = [func.json_extract(TEXTS.c.body, f"$.sample.{name}") for name in _SEARCHED]
+    written = _in_json(text)
+    if text.isascii() and "\0" not in text:  # LIKE ignores the case of ASCII letters
+        in_fields = or_(
+            *(field.like(_pattern(text), escape="/") for field in fields),
+            TEXTS.c.body.like(r"%\u0000%"),  # LIKE stops at a NUL
+        )
+        in_head = _HEAD.like(_pattern(written), escape="/")
+        if written == text and not _FRAME.fullmatch(text) and text.lower() not in _KEYS:
+            # No need to parse, unless the text may begin in an escape, as `nl` does in `\nl`.
+            first = text[0].lower()
+            escapes = [rf"%\{first}%"] if first in "bfnrt" else []
+            escapes += [r"%\u%"] if first in "u0123456789abcdef" else []
+            in_fields = or_(and_(true(), *map(_HEAD.not_like, escapes)), in_fields)
+        in_id = ROWS.c.sample_id.like(_pattern(text), escape="/")
+        return or_(in_id, and_(in_head, in_fields))
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    driver.create_function("ragstone_fold", 1, _fold, deterministic=True)
+
+    def contains(where: Any, part: str) -> ColumnElement[bool]:
+        folded = func.ragstone_fold(cast(where, LargeBinary))
+        return func.instr(folded, part.casefold()) > 0
+
+    in_fields = or_(*(contains(field, text) for field in (ROWS.c.sample_id, *fields)))
+    # If half a character is in a row, all that is not ASCII is escaped in its JSON.
+    return and_(or_(contains(_HEAD, written), _HEAD.like(r"%\u%")), in_fields)
+
+
+def _fold(text: bytes | None) -> str | None:
+    return None if text is None else text.decode("utf-8", "replace").casefold()
+
+
+def _sqlite_tag_matches(tag: str, value: str | None) -> ColumnElement[bool]:
+    each = func.json_each(TEXTS.c.body, "$.sample.tags").table_valued("key", "type", "atom")
+    written = case(
+        (each.c.type == "true", "true"), (each.c.type == "false", "false"), else_=each.c.atom
+    )
+    fits = each.c.type != "null" if value is None else cast(written, Text) == value
+    return select(each.c.key).where(each.c.key == tag, fits).exists()
+
+
+_UNREADABLE = r"(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})"
+"""A NUL or half a character in a row's JSON, which PostgreSQL cannot convert to text."""
+
+
+def _postgresql_text_matches(text: str) -> ColumnElement[bool]:
+    pattern = _pattern(column(text))
+    in_fields = or_(*(_at("sample", name).ilike(pattern, escape="/") for name in _SEARCHED))
+    plain = TEXTS.c.body.ilike(_pattern(_in_json(text)), escape="/")
+    # If half a character is in a row, all that is not ASCII is escaped in its JSON.
+    may_contain = or_(plain, func.strpos(TEXTS.c.body, r"\ud") > 0)
+    return or_(ROWS.c.sample_id.ilike(pattern, escape="/"), and_(may_contain, in_fields))
+
+
+def _postgresql_tag_matches(tag: str, value: str | None) -> ColumnElement[bool]:
+    written = _at("sample", "tags", column(tag))
+    return written.is_not(None) if value is None else written == column(value)
+
+
+def _at(*path: str) -> Function[str]:
+    """Return the text at a place in a row's JSON, with marks for what PostgreSQL cannot read."""
+    body = TEXTS.c.body
+    marked = func.regexp_replace(body, _UNREADABLE, r"\1?", "g")
+    may_need_marks = or_(*(func.strpos(body, sign) > 0 for sign in (r"\u0000", r"\ud")))  # fast
+    readable = cast(case((may_need_marks, marked), else_=body), JSON)
+    return func.json_extract_path_text(readable, *path, type_=Text)
+
+
+def _in_json(text: str) -> str:
+    """Return a text as it is written in a row's JSON."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _pattern(text: str) -> str:
+    """Return a LIKE pattern for anything that contains a text."""
+    for special in "/%_":
+        text = text.replace(special, f"/{special}")
+    return f"%{text}%"
 
 
 @dataclass(frozen=True)
 class MetricCounts:
-    """What the scores of one metric come to so far; the mean is None over nothing."""
+    """The scores of one metric so far; the mean is None if there are none."""
 
     scored: int
     undefined: int
@@ -399,7 +345,7 @@ class MetricCounts:
 
 
 def count_scores(store: Store, run_id: str) -> dict[str, MetricCounts]:
-    """Return metric -> what its scores come to, over the rows that are stored.
+    """Return metric -> the counts and the mean of its scores in the rows that are stored.
 
     Raises:
         StoreError: there is no such run, or the database fails.
@@ -413,17 +359,20 @@ def count_scores(store: Store, run_id: str) -> dict[str, MetricCounts]:
     found: dict[str, dict[State, tuple[int, float | None]]] = {}
     for metric, state, number, total in lines:
         found.setdefault(metric, {})[State(state)] = number, total
-    return {metric: _counted(states) for metric, states in found.items()}
-
-
-def _counted(states: dict[State, tuple[int, float | None]]) -> MetricCounts:
-    number, total = states.get(State.SCORED, (0, None))
-    undefined, failed = (states.get(each, (0,))[0] for each in (State.UNDEFINED, State.FAILED))
-    return MetricCounts(number, undefined, failed, None if total is None else total / number)
+    counts: dict[str, MetricCounts] = {}
+    for metric, states in found.items():
+        scored, total = states.get(State.SCORED, (0, None))
+        counts[metric] = MetricCounts(
+            scored=scored,
+            undefined=states.get(State.UNDEFINED, (0,))[0],
+            failed=states.get(State.FAILED, (0,))[0],
+            mean=None if total is None else total / scored,
+        )
+    return counts
 
 
 def summarise(store: Store, info: RunInfo) -> RunInfo:
-    """Return the info with a summary: where it has none, each metric's mean and counts so far."""
+    """Return the info with a summary: if it has none, each metric's mean and counts so far."""
     if info.summary is not None:
         return info
     metrics = {
