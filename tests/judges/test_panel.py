@@ -1,22 +1,24 @@
 import asyncio
 from pathlib import Path
+from typing import Self
 
 import pytest
 from tests.cases import each_case
 
 import ragstone
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError, UsageError
-from ragstone.judges.base import setup_of
+from ragstone.judges.base import Judge, setup_of
 from ragstone.judges.cache import CachedJudge
-from ragstone.judges.panel import PanelJudge
+from ragstone.judges.panel import PanelJudge, tally
 from ragstone.judges.router import RouterJudge
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.types.claim import GeneratedQueries, Label, Rating, Verdict
+from ragstone.types.claim import GeneratedQueries, Grade, Label, Rating, Verdict
 from ragstone.types.questions import (
     DetectAbstention,
     ExtractClaims,
     GenerateQueries,
     GradeContexts,
+    GradeSentences,
     RateResponse,
     VerifyClaims,
 )
@@ -258,3 +260,121 @@ def test_a_member_without_identity_hides_no_other_set_up_and_lets_nothing_be_kep
 def test_a_panel_of_nobody_is_refused() -> None:
     with pytest.raises(UsageError, match="no judges"):
         PanelJudge([])
+
+
+ABSTAIN = DetectAbstention(query="q", response="r")
+GRADE_OF_VOTES = GradeSentences(query="q", sentences=("s",))
+
+
+@each_case(
+    ("votes", "relevant", "reason"),
+    [
+        ("Y", True, "0"),
+        ("YYN", True, "0"),
+        ("NYY", True, "1"),
+        ("YNN", False, "1"),
+        ("YN", False, "the judges disagree: 1 relevant, 1 not"),
+        ("YNNY", False, "the judges disagree: 2 relevant, 2 not"),
+    ],
+)
+def test_most_grades_count_and_a_tie_is_not_relevant(
+    votes: str, relevant: bool, reason: str
+) -> None:
+    values = [(Grade(relevant=vote == "Y", reason=str(n)),) for n, vote in enumerate(votes)]
+    told = tally(GRADE_OF_VOTES, values)
+    assert told.value == (Grade(relevant=relevant, reason=reason),)
+    tied = "disagree" in reason
+    assert told.notes == (("the judges disagree on 1, taken as not relevant",) if tied else ())
+
+
+@each_case(
+    ("votes", "abstains", "tied"),
+    [
+        ([True], True, False),
+        ([True, False], False, True),
+        ([True, True, False], True, False),
+        ([True, False, False], False, False),
+        ([True, False, True, False], False, True),
+    ],
+)
+def test_a_tie_is_no_abstention(votes: list[bool], abstains: bool, tied: bool) -> None:
+    told = tally(ABSTAIN, votes)
+    assert (told.value, bool(told.notes)) == (abstains, tied)
+
+
+@each_case(
+    ("levels", "median", "note"),
+    [
+        ([3], 3, None),
+        ([1, 3], 1, "the judges differ by 1 level: 1, 3, taken as 1"),
+        ([3, 3, 5], 3, None),
+        ([9, 1], 1, "the judges differ by 3 levels: 1, 9, taken as 1"),
+        ([3, 5, 5, 9], 5, "the judges differ by 2 levels: 3, 5, 5, 9"),
+        ([3, 3, 9], 3, "the judges differ by 2 levels: 3, 3, 9"),
+        ([9, 1, 3], 3, "the judges differ by 3 levels: 1, 3, 9"),
+        ([5, 5, 9, 9], 5, "the judges differ by 1 level: 5, 5, 9, 9, taken as 5"),
+    ],
+)
+def test_of_levels_the_lower_median_counts_and_two_medians_or_steps_apart_are_told(
+    levels: list[int], median: int, note: str | None
+) -> None:
+    scale = tuple((level, "so") for level in (9, 5, 3, 1))
+    question = RateResponse(criteria="c", levels=scale, query="q", response="r")
+    told = tally(question, [Rating(level=each, reason=str(each)) for each in levels])
+    assert told.value == Rating(level=median, reason=str(median))
+    assert told.notes == ((note,) if note else ())
+
+
+def test_the_two_ends_of_a_scale_of_two_levels_are_no_agreement() -> None:
+    question = RateResponse(criteria="c", levels=((1, "bad"), (5, "good")), query="q", response="r")
+    told = tally(question, [Rating(level=5), Rating(level=1)])
+    assert told.value.level == 1
+    assert told.notes == ("the judges differ by 1 level: 1, 5, taken as 1",)
+
+
+class Door(ScriptedJudge):
+    """Writes down when it is opened and closed; does not open if it is stuck."""
+
+    def __init__(self, name: str, seen: list[str], *, stuck: bool = False) -> None:
+        super().__init__({}, name=name)
+        self.tags = frozenset({name})
+        self.seen, self.stuck = seen, stuck
+
+    async def __aenter__(self) -> Self:
+        if self.stuck:
+            raise UsageError(f"{self.name} is stuck")
+        self.seen.append(f"+{self.name}")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.seen.append(f"-{self.name}")
+
+
+def panel(*judges: Judge) -> Judge:
+    return PanelJudge(judges)
+
+
+def route(default: Judge, *others: Judge) -> Judge:
+    return RouterJudge({f"kind {n}": judge for n, judge in enumerate(others)}, default)
+
+
+@pytest.mark.parametrize("around", [panel, route])
+async def test_each_judge_is_opened_and_closed_once(around: type[Judge]) -> None:
+    seen: list[str] = []
+    a, b = Door("a", seen), Door("b", seen)
+    judge = around(a, b, a)
+    for _ in range(2):
+        seen.clear()
+        async with judge:
+            assert seen == ["+a", "+b"]
+        assert seen == ["+a", "+b", "-b", "-a"]
+    assert judge.tags == {"a", "b"}
+
+
+@pytest.mark.parametrize("around", [panel, route])
+async def test_where_one_cannot_be_opened_none_is_left_open(around: type[Judge]) -> None:
+    seen: list[str] = []
+    with pytest.raises(UsageError, match="b is stuck"):
+        async with around(Door("a", seen), Door("b", seen, stuck=True), Door("c", seen)):
+            pass
+    assert seen == ["+a", "-a"]

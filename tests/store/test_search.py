@@ -1,20 +1,35 @@
+"""A ranking's run is browsed as a run of rows with the same scores is."""
+
 import asyncio
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import each_case
 
 from ragstone._internal.fields import tag_text
-from ragstone.errors import RagstoneError
+from ragstone.errors import Cause, RagstoneError
 from ragstone.metrics import get
-from ragstone.store import Store, StoreError
-from ragstone.store.search import RowQuery, find_rows, row_at
+from ragstone.results import ranking_run as ranked_values
+from ragstone.results.ranking_run import RankingScores
+from ragstone.results.run import Run
+from ragstone.store import Store, StoreError, save_ranking
+from ragstone.store.search import (
+    STATES,
+    MetricCounts,
+    RowQuery,
+    count_scores,
+    find_rows,
+    row_at,
+    summarise,
+)
 from ragstone.types.config import Manifest, Plan, Source
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
@@ -253,3 +268,125 @@ def test_a_run_that_is_not_there_is_told(store: Store) -> None:
 def test_what_cannot_be_asked_is_refused(asked: dict[str, object]) -> None:
     with pytest.raises(RagstoneError):
         RowQuery(**asked)
+
+
+# A ranking's run is browsed as a run of rows with the same scores is.
+
+
+METRICS_OF_VALUE_BROWSING = ("hit@5", "ndcg@5")
+MANIFEST = Manifest(
+    run_id="values",
+    version="0",
+    started_at=datetime.now(UTC),
+    plan=Plan(),
+    source=Source(name="a.run", rows=40),
+    judge=None,
+    judge_note=None,
+    target=None,
+    not_run={},
+)
+asked = st.sampled_from([*METRICS_OF_VALUE_BROWSING, "mrr@5", None])
+
+
+def values() -> RankingScores:
+    places = np.arange(40)
+    return RankingScores(
+        ids=[f"Q{place}" for place in places],
+        texts={f"Q{place}": f"query {place}" for place in places[::2]},
+        metrics=METRICS_OF_VALUE_BROWSING,
+        values=np.stack([places % 2, places % 7 / 7], axis=1).astype(float)
+        * (places % 5 > 0)[:, None],
+        why=np.where(places % 5, 0, 1 + places % 2).astype(np.uint8),
+        failed={"ndcg@5": {3: "it raised"}},
+    )
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """A store with the same scores as blocks, and as rows."""
+    place: Path = tmp_path_factory.mktemp("both") / "runs.db"
+    metrics = {name: get(name).described for name in METRICS_OF_VALUE_BROWSING}
+    run = Run(manifest=MANIFEST, metrics=metrics, rows=values())
+    with Store.open(place) as store, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranked_values, "BLOCK", 7)
+        save_ranking(store, run)
+        store.begin(MANIFEST.model_copy(update={"run_id": "rows"}), metrics, fingerprint="")
+        asyncio.run(fill_of_value_browsing(store, run))
+        yield store
+
+
+async def fill_of_value_browsing(store: Store, run: Run) -> None:
+    async with store.open_writer("rows") as writer:
+        for row in run.rows:
+            await writer.put(row)
+
+
+@given(
+    wanted=st.builds(
+        RowQuery,
+        text=st.sampled_from(["", "q3", "QUERY 2", "nothing"]),
+        metric=asked,
+        state=st.sampled_from([None, *STATES]),
+        low=st.sampled_from([None, 0.0, 0.3]),
+        high=st.sampled_from([None, 0.3, 1.0]),
+        tag=st.sampled_from([None, None, None, "kind"]),
+        sort=asked,
+        descending=st.booleans(),
+        offset=st.sampled_from([0, 3, 50]),
+        limit=st.sampled_from([1, 10, 50]),
+    )
+)
+def test_the_same_is_found_in_the_same_order(both: Store, wanted: RowQuery) -> None:
+    assert find_rows(both, "values", wanted) == find_rows(both, "rows", wanted)
+
+
+def test_one_row_is_found_by_its_place(both: Store) -> None:
+    assert row_at(both, "values", 3) == row_at(both, "rows", 3)
+    for place in (40, -1):
+        assert row_at(both, "values", place) is row_at(both, "rows", place) is None
+    few = replace(RowQuery(), limit=2, sort="ndcg@5", descending=True)
+    assert [row.index for row in find_rows(both, "values", few).rows] == [6, 13]
+
+
+def made_of_summing(place: int) -> Row:
+    late = Score.failed(Cause.TIMEOUT, "late")
+    faithful = (Score.scored(place / 10), Score.undefined("nothing said"), late)[place % 3]
+    scores = {"faithfulness": faithful, "hit@5": Score.scored(1.0)}
+    return Row(place, Sample(id=f"q{place}", query="?"), scores=scores)
+
+
+ROWS_OF_SUMMING = [made_of_summing(place) for place in range(10)]
+
+
+async def fill_of_summing(store: Store, make: SimpleNamespace, rows: list[Row]) -> None:
+    make.begin(store, "r1")
+    async with store.open_writer("r1") as writer:
+        for row in rows:
+            await writer.put(row)
+
+
+async def test_of_no_rows_there_is_nothing_to_count(store: Store, make: SimpleNamespace) -> None:
+    await fill_of_summing(store, make, [])
+    assert count_scores(store, "r1") == {}
+
+
+async def test_the_figures_are_those_of_the_rows(store: Store, make: SimpleNamespace) -> None:
+    await fill_of_summing(store, make, ROWS_OF_SUMMING)
+    told = count_scores(store, "r1")
+    assert told["faithfulness"].mean == pytest.approx(math.fsum([0, 0.3, 0.6, 0.9]) / 4)
+    assert replace(told["faithfulness"], mean=None) == MetricCounts(4, 3, 3, None)
+    assert told["hit@5"] == MetricCounts(10, 0, 0, 1.0)
+
+
+async def test_a_run_without_a_summary_gets_one(store: Store, make: SimpleNamespace) -> None:
+    await fill_of_summing(store, make, ROWS_OF_SUMMING)
+    info = summarise(store, store.info("r1"))
+    assert info.summary is not None
+    assert info.summary["metrics"]["faithfulness"]["failed"] == 3
+    kept = replace(info, summary={"metrics": {}})
+    assert summarise(store, kept) is kept
+
+
+def test_a_run_that_is_not_there_is_told_of_summing(store: Store) -> None:
+    with pytest.raises(StoreError, match="there is no run no such"):
+        count_scores(store, "no such")

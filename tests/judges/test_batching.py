@@ -7,11 +7,18 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
-from ragstone.judges.batching import SplitJudge, estimated_tokens
+from ragstone.judges.batching import MOST, SplitJudge, estimated_tokens, joined
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.types.claim import Evidence, Label, Rating, Verdict
-from ragstone.types.questions import BATCH, ExtractClaims, RateResponse, VerifyClaims
+from ragstone.types.claim import Evidence, Grade, Label, Rating, Verdict
+from ragstone.types.questions import (
+    BATCH,
+    ExtractClaims,
+    GradeContexts,
+    GradeSentences,
+    RateResponse,
+    VerifyClaims,
+)
 from ragstone.types.reply import Failure, JudgeFailureError, PartialVerdict, Reply, Usage
 
 ROOM = 500
@@ -382,3 +389,169 @@ async def test_texts_that_fit_are_rated_as_they_are() -> None:
     question = rating(response="x" * 900, contexts=("x" * 1_000,), reference="")
     assert (await split(judge, context_window=2 * ROOM).answer(question)).value.level == 5
     assert judge.asked == [question]
+
+
+THREE = Usage(calls=3)
+
+
+def test_parts_come_to_one_reply_with_all_that_they_tell() -> None:
+    parts = [
+        Reply(1, notes=("a", "b"), raw="one"),
+        Reply(2, notes=("b",), attempts=2),
+        Reply(3, raw="three"),
+    ]
+    reply = joined(parts, sum, THREE)
+    assert reply == Reply(6, THREE, ("a", "b"), raw="one\n\nthree", attempts=2)
+
+
+@pytest.mark.parametrize("final", [True, False])
+def test_the_whole_is_final_if_all_parts_are(final: bool) -> None:
+    reply = joined([Reply(1), Reply(2, final=final)], sum, THREE)
+    assert isinstance(reply, Reply)
+    assert reply.final is final
+
+
+def test_one_failed_part_fails_the_whole_with_all_that_was_written() -> None:
+    failed = Failure(Cause.TIMEOUT, "too late", usage=Usage(calls=1))
+    whole = joined([Reply(1, raw="one"), failed, Reply(3, raw="three")], sum, THREE)
+    assert whole == Failure(Cause.TIMEOUT, "too late", raw="one\n\nthree", usage=THREE)
+
+
+def texts_of(question: GradeContexts | GradeSentences) -> tuple[str, ...]:
+    return question.contexts if isinstance(question, GradeContexts) else question.sentences
+
+
+def by_word(question: GradeContexts | GradeSentences) -> list[Grade]:
+    """Call relevant what has the word; the reason says how each text begins."""
+    return [Grade(relevant="right" in text, reason=text[:9]) for text in texts_of(question)]
+
+
+def scripted_of_grading(answer: object = by_word) -> ScriptedJudge:
+    return ScriptedJudge({"grade_contexts": answer, "grade_sentences": answer})
+
+
+def contexts(*texts: str) -> GradeContexts:
+    return GradeContexts(query="q", answer="a", contexts=texts)
+
+
+def long(first: int = 0, count: int = 30) -> str:
+    return " ".join(FACT.format(number) for number in range(first, first + count))
+
+
+async def graded(judge: ScriptedJudge, question: GradeContexts | GradeSentences) -> Reply:
+    return await SplitJudge(judge, context_window=2 * ROOM).answer(question)
+
+
+async def test_what_fits_is_one_call_as_it_is() -> None:
+    judge, question = scripted_of_grading(), contexts("right", "wrong")
+    reply = await graded(judge, question)
+    assert [grade.relevant for grade in reply.value] == [True, False]
+    assert (judge.asked, reply.notes) == ([question], ())
+
+
+async def test_nothing_to_grade_is_no_call() -> None:
+    judge = scripted_of_grading()
+    assert (await graded(judge, contexts())).value == ()
+    assert (await graded(judge, GradeSentences(query="q", sentences=()))).value == ()
+    assert judge.asked == []
+
+
+async def test_contexts_that_do_not_fit_together_are_graded_in_windows() -> None:
+    judge = scripted_of_grading()
+    texts = [f"{n} {'right' if n % 2 else 'wrong'} {long(count=20)}" for n in range(5)]
+    reply = await graded(judge, contexts(*texts))
+    assert [grade.relevant for grade in reply.value] == [False, True, False, True, False]
+    assert [grade.reason for grade in reply.value] == [text[:9] for text in texts]
+    assert reply.notes == (f"the contexts were graded in {len(judge.asked)} windows",)
+    assert reply.usage == Usage(calls=len(judge.asked))
+    assert len(judge.asked) > 1
+    for asked in judge.asked:
+        assert (asked.query, asked.answer) == ("q", "a")
+        assert sum(map(estimated_tokens, asked.contexts)) <= ROOM
+
+
+async def test_a_long_context_is_graded_in_pieces_and_relevant_if_one_is() -> None:
+    judge = scripted_of_grading()
+    late = f"{long(count=60)} This is right. {long(60)}"
+    reply = await graded(judge, contexts("short", late, long(count=70), "right"))
+    assert [grade.relevant for grade in reply.value] == [False, True, False, True]
+    pieces = [text for asked in judge.asked for text in asked.contexts]
+    assert len(pieces) > 4
+    assert reply.value[1].reason in [piece[:9] for piece in pieces if "right" in piece]
+
+
+async def test_equal_windows_are_asked_once() -> None:
+    judge = scripted_of_grading()
+    text = long(count=35)
+    reply = await graded(judge, contexts(text, text, text))
+    assert (len(reply.value), len(judge.asked), reply.usage.calls) == (3, 1, 1)
+
+
+async def test_sentences_are_graded_in_batches_that_fit() -> None:
+    judge = scripted_of_grading()
+    sentences = tuple(f"{n} {'right' if n % 3 else 'wrong'}" for n in range(2 * MOST + 1))
+    reply = await graded(judge, GradeSentences(query="q", sentences=sentences))
+    assert [grade.relevant for grade in reply.value] == [n % 3 > 0 for n in range(2 * MOST + 1)]
+    assert all(len(asked.sentences) <= MOST for asked in judge.asked)
+    assert all(sum(map(estimated_tokens, asked.sentences)) <= ROOM for asked in judge.asked)
+    assert reply.notes == ()
+
+
+async def test_a_part_keeps_the_tags() -> None:
+    judge = scripted_of_grading()
+    question = contexts(long(count=35), long(50, 35)).varied(tags=(("language", "German"),))
+    await graded(judge, question)
+    assert {asked.tags for asked in judge.asked} == {question.tags}
+
+
+async def test_notes_costs_and_raw_replies_of_the_parts_are_joined() -> None:
+    def answer(question: GradeContexts) -> Reply[tuple[Grade, ...]]:
+        reply = question.reply(by_word(question), Usage(calls=2))
+        return replace(reply, notes=("noted",), raw=question.contexts[0][:6], attempts=2)
+
+    reply = await graded(scripted_of_grading(answer), contexts(long(1, 35), long(2, 35)))
+    assert reply.notes == ("noted", "the contexts were graded in 2 windows")
+    assert (reply.usage, reply.attempts) == (Usage(calls=4), 2)
+    assert reply.raw == "Fact 1\n\nFact 2"
+
+
+async def test_one_part_that_fails_fails_the_whole_at_its_price() -> None:
+    late = Failure(Cause.TIMEOUT, "too late", usage=Usage(calls=3))
+
+    def answer(question: GradeContexts) -> object:
+        return late if question.contexts[0].startswith("Fact 2") else by_word(question)
+
+    with pytest.raises(JudgeFailureError) as raised:
+        await graded(scripted_of_grading(answer), contexts(long(1, 35), long(2, 35)))
+    failure = raised.value.failure
+    assert (failure.cause, failure.message) == (Cause.TIMEOUT, "too late")
+    assert failure.usage == Usage(calls=4)
+
+
+@each_case(
+    ("text", "tokens"),
+    [
+        ("", 0),
+        ("a", 1),
+        ("four", 1),
+        ("fours", 2),
+        ("The battery lasts 20 hours.", 7),
+        ("Über größere Äpfel", 5),
+        ("Ελληνικά", 2),
+        ("Русский", 2),
+        ("Việt Nam", 2),
+        ("電池は長持ちします", 9),
+        ("電池 lasts", 4),
+        ("\U0001f600", 1),
+        ("\ud800", 1),
+    ],
+)
+def test_four_characters_a_token_and_one_where_each_is_a_word(text: str, tokens: int) -> None:
+    assert estimated_tokens(text) == tokens
+
+
+def test_a_text_has_no_more_tokens_than_characters_and_its_parts_no_fewer_than_it() -> None:
+    text = "電池 lasts twenty hours. " * 9
+    for cut in range(len(text)):
+        parts = estimated_tokens(text[:cut]) + estimated_tokens(text[cut:])
+        assert estimated_tokens(text) <= parts <= len(text)

@@ -2,9 +2,14 @@ import asyncio
 from collections.abc import Sequence
 from threading import Event, get_ident
 
+import numpy as np
 import pytest
+from tests.cases import each_case
 
+from ragstone.errors import UsageError
+from ragstone.judges.local.heads import Head
 from ragstone.judges.local.model import Batches
+from ragstone.types.claim import Label
 
 
 class Runs:
@@ -104,3 +109,75 @@ async def test_closing_lets_go_of_what_waits() -> None:
     await closing
     with pytest.raises(asyncio.CancelledError):
         await waiting
+
+
+YES, NO, NEI = Label.SUPPORTED, Label.CONTRADICTED, Label.NOT_ENOUGH_INFO
+
+
+@each_case(
+    ("labels", "means"),
+    [
+        (["contradiction", "entailment", "neutral"], (NO, YES, NEI)),
+        (["ENTAILMENT", "Neutral", "CONTRADICTION"], (YES, NEI, NO)),
+        (["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"], (YES, NO, NEI)),
+        (["entailment", "not_entailment"], (YES, NEI)),
+        (["hallucinated", "consistent"], (NEI, YES)),
+        (["not_hallucinated", "hallucinated"], (YES, NEI)),
+        (["supported"], (YES,)),
+        (["hallucination"], (NEI,)),
+    ],
+)
+def test_words_of_models_are_known_in_any_order_and_case(labels, means) -> None:
+    config = {"id2label": {str(n): label for n, label in enumerate(labels)}}
+    assert Head.of(config, None, None, "m").labels == means
+    assert Head.of({}, "/".join(labels), None, "m").labels == means
+
+
+def test_numbers_decide_the_order_not_their_place_in_the_file() -> None:
+    config = {"id2label": {"10": "neutral", "9": "entailment"}}
+    assert Head.of(config, None, None, "m").labels == (YES, NEI)
+
+
+@each_case("said", ["LABEL_0/LABEL_1", "LABEL_0", "0", "joy/anger", "neutral/contradiction", "a"])
+def test_what_does_not_say_which_is_supported_is_refused(said: str) -> None:
+    with pytest.raises(UsageError, match="is not known: its labels are"):
+        Head.of({}, said, None, "m")
+
+
+def test_chances_add_up_what_means_the_same() -> None:
+    head = Head((NO, YES, NEI))
+    yes, no = head.chances(np.log(np.array([[0.1, 0.7, 0.2]], dtype=np.float32)))
+    assert (yes[0], no[0]) == pytest.approx((0.7, 0.1))
+    yes, no = Head((YES, YES, NEI)).chances(np.log(np.array([[0.3, 0.5, 0.2]], dtype=np.float32)))
+    assert (yes[0], no[0]) == pytest.approx((0.8, 0.0))
+
+
+def test_a_lone_output_is_a_chance_by_the_logistic_curve() -> None:
+    logits = np.array([[0.0], [1000.0], [-1000.0]], dtype=np.float32)
+    assert Head((YES,)).chances(logits)[0].tolist() == pytest.approx([0.5, 1.0, 0.0])
+    assert Head((NEI,)).chances(logits)[0].tolist() == pytest.approx([0.5, 0.0, 1.0])
+
+
+def test_what_are_chances_already_is_left_as_it_is() -> None:
+    none = np.array([[0.0], [0.25]], dtype=np.float32)
+    assert Head((YES,), chances_out=True).chances(none)[0].tolist() == [0.0, 0.25]
+    assert Head((NEI,), chances_out=True).chances(none)[0].tolist() == [1.0, 0.75]
+    three = np.array([[0.5, 0.25, 0.25]], dtype=np.float32)
+    yes, no = Head((NO, YES, NEI), chances_out=True).chances(three)
+    assert (yes[0], no[0]) == (0.25, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("said", "shape", "found"),
+    [(None, (2, 2), "pair"), (None, (2, 9, 2), "tokens"), ("first", (2, 9, 2), "first")],
+)
+def test_the_outputs_shape_says_what_is_judged(said, shape, found: str) -> None:
+    assert Head((YES, NEI), said).check(shape, "m").shape == found
+
+
+@pytest.mark.parametrize(
+    ("said", "shape"), [(None, (2,)), ("pair", (2, 9, 2)), ("first", (2, 2)), (None, (2, 3))]
+)
+def test_a_shape_that_does_not_fit_is_refused(said, shape) -> None:
+    with pytest.raises(UsageError):
+        Head((YES, NEI), said).check(shape, "m")

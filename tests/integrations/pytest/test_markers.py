@@ -1,9 +1,86 @@
-"""Tests of a file's rows: each comes to what it would in a run of the whole file."""
+"""What the marks `rag` of a test come to."""
 
 import json
 from typing import Any
 
 import pytest
+from tests.cases import each_case
+
+from ragstone.errors import UsageError
+from ragstone.integrations.pytest.markers import joined, part_of, said_by, sided
+from ragstone.types.config import Plan
+
+
+@pytest.mark.parametrize(
+    ("marks", "options"),
+    [
+        ([], {}),
+        (
+            [{"metric": ["hit@5", "mrr"], "fail_under": 0.5}],
+            {"metrics": ["hit@5", "mrr"], "fail_under": {"hit@5": 0.5, "mrr": 0.5}},
+        ),
+        (
+            [
+                {"metric": "faithfulness", "fail_under": 0.5, "policy": "ragas"},
+                {"metric": "faithfulness", "fail_under": 0.9},
+                {"metric": "faithfulness"},
+                {"metric": "hallucination", "fail_over": "10%"},
+            ],
+            {
+                "metrics": ["faithfulness", "hallucination"],
+                "fail_under": {"faithfulness": 0.9},
+                "fail_over": {"hallucination": "10%"},
+                "policy": "ragas",
+            },
+        ),
+    ],
+)
+def test_a_later_mark_goes_before_an_earlier_one(
+    marks: list[dict[str, object]], options: dict[str, object]
+) -> None:
+    assert joined(marks) == options
+
+
+@each_case("mark", [{}, {"metric": []}, {"metric": 5}, {"metric": [5]}, {"fail_under": 0.8}])
+def test_a_mark_names_a_metric(mark: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match="the mark rag says which metric"):
+        joined([mark])
+
+
+@pytest.mark.parametrize(
+    "also", [{}, {"fail_under": None}, {"min_coverage": 1}, {"policy": "ragas"}]
+)
+def test_a_mark_that_demands_nothing_is_refused(also: dict[str, object]) -> None:
+    marks = [{"metric": "hit@5", "fail_under": 1}, {"metric": "faithfulness", **also}]
+    with pytest.raises(UsageError, match="no mark rag says what faithfulness has to reach: fail_u"):
+        joined(marks)
+
+
+def test_a_share_of_rows_is_a_demand_too() -> None:
+    mark = {"metric": "faithfulness", "min_coverage": {"faithfulness": 1}}
+    assert joined([mark])["min_coverage"] == {"faithfulness": 1}
+
+
+def test_a_mark_says_all_by_name() -> None:
+    with pytest.raises(UsageError, match=r"says all by name: .*; 'hallucination' has none"):
+        said_by(pytest.mark.rag("hallucination", metric="faithfulness").threshold)
+    assert said_by(pytest.mark.rag(metric="mrr").threshold) == {"metric": "mrr"}
+
+
+def test_where_lower_is_better_a_mark_is_the_most() -> None:
+    options = sided({"faithfulness": 0.8, "hallucination": 0.1}, {})
+    assert options["fail_under"] == {"faithfulness": 0.8}
+    assert options["fail_over"] == {"hallucination": 0.1}
+
+
+@pytest.mark.parametrize("marks", [{}, ["faithfulness"], "faithfulness", None, {5: 0.8}])
+def test_marks_of_nothing_are_refused(marks: Any) -> None:
+    with pytest.raises(UsageError, match="say which metrics"):
+        sided(marks, {})
+
+
+# Tests of a file's rows: each comes to what it would in a run of the whole file.
+
 
 TESTS = """
 import pytest
@@ -98,3 +175,34 @@ def test_a_column_is_chosen_as_a_test_says_it(project: Any) -> None:
     assert "has no sheets; leave sheet one out" in project.run().text
     project.write("test_it.py", asking("l"))
     assert "did you mean columns={'query': 'querry'}?" in project.run().text
+
+
+# Limits: each of xdist's workers has its part, and all together keep the whole.
+
+
+PLAN = Plan(max_calls=5, max_cost=0.3)
+
+
+def parts(count: int) -> list[Plan]:
+    return [part_of(PLAN, {"workerid": f"gw{n}", "workercount": count}) for n in range(count)]
+
+
+@pytest.mark.parametrize(("count", "calls"), [(1, [5]), (2, [3, 2]), (7, [1, 1, 1, 1, 1, 0, 0])])
+def test_the_parts_are_the_whole(count: int, calls: list[int]) -> None:
+    assert [part.max_calls for part in parts(count)] == calls
+    assert sum(part.max_cost or 0 for part in parts(count)) == pytest.approx(0.3)
+
+
+def test_without_workers_it_is_the_whole() -> None:
+    assert part_of(PLAN, {}) == PLAN
+
+
+def test_workers_with_names_of_their_own_keep_it_too() -> None:
+    names = ["x", "gw0", "left-1"]
+    parts = [part_of(PLAN, {"workerid": name, "workercount": 3}) for name in names]
+    assert [part.max_calls for part in parts] == [1, 2, 1]
+
+
+def test_no_limit_has_no_parts() -> None:
+    plan = part_of(Plan(), {"workerid": "gw1", "workercount": 2})
+    assert plan.max_calls is plan.max_cost is None
