@@ -3,7 +3,13 @@ from pathlib import Path
 import pytest
 from yaml.nodes import MappingNode, ScalarNode
 
-from ragstone._internal.yaml import MOST, Entry, entries_in, expanded, root_of
+from ragstone._internal.yaml import (
+    MOST,
+    YamlValue,
+    compose_file,
+    expand_variables,
+    read_yaml_values,
+)
 from ragstone.errors import InputError, Problem, UsageError
 
 
@@ -17,7 +23,7 @@ def test_values_are_text_lists_and_names_as_written(file: Path) -> None:
         "a: no\nb: 2024-05-01\nc: [010, 1:30, 'null']\nd: {x: 1_0}\ne:\nf: ~\ng: '~'\nh: ''\n",
         encoding="utf-8",
     )
-    assert [(entry.key, entry.row, entry.said) for entry in entries_in(file)] == [
+    assert [(entry.key, entry.row, entry.value) for entry in read_yaml_values(file)] == [
         ("a", 1, "no"),
         ("b", 2, "2024-05-01"),
         ("c", 3, ["010", "1:30", "null"]),
@@ -34,8 +40,8 @@ def test_variables_are_filled_everywhere_and_never_shown(
 ) -> None:
     monkeypatch.setenv("A_KEY", "secret")
     file.write_text("a: x${A_KEY}\nb: ['${A_KEY}']\nc: {x: '${A_KEY}'}\n", encoding="utf-8")
-    entries = [entry for entry in entries_in(file) if isinstance(entry, Entry)]
-    assert [entry.said for entry in entries] == ["xsecret", ["secret"], {"x": "secret"}]
+    entries = [entry for entry in read_yaml_values(file) if isinstance(entry, YamlValue)]
+    assert [entry.value for entry in entries] == ["xsecret", ["secret"], {"x": "secret"}]
     assert [str(entry) for entry in entries] == ["a 'x${A_KEY}'", "b", "c"]
     assert "secret" not in repr(entries)
 
@@ -43,18 +49,18 @@ def test_variables_are_filled_everywhere_and_never_shown(
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("a: [[1]]", "row 1: a: a list or names within one another"),
-        ("k: 1\na: {b: {c: 1}}", "row 2: a: a list or names within one another"),
-        ("a: {b: 1, b: 2}", "row 1: a: the name 'b' stands twice"),
-        ("a: !!python/name:os.system x", "python/name:os.system has no meaning here"),
-        ("a: !mine x", "!mine has no meaning here"),
-        ("[1, 2]: 3", "row 1: a list or names within one another"),
-        ("a: &x [*x]", "within one another"),
+        ("a: [[1]]", "row 1: a: nested lists and mappings"),
+        ("k: 1\na: {b: {c: 1}}", "row 2: a: nested lists and mappings"),
+        ("a: {b: 1, b: 2}", "row 1: a: duplicate name 'b'"),
+        ("a: !!python/name:os.system x", "python/name:os.system is not supported here"),
+        ("a: !mine x", "!mine is not supported here"),
+        ("[1, 2]: 3", "row 1: nested lists and mappings"),
+        ("a: &x [*x]", "nested lists and mappings"),
     ],
 )
 def test_what_is_no_entry_is_a_problem_in_its_place(file: Path, text: str, told: str) -> None:
     file.write_text(text, encoding="utf-8")
-    (problem,) = [entry for entry in entries_in(file) if isinstance(entry, Problem)]
+    (problem,) = [entry for entry in read_yaml_values(file) if isinstance(entry, Problem)]
     assert told in str(problem)
 
 
@@ -73,21 +79,21 @@ def test_what_is_no_entry_is_a_problem_in_its_place(file: Path, text: str, told:
 def test_what_is_no_file_of_entries_is_refused(file: Path, text: str, told: str) -> None:
     file.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=told):
-        entries_in(file)
+        read_yaml_values(file)
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "\ufeff"])
 def test_an_empty_file_has_no_entries(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
-    assert list(entries_in(file)) == []
+    assert list(read_yaml_values(file)) == []
 
 
 def test_a_file_that_cannot_be_read_is_a_usage_error(file: Path) -> None:
     with pytest.raises(UsageError, match=r"f\.yaml cannot be read"):
-        entries_in(file)
+        read_yaml_values(file)
     file.write_bytes(b"a: \xff")
     with pytest.raises(UsageError, match=r"f\.yaml cannot be read"):
-        entries_in(file)
+        read_yaml_values(file)
 
 
 @pytest.fixture
@@ -97,13 +103,13 @@ def file_of_yaml_nodes(tmp_path: Path) -> Path:
 
 def test_an_empty_file_has_no_root(file_of_yaml_nodes: Path) -> None:
     file_of_yaml_nodes.write_text("# nothing\n")
-    assert root_of(file_of_yaml_nodes) is None
+    assert compose_file(file_of_yaml_nodes) is None
 
 
 @pytest.mark.parametrize(("typed", "tag"), [(True, "int"), (False, "str")])
 def test_a_number_is_one_or_text(file_of_yaml_nodes: Path, typed: bool, tag: str) -> None:
     file_of_yaml_nodes.write_text("\ufeffk: 5\n", encoding="utf-8")
-    root = root_of(file_of_yaml_nodes, typed=typed)
+    root = compose_file(file_of_yaml_nodes, typed=typed)
     assert isinstance(root, MappingNode)
     (key, value) = root.value[0]
     assert isinstance(key, ScalarNode)
@@ -114,26 +120,26 @@ def test_a_number_is_one_or_text(file_of_yaml_nodes: Path, typed: bool, tag: str
 def test_what_is_no_yaml_is_told(file_of_yaml_nodes: Path, text: str) -> None:
     file_of_yaml_nodes.write_text(text)
     with pytest.raises(InputError, match="invalid YAML"):
-        root_of(file_of_yaml_nodes)
+        compose_file(file_of_yaml_nodes)
 
 
 def test_what_cannot_be_read_is_told(file_of_yaml_nodes: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
-        root_of(file_of_yaml_nodes)
+        compose_file(file_of_yaml_nodes)
     file_of_yaml_nodes.write_bytes(b"\xff\xfe\xff")
     with pytest.raises(UsageError, match="cannot be read"):
-        root_of(file_of_yaml_nodes)
+        compose_file(file_of_yaml_nodes)
 
 
 def test_a_file_that_nobody_wrote_is_not_read(file_of_yaml_nodes: Path) -> None:
     file_of_yaml_nodes.write_text("#" * (MOST + 1))
-    with pytest.raises(UsageError, match="no file of settings"):
-        root_of(file_of_yaml_nodes)
+    with pytest.raises(UsageError, match="not a settings file"):
+        compose_file(file_of_yaml_nodes)
 
 
 def test_a_variable_stands_for_its_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_KEY", "sk-${B_KEY}-1")
-    assert expanded("x ${A_KEY}/${A_KEY} $A_KEY {A_KEY}") == (
+    assert expand_variables("x ${A_KEY}/${A_KEY} $A_KEY {A_KEY}") == (
         "x sk-${B_KEY}-1/sk-${B_KEY}-1 $A_KEY {A_KEY}"
     )
 
@@ -144,7 +150,7 @@ def test_all_that_cannot_be_filled_is_told_at_once_and_no_value(
     monkeypatch.setenv("A_KEY", "sk-1")
     monkeypatch.delenv("NOT_SET", raising=False)
     with pytest.raises(ValueError) as raised:
-        expanded("${A_KEY} ${NOT_SET} ${NOT_SET} ${A_KEY:-none}")
+        expand_variables("${A_KEY} ${NOT_SET} ${NOT_SET} ${A_KEY:-none}")
     assert str(raised.value) == (
         "the environment variable NOT_SET is not set; "
         "${A_KEY:-none} is not a variable; write ${NAME}"

@@ -101,7 +101,7 @@ def test_the_default_api() -> None:
         ("", "the file: Input should be a valid dictionary"),
         ("just words", "the file: Input should be a valid dictionary"),
         ("[1]", "the file: Input should be a valid dictionary"),
-        ("a: [", "invalid YAML: while parsing"),
+        ("a: [", "row 1: invalid YAML: expected the node content"),
         ("a: \x00", "invalid YAML: "),
         ("base: http://h", "calls: Field required"),
         ("calls: {}", "calls: Dictionary should have at least 1 item"),

@@ -10,7 +10,7 @@ from typing import Any, TypedDict, cast
 
 import click
 
-from ragstone._internal.yaml import Entry, entries_in
+from ragstone._internal.yaml import YamlValue, read_yaml_values
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.evaluation.config_file import FILE
 from ragstone.metrics.registry import load_plugin
@@ -315,10 +315,10 @@ def store_here() -> str | None:
     """
     if not FILE.is_file():
         return None
-    for entry in entries_in(FILE):
-        if isinstance(entry, Entry) and entry.key == "store":
+    for entry in read_yaml_values(FILE):
+        if isinstance(entry, YamlValue) and entry.key == "store":
             try:
-                said = entry.said
+                said = entry.value
             except ValueError as error:
                 raise InputError(str(FILE), [Problem(f"{entry}: {error}", row=entry.row)]) from None
             return said if isinstance(said, str) else None

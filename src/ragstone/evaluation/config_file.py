@@ -10,7 +10,7 @@ from typing import cast
 from pydantic import ValidationError
 
 from ragstone._internal.plugins import FILES
-from ragstone._internal.yaml import Entry, Said, entries_in
+from ragstone._internal.yaml import Value, YamlValue, read_yaml_values
 from ragstone.errors import InputError, Problem, UsageError, nearest
 from ragstone.judges.spec import split_names
 from ragstone.types.config import NUMBERS_OR_NONE, Plan
@@ -113,9 +113,9 @@ def read_config(path: str | Path) -> Config:
     """
     path = Path(path)
     problems: list[Problem] = []
-    firsts: dict[str, Entry] = {}
+    firsts: dict[str, YamlValue] = {}
     values: dict[str, object] = {}
-    for entry in entries_in(path):
+    for entry in read_yaml_values(path):
         if isinstance(entry, Problem):
             problems.append(entry)
             continue
@@ -137,7 +137,7 @@ def read_config(path: str | Path) -> Config:
     return _config(values)
 
 
-def _unknown(entry: Entry) -> Problem:
+def _unknown(entry: YamlValue) -> Problem:
     near = nearest(entry.key, KEYS)
     fix = f"did you mean {near!r}?" if near else f"there are: {', '.join(KEYS)}"
     if entry.key.lower().endswith(("key", "token")):
@@ -157,8 +157,8 @@ def _config(values: Mapping[str, object]) -> Config:
     )
 
 
-def _value(entry: Entry, folder: Path) -> object:
-    said = entry.said
+def _value(entry: YamlValue, folder: Path) -> object:
+    said = entry.value
     name = OTHER_WORDS.get(entry.key, entry.key)
     read = _READ.get(entry.key) or _READ.get(name)
     value = read(said, folder) if read else said
@@ -172,25 +172,25 @@ def _value(entry: Entry, folder: Path) -> object:
         raise ValueError("; ".join(fault["msg"] for fault in error.errors())) from None
 
 
-def _one(said: Said) -> str:
+def _one(said: Value) -> str:
     if not isinstance(said, str):
         raise ValueError("one value belongs here")
     return said
 
 
-def _several(said: Said) -> list[str]:
+def _several(said: Value) -> list[str]:
     if isinstance(said, dict) or said is None:
         raise ValueError("one value or a list belongs here")
     return [said] if isinstance(said, str) else said
 
 
-def _named(said: Said) -> dict[str, str]:
+def _named(said: Value) -> dict[str, str]:
     if not isinstance(said, dict):
         raise ValueError("`name: value` lines belong here")
     return said
 
 
-def _target(said: Said, folder: Path) -> str:
+def _target(said: Value, folder: Path) -> str:
     name = _one(said)
     file = "://" not in name and re.search(r"\.ya?ml$|\.py:\w+$", name, re.IGNORECASE)
     return str(folder / name) if file else name
@@ -203,8 +203,8 @@ def _share(text: str, what: str = "this") -> float:
         raise ValueError(f"{what} is no number; write 0.8 or 80%") from None
 
 
-def _gates_of(op: Op, of: Of) -> Callable[[Said, Path], object]:
-    def read(said: Said, folder: Path) -> object:
+def _gates_of(op: Op, of: Of) -> Callable[[Value, Path], object]:
+    def read(said: Value, folder: Path) -> object:
         del folder
         return tuple(
             Gate(metric=name, op=op, of=of, threshold=_share(mark, f"the mark of {name}"))
@@ -214,8 +214,8 @@ def _gates_of(op: Op, of: Of) -> Callable[[Said, Path], object]:
     return read
 
 
-def _known(names: Mapping[str, object]) -> Callable[[Said, Path], object]:
-    def read(said: Said, folder: Path) -> object:
+def _known(names: Mapping[str, object]) -> Callable[[Value, Path], object]:
+    def read(said: Value, folder: Path) -> object:
         del folder
         if (name := _one(said)) in names:
             return name
@@ -226,7 +226,7 @@ def _known(names: Mapping[str, object]) -> Callable[[Said, Path], object]:
     return read
 
 
-_READ: Mapping[str, Callable[[Said, Path], object]] = MappingProxyType(
+_READ: Mapping[str, Callable[[Value, Path], object]] = MappingProxyType(
     {
         "metrics": lambda said, _: metric_names(_several(said)),
         "k": lambda said, _: ",".join(_several(said)),

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass as rubric_metric_dataclass
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from ragstone._internal.fields import FrozenMap, NotBlank
-from ragstone._internal.yaml import root_of
+from ragstone._internal.yaml import compose_file
 from ragstone.errors import InputError, Problem, nearest
 from ragstone.metrics.base import Ask, Metric
 from ragstone.types.questions import RateResponse
@@ -108,7 +108,7 @@ def rubrics_in(path: Path) -> tuple[NamedRubric, ...]:
         InputError: it is no YAML, or a rubric of it says something wrong; all problems at once.
     """
     page = _Page()
-    root = root_of(path, typed=False)
+    root = compose_file(path, typed=False)
     said: object = {} if root is None else page.value(root, ())
     found: dict[str, NamedRubric] = {}
     for place, item in _items(said, page):

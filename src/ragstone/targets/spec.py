@@ -21,10 +21,8 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from pydantic_core import ErrorDetails
 
-from ragstone._internal.text import quoted
-from ragstone._internal.yaml import NAME, NO_VARIABLE, VARIABLE
+from ragstone._internal.yaml import NAME, NO_VARIABLE, VARIABLE, yaml_errors
 from ragstone.errors import InputError, Problem, TargetError
 
 # Filling `{field}` and `${ENV}` into the strings of a target's description.
@@ -257,18 +255,19 @@ class ApiDescription(BaseModel):
         Raises:
             InputError: it is none; all problems at once.
         """
+        with yaml_errors(name):
+            data: object = yaml.safe_load(text)
+        if base is not None and isinstance(data, dict):
+            data = {**cast("dict[str, object]", data), "base": base}
         try:
-            said: object = yaml.safe_load(text)
-            if base is not None and isinstance(said, dict):
-                said = {**cast("dict[str, object]", said), "base": base}
-            return cls.model_validate(said)
-        except yaml.YAMLError as error:
-            raise InputError(name, [Problem(f"invalid YAML: {quoted(str(error))}")]) from error
+            return cls.model_validate(data)
         except ValidationError as error:
-            raise InputError(name, [_problem(fault) for fault in error.errors()]) from None
-
-
-def _problem(fault: ErrorDetails) -> Problem:
-    place = ".".join(str(part) for part in fault["loc"] if part not in ("[key]", "dict", "list"))
-    said = fault["msg"].removeprefix("Value error, ")
-    return Problem(f"{place or 'the file'}: {said}", "see docs/targets.md for a complete file")
+            problems: list[Problem] = []
+            for fault in error.errors():
+                where = (str(p) for p in fault["loc"] if p not in ("[key]", "dict", "list"))
+                place = ".".join(where) or "the file"
+                message = fault["msg"].removeprefix("Value error, ")
+                problems.append(
+                    Problem(f"{place}: {message}", "see docs/targets.md for a complete file")
+                )
+            raise InputError(name, problems) from None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from ragstone._internal.yaml import yaml_errors
 from ragstone.datasets.formats.json import ENVELOPES, OTHERS, rows_in
 from ragstone.datasets.table import File, Record, Table
 
@@ -32,16 +33,14 @@ class Loader(_SafeLoader):
     """
 
 
-def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
-    """Return first character (`""` of an empty value) -> the tags it may have, as PyYAML wants."""
-    found: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
-    for kind, written, begins in _RESOLVED:
-        for first in begins:
-            found.setdefault(first, []).append((f"tag:yaml.org,2002:{kind}", re.compile(written)))
-    return found
-
-
-Loader.yaml_implicit_resolvers = _resolvers()
+Loader.yaml_implicit_resolvers = {  # by first character, `""` for an empty value
+    first: [
+        (f"tag:yaml.org,2002:{kind}", re.compile(written))
+        for kind, written, begins in _RESOLVED
+        if first in begins
+    ]
+    for first in {"", *"".join("".join(begins) for _, _, begins in _RESOLVED)}
+}
 
 _DEEPEST = 60
 """How deep lists and objects may nest. Far deeper ones take libyaml hours, or end the process."""
@@ -60,29 +59,18 @@ def read(file: File) -> Table:
             itself beyond measure.
     """
     text = file.text()
-    try:
-        _refuse_depth(text, file)
-        loader = Loader(text)
-        root = loader.get_single_node()
-        if root is None:
-            raise file.refused("the file is empty", "add at least one row with a query")
-        _Measure().check(root)
-        # The stubs leave this method's types out.
-        made: object = loader.construct_document(root)  # pyright: ignore[reportUnknownMemberType]
-        found = rows_in(made, file)
-    except yaml.MarkedYAMLError as error:
-        row = error.problem_mark.line + 1 if error.problem_mark else None
-        raise file.refused(f"invalid YAML: {error.problem}", row=row) from error
-    except yaml.YAMLError as error:
-        raise file.refused(f"invalid YAML: {error}") from error
-    except _BAD_SCALAR as error:
-        raise file.refused(f"cannot read a value in this YAML: {error}") from error
+    with yaml_errors(file.name):
+        try:
+            root, made = _loaded(text, file)
+        except _BAD_SCALAR as error:
+            raise file.refused(f"cannot read a value in this YAML: {error}") from error
+    found = rows_in(made, file)
     rows = zip(_lines(root, len(found.items)), found.items, strict=True)
     records = [Record.of(line, item) for line, item in rows]
     return Table(records, notes=found.notes, beside=found.beside)
 
 
-def _refuse_depth(text: str, file: File) -> None:
+def _loaded(text: str, file: File) -> tuple[Node, object]:
     depth = 0
     for event in yaml.parse(text, Loader=Loader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -92,39 +80,42 @@ def _refuse_depth(text: str, file: File) -> None:
                 raise file.refused(f"lists or objects are nested {_DEEPEST} deep", row=line)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
+    loader = Loader(text)
+    root = loader.get_single_node()
+    if root is None:
+        raise file.refused("the file is empty", "add at least one row with a query")
+    _refuse_bombs(root)
+    # The stubs leave this method's types out.
+    return root, loader.construct_document(root)  # pyright: ignore[reportUnknownMemberType]
 
 
-class _Measure:
-    """How much a document says when its aliases are written out, against what it writes."""
+def _refuse_bombs(root: Node) -> None:
+    """Raise a MarkedYAMLError if aliases expand too much, or a name is repeated in an object."""
+    sizes: dict[int, int] = {}  # a node that an alias repeats is visited once
+    active: set[int] = set()
+    written = 0
 
-    def __init__(self) -> None:
-        self._sizes: dict[int, int] = {}
-        self._open: set[int] = set()
-        self._written = 0
-
-    def check(self, root: Node) -> None:
-        """Raise a MarkedYAMLError if aliases repeat too much, or a name stands twice."""
-        if self._size(root) - self._written > _REPEATED:
-            raise yaml.MarkedYAMLError(
-                problem=f"its aliases expand to more than {_REPEATED:,} characters",
-                problem_mark=root.start_mark,
-            )
-
-    def _size(self, node: Node) -> int:
-        """Return how much a node says; a node that an alias repeats is looked at once."""
-        if (known := self._sizes.get(id(node))) is not None:
+    def size_of(node: Node) -> int:
+        nonlocal written
+        if (known := sizes.get(id(node))) is not None:
             return known
-        if id(node) in self._open:
+        if id(node) in active:
             raise yaml.MarkedYAMLError(
                 problem="an alias refers to a value that contains it", problem_mark=node.start_mark
             )
-        self._open.add(id(node))
+        active.add(id(node))
         own = 1 + len(node.value) if isinstance(node, ScalarNode) else 1
-        self._written += own
-        size = own + sum(self._size(part) for part in _parts(node))
-        self._open.discard(id(node))
-        self._sizes[id(node)] = size
+        written += own
+        size = own + sum(size_of(part) for part in _parts(node))
+        active.discard(id(node))
+        sizes[id(node)] = size
         return size
+
+    if size_of(root) - written > _REPEATED:
+        raise yaml.MarkedYAMLError(
+            problem=f"its aliases expand to more than {_REPEATED:,} characters",
+            problem_mark=root.start_mark,
+        )
 
 
 def _parts(node: Node) -> list[Node]:
