@@ -24,7 +24,7 @@ def options(url: str, **more: Any) -> Options:
         "metrics": "faithfulness",
         "judge": NAME,
         "base_url": url,
-        "claims": "sentences",
+        "claim_source": "sentences",
         "cascade_threshold": 0.7,
         "cascade_audit_rate": 0.3,
         **more,
@@ -56,7 +56,7 @@ def test_an_estimate_asks_the_offline_judge_so_its_calls_are_exact(judge_server,
     said = options(judge_server.url, cache=False)
     run = ragstone.evaluate(kit.samples(), **said)
     assert estimate(kit.samples(), **said).calls == (run.usage().calls,) * 2
-    least, most = estimate(kit.samples(), **{**said, "claims": "llm"}).calls
+    least, most = estimate(kit.samples(), **{**said, "claim_source": "llm"}).calls
     assert least > run.usage().calls
     assert least <= most
 
@@ -85,7 +85,7 @@ def test_the_mark_is_part_of_what_a_run_is(judge_server, kit) -> None:
 def test_a_spent_budget_leaves_the_sure_rows_where_claims_cost_nothing(
     claims: str, judge_server, kit
 ) -> None:
-    said = options(judge_server.url, cache=False, claims=claims, cascade_audit_rate=0.0)
+    said = options(judge_server.url, cache=False, claim_source=claims, cascade_audit_rate=0.0)
     run = ragstone.evaluate(kit.samples(), **{**said, "cascade_threshold": 0.6}, max_calls=0)
     assert judge_server.asked == []
     if claims == "llm":

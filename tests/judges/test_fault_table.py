@@ -318,7 +318,7 @@ Check the claims. Reply with JSON.{partial}
         ({"strict_json": True}, 2 * ROWS),
         ({"prompts": {"verify_claims": "own.md"}}, ROWS),
         ({"batch_size": 2}, 3 * ROWS),
-        ({"partial": True}, ROWS),
+        ({"allow_partial": True}, ROWS),
         ({"votes": 2}, ROWS),
     ],
     ids=str,

@@ -46,7 +46,7 @@ def test_what_an_answer_took_stands_on_its_question(kept, tracing: OpenTelemetry
     evaluate([SAMPLE], metrics="faithfulness", judge=judge, tracing=tracing)
     told = kept.told("ragstone extract_claims")
     assert told["ragstone.question.attempts"] == 2
-    assert {name: told[f"ragstone.types.reply.{name}"] for name in ("calls", "retries")} == {
+    assert {name: told[f"ragstone.usage.{name}"] for name in ("calls", "retries")} == {
         "calls": 2,
         "retries": 1,
     }

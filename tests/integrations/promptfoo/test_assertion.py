@@ -102,7 +102,7 @@ def test_contexts_may_come_with_the_response() -> None:
 
 def test_a_variable_can_be_chosen_where_two_could_be_one_field() -> None:
     variables = {**VARS, "question": "other"}
-    with pytest.raises(InputError, match="each mean query"):
+    with pytest.raises(InputError, match="all match query"):
         called(variables=variables)
     assert called(variables=variables, config={"columns": {"query": "question"}})["score"] == 0.5
 

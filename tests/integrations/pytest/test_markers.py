@@ -63,8 +63,8 @@ def test_a_share_of_rows_is_a_demand_too() -> None:
 
 def test_a_mark_says_all_by_name() -> None:
     with pytest.raises(UsageError, match=r"says all by name: .*; 'hallucination' has none"):
-        said_by(pytest.mark.rag("hallucination", metric="faithfulness").threshold)
-    assert said_by(pytest.mark.rag(metric="mrr").threshold) == {"metric": "mrr"}
+        said_by(pytest.mark.rag("hallucination", metric="faithfulness").mark)
+    assert said_by(pytest.mark.rag(metric="mrr").mark) == {"metric": "mrr"}
 
 
 def test_where_lower_is_better_a_mark_is_the_most() -> None:
