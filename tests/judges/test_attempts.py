@@ -2,7 +2,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause
-from ragstone.judges.llm.judge import Attempt, settled
+from ragstone.judges.llm.judge import Attempt, better_reply
 from ragstone.judges.llm.prompt import INCOMPLETE
 from ragstone.types.claim import Claim, Label, Verdict
 from ragstone.types.reply import Failure, JudgeFailureError, PartialVerdict, Reply, Usage
@@ -42,7 +42,7 @@ def test_a_reply_is_asked_for_again_where_it_is_in_doubt() -> None:
 
 @pytest.mark.parametrize("first", [failed(Cause.MALFORMED), found("a", doubt=DOUBT)])
 def test_a_second_reply_without_a_doubt_counts(first: Attempt[tuple[Claim, ...]]) -> None:
-    reply = settled(first, found("b", usage=TWO))
+    reply = better_reply(first, found("b", usage=TWO))
     assert [claim.text for claim in reply.value] == ["b"]
     assert (reply.usage, reply.attempts) == (ONE + TWO, 2)
     assert (reply.notes, reply.raw, reply.final) == (("a note",), "{}", True)
@@ -60,13 +60,13 @@ def test_a_second_reply_without_a_doubt_counts(first: Attempt[tuple[Claim, ...]]
 def test_of_two_in_doubt_the_fuller_one_counts(
     first: list[str], second: list[str], texts: list[str]
 ) -> None:
-    reply = settled(found(*first, doubt=DOUBT), found(*second, doubt=DOUBT))
+    reply = better_reply(found(*first, doubt=DOUBT), found(*second, doubt=DOUBT))
     assert [claim.text for claim in reply.value] == texts
     assert (reply.notes, reply.final) == (("a note", f"{DOUBT} (asked twice)"), True)
 
 
 def test_a_doubtful_second_reply_is_better_than_none() -> None:
-    reply = settled(failed(Cause.REFUSAL), found(doubt=DOUBT))
+    reply = better_reply(failed(Cause.REFUSAL), found(doubt=DOUBT))
     assert (reply.value, reply.final) == ((), True)
     assert reply.notes[-1].endswith("(asked twice)")
 
@@ -75,15 +75,15 @@ def test_a_doubtful_second_reply_is_better_than_none() -> None:
 @each_case("raw", ["{", None])
 def test_a_doubt_is_final_only_where_something_came_back(cause: Cause, raw: str | None) -> None:
     second = failed(cause, raw, TWO)
-    reply = settled(found("a", doubt=DOUBT), second)
-    how = "asked twice" if second.reason else "asking again was cut short"
+    reply = better_reply(found("a", doubt=DOUBT), second)
+    how = "asked twice" if second.reason else "asking again failed"
     assert (reply.notes, reply.final) == (("a note", f"{DOUBT} ({how})"), second.reason is not None)
     assert ([claim.text for claim in reply.value], reply.usage) == (["a"], ONE + TWO)
 
 
 def test_of_two_failures_the_last_word_counts() -> None:
     with pytest.raises(JudgeFailureError) as raised:
-        settled(failed(Cause.MALFORMED), failed(Cause.REFUSAL, "I cannot", TWO))
+        better_reply(failed(Cause.MALFORMED), failed(Cause.REFUSAL, "I cannot", TWO))
     assert raised.value.failure == Failure(
         Cause.REFUSAL, "refusal of I cannot", CAME, raw="I cannot", attempts=2, usage=ONE + TWO
     )
@@ -92,7 +92,7 @@ def test_of_two_failures_the_last_word_counts() -> None:
 @pytest.mark.parametrize("cause", [Cause.TIMEOUT, Cause.BUDGET, Cause.TRUNCATED])
 def test_what_came_back_to_the_first_survives_where_the_second_got_nothing(cause: Cause) -> None:
     with pytest.raises(JudgeFailureError) as raised:
-        settled(failed(Cause.COUNT_MISMATCH), failed(cause, raw=None, usage=TWO))
+        better_reply(failed(Cause.COUNT_MISMATCH), failed(cause, raw=None, usage=TWO))
     assert raised.value.failure == Failure(
         Cause.COUNT_MISMATCH,
         f"count_mismatch of {{; asking again failed: {cause} of the wire",

@@ -9,7 +9,7 @@ from ragstone.judges.llm.parsing.schemas import (
     rating_schema,
     verdict_schema,
 )
-from ragstone.judges.llm.prompt import PLACES
+from ragstone.judges.llm.prompt import PLACEHOLDERS
 from ragstone.judges.llm.tasks import TASKS
 from ragstone.types.claim import Label
 from ragstone.types.questions import (
@@ -40,7 +40,7 @@ def bare(text: str) -> str:
 
 
 def test_every_kind_has_a_form_a_schema_and_a_prompt() -> None:
-    assert TASKS.keys() == PLACES.keys() == SCHEMAS.keys()
+    assert TASKS.keys() == PLACEHOLDERS.keys() == SCHEMAS.keys()
 
 
 @each_case(
@@ -60,9 +60,9 @@ def test_every_kind_has_a_form_a_schema_and_a_prompt() -> None:
     ids=lambda question: question.kind,
 )
 def test_a_form_fills_every_place_of_its_prompt(question: Question[object]) -> None:
-    places = PLACES[question.kind]
-    assert TASKS[question.kind].texts(question).keys() == places.needed | places.possible
-    assert TASKS[question.kind].chosen(question).keys() <= places.options - {"partial", "limit"}
+    places = PLACEHOLDERS[question.kind]
+    assert TASKS[question.kind].texts(question).keys() == places.required | places.optional
+    assert TASKS[question.kind].options(question).keys() <= places.options - {"partial", "limit"}
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_form_fills_every_place_of_its_prompt(question: Question[object]) -> N
     ids=lambda question: question.kind,
 )
 def test_and_what_it_chooses_are_options_of_its_prompt(question: Question[object]) -> None:
-    assert TASKS[question.kind].chosen(question).keys() == PLACES[question.kind].options
+    assert TASKS[question.kind].options(question).keys() == PLACEHOLDERS[question.kind].options
 
 
 def test_contexts_and_claims_are_numbered_and_a_claim_is_one_line() -> None:
@@ -93,16 +93,16 @@ def test_no_line_break_of_any_kind_makes_two_lines_of_a_claim(space: str) -> Non
 def test_partial_is_offered_only_where_it_is_asked_for() -> None:
     form = TASKS["verify_claims"]
     partial = VERIFY.varied(partial=True)
-    assert (form.chosen(VERIFY), form.chosen(partial)) == ({}, {"partial": ""})
+    assert (form.options(VERIFY), form.options(partial)) == ({}, {"partial": ""})
     assert form.schema(VERIFY) == verdict_schema(False) != form.schema(partial)
 
 
 def test_a_limit_of_facts_is_said_and_kept() -> None:
     form = TASKS["extract_truths"]
     few = ExtractTruths(context="c", limit=2)
-    assert form.chosen(ExtractTruths(context="c")) == {}
-    assert form.chosen(few) == {"limit": "2"}
-    assert form.read('{"truths": ["a", "b", "c"]}', few, strict_json=True) == ("a", "b")
+    assert form.options(ExtractTruths(context="c")) == {}
+    assert form.options(few) == {"limit": "2"}
+    assert form.parse('{"truths": ["a", "b", "c"]}', few, True) == ("a", "b")
 
 
 def test_an_explanation_is_asked_for_with_labels_and_reasons() -> None:
@@ -138,7 +138,7 @@ def test_a_sentence_to_be_graded_is_one_line() -> None:
 
 def test_as_many_guesses_are_asked_for_as_are_wanted() -> None:
     form, question = TASKS["generate_queries"], GenerateQueries(response="r", count=4)
-    assert form.chosen(question) == {"count": "4"}
+    assert form.options(question) == {"count": "4"}
     assert form.schema(question) == queries_schema(4)
 
 

@@ -14,7 +14,7 @@ from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.factory import make_judge
 from ragstone.judges.llm.judge import MORE_ROOM, LlmJudge
-from ragstone.judges.llm.prompt import PLACES, Prompt, again
+from ragstone.judges.llm.prompt import PLACEHOLDERS, Prompt, retry_text
 from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
 from ragstone.judges.llm.providers.pricing import Flat
 from ragstone.types.claim import GeneratedQueries, Grade, Label, Rating
@@ -189,7 +189,7 @@ async def test_a_doubtful_reply_is_kept_where_the_re_ask_fails() -> None:
     model = Listed(claims(BATTERY), CallError(Cause.BUDGET, "spent", tries=0))
     reply = await LlmJudge(model).answer(EXTRACT)
     assert [claim.text for claim in reply.value] == [BATTERY]
-    assert reply.notes == (f"no claim was found in: {CASE} (asking again was cut short)",)
+    assert reply.notes == (f"no claim was found in: {CASE} (asking again failed)",)
     assert (reply.usage, reply.final) == (TOKENS, False)
 
 
@@ -392,7 +392,7 @@ async def test_questions_about_texts_are_put_again_where_the_reply_cannot_be_use
     model = Listed(bad, good)
     reply = await LlmJudge(model).answer(question)
     assert (reply.value, reply.attempts, reply.raw) == (value, 2, good)
-    assert again(cause) in model.asked[1].user
+    assert retry_text(cause) in model.asked[1].user
     failure = await failure_of(LlmJudge(Listed(bad, bad)), question)
     assert (failure.cause, failure.raw, failure.usage) == (cause, bad, TOKENS + TOKENS)
 
@@ -464,7 +464,7 @@ async def test_a_kind_without_a_prompt_is_not_supported() -> None:
 
 
 def own(kind: str, line: str) -> Prompt:
-    places = " ".join(f"{{{name}}}" for name in sorted(PLACES[kind].needed))
+    places = " ".join(f"{{{name}}}" for name in sorted(PLACEHOLDERS[kind].required))
     return Prompt.parse(kind, f"# system\n{line}\n# user\n{places}", "own.md")
 
 
@@ -480,8 +480,8 @@ def test_an_identity_tells_apart_what_shapes_replies() -> None:
     assert judges["prompt"].identity("explain") == judges["plain"].identity("explain")
     same = LlmJudge(Listed(), max_tokens=99, budget=Budget(1))
     assert same.identity("verify_claims") == judges["plain"].identity("verify_claims")
-    kinds = {judges["plain"].identity(kind) for kind in PLACES}
-    assert len(kinds) == len(PLACES)
+    kinds = {judges["plain"].identity(kind) for kind in PLACEHOLDERS}
+    assert len(kinds) == len(PLACEHOLDERS)
 
 
 TAGGED = {"extract_claims": own("extract_claims", "Answer in {tags.language}; {tags.Area} only.")}

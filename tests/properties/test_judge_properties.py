@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ragstone.judges.batching import SplitJudge, estimated_tokens, pieces_of, windows_of
 from ragstone.judges.llm.judge import LlmJudge
-from ragstone.judges.llm.prompt import PLACES, Prompt, fenced
+from ragstone.judges.llm.prompt import PLACEHOLDERS, Prompt, fenced
 from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.types.claim import Evidence, Label, Verdict
@@ -87,9 +87,12 @@ def test_a_fence_opens_and_closes_once_whatever_is_in_it(named: dict[str, str]) 
 
 
 @given(
-    st.sampled_from(sorted(PLACES)),
+    st.sampled_from(sorted(PLACEHOLDERS)),
     st.dictionaries(
-        st.sampled_from(sorted({n for p in PLACES.values() for n in p.needed | p.possible})), texts
+        st.sampled_from(
+            sorted({n for p in PLACEHOLDERS.values() for n in p.required | p.optional})
+        ),
+        texts,
     ),
     st.booleans(),
 )

@@ -1,4 +1,4 @@
-"""LlmJudge: puts questions to a model as prompts, and reads what it writes."""
+"""LlmJudge: puts questions to a model as prompts, and parses its replies."""
 
 import json
 import logging
@@ -13,7 +13,14 @@ from ragstone.judges.base import Judge
 from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.llm.parsing.json import whole
 from ragstone.judges.llm.parsing.schemas import SCHEMAS, verdict_schema
-from ragstone.judges.llm.prompt import INCOMPLETE, PLACES, TAG, Prompt, again, source
+from ragstone.judges.llm.prompt import (
+    INCOMPLETE,
+    PLACEHOLDERS,
+    TAG,
+    Prompt,
+    retry_source,
+    retry_text,
+)
 from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
 from ragstone.judges.llm.providers.pricing import Price
 from ragstone.judges.llm.tasks import TASKS
@@ -24,15 +31,16 @@ from ragstone.types.reply import Failure, JudgeFailureError, Outcome, Reply, Usa
 
 T = TypeVar("T")
 
+MORE_ROOM = 4
+"""Factor on the token limit of a retry after the limit cut the reply."""
 
-# Attempt: what putting a question to a model once gave, and what two of them come to.
-
-_MENDABLE = frozenset({Cause.REFUSAL, Cause.TRUNCATED, Cause.MALFORMED, Cause.COUNT_MISMATCH})
+_FIXABLE = frozenset({Cause.REFUSAL, Cause.TRUNCATED, Cause.MALFORMED, Cause.COUNT_MISMATCH})
+_log = logging.getLogger("ragstone.judge")
 
 
 @dataclass(frozen=True)
 class Attempt(Generic[T]):
-    """A reply, perhaps with a doubt about what it leaves out, or a failure."""
+    """The outcome of one call, and what its reply seems to leave out."""
 
     outcome: Outcome[T]
     doubt: str | None = None
@@ -44,70 +52,50 @@ class Attempt(Generic[T]):
 
     @property
     def reason(self) -> str | None:
-        """Why the question should be put again; None where that would fix nothing.
-
-        A broken connection had its tries already: only what was read can be written better.
-        """
+        """Why to ask again; None if that cannot help: connections were retried already."""
         if isinstance(self.outcome, Reply):
             return INCOMPLETE if self.doubt else None
-        unread = self.outcome.cause is Cause.TRUNCATED and self.outcome.raw is None
-        return str(self.outcome.cause) if self.outcome.cause in _MENDABLE and not unread else None
+        cut_off = self.outcome.cause is Cause.TRUNCATED and self.outcome.raw is None
+        return str(self.outcome.cause) if self.outcome.cause in _FIXABLE and not cut_off else None
 
 
-def settled(first: Attempt[T], second: Attempt[T]) -> Reply[T]:
-    """Return the better of two attempts, at the price of both.
+def better_reply(first: Attempt[T], second: Attempt[T]) -> Reply[T]:
+    """Return the better of two attempts, with the usage of both.
 
     Raises:
-        JudgeFailureError: neither is a reply. Where the second one got none at all, what came back
-            to the first counts.
+        JudgeFailureError: neither is a reply. If the second call failed, the first failure counts.
     """
     usage = first.outcome.usage + second.outcome.usage
-    best = second if second.reply and (not second.doubt or _fuller(second, first)) else first
-    if best.reply is None:
-        raise JudgeFailureError(replace(_failure(first, second), usage=usage, attempts=2))
+    one, two = first.outcome, second.outcome
+    if isinstance(one, Failure) and isinstance(two, Failure):
+        failure = two
+        if second.reason is None:
+            failure = replace(one, message=f"{one.message}; asking again failed: {two.message}")
+        raise JudgeFailureError(replace(failure, usage=usage, attempts=2))
+    best, doubt = (one, first.doubt) if isinstance(one, Reply) else (second.reply, second.doubt)
+    if isinstance(one, Reply) and isinstance(two, Reply):  # only claims are doubted
+        fuller = len(cast("Sized", two.value)) > len(cast("Sized", one.value))
+        if fuller or not second.doubt:
+            best, doubt = two, second.doubt
+    assert best is not None
     final = second.reply is not None or second.reason is not None
-    notes = best.reply.notes
-    if best.doubt:
-        how = "asked twice" if final else "asking again was cut short"
-        notes = (*notes, f"{best.doubt} ({how})")
-    return replace(best.reply, usage=usage, notes=notes, attempts=2, final=final)
-
-
-def _failure(first: Attempt[T], second: Attempt[T]) -> Failure:
-    assert isinstance(first.outcome, Failure)
-    assert isinstance(second.outcome, Failure)
-    if second.reason is not None:
-        return second.outcome
-    said = f"{first.outcome.message}; asking again failed: {second.outcome.message}"
-    return replace(first.outcome, message=said)
-
-
-def _fuller(one: Attempt[T], other: Attempt[T]) -> bool:
-    """Tell whether one found more claims than the other: only claims are doubted."""
-    found = [len(cast("Sized", each.reply.value)) if each.reply else -1 for each in (one, other)]
-    return found[0] > found[1]
-
-
-# Claims by sentence: the answer to a question that wants no model asked.
+    notes = best.notes
+    if doubt:
+        notes = (*notes, f"{doubt} ({'asked twice' if final else 'asking again failed'})")
+    return replace(best, usage=usage, notes=notes, attempts=2, final=final)
 
 
 def sentences_asked_for(question: object) -> tuple[Claim, ...] | None:
-    """Return the claims of a question that wants sentences for claims; None for any other."""
+    """Return the claims of a question that takes sentences as claims; None for any other."""
     if isinstance(question, ExtractClaims) and question.by == "sentences":
         return extract_claims(question.response)
     return None
 
 
-MORE_ROOM = 4
-"""How many times the tokens a reply gets on the re-ask, after the limit cut it."""
-
-_log = logging.getLogger("ragstone.judge")
-
-
 class LlmJudge(Judge):
-    """Asks a model; where the reply cannot be used, asks once more and says what was wrong.
+    """Asks a model; if the reply cannot be used, asks once more and states what was wrong.
 
-    `vote` tells apart judges that are one model asked several times.
+    `vote` distinguishes judges that are one model, asked several times.
     """
 
     kinds = frozenset(TASKS)
@@ -127,46 +115,45 @@ class LlmJudge(Judge):
         place = f" at {model.place}" if model.place else ""
         self.description = f"an LLM{place}; its verdicts are opinions, not facts"
         self._model = model
-        self._prompts = {kind: Prompt.of(kind) for kind in PLACES} | dict(prompts or {})
+        self._prompts = {kind: Prompt.of(kind) for kind in PLACEHOLDERS} | dict(prompts or {})
         self.tags = frozenset(tag for prompt in self._prompts.values() for tag in prompt.tags)
         self._strict_json = strict_json
         self._max_tokens = max_tokens
         self._price = price
         self._budget = budget or Budget()
-        shaped = (model.identity, strict_json, vote, source(), verdict_schema(partial=True))
+        common = (model.identity, strict_json, vote, retry_source(), verdict_schema(partial=True))
         self._identities = {
-            kind: json.dumps([*shaped, prompt.fingerprint, SCHEMAS[kind]])
+            kind: json.dumps([*common, prompt.fingerprint, SCHEMAS[kind]])
             for kind, prompt in self._prompts.items()
         }
         self._parts = (model,)
 
     def identity(self, kind: str) -> str | None:
-        """Name the model, where it is, its options, the prompt and schema, how it is read."""
+        """Return the model, its place and options, the prompt, the schema and the parsing mode."""
         return self._identities.get(kind)
 
     def prompt(self, question: Question[T]) -> ModelPrompt:
-        """Return what the model is asked.
+        """Return the prompt of a question.
 
         Raises:
-            QuestionNotSupportedError: no prompt puts that kind of question.
+            QuestionNotSupportedError: there is no prompt for that kind of question.
         """
-        form = TASKS.get(question.kind)
-        if form is None:
+        task = TASKS.get(question.kind)
+        if task is None:
             raise QuestionNotSupportedError(
                 f"the judge {self.name} has no prompt for {question.kind}"
             )
-        texts = form.texts(question)
+        texts = task.texts(question)
         texts |= {f"{TAG}{name}": one_line(value, 200) for name, value in question.tags}
-        system, user = self._prompts[question.kind].filled(texts, form.chosen(question))
-        schema = form.schema(question)
-        return ModelPrompt(system, user, schema, self._max_tokens)
+        system, user = self._prompts[question.kind].filled(texts, task.options(question))
+        return ModelPrompt(system, user, task.schema(question), self._max_tokens)
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         """Put the question to the model, and once more if the reply cannot be used.
 
         Raises:
-            JudgeFailureError: the model did not answer, or not so that it can be read.
-            QuestionNotSupportedError: no prompt puts that kind of question.
+            JudgeFailureError: the model did not answer, or its reply cannot be parsed.
+            QuestionNotSupportedError: there is no prompt for that kind of question.
             UsageError: the key was rejected, or the model does not exist.
         """
         if (found := sentences_asked_for(question)) is not None:
@@ -174,7 +161,10 @@ class LlmJudge(Judge):
         prompt = self.prompt(question)
         first = await self._attempt(question, prompt)
         if (reason := first.reason) is not None:
-            return settled(first, await self._attempt(question, _again(prompt, reason)))
+            room = MORE_ROOM if reason == Cause.TRUNCATED else 1
+            user = f"{prompt.user}\n\n{retry_text(reason)}"
+            again = replace(prompt, user=user, max_tokens=prompt.max_tokens * room)
+            return better_reply(first, await self._attempt(question, again))
         if isinstance(first.outcome, Failure):
             raise JudgeFailureError(first.outcome)
         return first.outcome
@@ -191,43 +181,32 @@ class LlmJudge(Judge):
         self._budget.charge(usage.cost_usd)
         raw = whole(completion.text)
         try:
-            reply = question.reply(self._read(question, completion), usage)
+            reply = question.reply(self._parsed(question, completion), usage)
         except JudgeError as error:
             return Attempt(replace(Failure.of(error), usage=usage, raw=raw))
-        reply = replace(reply, raw=raw)
-        doubt = TASKS[question.kind].doubt(question, reply.value)
-        return Attempt(reply, doubt)
+        return Attempt(replace(reply, raw=raw), TASKS[question.kind].doubt(question, reply.value))
 
-    def _read(self, question: Question[T], completion: Completion) -> object:
+    def _parsed(self, question: Question[T], completion: Completion) -> object:
         if completion.refusal is not None:
-            said = one_line(completion.refusal, 200)
-            raise JudgeFailureError(Failure(Cause.REFUSAL, f"the judge refused: {said}"))
+            message = f"the judge refused: {one_line(completion.refusal, 200)}"
+            raise JudgeFailureError(Failure(Cause.REFUSAL, message))
         if completion.truncated:
-            said = "the token limit cut the reply; raise it with --max-tokens"
-            raise JudgeFailureError(Failure(Cause.TRUNCATED, said))
-        form = TASKS[question.kind]
-        return form.read(completion.text, question, strict_json=self._strict_json)
+            message = "the token limit cut the reply; raise it with --max-tokens"
+            raise JudgeFailureError(Failure(Cause.TRUNCATED, message))
+        return TASKS[question.kind].parse(completion.text, question, self._strict_json)
 
     def priced(self, usage: Usage, prompt: ModelPrompt, text: str) -> Usage:
-        """Return the usage with its cost; None where no price is known.
+        """Return the usage with its cost; None if no price is known.
 
-        Where the server tells no tokens, those that the texts may take are priced: a budget holds
-        there too.
+        If the server reports no tokens, the cost is that of an estimate, so that a budget holds.
         """
         if self._price is None:
             return replace(usage, cost_usd=None)
-        told = usage
+        counted = usage
         if not usage.prompt_tokens and not usage.completion_tokens:
-            told = replace(
+            counted = replace(
                 usage,
                 prompt_tokens=estimated_tokens(prompt.system + prompt.user),
                 completion_tokens=estimated_tokens(text),
             )
-        return replace(usage, cost_usd=self._price.cost(told))
-
-
-def _again(prompt: ModelPrompt, reason: str) -> ModelPrompt:
-    """Return the prompt of the re-ask: it says what was wrong."""
-    room = MORE_ROOM if reason == Cause.TRUNCATED else 1
-    user = f"{prompt.user}\n\n{again(reason)}"
-    return replace(prompt, user=user, max_tokens=prompt.max_tokens * room)
+        return replace(usage, cost_usd=self._price.cost(counted))

@@ -1,4 +1,4 @@
-"""Prompt: the text that puts one kind of question to a model, with places for a sample's texts."""
+"""Prompts: Markdown files with placeholders for a sample's texts."""
 
 import hashlib
 import re
@@ -11,74 +11,58 @@ from types import MappingProxyType
 
 from ragstone.errors import InputError, Problem, nearest
 
-# Sections: the parts of a prompt's file, each under a heading with its name.
+TAG = "tags."
+INCOMPLETE = "incomplete"
+RETRY_REASONS = ("refusal", "truncated", "malformed", "count_mismatch", INCOMPLETE)
+"""Why a question is asked again: a cause, or a reply that leaves something out."""
 
-_FRONT = re.compile(r"\A---\n.*?^---\n", re.DOTALL | re.MULTILINE)
-
-
-def sections(text: str, names: Collection[str]) -> dict[str, str]:
-    """Return name -> text of the sections of these names; any other heading is text.
-
-    What stands before the first one, such as the version, is left out. Of a name that stands
-    twice the last one counts.
-    """
-    heading = re.compile(rf"^# ({'|'.join(map(re.escape, names))})[ \t]*$", re.MULTILINE)
-    parts = heading.split(_FRONT.sub("", text))
-    return {name: body.strip() for name, body in zip(parts[1::2], parts[2::2], strict=True)}
+_FRONT_MATTER = re.compile(r"\A---\n.*?^---\n", re.DOTALL | re.MULTILINE)
+_PLACEHOLDER = re.compile(r"\{([a-z_]+(?:\.[^{}\n]+)?)\}")
+_SHORTEST_MARKER = 8
 
 
 @dataclass(frozen=True)
-class Places:
-    """What a kind's prompt has places for: texts it must show, texts it may, and options.
+class Placeholders:
+    """The placeholders of a kind's prompt.
 
-    An option is a line that stands there only where it is chosen; its words are a section of its
-    name.
+    An option is a line that is used only if it is chosen; its text is a section of its name.
     """
 
-    needed: frozenset[str]
-    possible: frozenset[str] = frozenset()
+    required: frozenset[str]
+    optional: frozenset[str] = frozenset()
     options: frozenset[str] = frozenset()
 
-    @property
-    def all(self) -> list[str]:
-        """The names of all places."""
-        return sorted(self.needed | self.possible | self.options)
+
+def _placeholders(required: str, optional: str = "", options: str = "") -> Placeholders:
+    return Placeholders(*(frozenset(names.split()) for names in (required, optional, options)))
 
 
-PLACES: Mapping[str, Places] = MappingProxyType(
+PLACEHOLDERS: Mapping[str, Placeholders] = MappingProxyType(
     {
-        "extract_claims": Places(frozenset({"response"}), possible=frozenset({"query"})),
-        "verify_claims": Places(frozenset({"contexts", "claims"}), options=frozenset({"partial"})),
-        "extract_truths": Places(frozenset({"context"}), options=frozenset({"limit"})),
-        "explain": Places(frozenset({"verdicts"})),
-        "grade_contexts": Places(frozenset({"contexts", "answer"}), possible=frozenset({"query"})),
-        "grade_sentences": Places(frozenset({"sentences", "query"})),
-        "generate_queries": Places(frozenset({"response"}), options=frozenset({"count"})),
-        "detect_abstention": Places(frozenset({"response"}), possible=frozenset({"query"})),
-        "rate_response": Places(
-            frozenset({"criteria", "levels", "response"}),
-            possible=frozenset({"query", "contexts", "reference"}),
-        ),
+        "extract_claims": _placeholders("response", "query"),
+        "verify_claims": _placeholders("contexts claims", options="partial"),
+        "extract_truths": _placeholders("context", options="limit"),
+        "explain": _placeholders("verdicts"),
+        "grade_contexts": _placeholders("contexts answer", "query"),
+        "grade_sentences": _placeholders("sentences query"),
+        "generate_queries": _placeholders("response", options="count"),
+        "detect_abstention": _placeholders("response", "query"),
+        "rate_response": _placeholders("criteria levels response", "query contexts reference"),
     }
 )
-"""Kind of question -> the places of its prompt."""
-
-TAG = "tags."
-_PLACE = re.compile(r"\{([a-z_]+(?:\.[^{}\n]+)?)\}")
-_MEND = "write the line `# system`, what the judge is told, `# user`, and the places"
-_NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
+"""Kind of question -> the placeholders of its prompt."""
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt's two parts; `{name}` is a place for a text, `{tags.NAME}` for a tag of the row.
+    """A prompt: `{name}` is a placeholder for a text, `{tags.NAME}` for a tag of the row.
 
-    The sample's texts have places in the user's part only: they are data, not orders. Tags go in
-    as they are, in either part, so whoever names one trusts its values.
+    The sample's texts are data, so their placeholders are in the user's part only. Tags are
+    inserted as they are, in either part.
 
     Attributes:
-        options: option -> its words, with `{number}` for what was chosen.
-        source: the whole file; its lines end with LF, wherever it was saved.
+        options: option -> its text, with `{number}` for its value.
+        source: the whole file, with LF line ends.
     """
 
     kind: str
@@ -89,151 +73,137 @@ class Prompt:
 
     @classmethod
     def of(cls, kind: str) -> "Prompt":
-        """Return the prompt that comes with ragstone."""
-        text = (
-            files("ragstone.judges.llm")
-            .joinpath("prompts", f"{kind}.md")
-            .read_text(encoding="utf-8")
-        )
-        return cls.parse(kind, text, f"{kind}.md")
+        """Return the built-in prompt."""
+        return cls.parse(kind, _built_in(kind), f"{kind}.md")
 
     @classmethod
     def read(cls, kind: str, path: Path) -> "Prompt":
-        """Read a prompt of the user's own.
+        """Read a user's prompt.
 
         Raises:
-            InputError: the file cannot be read, or is no prompt for that kind of question.
+            InputError: the file cannot be read, or is not a prompt of that kind.
         """
-        if kind not in PLACES:
-            near = nearest(kind, PLACES)
-            fix = f"did you mean {near!r}?" if near else f"there are: {', '.join(PLACES)}"
-            raise InputError(str(path), [Problem(f"{kind!r} is no kind of question", fix)])
+        if kind not in PLACEHOLDERS:
+            near = nearest(kind, PLACEHOLDERS)
+            fix = f"did you mean {near!r}?" if near else f"use one of: {', '.join(PLACEHOLDERS)}"
+            raise InputError(str(path), [Problem(f"{kind!r} is not a kind of question", fix)])
         try:
             return cls.parse(kind, path.read_text(encoding="utf-8-sig"), str(path))
         except OSError as error:
-            raise InputError(
-                str(path), [Problem(f"it cannot be read: {error.strerror}")]
-            ) from error
-        except UnicodeDecodeError as error:
-            raise InputError(str(path), [Problem("it is not UTF-8", "save it as UTF-8")]) from error
+            problem = Problem(f"it cannot be read: {error.strerror}")
+        except UnicodeDecodeError:
+            problem = Problem("it is not UTF-8", "save it as UTF-8")
+        raise InputError(str(path), [problem])
 
     @classmethod
     def parse(cls, kind: str, text: str, name: str) -> "Prompt":
-        """Read a prompt from its text: `# system`, then `# user`, then options' words.
-
-        An option without words of its own has ours.
+        """Parse a prompt: `# system`, `# user`, and its options, which have default texts.
 
         Raises:
-            InputError: a part or a place is missing, or a place is unknown; all of it at once.
+            InputError: with all problems: missing parts, missing or unknown placeholders.
         """
         text = text.replace("\r\n", "\n")
-        options = PLACES[kind].options
-        found = sections(text, ("system", "user", *sorted(options)))
+        known = PLACEHOLDERS[kind]
+        parts = ("system", "user", *sorted(known.options))
+        found = sections(text, parts)
         if not {"system", "user"} <= found.keys():
-            problem = Problem("there are no parts `# system` and `# user`", _MEND)
-            raise InputError(name, [problem])
-        words = {option: found.get(option) or _ours(kind, option) for option in options}
-        prompt = cls(kind, found["system"], found["user"], MappingProxyType(words), text)
-        if problems := prompt._problems():
-            raise InputError(name, problems)
-        return prompt
-
-    def _problems(self) -> list[Problem]:
-        places = PLACES[self.kind]
-        user, system = (set(_PLACE.findall(part)) for part in (self.user, self.system))
+            fix = "write `# system` with the instructions, and `# user` with the placeholders"
+            raise InputError(name, [Problem("the parts `# system` and `# user` are missing", fix)])
+        options = {
+            option: found.get(option) or sections(_built_in(kind), parts)[option]
+            for option in known.options
+        }
+        user, system = (set(_PLACEHOLDER.findall(found[part])) for part in ("user", "system"))
         problems = [
-            Problem(f"the place {{{name}}} is missing in `# user`", "write it where the text goes")
-            for name in sorted(places.needed - user)
+            Problem(f"{{{each}}} is missing in `# user`", "put it where the text goes")
+            for each in sorted(known.required - user)
         ]
-        for name in sorted(user | system):
-            if name not in places.all and not name.startswith(TAG):
-                fix = f"{self.kind} has: {', '.join(places.all)}, and tags.NAME"
-                problems.append(Problem(f"there is no place {{{name}}}", fix))
-            elif name in system & (places.needed | places.possible):
+        texts = known.required | known.optional
+        for each in sorted(user | system):
+            if each not in texts | known.options and not each.startswith(TAG):
+                have = ", ".join(sorted(texts | known.options))
+                problems.append(
+                    Problem(f"{{{each}}} is unknown", f"{kind} has: {have}, and tags.NAME")
+                )
+            elif each in system & texts:
                 fix = "move it to `# user`: a sample's text is data"
-                problems.append(Problem(f"the place {{{name}}} stands in `# system`", fix))
-        return problems
+                problems.append(Problem(f"{{{each}}} is in `# system`", fix))
+        if problems:
+            raise InputError(name, problems)
+        return cls(kind, found["system"], found["user"], MappingProxyType(options), text)
 
     @property
     def tags(self) -> frozenset[str]:
         """The names of the row's tags that it uses."""
-        places = _PLACE.findall(self.system + self.user)
-        return frozenset(name.removeprefix(TAG) for name in places if name.startswith(TAG))
+        names = _PLACEHOLDER.findall(self.system + self.user)
+        return frozenset(name.removeprefix(TAG) for name in names if name.startswith(TAG))
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of all that it may say."""
-        said = [self.source, *(self.options[name] for name in sorted(self.options))]
-        return hashlib.sha256("\0".join(said).encode("utf-8", "surrogatepass")).hexdigest()
+        """SHA-256 of its source and the texts of its options."""
+        texts = [self.source, *(self.options[name] for name in sorted(self.options))]
+        return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
 
     def filled(
-        self, texts: Mapping[str, str], chosen: Mapping[str, str] = _NO_OPTIONS
+        self, texts: Mapping[str, str], options: Mapping[str, str] = MappingProxyType({})
     ) -> tuple[str, str]:
-        """Return both parts with every place filled; a place without a text becomes empty.
+        """Return both parts with every placeholder filled; one without a text becomes empty.
 
-        `chosen` is option -> what stands for `{number}` in its words.
+        `options` maps each option that is used to its `{number}`.
         """
         lines = {
-            name: self.options[name].replace("{number}", value) + "\n"
-            for name, value in chosen.items()
+            name: self.options[name].replace("{number}", number) + "\n"
+            for name, number in options.items()
         }
         values = {**texts, **lines}
 
         def fill(match: re.Match[str]) -> str:
             return values.get(match[1], "")
 
-        return _PLACE.sub(fill, self.system), _PLACE.sub(fill, self.user)
+        return _PLACEHOLDER.sub(fill, self.system), _PLACEHOLDER.sub(fill, self.user)
 
 
-def _ours(kind: str, option: str) -> str:
-    text = (
-        files("ragstone.judges.llm").joinpath("prompts", f"{kind}.md").read_text(encoding="utf-8")
-    )
-    return sections(text, ("system", "user", option))[option]
+def sections(text: str, names: Collection[str]) -> dict[str, str]:
+    """Return name -> text of the sections with these headings; other headings are text.
+
+    Text before the first one is left out. The last section of a name counts.
+    """
+    heading = re.compile(rf"^# ({'|'.join(map(re.escape, names))})[ \t]*$", re.MULTILINE)
+    parts = heading.split(_FRONT_MATTER.sub("", text))
+    return {name: body.strip() for name, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
-# Again: what a model is told when its first reply could not be used.
-
-INCOMPLETE = "incomplete"
-"""What a reply was that leaves something out; the other reasons are causes."""
-
-REASONS = ("refusal", "truncated", "malformed", "count_mismatch", INCOMPLETE)
+@lru_cache
+def _built_in(name: str) -> str:
+    file = files("ragstone.judges.llm").joinpath("prompts", f"{name}.md")
+    return file.read_text(encoding="utf-8")
 
 
-@lru_cache(maxsize=1)
-def source() -> str:
-    """Return the file's text, which is part of what shapes a reply."""
-    return files("ragstone.judges.llm").joinpath("prompts", "again.md").read_text(encoding="utf-8")
+def retry_source() -> str:
+    """Return the file of the retry texts, which is part of a judge's identity."""
+    return _built_in("retry")
 
 
-@lru_cache(maxsize=len(REASONS))
-def again(reason: str) -> str:
-    """Return what is said for a reason; it quotes nothing of the reply."""
-    return sections(source(), REASONS)[reason]
-
-
-# Fences: tags around a sample's texts, with a marker that stands in none of them.
-
-SHORTEST = 8
-"""Hex digits of the shortest marker."""
+@lru_cache(maxsize=len(RETRY_REASONS))
+def retry_text(reason: str) -> str:
+    """Return what is added to the prompt when a question is asked again for a reason."""
+    return sections(retry_source(), RETRY_REASONS)[reason]
 
 
 def fenced(texts: Mapping[str, str]) -> dict[str, str]:
     """Return each text between tags of its name: `<contexts-3fa9c1d2> ... </contexts-3fa9c1d2>`.
 
-    The marker is the beginning of the text's SHA-256, lengthened until it stands in none of the
-    texts: no text can close a fence, and the same contexts begin every prompt about them alike,
-    which is what providers' caches of prompts go by.
+    The marker is the start of the text's SHA-256, long enough to be in none of the texts: no text
+    can close a fence. The same contexts always have the same marker, for providers' prompt caches.
     """
-    return {name: _between(name, text, texts) for name, text in texts.items()}
-
-
-def _between(name: str, text: str, texts: Mapping[str, str]) -> str:
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    length = SHORTEST
-    while any(digest[:length] in other for other in texts.values()):
-        length += 1
-        if length > len(digest):
-            digest += hashlib.sha256(digest.encode()).hexdigest()
-    marker = digest[:length]
-    return f"<{name}-{marker}>\n{text}\n</{name}-{marker}>"
+    found: dict[str, str] = {}
+    for name, text in texts.items():
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        length = _SHORTEST_MARKER
+        while any(digest[:length] in other for other in texts.values()):
+            length += 1
+            if length > len(digest):
+                digest += hashlib.sha256(digest.encode()).hexdigest()
+        marker = digest[:length]
+        found[name] = f"<{name}-{marker}>\n{text}\n</{name}-{marker}>"
+    return found
