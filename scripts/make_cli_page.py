@@ -8,7 +8,8 @@ import click
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 HEAD = """# The command line
 
-What the commands say of themselves; `python scripts/make_cli_page.py` writes this page.
+The help of all commands, with all options (`--help-all`).
+`python scripts/make_cli_page.py` writes this page.
 
 `ragstone` and `python -m ragstone` are the same. Without a command it is `run`.
 After `-m`, several words are several metrics: `-m hit recall`.
@@ -19,6 +20,7 @@ def page() -> str:
     """Return the page: the help of the group and of every command."""
     os.environ["NO_COLOR"] = "1"
     from ragstone.cli import COMMANDS, ragstone
+    from ragstone.cli.options import full_help
 
     names = ["-h", "--help"]
     context = click.Context(
@@ -29,10 +31,10 @@ def page() -> str:
         command = ragstone.get_command(context, name)
         assert command is not None
         inner = click.Context(command, info_name=name, parent=context, max_content_width=80)
-        parts.append(_block(f"ragstone {name}", command.get_help(inner)))
+        parts.append(_block(f"ragstone {name}", full_help(inner)))
         for below in command.commands.values() if isinstance(command, click.Group) else ():
             within = click.Context(below, info_name=below.name, parent=inner, max_content_width=80)
-            parts.append(_block(f"ragstone {name} {below.name}", below.get_help(within)))
+            parts.append(_block(f"ragstone {name} {below.name}", full_help(within)))
     return "\n".join(parts)
 
 

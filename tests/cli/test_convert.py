@@ -149,7 +149,7 @@ def test_columns_of_ones_own(ragstone, tmp_path) -> None:
     (tmp_path / "a.csv").write_text("Frage\nq\n", encoding="utf-8")
     assert ragstone("convert", "a.csv", "b.jsonl", "--map", "query=Frage").code == 0
     said = ragstone("convert", "a.csv", "b.jsonl", "--map", "Frage")
-    assert said.err == "Error: --map Frage: write FIELD=COLUMN, such as query=Frage\n"
+    assert said.err == "Error: --map Frage: write FIELD=COLUMN, such as query=Question\n"
 
 
 def test_an_unknown_suffix_is_refused_before_anything_is_read() -> None:

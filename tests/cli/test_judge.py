@@ -81,7 +81,7 @@ def test_json_may_go_to_standard_output(ragstone, rows: str) -> None:
         (["--temperature", "1"], "for an LLM, and the judge is offline"),
         (["--cascade-threshold", "0.5"], "for a cascade, and the judge is offline"),
         (["--fail-under", "numbers=1"], "did you mean 'number'"),
-        (["--judge", "openai:x", "--model", "y"], "say two things"),
+        (["--judge", "openai:x", "--model", "y"], "contradict each other"),
     ],
 )
 def test_what_makes_no_sense_is_refused(

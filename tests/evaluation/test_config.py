@@ -7,7 +7,7 @@ from tests.cases import each_case
 from ragstone.errors import InputError, UnknownNameError, UsageError
 from ragstone.evaluation.config_file import (
     KEYS,
-    OTHER_WORDS,
+    OTHER_KEYS,
     Config,
     metric_names,
     model_names,
@@ -137,26 +137,26 @@ def test_all_problems_are_told_at_once_with_their_rows(write: Write) -> None:
         read_config(path)
     told = [str(problem) for problem in raised.value.problems]
     assert told == [
-        "row 1: there is no setting 'min_similarty'; did you mean 'min_similarity'?",
+        "row 1: unknown setting 'min_similarty'; did you mean 'min_similarity'?",
         "row 2: k 'five': write a whole number from 1, or several with commas, such as 1,3,5,10",
-        "row 3: k stands in row 2 already; leave one out",
-        "row 5: judge is said by model in row 4 already; leave one out",
+        "row 3: k is already set in row 2; remove one",
+        "row 5: judge is already set in row 4, as model; remove one",
         "row 6: verify 'eech': Input should be 'batch', 'each' or 'truths'",
-        "row 7: policy 'strickt': there is none of that name; did you mean 'strict'?",
+        "row 7: policy 'strickt': unknown policy; did you mean 'strict'?",
         "row 8: max_tokens: Input should be a valid integer",
-        "row 9: max_failure_rate 'much': this is no number; write 0.8 or 80%",
-        "row 10: fail_under: the mark of hit is no number; write 0.8 or 80%",
-        "row 11: fail_over '3': `name: value` lines belong here",
+        "row 9: max_failure_rate 'much': not a number; write 0.8 or 80%",
+        "row 10: fail_under: hit: not a number; write 0.8 or 80%",
+        "row 11: fail_over '3': expected lines of `name: value`",
         "row 12: limit '0': Input should be greater than or equal to 1",
-        "row 13: there is no setting 'judge_me'; did you mean 'judge'?",
-        "row 14: data: one value belongs here",
-        "row 15: metrics: one value or a list belongs here",
+        "row 13: unknown setting 'judge_me'; did you mean 'judge'?",
+        "row 14: data: expected one value",
+        "row 15: metrics: expected one value or a list",
     ]
 
 
 def test_no_secret_is_told(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_KEY", "sk-'\\secret")
-    keys = [key for key in KEYS if key not in ("prompts", "fail_under", "fail_over", *OTHER_WORDS)]
+    keys = [key for key in KEYS if key not in ("prompts", "fail_under", "fail_over", *OTHER_KEYS)]
     lines = [f"{key}: ${{A_KEY}}" for key in keys]
     lines += ["prompts: {x: '${A_KEY}', x: 1}", "fail_under: {hit: '${A_KEY}'}"]
     path = write("\n".join([*lines, "api_key: sk-literal-secret"]))
@@ -190,7 +190,7 @@ def test_a_file_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
 
 def test_every_setting_of_the_plan_has_its_key() -> None:
     assert Plan.model_fields.keys() - set(KEYS) == {"gates", "fallback_target"}
-    assert set(OTHER_WORDS.values()) <= Plan.model_fields.keys()
+    assert set(OTHER_KEYS.values()) <= Plan.model_fields.keys()
 
 
 def test_a_name_with_parameters_is_one_metric() -> None:

@@ -5,9 +5,10 @@ from dataclasses import fields
 from pydantic import TypeAdapter
 
 from ragstone.evaluation.runner import Options
+from ragstone.integrations.pytest.plugin import SETTINGS as PYTEST
 from ragstone.metrics import Faithfulness
 from ragstone.metrics.claim_scoring import ClaimMetric
-from ragstone.types.config import ClaimPlan, Plan
+from ragstone.types.config import SETTINGS, ClaimPlan, Plan
 
 MARKS = {"threshold"}
 """What a metric alone says: marks of a run are its gates."""
@@ -25,7 +26,13 @@ def test_the_plan_says_what_a_claim_metric_takes_with_the_same_defaults() -> Non
 def test_and_of_the_same_types_and_ranges() -> None:
     metric = TypeAdapter(Faithfulness).json_schema()["properties"]
     plan = ClaimPlan.model_json_schema()["properties"]
+    for field in plan.values():
+        del field["description"], field["setting"]
     assert plan == {name: value for name, value in metric.items() if name not in MARKS}
+
+
+def test_pytest_has_options_for_settings_alone() -> None:
+    assert {name.replace("-", "_") for name, *_ in PYTEST} - {"config"} <= SETTINGS.keys()
 
 
 def test_evaluate_takes_every_field_of_the_plan() -> None:

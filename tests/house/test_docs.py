@@ -3,6 +3,7 @@
 import importlib.util
 import re
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -39,14 +40,19 @@ def test_the_page_of_the_command_line_is_what_the_commands_say(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    spec = importlib.util.spec_from_file_location("cli_page", ROOT / "scripts/make_cli_page.py")
+    page = script("make_cli_page").page()
+    text = (ROOT / "docs/cli.md").read_text(encoding="utf-8")
+    assert text == page, "run: python scripts/make_cli_page.py"
+
+
+def script(name: str) -> Any:
+    """Return a module of the folder `scripts`."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    assert (ROOT / "docs/cli.md").read_text(encoding="utf-8") == script.page(), (
-        "run: python scripts/make_cli_page.py"
-    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_a_metrics_name_is_one_on_the_command_line_too() -> None:
@@ -75,6 +81,13 @@ def test_every_option_is_on_the_page_of_the_command_line() -> None:
     for option in run_command.params:
         if isinstance(option, click.Option):
             assert all(flag in page for flag in (*option.opts, *option.secondary_opts))
+
+
+def test_the_settings_on_the_page_are_those_declared() -> None:
+    make = script("make_settings_page")
+    text = make.PAGE.read_text(encoding="utf-8")
+    assert text == make.page(text), "run: python scripts/make_settings_page.py"
+    assert make.SCHEMA.read_text(encoding="utf-8") == make.schema()
 
 
 def test_every_key_of_the_config_is_on_its_page() -> None:

@@ -53,7 +53,7 @@ def test_all_of_a_plan_has_a_default() -> None:
         ("max_cost", -0.01),
         ("max_cost", math.nan),
         ("verify", "some"),
-        ("claims", "none"),
+        ("claim_source", "none"),
         ("batch_size", 0),
         ("truths_limit", 0),
         ("max_failure_rate", 1.1),

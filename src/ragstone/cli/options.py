@@ -1,9 +1,10 @@
-"""The options of `ragstone run`, in the groups that its help shows."""
+"""The options of the commands: those of settings are made from `types.config.SETTINGS`."""
 
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypedDict, cast
@@ -12,95 +13,87 @@ import click
 
 from ragstone._internal.yaml import YamlValue, read_yaml_values
 from ragstone.errors import InputError, Problem, UsageError
-from ragstone.evaluation.config_file import FILE
+from ragstone.evaluation.config_file import FILE, metric_names, model_names
 from ragstone.metrics.registry import load_plugin
-from ragstone.types.config import DEFAULT_API, DEFAULT_STORE, NUMBERS_OR_NONE, Plan
-from ragstone.types.policy import POLICIES, PRESETS
-
-# Setting: an option that fills a field of the plan, made from that field.
-
-NONE = "none"
-"""What is typed to leave a number out that may be left out."""
+from ragstone.types.config import (
+    DEFAULT_API,
+    DEFAULT_STORE,
+    NUMBERS_OR_NONE,
+    SETTINGS,
+    Plan,
+    Settings,
+)
+from ragstone.types.gate import FLAGS, gate
 
 Schema = Mapping[str, object]
-_FIELDS = cast("Mapping[str, Schema]", Plan.model_json_schema()["properties"])
 _METAVARS = {"integer": "N", "number": "NUMBER"}
 
 
-class Setting(click.Option):
-    """An option whose value is None (or empty) where it is not said, whatever the default.
+class Option(click.Option):
+    """An option that the short help shows if it is `common`."""
 
-    Its type, range and the default that help shows come from the plan's field, so that they are
-    written once. `flags` are made from the field's name where none are given.
+    common = True
+
+
+class SettingOption(Option):
+    """The option of a setting, made from the setting's declaration.
+
+    Its value is None (or empty) if it is not given, so that a config file or a preset can set it.
+    `description` and `metavar` replace those declared if a command uses the setting in its own way.
     """
 
-    def __init__(
-        self,
-        field: str,
-        *flags: str,
-        help: str,  # noqa: A002 - click's name for it
-        metavar: str | None = None,
-        multiple: bool = False,
-    ) -> None:
-        schema = _schema(field)
+    def __init__(self, name: str, description: str = "", *, metavar: str = "") -> None:
+        setting, schema = SETTINGS[name], _schema(name)
+        kind = schema["type"]
+        described = description or setting.description
+        self.common = setting.common
+        self._default = setting.default
         super().__init__(
-            [*(flags or (_flag(field, schema),)), field],
-            type=_type(field, schema),
-            help=help,
-            metavar=metavar or _METAVARS.get(str(schema["type"])),
-            multiple=multiple,
+            [*setting.flags, name],
+            type=_type(schema) if name in Plan.model_fields and not setting.metavar else None,
+            help=described,
+            metavar=metavar or setting.metavar or _METAVARS.get(str(kind)),
+            multiple=kind in ("array", "object") and name != "k",
             default=None,
-            show_default=_default(field) or False,
+            show_default=setting.default or False,
         )
 
     def type_cast_value(self, ctx: click.Context, value: object) -> object:
         """Return the value with its type; `none` stays as it is."""
-        if isinstance(value, str) and value.lower() == NONE and self.name in NUMBERS_OR_NONE:
-            return NONE
+        if isinstance(value, str) and value.lower() == "none" and self.name in NUMBERS_OR_NONE:
+            return "none"
         return super().type_cast_value(ctx, value)
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the line of help; click puts a default made of text between brackets."""
+        """Return the line of help, without click's parentheses around a default made of text."""
         record = super().get_help_record(ctx)
-        if record is None:
-            return None
-        shown = f"default: {self.show_default}"
-        return record[0], record[1].replace(f"default: ({self.show_default})", shown)
+        default = f"default: {self._default}"
+        return record and (record[0], record[1].replace(f"default: ({self._default})", default))
 
 
-def _schema(field: str) -> Schema:
-    schema = _FIELDS[field]
+def setting(name: str, description: str = "", *, metavar: str = "") -> SettingOption:
+    """Return a new option for a setting."""
+    return SettingOption(name, description, metavar=metavar)
+
+
+@cache
+def _schemas() -> Mapping[str, Schema]:
+    return cast("Mapping[str, Schema]", Settings.model_json_schema()["properties"])
+
+
+def _schema(name: str) -> Schema:
+    schema = _schemas()[name]
     either = {one["type"]: one for one in cast("list[Schema]", schema.get("anyOf", []))}
     several = either.get("array")
     return several or next((one for kind, one in either.items() if kind != "null"), schema)
 
 
-def _flag(field: str, schema: Schema) -> str:
-    name = field.replace("_", "-")
-    return f"--{name}/--no-{name}" if schema["type"] == "boolean" else f"--{name}"
-
-
-def _default(field: str) -> str:
-    """Return the default as it would be typed; nothing where there is none."""
-    value: object = getattr(Plan(), field)
-    if isinstance(value, bool):
-        name = field.replace("_", "-")
-        return name if value else f"no-{name}"
-    if isinstance(value, tuple):
-        return " ".join(map(str, cast("tuple[object, ...]", value)))
-    if field == "max_failure_rate":
-        return f"{value:.0%}"
-    if isinstance(value, float):
-        return f"{value:g}"
-    return str(value) if isinstance(value, str | int) else ""
-
-
-def _type(field: str, schema: Schema) -> "click.ParamType[Any] | None":
+def _type(schema: Schema) -> "click.ParamType[Any] | None":
     if "enum" in schema:
         return click.Choice(cast("list[str]", schema["enum"]))
     if schema["type"] == "boolean":
         return None
-    if schema["type"] not in _METAVARS or field == "max_failure_rate":
+    if schema["type"] not in _METAVARS:
         return click.STRING
     over = cast("int | None", schema.get("exclusiveMinimum"))
     low = cast("int | None", schema.get("minimum", over))
@@ -111,14 +104,16 @@ def _type(field: str, schema: Schema) -> "click.ParamType[Any] | None":
     return made(low, high, min_open=over is not None)
 
 
-# GroupedCommand: a command whose many options stand under headings in its help.
-
 Groups = Mapping[str, Sequence[click.Option]]
 """Heading -> the options under it."""
+_ALL = "ragstone.help_all"
 
 
 class GroupedCommand(click.Command):
-    """A command with groups of options; those of no group come last."""
+    """A command whose help shows its options under headings.
+
+    If it is `brief`, `--help` shows the common options and `--help-all` shows all.
+    """
 
     def __init__(
         self,
@@ -127,14 +122,27 @@ class GroupedCommand(click.Command):
         callback: Callable[..., object],
         params: Sequence[click.Parameter],
         groups: Groups,
+        brief: bool = False,
         help: str | None = None,  # noqa: A002 - click's name for it
         epilog: str | None = None,
     ) -> None:
         options = [option for group in groups.values() for option in group]
+        self._groups = groups
+        self._brief = brief
+        if brief:
+            options.append(
+                click.Option(
+                    ["--help-all"],
+                    is_flag=True,
+                    is_eager=True,
+                    expose_value=False,
+                    callback=_show_all,
+                    help="Show all options and exit.",
+                )
+            )
         super().__init__(
             name, callback=callback, params=[*params, *options], help=help, epilog=epilog
         )
-        self._groups = groups
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write each heading and its options."""
@@ -142,42 +150,39 @@ class GroupedCommand(click.Command):
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         rest = [option for option in options if option not in grouped]
         for heading, options in {**self._groups, "Help": rest}.items():
-            records = [record for option in options if (record := option.get_help_record(ctx))]
-            with formatter.section(heading):
-                formatter.write_dl(records)
+            complete = not self._brief or ctx.meta.get(_ALL)
+            shown = [each for each in options if complete or _is_common(each)]
+            if records := [record for each in shown if (record := each.get_help_record(ctx))]:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
 
 
-# The options that say what a run is held against, and the exit codes that come of it.
+def _is_common(option: click.Option) -> bool:
+    return not isinstance(option, Option) or option.common
 
-GATES = (
-    click.Option(
-        ["--fail-under"],
-        multiple=True,
-        metavar="METRIC=VALUE",
-        help="Exit 1 if the metric's mean is under the value: faithfulness=0.8, hit@5=80%.",
-    ),
-    click.Option(
-        ["--fail-over"],
-        multiple=True,
-        metavar="METRIC=VALUE",
-        help="Exit 1 if the metric's mean is over the value.",
-    ),
-    click.Option(
-        ["--min-coverage"],
-        multiple=True,
-        metavar="METRIC=SHARE",
-        help="Exit 1 if less of the rows was scored: faithfulness=90%.",
-    ),
-    Setting(
-        "gates_on",
-        help="What --fail-under and --fail-over look at: the mean, or the end of its 95 % interval "
-        "that is nearer to failing.",
-    ),
-    Setting(
-        "max_failure_rate",
-        metavar="SHARE",
-        help="Exit 3 if more of a metric's scores failed: 0.1 or 10%.",
-    ),
+
+def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    del param
+    if value:
+        click.echo(full_help(ctx))
+        ctx.exit()
+
+
+def full_help(ctx: click.Context) -> str:
+    """Return a command's help with all options."""
+    ctx.meta[_ALL] = True
+    return ctx.get_help()
+
+
+def rare(*flags: str, **options: Any) -> Option:
+    """Return an option that is no setting, and that the short help leaves out."""
+    option = Option(flags, **options)
+    option.common = False
+    return option
+
+
+GATES = tuple(
+    map(setting, ("fail_under", "fail_over", "min_coverage", "gates_on", "max_failure_rate"))
 )
 
 
@@ -196,12 +201,12 @@ class Given(TypedDict):
 
 FILES = MappingProxyType(
     {
-        "html": ("FILE", "Write one page with all of it, to look at without a network."),
+        "html": ("FILE", "Write a self-contained HTML report."),
         "json": ("FILE|-", "Write the summary as JSON."),
-        "rows": ("FILE|-", "Write a line a sample: .jsonl, .csv or .parquet."),
-        "claim_rows": ("FILE|-", "Write a line a judged claim: .jsonl, .csv or .parquet."),
+        "rows": ("FILE|-", "Write one line per sample: .jsonl, .csv or .parquet."),
+        "claim_rows": ("FILE|-", "Write one line per judged claim: .jsonl, .csv or .parquet."),
         "markdown": ("FILE|-", "Write the summary as Markdown, for a pull request."),
-        "junit": ("FILE", "Write a test a sample and metric as JUnit XML, for CI."),
+        "junit": ("FILE", "Write JUnit XML for CI: one test per sample and metric."),
     }
 )
 """Format -> what stands for its file, and its help."""
@@ -230,53 +235,74 @@ RESULTS = (
 )
 
 
-# The options that say how a data file is read, of the commands that do nothing else with it.
-
-COLUMNS = Setting(
-    "columns",
-    "--map",
-    multiple=True,
-    metavar="FIELD=COLUMN",
-    help="Where a column has a name of its own: --map query=Frage.",
+COLUMNS = setting("columns")
+SHEET = setting("sheet")
+LIMIT = click.Option(
+    ["--limit"], type=click.IntRange(1), metavar="N", help="Read only the first rows."
 )
-SHEET = Setting("sheet", help="The workbook's sheet.  [default: the first]")
-LIMIT = click.Option(["--limit"], type=click.IntRange(1), metavar="N", help="Only the first rows.")
 READING = (COLUMNS, SHEET, LIMIT)
+"""How a data file is read, for commands that do nothing else with it."""
 
 FORMS = MappingProxyType(
     {
-        "--map": "FIELD=COLUMN, such as query=Frage",
+        "--map": "FIELD=COLUMN, such as query=Question",
         "--prompt": "KIND=FILE, such as verify_claims=my.md",
     }
 )
-"""How each option with pairs is written."""
+"""How the options with pairs are written."""
 
 
-def pairs_of(said: tuple[str, ...], flag: str = "--map", *, form: str = "") -> dict[str, str]:
-    """Return field -> column, for what --map says; kind -> file, for --prompt.
-
-    `form` stands in for what is usually said of how such an option is written.
+def pairs_of(typed: Sequence[str], flag: str = "--map") -> dict[str, str]:
+    """Return field -> column, for what --map sets; kind -> file, for --prompt.
 
     Raises:
-        UsageError: it says something else.
+        UsageError: one of them is not written so.
     """
     pairs: dict[str, str] = {}
-    for text in said:
+    for text in typed:
         field, equals, column = text.partition("=")
         if not equals or not field.strip() or not column.strip():
-            raise UsageError(f"{flag} {text}: write {form or FORMS[flag]}")
+            raise UsageError(f"{flag} {text}: write {FORMS[flag]}")
         pairs[field.strip()] = column.strip()
     return pairs
 
 
-# The plugins that a command loads: those of --plugin, and of a config file.
+def typed_settings(given: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields of the plan that options, or RAGSTONE_JUDGE, set.
 
-PLUGIN = click.Option(
-    ["--plugin"],
-    multiple=True,
-    metavar="MODULE|FILE",
-    help="Metrics of your own: a Python module, FILE.py, or rubrics in FILE.yaml.",
-)
+    Raises:
+        UsageError: options contradict each other, or cannot be read.
+    """
+    found = {name: given[name] for name in Plan.model_fields.keys() & given.keys()}
+    if "metrics" in given:
+        found["metrics"] = metric_names(cast("Sequence[str]", given["metrics"]))
+    if "judge" in given:
+        model = cast("str | None", given["model"])
+        judge = one_of("--judge", given["judge"], "--model", model and model_names(model))
+        from_environment = os.environ.get("RAGSTONE_JUDGE", "").strip() or None
+        found["judge"] = from_environment if judge is None else judge
+    if embedding_model := cast("str | None", given.get("embedding_model")):
+        found["embedding_model"] = model_names(embedding_model)
+    if "api_url" in given:
+        found["target"] = one_of("--target", given["target"], "--api-url", given["api_url"])
+    for name, flag in (("columns", "--map"), ("prompts", "--prompt")):
+        found[name] = pairs_of(cast("tuple[str, ...]", given.get(name, ())), flag)
+    found["gates"] = tuple(
+        gate(text, *demand)
+        for name, demand in FLAGS.items()
+        for text in cast("tuple[str, ...]", given.get(name, ()))
+    )
+    return {name: value for name, value in found.items() if value not in (None, (), {})}
+
+
+def one_of(first: str, one: object, second: str, other: object) -> str | None:
+    """Return the value of two options that mean the same, if either is given."""
+    if one is not None and other is not None and one != other:
+        raise UsageError(f"{first} {one} and {second} {other} contradict each other; use one")
+    return cast("str | None", other if one is None else one)
+
+
+PLUGIN = setting("plugin")
 
 
 def load_plugins(*names: str) -> None:
@@ -336,210 +362,116 @@ def store_files(place: str | None) -> Sequence[Path]:
     return path, *(path.with_name(path.name + ending) for ending in _BESIDE)
 
 
-_DATA = (
-    click.Option(
-        ["--test-data", "--from-chat-responses", "test_data"], help="The data set, as DATA."
-    ),
-    Setting("limit", help="Only the first rows."),
-    Setting("sheet", help="The workbook's sheet.  [default: the first]"),
-    Setting(
-        "columns",
-        "--map",
-        multiple=True,
-        metavar="FIELD=COLUMN",
-        help="Where a column has a name of its own: --map query=Frage.",
-    ),
-    click.Option(
-        ["--config"],
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help=f"Settings for all that no option says.  [default: {FILE} here, if there is one]",
-    ),
+CONFIG = click.Option(
+    ["--config"],
+    type=_PATH,
+    metavar="FILE",
+    help="Config file; command-line options take precedence.  "
+    f"[default: {FILE} here, if it exists]",
 )
-
-_TARGET = (
-    click.Option(
-        ["--api-url"],
-        help="URL of the RAG API, asked for every row.  [default: "
-        f"{DEFAULT_API}, asked if the data lack what the metrics need]",
-    ),
-    Setting("target", help="URL, YAML file that describes an API, or module:function."),
-    Setting(
-        "min_similarity",
-        "-t",
-        "--threshold",
-        "--min-similarity",
-        help="Minimum retrieval similarity, sent to the target. No gate: that is --fail-under.",
-    ),
-    Setting("delay", help="Seconds between two calls of the target, for fragile servers."),
-)
-
-_METRICS = (
-    Setting(
-        "metrics",
-        "-m",
-        "--metric",
-        multiple=True,
-        help="Metrics or groups: all, all_retrieval, all_generation; several words are several "
-        "metrics.",
-    ),
-    Setting(
-        "k",
-        "-k",
-        "--k",
-        metavar="N[,N...]",
-        help="Top results to consider, and to ask the target for; several score each metric at "
-        "each: --k 1,3,5,10.",
-    ),
-    click.Option(["--list-metrics"], is_flag=True, help="List the metrics and exit."),
-    PLUGIN,
-)
-
 JUDGE = (
-    Setting(
-        "judge",
-        help="Who judges: offline, local:FOLDER (a model on this machine), or provider:model, such "
-        "as openai:gpt-4o-mini; several with commas are a panel; cascade:offline+openai:gpt-4o "
-        "asks the second where the first is not sure. RAGSTONE_JUDGE says it for good.",
-    ),
+    setting("judge"),
     click.Option(
-        ["--model"], help="An LLM as judge: --model gpt-4o-mini is --judge openai:gpt-4o-mini."
+        ["--model"], help="LLM judge: --model gpt-4o-mini is short for --judge openai:gpt-4o-mini."
     ),
-    Setting(
-        "base_url", help="Where the model is served: http://localhost:11434/v1 for a local one."
-    ),
-    Setting(
-        "embedding_model",
-        help="The model whose embeddings tell how alike texts are.  [default: "
-        "text-embedding-3-small where OpenAI judges, else character n-grams, offline]",
-    ),
-    Setting("votes", help="How often each judge is asked; the majority decides."),
-    Setting("temperature", help="Of the model; `none` leaves it to the provider."),
-    Setting("max_tokens", help="The most that one reply may take."),
-    Setting(
-        "context_window",
-        help="Tokens that one prompt may have; longer contexts are verified in windows.",
-    ),
-    Setting("strict_json", help="Read nothing but JSON in a reply."),
-    Setting(
-        "prompts",
-        "--prompt",
-        multiple=True,
-        metavar="KIND=FILE",
-        help="A prompt of your own: --prompt verify_claims=my.md.",
-    ),
-    Setting(
-        "cascade_threshold", help="The confidence under which a cascade asks its second judge."
-    ),
-    Setting("cascade_audit_rate", help="The share of the others that it asks both, to compare."),
-    Setting("offline", help="Download nothing: a local model has to be on this machine."),
-    Setting("cache", help="Keep replies, and use those kept before."),
-)
-
-_CLAIMS = (
-    Setting(
-        "policy",
-        help=f"How verdicts become a number: {', '.join(POLICIES)}. See ragstone policies.",
-    ),
-    click.Option(
-        ["--preset"],
-        metavar="NAME",
-        help=f"A policy and the way of asking of its document: {', '.join(PRESETS)}.",
-    ),
-    Setting(
-        "verify",
-        help="All claims in one call, one a call, or against facts taken from the contexts first.",
-    ),
-    Setting(
-        "claim_source", help="Who finds the claims: the judge, sentences, or those where it fails."
-    ),
-    Setting("batch_size", help="Claims in one call."),
-    Setting("truths_limit", help="Facts taken from one context.  [default: all]"),
-    Setting("include_reason", help="Have the verdicts summed up in words; one call more."),
-    Setting("allow_partial", help="Let the judge say that a claim is supported in part."),
-    click.Option(
-        ["--compare-legacy"],
-        is_flag=True,
-        help="Score faithfulness as promptfoo does without RAGAS mode and with it, on the same "
-        "responses, and print where the two differ; exit 0, or 3 where something cut it short.",
+    *(
+        setting(each.name)
+        for each in SETTINGS.values()
+        if each.group == "Judge" and each.name != "judge"
     ),
 )
-
-LIMITS = (
-    Setting("concurrency", help="Rows in work, and calls under way, at once."),
-    Setting("timeout", help="Seconds that one try of a call may take."),
-    Setting(
-        "retries",
-        "--max-retries",
-        help="Further tries after a failed connection, a 429 or a 5xx.",
-    ),
-    Setting("rpm", help="The most calls of the judge a minute."),
-    Setting("tpm", help="The most tokens of the judge a minute."),
-    Setting("max_calls", help="End the run, with exit code 3, after so many calls."),
-    Setting("max_cost", help="End the run, with exit code 3, at this cost in US dollars."),
+LIMITS = tuple(
+    map(
+        setting,
+        ("concurrency", "timeout", "retries", "rpm", "tpm", "max_calls", "max_cost"),
+    )
 )
-
-_DRY_RUN = click.Option(
-    ["--dry-run"], is_flag=True, help="Print what the judge would take; ask nobody."
-)
-
-OTEL = click.Option(
-    ["--otel"],
+OTEL = rare(
+    "--otel",
     is_flag=True,
     envvar="RAGSTONE_OTEL",
-    help="Send spans to OTEL_EXPORTER_OTLP_ENDPOINT: one a sample, a question and a model's call. "
-    "RAGSTONE_OTEL=1 says it for good.",
-)
-
-_RESULTS = (
-    Setting(
-        "cluster",
-        metavar="TAG",
-        help="Rows that share this tag (a source, a conversation) are drawn together for the "
-        "intervals.",
-    ),
-    *RESULTS,
-    OTEL,
+    help="Send spans to OTEL_EXPORTER_OTLP_ENDPOINT: one per sample, judge question and model "
+    "call. RAGSTONE_OTEL=1 sets the default.",
 )
 
 
 def _store(default: Callable[[], str | None] | None = None) -> click.Option:
+    about = SETTINGS["store"]
     return click.Option(
         ["--store"],
         envvar="RAGSTONE_STORE",
         default=default,
         show_default=False,
-        metavar="PLACE",
-        help="Where runs are kept: a file, or postgresql://user@host/name. RAGSTONE_STORE says it "
-        f"for good, or `store` in {FILE}.  [default: .ragstone/ragstone.db here]",
+        metavar=about.metavar,
+        help=f"{about.description}  [default: {about.default}]",
     )
 
 
 STORE = _store(store_here)
-
-NO_STORE = click.Option(
-    ["--no-store"], is_flag=True, help="Keep nothing but the results asked for."
-)
-
-_STORE = (
-    _store(),
-    NO_STORE,
-    click.Option(
-        ["--fresh"], is_flag=True, help="Begin a new run, even if this one is there unfinished."
-    ),
-    click.Option(["--no-transcript"], is_flag=True, help="Store no texts of the judge's replies."),
-)
+NO_STORE = click.Option(["--no-store"], is_flag=True, help="Store nothing.")
 
 GROUPS: Groups = MappingProxyType(
     {
-        "Data": _DATA,
-        "RAG system": _TARGET,
-        "Metrics": _METRICS,
+        "Data": (
+            rare("--test-data", "--from-chat-responses", "test_data", help="Same as DATA."),
+            setting("limit"),
+            setting("sheet"),
+            setting("columns"),
+            CONFIG,
+        ),
+        "RAG system": (
+            click.Option(
+                ["--api-url"],
+                help=f"URL of the RAG API, called for every row.  [default: {DEFAULT_API}, called "
+                "if the data lack what the metrics need]",
+            ),
+            setting("target"),
+            setting("min_similarity"),
+            setting("delay"),
+        ),
+        "Metrics": (
+            setting("metrics"),
+            setting("k"),
+            click.Option(["--list-metrics"], is_flag=True, help="List the metrics and exit."),
+            PLUGIN,
+        ),
         "Judge": JUDGE,
-        "Claims and verdicts": _CLAIMS,
-        "Limits": (*LIMITS, _DRY_RUN),
+        "Claims and verdicts": (
+            setting("policy"),
+            setting("preset"),
+            setting("verify"),
+            setting("claim_source"),
+            setting("batch_size"),
+            setting("truths_limit"),
+            setting("include_reason"),
+            setting("allow_partial"),
+            rare(
+                "--compare-legacy",
+                is_flag=True,
+                help="Score faithfulness as promptfoo does with RAGAS mode and without, on the "
+                "same responses, and print the differences.",
+            ),
+        ),
+        "Limits": (
+            *LIMITS,
+            click.Option(
+                ["--dry-run"],
+                is_flag=True,
+                help="Estimate the judge's calls, tokens and cost; call nothing.",
+            ),
+        ),
         "Gates": GATES,
-        "Results": _RESULTS,
-        "Store": _STORE,
+        "Results": (setting("cluster"), *RESULTS, OTEL),
+        "Store": (
+            _store(),
+            NO_STORE,
+            click.Option(
+                ["--fresh"],
+                is_flag=True,
+                help="Start a new run, even if this one can be resumed.",
+            ),
+            rare("--no-transcript", is_flag=True, help="Do not store the text of judge replies."),
+        ),
     }
 )
+"""The options of `ragstone run`: heading -> options."""

@@ -4,7 +4,6 @@ import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import cast
 
 import click
@@ -13,20 +12,19 @@ from click.core import ParameterSource
 from ragstone._internal.text import public_url
 from ragstone.cli import COMMANDS
 from ragstone.cli import options as result_options
-from ragstone.cli.options import NONE, store_files
 from ragstone.cli.options import Given as ResultsGiven
+from ragstone.cli.options import one_of, store_files, typed_settings
 from ragstone.cli.output import WRITERS, Outputs
 from ragstone.demo.questions import DATASET
 from ragstone.errors import UsageError, nearest
-from ragstone.evaluation.config_file import FILE, Config, metric_names, model_names, read_config
+from ragstone.evaluation.config_file import FILE, Config, read_config
 from ragstone.evaluation.recorder import StoreOptions
 from ragstone.integrations.opentelemetry.tracing import exporting
 from ragstone.judges.instrumentation import UNTRACED, Tracing
 from ragstone.judges.spec import CASCADE, is_model, single_names
 from ragstone.store import RunInfo, Store
 from ragstone.store.engine import display_name
-from ragstone.types.config import DEFAULT_API, DEFAULT_STORE, NUMBERS_OR_NONE, Plan
-from ragstone.types.gate import FLAGS, gate, share
+from ragstone.types.config import DEFAULT_API, DEFAULT_STORE, SETTINGS, Plan
 
 # The store that commands about stored runs look into.
 
@@ -85,27 +83,13 @@ def read_by(store: Store, *infos: RunInfo) -> list[str | Path]:
 
 
 _TRUSTED = ("target", "base_url")
-"""Settings that make a file run code or send a key somewhere, beside its plugins: told."""
+"""Settings by which a config file can run code or redirect a key: named when the file is used."""
 
-
-LLM_ONLY: Mapping[str, str] = MappingProxyType(
-    {
-        "base_url": "--base-url",
-        "votes": "--votes",
-        "prompts": "--prompt",
-        "temperature": "--temperature",
-        "max_tokens": "--max-tokens",
-        "strict_json": "--strict-json",
-        "rpm": "--rpm",
-        "tpm": "--tpm",
-    }
-)
-"""Settings that the offline judge has no use for, and how they are typed."""
-
-CASCADE_ONLY: Mapping[str, str] = MappingProxyType(
-    {"cascade_threshold": "--cascade-threshold", "cascade_audit_rate": "--cascade-audit-rate"}
-)
-"""Settings that only a cascade has a use for."""
+LLM_ONLY = (
+    "base_url", "votes", "prompts", "temperature", "max_tokens", "strict_json", "rpm", "tpm",
+)  # fmt: skip
+"""Settings that have no effect on the offline judge."""
+CASCADE_ONLY = ("cascade_threshold", "cascade_audit_rate")
 
 
 class Given(result_options.Given):
@@ -192,76 +176,37 @@ def plan_of(given: Given, config: Config) -> Plan:
     Raises:
         UsageError: options contradict each other, or cannot be read.
     """
-    said = {name: value for name, value in _said(given).items() if value not in (None, (), {})}
-    typed = cast("Mapping[str, object]", given)
-    said |= {name: None for name in NUMBERS_OR_NONE if typed[name] == NONE}
-    if "target" not in {**config.settings, **said}:
-        said["fallback_target"] = DEFAULT_API
-    plan = config.plan(said, preset_said=given["preset"])
-    check_needed(plan, said)
+    typed = typed_settings(cast("Mapping[str, object]", given))
+    if "target" not in {**config.settings, **typed}:
+        typed["fallback_target"] = DEFAULT_API
+    plan = config.plan(typed, preset_said=given["preset"])
+    check_needed(plan, typed)
     return plan
 
 
-def check_needed(plan: Plan, said: Mapping[str, object]) -> None:
-    """Refuse what was typed for a judge that this is not: it would be left out in silence.
+def check_needed(plan: Plan, typed: Mapping[str, object]) -> None:
+    """Refuse options that have no effect on this judge.
 
     Raises:
-        UsageError: something was.
+        UsageError: there is one.
     """
-    typed = [flag for name, flag in LLM_ONLY.items() if name in said]
+    flags = [SETTINGS[name].flags[0] for name in LLM_ONLY if name in typed]
     judged = any(map(is_model, single_names(plan.judge)))
-    if typed and not judged and plan.embedding_model is None:
+    if flags and not judged and plan.embedding_model is None:
         raise UsageError(
-            f"{', '.join(typed)}: for an LLM, and the judge is {plan.judge}; name one with --model"
+            f"{', '.join(flags)}: for an LLM, and the judge is {plan.judge}; name one with --model"
         )
-    typed = [flag for name, flag in CASCADE_ONLY.items() if name in said]
-    if typed and f"{CASCADE}:" not in plan.judge:
+    flags = [SETTINGS[name].flags[0] for name in CASCADE_ONLY if name in typed]
+    if flags and f"{CASCADE}:" not in plan.judge:
         raise UsageError(
-            f"{', '.join(typed)}: for a cascade, and the judge is {plan.judge}; name one as "
+            f"{', '.join(flags)}: for a cascade, and the judge is {plan.judge}; name one as "
             "--judge cascade:offline+openai:gpt-4o-mini"
         )
 
 
-def _said(given: Given) -> Mapping[str, object]:
-    """Return field of the plan -> what was said of it; nothing, None or `none` among that."""
-    typed = cast("Mapping[str, object]", given)
-    embedding_model, max_failure_rate = given["embedding_model"], given["max_failure_rate"]
-    return {
-        **{name: typed[name] for name in Plan.model_fields.keys() & typed.keys()},
-        "metrics": metric_names(given["metrics"]),
-        "judge": judge_named(given["judge"], given["model"]),
-        "embedding_model": embedding_model and model_names(embedding_model),
-        "target": _one("--target", given["target"], "--api-url", given["api_url"]),
-        "columns": _pairs(given["columns"], "--map", "FIELD=COLUMN", "query=Frage"),
-        "prompts": _pairs(given["prompts"], "--prompt", "KIND=FILE", "verify_claims=my.md"),
-        "gates": tuple(
-            gate(text, *demand)
-            for name, demand in FLAGS.items()
-            for text in cast("tuple[str, ...]", typed[name])
-        ),
-        "max_failure_rate": None if max_failure_rate is None else share(max_failure_rate),
-    }
-
-
-def judge_named(judge: str | None, model: str | None) -> str | None:
-    """Return the judge's name; `--model NAME` means `openai:NAME`."""
-    said = _one("--judge", judge, "--model", model and model_names(model))
-    return said if said is not None else os.environ.get("RAGSTONE_JUDGE", "").strip() or None
-
-
-def _pairs(said: Sequence[str], flag: str, form: str, example: str) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for text in said:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip() or not value.strip():
-            raise UsageError(f"{flag} {text}: write {form}, such as {example}")
-        pairs[name.strip()] = value.strip()
-    return pairs
-
-
 def data_of(given: Given, config: Config) -> str | Path:
     """Return the data set's file; the sample data set where none is named."""
-    named = _one("DATA", given["data"], "--test-data", given["test_data"]) or config.data
+    named = one_of("DATA", given["data"], "--test-data", given["test_data"]) or config.data
     if named is not None:
         near = None if Path(named).exists() or Path(named).suffix else nearest(named, COMMANDS)
         if near:
@@ -285,13 +230,6 @@ def files_read(given: Given, config: Config, plan: Plan) -> Sequence[str | Path]
     named = (plan.target, *plan.prompts.values(), *plugins, given["config"] or FILE)
     read = [name for name in named if name is not None and Path(name).is_file()]
     return [*read, *store_files(place)]
-
-
-def _one(first: str, one: str | None, second: str, other: str | None) -> str | None:
-    """Return whichever of two options that say the same is given."""
-    if one is not None and other is not None and one != other:
-        raise UsageError(f"{first} {one} and {second} {other} say two things; leave one out")
-    return other if one is None else one
 
 
 # The outputs that the options of results mean.

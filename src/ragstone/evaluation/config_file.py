@@ -1,7 +1,8 @@
-"""Config: what a `ragstone.yaml` says, checked whole before anything of it is used."""
+"""Config: a `ragstone.yaml`, checked as a whole before any of it is used."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -10,33 +11,24 @@ from typing import cast
 from pydantic import ValidationError
 
 from ragstone._internal.plugins import FILES
-from ragstone._internal.yaml import Value, YamlValue, read_yaml_values
-from ragstone.errors import InputError, Problem, UsageError, nearest
+from ragstone._internal.yaml import YamlValue, read_yaml_values
+from ragstone.errors import InputError, Problem, UnknownNameError, nearest
 from ragstone.judges.spec import split_names
-from ragstone.types.config import NUMBERS_OR_NONE, Plan
-from ragstone.types.gate import FLAGS, Gate, Of, Op, share
+from ragstone.types.config import SETTINGS, Plan, Settings
+from ragstone.types.gate import FLAGS, Gate
 from ragstone.types.policy import POLICIES, PRESETS, preset
 
 FILE = Path("ragstone.yaml")
 """What the command line looks for in the working folder."""
+Names = Mapping[str, str]
+_TEXTS = ("data", "store", "target", "preset", "policy", "judge", "embedding_model")
+_TARGET_FILE = re.compile(r"\.ya?ml$|\.py:\w+$", re.IGNORECASE)
 
-OTHER_WORDS: Mapping[str, str] = MappingProxyType(
-    {
-        "metric": "metrics",
-        "model": "judge",
-        "api_url": "target",
-        "map": "columns",
-        "max_retries": "retries",
-        "threshold": "min_similarity",
-    }
+OTHER_KEYS: Mapping[str, str] = MappingProxyType(
+    {key: name for name, setting in SETTINGS.items() for key in setting.keys}
 )
-"""What the flags call it -> the plan's field."""
-
-KEYS = (
-    *(name for name in Plan.model_fields if name not in ("gates", "fallback_target")),
-    *OTHER_WORDS,
-    *(*FLAGS, "preset", "data", "plugin", "store"),
-)
+"""Other names for a setting -> its field."""
+KEYS = (*SETTINGS, *OTHER_KEYS)
 """Every key that a file may have."""
 
 _NOTHING: Mapping[str, object] = MappingProxyType({})
@@ -63,10 +55,10 @@ class Config:
     def plan(
         self, said: Mapping[str, object] = _NOTHING, *, preset_said: str | None = None
     ) -> Plan:
-        """Return the plan: what is `said` goes before a preset that is, that before the file.
+        """Return the plan: `said` overrides the preset `preset_said`, and that overrides the file.
 
-        The file's own preset, unless another is said, fills what nothing else says. Columns,
-        prompts and gates are joined name by name.
+        The file's own preset, unless `preset_said` replaces it, fills what nothing else sets.
+        Columns, prompts and gates are joined name by name.
 
         Raises:
             UsageError: a value is out of its range, or no preset has that name.
@@ -74,20 +66,14 @@ class Config:
         named = preset(preset_said) if preset_said else _NOTHING
         filling = preset(self.preset) if self.preset and not preset_said else _NOTHING
         joined = {**filling, **self.settings, **named, **said}
-        for names in ("columns", "prompts"):
-            joined[names] = {**_names(self.settings, names), **_names(said, names)}
-        ours = _gates(said)
+        for name in ("columns", "prompts"):
+            both = (settings.get(name, {}) for settings in (self.settings, said))
+            joined[name] = dict(ChainMap(*reversed([dict(cast("Names", each)) for each in both])))
+        ours = cast("Sequence[Gate]", said.get("gates", ()))
         replaced = {gate.demand for gate in ours}
-        kept = (gate for gate in _gates(self.settings) if gate.demand not in replaced)
+        theirs = cast("Sequence[Gate]", self.settings.get("gates", ()))
+        kept = (gate for gate in theirs if gate.demand not in replaced)
         return Plan.of({**joined, "gates": (*kept, *ours)})
-
-
-def _names(settings: Mapping[str, object], name: str) -> Mapping[str, str]:
-    return cast("Mapping[str, str]", settings.get(name, {}))
-
-
-def _gates(settings: Mapping[str, object]) -> Sequence[Gate]:
-    return cast("Sequence[Gate]", settings.get("gates", ()))
 
 
 def metric_names(said: Sequence[str]) -> tuple[str, ...]:
@@ -103,13 +89,11 @@ def model_names(said: str) -> str:
 
 
 def read_config(path: str | Path) -> Config:
-    """Read a file; an empty one says nothing.
-
-    The files that it names (data, prompts, plugins, a target's YAML or Python) stand beside it.
+    """Read a config file. Paths in it (data, prompts, plugins, target) start at its folder.
 
     Raises:
         UsageError: it cannot be read.
-        InputError: it says something wrong; all problems at once.
+        InputError: it has problems; all of them are listed.
     """
     path = Path(path)
     problems: list[Problem] = []
@@ -119,37 +103,29 @@ def read_config(path: str | Path) -> Config:
         if isinstance(entry, Problem):
             problems.append(entry)
             continue
-        what = OTHER_WORDS.get(entry.key, entry.key)
-        first = firsts.setdefault(what, entry)
+        name = OTHER_KEYS.get(entry.key, entry.key)
+        first = firsts.setdefault(name, entry)
         if entry.key not in KEYS:
-            problems.append(_unknown(entry))
+            near = nearest(entry.key, KEYS)
+            fix = f"did you mean {near!r}?" if near else f"known settings: {', '.join(KEYS)}"
+            if entry.key.lower().endswith(("key", "token")):
+                fix = "set API keys in the environment only, such as OPENAI_API_KEY"
+            problems.append(Problem(f"unknown setting {entry.key!r:.80}", fix, row=entry.row))
         elif first is not entry:
-            seen = "stands" if first.key == entry.key else f"is said by {first.key}"
-            seen = f"{entry.key} {seen} in row {first.row} already"
-            problems.append(Problem(seen, "leave one out", row=entry.row))
+            seen = "" if first.key == entry.key else f", as {first.key}"
+            text = f"{entry.key} is already set in row {first.row}{seen}"
+            problems.append(Problem(text, "remove one", row=entry.row))
         else:
             try:
-                values[what] = _value(entry, path.parent)
+                values[name] = _value(name, entry, path.parent)
             except ValueError as error:
                 problems.append(Problem(f"{entry}: {error}", row=entry.row))
     if problems:
         raise InputError(str(path), problems)
-    return _config(values)
-
-
-def _unknown(entry: YamlValue) -> Problem:
-    near = nearest(entry.key, KEYS)
-    fix = f"did you mean {near!r}?" if near else f"there are: {', '.join(KEYS)}"
-    if entry.key.lower().endswith(("key", "token")):
-        fix = "keys come from the environment only, such as OPENAI_API_KEY"
-    return Problem(f"there is no setting {entry.key!r:.80}", fix, row=entry.row)
-
-
-def _config(values: Mapping[str, object]) -> Config:
-    gates = [gate for name in FLAGS for gate in cast("tuple[Gate, ...]", values.get(name, ()))]
+    gates = tuple(gate for name in FLAGS for gate in cast("Sequence[Gate]", values.get(name, ())))
     settings = {name: value for name, value in values.items() if name in Plan.model_fields}
     return Config(
-        settings=MappingProxyType(settings | ({"gates": tuple(gates)} if gates else {})),
+        settings=MappingProxyType(settings | ({"gates": gates} if gates else {})),
         preset=cast("str | None", values.get("preset")),
         data=cast("str | None", values.get("data")),
         plugins=cast("tuple[str, ...]", values.get("plugin", ())),
@@ -157,94 +133,60 @@ def _config(values: Mapping[str, object]) -> Config:
     )
 
 
-def _value(entry: YamlValue, folder: Path) -> object:
-    said = entry.value
-    name = OTHER_WORDS.get(entry.key, entry.key)
-    read = _READ.get(entry.key) or _READ.get(name)
-    value = read(said, folder) if read else said
-    if name in NUMBERS_OR_NONE and isinstance(value, str) and value.lower() == "none":
-        value = None
-    if name not in Plan.model_fields:
-        return value
+def _value(name: str, entry: YamlValue, folder: Path) -> object:
+    """Return the value of a setting; its paths start at the folder.
+
+    Raises:
+        ValueError: it is not a value of this setting. The text does not quote it: it may be a
+            secret.
+    """
+    value: object = entry.value
+    if name in ("metrics", "plugin"):
+        if isinstance(value, dict) or value is None:
+            raise ValueError("expected one value or a list")
+        several = [value] if isinstance(value, str) else value
+        value = metric_names(several) if name == "metrics" else several
+    elif name in ("columns", "prompts", *FLAGS):
+        if not isinstance(value, dict):
+            raise ValueError("expected lines of `name: value`")
+    elif name in _TEXTS and not isinstance(value, str):
+        raise ValueError("expected one value")
+    if entry.key in ("model", "embedding_model") and isinstance(value, str):
+        value = model_names(value)
     try:
-        return getattr(Plan.model_validate({name: value}), name)
-    except ValidationError as error:  # its own text quotes the value, which may be a secret
-        raise ValueError("; ".join(fault["msg"] for fault in error.errors())) from None
+        value = getattr(Settings.model_validate({name: value}), name)
+    except ValidationError as error:  # its own text quotes the value
+        faults = [": ".join([*map(str, each["loc"][1:]), each["msg"]]) for each in error.errors()]
+        raise ValueError("; ".join(faults)) from None
+    except UnknownNameError:
+        known = POLICIES if name == "policy" else PRESETS
+        near = nearest(str(value), known)
+        fix = f"did you mean {near!r}?" if near else f"known: {', '.join(known)}"
+        raise ValueError(f"unknown {name}; {fix}") from None
+    return _placed(name, value, folder) if value is not None else None
 
 
-def _one(said: Value) -> str:
-    if not isinstance(said, str):
-        raise ValueError("one value belongs here")
-    return said
-
-
-def _several(said: Value) -> list[str]:
-    if isinstance(said, dict) or said is None:
-        raise ValueError("one value or a list belongs here")
-    return [said] if isinstance(said, str) else said
-
-
-def _named(said: Value) -> dict[str, str]:
-    if not isinstance(said, dict):
-        raise ValueError("`name: value` lines belong here")
-    return said
-
-
-def _target(said: Value, folder: Path) -> str:
-    name = _one(said)
-    file = "://" not in name and re.search(r"\.ya?ml$|\.py:\w+$", name, re.IGNORECASE)
-    return str(folder / name) if file else name
-
-
-def _share(text: str, what: str = "this") -> float:
-    try:
-        return share(text)
-    except UsageError:  # as above
-        raise ValueError(f"{what} is no number; write 0.8 or 80%") from None
-
-
-def _gates_of(op: Op, of: Of) -> Callable[[Value, Path], object]:
-    def read(said: Value, folder: Path) -> object:
-        del folder
-        return tuple(
-            Gate(metric=name, op=op, of=of, threshold=_share(mark, f"the mark of {name}"))
-            for name, mark in _named(said).items()
-        )
-
-    return read
-
-
-def _known(names: Mapping[str, object]) -> Callable[[Value, Path], object]:
-    def read(said: Value, folder: Path) -> object:
-        del folder
-        if (name := _one(said)) in names:
-            return name
-        near = nearest(name, names)
-        hint = f"did you mean {near!r}?" if near else f"known: {', '.join(names)}"
-        raise ValueError(f"there is none of that name; {hint}")
-
-    return read
-
-
-_READ: Mapping[str, Callable[[Value, Path], object]] = MappingProxyType(
-    {
-        "metrics": lambda said, _: metric_names(_several(said)),
-        "k": lambda said, _: ",".join(_several(said)),
-        "model": lambda said, _: model_names(_one(said)),
-        "embedding_model": lambda said, _: model_names(_one(said)),
-        "target": _target,
-        "prompts": lambda said, folder: {
-            kind: str(folder / file) for kind, file in _named(said).items()
-        },
-        "max_failure_rate": lambda said, _: _share(_one(said)),
-        **{name: _gates_of(*demand) for name, demand in FLAGS.items()},
-        "policy": _known(POLICIES),
-        "preset": _known(PRESETS),
-        "data": lambda said, folder: str(folder / _one(said)),
-        "store": lambda said, folder: said if "://" in _one(said) else str(folder / _one(said)),
-        "plugin": lambda said, folder: tuple(
-            str(folder / name) if name.lower().endswith(FILES) else name for name in _several(said)
-        ),
-    }
-)
-"""Key, or field of the plan -> how its value is read; any other stands as it is."""
+def _placed(name: str, value: object, folder: Path) -> object:
+    """Return the value with its paths starting at the folder, and gates in place of shares."""
+    match name, value:
+        case ("data", str()):
+            return str(folder / value)
+        case ("store", str()) if "://" not in value:
+            return str(folder / value)
+        case ("target", str()) if "://" not in value and _TARGET_FILE.search(value):
+            return str(folder / value)
+        case ("prompts", Mapping()):
+            return {kind: str(folder / str(file)) for kind, file in cast("Names", value).items()}
+        case ("plugin", tuple()):
+            names = cast("tuple[str, ...]", value)
+            return tuple(
+                str(folder / each) if each.lower().endswith(FILES) else each for each in names
+            )
+        case (("fail_under" | "fail_over" | "min_coverage"), Mapping()):
+            op, of = FLAGS[name]
+            limits = cast("Mapping[str, float]", value).items()
+            return tuple(
+                Gate(metric=metric, op=op, of=of, threshold=limit) for metric, limit in limits
+            )
+        case _:
+            return value

@@ -2,19 +2,32 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from operator import index
-from typing import Annotated, Literal, SupportsIndex, cast, get_args
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, SupportsIndex, cast, get_args
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError, PydanticUndefined
 
 from ragstone._internal.fields import FrozenMap
 from ragstone._internal.text import format_validation_errors
 from ragstone.errors import UsageError
-from ragstone.types.gate import Gate
-from ragstone.types.policy import STRICT, PolicyName
+from ragstone.types.gate import Gate, share
+from ragstone.types.policy import POLICIES, PRESETS, STRICT, PolicyName, PresetName
 from ragstone.types.questions import BATCH
 
 DEFAULT_API = "http://localhost:8000"
@@ -48,132 +61,314 @@ Cutoffs = Annotated[int | tuple[int, ...], BeforeValidator(_cutoffs)]
 """A rank to cut at, or several: never a tuple of one, so that each plan has one spelling."""
 
 
-class JudgePlan(BaseModel):
-    """Who judges, and how it is asked.
+def _share(value: object) -> object:
+    """Read a share written `0.1` or `10%`."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return share(value)
+    except UsageError as error:
+        raise PydanticCustomError("share", "not a number; write 0.8 or 80%") from error
 
-    Attributes:
-        judge: `offline`, `local:FOLDER`, or `provider:model`; several with commas are a panel,
-            `cascade:A+B` asks the second where the first is not sure.
-        votes: how often each judge is asked; the majority decides.
-        base_url: where the model is served, if not at its provider's usual place.
-        embedding_model: `provider:model` for questions of likeness.
-        temperature: None leaves it to the provider.
-        max_tokens: the most that one reply may take.
-        context_window: tokens that one prompt may have; longer contexts are verified in windows.
-        strict_json: read nothing but JSON.
-        prompts: kind of question -> a file with a prompt of one's own.
-        cache: whether replies are kept in, and read from, the reply cache.
-        rpm, tpm: calls and tokens a minute.
-        max_calls, max_cost: calls and US dollars after which the run ends.
-        cascade_threshold: the confidence under which a cascade asks its second judge.
-        cascade_audit_rate: the share of the others that it asks both, to compare.
-        offline: download nothing; a local model has to be on this machine.
+
+Share = Annotated[FiniteFloat, BeforeValidator(_share, json_schema_input_type=float | str)]
+"""A number, or a share written `80%`."""
+
+
+def _setting(
+    default: object,
+    description: str,
+    *,
+    group: str,
+    flags: Sequence[str] = (),
+    keys: Sequence[str] = (),
+    metavar: str = "",
+    common: bool = False,
+    default_text: str = "",
+    **limits: float | bool,
+) -> Any:
+    """Declare a setting. Command-line options, config keys, ini names and docs are made from it.
+
+    Args:
+        default: the value if nothing sets it.
+        description: the help text.
+        group: the heading of the help under which the option appears.
+        flags: the option's spellings, if not `--` and the field's name.
+        keys: other names for it in a config file.
+        metavar: the placeholder for its value in the help.
+        common: whether the short help shows it.
+        default_text: the default as the help shows it, if not the value itself.
+        limits: pydantic's limits, such as `ge=1`.
     """
+    about = {"group": group, "flags": flags, "keys": keys, "metavar": metavar}
+    about |= {"common": common, "default_text": default_text}
+    made: Mapping[str, Any] = {"default": default}
+    if isinstance(default, Mapping):
+        made = {"default_factory": dict, "validate_default": True}
+    extra: Any = {"setting": about}
+    return Field(
+        **made, **cast("dict[str, Any]", limits), description=description, json_schema_extra=extra
+    )
+
+
+class JudgePlan(BaseModel):
+    """Which judge answers, and how it is called."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    judge: str = DEFAULT_JUDGE
-    votes: Annotated[int, Field(ge=1, le=99)] = 1
-    base_url: str | None = None
-    embedding_model: str | None = None
-    temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0
-    max_tokens: Annotated[int, Field(ge=16)] = 4096
-    context_window: Annotated[int, Field(ge=1000)] = 100_000
-    strict_json: bool = False
-    prompts: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
-    cache: bool = True
-    rpm: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    tpm: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    max_calls: Annotated[int, Field(ge=0)] | None = None
-    max_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    cascade_threshold: Annotated[
-        float, Field(ge=0, le=1, validation_alias=AliasChoices("cascade_threshold", "cascade_mark"))
-    ] = 0.8
-    cascade_audit_rate: Annotated[
-        float,
-        Field(ge=0, le=1, validation_alias=AliasChoices("cascade_audit_rate", "cascade_control")),
-    ] = 0.05
-    offline: bool = False
+    judge: str = _setting(
+        DEFAULT_JUDGE,
+        "The judge: offline, local:FOLDER (a model on this machine) or provider:model, such as "
+        "openai:gpt-4o-mini. Several, separated by commas, are a panel. "
+        "cascade:offline+openai:gpt-4o calls the second judge only if the first is unsure. "
+        "RAGSTONE_JUDGE sets the default.",
+        group="Judge",
+        keys=["model"],
+        common=True,
+    )
+    votes: int = _setting(
+        1, "Ask each judge this many times; the majority decides.", group="Judge", ge=1, le=99
+    )
+    base_url: str | None = _setting(
+        None,
+        "URL of the model server, such as http://localhost:11434/v1 for a local one.",
+        group="Judge",
+        common=True,
+    )
+    embedding_model: str | None = _setting(
+        None,
+        "Model whose embeddings measure how similar texts are.",
+        group="Judge",
+        default_text="text-embedding-3-small if OpenAI judges, else character n-grams, offline",
+    )
+    temperature: float | None = _setting(
+        0.0,
+        "Temperature of the model; `none` leaves it to the provider.",
+        group="Judge",
+        ge=0,
+        le=2,
+    )
+    max_tokens: int = _setting(4096, "Maximum tokens in one reply.", group="Judge", ge=16)
+    context_window: int = _setting(
+        100_000,
+        "Maximum tokens in one prompt; longer contexts are verified in windows.",
+        group="Judge",
+        ge=1000,
+    )
+    strict_json: bool = _setting(False, "Accept only JSON replies.", group="Judge")
+    prompts: FrozenMap[str, str] = _setting(
+        {},
+        "Use your own prompt: --prompt verify_claims=my.md.",
+        group="Judge",
+        flags=["--prompt"],
+        metavar="KIND=FILE",
+    )
+    cascade_threshold: float = _setting(
+        0.8, "A cascade asks its second judge below this confidence.", group="Judge", ge=0, le=1
+    )
+    cascade_audit_rate: float = _setting(
+        0.05,
+        "Share of the confident verdicts that a cascade also gets from its second judge, to "
+        "compare them.",
+        group="Judge",
+        ge=0,
+        le=1,
+    )
+    offline: bool = _setting(
+        False, "Download nothing; a local model must be on this machine.", group="Judge"
+    )
+    cache: bool = _setting(
+        True, "Cache replies, and reuse cached ones.", group="Judge", common=True
+    )
+    rpm: float | None = _setting(
+        None, "Maximum judge calls per minute.", group="Limits", gt=0, allow_inf_nan=False
+    )
+    tpm: float | None = _setting(
+        None, "Maximum judge tokens per minute.", group="Limits", gt=0, allow_inf_nan=False
+    )
+    max_calls: int | None = _setting(
+        None,
+        "Stop after this many judge calls, with exit code 3.",
+        group="Limits",
+        common=True,
+        ge=0,
+    )
+    max_cost: float | None = _setting(
+        None,
+        "Stop when the judge has cost this many US dollars, with exit code 3.",
+        group="Limits",
+        common=True,
+        ge=0,
+        allow_inf_nan=False,
+    )
 
 
 class ClaimPlan(BaseModel):
-    """What fills the parameters of claim metrics that a metric's name does not say.
-
-    Attributes:
-        policy: how verdicts become a number.
-        verify: all claims in one call (`batch`), one a call (`each`), or all against the facts
-            that were extracted from the contexts first (`truths`).
-        claim_source: from the judge (`llm`), the response's sentences, or those where the
-            judge fails (`hybrid`).
-        batch_size: claims in one call.
-        truths_limit: facts extracted from one context; None is all.
-        include_reason: have the verdicts summed up in words; one call more.
-        allow_partial: let the judge say PARTIALLY_SUPPORTED.
-    """
+    """Parameters of the claim metrics, used if a metric's name does not set them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    policy: PolicyName = STRICT.name
-    verify: Literal["batch", "each", "truths"] = "batch"
-    claim_source: Annotated[
-        Literal["llm", "sentences", "hybrid"],
-        Field(validation_alias=AliasChoices("claim_source", "claims")),
-    ] = "llm"
-    batch_size: Annotated[int, Field(ge=1)] = BATCH
-    truths_limit: Annotated[int, Field(ge=1)] | None = None
-    include_reason: bool = False
-    allow_partial: Annotated[
-        bool, Field(validation_alias=AliasChoices("allow_partial", "partial"))
-    ] = False
+    policy: PolicyName = _setting(
+        STRICT.name,
+        f"How verdicts become a score: {', '.join(POLICIES)}. `ragstone policies` shows what each "
+        "one does.",
+        group="Claims and verdicts",
+        common=True,
+    )
+    verify: Literal["batch", "each", "truths"] = _setting(
+        "batch",
+        "How claims are verified: all in one call, one per call, or against facts extracted from "
+        "the contexts first.",
+        group="Claims and verdicts",
+    )
+    claim_source: Literal["llm", "sentences", "hybrid"] = _setting(
+        "llm",
+        "How claims are found: by the judge (llm), one per sentence (sentences), or sentences as "
+        "a fallback (hybrid).",
+        group="Claims and verdicts",
+    )
+    batch_size: int = _setting(
+        BATCH, "Maximum claims in one call.", group="Claims and verdicts", ge=1
+    )
+    truths_limit: int | None = _setting(
+        None,
+        "Maximum facts extracted from one context.",
+        group="Claims and verdicts",
+        default_text="all",
+        ge=1,
+    )
+    include_reason: bool = _setting(
+        False, "Summarise the verdicts in words; costs one more call.", group="Claims and verdicts"
+    )
+    allow_partial: bool = _setting(
+        False, "Let the judge answer PARTIALLY_SUPPORTED.", group="Claims and verdicts"
+    )
 
 
 class Plan(JudgePlan, ClaimPlan):
-    """Everything a run was asked to do; all of it has a default.
-
-    Attributes:
-        metrics: metric and group names, as `metrics.select` reads them.
-        k: what fills a metric's `@k` that is not said; with several, the metric is there at each.
-            The largest is also the least that a target is asked for.
-        min_similarity: minimum retrieval similarity, sent to the target; not a pass mark.
-        target: URL, YAML file or `module:function`; asked for every row.
-        fallback_target: asked only where no row holds what a metric needs.
-        limit: only the first rows.
-        columns: our field -> the file's column name, where the names differ.
-        sheet: the workbook's sheet; the first by default.
-        concurrency: rows in work, and calls under way, at once.
-        timeout: seconds that one try of a call may take.
-        retries: further tries after a failed connection, a 429 or a 5xx.
-        delay: seconds between the starts of two calls to the target.
-        gates: demands on the metrics.
-        gates_on: what marks are held against: means, or the ends of their intervals.
-        cluster: the tag of rows that belong together, for the intervals.
-        max_failure_rate: the share of a metric's scores that may fail before the run counts as
-            failed.
-    """
+    """Everything a run is asked to do. Every field has a default."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    metrics: tuple[str, ...] = ("all",)
-    k: Cutoffs = 5
-    min_similarity: Annotated[
-        float,
-        Field(allow_inf_nan=False, validation_alias=AliasChoices("min_similarity", "threshold")),
-    ] = 0.0
-    target: str | None = None
+    limit: int | None = _setting(None, "Read only the first rows.", group="Data", common=True, ge=1)
+    sheet: str | None = _setting(
+        None, "Sheet of the workbook.", group="Data", common=True, default_text="the first"
+    )
+    columns: FrozenMap[str, str] = _setting(
+        {},
+        "Map a column to a field, e.g. --map query=Question.",
+        group="Data",
+        flags=["--map"],
+        keys=["map"],
+        metavar="FIELD=COLUMN",
+        common=True,
+    )
+    target: str | None = _setting(
+        None,
+        "The RAG system to call: a URL, a YAML file that describes an API, or module:function.",
+        group="RAG system",
+        keys=["api_url"],
+        common=True,
+    )
+    min_similarity: float = _setting(
+        0.0,
+        "Minimum retrieval similarity, sent to the target. Not a pass mark; for that use "
+        "--fail-under.",
+        group="RAG system",
+        flags=["-t", "--threshold", "--min-similarity"],
+        keys=["threshold"],
+        allow_inf_nan=False,
+    )
+    delay: float = _setting(
+        0.0,
+        "Seconds between two calls of the target, for fragile servers.",
+        group="RAG system",
+        ge=0,
+        allow_inf_nan=False,
+    )
+    metrics: tuple[str, ...] = _setting(
+        ("all",),
+        "Metrics or groups: all, all_retrieval, all_generation. Several may follow one -m.",
+        group="Metrics",
+        flags=["-m", "--metric"],
+        keys=["metric"],
+        common=True,
+    )
+    k: Cutoffs = _setting(
+        5,
+        "Cut-off: how many top results are scored and requested from the target. Several, such "
+        "as --k 1,3,5,10, score each metric at each one.",
+        group="Metrics",
+        flags=["-k", "--k"],
+        metavar="N[,N...]",
+        common=True,
+    )
+    concurrency: int = _setting(
+        8,
+        "Maximum rows, and calls, in progress at once.",
+        group="Limits",
+        common=True,
+        ge=1,
+        le=1000,
+    )
+    timeout: float = _setting(
+        60.0,
+        "Timeout per attempt, in seconds.",
+        group="Limits",
+        common=True,
+        gt=0,
+        allow_inf_nan=False,
+    )
+    retries: int = _setting(
+        7,
+        "Retries after a failed connection, a 429 or a 5xx.",
+        group="Limits",
+        flags=["--max-retries"],
+        keys=["max_retries"],
+        ge=0,
+        le=20,
+    )
+    gates_on: Literal["mean", "interval"] = _setting(
+        "mean",
+        "What --fail-under and --fail-over test: the mean, or the pessimistic end of its 95% "
+        "interval.",
+        group="Gates",
+    )
+    max_failure_rate: Share = _setting(
+        0.1,
+        "Exit 3 if more of a metric's scores failed or were imputed by a policy: 0.1 or 10%.",
+        group="Gates",
+        metavar="SHARE",
+        common=True,
+        default_text="10%",
+        ge=0,
+        le=1,
+    )
+    cluster: str | None = _setting(
+        None,
+        "Tag whose rows belong together (a source, a conversation); confidence intervals "
+        "resample them together.",
+        group="Results",
+        metavar="TAG",
+    )
     fallback_target: str | None = None
-    limit: Annotated[int, Field(ge=1)] | None = None
-    columns: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
-    sheet: str | None = None
-    concurrency: Annotated[int, Field(ge=1, le=1000)] = 8
-    timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0
-    retries: Annotated[int, Field(ge=0, le=20)] = 7
-    delay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """Called only if no row has what a metric needs."""
     gates: tuple[Gate, ...] = ()
-    gates_on: Literal["mean", "interval"] = "mean"
-    cluster: str | None = None
-    max_failure_rate: Annotated[
-        float, Field(ge=0, le=1, validation_alias=AliasChoices("max_failure_rate", "max_failed"))
-    ] = 0.1
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_old_names(cls, value: object) -> object:
+        if not isinstance(value, Mapping):
+            return value
+        fields = cast("Mapping[str, object]", value)
+        return {_FORMER_NAMES.get(name, name): each for name, each in fields.items()}
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _read_none(cls, value: object, info: ValidationInfo) -> object:
+        """Read the text `none` as no number."""
+        is_none = isinstance(value, str) and value.lower() == "none"
+        return None if is_none and info.field_name in NUMBERS_OR_NONE else value
 
     @property
     def cutoffs(self) -> tuple[int, ...]:
@@ -203,7 +398,142 @@ NUMBERS_OR_NONE = frozenset(
     for name, field in Plan.model_fields.items()
     if type(None) in get_args(field.annotation) and str not in get_args(field.annotation)
 )
-"""Fields with a number that may be left out, which text says as `none`."""
+"""Fields with an optional number; the text `none` leaves it out."""
+
+_FORMER_NAMES = {
+    "cascade_mark": "cascade_threshold",
+    "cascade_control": "cascade_audit_rate",
+    "claims": "claim_source",
+    "partial": "allow_partial",
+    "threshold": "min_similarity",
+    "max_failed": "max_failure_rate",
+}
+"""Names of fields in stored runs of older versions -> the names they have now."""
+
+
+class Settings(Plan):
+    """All that a config file can set: the plan, and what only the command line uses."""
+
+    data: str | None = _setting(None, "The data set.", group="Data", flags=["DATA"])
+    plugin: tuple[str, ...] = _setting(
+        (),
+        "Your own metrics: a Python module, FILE.py, or rubrics in FILE.yaml.",
+        group="Metrics",
+        metavar="MODULE|FILE",
+        common=True,
+    )
+    preset: PresetName | None = _setting(
+        None,
+        "A named bundle of policy and judge settings that mimics another tool: "
+        f"{', '.join(PRESETS)}.",
+        group="Claims and verdicts",
+        metavar="NAME",
+        common=True,
+    )
+    fail_under: FrozenMap[str, Share] = _setting(
+        {},
+        "Exit 1 if the metric's mean is below the value: faithfulness=0.8, hit@5=80%.",
+        group="Gates",
+        metavar="METRIC=VALUE",
+        common=True,
+    )
+    fail_over: FrozenMap[str, Share] = _setting(
+        {},
+        "Exit 1 if the metric's mean is above the value.",
+        group="Gates",
+        metavar="METRIC=VALUE",
+        common=True,
+    )
+    min_coverage: FrozenMap[str, Share] = _setting(
+        {},
+        "Exit 1 if a smaller share of the rows was scored: faithfulness=90%.",
+        group="Gates",
+        metavar="METRIC=SHARE",
+        common=True,
+    )
+    store: str | None = _setting(
+        None,
+        "Where runs are stored: a file, or postgresql://user@host/name. RAGSTONE_STORE, or `store` "
+        "in ragstone.yaml, sets the default.",
+        group="Store",
+        metavar="PLACE",
+        common=True,
+        default_text=f"{DEFAULT_STORE} here",
+    )
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a setting is called and how it is shown, as its field declares it."""
+
+    name: str
+    description: str
+    group: str
+    flags: Sequence[str]
+    keys: Sequence[str]
+    metavar: str
+    common: bool
+    default: str
+
+    @classmethod
+    def of(cls, name: str, field: FieldInfo) -> "Setting":
+        """Read a field's declaration."""
+        about: Any = cast("Mapping[str, Any]", field.json_schema_extra)["setting"]
+        flag = f"--{name.replace('_', '-')}"
+        if field.annotation is bool:
+            flag += f"/--no-{name.replace('_', '-')}"
+        value: object = field.default
+        if isinstance(value, bool):
+            shown = flag.split("/--")[0][2:] if value else flag.split("/--")[1]
+        elif isinstance(value, tuple):
+            shown = " ".join(map(str, cast("tuple[object, ...]", value)))
+        else:
+            shown = f"{value:g}" if isinstance(value, float) else str(value)
+        shown = about["default_text"] or ("" if value in (None, PydanticUndefined) else shown)
+        return cls(
+            name=name,
+            description=field.description or "",
+            group=about["group"],
+            flags=about["flags"] or (flag,),
+            keys=about["keys"],
+            metavar=about["metavar"],
+            common=about["common"],
+            default=shown,
+        )
+
+
+SETTINGS: Mapping[str, Setting] = MappingProxyType(
+    {
+        name: Setting.of(name, field)
+        for name, field in Settings.model_fields.items()
+        if field.json_schema_extra
+    }
+)
+"""Every setting by its field's name."""
+
+
+def settings_schema() -> dict[str, object]:
+    """Return the JSON Schema of a config file."""
+    schema: dict[str, Any] = Settings.model_json_schema()
+    fields = schema["properties"]
+    found: dict[str, object] = {}
+    for setting in SETTINGS.values():
+        about = {
+            key: value
+            for key, value in fields[setting.name].items()
+            if key not in ("setting", "title")
+        }
+        if setting.name in ("metrics", "plugin"):
+            about = {"anyOf": [{"type": "string"}, about]}
+        for key in (setting.name, *setting.keys):
+            found[key] = about
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "ragstone.yaml",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": found,
+    }
 
 
 class Source(BaseModel):

@@ -228,4 +228,6 @@ def preset(name: str) -> Mapping[str, str | int | bool]:
 
 
 PolicyName = Annotated[str, AfterValidator(lambda name: get_policy(name).name)]
-"""The name of a policy that there is."""
+"""The name of an existing policy."""
+PresetName = Annotated[str, AfterValidator(lambda name: preset(name) and name)]
+"""The name of an existing preset."""

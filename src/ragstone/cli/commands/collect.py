@@ -8,7 +8,6 @@ from functools import partial
 from hashlib import sha256
 from itertools import count as count_from
 from pathlib import Path
-from typing import cast
 
 import click
 from rich.console import Console
@@ -16,16 +15,15 @@ from rich.console import Console
 from ragstone._internal.files import write_file
 from ragstone._internal.text import count, quoted
 from ragstone.cli import INTERRUPTED, TOO_MUCH_FAILED
-from ragstone.cli.options import READING, GroupedCommand, Setting, pairs_of
+from ragstone.cli.options import CONFIG, READING, GroupedCommand, setting, typed_settings
 from ragstone.cli.output import check_files, progress
 from ragstone.cli.parse import config_here
 from ragstone.datasets import load
 from ragstone.datasets.adapters.responses import MODES
 from ragstone.errors import UsageError
 from ragstone.evaluation.collect import ENDING, Asking, asked_as, discard
-from ragstone.evaluation.config_file import Config, read_config
+from ragstone.evaluation.config_file import read_config
 from ragstone.types.config import DEFAULT_API, Plan
-from ragstone.types.gate import share
 
 FOLDER = Path("responses")
 """Where responses are saved if no file is named."""
@@ -34,44 +32,33 @@ SUFFIX = ".json"
 
 _TARGET = (
     click.Option(["--api-url"], help=f"URL of the RAG API.  [default: {DEFAULT_API}]"),
-    Setting("target", help="URL, YAML file that describes an API, or module:function."),
+    setting("target"),
     click.Option(
         ["--mode"],
         type=click.Choice(list(MODES)),
         default="chat",
         show_default=True,
-        help="chat asks for answers and the contexts they are made of, search for a ranking.",
+        help="chat requests answers and their contexts; search requests a ranking.",
     ),
-    Setting("k", "-k", "--k", metavar="N", help="Top results to ask for."),
-    Setting(
-        "min_similarity",
-        "-t",
-        "--threshold",
-        "--min-similarity",
-        help="Minimum retrieval similarity, sent along.",
-    ),
-    Setting("delay", help="Seconds between two calls, for fragile servers."),
-    Setting("concurrency", help="Calls under way at once."),
-    Setting("timeout", help="Seconds that one try of a call may take."),
-    Setting("retries", "--max-retries", help="Further tries after a 429, a 5xx or no connection."),
-    click.Option(
-        ["--config"],
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Settings for all that no option says.  [default: ragstone.yaml here]",
-    ),
+    setting("k", "Number of results to request.", metavar="N"),
+    setting("min_similarity", "Minimum retrieval similarity, sent to the target."),
+    setting("delay"),
+    setting("concurrency", "Maximum calls in progress at once."),
+    setting("timeout"),
+    setting("retries"),
+    CONFIG,
 )
 _OUTPUT = (
     click.Option(
         ["-o", "--output"],
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="The file to write.  [default: in ./responses/, named by what is asked, and when]",
+        help="The file to write.  [default: in ./responses/, named after the mode, k and time]",
     ),
-    click.Option(["--fresh"], is_flag=True, help="Ask anew, even if a collection was broken off."),
-    Setting(
-        "max_failure_rate", metavar="SHARE", help="Exit 3 if more of the rows failed: 0.1 or 10%."
+    click.Option(
+        ["--fresh"], is_flag=True, help="Ask every question again, even if some have answers."
     ),
+    setting("max_failure_rate", "Exit 3 if more of the rows failed: 0.1 or 10%."),
 )
 
 
@@ -95,7 +82,8 @@ def command(
     ragstone collect questions.xlsx --api-url http://localhost:8000 --delay 7 -o responses.json
     ragstone run responses.json -m faithfulness --model gpt-4o-mini
     """
-    plan = _plan(given, config_here() if config is None else read_config(config))
+    file = config_here() if config is None else read_config(config)
+    plan = file.plan(typed_settings(given))
     target = plan.target or DEFAULT_API
     out, open_recorder = _places(data, output, plan=plan, mode=mode, target=target, fresh=fresh)
     check_files(out, inputs=[data, *([target] if Path(target).is_file() else [])])
@@ -129,18 +117,6 @@ def _ask(asking: Asking) -> None:
     except KeyboardInterrupt:
         click.echo(f"{_count(asking)} are kept in {kept.path}; the same command goes on.", err=True)
         sys.exit(INTERRUPTED)
-
-
-def _plan(given: Mapping[str, object], config: Config) -> Plan:
-    said = {name: value for name, value in given.items() if value not in (None, ())}
-    url = cast("str | None", said.pop("api_url", None))
-    if url is not None and said.setdefault("target", url) != url:
-        raise UsageError("--api-url and --target say two things; leave one out")
-    if "columns" in said:
-        said["columns"] = pairs_of(cast("tuple[str, ...]", said["columns"]))
-    if "max_failure_rate" in said:
-        said["max_failure_rate"] = share(str(said["max_failure_rate"]))
-    return config.plan(said)
 
 
 def _places(

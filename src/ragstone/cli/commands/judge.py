@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypedDict, Unpack, cast
+from typing import TypedDict, Unpack
 
 import click
 from rich.box import SIMPLE
@@ -22,12 +22,12 @@ from ragstone._internal.files import write_file
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import count, one_line
 from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED
-from ragstone.cli.options import JUDGE, LIMITS, READING, GroupedCommand, pairs_of
-from ragstone.cli.parse import check_needed, config_here, judge_named
+from ragstone.cli.options import CONFIG, JUDGE, LIMITS, READING, GroupedCommand, typed_settings
+from ragstone.cli.parse import check_needed, config_here
 from ragstone.datasets import load
 from ragstone.demo.questions import grounded_samples
 from ragstone.errors import UsageError
-from ragstone.evaluation.config_file import Config, read_config
+from ragstone.evaluation.config_file import read_config
 from ragstone.evaluation.fingerprint import VERSION, judge_key
 from ragstone.evaluation.judge_testing import (
     FILE,
@@ -296,12 +296,7 @@ _TEST = (
         metavar="N",
         help="Claims to take.",
     ),
-    click.Option(
-        ["--config"],
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Settings for all that no option says.  [default: ragstone.yaml here]",
-    ),
+    CONFIG,
     click.Option(["--dry-run"], is_flag=True, help="Tell what it would take; ask nobody."),
 )
 _RESULT = (
@@ -357,6 +352,7 @@ def command() -> None:
     cls=GroupedCommand,
     params=[click.Argument(["data"], required=False)],
     groups={"Data": READING, "Test": _TEST, "Judge": JUDGE, "Limits": LIMITS, "Result": _RESULT},
+    brief=True,
     epilog="Exit codes: 0 fine, 1 a mark was missed, 2 usage or input error, 3 too much failed, "
     "over budget, or a mark with nothing to look at, 130 interrupted.",
 )
@@ -375,7 +371,10 @@ def test(**given: Unpack[Given]) -> None:
     ragstone judge test answers.jsonl --judge local:models/nli --fail-under number=90%
     """
     config = config_here() if given["config"] is None else read_config(given["config"])
-    plan = _plan(given, config)
+    # here --fail-under is about kinds of changes, not about metrics
+    typed = typed_settings({**given, "fail_under": ()})
+    plan = config.plan(typed)
+    check_needed(plan, typed)
     marks = [JudgeTestGate.of(text) for text in given["fail_under"]]
     samples, data = _samples(given["data"], plan)
     cases = select_cases(samples, given["n"])
@@ -421,20 +420,6 @@ def _finished(
         )
         return INTERRUPTED
     return code_of(result, marks)
-
-
-def _plan(given: Given, config: Config) -> Plan:
-    typed = cast("Mapping[str, object]", given)
-    fields = typed.keys() & Plan.model_fields.keys()
-    said = {name: value for name in fields if (value := typed[name]) not in (None, ())}
-    if (judge := judge_named(given["judge"], given["model"])) is not None:
-        said["judge"] = judge
-    for name, flag in (("columns", "--map"), ("prompts", "--prompt")):
-        if name in said:
-            said[name] = pairs_of(cast("tuple[str, ...]", said[name]), flag)
-    plan = config.plan(said)
-    check_needed(plan, said)
-    return plan
 
 
 def _samples(data: str | None, plan: Plan) -> tuple[Sequence[Sample], Source]:

@@ -23,17 +23,16 @@ from ragstone.cli.options import (
     WORKBOOK,
     GroupedCommand,
     Groups,
-    Setting,
     load_plugins,
-    pairs_of,
     place_here,
+    setting,
     store_files,
+    typed_settings,
     written,
 )
 from ragstone.cli.output import check_files
 from ragstone.datasets.rankings import TieRule
 from ragstone.errors import UsageError
-from ragstone.evaluation.config_file import metric_names
 from ragstone.evaluation.ranking import Missing, RankingEvaluation
 from ragstone.reports.comparison import print_comparison, print_regressions
 from ragstone.reports.table_rows import STDOUT, write_document, write_json
@@ -42,7 +41,6 @@ from ragstone.reports.terminal import print_ranking
 from ragstone.results.compare import Comparison, Regressions, compare
 from ragstone.results.run import Run
 from ragstone.types.config import Plan
-from ragstone.types.gate import FLAGS, gate, share
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -114,13 +112,7 @@ _FILES = (
         help="Which of two documents with equal scores comes first: the greater id, as in "
         "trec_eval, or the one that the file has first.",
     ),
-    Setting(
-        "columns",
-        "--map",
-        multiple=True,
-        metavar="FIELD=COLUMN",
-        help="Where a column has a name of its own: --map document_id=pid.",
-    ),
+    setting("columns", "Map a column to a field, e.g. --map document_id=pid."),
 )
 
 _METRICS = (
@@ -131,7 +123,7 @@ _METRICS = (
         help="Ranking metrics; several words are several metrics: -m ndcg recall mrr@10.  "
         "[default: all_retrieval]",
     ),
-    Setting("k", "-k", "--k", metavar="N[,N...]", help="Cut-offs: --k 1,3,5,10."),
+    setting("k", "Cut-offs: --k 1,3,5,10."),
     PLUGIN,
 )
 
@@ -363,8 +355,10 @@ def _ranked(given: Given, results: RankingResults, store: "RankingStore | None")
     """Evaluate, keep, compare and write what was asked for; return the exit code."""
     said, keeps = given["baseline"], given["store"] is not None
     baseline = store.run(said) if store is not None and said is not None else None
+    typed = typed_settings(cast("Mapping[str, object]", given))
+    plan = Plan.of({"metrics": ("all_retrieval",), **typed})
     evaluation = RankingEvaluation.of(
-        given["qrels"], _plan(given), missing=given["missing"], ties=given["tie_rule"]
+        given["qrels"], plan, missing=given["missing"], ties=given["tie_rule"]
     )
     runs: list[Run] = []
     alike = len({ranking.name for ranking in given["ranking"]}) < len(given["ranking"])
@@ -383,23 +377,6 @@ def _opened(given: Given) -> "AbstractContextManager[RankingStore | None]":
         return nullcontext()
     stores: type[RankingStore] = later("rank_store").RankingStore
     return stores.open(given["store"] or "", keeps=given["store"] is not None)
-
-
-def _plan(given: Given) -> Plan:
-    typed = cast("dict[str, tuple[str, ...]]", given)
-    said: dict[str, object] = {
-        "metrics": metric_names(given["metrics"]) or ("all_retrieval",),
-        "columns": pairs_of(given["columns"], form="FIELD=COLUMN, such as document_id=pid"),
-        "gates": tuple(
-            gate(text, *demand) for name, demand in FLAGS.items() for text in typed[name]
-        ),
-        "k": given["k"],
-        "gates_on": given["gates_on"],
-        "max_failure_rate": None
-        if given["max_failure_rate"] is None
-        else share(given["max_failure_rate"]),
-    }
-    return Plan.of({name: value for name, value in said.items() if value is not None})
 
 
 @contextmanager

@@ -43,6 +43,7 @@ EPILOG = (
     cls=GroupedCommand,
     params=[click.Argument(["data"], required=False)],
     groups=GROUPS,
+    brief=True,
     epilog=EPILOG,
 )
 def command(**given: Unpack[Given]) -> None:
