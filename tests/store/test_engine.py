@@ -55,7 +55,7 @@ def test_a_text_is_no_store_and_stays_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("notes " * 100)
     said = refused(path)
-    assert "it is no database" in said
+    assert "it is not a database" in said
     assert path.read_text() == "notes " * 100
 
 
@@ -94,7 +94,7 @@ def test_a_file_that_is_read_only_is_told(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True
     )
-    assert "it may be read and not written" in done.stdout
+    assert "it is read-only" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -140,6 +140,6 @@ def test_a_wrong_password_and_a_wrong_database_are_told(server: object) -> None:
         time.sleep(0.1)
     assert "the server refuses the password" in said
     said = refused(url.replace("tester@", "other:right@"))
-    assert "may not make or use the schema" in said
+    assert "cannot create or use the schema" in said
     rules.write_text(kept)
     server.control("reload")  # type: ignore[attr-defined]

@@ -31,9 +31,11 @@ def test_permissions_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     file = tmp_path / "runs.db"
     assert "it cannot be opened; name another place" in explain_sqlite_error(error.value, file)
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may do everything
-    assert f"its folder {tmp_path} takes no new files" in explain_sqlite_error(error.value, file)
+    assert f"no files can be created in its folder {tmp_path}" in explain_sqlite_error(
+        error.value, file
+    )
     file.touch()
-    assert "it may not be read" in explain_sqlite_error(error.value, file)
+    assert "it cannot be read" in explain_sqlite_error(error.value, file)
 
 
 def test_places_are_a_set_of_whole_numbers() -> None:

@@ -17,6 +17,7 @@ from typing import Self, TypeVar, cast
 from pydantic import TypeAdapter, ValidationError
 
 from ragstone._internal.concurrency import in_thread
+from ragstone._internal.sqlite import WAIT, make_folder, use_wal
 from ragstone.errors import CallError, JudgeError, UsageError
 from ragstone.judges.base import Judge, JudgeWrapper
 from ragstone.types.questions import TEXTS, Question
@@ -24,9 +25,6 @@ from ragstone.types.reply import JudgeFailureError, Reply, Usage
 
 LAYOUT = 1
 """Version of the table, kept in the file as `user_version`."""
-
-WAIT = 30.0
-"""Seconds that a lock of another process is waited for."""
 
 AT_ONCE = 200
 """Replies that are written in one transaction, at most."""
@@ -192,11 +190,11 @@ def _connection(path: Path) -> sqlite3.Connection:
 def _connected(path: Path) -> sqlite3.Connection:
     """Return a connection that writes to a file whose layout is known to be ours."""
     try:
-        _make_folder(path.parent)
+        make_folder(path.parent)
         connection = _connection(path)
         try:
             _lay_out(connection)
-            _share(connection)
+            use_wal(connection, marker="replies")
             connection.execute("PRAGMA synchronous = NORMAL")
         except BaseException:
             connection.close()
@@ -207,14 +205,6 @@ def _connected(path: Path) -> sqlite3.Connection:
             "move the file away, or go without it: --no-cache"
         ) from error
     return connection
-
-
-def _make_folder(folder: Path) -> None:
-    if folder.exists():
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    if folder.name == ".ragstone":
-        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
 
 
 def _lay_out(connection: sqlite3.Connection) -> None:
@@ -232,20 +222,6 @@ def _lay_out(connection: sqlite3.Connection) -> None:
             f"a newer ragstone wrote it (layout {layout}, this version knows {LAYOUT})"
         )
     connection.execute("COMMIT")
-
-
-def _share(connection: sqlite3.Connection) -> None:
-    """Let reads go on beside a write; SQLite itself does not wait where two ask for that."""
-    until = time.monotonic() + WAIT
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                raise
-            time.sleep(0.01)
-        else:
-            return
 
 
 # CachedJudge: a judge that is not asked again what it has answered before.

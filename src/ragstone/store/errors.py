@@ -1,4 +1,4 @@
-"""StoreError: the store cannot be used; foreign errors are told in our words here."""
+"""StoreError: the store cannot be used; errors of databases are translated here."""
 
 import os
 import sqlite3
@@ -8,99 +8,93 @@ from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from ragstone._internal.sqlite import WAIT
 from ragstone._internal.text import one_line
 from ragstone.errors import UsageError
 
-WAIT = 30
-"""Seconds that a lock of another process is waited for."""
-
-_BY_CODE = {
-    sqlite3.SQLITE_BUSY: f"another program has kept it locked for {WAIT} s; end that one first",
-    sqlite3.SQLITE_FULL: "the disk is full; make room",
-    sqlite3.SQLITE_READONLY: "it may be read and not written; fix its permissions",
-    sqlite3.SQLITE_PERM: "its permissions forbid this; fix them",
+_LOCKED = f"another program has kept it locked for {WAIT} s; stop that program first"
+_SQLITE = {
+    sqlite3.SQLITE_BUSY: _LOCKED,
+    sqlite3.SQLITE_FULL: "the disk is full; free some space",
+    sqlite3.SQLITE_READONLY: "it is read-only; change its permissions",
+    sqlite3.SQLITE_PERM: "its permissions do not allow this; change them",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened; name another place",
-    sqlite3.SQLITE_NOTADB: "it is no database; name another file",
-    sqlite3.SQLITE_CORRUPT: "it is damaged; move it away, or fix it with sqlite3's .recover",
-    sqlite3.SQLITE_IOERR: "the disk cannot be read or written, or is full; see to it",
+    sqlite3.SQLITE_NOTADB: "it is not a database; name another file",
+    sqlite3.SQLITE_CORRUPT: "it is damaged; move it away, or repair it with .recover of sqlite3",
+    sqlite3.SQLITE_IOERR: "the disk is full, or cannot be read or written; check the disk",
 }
-_BY_STATE = {
-    "28P01": "the server refuses the password; fix the one in the URL, or in PGPASSWORD",
-    "28000": "the server does not let this user in; fix the URL, or the server's pg_hba.conf",
+"""SQLite's code -> the reason and what to do."""
+_POSTGRESQL = {
+    "28P01": "the server refuses the password; fix it in the URL or in PGPASSWORD",
+    "28000": "the server refuses this user; fix the URL, or pg_hba.conf of the server",
     "3D000": "the server has no database of that name; create it (createdb), or fix the URL",
-    "42501": "this user may not make or use the schema `ragstone`; grant it",
-    "53100": "the server's disk is full; make room there",
-    "53300": "the server has no connection free; close others, or raise max_connections",
-    "55P03": f"another program has kept it locked for {WAIT} s; end that one first",
+    "42501": "this user cannot create or use the schema `ragstone`; grant the privilege",
+    "53100": "the disk of the server is full; free some space there",
+    "53300": "the server has no free connection; close some, or raise max_connections",
+    "55P03": _LOCKED,
     "57P03": "the server is starting or shutting down; try again",
 }
-_BY_WORDS = {
-    "password authentication failed": _BY_STATE["28P01"],
-    "no password supplied": "the server asks for a password; set PGPASSWORD, or name it in the URL",
-    "does not exist": _BY_STATE["3D000"],
-    "no pg_hba.conf entry": _BY_STATE["28000"],
-    "role ": _BY_STATE["28000"],
+"""SQLSTATE -> the reason and what to do."""
+_POSTGRESQL_MESSAGES = {
+    "password authentication failed": _POSTGRESQL["28P01"],
+    "no password supplied": "the server asks for a password; set PGPASSWORD, or add it to the URL",
+    "does not exist": _POSTGRESQL["3D000"],
+    "no pg_hba.conf entry": _POSTGRESQL["28000"],
+    "role ": _POSTGRESQL["28000"],
 }
+"""Part of a message without a SQLSTATE -> the reason and what to do."""
 
 
 class StoreError(UsageError):
-    """The store cannot be used, or no longer; the message says why and what to do."""
+    """The store cannot be used; the message has the reason and what to do."""
 
 
 class RunLockedError(StoreError):
-    """Another process works on the run."""
+    """Another process is working on the run."""
 
 
 class RunNotFoundError(StoreError):
-    """There is no such run, or no longer."""
+    """There is no such run, or it was deleted."""
 
 
 @contextmanager
 def translate_errors(name: str) -> Generator[None, None, None]:
-    """Raise what a database raises as a StoreError about the store of that name."""
+    """Raise errors of a database as StoreErrors about the store of that name."""
     try:
         yield
     except SQLAlchemyError as error:
-        raise StoreError(f"{name}: {_why(error, name)}") from error
+        raise StoreError(f"{name}: {_reason(error, name)}") from error
 
 
-def _why(error: SQLAlchemyError, name: str) -> str:
+def _reason(error: SQLAlchemyError, name: str) -> str:
     if not isinstance(error, DBAPIError):
         return one_line(str(error), 300)
-    foreign = error.orig
-    said = one_line(str(foreign), 300)
-    if isinstance(foreign, sqlite3.Error):
-        return explain_sqlite_error(foreign, name)
-    known = _BY_STATE.get(getattr(foreign, "sqlstate", None) or "")
-    known = known or next((why for words, why in _BY_WORDS.items() if words in said), None)
+    if isinstance(error.orig, sqlite3.Error):
+        return explain_sqlite_error(error.orig, name)
+    said = one_line(str(error.orig), 300)
+    known = _POSTGRESQL.get(getattr(error.orig, "sqlstate", None) or "")
+    known = known or next((why for part, why in _POSTGRESQL_MESSAGES.items() if part in said), None)
     if known is None and (error.connection_invalidated or "connection" in said):
         known = "the server cannot be reached, or went away; start it, or fix the URL"
     return f"{known} ({said})" if known else said
 
 
 def explain_sqlite_error(error: sqlite3.Error, file: str | Path | None = None) -> str:
-    """Return why SQLite fails, with that file if it is known, and what to do."""
+    """Return why SQLite failed on a file, and what to do."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without its details
+    reason = _SQLITE.get(code)
+    if file and code == sqlite3.SQLITE_CANTOPEN:
+        path = Path(file)
+        folder = path.absolute().parent
+        if path.is_dir():
+            reason = f"it is a folder; name a file in it, such as {path / 'ragstone.db'}"
+        elif not folder.is_dir():
+            reason = f"there is no folder {folder}; create it, or name another place"
+        elif path.exists() and not os.access(path, os.R_OK):
+            reason = "it cannot be read; change its permissions"
+        elif not os.access(folder, os.W_OK | os.X_OK):
+            reason = f"no files can be created in its folder {folder}; change its permissions"
+        if reason != _SQLITE[code]:
+            reason = f"it cannot be opened: {reason}"
     said = one_line(str(error), 300)
-    code = primary_code(error)
-    seen = _seen(Path(file)) if file and code == sqlite3.SQLITE_CANTOPEN else None
-    known = f"it cannot be opened: {seen}" if seen else _BY_CODE.get(code)
-    return f"{known} ({said})" if known else said
-
-
-def _seen(file: Path) -> str | None:
-    """Say why a file cannot be opened, as far as that can be seen."""
-    folder = file.absolute().parent
-    if file.is_dir():
-        return f"it is a folder; name a file in it, such as {file / 'ragstone.db'}"
-    if not folder.is_dir():
-        return f"there is no folder {folder}; make it, or name another place"
-    if file.exists() and not os.access(file, os.R_OK):
-        return "it may not be read; fix its permissions"
-    if not os.access(folder, os.W_OK | os.X_OK):
-        return f"its folder {folder} takes no new files; fix its permissions"
-    return None
-
-
-def primary_code(error: sqlite3.Error) -> int:
-    """Return SQLite's code of an error, without its details; 0 if it has none."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return f"{reason} ({said})" if reason else said
