@@ -80,7 +80,7 @@ def test_what_was_not_asked_is_refused_before_anything_is_written(
     words = ("--save", "-o", "x.xlsx", "--json", "x.json", "--rows", "x.jsonl")
     said = stored("rescore", "last", "-m", "hit@1", "response_relevancy", *words)
     assert said.code == 2
-    assert "response_relevancy: the ledger holds no answer to this generate_queries" in said.err
+    assert "response_relevancy: the transcript has no answer to this generate_queries" in said.err
     assert not list(tmp_path.glob("x.*"))
     assert len(ids(tmp_path)) == 1
 

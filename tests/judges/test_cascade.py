@@ -42,49 +42,49 @@ def question(claims: Sequence[str] = CLAIMS, **fields: object) -> VerifyClaims:
 
 async def test_only_what_is_not_sure_goes_up_and_each_verdict_names_its_judge() -> None:
     cheap, above = sure(0.9, 0.7, None), dear()
-    judge = CascadeJudge(cheap, above, threshold=0.8, control=0.0)
+    judge = CascadeJudge(cheap, above, threshold=0.8, audit_rate=0.0)
     reply = await judge.answer(question(CLAIMS[:3]))
     assert [each.judge for each in reply.value] == ["cheap", "dear", "dear"]
     assert [each.label for each in reply.value] == [
         Label.SUPPORTED, Label.CONTRADICTED, Label.CONTRADICTED
     ]  # fmt: skip
     assert [each.claims for each in above.asked] == [CLAIMS[1:3]]
-    assert reply.cascade == CascadeStats(verdicts=3, up=2)
+    assert reply.cascade == CascadeStats(verdicts=3, escalated=2)
     assert reply.usage.calls == 2
 
 
 async def test_a_confidence_at_the_mark_stays() -> None:
-    reply = await CascadeJudge(sure(0.8), dear(), threshold=0.8, control=0.0).answer(question())
+    reply = await CascadeJudge(sure(0.8), dear(), threshold=0.8, audit_rate=0.0).answer(question())
     assert {each.judge for each in reply.value} == {"cheap"}
     assert reply.cascade == CascadeStats(verdicts=40, saved=2)  # two batches of 20 claims
 
 
 async def test_a_control_share_is_asked_of_both_and_the_same_one_each_time() -> None:
     above = dear()
-    judge = CascadeJudge(sure(1.0), above, control=0.3)
+    judge = CascadeJudge(sure(1.0), above, audit_rate=0.3)
     first, second = [await judge.answer(question()) for _ in range(2)]
     assert first.value == second.value
     told = first.cascade
     assert told is not None
-    assert 0 < told.control < 40
-    assert (told.up, told.alike, told.same) == (0, 0, 0)
-    assert [each.judge for each in first.value].count("dear") == told.control
+    assert 0 < told.audited < 40
+    assert (told.escalated, told.agreed_supported, told.agreed_label) == (0, 0, 0)
+    assert [each.judge for each in first.value].count("dear") == told.audited
     backwards = await judge.answer(question(CLAIMS[::-1]))
     assert backwards.value == first.value[::-1]
 
 
 async def test_agreement_is_counted_by_support_and_by_label() -> None:
     cheap = sure(1.0, label=Label.NOT_ENOUGH_INFO)
-    alike = (await CascadeJudge(cheap, dear(), control=1.0).answer(question())).cascade
-    assert alike == CascadeStats(verdicts=40, control=40, alike=40, same=0)
+    alike = (await CascadeJudge(cheap, dear(), audit_rate=1.0).answer(question())).cascade
+    assert alike == CascadeStats(verdicts=40, audited=40, agreed_supported=40, agreed_label=0)
     same = dear(Label.NOT_ENOUGH_INFO)
-    told = (await CascadeJudge(cheap, same, control=1.0).answer(question())).cascade
-    assert told == CascadeStats(verdicts=40, control=40, alike=40, same=40)
+    told = (await CascadeJudge(cheap, same, audit_rate=1.0).answer(question())).cascade
+    assert told == CascadeStats(verdicts=40, audited=40, agreed_supported=40, agreed_label=40)
 
 
 async def test_what_has_to_go_up_and_is_not_answered_is_failed() -> None:
     broken = ScriptedJudge({"verify_claims": Failure(Cause.TIMEOUT, "slow")}, name="dear")
-    judge = CascadeJudge(sure(0.9, 0.1), broken, control=0.0)
+    judge = CascadeJudge(sure(0.9, 0.1), broken, audit_rate=0.0)
     with pytest.raises(JudgeFailureError) as caught:
         await judge.answer(question(CLAIMS[:2]))
     assert caught.value.failure.cause is Cause.TIMEOUT
@@ -103,15 +103,15 @@ async def test_claims_that_came_back_unanswered_are_told_beside_the_verdicts() -
         name="dear",
     )
     rows = [{"query": "q", "response": f"Claim {n}.", "contexts": list(CONTEXTS)} for n in range(4)]
-    judge = CascadeJudge(sure(0.9, 0.1), above, control=0.0)
+    judge = CascadeJudge(sure(0.9, 0.1), above, audit_rate=0.0)
     run = ragstone.evaluate(rows, metrics="faithfulness", judge=judge)
-    assert run.tally.cascade == CascadeStats(verdicts=3, up=1, saved=2, unanswered=1)
+    assert run.tally.cascade == CascadeStats(verdicts=3, escalated=1, saved=2, unanswered=1)
     assert run.to_dict()["cascade"]["unanswered"] == 1
 
 
 async def test_a_panel_tells_what_its_cascades_left_unanswered() -> None:
     broken = ScriptedJudge({"verify_claims": Failure(Cause.TIMEOUT, "slow")}, name="dear")
-    cascade = CascadeJudge(sure(0.1), broken, control=0.0)
+    cascade = CascadeJudge(sure(0.1), broken, audit_rate=0.0)
     with pytest.raises(JudgeFailureError) as caught:
         await PanelJudge([cascade, cascade]).answer(question(CLAIMS[:2]))
     assert caught.value.failure.cascade == CascadeStats(unanswered=2)
@@ -140,7 +140,7 @@ YES, NO = Label.SUPPORTED, Label.CONTRADICTED
     ],
 )
 async def test_what_came_is_told_by_the_numbers_of_all_claims(came, numbers, labels) -> None:
-    judge = CascadeJudge(sure(0.9, 0.1), short(*came), control=0.0)
+    judge = CascadeJudge(sure(0.9, 0.1), short(*came), audit_rate=0.0)
     with pytest.raises(JudgeFailureError) as caught:
         await judge.answer(question(CLAIMS[:4]))
     returned = caught.value.failure.returned
@@ -156,7 +156,7 @@ async def test_what_came_is_told_by_the_numbers_of_all_claims(came, numbers, lab
 )
 def test_a_policy_makes_of_it_what_it_makes_of_one_judges_verdicts(policy, value) -> None:
     rows = [{"query": "q", "response": "r", "contexts": list(CONTEXTS)}]
-    judge = CascadeJudge(sure(0.9, 0.1), short((2, NO)), control=0.0)
+    judge = CascadeJudge(sure(0.9, 0.1), short((2, NO)), audit_rate=0.0)
     run = ragstone.evaluate(rows, metrics="faithfulness", judge=judge, policy=policy)
     [score] = run.rows[0].scores.values()
     assert score.value == pytest.approx(value)
@@ -166,23 +166,23 @@ def test_a_policy_makes_of_it_what_it_makes_of_one_judges_verdicts(policy, value
 async def test_nothing_that_came_is_taken_for_what_did_not() -> None:
     broken = ScriptedJudge({"verify_claims": Failure(Cause.TIMEOUT, "slow")}, name="dear")
     with pytest.raises(JudgeFailureError) as caught:
-        await CascadeJudge(sure(0.9, 0.1), broken, control=0.0).answer(question(CLAIMS[:2]))
+        await CascadeJudge(sure(0.9, 0.1), broken, audit_rate=0.0).answer(question(CLAIMS[:2]))
     assert caught.value.failure.returned == ()
 
 
 async def test_a_control_that_the_budget_does_not_allow_is_asked_when_the_run_goes_on() -> None:
     spent = ScriptedJudge({"verify_claims": Failure(Cause.BUDGET, "spent")}, name="dear")
     with pytest.raises(JudgeFailureError) as caught:
-        await CascadeJudge(sure(1.0), spent, control=1.0).answer(question())
+        await CascadeJudge(sure(1.0), spent, audit_rate=1.0).answer(question())
     assert caught.value.failure.cause is Cause.BUDGET
 
 
 async def test_a_control_that_is_not_answered_changes_no_verdict() -> None:
     broken = ScriptedJudge({"verify_claims": Failure(Cause.TIMEOUT, "slow")}, name="dear")
-    reply = await CascadeJudge(sure(1.0), broken, control=1.0).answer(question())
+    reply = await CascadeJudge(sure(1.0), broken, audit_rate=1.0).answer(question())
     assert {each.judge for each in reply.value} == {"cheap"}
     assert reply.cascade is not None
-    assert reply.cascade.control == 0
+    assert reply.cascade.audited == 0
     assert reply.notes == ("dear did not answer: timeout: slow",)
 
 
@@ -190,7 +190,7 @@ async def test_where_the_cheap_judge_does_not_answer_all_goes_up() -> None:
     broken = ScriptedJudge({"verify_claims": Failure(Cause.MALFORMED, "odd")}, name="cheap")
     reply = await CascadeJudge(broken, dear()).answer(question(CLAIMS[:2]))
     assert [each.judge for each in reply.value] == ["dear", "dear"]
-    assert reply.cascade == CascadeStats(verdicts=2, up=2)
+    assert reply.cascade == CascadeStats(verdicts=2, escalated=2)
 
 
 async def test_other_questions_go_to_the_dear_judge_if_it_takes_them() -> None:
@@ -232,28 +232,28 @@ def test_its_setup_is_both_and_how_they_share_the_work() -> None:
 
 
 async def test_a_panel_adds_up_what_its_cascades_did() -> None:
-    other = CascadeJudge(sure(1.0), dear(name="other"), control=0.0)
+    other = CascadeJudge(sure(1.0), dear(name="other"), audit_rate=0.0)
     panel = PanelJudge([CascadeJudge(sure(0.1), dear()), other, dear()])
     outcome = await outcome_of(panel, question(CLAIMS[:2]))
     assert not isinstance(outcome, Failure)
-    assert outcome.cascade == CascadeStats(verdicts=4, up=2, saved=1)
+    assert outcome.cascade == CascadeStats(verdicts=4, escalated=2, saved=1)
 
 
 async def test_several_votes_of_one_cascade_are_about_the_same_verdicts() -> None:
-    votes = [CascadeJudge(sure(0.1, 0.9), dear(), control=1.0, threshold=0.5) for _ in range(3)]
+    votes = [CascadeJudge(sure(0.1, 0.9), dear(), audit_rate=1.0, threshold=0.5) for _ in range(3)]
     outcome = await outcome_of(PanelJudge(votes), question(CLAIMS[:4]))
     assert not isinstance(outcome, Failure)
-    assert outcome.cascade == CascadeStats(verdicts=4, up=2, control=2)
+    assert outcome.cascade == CascadeStats(verdicts=4, escalated=2, audited=2)
 
 
 def test_a_run_tells_what_went_up_what_was_saved_and_the_agreement() -> None:
     claims = [{"text": text} for text in CLAIMS[:4]]
-    judge = CascadeJudge(sure(0.9, 0.5), dear(extract_claims=claims), control=1.0)
+    judge = CascadeJudge(sure(0.9, 0.5), dear(extract_claims=claims), audit_rate=1.0)
     rows = [{"query": "q", "response": "r", "contexts": list(CONTEXTS)}]
     run = ragstone.evaluate(rows, metrics="faithfulness", judge=judge)
     assert run.to_dict()["cascade"] == {
-        "verdicts": 4, "up": 2, "control": 2, "alike": 0, "same": 0, "saved": 0,
-        "unanswered": 0,
+        "verdicts": 4, "escalated": 2, "audited": 2, "agreed_supported": 0, "agreed_label": 0,
+        "saved": 0, "unanswered": 0,
     }  # fmt: skip
     [row] = run.rows
     assert {claim.judge for claim in row.scores["faithfulness"].claims} == {"dear"}

@@ -43,13 +43,13 @@ def test_a_run_asks_the_model_only_for_what_is_not_sure_and_tells_it(judge_serve
     told = run.tally.cascade
     assert told is not None
     assert told.verdicts == 100
-    assert 0 < told.up + told.control < 100
+    assert 0 < told.escalated + told.audited < 100
     by_model = [judge for _, judge in shared(run) if judge == "openai:m"]
-    assert len(by_model) == told.up + told.control
+    assert len(by_model) == told.escalated + told.audited
     assert run.usage().calls == len(judge_server.asked) == 20 - told.saved
     [first, second] = [f.words for f in facts(run, list(run.metrics)) if f.about == "Cascade"]
-    assert first.startswith(f"{told.up} of 100 verdicts")
-    assert f"{told.control} were asked of both" in second
+    assert first.startswith(f"{told.escalated} of 100 verdicts")
+    assert f"{told.audited} were asked of both" in second
 
 
 def test_an_estimate_asks_the_offline_judge_so_its_calls_are_exact(judge_server, kit) -> None:

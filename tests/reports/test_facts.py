@@ -75,7 +75,11 @@ def test_what_a_cascade_did_is_told(make_run: MakeRun) -> None:
         run = make_run([replace(row, exchanges=(asked,))])
         return [line for line in told(run) if line.startswith("Cascade")]
 
-    assert lines(CascadeStats(verdicts=40, up=10, control=8, alike=6, same=5, saved=3)) == [
+    assert lines(
+        CascadeStats(
+            verdicts=40, escalated=10, audited=8, agreed_supported=6, agreed_label=5, saved=3
+        )
+    ) == [
         (
             "Cascade: 10 of 40 verdicts (25.0%) went up to the second judge; it was spared 3 calls "
             "or more"
@@ -92,7 +96,7 @@ def test_what_a_cascade_did_is_told(make_run: MakeRun) -> None:
             "the policy"
         )
     ]
-    assert lines(CascadeStats(verdicts=40, up=40))[1] == (
+    assert lines(CascadeStats(verdicts=40, escalated=40))[1] == (
         "Cascade: no verdict was asked of both: how far the two agree is not known"
     )
 

@@ -1,4 +1,4 @@
-"""Judge: answers questions. One method and a name; to add power, wrap a judge in a judge."""
+"""Judge: answers questions. To add a capability, wrap a judge in a judge."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -13,13 +13,13 @@ T = TypeVar("T")
 
 
 class Judge(AsyncResource, ABC):
-    """Answers questions, within `async with judge` where it needs to open something first.
+    """Answers questions, within `async with judge` if it has resources to open.
 
     Attributes:
-        name: what a plan calls it, such as `offline`.
-        description: what it is, in words, for every report that rests on it.
-        kinds: the kinds of question it takes, by name; None takes every kind.
-        tags: the row's tags that its prompts name.
+        name: its name in a plan, such as `offline`.
+        description: what it is, for reports.
+        kinds: the kinds of question that it takes; None for every kind.
+        tags: the row's tags that its prompts use.
     """
 
     name: str
@@ -37,21 +37,20 @@ class Judge(AsyncResource, ABC):
         """
 
     def takes(self, kind: str) -> bool:
-        """Tell whether questions of that kind can be asked at all."""
+        """Return whether it takes questions of that kind."""
         return self.kinds is None or kind in self.kinds
 
     def identity(self, kind: str) -> str | None:
-        """Return all that shapes its replies to that kind beside the question itself.
+        """Return everything but the question that affects its replies; None to cache nothing.
 
-        The model, where it is, its options and its prompt: what a reply is cached under. None
-        where replies are not worth keeping.
+        The model, its place and options, and the prompt: replies are cached under it.
         """
         del kind
         return None
 
 
 async def outcome_of(judge: Judge, question: Question[T]) -> Outcome[T]:
-    """Return what a judge answers, a failure as a value.
+    """Return a judge's reply, or its failure as a value.
 
     Raises:
         QuestionNotSupportedError: the judge does not take that kind of question.
@@ -62,11 +61,8 @@ async def outcome_of(judge: Judge, question: Question[T]) -> Outcome[T]:
         return Failure.of(error)
 
 
-# JudgeWrapper: a judge around a judge.
-
-
 class JudgeWrapper(Judge):
-    """A judge around a judge: is called as it is, takes what it takes, opens and closes it."""
+    """A judge around a judge, with its name, kinds, tags and identity."""
 
     def __init__(self, judge: Judge) -> None:
         self.judge = judge
@@ -77,23 +73,16 @@ class JudgeWrapper(Judge):
         self._parts = (judge,)
 
     def takes(self, kind: str) -> bool:
-        """Tell whether the judge within takes it."""
+        """Return whether the wrapped judge takes it."""
         return self.judge.takes(kind)
 
     def identity(self, kind: str) -> str | None:
-        """Return the identity of the judge within."""
+        """Return the identity of the wrapped judge."""
         return self.judge.identity(kind)
 
 
-# MultiJudge: a judge around several judges.
-
-
 class MultiJudge(Judge):
-    """Opens and closes the judges within, each once however often it is named.
-
-    Its prompts name the tags that theirs name. It has no identity unless a subclass gives it one:
-    what is kept is the replies of the judges within.
-    """
+    """A judge around several judges; it has no identity unless a subclass gives it one."""
 
     def __init__(self, judges: Iterable[Judge]) -> None:
         self.judges = tuple(judges)
@@ -101,16 +90,15 @@ class MultiJudge(Judge):
         self._parts = self.judges
 
     def setup(self, kind: str) -> str | None:
-        """Return what tells it from another set-up of the same name, for the record of a run.
+        """Return what distinguishes it from another setup of the same name, for a run's record.
 
-        As its identity, but judges within that have none are there by their name: what is known
-        of the others is not forgotten for that. Nothing may be kept under it.
+        Unlike the identity, it names judges that have no identity. Replies are not cached under it.
         """
         return self.identity(kind)
 
 
 def setup_of(judge: Judge, kind: str) -> str | None:
-    """Return what tells a judge from another set-up of the same name; None if nothing does."""
+    """Return what distinguishes a judge from another setup of the same name, if anything."""
     if isinstance(judge, JudgeWrapper):
         return setup_of(judge.judge, kind)
     return judge.setup(kind) if isinstance(judge, MultiJudge) else judge.identity(kind)

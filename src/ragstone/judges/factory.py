@@ -131,7 +131,7 @@ class _Maker:
             self.judge(cheap, vote),
             self.judge(dear, vote),
             threshold=self.plan.cascade_threshold,
-            control=self.plan.cascade_audit_rate,
+            audit_rate=self.plan.cascade_audit_rate,
         )
 
     def _local(self, said: str) -> Judge:

@@ -1,4 +1,4 @@
-"""ReplayJudge: gives again what a ledger holds, and asks nobody."""
+"""ReplayJudge: the recorded answers of an earlier run."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -15,8 +15,7 @@ T = TypeVar("T")
 class ReplayJudge(Judge):
     """Answers from recorded exchanges, and fails as they did; nothing is spent.
 
-    Where one question was asked several times, its first answer counts, and a failure only if
-    there is no answer.
+    If a question was asked several times, its first answer counts, else its first failure.
     """
 
     name = "replay"
@@ -32,28 +31,26 @@ class ReplayJudge(Judge):
                 self._recorded[exchange.key] = exchange.outcome
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Give the recorded answer; a row's tags make no other question of it.
+        """Return the recorded answer, whatever the row's tags.
 
         Raises:
-            JudgeFailureError: there was no answer then.
-            QuestionNotSupportedError: the question was not asked then.
+            JudgeFailureError: the recorded outcome is a failure.
+            QuestionNotSupportedError: the question was not asked.
         """
-        untagged = _untagged(question)
-        was = self._recorded.get(untagged.key) or self._recorded.get(untagged.former_key or "")
-        if was is None:
+        if question.tags:
+            question = question.varied(tags=())
+        outcome = self._recorded.get(question.key) or self._recorded.get(question.former_key or "")
+        if outcome is None:
             raise QuestionNotSupportedError(
-                f"the ledger holds no answer to this {question.kind} question; "
-                "to score what rests on it takes a new run"
+                f"the transcript has no answer to this {question.kind} question; "
+                "scores that need it require a new run"
             )
-        if isinstance(was, Failure):
-            raise JudgeFailureError(replace(was, usage=NOTHING_SPENT))
-        reply = question.reply(was.value)
+        if isinstance(outcome, Failure):
+            raise JudgeFailureError(replace(outcome, usage=NOTHING_SPENT))
         return replace(
-            reply, notes=was.notes, raw=was.raw, attempts=was.attempts, cascade=was.cascade
+            question.reply(outcome.value),
+            notes=outcome.notes,
+            raw=outcome.raw,
+            attempts=outcome.attempts,
+            cascade=outcome.cascade,
         )
-
-
-def _untagged(question: Question[T]) -> Question[T]:
-    if not question.tags:
-        return question
-    return type(question).model_validate(question.model_dump(exclude={"tags"}))

@@ -1,4 +1,4 @@
-"""RouterJudge: each kind of question to the judge that is named for it."""
+"""RouterJudge: each kind of question to its own judge."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -11,10 +11,9 @@ T = TypeVar("T")
 
 
 class RouterJudge(MultiJudge):
-    """Asks the judge that `routes` names for a kind of question, else `default`.
+    """Asks the judge in `routes` for a kind of question, else `default`.
 
-    It is called as the default is, since that is what a plan names; its description tells the
-    others.
+    It has the name of the default, because a plan names that one; its description has the others.
     """
 
     def __init__(self, routes: Mapping[str, Judge], default: Judge) -> None:
@@ -22,17 +21,17 @@ class RouterJudge(MultiJudge):
         self._routes = dict(routes)
         self._default = default
         self.name = default.name
-        said = [default.description] if default.description else []
+        parts = [default.description] if default.description else []
         for kind, judge in sorted(routes.items()):
             what = f" ({judge.description})" if judge.description else ""
-            said.append(f"{kind} by {judge.name}{what}")
-        self.description = "; ".join(said)
+            parts.append(f"{kind} by {judge.name}{what}")
+        self.description = "; ".join(parts)
         if default.kinds is not None:
             taken = {kind for kind in routes if self.takes(kind)}
             self.kinds = frozenset(default.kinds - routes.keys() | taken)
 
     def takes(self, kind: str) -> bool:
-        """Tell whether the judge for that kind takes it."""
+        """Return whether the judge for that kind takes it."""
         return self._judge(kind).takes(kind)
 
     def identity(self, kind: str) -> str | None:
@@ -40,7 +39,7 @@ class RouterJudge(MultiJudge):
         return self._judge(kind).identity(kind)
 
     def setup(self, kind: str) -> str | None:
-        """Return the set-up of the judge for that kind."""
+        """Return the setup of the judge for that kind."""
         return setup_of(self._judge(kind), kind)
 
     async def answer(self, question: Question[T]) -> Reply[T]:

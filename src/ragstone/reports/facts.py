@@ -78,14 +78,15 @@ def cascade_lines(run: Run) -> Iterator[str]:
     if not told.verdicts:
         return
     yield (
-        f"{told.up:,} of {count(told.verdicts, 'verdict')} ({percent(told.up / told.verdicts)}) "
-        f"went up to the second judge; it was spared {count(told.saved, 'call')} or more"
+        f"{told.escalated:,} of {count(told.verdicts, 'verdict')} "
+        f"({percent(told.escalated / told.verdicts)}) went up to the second judge; "
+        f"it was spared {count(told.saved, 'call')} or more"
     )
-    if told.control:
+    if told.audited:
         yield (
-            f"of the sure verdicts, {told.control:,} were asked of both as a control; whether the "
-            f"claim is supported, both agreed on {Share(told.alike, told.control)}; on "
-            f"{told.same:,} on the very label"
+            f"of the sure verdicts, {told.audited:,} were asked of both as a control; whether the "
+            f"claim is supported, both agreed on {Share(told.agreed_supported, told.audited)}; on "
+            f"{told.agreed_label:,} on the very label"
         )
     else:
         yield "no verdict was asked of both: how far the two agree is not known"

@@ -15,7 +15,7 @@ from ragstone.results.metric_summary import MOST as TALLY_MOST
 from ragstone.results.metric_summary import OTHERS, STATES, MetricSummaryBuilder
 from ragstone.results.stats import mean_interval, quantile
 from ragstone.types.claim import ClaimIssue
-from ragstone.types.reply import CascadeStats, Failure, Usage, added_up
+from ragstone.types.reply import CascadeStats, Failure, Usage, sum_stats
 from ragstone.types.row import Row
 from ragstone.types.sample import Tags
 from ragstone.types.score import MetricInfo, State
@@ -244,7 +244,7 @@ class RunSummaryBuilder:
             self.usage += outcome.usage
             self.calls_saved += (exchange.askers - 1) * outcome.usage.calls
             if outcome.cascade:
-                self.cascade = added_up((self.cascade, outcome.cascade))
+                self.cascade = sum_stats((self.cascade, outcome.cascade))
             if outcome.usage.calls or outcome.usage.local_calls:
                 self._judge_ms.append(exchange.latency_ms)
             if isinstance(outcome, Failure) and outcome.cause is Cause.BUDGET:

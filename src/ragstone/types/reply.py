@@ -3,7 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
-from typing import Generic, TypeAlias, TypeVar
+from operator import add
+from typing import Annotated, Any, Generic, TypeAlias, TypeVar
+
+from pydantic import AliasChoices, Field
 
 from ragstone.errors import CallError, Cause, JudgeError
 from ragstone.types.claim import Verdict
@@ -49,48 +52,41 @@ class Usage:
 NOTHING_SPENT = Usage()
 
 
-# CascadeStats: how many verdicts of a cheap judge went up to a dear one, and how far both agreed.
+def _formerly(*names: str) -> Any:
+    """Accept the field's former name when stored runs are read."""
+    return Field(validation_alias=AliasChoices(*names))
 
 
 @dataclass(frozen=True)
 class CascadeStats:
-    """What a cascade did, in verdicts, and in calls.
+    """How many verdicts of a cascade were escalated, and how often its judges agreed.
 
     Attributes:
-        verdicts: that were asked for.
-        up: of them, those that the dear judge gave as the cheap one was not sure enough.
-        control: of the others, those that were asked of both; the dear one's word counts.
-        alike: of the control, those on which both said supported, or both did not.
-        same: of the control, those on which both said the same.
-        saved: calls of the dear judge that were not made, windows and re-asks not counted.
-        unanswered: claims that went up and came back without a verdict, beside `verdicts`: the
-            questions that they are of are failed, and so are the scores that hang on them.
+        verdicts: all verdicts.
+        escalated: verdicts of the second judge because the first was not sure enough.
+        audited: confident verdicts that were also asked of the second judge, whose verdicts count.
+        agreed_supported: audited verdicts on which both agreed whether the claim is supported.
+        agreed_label: audited verdicts with the same label.
+        saved: calls of the second judge that were not made, without windows and retries.
+        unanswered: escalated claims without a verdict, not in `verdicts`: their question failed.
     """
 
     verdicts: int = 0
-    up: int = 0
-    control: int = 0
-    alike: int = 0
-    same: int = 0
+    escalated: Annotated[int, _formerly("escalated", "up")] = 0
+    audited: Annotated[int, _formerly("audited", "control")] = 0
+    agreed_supported: Annotated[int, _formerly("agreed_supported", "alike")] = 0
+    agreed_label: Annotated[int, _formerly("agreed_label", "same")] = 0
     saved: int = 0
     unanswered: int = 0
 
     def __add__(self, other: "CascadeStats") -> "CascadeStats":
-        return CascadeStats(
-            self.verdicts + other.verdicts,
-            self.up + other.up,
-            self.control + other.control,
-            self.alike + other.alike,
-            self.same + other.same,
-            self.saved + other.saved,
-            self.unanswered + other.unanswered,
-        )
+        return CascadeStats(*map(add, vars(self).values(), vars(other).values()))
 
 
-def added_up(parts: Iterable[CascadeStats | None]) -> CascadeStats | None:
-    """Return the sum; None where there is nothing to add."""
-    told = [part for part in parts if part is not None]
-    return reduce(CascadeStats.__add__, told) if told else None
+def sum_stats(parts: Iterable[CascadeStats | None]) -> CascadeStats | None:
+    """Return the sum; None if there is nothing to add."""
+    found = [part for part in parts if part is not None]
+    return reduce(add, found) if found else None
 
 
 T = TypeVar("T")
