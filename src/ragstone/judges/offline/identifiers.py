@@ -1,15 +1,14 @@
-"""Code: a number that is a name, such as a version or a telephone number, and counts nothing."""
+"""Identifiers: numbers that name something, such as versions and telephone numbers."""
 
 import re
 from collections.abc import Iterator, Set
 from itertools import islice
-from types import MappingProxyType
 
 from ragstone.judges.offline.quantity import Quantity
 from ragstone.judges.offline.words import fold, lazy_pattern
 
-MOST = 20_000
-"""Codes of each form that are read in one text."""
+MAX_MATCHES = 20_000
+"""Identifiers of each form that are read in one text."""
 _NUMBERED = r"(?:\s?:|\s(?:is|number|no\.?|nummer|numéro|número|numero|номер))*\s*"
 _DECIMAL = r"\d{1,9}(?:\.\d{1,9})+"
 _END = r"(?![^\W_])(?!\.\d)"
@@ -50,40 +49,37 @@ _LABELS = tuple(
         "number no nummer numéro número numero номер id code serial",
     )
 )
-"""What a text has to have of each form with a label: the forms take long, most texts have none."""
-_SAME = MappingProxyType({"v": "version", "hash": "#"})
+"""A word that each form with a label needs: the forms are slow, and most texts have none."""
 _SEPARATORS = re.compile(r"[^\d.]|\.(?=.*[^\d.])")
 _WORD_BEFORE = re.compile(r"([^\s\d]+)\s\Z")
 
 
 def find_codes(text: str, words: Set[str]) -> Iterator[Quantity]:
-    """Yield the codes of a text, whose folded words are given, each form in order."""
+    """Yield the identifiers of a text with these folded words, form by form."""
     has_point = _POINT.search(text) is not None
     labelled = [not words.isdisjoint(labels) for labels in _LABELS]
-    worth = (has_point, has_point, "#" in text, has_point and labelled[0], *labelled[1:])
-    for pattern, is_worth in zip(_PATTERNS, worth, strict=True):
-        if not is_worth:
-            continue
-        for match in islice(pattern().finditer(text), MOST):
-            yield _code(text, match)
-
-
-def _code(text: str, match: re.Match[str]) -> Quantity:
-    parts = match.groupdict()
-    label = parts.get("label") or next((_SAME[kind] for kind in _SAME if parts.get(kind)), "")
-    start = match.start("v" if parts.get("v") else "hash" if parts.get("hash") else "digits")
-    if not label and (word := _WORD_BEFORE.search(text[max(0, start - 40) : start])):
-        label = word[1]
-    value = {float(".".join(_SEPARATORS.sub("", match["digits"]).split(".")[:2])): 1.0}
-    return Quantity(
-        readings=value,
-        written=value,
-        dimension="",
-        noun="",
-        before=fold(label),
-        start=start,
-        end=match.end(),
-        shown=text[start : match.end()],
-        digits=_SEPARATORS.sub("", match["digits"]),
-        is_code=True,
-    )
+    possible = (has_point, has_point, "#" in text, has_point and labelled[0], *labelled[1:])
+    for pattern, is_possible in zip(_PATTERNS, possible, strict=True):
+        for match in islice(pattern().finditer(text), MAX_MATCHES) if is_possible else ():
+            parts = match.groupdict()
+            label, first = parts.get("label", ""), "digits"
+            for group, name in (("v", "version"), ("hash", "#")):
+                if parts.get(group):
+                    label, first = name, group
+            start = match.start(first)
+            if not label and (word := _WORD_BEFORE.search(text[max(0, start - 40) : start])):
+                label = word[1]
+            digits = _SEPARATORS.sub("", match["digits"])
+            value = {float(".".join(digits.split(".")[:2])): 1.0}
+            yield Quantity(
+                readings=value,
+                written=value,
+                dimension="",
+                noun="",
+                before=fold(label),
+                start=start,
+                end=match.end(),
+                shown=text[start : match.end()],
+                digits=digits,
+                is_code=True,
+            )

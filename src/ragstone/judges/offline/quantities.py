@@ -1,4 +1,4 @@
-"""Number: the quantities of a text, however they are written."""
+"""Figures of a text: dates and quantities, however they are written."""
 
 import re
 from bisect import bisect_right
@@ -15,8 +15,46 @@ from ragstone.judges.offline.number_words import WORD, find_spelled
 from ragstone.judges.offline.quantity import IMPERIAL, TIMES, UNITS, Quantity, Unit
 from ragstone.judges.offline.words import combining_marks, fold, lazy_pattern
 
-# Amount: a quantity that a text writes in two parts, or as the ends of a range.
+V = TypeVar("V")
 
+MAX_MATCHES = 20_000
+"""Figures of each kind that are read in one text, so that a table of a million ends soon."""
+MAX_RANGE = 3
+"""How many numbers in sequence wait for the unit of the last."""
+MAX_BOUND, MAX_PREPOSITION = 40, 12
+"""Characters before a number that are searched for a bound, and before a year for a preposition."""
+
+_NUMBER = lazy_pattern(
+    r"""(?<![A-Za-z\u00c0-\u024f\u0370-\u04ff\d\#_])  # not inside IP68 or #12
+    (?<![A-Za-z\u00c0-\u024f]-)(?<!\d\d\d\d[-–/])  # nor the second half of HX-200 or 2018-19
+    (?P<sign>(?<![\w.,)])[-−–](?=[$€£¥₹₽₩฿\d])|(?<!\d\s)\b(?:[Mm]inus|[Nn]egative|[Мм]инус)\s)?
+    (?P<money>[$€£¥₹₽₩฿]|(?<!\d)(?<!\d\s)
+        (?:[$€£¥₹₽₩฿]\s|(?:USD|US\$|EUR|GBP|CHF|JPY|INR|CNY|RMB|KRW|THB|VND)\s?))?
+    (?P<minus>(?<=[$€£¥₹₽₩฿])[-−–])?
+    (?P<digits>\d{1,30}(?:[.,'’٫٬\u00a0\u202f ]\d{3}(?!\d))*+(?:[.,٫]\d{1,12})?)
+    (?:\s?(?:(?P<range>[-–—~〜]|to\b|bis\b|à\b|až\b|до\b|a\b)\s?(?=\d)))?""",
+    re.VERBOSE,
+)
+_CLOCK = re.compile(
+    r"(?<![\d:.])(\d{1,2})[:h](\d{2})(?![\d:])|(?<![\d:.,])(\d{1,2})\s?(?=[ap]\.?m\b)"
+)
+_AFTERNOON = re.compile(r"\s?([ap])\.?\s?m\b", re.IGNORECASE)
+_FRACTION = lazy_pattern(
+    r"(?<![\w.,/-])(?:(?P<whole>\d{1,3})[ \u00a0-])?(?P<above>[1-9])[/⁄](?P<below>[2-9]|1\d)"
+    r"(?![\w/⁄])"
+)
+_CITATION = re.compile(r"\[\d{1,3}(?:[,;–-]\s?\d{1,3})*\]")
+_DECADE = re.compile(r"[12]\d\d0['’]?s\b")
+_LETTER = re.compile(r"[A-Za-z]")
+_NAME_LETTERS = frozenset("GMST")
+"""Single capitals that make a name of a number, as in 5G."""
+_NOUN = re.compile(r"[^\W\d_]{2,24}")
+_MONEY_FACTOR = re.compile(r"(?P<by>[kmb]|mn|bn)\b", re.IGNORECASE)
+_FACTORS = {"k": 1e3, "m": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9}
+_SCALE = lazy_pattern(
+    r"\s?(?:(?P<celsius>celsius|c\b)|(?P<fahrenheit>fahrenheit|f\b))", re.IGNORECASE
+)
+_PER_CENT = lazy_pattern(r"\s(?:por|per|pour|за)\s(?:cent\w*|ciento)\b|\sphần trăm\b|\sper cent\b")
 _PLUS = lazy_pattern(r"\s?(?:,|and|und|et|y|e|en|och|og|и|i)?\s?", re.IGNORECASE)
 _TO = lazy_pattern(r"\s?(?:-|–|—|~|to|bis|à|a|до|至|到)\s?", re.IGNORECASE)
 _AND = lazy_pattern(r"\s(?:and|und|et|y|e|en|och|og|и|i)\s", re.IGNORECASE)
@@ -24,78 +62,6 @@ _BETWEEN = frozenset(
     "between zwischen entre tra fra tussen mellan mellem mellom miedzy между".split()
 )
 _IN_PARTS = frozenset(("time", "months", "length", "mass"))
-
-
-def join(text: str, quantities: Sequence[Quantity]) -> tuple[Quantity, ...]:
-    """Return the quantities with `3 hours 45 minutes` as one, and with the ends of ranges known."""
-    return tuple(_ranges(text, list(_sums(text, quantities))))
-
-
-def _sums(text: str, quantities: Sequence[Quantity]) -> Iterator[Quantity]:
-    whole: Quantity | None = None
-    for part in quantities:
-        if whole and _adds(text, whole, part):
-            whole = _sum(text, whole, part)
-            continue
-        if whole:
-            yield whole
-        whole = part
-    if whole:
-        yield whole
-
-
-def _adds(text: str, whole: Quantity, part: Quantity) -> bool:
-    """Tell whether a quantity is the smaller part of the one before it: 3 hours and 45 minutes."""
-    return (
-        whole.dimension == part.dimension
-        and whole.dimension in _IN_PARTS
-        and whole.factor > part.factor
-        and max(part.readings) < whole.factor
-        and whole.before not in _BETWEEN
-        and whole.is_imperial == part.is_imperial
-        and _PLUS().fullmatch(text, whole.end, part.start) is not None
-    )
-
-
-def _sum(text: str, whole: Quantity, part: Quantity) -> Quantity:
-    values = {one + two: step for one in whole.readings for two, step in part.readings.items()}
-    return replace(
-        whole,
-        readings=values,
-        end=part.end,
-        factor=part.factor,
-        shown=text[whole.start : part.end].strip(),
-        per=part.per,
-    )
-
-
-def _ranges(text: str, quantities: list[Quantity]) -> list[Quantity]:
-    """Give both ends of each range its ends, and the first the unit of the second."""
-    for number, (low, high) in enumerate(pairwise(quantities)):
-        between = text[low.end : high.start]
-        is_range = _TO().fullmatch(between) or (
-            low.before in _BETWEEN and _AND().fullmatch(between) is not None
-        )
-        if not is_range or (low.dimension and low.dimension != high.dimension):
-            continue
-        first = low.readings
-        if not low.dimension:
-            first = {value * high.factor: step * high.factor for value, step in low.written.items()}
-        ends = (min(first), max(high.readings))
-        quantities[number] = replace(
-            low,
-            readings=first,
-            dimension=high.dimension,
-            noun=high.noun,
-            factor=high.factor,
-            ends=ends,
-        )
-        quantities[number + 1] = replace(high, ends=ends)
-    return quantities
-
-
-# Bound: the words before a number that make it a limit (`at most 5`) or a rounded one.
-
 AT_MOST = (
     r"(?:not?|never) (?:more|longer|later|greater|higher) than|at (?:the )?most|up to|less than"
     r"|fewer than|under|below|a maximum of|maximum|nicht mehr als|höchstens|maximal|bis zu"
@@ -128,56 +94,269 @@ _DENIED = lazy_pattern(
     r"[,(，]\s?(?:and\s|und\s|et\s|y\s)?(?:not|nicht|non|pas|no|não|niet|inte|ikke|nie|не)\s[$€£¥]?\Z",
     re.IGNORECASE,
 )
-BOUNDS_LONGEST = 40
-"""Characters before a number that are looked at."""
-_BOUNDS_LAST = (
+_BOUND_ENDINGS = (
     "fino a",
     *"""than most to under below over above least maximum minimum als maximal zu unter mindestens de
     plus moins mucho menos hasta di massimo almeno dan hoogstens minstens maximaal tot about around
     roughly approximately approx approx. nearly almost some circa ca ca. c. rund etwa knapp gut
     environ quelque unos unas aproximadamente casi quase ongeveer omkring sekitar of""".split(),
 )
-"""What such words end in without an accent: before most numbers there are none of them."""
+"""Endings of these words without accents: most numbers have none of them before."""
 _PER = lazy_pattern(
     r"(?:\s[^\W\d_]{2,20})?(?:\s?/\s?|\s(?:per|an?|each|every|pro|par|por|al|im|je|alla?|na)\s)"
     r"(?P<unit>[^\W\d_]{1,12})",
     re.IGNORECASE,
 )
+_IN_TIME = lazy_pattern(
+    r"(?:\b(?:in|since|by|until|till|from|to|of|before|after|during|around|circa|year|early|mid|late"
+    r"|im|seit|bis|von|vor|nach|jahr|jahre|en|depuis|de|avant|après|année|desde|hasta|año|em|até"
+    r"|ano|nel|dal|del|fino al|anno|sinds|tot|jaar|i|sedan|år|od|do|w|roku|в|с|до|год|году|tahun"
+    r"|năm)\s|(?:ปี|年)\s?)\Z",
+    re.IGNORECASE,
+)
+"""Before a year; some may be before an amount too."""
+_LAST_WORD = re.compile(r"[^\W\d_]+\Z")
+_YEARS = frozenset(
+    map(fold, "year jahr an année año ano anno jaar år rok roku год рік yıl".split())
+)
+"""Units after which a number from 1000 on is a year, because they are singular."""
+_ALSO_WORDS = frozenset(map(fold, "won second let metro day г".split()))
+"""Units that are another word after a year: in 2019 won, в 2019 г."""
 
 
-def read_bound(text: str, start: int) -> tuple[str, bool]:
-    """Return "<", ">" or "" for the words before a place, and whether they say `about`."""
-    before = text[max(0, start - BOUNDS_LONGEST) : start]
-    word = before.rstrip().rstrip("$€£¥").rstrip()
-    if before.isascii() and "~" not in before and not word.lower().endswith(_BOUNDS_LAST):
-        return "", False
-    spaced, han = _BEFORE().search(before), None if before.isascii() else _HAN().search(before)
-    about = spaced is not None and bool(spaced["about"])
-    if spaced and (spaced["most"] or spaced["least"]):
-        return ("<" if spaced["most"] else ">"), about
-    if han:
-        return ("<" if han["most"] else ">"), False
-    return "", about or "~" in before[-2:] or _HAN_ABOUT.search(before) is not None
+@dataclass(frozen=True, slots=True)
+class Year(Date):
+    """A lone number that could be a year, and the quantity it could be; None if it is a year."""
+
+    count: Quantity | None = None
 
 
-def is_denied(text: str, start: int) -> bool:
-    """Tell whether a number is what something is not: the 180 of `172 g, not 180 g`."""
-    return _DENIED().search(text[max(0, start - BOUNDS_LONGEST) : start]) is not None
+Figure = Date | Quantity
 
 
-def read_per(text: str, end: int) -> str:
-    """Return the word for what a number is counted in: `month` after `5 GB per month`, or ""."""
-    match = _PER().match(text, end)
-    return match["unit"] if match else ""
+def find_figures(text: str, name: str = "") -> tuple[Figure, ...]:
+    """Return the dates and quantities of a text in order; a date is not a quantity too.
+
+    `name` is the two-letter code of the text's language, for its number words.
+    """
+    dates = find_dates(text)
+    empty = language_of(name).function_words
+    waiting = iter(
+        replace(quantity, noun="") if quantity.noun in empty else quantity
+        for quantity in find_quantities(
+            text, name, [(date.start, date.end) for date in dates if not date.is_lone]
+        )
+    )
+    quantity = next(waiting, None)
+    found: list[Figure] = []
+    for date in dates:  # a lone number from 1000 to 2199 is either a year or a quantity
+        while quantity and quantity.end <= date.start:
+            found.append(quantity)
+            quantity = next(waiting, None)
+        if not quantity or quantity.start > date.start or not date.is_lone:
+            found.append(date)
+            continue
+        preceding = text[max(0, date.start - MAX_PREPOSITION) : date.start]
+        in_time = _IN_TIME().search(preceding) is not None
+        if _may_be_year(text, date, quantity, in_time=in_time):
+            count = None if in_time else quantity
+            found.append(Year(date.readings, date.start, date.end, date.shown, True, count))
+            quantity = next(waiting, None)
+    found += [quantity] if quantity else []
+    found += waiting
+    return tuple(sorted(found, key=lambda figure: figure.start))
 
 
-# Written number: the values that digits with points, commas and spaces can stand for.
+def _may_be_year(text: str, date: Date, quantity: Quantity, *, in_time: bool) -> bool:
+    """Return whether a quantity may be the year that begins at the same place."""
+    if quantity.is_code or quantity.start < date.start:
+        return False
+    if (int(max(quantity.written)), None, None) in date.readings and not quantity.dimension:
+        return True
+    unit = _LAST_WORD.search(text[date.end : quantity.end])
+    word = fold(unit[0]) if unit else ""
+    return word in _YEARS or (word in _ALSO_WORDS and in_time)
+
+
+def covers(stated: Figure, claimed: Figure) -> bool:
+    """Return whether the stated figure supports the claimed one.
+
+    A bare year and a bare number of four digits may mean each other.
+    """
+    if isinstance(stated, Date) and isinstance(claimed, Date):
+        return claimed.is_covered_by(stated)
+    one, other = _as_quantity(stated), _as_quantity(claimed)
+    if one and other:
+        return other.is_covered_by(one)
+    date, quantity = (stated, other) if isinstance(stated, Date) else (claimed, one)
+    if not isinstance(date, Date) or quantity is None or quantity.dimension:
+        return False
+    return any((value, None, None) in date.readings for value in quantity.readings)
+
+
+def differs(stated: Figure, claimed: Figure) -> bool:
+    """Return whether both figures answer the same question differently."""
+    if isinstance(stated, Date) and isinstance(claimed, Date):
+        return claimed.differs_from(stated)
+    one, other = _as_quantity(stated), _as_quantity(claimed)
+    return one is not None and other is not None and other.differs_from(one)
+
+
+def is_like(stated: Figure, claimed: Figure) -> bool:
+    """Return whether both are dates, or may count the same thing in the same unit."""
+    if isinstance(stated, Date) and isinstance(claimed, Date):
+        return True
+    one, other = _as_quantity(stated), _as_quantity(claimed)
+    return one is None or other is None or other.is_like(one)
+
+
+def _as_quantity(figure: Figure) -> Quantity | None:
+    if isinstance(figure, Quantity):
+        return figure
+    return figure.count if isinstance(figure, Year) else None
+
+
+def find_quantities(
+    text: str, name: str = "", taken: Sequence[tuple[int, int]] = ()
+) -> tuple[Quantity, ...]:
+    """Return the quantities of a text in order, outside the places already taken.
+
+    Number words are those of the language `name`; an unknown language has none.
+    """
+    citations = islice(_CITATION.finditer(text), MAX_MATCHES)
+    busy = sorted([*taken, *(match.span() for match in citations)])
+    ends = [end for _, end in busy]
+    words = frozenset(map(fold, set(WORD.findall(text))))
+    runs = find_runs(text)
+    digits = (find_codes(text, words), _clocks(text, runs), _fractions(text, runs), _numbers(text))
+    read = chain(*digits if runs else (), _spelled(text, name, words))
+    found: list[Quantity] = []
+    for quantity in sorted(read, key=lambda each: (each.start, -each.end)):
+        if _DENIED().search(text[max(0, quantity.start - MAX_BOUND) : quantity.start]):
+            continue  # the 180 of `172 g, not 180 g`
+        after = bisect_right(ends, quantity.start)  # the first place that ends beyond our start
+        is_free = after == len(busy) or busy[after][0] >= quantity.end
+        if is_free and (not found or quantity.start >= found[-1].end):
+            found.append(quantity)
+    return tuple(_with_ranges(text, _joined(text, found)))
+
+
+def _joined(text: str, quantities: Sequence[Quantity]) -> list[Quantity]:
+    """Return the quantities, with `3 hours and 45 minutes` as one."""
+    found: list[Quantity] = []
+    for part in quantities:
+        whole = found[-1] if found else None
+        if (
+            whole
+            and whole.dimension == part.dimension
+            and whole.dimension in _IN_PARTS
+            and whole.factor > part.factor
+            and max(part.readings) < whole.factor
+            and whole.before not in _BETWEEN
+            and whole.is_imperial == part.is_imperial
+            and _PLUS().fullmatch(text, whole.end, part.start)
+        ):
+            pairs = [(one, each) for one in whole.readings for each in part.readings.items()]
+            found[-1] = replace(
+                whole,
+                readings={one + two: step for one, (two, step) in pairs},
+                end=part.end,
+                factor=part.factor,
+                shown=text[whole.start : part.end].strip(),
+                per=part.per,
+            )
+        else:
+            found.append(part)
+    return found
+
+
+def _with_ranges(text: str, quantities: list[Quantity]) -> list[Quantity]:
+    """Give both ends of each range the range, and the first the unit of the second."""
+    for number, (low, high) in enumerate(pairwise(quantities)):
+        between = text[low.end : high.start]
+        is_range = _TO().fullmatch(between) or (
+            low.before in _BETWEEN and _AND().fullmatch(between) is not None
+        )
+        if not is_range or (low.dimension and low.dimension != high.dimension):
+            continue
+        first = low.readings
+        if not low.dimension:
+            first = {value * high.factor: step * high.factor for value, step in low.written.items()}
+        ends = (min(first), max(high.readings))
+        quantities[number] = replace(
+            low,
+            readings=first,
+            dimension=high.dimension,
+            noun=high.noun,
+            factor=high.factor,
+            ends=ends,
+        )
+        quantities[number + 1] = replace(high, ends=ends)
+    return quantities
+
+
+def _clocks(text: str, runs: Sequence[int]) -> Iterator[Quantity]:
+    for match in islice(match_runs(_CLOCK, text, runs), MAX_MATCHES):
+        hour, minute = int(match[1] or match[3]), int(match[2] or 0)
+        half = _AFTERNOON.match(text, match.end())
+        end = half.end() if half else match.end()
+        if half:
+            hour = hour % 12 + 12 * (half[1].lower() == "p")
+        if hour <= 24 and minute < 60:
+            value = {60.0 * hour + minute: 1.0}
+            shown = text[match.start() : end]
+            yield Quantity(value, value, "clock", "", "", match.start(), end, shown)
+
+
+def _fractions(text: str, runs: Sequence[int]) -> Iterator[Quantity]:
+    for match in islice(match_runs(_FRACTION(), text, runs), MAX_MATCHES):
+        above, below = int(match["above"]), int(match["below"])
+        if above < below:
+            value = {int(match["whole"] or 0) + above / below: 0.0}
+            yield _quantity(text, value, match.span(), match.end())
+
+
+def _spelled(text: str, name: str, words: Set[str]) -> Iterator[Quantity]:
+    for value, start, end in find_spelled(text, name, words):
+        step = 1.0
+        while value and value % (10 * step) == 0:  # two thousand is exact to the thousand
+            step *= 10
+        yield _quantity(text, {float(value): step}, (start, end), end)
+
+
+def _numbers(text: str) -> Iterator[Quantity]:
+    """Yield the numbers in digits; the first of a range gets the unit of the second."""
+    waiting: list[re.Match[str]] = []
+    for match in islice(_NUMBER().finditer(text), MAX_MATCHES):
+        at = match.end("digits")
+        if _DECADE.match(text, match.start("digits")):
+            continue
+        is_counted = match["money"] or _lookup(UNITS, text, at) or _lookup(TIMES, text, at)
+        if not is_counted and _LETTER.match(text, at):  # part of a name, as in 5G
+            continue
+        if match["range"] and len(waiting) < MAX_RANGE:
+            waiting.append(match)
+            continue
+        for earlier in waiting:
+            yield replace(_number(text, earlier, at), end=earlier.end("digits"))
+        yield _number(text, match, at)
+        waiting = []
+    yield from (_number(text, match, match.end("digits")) for match in waiting)
+
+
+def _number(text: str, match: re.Match[str], at: int) -> Quantity:
+    """Return the number matched, with the factor, unit or noun at the place `at`."""
+    values = read_number(match["digits"])
+    if match["sign"] or match["minus"]:
+        values = {-value: step for value, step in values.items()}
+    span = match.start(), match.end("digits")
+    return replace(_quantity(text, values, span, at, match["money"]), digits=match["digits"])
 
 
 def read_number(digits: str) -> Mapping[float, float]:
-    """Return the values that a number written with points, commas and spaces can stand for.
+    """Return the values of a number written with points, commas and spaces.
 
-    Each with what a one in its last digit is worth: 2500 is exact to the one, 2.5 to the tenth.
+    Each value has the size of its last digit: 2500 is exact to 1, 2.5 to 0.1.
     """
     plain = re.sub(r"[\s'’٬\u00a0\u202f]", "", digits).replace("٫", ".")
     points, commas = plain.count("."), plain.count(",")
@@ -196,150 +375,35 @@ def read_number(digits: str) -> Mapping[float, float]:
     return {float(plain): 1.0}
 
 
-V = TypeVar("V")
-
-_NUMBER = lazy_pattern(
-    r"""(?<![A-Za-z\u00c0-\u024f\u0370-\u04ff\d\#_])  # not inside IP68 or #12
-    (?<![A-Za-z\u00c0-\u024f]-)(?<!\d\d\d\d[-–/])  # nor the second half of HX-200 or 2018-19
-    (?P<sign>(?<![\w.,)])[-−–](?=[$€£¥₹₽₩฿\d])|(?<!\d\s)\b(?:[Mm]inus|[Nn]egative|[Мм]инус)\s)?
-    (?P<money>[$€£¥₹₽₩฿]|(?<!\d)(?<!\d\s)
-        (?:[$€£¥₹₽₩฿]\s|(?:USD|US\$|EUR|GBP|CHF|JPY|INR|CNY|RMB|KRW|THB|VND)\s?))?
-    (?P<minus>(?<=[$€£¥₹₽₩฿])[-−–])?
-    (?P<digits>\d{1,30}(?:[.,'’٫٬\u00a0\u202f ]\d{3}(?!\d))*+(?:[.,٫]\d{1,12})?)
-    (?:\s?(?:(?P<range>[-–—~〜]|to\b|bis\b|à\b|až\b|до\b|a\b)\s?(?=\d)))?""",
-    re.VERBOSE,
-)
-MOST = 20_000
-"""Figures of each kind that are read in one text, so that a table of a million ends soon."""
-LONGEST_RANGE = 3
-"""How many numbers in a row wait for the unit of the last."""
-_CLOCK = re.compile(
-    r"(?<![\d:.])(\d{1,2})[:h](\d{2})(?![\d:])|(?<![\d:.,])(\d{1,2})\s?(?=[ap]\.?m\b)"
-)
-_AFTERNOON = re.compile(r"\s?([ap])\.?\s?m\b", re.IGNORECASE)
-_SPELLED_WORD = re.compile(r"[^\W\d_]{2,24}")
-_CITATION = re.compile(r"\[\d{1,3}(?:[,;–-]\s?\d{1,3})*\]")
-_LETTERS = frozenset("GMST")
-"""Single capitals that make a name of a number, as in 5G, and no amount."""
-_GLUED = re.compile(r"[A-Za-z]")
-_DECADE = re.compile(r"[12]\d\d0['’]?s\b")
-_FRACTION = lazy_pattern(
-    r"(?<![\w.,/-])(?:(?P<whole>\d{1,3})[ \u00a0-])?(?P<above>[1-9])[/⁄](?P<below>[2-9]|1\d)"
-    r"(?![\w/⁄])"
-)
-_MONEY_TIMES = re.compile(r"(?P<by>[kmb]|mn|bn)\b", re.IGNORECASE)
-_BY = {"k": 1e3, "m": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9}
-_SCALE = lazy_pattern(
-    r"\s?(?:(?P<celsius>celsius|c\b)|(?P<fahrenheit>fahrenheit|f\b))", re.IGNORECASE
-)
-_PER_CENT = lazy_pattern(r"\s(?:por|per|pour|за)\s(?:cent\w*|ciento)\b|\sphần trăm\b|\sper cent\b")
-
-
-def find_quantities(
-    text: str, name: str = "", taken: Sequence[tuple[int, int]] = ()
-) -> tuple[Quantity, ...]:
-    """Return the quantities of a text in order, outside the places that are already taken.
-
-    Number words are those of the language named; where it is not known, there are none.
-    """
-    busy = sorted([*taken, *(match.span() for match in islice(_CITATION.finditer(text), MOST))])
-    ends = [end for _, end in busy]
-    found: list[Quantity] = []
-    words = frozenset(map(fold, set(WORD.findall(text))))
-    runs = find_runs(text)
-    written = (find_codes(text, words), _clocks(text, runs), _fractions(text, runs), _ranged(text))
-    read = chain(*written if runs else (), _spelled(text, name, words))
-    for quantity in sorted(read, key=_place):
-        after = bisect_right(ends, quantity.start)  # the first place that ends beyond our start
-        if is_denied(text, quantity.start):
-            continue
-        is_free = after == len(busy) or busy[after][0] >= quantity.end
-        if is_free and (not found or quantity.start >= found[-1].end):
-            found.append(quantity)
-    return join(text, found)
-
-
-def _place(quantity: Quantity) -> tuple[int, int]:
-    return quantity.start, -quantity.end
-
-
-def _clocks(text: str, runs: Sequence[int]) -> Iterator[Quantity]:
-    for match in islice(match_runs(_CLOCK, text, runs), MOST):
-        hour, minute = int(match[1] or match[3]), int(match[2] or 0)
-        half = _AFTERNOON.match(text, match.end())
-        end = half.end() if half else match.end()
-        if half:
-            hour = hour % 12 + 12 * (half[1].lower() == "p")
-        if hour <= 24 and minute < 60:
-            value = {60.0 * hour + minute: 1.0}
-            shown = text[match.start() : end]
-            yield Quantity(value, value, "clock", "", "", match.start(), end, shown)
-
-
-def _fractions(text: str, runs: Sequence[int]) -> Iterator[Quantity]:
-    for match in islice(match_runs(_FRACTION(), text, runs), MOST):
-        above, below = int(match["above"]), int(match["below"])
-        if above < below:
-            value = {int(match["whole"] or 0) + above / below: 0.0}
-            yield _counted(text, value, match.span(), match.end())
-
-
-def _ranged(text: str) -> Iterator[Quantity]:
-    """Yield the numbers in digits; the first of a range takes the unit of the second."""
-    waiting: list[re.Match[str]] = []
-    for match in islice(_NUMBER().finditer(text), MOST):
-        if _is_name(text, match):
-            continue
-        if match["range"] and len(waiting) < LONGEST_RANGE:
-            waiting.append(match)
-            continue
-        for earlier in waiting:
-            own = _quantity(text, earlier, match.end("digits"))
-            yield replace(own, end=earlier.end("digits"))
-        yield _quantity(text, match, match.end("digits"))
-        waiting = []
-    yield from (_quantity(text, match, match.end("digits")) for match in waiting)
-
-
-def _is_name(text: str, match: re.Match[str]) -> bool:
-    """Tell whether a number is part of a name or names a decade: 5G, the 1980s."""
-    at = match.end("digits")
-    if _DECADE.match(text, match.start("digits")):
-        return True
-    if match["money"]:
-        return False
-    is_counted = _lookup(UNITS, text, at) or _lookup(TIMES, text, at)
-    return _GLUED.match(text, at) is not None and is_counted is None
-
-
-def _quantity(text: str, match: re.Match[str], at: int) -> Quantity:
-    """Return the number matched, with the multiplier, unit or noun that stands at `at`."""
-    values = read_number(match["digits"])
-    if match["sign"] or match["minus"]:
-        values = {-value: step for value, step in values.items()}
-    span = match.start(), match.end("digits")
-    counted = _counted(text, values, span, at, match["money"])
-    return replace(counted, digits=match["digits"])
-
-
-def _counted(
+def _quantity(
     text: str,
     values: Mapping[float, float],
     span: tuple[int, int],
     at: int,
     money: str | None = None,
 ) -> Quantity:
+    """Return a quantity of these values, with the factor, unit or noun at the place `at`."""
     start, end = span
     by, end = _lookup(TIMES, text, at) or (1.0, max(at, end))
-    if money and (short := _MONEY_TIMES.match(text, at)):
-        by, end = _BY[short["by"].lower()], short.end()
+    if money and (short := _MONEY_FACTOR.match(text, at)):
+        by, end = _FACTORS[short["by"].lower()], short.end()
     if by != 1.0 and text.startswith(". ", end):  # an abbreviation: 3 Mio. Euro
         end += 1
-    unit, noun, end = _measure(text, end, money)
+    unit, noun = Unit("", 1.0), ""
+    if money:
+        unit = UNITS[fold(money.strip())]
+    elif found := _lookup(UNITS, text, end):
+        unit, end = found
+        if unit.dimension == "degrees" and (scale := _SCALE().match(text, end)):
+            unit, end = UNITS["celsius" if scale["celsius"] else "°f"], scale.end()
+    elif share := _PER_CENT().match(text, end):
+        unit, end = UNITS["%"], share.end()
+    elif after := _NOUN.match(text, end + 1):
+        noun = fold(after[0])
     before = text[max(0, start - 40) : start].split()
     bound, is_about = read_bound(text, start)
-    per = read_per(text, end)
-    counted_in = UNITS.get(fold(per)) if per else None
+    per = _PER().match(text, end)
+    counted_in = UNITS.get(fold(per["unit"])) if per else None
     return Quantity(
         {
             round(value * by * unit.factor, 9): step * by * unit.factor
@@ -360,43 +424,27 @@ def _counted(
     )
 
 
-def _measure(text: str, at: int, money: str | None) -> tuple[Unit, str, int]:
-    """Return the unit that stands at a place, else the noun, and where the unit ends."""
-    if money:
-        return UNITS[fold(money.strip())], "", at
-    if found := _lookup(UNITS, text, at):
-        unit, end = found
-        if unit.dimension == "degrees" and (scale := _SCALE().match(text, end)):
-            return UNITS["celsius" if scale["celsius"] else "°f"], "", scale.end()
-        return unit, "", end
-    if share := _PER_CENT().match(text, at):
-        return UNITS["%"], "", share.end()
-    after = _SPELLED_WORD.match(text, at + 1)
-    return Unit("", 1.0), fold(after[0]) if after else "", at
-
-
 @cache
-def _unit() -> re.Pattern[str]:
-    """Return what may be a unit."""
+def _unit_pattern() -> re.Pattern[str]:
     return re.compile(
         r"[\s\u00a0-]?(°\s?[CFcf]\b|[%％٪°℃℉]|[$€£¥￥₹₽₫₩฿](?!\d)"
-        rf"|[^\W\d_](?:[^\W\d_]|[{combining_marks()}]){{0,24}}+(?!['’][^\W\d_])(?:/[^\W\d_]{{1,4}}\b)?)"
+        rf"|[^\W\d_](?:[^\W\d_]|[{combining_marks()}]){{0,24}}+(?!['’][^\W\d_])"
+        r"(?:/[^\W\d_]{1,4}\b)?)"
     )
 
 
 def _lookup(table: Mapping[str, V], text: str, at: int) -> tuple[V, int] | None:
-    """Return the entry of the table that stands at a place of the text, and where it ends."""
-    match = _unit().match(text, at)
-    if not match:
+    """Return the entry of a table at a place of the text, and where it ends."""
+    match = _unit_pattern().match(text, at)
+    if not match or match[1] in _NAME_LETTERS:
         return None
     name = match[1]
-    if name in _LETTERS:
-        return None
     folded = fold(name).replace(" ", "")
     if folded in table:
         return table[folded], match.end()
-    if "/" in name and (head := fold(name.split("/")[0])) in table:
-        return table[head], match.start(1) + len(name.split("/")[0])
+    head = name.split("/")[0]
+    if head != name and fold(head) in table:
+        return table[fold(head)], match.start(1) + len(head)
     if not name[0].isascii():  # scripts without spaces: the unit is the beginning of a run
         for length in range(min(7, len(name)), 0, -1):
             if (head := fold(name[:length])) in table and head > "\u0e00":
@@ -404,135 +452,16 @@ def _lookup(table: Mapping[str, V], text: str, at: int) -> tuple[V, int] | None:
     return None
 
 
-def _spelled(text: str, name: str, words: Set[str]) -> Iterator[Quantity]:
-    for value, start, end in find_spelled(text, name, words):
-        step = 1.0
-        while value and value % (10 * step) == 0:  # two thousand is said to the thousand
-            step *= 10
-        yield _counted(text, {float(value): step}, (start, end), end)
-
-
-# Figure: a date or a quantity that a text states, or a year that could be a quantity too.
-
-
-@dataclass(frozen=True, slots=True)
-class Year(Date):
-    """A lone number that could be a year, and what else it could count; None if it is a year."""
-
-    count: Quantity | None = None
-
-
-Figure = Date | Quantity
-_IN_TIME = lazy_pattern(
-    r"(?:\b(?:in|since|by|until|till|from|to|of|before|after|during|around|circa|year|early|mid|late"
-    r"|im|seit|bis|von|vor|nach|jahr|jahre|en|depuis|de|avant|après|année|desde|hasta|año|em|até"
-    r"|ano|nel|dal|del|fino al|anno|sinds|tot|jaar|i|sedan|år|od|do|w|roku|в|с|до|год|году|tahun"
-    r"|năm)\s|(?:ปี|年)\s?)\Z",
-    re.IGNORECASE,
-)
-"""What stands before a year, and may stand before an amount."""
-LONGEST = 12
-"""Characters before a number that are looked at."""
-_LAST = re.compile(r"[^\W\d_]+\Z")
-_YEARS = frozenset(
-    map(fold, "year jahr an année año ano anno jaar år rok roku год рік yıl".split())
-)
-"""Units that say of a number from 1000 on that it is a year: one counts those in the plural."""
-_ALSO_WORDS = frozenset(map(fold, "won second let metro day г".split()))
-"""Units that are something else where a year stands before them: in 2019 won, в 2019 г."""
-
-
-def find_figures(text: str, name: str = "") -> tuple[Figure, ...]:
-    """Return the dates and quantities of a text in order; what is a date is no quantity.
-
-    `name` is the two-letter code of the text's language, in which its number words are read.
-    """
-    dates = find_dates(text)
-    taken = [(date.start, date.end) for date in dates if not date.is_lone]
-    empty = language_of(name).function_words
-    quantities = [
-        replace(quantity, noun="") if quantity.noun in empty else quantity
-        for quantity in find_quantities(text, name, taken)
-    ]
-    found = _decided(text, dates, quantities)
-    return tuple(sorted(found, key=lambda figure: figure.start))
-
-
-def _decided(text: str, dates: Sequence[Date], quantities: Sequence[Quantity]) -> Iterator[Figure]:
-    """Yield the figures, each lone number from 1000 to 2199 as a year or as a quantity."""
-    waiting = iter(quantities)
-    quantity = next(waiting, None)
-    for date in dates:
-        while quantity and quantity.end <= date.start:
-            yield quantity
-            quantity = next(waiting, None)
-        if not quantity or quantity.start > date.start or not date.is_lone:
-            yield date
-        elif _is_year(text, date, quantity):
-            in_time = _is_in_time(text, date)
-            yield Year(
-                date.readings, date.start, date.end, date.shown, True, None if in_time else quantity
-            )
-            quantity = next(waiting, None)
-    if quantity:
-        yield quantity
-    yield from waiting
-
-
-def _is_in_time(text: str, date: Date) -> bool:
-    return _IN_TIME().search(text[max(0, date.start - LONGEST) : date.start]) is not None
-
-
-def _is_year(text: str, date: Date, quantity: Quantity) -> bool:
-    """Tell whether a quantity may be the year that begins where it begins."""
-    if quantity.is_code or quantity.start < date.start:
-        return False
-    is_same = (int(max(quantity.written)), None, None) in date.readings
-    if is_same and not quantity.dimension:
-        return True
-    unit = _LAST.search(text[date.end : quantity.end])
-    if unit is None:
-        return False
-    word = fold(unit[0])
-    return word in _YEARS or (word in _ALSO_WORDS and _is_in_time(text, date))
-
-
-def covers(stated: Figure, claimed: Figure) -> bool:
-    """Tell whether what a context states says all that is claimed.
-
-    A bare year and a bare number of four digits may be meant for each other.
-    """
-    if isinstance(stated, Date) and isinstance(claimed, Date):
-        return claimed.is_covered_by(stated)
-    if isinstance(stated, Quantity) and isinstance(claimed, Quantity):
-        return claimed.is_covered_by(stated)
-    one, other = _counts(stated), _counts(claimed)
-    if one and other:
-        return other.is_covered_by(one)
-    date, quantity = (stated, other) if isinstance(stated, Date) else (claimed, one)
-    if not isinstance(date, Date) or quantity is None or quantity.dimension:
-        return False
-    return any((value, None, None) in date.readings for value in quantity.readings)
-
-
-def differs(stated: Figure, claimed: Figure) -> bool:
-    """Tell whether both figures answer the same question differently."""
-    if isinstance(stated, Date) and isinstance(claimed, Date):
-        return claimed.differs_from(stated)
-    one, other = _counts(stated), _counts(claimed)
-    return one is not None and other is not None and other.differs_from(one)
-
-
-def is_like(stated: Figure, claimed: Figure) -> bool:
-    """Tell whether both are dates, or count the same thing in the same unit as far as is said."""
-    if isinstance(stated, Date) and isinstance(claimed, Date):
-        return True
-    one, other = _counts(stated), _counts(claimed)
-    return one is None or other is None or other.is_like(one)
-
-
-def _counts(figure: Figure) -> Quantity | None:
-    """Return a figure as a quantity, if it can be one."""
-    if isinstance(figure, Quantity):
-        return figure
-    return figure.count if isinstance(figure, Year) else None
+def read_bound(text: str, start: int) -> tuple[str, bool]:
+    """Return "<", ">" or "" for the words before a place, and whether they mean `about`."""
+    before = text[max(0, start - MAX_BOUND) : start]
+    word = before.rstrip().rstrip("$€£¥").rstrip()
+    if before.isascii() and "~" not in before and not word.lower().endswith(_BOUND_ENDINGS):
+        return "", False
+    spaced, han = _BEFORE().search(before), None if before.isascii() else _HAN().search(before)
+    about = spaced is not None and bool(spaced["about"])
+    if spaced and (spaced["most"] or spaced["least"]):
+        return ("<" if spaced["most"] else ">"), about
+    if han:
+        return ("<" if han["most"] else ">"), False
+    return "", about or "~" in before[-2:] or _HAN_ABOUT.search(before) is not None

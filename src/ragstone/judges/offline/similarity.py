@@ -1,4 +1,4 @@
-"""Likeness: how alike texts are by the characters that stand together in them, not by meaning."""
+"""Similarity of texts by their character n-grams, not by meaning."""
 
 import math
 import re
@@ -19,54 +19,52 @@ _BETWEEN = re.compile(
     r"[\s!-/:-@\[-`{-~\u00a1-\u00bf\u0589\u05be\u060c\u061b\u061f\u06d4\u0964\u0965"
     r"\u2010-\u205e\u3001-\u3020]+"
 )
-"""White space and punctuation, in full width too once NFKC has narrowed it."""
-_LONGEST = 5
+"""White space and punctuation, after NFKC has narrowed full-width characters."""
+_MAX_GRAM = 5
 _WIDE = 0x2E80
-"""The first character of the scripts in which one or two make a word: Chinese, Japanese, Korean."""
+"""The first character of scripts with words of one or two: Chinese, Japanese, Korean."""
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
-def compare_texts(text: str, others: Sequence[str]) -> tuple[float, ...]:
-    """Return how alike the text is to each of the others, from 0 to 1.
-
-    The cosine of their sets of hashed character n-grams: 3 to 5 characters of the words, with
-    one space between words and at both ends, and 1 to 3 in Chinese, Japanese and Korean. Case,
-    width and punctuation count for nothing. Equal texts have 1.0; texts that share no n-gram,
-    and blank ones, have 0.0.
-    """
-    grams = _grams(text)
-    return tuple(_cosine(grams, _grams(other)) for other in others)
-
-
 class SimilarityJudge(Judge):
-    """Compares texts by their characters, beside the offline judge and any other that cannot."""
+    """Compares texts by their characters."""
 
     name = "offline"
     description = "hashed character n-grams, not meaning"
     kinds = frozenset({TextSimilarity.kind})
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Compare texts at once, without waiting.
+        """Compare texts, without waiting.
 
         Raises:
             QuestionNotSupportedError: the question is another one.
         """
-        return question.reply(_compared(question))
+        return question.reply(self._value(question))
+
+    def _value(self, question: object) -> tuple[float, ...]:
+        if not isinstance(question, TextSimilarity):
+            raise QuestionNotSupportedError("character n-grams only answer text_similarity")
+        return compare_texts(question.text, question.others)
 
 
-def _compared(question: object) -> tuple[float, ...]:
-    if not isinstance(question, TextSimilarity):
-        raise QuestionNotSupportedError("character n-grams only answer text_similarity")
-    return compare_texts(question.text, question.others)
+def compare_texts(text: str, others: Sequence[str]) -> tuple[float, ...]:
+    """Return the similarity of the text to each of the others, from 0 to 1.
 
-
-def _cosine(one: frozenset[int], other: frozenset[int]) -> float:
-    shared = len(one & other)
-    return shared / math.sqrt(len(one) * len(other)) if shared else 0.0
+    It is the cosine of their sets of hashed character n-grams: 3 to 5 characters of the words, with
+    one space between words and at both ends, and 1 to 3 in Chinese, Japanese and Korean. Case,
+    width and punctuation do not matter. Equal texts have 1.0; texts without a common n-gram, and
+    blank texts, have 0.0.
+    """
+    grams = _grams(text)
+    found: list[float] = []
+    for other in map(_grams, others):
+        shared = len(grams & other)
+        found.append(shared / math.sqrt(len(grams) * len(other)) if shared else 0.0)
+    return tuple(found)
 
 
 def _grams(text: str) -> frozenset[int]:
-    """Return the text's n-grams as 64-bit hashes, the same on every machine."""
+    """Return the n-grams as 64-bit hashes, which are equal on every machine."""
     folded = normalize("NFKC", normalize("NFKC", text).casefold())
     words = _BETWEEN.sub(" ", folded).split() or folded.split()
     if not words:
@@ -77,7 +75,7 @@ def _grams(text: str) -> frozenset[int]:
     wide = characters >= _WIDE
     found = [characters[wide], pairs[wide[:-1] & wide[1:]]]
     hashes, any_wide = pairs, wide[:-1] | wide[1:]
-    for size in range(3, _LONGEST + 1):
+    for size in range(3, _MAX_GRAM + 1):
         hashes = hashes[:-1] * _FACTOR + characters[size - 1 :]
         any_wide = any_wide[:-1] | wide[size - 1 :]
         found.append(hashes if size == 3 else hashes[~any_wide])
