@@ -6,7 +6,7 @@ import pytest
 from tests.cli.collected import FAILING, asked, rows, target
 
 from ragstone.datasets import load
-from ragstone.evaluation.collect import ENDING, asked_as
+from ragstone.evaluation.collect import ENDING, collection_settings
 from ragstone.types.config import Plan
 
 
@@ -47,20 +47,20 @@ def test_answers_to_something_else_are_not_gone_on_with(ragstone, questions, tmp
     arguments = ("collect", str(questions), "--target", name, "-o", "out.json")
     said = ragstone(*arguments)
     assert said.code == 2
-    assert "holds answers to another collection: " in said.err
+    assert "responses collected with other settings: " in said.err
     said = ragstone(*arguments, "--fresh", "--max-failure-rate", "100%")
     assert said.code == 0, said.err
 
 
 def test_a_changed_question_is_not_gone_on_with(ragstone, questions, tmp_path) -> None:
     name = target(tmp_path, "def ask(query):\n    return {'response': 'yes'}\n", "says_yes_too")
-    head = asked_as(name, plan=Plan(), mode="chat")
+    head = collection_settings(name, plan=Plan(), mode="chat")
     line = {"index": 0, "id": "1", "query": "another", "response": "yes"}
     part = tmp_path / f"out.json{ENDING}"
     part.write_text(f"{json.dumps(head)}\n{json.dumps(line)}\n", encoding="utf-8")
     said = ragstone("collect", str(questions), "--target", name, "-o", "out.json")
     assert said.code == 2
-    assert "holds an answer to 'another' where the data now have 'How long" in said.err
+    assert "contains a response to 'another', but row 1 of the data is now 'How long" in said.err
 
 
 def test_after_an_outage_only_what_failed_is_asked_again(ragstone, failing, tmp_path) -> None:
@@ -112,7 +112,7 @@ def test_a_collection_begun_anew_is_not_refused_the_next_time(ragstone, failing,
     (tmp_path / "failing.txt").write_text("q", encoding="utf-8")
     ragstone(*arguments)
     rows(tmp_path / "a.jsonl", "xy")
-    assert "begin anew with --fresh" in ragstone(*arguments).err
+    assert "use --fresh to start again" in ragstone(*arguments).err
     assert ragstone(*arguments, "--fresh").code == 0
     assert ragstone(*arguments).code == 0
     assert asked(tmp_path) == sorted("pqxyxy")

@@ -5,7 +5,7 @@ import pytest
 
 from ragstone.datasets import samples_of
 from ragstone.errors import UsageError
-from ragstone.evaluation.collect import Asking, asked_as, asked_for
+from ragstone.evaluation.collect import Collector, collection_settings, fields_of_mode
 from ragstone.targets import get_target
 from ragstone.types.config import Plan
 from ragstone.types.row import Row
@@ -30,47 +30,49 @@ def searching(tmp_path: Path) -> str:
 
 def test_a_target_that_only_searches_is_not_asked_for_answers(searching: str) -> None:
     target = get_target(searching, Plan(), k=5)
-    assert asked_for("search", target) == {"ranking"}
-    with pytest.raises(UsageError, match="gives ranking; use --mode search"):
-        asked_for("chat", target)
+    assert fields_of_mode("search", target) == {"ranking"}
+    with pytest.raises(UsageError, match="returns ranking; use --mode search"):
+        fields_of_mode("chat", target)
 
 
 @pytest.fixture
-def asking(searching: str, tmp_path: Path) -> Callable[..., Asking]:
+def collector(searching: str, tmp_path: Path) -> Callable[..., Collector]:
     """What is asked, in a file of answers of its own; by default the target that searches."""
 
-    def made(plan: Plan = PLAN, *, target: str = searching, fresh: bool = False) -> Asking:
+    def made(plan: Plan = PLAN, *, target: str = searching, fresh: bool = False) -> Collector:
         dataset = samples_of([{"query": "q"}])
         part = tmp_path / "out.json.part"
-        return Asking.of(dataset, plan=plan, mode="search", target=target, part=part, fresh=fresh)
+        return Collector.of(
+            dataset, plan=plan, mode="search", target=target, part=part, fresh=fresh
+        )
 
     return made
 
 
-def keep(asking: Asking) -> None:
-    with asking.kept as kept:
-        kept.add(Row(0, asking.dataset.samples[0].model_copy(update={"ranking": ()})))
+def keep(collector: Collector) -> None:
+    with collector.journal as kept:
+        kept.add(Row(0, collector.dataset.samples[0].model_copy(update={"ranking": ()})))
 
 
-def test_what_is_saved_tells_how_the_target_was_asked(asking: Callable[..., Asking]) -> None:
-    told = asking(Plan(k=(3, 7), threshold=0.5)).document()["metadata"]
+def test_what_is_saved_tells_how_the_target_was_asked(collector: Callable[..., Collector]) -> None:
+    told = collector(Plan(k=(3, 7), threshold=0.5)).document()["metadata"]
     assert (told["top_k"], told["score_threshold"], told["total_queries"]) == (7, 0.5, 0)
 
 
 @pytest.mark.parametrize(
     ("plan", "said"),
     [
-        (Plan(k=(7,)), "top_k was 7, not 5"),
-        (Plan(min_similarity=0.5), "score_threshold was 0.5, not 0"),
+        (Plan(k=(7,)), "top_k was 7, is 5"),
+        (Plan(min_similarity=0.5), "score_threshold was 0.5, is 0"),
     ],
 )
 def test_answers_that_were_asked_for_otherwise_are_refused(
-    asking: Callable[..., Asking], plan: Plan, said: str
+    collector: Callable[..., Collector], plan: Plan, said: str
 ) -> None:
-    keep(asking(plan))
-    with pytest.raises(UsageError, match=f"answers to another collection: {said}"):
-        asking().kept.__enter__()
-    with asking(fresh=True).kept as kept:
+    keep(collector(plan))
+    with pytest.raises(UsageError, match=f"collected with other settings: {said}"):
+        collector().journal.__enter__()
+    with collector(fresh=True).journal as kept:
         assert kept.rows == {}
 
 
@@ -82,13 +84,13 @@ def test_answers_that_were_asked_for_otherwise_are_refused(
     ],
 )
 def test_a_url_with_another_query_is_another_target(
-    asking: Callable[..., Asking], monkeypatch: pytest.MonkeyPatch, one: str, other: str
+    collector: Callable[..., Collector], monkeypatch: pytest.MonkeyPatch, one: str, other: str
 ) -> None:
     monkeypatch.setenv("PLACE", "A")
-    keep(asking(target=one))
-    with pytest.raises(UsageError, match="collection: target_fingerprint was "):
-        asking(target=other).kept.__enter__()
-    with asking(target="http://127.0.0.1:9/?collection=A").kept as kept:
+    keep(collector(target=one))
+    with pytest.raises(UsageError, match="settings: target_fingerprint was "):
+        collector(target=other).journal.__enter__()
+    with collector(target="http://127.0.0.1:9/?collection=A").journal as kept:
         assert kept.answered == {0}
 
 
@@ -102,16 +104,16 @@ def test_a_url_with_another_query_is_another_target(
     ],
 )
 def test_a_target_whose_file_asks_otherwise_is_another(
-    asking: Callable[..., Asking], searching: str, change: tuple[str, str], *, same: bool
+    collector: Callable[..., Collector], searching: str, change: tuple[str, str], *, same: bool
 ) -> None:
-    keep(asking())
+    keep(collector())
     Path(searching).write_text(SEARCHES.replace(*change), encoding="utf-8")
     if same:
-        with asking().kept as kept:
+        with collector().journal as kept:
             assert kept.answered == {0}
     else:
-        with pytest.raises(UsageError, match="collection: target_fingerprint was "):
-            asking().kept.__enter__()
+        with pytest.raises(UsageError, match="settings: target_fingerprint was "):
+            collector().journal.__enter__()
 
 
 def test_a_new_token_gives_no_other_answers_and_a_new_place_does(
@@ -124,14 +126,14 @@ def test_a_new_token_gives_no_other_answers_and_a_new_place_does(
     for place, token in (("a", "x"), ("a", "y"), ("b", "y")):
         monkeypatch.setenv("PLACE", place)
         monkeypatch.setenv("TOKEN", token)
-        asked = asked_as(searching, plan=Plan(), mode="search")
+        asked = collection_settings(searching, plan=Plan(), mode="search")
         prints.append(asked["target_fingerprint"])
     assert prints[0] == prints[1] != prints[2]
 
 
-def test_where_every_answer_is_kept_nobody_is_asked(asking: Callable[..., Asking]) -> None:
-    keep(asking())
-    again = asking()
-    with again.kept:
-        again.finish(lambda *_: pytest.fail("a row was asked for"))  # nobody listens on port 9
+def test_where_every_answer_is_kept_nobody_is_asked(collector: Callable[..., Collector]) -> None:
+    keep(collector())
+    again = collector()
+    with again.journal:
+        again.run(lambda *_: pytest.fail("a row was asked for"))  # nobody listens on port 9
     assert again.document()["metadata"]["total_queries"] == 1

@@ -301,13 +301,17 @@ def test_marks_are_added_to_those_of_the_plan_or_the_file(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("judge", [["openai:a", "openai:b"], 7, ScriptedJudge])
 def test_a_judge_is_a_name_or_a_judge(judge: object) -> None:
-    with pytest.raises(UsageError, match="is neither a name nor a Judge; several names stand in"):
+    with pytest.raises(
+        UsageError, match="must be a name or a Judge, got .*; separate several names with commas"
+    ):
         evaluate([ANSWERED], metrics="faithfulness", judge=judge)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("limit", [{"max_calls": 1}, {"max_cost": 0.1}])
 def test_a_budget_that_a_judge_of_ones_own_cannot_know_is_refused(limit: dict[str, float]) -> None:
-    with pytest.raises(UsageError, match="max_calls and max_cost are for judges by name"):
+    with pytest.raises(
+        UsageError, match="max_calls and max_cost apply only to judges given by name"
+    ):
         evaluate([ANSWERED], metrics="faithfulness", judge=scripted(), **limit)  # type: ignore[arg-type]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.errors import Cause, InputError, UsageError
-from ragstone.evaluation.collect import ResponseJournal, discard
+from ragstone.evaluation.collect import ResponseJournal, discard_journal
 from ragstone.types.reply import Failure
 from ragstone.types.row import Row
 from ragstone.types.sample import Context, Sample
@@ -68,7 +68,7 @@ def test_a_damaged_line_is_told_with_its_place(tmp_path: Path) -> None:
         answers.add(Row(0, ANSWERED))
     lines = path.read_text(encoding="utf-8").splitlines()
     path.write_text("\n".join([lines[0], "oops", lines[1], ""]), encoding="utf-8")
-    with pytest.raises(InputError, match="row 2: this is no kept answer: "):
+    with pytest.raises(InputError, match="row 2: this is not a saved response: "):
         read(path)
 
 
@@ -102,7 +102,7 @@ def test_two_do_not_write_into_one_file(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=r"another process is collecting into .*a\.part"):
             second.__enter__()
         answers.add(FAILED)
-        discard(path)
+        discard_journal(path)
     with second:
         assert second.rows.keys() == {0, 1}
 
@@ -140,11 +140,11 @@ def test_a_file_that_got_no_answer_does_not_stay(tmp_path: Path) -> None:
 
 def test_what_the_system_refuses_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.part").mkdir()
-    with pytest.raises(UsageError, match=r"kept in .*a\.part: Is a directory; name another -o"):
+    with pytest.raises(UsageError, match=r"responses in .*a\.part: Is a directory; use another -o"):
         read(tmp_path / "a.part")
-    discard(tmp_path / "a.part")
+    discard_journal(tmp_path / "a.part")
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="answers cannot be kept in "):
+    with pytest.raises(UsageError, match="cannot save responses in "):
         read(tmp_path / "file" / "a.part")
 
 
@@ -156,7 +156,9 @@ def test_a_disk_that_is_full_is_told_and_half_a_line_is_cut_off(tmp_path: Path) 
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, hard))
         try:
-            with pytest.raises(UsageError, match=r"kept in .*: File too large; name another -o"):
+            with pytest.raises(
+                UsageError, match=r"responses in .*: File too large; use another -o"
+            ):
                 answers.add(FAILED)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

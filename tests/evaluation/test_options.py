@@ -30,7 +30,7 @@ def test_what_was_loaded_is_not_read_in_another_way(
 ) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(ROW))
-    with pytest.raises(UsageError, match=f"say {next(iter(late))} to load"):
+    with pytest.raises(UsageError, match=f"pass {next(iter(late))} to load"):
         evaluate(load(path), metrics=["mrr"], **late)
 
 
@@ -104,7 +104,7 @@ def test_a_judge_given_as_an_object_is_told_nothing_that_it_would_not_hear(
 ) -> None:
     row = {"query": "q", "response": "r", "reference": "r"}
     judge = ScriptedJudge({"text_similarity": (1.0,)})
-    with pytest.raises(UsageError, match=rf"{next(iter(options))}.* for judges by name"):
+    with pytest.raises(UsageError, match=rf"{next(iter(options))}.* judges given by name"):
         evaluate([row], metrics="answer_similarity", judge=judge, **options)  # type: ignore[arg-type]
     assert judge.asked == []
     run = evaluate([row], metrics="answer_similarity", judge=judge)

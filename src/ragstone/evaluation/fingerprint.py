@@ -1,4 +1,4 @@
-"""Identity: what decides the numbers of a run, by name, so that two runs can be told apart."""
+"""Fingerprint: everything that affects the scores of a run, and the manifest that records it."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,84 +19,74 @@ from ragstone.metrics.base import Metric
 from ragstone.results.run import new_run_id
 from ragstone.targets.base import Target
 from ragstone.types.config import JudgePlan, Manifest, Plan
-from ragstone.types.gate import Gate
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.sample import Sample
 
-_PACE = {"cache", "rpm", "tpm", "max_calls", "max_cost", "offline"}
-"""What of a judge's plan decides no reply."""
+_NO_EFFECT = {"cache", "rpm", "tpm", "max_calls", "max_cost", "offline"}
+"""Judge settings that do not affect replies."""
 
 
-def identity_of(
-    plan: Plan,
-    *,
-    dataset: Dataset,
-    metrics: Sequence[Metric],
-    judge: Judge,
-    target: Target | None,
-    version: str,
+VERSION = version("ragstone")
+
+
+def run_identity(
+    plan: Plan, *, dataset: Dataset, metrics: Sequence[Metric], judge: Judge, target: Target | None
 ) -> Mapping[str, str]:
-    """Return what decides a run's numbers; what only decides its pace or its exit code is left out.
+    """Return everything that affects the scores of a run, by name.
 
-    The prompts, the model and its options are one hash, `judge setup`: no key can be in it that
-    somebody could read.
+    Prompts, model and options are combined in one hash, `judge setup`, so that no secret can be
+    read from it. Rate limits, budgets and gates do not count.
     """
     kinds = sorted({kind for metric in metrics for kind in metric.question_kinds})
     source = dataset.source
     found = {
         "data": source.name,
-        "data fingerprint": source.fingerprint or _hash(_texts(dataset.samples)),
+        "data fingerprint": source.fingerprint or _hash(map(_serialize, dataset.samples)),
         "rows": str(source.rows),
         "metrics": ", ".join(map(str, metrics)),
         "judge": judge.name if kinds else "",
         "judge setup": judge_setup(plan, judge, kinds) if kinds else "",
         "target": target.name if target else "",
-        "target setup": _hash(_setup(plan)) if target else "",
+        "target setup": _target_setup(plan) if target else "",
         "sheet": plan.sheet or "",
         "k": ", ".join(map(str, plan.cutoffs)),
         "min_similarity": f"{plan.min_similarity:g}",
         "columns": ", ".join(f"{ours}={theirs}" for ours, theirs in sorted(plan.columns.items())),
-        "version": version,
+        "version": VERSION,
     }
     return {name: value for name, value in found.items() if value}
 
 
 def judge_setup(plan: Plan, judge: Judge, kinds: Iterable[str]) -> str:
-    """Return a hash of all that shapes the judge's replies to these kinds of question."""
+    """Return a hash of everything that affects the judge's replies to these kinds of question."""
     setup = [setup_of(judge, kind) for kind in kinds]
-    return _hash([json.dumps(setup), *_judging(plan)])
+    settings = plan.model_dump_json(include=JudgePlan.model_fields.keys() - _NO_EFFECT)
+    prompts = (f"{kind} {_file_hash(file)}" for kind, file in sorted(plan.prompts.items()))
+    return _hash([json.dumps(setup), settings, *prompts])
 
 
 def judge_key(plan: Plan, judge: Judge, version: str) -> str:
-    """Return what tests of the judge are kept under: another judge, or version, has another."""
+    """Return the key of the judge's stored tests; it differs by judge, settings and version."""
     return _hash([judge.name, judge_setup(plan, judge, [VerifyClaims.kind]), version])
 
 
-def _judging(plan: Plan) -> Iterable[str]:
-    """Yield what shapes a judge's replies, also where it keeps none and has no identity."""
-    yield plan.model_dump_json(include=JudgePlan.model_fields.keys() - _PACE)
-    for kind, file in sorted(plan.prompts.items()):
-        yield f"{kind} {_content(file)}"
-
-
-def _setup(plan: Plan) -> Iterable[str]:
-    """Yield the target's whole name, which may hold more than is shown, and its file."""
+def _target_setup(plan: Plan) -> str:
+    """Return a hash of the target's full name, which may contain secrets, and of its file."""
     named = plan.target or plan.fallback_target or ""
-    yield f"{plan.target is not None} {named}"
-    yield _content(named if Path(named).suffix in FILES else named.rpartition(":")[0])
+    file = named if Path(named).suffix in FILES else named.rpartition(":")[0]
+    return _hash([f"{plan.target is not None} {named}", _file_hash(file)])
 
 
-def _content(file: str) -> str:
+def _file_hash(file: str) -> str:
     path = Path(file)
     return sha256(path.read_bytes()).hexdigest() if file and path.is_file() else ""
 
 
-def _texts(samples: Iterable[Sample]) -> Iterable[str]:
-    for sample in samples:
-        try:
-            yield sample.model_dump_json()
-        except PydanticSerializationError:  # half a character, which has no UTF-8
-            yield json.dumps(sample.model_dump(mode="json"))
+def _serialize(sample: Sample) -> str:
+    try:
+        return sample.model_dump_json()
+    except PydanticSerializationError:  # an unpaired surrogate has no UTF-8
+        return json.dumps(sample.model_dump(mode="json"))
 
 
 def _hash(texts: Iterable[str]) -> str:
@@ -106,46 +96,32 @@ def _hash(texts: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
-# Manifests: what a run that begins now is recorded as.
-
-VERSION = version("ragstone")
-
-
-def manifest_of(
+def make_manifest(
     plan: Plan, *, dataset: Dataset, ready: Preflight, judge: Judge, target: Target | None
 ) -> Manifest:
-    """Return what a run that begins now is asked to do, and what it is done with.
+    """Return the record of a run that starts now; its URLs contain no secrets.
 
     Raises:
-        UsageError: a gate is of a metric that is not run.
+        UsageError: a gate is on a metric that is not run.
     """
     started_at = datetime.now(UTC)
     kinds = {kind for metric in ready.metrics for kind in metric.question_kinds}
     test = load_test(judge_key(plan, judge, VERSION)) if VerifyClaims.kind in kinds else None
+    urls = {name: getattr(plan, name) for name in ("target", "fallback_target", "base_url")}
+    recorded = {name: url and public_url(url) for name, url in urls.items()}
+    gates = resolve_gates(plan, ready.metrics)
     return Manifest(
         run_id=new_run_id(started_at),
         version=VERSION,
         started_at=started_at,
-        plan=_recorded(plan, gates=resolve_gates(plan, ready.metrics)),
+        plan=plan.model_copy(update={**recorded, "gates": gates}),
         source=dataset.source,
         judge=judge.name if kinds else None,
         judge_note=judge.description if kinds else None,
         judge_test=str(test) if test else None,
         target=target.name if target else None,
         not_run=ready.refused,
-        identity=identity_of(
-            plan,
-            dataset=dataset,
-            metrics=ready.metrics,
-            judge=judge,
-            target=target,
-            version=VERSION,
+        identity=run_identity(
+            plan, dataset=dataset, metrics=ready.metrics, judge=judge, target=target
         ),
     )
-
-
-def _recorded(plan: Plan, *, gates: tuple[Gate, ...]) -> Plan:
-    """Return the plan as a record holds it: gates in full, and no keys in its URLs."""
-    urls = {name: getattr(plan, name) for name in ("target", "fallback_target", "base_url")}
-    public = {name: url and public_url(url) for name, url in urls.items()}
-    return plan.model_copy(update={**public, "gates": gates})

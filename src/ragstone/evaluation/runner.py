@@ -1,8 +1,7 @@
-"""Evaluation: the one verb, all joined: load, collect, score, record."""
+"""`evaluate`: loads data, asks the target, scores rows and records them."""
 
 import asyncio
 from collections.abc import (
-    AsyncGenerator,
     AsyncIterable,
     Callable,
     Iterable,
@@ -10,7 +9,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, takewhile
@@ -23,7 +22,7 @@ from ragstone.datasets import Dataset, load, samples_of
 from ragstone.errors import TargetError, UnknownNameError, UsageError
 from ragstone.evaluation.ask_target import ask_target
 from ragstone.evaluation.config_file import Config, read_config
-from ragstone.evaluation.fingerprint import manifest_of
+from ragstone.evaluation.fingerprint import make_manifest
 from ragstone.evaluation.preflight import Preflight
 from ragstone.evaluation.recorder import Recorder, StoreOptions, open_recorder
 from ragstone.evaluation.scoring import BATCH, score_retrieval_in_batches, score_rows
@@ -34,32 +33,26 @@ from ragstone.judges.router import RouterJudge
 from ragstone.judges.spec import begins_free, is_free
 from ragstone.metrics import Metric, RankingMetric, load_plugin, select
 from ragstone.results.run import Run, RunInterruptedError
-from ragstone.targets import Target as OptionsTarget
-from ragstone.targets import get_target
-from ragstone.targets.base import Target
+from ragstone.targets import Target, get_target
 from ragstone.types.config import Manifest, Plan
 from ragstone.types.gate import FLAGS, Gate, gate
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 
-# Options: what `evaluate` can be told, and the plan, data set, judge and target that it means.
-
 Gates = tuple[Gate, ...]
 Data = str | Path | Dataset | Iterable[Sample | Mapping[str, object]]
-"""A file, one that was read, or the samples themselves (or mappings of their fields, by any name
-that is understood)."""
+"""A file, the result of `load`, samples, or mappings of their fields (by any known column name)."""
 
 
 class Options(StoreOptions, total=False):
-    """What `evaluate` can be told: most fields of `Plan` by their names, and what has no name.
+    """The options of `evaluate`: most fields of `Plan`, and those below.
 
-    `metrics` may be one name, several, or Metric objects; `k` one cut-off, or several; `target`
-    and `judge` names or objects (a target may be a Python function); `fail_under` and
-    `fail_over` are metric -> mark, `min_coverage` metric -> the least share of its rows scored; all
-    other settings come from `preset` and the file `config`, or from `plan`; `on_row` is called
-    with each finished row and the number of rows there will be, `on_notice` with what is to be
-    known before the first; `tracing` watches it all. Rows are kept in memory unless `store` says
-    where.
+    `metrics` may be one name, several, or Metric objects; `k` one or several cut-offs. `target` and
+    `judge` may be names or objects, and a target a Python function. `fail_under` and `fail_over`
+    are metric -> threshold, `min_coverage` is metric -> minimum share of scored rows. Settings can
+    also come from `preset`, from the file `config`, or from `plan`. `on_row` is called with each
+    finished row and the number of rows, `on_notice` with messages before the first row. `tracing`
+    observes the run. Rows are stored only if `store` is set.
     """
 
     metrics: str | Metric | Sequence[str | Metric]
@@ -91,7 +84,7 @@ class Options(StoreOptions, total=False):
     cascade_threshold: float
     cascade_audit_rate: float
     offline: bool
-    target: str | OptionsTarget | Callable[..., object]
+    target: str | Target | Callable[..., object]
     limit: int
     columns: Mapping[str, str]
     sheet: str
@@ -148,87 +141,70 @@ def _said(options: Options) -> dict[str, object]:
     return said
 
 
-def dataset_of(data: Data, plan: Plan) -> Dataset:
-    """Load the file, or take the samples; what was loaded stays as it is.
+def load_data(data: Data, plan: Plan) -> Dataset:
+    """Load a file or take samples; a loaded data set is returned as it is.
 
     Raises:
-        UsageError: what was loaded, or given, is to be read in another way.
-        InputError: the file's content is wrong.
+        UsageError: settings do not apply to this kind of data.
+        InputError: the file's content is invalid.
     """
     if isinstance(data, Dataset):
         if late := [name for name in ("sheet", "columns", "limit") if getattr(plan, name)]:
-            raise UsageError(f"these data are loaded: say {' and '.join(late)} to load() itself")
+            raise UsageError(f"the data is already loaded; pass {' and '.join(late)} to load()")
         return data
     if isinstance(data, str | Path):
         return load(data, sheet=plan.sheet, columns=plan.columns, limit=plan.limit)
     if plan.sheet is not None:
-        raise UsageError(f"samples in memory have no sheets; leave sheet={plan.sheet!r} out")
+        raise UsageError(f"samples in memory have no sheets; remove sheet={plan.sheet!r}")
     return samples_of(islice(data, plan.limit), columns=plan.columns)
 
 
-def target_of(
-    named: str | OptionsTarget | Callable[..., object] | None,
-    plan: Plan,
-    *,
-    metrics: Sequence[Metric],
-) -> OptionsTarget | None:
-    """Return the target that is named, asked for as many documents as the deepest metric reads."""
-    if named is None or isinstance(named, OptionsTarget):
-        return named
-    depth = max([*plan.cutoffs, *(getattr(metric, "k", 0) for metric in metrics)])
-    return get_target(named, plan, k=depth)
-
-
 def judge_of(options: Options, plan: Plan, budget: Budget, *, metrics: Sequence[Metric]) -> Judge:
-    """Return the judge that the plan names, fit for the metrics, or one given as an object.
-
-    Whoever watches the evaluation watches it.
+    """Return the judge for these metrics, built from its name or given as an object.
 
     Raises:
-        UsageError: it is neither, or a judge of one's own is to keep what it cannot know: a budget,
-            where a model is, or who compares texts.
+        UsageError: it is neither, or settings do not apply to a judge object.
     """
     named, tracing = options.get("judge", plan.judge), options.get("tracing", UNTRACED)
     if isinstance(named, str):
         asked = [metric.question_kinds for metric in metrics]
         return tracing.judge(make_judge(plan, asked=asked, budget=budget, tracing=tracing))
     if not isinstance(cast("object", named), Judge):
-        said = f"judge={named!r:.80} is neither a name nor a Judge"
-        raise UsageError(f"{said}; several names stand in one text, with commas")
-    if plan.max_calls is not None or plan.max_cost is not None:
         raise UsageError(
-            "max_calls and max_cost are for judges by name; others count for themselves"
+            f"judge must be a name or a Judge, got {named!r:.80}; "
+            "separate several names with commas in one string"
         )
-    unheard = [name for name in ("base_url", "embedding_model") if getattr(plan, name) is not None]
-    if unheard and not isinstance(named, RouterJudge):  # which says who compares texts, and where
+    if plan.max_calls is not None or plan.max_cost is not None:
+        raise UsageError("max_calls and max_cost apply only to judges given by name")
+    ignored = [name for name in ("base_url", "embedding_model") if getattr(plan, name) is not None]
+    if ignored and not isinstance(named, RouterJudge):  # which has a judge for text similarity
         raise UsageError(
-            f"{' and '.join(unheard)}: for judges by name; one given as an object is asked as it "
-            "is, also how alike texts are; leave that out, or name the judge"
+            f"{' and '.join(ignored)}: only for judges given by name; configure the Judge object "
+            "instead"
         )
     return tracing.judge(named)
 
 
 def evaluate(data: Data, **options: Unpack[Options]) -> Run:
-    """Evaluate samples, from a caller without an event loop of its own or with one.
+    """Evaluate samples; works with and without a running event loop, for example in a notebook.
 
-    Runs in a thread's own loop, so it also works in a notebook. `data` is a file, what `load` read
-    of one, samples, or mappings of their fields. `Options` has all options; most
-    used: `metrics` (names, groups or Metric objects; all), `k` (5), `target` (URL, YAML file,
-    module:function, a function, or a Target), `judge` ("offline", "openai:gpt-4o-mini", or a
-    Judge), `policy`, `preset`, `max_calls`, `fail_under`, `config`.
+    `data` is a file, the result of `load`, samples, or mappings of their fields. `Options` lists
+    all options. The most common are `metrics` (names, groups or Metric objects; default: all), `k`
+    (5), `target` (URL, YAML file, module:function, a function, or a Target), `judge` ("offline",
+    "openai:gpt-4o-mini", or a Judge), `policy`, `preset`, `max_calls`, `fail_under` and `config`.
 
     Raises:
-        UsageError: what was asked cannot be done; nothing was scored.
-        RunInterruptedError: Ctrl-C; its `run` holds the rows that were finished.
+        UsageError: an option or the data is invalid; nothing was scored.
+        RunInterruptedError: Ctrl-C; its `run` has the finished rows.
     """
-    return Evaluation.of(data, **options).finished()
+    return Evaluation.of(data, **options).run_in_thread()
 
 
 async def evaluate_async(data: Data, **options: Unpack[Options]) -> Run:
-    """Evaluate samples within the caller's event loop; as `evaluate` in all else."""
+    """Evaluate samples in the running event loop; see `evaluate`."""
     evaluation = Evaluation.of(data, **options)
-    await evaluation.finish()
-    return evaluation.record()
+    await evaluation.run()
+    return evaluation.result()
 
 
 @dataclass(frozen=True)
@@ -236,10 +212,8 @@ class Evaluation:
     """One evaluation, checked and ready to run.
 
     Attributes:
-        every: whether the target is asked for every row, or only where a row lacks what is wanted.
-        wanted: the Sample fields that the target is asked for; empty if it is not asked.
-        manifest: what it was asked to do, and what it is done with.
-        recording: where the finished rows go.
+        every: whether the target is asked for every row, or only for missing fields.
+        wanted: the Sample fields to ask the target for; empty if it is not asked.
     """
 
     plan: Plan
@@ -252,7 +226,7 @@ class Evaluation:
     every: bool
     wanted: frozenset[str]
     manifest: Manifest
-    recording: Recorder
+    recorder: Recorder
     on_row: Callable[[Row, int], None] | None
     tracing: Tracing
 
@@ -261,24 +235,34 @@ class Evaluation:
         """Check everything that can be checked before the first call.
 
         Raises:
-            UsageError: what was asked cannot be done.
+            UsageError: an option or the data is invalid.
         """
         plan = plan_of(options)
-        dataset = dataset_of(data, plan)
+        dataset = load_data(data, plan)
         metrics = select(plan.metrics, **plan.parameters)
         budget = Budget(plan.max_calls, plan.max_cost)
         judge = judge_of(options, plan, budget, metrics=metrics)
         if not isinstance(options.get("judge", plan.judge), str):
             plan = plan.model_copy(update={"judge": judge.name})
-        named = options.get("target", plan.target)
-        target = target_of(_spare(plan, dataset) if named is None else named, plan, metrics=metrics)
-        every = named is not None
+
+        target = options.get("target", plan.target)
+        every = target is not None
+        if target is None and not dataset.collected:  # collected responses are complete
+            target = plan.fallback_target
+        if target is not None and not isinstance(target, Target):
+            depth = max([*plan.cutoffs, *(getattr(metric, "k", 0) for metric in metrics)])
+            target = get_target(target, plan, k=depth)
+
         ready = Preflight.of(metrics, dataset, judge=judge, target=target, every=every)
         ready.check_requested(plan)
-        asked = target if ready.wanted else None
-        manifest = manifest_of(plan, dataset=dataset, ready=ready, judge=judge, target=asked)
-        recording, notices = open_recorder(manifest, ready.metrics, **_kept(options))
-        list(map(options.get("on_notice", str), notices))
+        target = target if ready.wanted else None
+        manifest = make_manifest(plan, dataset=dataset, ready=ready, judge=judge, target=target)
+        names = StoreOptions.__annotations__.keys() & options.keys()
+        storing = cast("StoreOptions", {name: options[name] for name in names})
+        recorder, notices = open_recorder(manifest, ready.metrics, **storing)
+        if on_notice := options.get("on_notice"):
+            for notice in notices:
+                on_notice(notice)
         return cls(
             plan=manifest.plan,
             dataset=dataset,
@@ -286,122 +270,98 @@ class Evaluation:
             not_run=ready.refused,
             judge=judge,
             budget=budget,
-            target=asked,
+            target=target,
             every=every,
             wanted=ready.wanted,
-            manifest=recording.manifest,
-            recording=recording,
+            manifest=recorder.manifest,
+            recorder=recorder,
             on_row=options.get("on_row"),
             tracing=options.get("tracing", UNTRACED),
         )
 
-    async def finish(self) -> None:
-        """Ask and score every row; `record` tells what came of it, also after a cancellation."""
+    async def run(self) -> None:
+        """Evaluate every row. `result` works at any time, also after a cancellation."""
         ranking = [metric for metric in self.metrics if isinstance(metric, RankingMetric)]
+        rows: Iterator[Row] = (
+            Row(index, sample, lacking=self.dataset.lacking.get(index, {}))
+            for index, sample in enumerate(self.dataset.samples)
+            if index not in self.recorder.done
+        )
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self.recording)
-            rows = (
-                self._rows() if self.target else score_retrieval_in_batches(self._rows(), ranking)
-            )
-            unwatched = self.target is None and self.tracing is UNTRACED
-            if unwatched and len(ranking) == len(self.metrics):
-                for number, row in enumerate(rows):
-                    if number % BATCH == 0:
-                        await asyncio.sleep(0)  # else nothing could end the run before its end
-                    await self._keep(row)
-                return
-            source: Iterable[Row] | AsyncIterable[Row] = self._affordable(rows)
-            concurrency = self.plan.concurrency
-            if self._asks:
+            await stack.enter_async_context(self.recorder)
+            if self.target is None:
+                rows = score_retrieval_in_batches(rows, ranking)
+                if self.tracing is UNTRACED and len(ranking) == len(self.metrics):
+                    for number, row in enumerate(rows):
+                        if number % BATCH == 0:
+                            await asyncio.sleep(0)  # so that the task can be cancelled
+                        await self._record(row)
+                    return
+            source: Iterable[Row] | AsyncIterable[Row] = takewhile(lambda _: not self._spent, rows)
+            if self._needs_judge:
                 await stack.enter_async_context(self.judge)
             if self.target is not None:
-                await stack.enter_async_context(self._ready(self.target))
+                try:
+                    await stack.enter_async_context(self.target)
+                except TargetError as error:
+                    if self.every:
+                        raise
+                    wanted = " or ".join(sorted(self.wanted))
+                    raise TargetError(
+                        f"{error}\nThe target is needed because no row has {wanted}."
+                    ) from error
                 answered = ask_target(
                     source,
                     self.target,
                     wanted=self.wanted,
                     every=self.every,
-                    concurrency=concurrency,
+                    concurrency=self.plan.concurrency,
                 )
                 source = await stack.enter_async_context(answered)
-            watched = partial(self.tracing.scorer, manifest=self.manifest)
-            scored = await stack.enter_async_context(
-                score_rows(
-                    source, self.metrics, self.judge, concurrency=concurrency, around=watched
-                )
+            scored = score_rows(
+                source,
+                self.metrics,
+                self.judge,
+                concurrency=self.plan.concurrency,
+                around=partial(self.tracing.scorer, manifest=self.manifest),
             )
-            async for row in scored:
-                await self._keep(row)
+            async for row in await stack.enter_async_context(scored):
+                await self._record(row)
 
-    def finished(self) -> Run:
+    def run_in_thread(self) -> Run:
         """Run in a thread of its own; Ctrl-C raises RunInterruptedError with the rows so far."""
         try:
-            finish_in_thread(self.finish)
+            finish_in_thread(self.run)
         except KeyboardInterrupt:
-            raise RunInterruptedError(self.record()) from None
-        return self.record()
+            raise RunInterruptedError(self.result()) from None
+        return self.result()
 
-    @asynccontextmanager
-    async def _ready(self, target: Target) -> AsyncGenerator[None, None]:
-        """Open the target; where nobody named it, a failure says what it is asked for."""
-        async with AsyncExitStack() as stack:
-            try:
-                await stack.enter_async_context(target)
-            except TargetError as error:
-                if self.every:
-                    raise
-                wanted = " or ".join(sorted(self.wanted))
-                raise TargetError(f"{error}\nIt is asked as no row has {wanted}.") from error
-            yield
+    def result(self) -> Run:
+        """Return the run of all finished rows; it is partial if rows are missing."""
+        tally = self.recorder.tally
+        unfinished = tally.rows < len(self.dataset.samples)
+        stopped = self.budget.spent if tally.over_budget or (unfinished and self._spent) else None
+        return self.recorder.run(partial=unfinished, stopped=stopped)
 
-    def _rows(self) -> Iterator[Row]:
-        """Yield the rows to work on."""
-        for index, sample in enumerate(self.dataset.samples):
-            if index not in self.recording.done:
-                yield Row(index, sample, lacking=self.dataset.lacking.get(index, {}))
-
-    def _affordable(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield rows until the budget is spent."""
-        return takewhile(lambda _: not self._spent, rows)
+    async def _record(self, row: Row) -> None:
+        await self.recorder.record(row)
+        if self.on_row:
+            self.on_row(row, len(self.dataset.samples) - len(self.recorder.done))
 
     @property
-    def _asks(self) -> bool:
+    def _needs_judge(self) -> bool:
         return any(metric.question_kinds for metric in self.metrics)
 
     @property
     def _spent(self) -> str | None:
-        """What is spent, in words; None as long as a row may need nothing of it.
+        """The budget that is spent, in words; None as long as the next row may be free.
 
-        What costs nothing needs no budget: the offline judge, and models on this machine. Where
-        they come first, in a cascade, only the row itself can tell, if its claims cost nothing;
-        but no target is asked for rows that may come to nothing.
+        The offline judge and local models are free. A cascade that starts with them can be free
+        for some rows, if sentences are the claims; but then no target is asked.
         """
         spent = self.budget.spent
-        if spent is None or not self._asks:
+        if spent is None or not self._needs_judge:
             return None
         may_be_free = self.plan.claim_source == "sentences" and not self.target
         free = is_free(self.plan.judge) or (may_be_free and begins_free(self.plan.judge))
         return None if free and self.plan.embedding_model is None else spent
-
-    async def _keep(self, row: Row) -> None:
-        await self.recording.record(row)
-        if self.on_row:
-            self.on_row(row, len(self.dataset.samples) - len(self.recording.done))
-
-    def record(self) -> Run:
-        """Return the run of what is finished; partial, if that is not every row."""
-        tally = self.recording.tally
-        unfinished = tally.rows < len(self.dataset.samples)
-        stopped = self.budget.spent if tally.over_budget or (unfinished and self._spent) else None
-        return self.recording.run(partial=unfinished, stopped=stopped)
-
-
-def _spare(plan: Plan, dataset: Dataset) -> str | None:
-    """Return the target to ask where nobody named one; saved answers are asked for once only."""
-    return None if dataset.collected else plan.fallback_target
-
-
-def _kept(options: Options) -> StoreOptions:
-    """Return what the options say of where rows are kept."""
-    names = StoreOptions.__annotations__.keys() & options.keys()
-    return cast("StoreOptions", {name: options[name] for name in names})

@@ -21,7 +21,7 @@ from ragstone.cli.parse import config_here
 from ragstone.datasets import load
 from ragstone.datasets.adapters.responses import MODES
 from ragstone.errors import UsageError
-from ragstone.evaluation.collect import ENDING, Asking, asked_as, discard
+from ragstone.evaluation.collect import ENDING, Collector, collection_settings, discard_journal
 from ragstone.evaluation.config_file import read_config
 from ragstone.types.config import DEFAULT_API, Plan
 
@@ -85,37 +85,39 @@ def command(
     file = config_here() if config is None else read_config(config)
     plan = file.plan(typed_settings(given))
     target = plan.target or DEFAULT_API
-    out, open_recorder = _places(data, output, plan=plan, mode=mode, target=target, fresh=fresh)
+    out, unfinished = _places(data, output, plan=plan, mode=mode, target=target, fresh=fresh)
     check_files(out, inputs=[data, *([target] if Path(target).is_file() else [])])
     dataset = load(data, sheet=plan.sheet, columns=plan.columns, limit=plan.limit)
     part = out.with_name(out.name + ENDING)
-    asking = Asking.of(dataset, plan=plan, mode=mode, target=target, part=part, fresh=fresh)
-    with asking.kept as kept:
+    collector = Collector.of(dataset, plan=plan, mode=mode, target=target, part=part, fresh=fresh)
+    with collector.journal as kept:
         if out.exists() and not fresh and not (kept.rows or kept.beyond):
             raise UsageError(
                 f"{out} is there already; name another -o, or write it anew with --fresh"
             )
-        _ask(asking)
-        write_file(out, partial(_write, document=asking.document()))
-        if not asking.kept.has_more:
-            asking.kept.discard()
-    for superseded in open_recorder:
+        _ask(collector)
+        write_file(out, partial(_write, document=collector.document()))
+        if not collector.journal.has_more:
+            collector.journal.discard()
+    for superseded in unfinished:
         if superseded != part:
-            discard(superseded)
-    sys.exit(_concluded(asking, out))
+            discard_journal(superseded)
+    sys.exit(_concluded(collector, out))
 
 
-def _ask(asking: Asking) -> None:
+def _ask(collector: Collector) -> None:
     """Ask for every row that has no answer; Ctrl-C ends the command."""
-    kept = asking.kept
+    kept = collector.journal
     if before := len(kept.answered):
-        of = f"{before} of {len(asking.dataset.samples)}"
+        of = f"{before} of {len(collector.dataset.samples)}"
         click.echo(f"Going on with {kept.path}: {of} rows are there.")
     try:
         with progress(Console(stderr=True)) as on_row:
-            asking.finish(on_row)
+            collector.run(on_row)
     except KeyboardInterrupt:
-        click.echo(f"{_count(asking)} are kept in {kept.path}; the same command goes on.", err=True)
+        click.echo(
+            f"{_count(collector)} are kept in {kept.path}; the same command goes on.", err=True
+        )
         sys.exit(INTERRUPTED)
 
 
@@ -131,16 +133,16 @@ def _places(
         if output.suffix.lower() != SUFFIX:
             raise UsageError(f"-o {output}: saved responses are JSON; name a file {SUFFIX}")
         return output, []
-    asked = asked_as(target, plan=plan, mode=mode)
+    asked = collection_settings(target, plan=plan, mode=mode)
     said = json.dumps([str(Path(data).resolve()), plan.sheet, asked])
     key = sha256(said.encode()).hexdigest()[:8]
     name = f"{mode}_responses_k{asked['top_k']}"
-    open_recorder = sorted(FOLDER.glob(f"{name}_*_{key}{SUFFIX}{ENDING}"))
-    if open_recorder and not fresh:
-        return open_recorder[-1].with_suffix(""), open_recorder
+    unfinished = sorted(FOLDER.glob(f"{name}_*_{key}{SUFFIX}{ENDING}"))
+    if unfinished and not fresh:
+        return unfinished[-1].with_suffix(""), unfinished
     now = datetime.now(UTC).astimezone()
     names = (f"{name}_{now:%Y%m%d_%H%M%S}{more}_{key}{SUFFIX}" for more in _numbers())
-    return next(out for out in map(FOLDER.joinpath, names) if not out.exists()), open_recorder
+    return next(out for out in map(FOLDER.joinpath, names) if not out.exists()), unfinished
 
 
 def _numbers() -> Iterator[str]:
@@ -154,25 +156,27 @@ def _write(path: Path, *, document: Mapping[str, object]) -> None:
     path.write_text(text + "\n", encoding="utf-8")
 
 
-def _count(asking: Asking) -> str:
-    return f"{len(asking.kept.answered)} of {len(asking.dataset.samples)} answers"
+def _count(collector: Collector) -> str:
+    return f"{len(collector.journal.answered)} of {len(collector.dataset.samples)} answers"
 
 
-def _concluded(asking: Asking, out: Path) -> int:
+def _concluded(collector: Collector, out: Path) -> int:
     """Say what came of it, and return the exit code."""
-    rows, failed = len(asking.dataset.samples), asking.failed
-    causes = ", ".join(f"{cause} {times}" for cause, times in sorted(asking.causes.items()))
+    rows, failed = len(collector.dataset.samples), collector.failed
+    causes = ", ".join(f"{cause} {times}" for cause, times in sorted(collector.causes.items()))
     said = f"; {failed} failed ({causes})" if failed else ""
     click.echo(f"wrote {out}: {count(rows, 'row')}{said}")
     click.echo(f"Judge them: ragstone run {out}")
     if failed:
-        for cause, said in sorted(asking.reasons.items()):
+        for cause, said in sorted(collector.reasons.items()):
             click.echo(f"  {cause}, first: {quoted(said)}")
         click.echo("The same command asks again for what failed; with --fresh, for all rows.")
-    if more := len(asking.kept.beyond):
-        click.echo(f"{count(more, 'answer')} to rows beyond --limit stay in {asking.kept.path}")
-    if failed > asking.plan.max_failure_rate * rows:
-        limit = f"--max-failure-rate {asking.plan.max_failure_rate:.0%}"
+    if more := len(collector.journal.beyond):
+        click.echo(
+            f"{count(more, 'answer')} to rows beyond --limit stay in {collector.journal.path}"
+        )
+    if failed > collector.plan.max_failure_rate * rows:
+        limit = f"--max-failure-rate {collector.plan.max_failure_rate:.0%}"
         click.echo(f"Exit code {TOO_MUCH_FAILED}: more than {limit} allows failed", err=True)
         return TOO_MUCH_FAILED
     return 0

@@ -285,7 +285,7 @@ def evaluate_tests(
     judge = _running_judge(plan, budget, told.get("tracing", UNTRACED))
     unlimited = plan.model_copy(update={"max_calls": None, "max_cost": None})  # the judge counts
     made = Evaluation.of(samples, plan=unlimited, judge=judge, **told, **keeping)
-    return replace(made, budget=budget).finished()
+    return replace(made, budget=budget).run_in_thread()
 
 
 def _running_judge(plan: Plan, budget: Budget, tracing: Tracing) -> Judge:
