@@ -302,7 +302,7 @@ def test_marks_are_added_to_those_of_the_plan_or_the_file(tmp_path: Path) -> Non
 @pytest.mark.parametrize("judge", [["openai:a", "openai:b"], 7, ScriptedJudge])
 def test_a_judge_is_a_name_or_a_judge(judge: object) -> None:
     with pytest.raises(
-        UsageError, match="must be a name or a Judge, got .*; separate several names with commas"
+        UsageError, match=r"must be a name or a Judge, got .*; separate several names with commas"
     ):
         evaluate([ANSWERED], metrics="faithfulness", judge=judge)  # type: ignore[arg-type]
 
