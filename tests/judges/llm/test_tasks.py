@@ -3,6 +3,7 @@ import re
 import pytest
 from tests.cases import each_case
 
+from ragstone._internal.sentences import split_sentences
 from ragstone.judges.llm.parsing.schemas import (
     SCHEMAS,
     queries_schema,
@@ -10,7 +11,7 @@ from ragstone.judges.llm.parsing.schemas import (
     verdict_schema,
 )
 from ragstone.judges.llm.prompt import PLACEHOLDERS
-from ragstone.judges.llm.tasks import TASKS
+from ragstone.judges.llm.tasks import TASKS, uncovered
 from ragstone.types.claim import Label
 from ragstone.types.questions import (
     DetectAbstention,
@@ -155,3 +156,26 @@ def test_a_text_that_the_criteria_do_not_look_at_leaves_nothing_behind() -> None
     seen = TASKS["rate_response"].texts(RATE.varied(contexts=("c",), reference=""))
     assert bare(seen["contexts"]) == "<contexts>\n[1] c\n</contexts>\n\n"
     assert bare(seen["reference"]) == "<reference>\n\n</reference>\n\n"
+
+
+BATTERY, CASE = "The battery lasts twenty hours.", "The case is made of metal."
+
+
+@each_case(
+    ("response", "claims", "left"),
+    [
+        (f"{BATTERY} {CASE}", [BATTERY, CASE], []),
+        (f"{BATTERY} {CASE}", [BATTERY], [CASE]),
+        (f"{BATTERY} {CASE}", [], [BATTERY, CASE]),
+        (f"{BATTERY} {CASE}", ["A battery of 20 hours.", "Metal is what it is made of."], []),
+        (f"{BATTERY} It is blue.", [BATTERY], []),  # too short to be missed
+        (f"Sure! {BATTERY} Shall I tell you more about the metal case?", [BATTERY], []),
+        (f"{BATTERY} Let me know if you need anything further about it.", [BATTERY], []),
+        (f"# Battery and case of this telephone\n\n{BATTERY}", [BATTERY], []),
+        ("", [], []),
+    ],
+)
+def test_sentences_that_state_something_and_are_in_no_claim(
+    response: str, claims: list[str], left: list[str]
+) -> None:
+    assert list(uncovered(split_sentences(response), claims)) == left

@@ -1,14 +1,64 @@
 import json
+import re
 
 import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause
+from ragstone.judges.llm.parsing.items import ItemFormat, json_items
 from ragstone.judges.llm.parsing.responses import parse_claims
+from ragstone.judges.llm.parsing.schemas import (
+    SCHEMAS,
+    queries_schema,
+    rating_schema,
+    verdict_schema,
+)
 from ragstone.judges.llm.parsing.verdicts import parse_verdicts
 from ragstone.types.claim import Label
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import JudgeFailureError
+
+ANY = re.compile("")
+FORMAT = ItemFormat(
+    lists=("first", "second"),
+    labels=("label",),
+    numbers=(),
+    words={"yes": True, "no": False},
+    label=ANY,
+    line=ANY,
+)
+
+
+def found(value: object, due: int = 2) -> tuple[str | None, ...] | None:
+    items = json_items(value, due, FORMAT)
+    return None if items is None else tuple(item.written for item in items)
+
+
+@each_case(
+    ("value", "items"),
+    [
+        (["yes", "no"], ("yes", "no")),
+        ([{"label": "yes"}, "odd"], ("yes", "odd")),
+        ({"first": ["yes"]}, ("yes",)),
+        ({"first": ["odd"], "second": ["no"]}, ("no",)),
+        ({"other": ["yes"]}, None),
+        ([], ()),
+        (["odd"], None),
+        ("yes", None),
+        ({"label": "yes"}, None),
+    ],
+)
+def test_items_are_listed_by_themselves_or_under_a_key(
+    value: object, items: tuple[str, ...] | None
+) -> None:
+    assert found(value) == items
+
+
+def test_where_one_is_due_it_may_be_one_object() -> None:
+    assert found({"label": "yes"}, due=1) == ("yes",)
+    assert found({"label": "odd"}, due=1) == ("odd",)
+    assert found({"other": "yes"}, due=1) is None
+
 
 ONE = VerifyClaims(claims=("It is red.",), contexts=("It is red.",))
 PHRASES = [
@@ -108,3 +158,57 @@ def test_refusal_is_tested_only_where_there_is_no_json(text: str) -> None:
 
 def test_only_json_counts_when_only_json_is_wanted() -> None:
     assert cause_of("I cannot determine it.", strict_json=True) is Cause.MALFORMED
+
+
+ALL = [
+    *SCHEMAS.values(),
+    verdict_schema(partial=True),
+    queries_schema(5),
+    rating_schema([-1, 0, 1]),
+]
+
+
+def objects_of(node: object) -> list[dict[str, object]]:
+    """All schemas of objects in a schema."""
+    if isinstance(node, list):
+        return [found for entry in node for found in objects_of(entry)]
+    if not isinstance(node, dict):
+        return []
+    below = [found for value in node.values() for found in objects_of(value)]
+    return [node, *below] if node.get("type") == "object" else below
+
+
+@each_case("schema", ALL)
+def test_a_strict_mode_takes_every_schema(schema: dict[str, object]) -> None:
+    assert schema["title"]
+    for node in objects_of(schema):
+        assert node["additionalProperties"] is False
+        assert node["required"] == list(node["properties"])
+    assert "$" not in json.dumps(dict(schema))
+    assert "description" not in json.dumps(dict(schema))
+
+
+def test_the_label_comes_last_and_partial_support_is_offered_only_when_asked_for() -> None:
+    for partial in (False, True):
+        items = verdict_schema(partial)["properties"]["verdicts"]["items"]["properties"]
+        assert list(items) == ["claim", "reason", "evidence", "label"]
+        assert ("PARTIALLY_SUPPORTED" in items["label"]["enum"]) is partial
+    assert verdict_schema(partial=False) == SCHEMAS[VerifyClaims.kind]
+
+
+def test_what_decides_comes_after_its_reason() -> None:
+    for kind in ("grade_contexts", "grade_sentences"):
+        fields = list(SCHEMAS[kind]["properties"]["grades"]["items"]["properties"])
+        assert (fields[0], fields[-1]) == ("number", "relevant")
+    assert list(SCHEMAS["rate_response"]["properties"]) == ["reason", "level"]
+
+
+def test_no_reasons_are_asked_for_on_sentences() -> None:
+    assert "reason" in json.dumps(dict(SCHEMAS["grade_contexts"]))
+    assert "reason" not in json.dumps(dict(SCHEMAS["grade_sentences"]))
+
+
+def test_every_guess_has_a_key_and_every_level_is_offered() -> None:
+    queries = queries_schema(3)["properties"]["queries"]
+    assert queries["required"] == ["1", "2", "3"]
+    assert rating_schema([1, 3])["properties"]["level"]["enum"] == [1, 3]

@@ -5,7 +5,7 @@ from tests.cases import each_case
 
 from ragstone.errors import Cause
 from ragstone.judges.llm.parsing.verdicts import parse_verdicts
-from ragstone.types.claim import Label
+from ragstone.types.claim import Evidence, Label
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import Failure, JudgeFailureError, PartialVerdict
 
@@ -283,3 +283,123 @@ def test_json_that_repeats_a_context_is_not_the_judges_word(answer: str, strict_
         with pytest.raises(JudgeFailureError) as caught:
             parse_verdicts(f"The context says {echo}. {answer}", question, strict_json=strict_json)
         assert caught.value.failure.cause is Cause.MALFORMED
+
+
+def evidence_of(evidence: object, contexts: tuple[str, ...] = CONTEXTS) -> tuple[Evidence, ...]:
+    question = VerifyClaims(claims=("The battery lasts 20 hours.",), contexts=contexts)
+    reply = json.dumps({"verdicts": [{"claim": 1, "evidence": evidence, "label": "no"}]})
+    return parse_verdicts(reply, question)[0].evidence
+
+
+def test_a_quote_is_located_in_the_context_it_names() -> None:
+    (evidence,) = evidence_of([{"context": 1, "quote": "20 hours"}])
+    assert (evidence.context, evidence.verified) == (0, True)
+    assert CONTEXTS[0][evidence.start : evidence.end] == evidence.quote == "20 hours"
+
+
+@each_case("named", [2, 1, 0, -3, 9, "2"])
+def test_a_quote_from_another_context_has_its_number_corrected(named: object) -> None:
+    (evidence,) = evidence_of([{"context": named, "quote": 'ITS "case" is  blue - not'}])
+    assert (evidence.context, evidence.verified) == (1, True)
+    assert CONTEXTS[1][evidence.start : evidence.end] == "Its “case” is blue – not"
+
+
+@pytest.mark.parametrize(("named", "context"), [(1, 0), (2, 1), (7, 0), (None, 0)])
+def test_a_quote_that_stands_nowhere_is_not_verified(named: object, context: int) -> None:
+    quote = "25 hours"
+    assert evidence_of([{"context": named, "quote": quote}]) == (
+        Evidence(context=context, quote=quote, verified=False),
+    )
+
+
+@pytest.mark.parametrize("evidence", ["20 hours", ["20 hours"], {"quote": "20 hours"}])
+def test_a_quote_needs_no_list_and_no_number(evidence: object) -> None:
+    assert evidence_of(evidence) == (
+        Evidence(context=0, start=18, end=26, quote="20 hours", verified=True),
+    )
+
+
+@each_case("evidence", [None, "", " ", [], [None, 5, {}, {"quote": " "}], {"quote": 3}])
+def test_blank_quotes_are_no_evidence(evidence: object) -> None:
+    assert evidence_of(evidence) == ()
+
+
+def test_without_contexts_there_is_no_evidence() -> None:
+    assert evidence_of("20 hours", contexts=()) == ()
+
+
+THREE_OF_PLAIN_TEXT = VerifyClaims(
+    claims=("It lasts.", "It is red.", "It is big."), contexts=("It is blue.",)
+)
+ONE_OF_PLAIN_TEXT = VerifyClaims(claims=("It is red.",), contexts=("It is blue.",))
+S_OF_PLAIN_TEXT, C_OF_PLAIN_TEXT = Label.SUPPORTED, Label.CONTRADICTED
+
+
+def failure_of_of_plain_text(text: str) -> Failure:
+    with pytest.raises(JudgeFailureError) as caught:
+        parse_verdicts(text, THREE_OF_PLAIN_TEXT)
+    return caught.value.failure
+
+
+@each_case(
+    "text",
+    [
+        "Final verdict for each statement in order: Yes. No. Yes.",
+        "1. stays.\nfinal verdict for each statement in order:\nyes. no. YES",
+        "**Final verdict for each statement in order:** Yes. No. Yes.",
+        "Final verdict for each statement in order:\n1. Yes\n2. No\n3. Yes",
+        "1. Yes\n2. No\n3. Yes",
+        "2: contradicted\n1: supported\n3: supported",
+        "Here you are:\n(1) Yes. It does.\n(2) **No** - it is blue\n(3) Yes, as [1] says\nBye!",
+        "[1] Yes\n[2] No\n[3] Yes",
+        "Statement 1: Yes\nStatement 2: No\nStatement 3: Yes",
+        "Verdict: Yes\nVerdict: No\nVerdict: Yes",
+        "1. It lasts.\nReason: so.\nVerdict: Yes.\n\n2. Red.\nVerdict: No\n3. A\n**Verdict:** Yes",
+        "Verdict: Yes. Verdict: No. Verdict: Yes.",
+        "Verdict for statement 3: Yes\nVerdict for statement 1: Yes\nVerdict for statement 2: No",
+    ],
+)
+def test_legacy_verdict_text_is_read(text: str) -> None:
+    assert [verdict.label for verdict in parse_verdicts(text, THREE_OF_PLAIN_TEXT)] == [
+        S_OF_PLAIN_TEXT,
+        C_OF_PLAIN_TEXT,
+        S_OF_PLAIN_TEXT,
+    ]
+    with pytest.raises(JudgeFailureError) as caught:
+        parse_verdicts(text, THREE_OF_PLAIN_TEXT, strict_json=True)
+    assert caught.value.cause is Cause.MALFORMED
+
+
+def test_a_legacy_lines_reason_is_kept() -> None:
+    (verdict,) = parse_verdicts("1. No - it is blue.", ONE_OF_PLAIN_TEXT)
+    assert (verdict.label, verdict.reason) == (C_OF_PLAIN_TEXT, "it is blue")
+
+
+@each_case(
+    ("text", "cause"),
+    [
+        ("Final verdict for each statement in order: Yes. No.", Cause.COUNT_MISMATCH),
+        ("Final verdict for each statement in order: Yes. No. Yes. No.", Cause.COUNT_MISMATCH),
+        ("Final verdict for each statement in order: Yes. Maybe. No.", Cause.MALFORMED),
+        ("Final verdict for each statement in order:", Cause.MALFORMED),
+        ("Final verdict for each statement in order: 1. 0. 1.", Cause.MALFORMED),
+        ("1. Yes\n2. No", Cause.COUNT_MISMATCH),
+        ("1. Yes\n2. No\n2. No", Cause.COUNT_MISMATCH),
+        ("1. Yes\n2. No changes were made\n3. No", Cause.MALFORMED),
+        ("1. Yes, but not all of it\n2. No\n3. No", Cause.MALFORMED),
+        ("1. Yes\n2. Yes or no\n3. No", Cause.MALFORMED),
+        ("Verdict: Yes\nVerdict: No", Cause.COUNT_MISMATCH),
+        ("Verdict: Yes, the verdict: No. Verdict: perhaps", Cause.MALFORMED),
+        ("Statement 3: a. Verdict: Yes. Statement 1: b. Verdict: No.", Cause.COUNT_MISMATCH),
+        ("The case is red: no.", Cause.MALFORMED),
+        ("Yes. No. Yes.", Cause.MALFORMED),
+    ],
+)
+def test_legacy_text_that_does_not_fit_is_a_failure(text: str, cause: Cause) -> None:
+    assert failure_of_of_plain_text(text).cause is cause
+
+
+def test_a_legacy_label_that_is_unreadable_is_returned_as_written() -> None:
+    failure = failure_of_of_plain_text("Final verdict for each statement in order: Yes. Maybe. No.")
+    assert [returned.written for returned in failure.returned] == ["Yes", "Maybe", "No"]
+    assert failure.message == "'Maybe' is not a label"
