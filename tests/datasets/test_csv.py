@@ -66,7 +66,7 @@ def test_a_row_with_more_cells_than_the_header(write: Write):
     assert problems(path) == [
         (
             "row 3: there is a cell in column 3, but the header ends at column 2; "
-            "name the column, or put a cell that holds the delimiter in quotes"
+            "name the column, or put a cell that contains the delimiter in quotes"
         ),
         "row 4, column query: there is no query; fill it in, or delete the row",
     ]

@@ -1,4 +1,4 @@
-"""Table: a file's rows as found, each with its place, before anything is made of them."""
+"""Data files as bytes and text, and tables of their rows, before any value is interpreted."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ Cells = tuple[int, Sequence[object]]
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A value that stands in a file but of which nothing can be made; `seen` says why."""
+    """A value in a file that cannot be used; `seen` is the reason."""
 
     seen: str
 
@@ -27,10 +27,10 @@ class Unreadable:
 class Record:
     """One row: its number as the user sees it, and its values by the file's own names.
 
-    None is *missing*, in every shape of file.
+    None is *missing*, in every format.
 
     Attributes:
-        errors: Sample field -> what went wrong with the call that was to give it.
+        errors: Sample field -> why the call that fills it failed.
     """
 
     row: int
@@ -51,15 +51,15 @@ class Record:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows in the order of the file; a Problem stands for a row that cannot be read.
+    """Rows in the order of the file. A row is a Problem if it cannot be read.
 
-    A Sample stands for itself: data in Python may hold some.
+    Data in Python may contain Samples as they are.
 
     Attributes:
-        columns: the header's names; None where each record names its own values.
+        columns: the header's names; None if each record has its own names.
         sheet: the workbook's sheet.
-        notes: what a reader of the numbers should know.
-        beside: what the file says of itself.
+        notes: what a reader of the results should know.
+        beside: the file's metadata.
     """
 
     records: Iterable[Record | Sample | Problem]
@@ -70,80 +70,74 @@ class Table:
 
     @classmethod
     def of(cls, rows: Iterable[Sample | Mapping[str, object]]) -> "Table":
-        """Make a table of rows in Python, numbered from 1; a Sample stands for itself.
+        """Make a table of rows in Python, numbered from 1.
 
         NumPy's values become Python's own; a NaN, which pandas writes for missing, becomes None.
         """
-        return cls([_in_python(number, row) for number, row in enumerate(rows, 1)])
+
+        def native(value: object) -> object:
+            convert = getattr(value, "tolist", None)
+            value = convert() if callable(convert) else value
+            if isinstance(value, Decimal):
+                return None if value.is_nan() else value
+            return None if isinstance(value, float) and isnan(value) else value
+
+        records: list[Record | Sample | Problem] = []
+        for number, row in enumerate(rows, 1):
+            record = row if isinstance(row, Sample) else Record.of(number, row)
+            if isinstance(record, Record):
+                values = {name: native(value) for name, value in record.values.items()}
+                record = Record(number, values)
+            records.append(record)
+        return cls(records)
 
     @classmethod
     def headed(cls, rows: Sequence[Cells | Problem], *, sheet: str | None = None) -> "Table":
         """Make a table of cells; the first row that is not blank is the header.
 
-        Below the header, a Problem stands for a row that cannot be read.
-
         Raises:
-            ValueError: the header's names cannot be used, or there is no header.
+            ValueError: the header is missing or invalid.
         """
         remaining = (row for row in rows if isinstance(row, Problem) or not _is_blank(row[1]))
         first = next(remaining, (0, ()))
         if isinstance(first, Problem):
             return cls([first], sheet=sheet)
-        names = _names(first[1])
-        columns = tuple(name for name in names if name)
-        notes = _unnamed(rows, names)
-        quotes = ", or put a cell that holds the delimiter in quotes"
-        fix = "name the column" + (quotes if sheet is None else ", or clear the cell")
-        return cls(_records(remaining, names, fix), columns, sheet=sheet, notes=notes)
+        header = first[1]
+        if errors := [cell.seen for cell in header if isinstance(cell, Unreadable)]:
+            raise ValueError(f"the header contains {errors[0]}")
+        names = ["" if cell is None else str(cell).strip() for cell in header]
+        while names and not names[-1]:
+            names.pop()
+        if twice := sorted({name for name in names if name and names.count(name) > 1}):
+            raise ValueError(f"two columns have the same name: {', '.join(map(repr, twice))}")
+        if not names:
+            raise ValueError("the file is empty; add a header and at least one row")
 
+        # Columns without a name, such as the index of a pandas frame, are ignored.
+        unnamed = [place for place, name in enumerate(names) if not name]
+        cells = [row[1] for row in rows if not isinstance(row, Problem)] if unnamed else []
+        ignored = [
+            str(place + 1)
+            for place in unnamed
+            if any(row[place] is not None for row in cells if place < len(row))
+        ]
+        note = f"ignored, because it has no name: column {', '.join(ignored)}"
 
-def _in_python(number: int, row: Sample | Mapping[str, object]) -> Sample | Record | Problem:
-    if isinstance(row, Sample):
-        return row
-    record = Record.of(number, row)
-    if isinstance(record, Problem):
-        return record
-    return Record(number, {name: _native(value) for name, value in record.values.items()})
-
-
-def _native(value: object) -> object:
-    native = getattr(value, "tolist", None)
-    value = native() if callable(native) else value
-    if isinstance(value, Decimal):
-        return None if value.is_nan() else value
-    return None if isinstance(value, float) and isnan(value) else value
+        fix = (
+            "clear the cell"
+            if sheet is not None
+            else "put a cell that contains the delimiter in quotes"
+        )
+        return cls(
+            _records(remaining, names, f"name the column, or {fix}"),
+            tuple(name for name in names if name),
+            sheet=sheet,
+            notes=(note,) if ignored else (),
+        )
 
 
 def _is_blank(cells: Sequence[object]) -> bool:
     return all(cell is None for cell in cells)
-
-
-def _names(header: Sequence[object]) -> list[str]:
-    """Return the header's names without blanks around them; `""` for an unnamed column."""
-    faults = [cell.seen for cell in header if isinstance(cell, Unreadable)]
-    if faults:
-        raise ValueError(f"the header contains {faults[0]}")
-    names = ["" if cell is None else str(cell).strip() for cell in header]
-    while names and not names[-1]:
-        names.pop()
-    twice = sorted({name for name in names if name and names.count(name) > 1})
-    if twice:
-        raise ValueError(f"two columns have the same name: {', '.join(map(repr, twice))}")
-    if not names:
-        raise ValueError("the file is empty; add a header and at least one row")
-    return names
-
-
-def _unnamed(rows: Iterable[Cells | Problem], names: Sequence[str]) -> tuple[str, ...]:
-    """Note the columns without a name that hold something, such as the index of a pandas frame."""
-    blank = [place for place, name in enumerate(names) if not name]
-    cells = [row[1] for row in rows if not isinstance(row, Problem)] if blank else []
-    held = [
-        str(place + 1)
-        for place in blank
-        if any(row[place] is not None for row in cells if place < len(row))
-    ]
-    return (f"ignored, because it has no name: column {', '.join(held)}",) if held else ()
 
 
 def _records(
@@ -164,8 +158,6 @@ def _records(
             yield Problem(seen, fix, row=row)
 
 
-# Encoding: which one the bytes of a text seem to be of, where they are not UTF-8.
-
 MARKS: Mapping[bytes, str] = MappingProxyType(
     {
         b"\xff\xfe\0\0": "UTF-32",
@@ -174,59 +166,39 @@ MARKS: Mapping[bytes, str] = MappingProxyType(
         b"\xfe\xff": "UTF-16",
     }
 )
-"""How a text begins that says which encoding it is of; the longer marks first."""
+"""Byte order mark -> encoding; longer marks first."""
 WESTERN = "Windows-1252 (Latin-1)"
 _PLAIN = 0.25
-"""The least share of ASCII in text with column names; of bytes in the wrong order it is none."""
+"""The least share of ASCII in a file with column names that is decoded correctly."""
 _FEW, _TOGETHER = 4, 0.7
-"""Western texts have their accents among ASCII letters; in others bytes beyond ASCII stand in
-pairs: at least so many, and so great a share of these bytes."""
+"""Western texts have their accents between ASCII letters. In other encodings at least this many
+pairs, and this share, of the bytes beyond ASCII are next to each other."""
 _IS_HIGH = bytes(128) + b"\x01" * 128
 """For each byte, whether it is beyond ASCII."""
 
 
-def wide(begins: bytes) -> str | None:
-    """Return the encoding of a text that has two or four bytes a letter; None if it is no such.
-
-    UTF-16 is told without its mark, too, by the NULs that it has in ASCII letters.
-    """
-    for mark, name in MARKS.items():
-        if begins.startswith(mark):
-            return name
-    if b"\0" in begins and any(_reads(begins, codec) for codec in ("utf-16-le", "utf-16-be")):
-        return "UTF-16"
-    return None
-
-
-def _reads(begins: bytes, codec: str) -> bool:
-    text = begins.decode(codec, "ignore")  # a letter may be cut where the beginning ends
-    plain = sum(letter.isascii() and (letter.isprintable() or letter.isspace()) for letter in text)
-    return plain > _PLAIN * len(text) and "\0" not in text
-
-
-def _narrow(content: bytes) -> str | None:
-    """Return WESTERN where bytes that are not UTF-8 seem to be of that; None for any other."""
+def _is_western(content: bytes) -> bool:
+    """Guess whether bytes that are not UTF-8 are Windows-1252."""
     marked = content.translate(_IS_HIGH)
-    together = marked.count(b"\x01\x01")
-    others = together >= _FEW and 2 * together > _TOGETHER * marked.count(b"\x01")
-    return None if others else WESTERN
+    pairs = marked.count(b"\x01\x01")
+    return pairs < _FEW or 2 * pairs <= _TOGETHER * marked.count(b"\x01")
 
 
-def advice(content: bytes) -> str:
-    """Say what to do about a text that is not UTF-8."""
-    known = "windows-1252" if _narrow(content) else "ENCODING"
+def encoding_fix(content: bytes) -> str:
+    """Return what to do about a text that is not UTF-8."""
+    known = "windows-1252" if _is_western(content) else "ENCODING"
     return f"save the file as UTF-8 (Excel: 'CSV UTF-8'; else: iconv -f {known} -t utf-8)"
 
 
 def broken_byte(part: bytes, error: UnicodeDecodeError) -> str:
-    """Say which byte of a part, such as a line, is not UTF-8."""
+    """Return a message on the byte of a part, such as a line, that is not UTF-8."""
     return f"byte {error.start + 1} (0x{part[error.start]:02x}) is not UTF-8"
 
 
-def of_another(content: bytes) -> Problem | None:
-    """Return the problem that all lines are of another encoding.
+def encoding_problem(content: bytes) -> Problem | None:
+    """Return one problem if all lines beyond ASCII are in another encoding.
 
-    None where one line alone is, or where others are UTF-8 beyond ASCII: these are told by line.
+    None if that is a single line, or if other lines are UTF-8: those are reported by line.
     """
     first: tuple[int, str] | None = None
     number = 0
@@ -242,21 +214,19 @@ def of_another(content: bytes) -> Problem | None:
             return None
     if first is None or number == 1:
         return None
-    row, said = first
-    seems = _narrow(content) or "one for a non-Latin alphabet"
-    seen = f"{said}, like all {number:,} lines that are not ASCII; the encoding is probably {seems}"
-    return Problem(seen, advice(content), row=row)
+    row, seen = first
+    encoding = WESTERN if _is_western(content) else "one for a non-Latin alphabet"
+    seen += f", like all {number:,} lines that are not ASCII; the encoding is probably {encoding}"
+    return Problem(seen, encoding_fix(content), row=row)
 
-
-# File: a data file's name and bytes, read once; everything else is made from these.
 
 ZIP = b"PK\x03\x04"
-"""How a zip archive begins, and so every .xlsx."""
+"""The first bytes of a zip archive, and so of every .xlsx."""
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""How an old .xls begins, and an .xlsx with a password."""
+"""The first bytes of an old .xls, and of an .xlsx with a password."""
 _LOOKED_AT = 4096
 _CONTROLS = bytes({*range(1, 32)} - set(b"\t\n\r\f\x1b"))
-"""Bytes that no encoding of text has but by chance; a NUL is told apart, as UTF-16 has it."""
+"""Bytes that are rare in text of any encoding; NUL is not among them, because UTF-16 has it."""
 
 
 @dataclass(frozen=True)
@@ -268,23 +238,28 @@ class File:
 
     @classmethod
     def read(cls, path: Path) -> "File":
-        """Read a file whole.
+        """Read a whole file.
 
         Raises:
-            UsageError: there is none, or it cannot be read.
+            UsageError: there is no such file, or it cannot be read.
         """
         try:
             if path.is_dir():
                 raise UsageError(f"{path} is a folder; name a file in it")
             if not path.is_file():
-                raise UsageError(f"there is no file {path}{_offer(path)}")
+                try:
+                    near = nearest(path.name, [entry.name for entry in path.parent.iterdir()])
+                except (OSError, ValueError):
+                    near = None
+                offer = f"; did you mean {near!r}?" if near else ""
+                raise UsageError(f"there is no file {path}{offer}")
             return cls(path.name, path.read_bytes())
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror}") from error
 
     @property
     def suffix(self) -> str:
-        """What the file's name says it is, in lower case, with the dot."""
+        """The extension in lower case, with the dot."""
         return Path(self.name).suffix.lower()
 
     @property
@@ -293,21 +268,34 @@ class File:
         return sha256(self.content).hexdigest()
 
     def refused(self, seen: str, fix: str = "", *, row: int | None = None) -> InputError:
-        """Return the error that says why nothing of this file can be used."""
+        """Return the error for a file that cannot be used at all."""
         return InputError(self.name, [Problem(seen, fix, row=row)])
 
     def checked(self) -> bytes:
         """Return the bytes of a text file, without a byte order mark.
 
         Raises:
-            InputError: the file is empty, is no text, is a workbook, or is UTF-16 or UTF-32.
+            InputError: the file is empty, not text, a workbook, or UTF-16 or UTF-32.
         """
         if self.content.startswith((ZIP, OLE)):
             raise self.refused("this is a workbook, not text", "change its extension to .xlsx")
-        if seen := wide(self.content[:_LOOKED_AT]):
-            raise self.refused(f"this is {seen} text", "save it as UTF-8 (Excel: 'CSV UTF-8')")
-        if _is_binary(self.content[:_LOOKED_AT]):
-            raise self.refused("this is not text", "use a text file")
+        start = self.content[:_LOOKED_AT]
+        wide = next((name for mark, name in MARKS.items() if start.startswith(mark)), None)
+        if wide is None and b"\0" in start:
+            for codec in ("utf-16-le", "utf-16-be"):  # without a mark, its ASCII letters have NULs
+                text = start.decode(codec, "ignore")  # which may be cut at the end
+                plain = sum(
+                    each.isascii() and (each.isprintable() or each.isspace()) for each in text
+                )
+                if plain > _PLAIN * len(text) and "\0" not in text:
+                    wide = "UTF-16"
+        if wide:
+            raise self.refused(f"this is {wide} text", "save it as UTF-8 (Excel: 'CSV UTF-8')")
+        try:
+            start.decode()
+        except UnicodeDecodeError:  # which a letter cut at the end raises, too
+            if len(start) - len(start.translate(None, _CONTROLS)) > len(start) / 50:
+                raise self.refused("this is not text", "use a text file") from None
         content = self.content.removeprefix(b"\xef\xbb\xbf")
         if not content.strip():
             raise self.refused("the file is empty", "add at least one row with a query")
@@ -317,35 +305,18 @@ class File:
         """Return the text of a UTF-8 file, without a byte order mark.
 
         Raises:
-            InputError: as `checked` does, or for bytes that are not UTF-8, or for a NUL.
+            InputError: as `checked`, or the file is not valid UTF-8, or contains a NUL.
         """
         content = self.checked()
         try:
             text = content.decode("utf-8")
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1
-            raise self.refused(broken_byte(content, error), advice(content), row=line) from error
+            raise self.refused(
+                broken_byte(content, error), encoding_fix(content), row=line
+            ) from error
         if (nul := text.find("\0")) >= 0:
             line = text.count("\n", 0, nul) + 1
-            raise self.refused(
-                "the text contains a NUL character", "it may be damaged or UTF-16", row=line
-            )
+            seen = "the text contains a NUL character"
+            raise self.refused(seen, "it may be damaged or UTF-16", row=line)
         return text
-
-
-def _is_binary(begins: bytes) -> bool:
-    """Tell whether bytes are no text in any encoding: no UTF-8, and with control characters."""
-    try:
-        begins.decode()
-        return False
-    except UnicodeDecodeError:
-        return len(begins) - len(begins.translate(None, _CONTROLS)) > len(begins) / 50
-
-
-def _offer(path: Path) -> str:
-    """Offer the file of the same folder whose name is most like the one that is not there."""
-    try:
-        near = nearest(path.name, [entry.name for entry in path.parent.iterdir()])
-    except (OSError, ValueError):
-        return ""
-    return f"; did you mean {near!r}?" if near else ""

@@ -6,7 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from ragstone.datasets.table import File, Record, Table, Unreadable, advice, broken_byte, of_another
+from ragstone.datasets.table import (
+    File,
+    Record,
+    Table,
+    Unreadable,
+    broken_byte,
+    encoding_fix,
+    encoding_problem,
+)
 from ragstone.datasets.values import parsed_json
 from ragstone.errors import Problem
 
@@ -114,9 +122,9 @@ def _lines(content: bytes) -> Iterator[Record | Problem]:
         try:
             yield Record.of(number, parsed_json(line.decode("utf-8")))
         except UnicodeDecodeError as error:
-            whole = None if looked else of_another(content)
+            whole = None if looked else encoding_problem(content)
             looked = True
-            yield whole or Problem(broken_byte(line, error), advice(line), row=number)
+            yield whole or Problem(broken_byte(line, error), encoding_fix(line), row=number)
             if whole:
                 return
         except json.JSONDecodeError as error:
