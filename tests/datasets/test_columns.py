@@ -8,7 +8,15 @@ from tests.cases import each_case
 
 from ragstone.datasets import Dataset, load
 from ragstone.datasets.adapters.detect import SHAPES, compared, recognised
-from ragstone.datasets.columns import ALIASES, Layout, argument, chosen, doubt, flag, no_query
+from ragstone.datasets.columns import (
+    ALIASES,
+    Layout,
+    ambiguous,
+    argument,
+    flag,
+    no_query,
+    resolve_columns,
+)
 from ragstone.errors import InputError, UsageError
 from ragstone.types.sample import Context, Sample
 
@@ -48,11 +56,11 @@ def test_a_mapping_goes_before_the_names():
     assert layout.tags == ("question",)
 
 
-def test_two_columns_for_one_field_are_in_doubt():
+def test_two_columns_for_one_field_are_in_ambiguous():
     layout = Layout.of(["question", "a", "user_input"], {})
-    assert layout.doubts == {"query": ("question", "user_input")}
+    assert layout.ambiguous == {"query": ("question", "user_input")}
     assert (dict(layout.fields), layout.tags) == ({}, ("a",))
-    assert str(doubt("query", layout.doubts["query"], say=flag, row=3)) == (
+    assert str(ambiguous("query", layout.ambiguous["query"], spelling=flag, row=3)) == (
         "row 3: the columns 'question' and 'user_input' all match query; "
         "choose one: --map query=COLUMN"
     )
@@ -60,8 +68,8 @@ def test_two_columns_for_one_field_are_in_doubt():
 
 def test_two_columns_for_one_field_are_in_no_doubt_if_one_is_chosen():
     columns = ["question", "user_input"]
-    layout = Layout.of(columns, chosen({"query": "User Input"}, columns, say=flag))
-    assert layout.doubts == {}
+    layout = Layout.of(columns, resolve_columns({"query": "User Input"}, columns, spelling=flag))
+    assert layout.ambiguous == {}
     assert layout.fields == {"query": "user_input"}
     assert layout.tags == ("question",)
 
@@ -84,17 +92,17 @@ def test_two_columns_for_one_field_are_in_no_doubt_if_one_is_chosen():
     ],
 )
 def test_no_query_tells_the_columns_and_the_nearest(columns: list[str], said: str):
-    assert str(no_query(columns, say=flag)) == said
+    assert str(no_query(columns, spelling=flag)) == said
 
 
 @each_case(("field", "alias"), PAIRS)
 def test_a_mapping_understands_other_names_of_a_field(field: str, alias: str):
-    assert chosen({alias: "x"}, ["x"], say=flag) == {field: "x"}
+    assert resolve_columns({alias: "x"}, ["x"], spelling=flag) == {field: "x"}
 
 
 def test_a_mapping_in_python_is_told_as_an_argument():
     with pytest.raises(UsageError, match=re.escape("columns={'query': 'Frage'}: there is no")):
-        chosen({"query": "Frage"}, ["Antwort"], say=argument)
+        resolve_columns({"query": "Frage"}, ["Antwort"], spelling=argument)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +128,7 @@ def test_a_mapping_in_python_is_told_as_an_argument():
 )
 def test_a_mapping_of_what_is_not_there(mapped: dict[str, str], said: str):
     with pytest.raises(UsageError) as caught:
-        chosen(mapped, ["Frage", "Antwort"], say=flag)
+        resolve_columns(mapped, ["Frage", "Antwort"], spelling=flag)
     assert str(caught.value) == said
 
 

@@ -94,7 +94,7 @@ def load(
         file.name,
         columns=_mapped(found, columns or {}),
         limit=limit,
-        say=flag,
+        spelling=flag,
         near=found.near,
         read_as=found.shape.name if found.shape else "",
         queries=queries,
@@ -161,7 +161,7 @@ def samples_of(
         InputError: the rows are wrong; it holds every problem, rows being counted from 1.
     """
     table = Table.of(records)
-    samples = samples_in(table, name, columns=columns or {}, limit=None, say=argument)
+    samples = samples_in(table, name, columns=columns or {}, limit=None, spelling=argument)
     return Dataset(samples, Source(name=name, rows=len(samples)))
 
 

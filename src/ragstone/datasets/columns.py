@@ -54,135 +54,130 @@ FIELD_OF = by_name(ALIASES)
 """Plain name -> the field of a Sample that it means."""
 PART_OF = by_name(CONTEXT_ALIASES)
 """Plain name -> the part of a Context that it means."""
-_ALIKE = 0.85
+_SIMILAR = 0.85
 """How like a field's name, from 0 to 1, another is that may be misspelt."""
 _TURNS = frozenset(map(plain_name, CONVERSATIONS))
 
 
 Spelling = Callable[[str, str], str]
-"""What to write so that a field has a column, for messages."""
+"""How a user maps a field to a column, for messages."""
 
 
 def flag(field: str, column: str) -> str:
-    """Return how the command line says that a field has a column."""
+    """Return the command-line option that maps a field to a column."""
     return f"--map {field}={column}"
 
 
 def argument(field: str, column: str) -> str:
-    """Return how a call in Python says that a field has a column."""
+    """Return the Python argument that maps a field to a column."""
     return f"columns={{{field!r}: {column!r}}}"
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What each column of a file, or each name of one row, is.
+    """The role of each column of a file, or of each name in one row.
 
     Attributes:
-        fields: field of a Sample -> the file's column.
-        doubts: field -> the columns that could all be it, so that none is.
-        tags: the columns that become tags, under the file's own names.
-        conversations: the columns that have to be blank, because they hold several turns.
+        fields: Sample field -> column.
+        ambiguous: Sample field -> its columns, if there are several.
+        tags: the columns that become tags, with their own names.
+        conversations: the columns that must be blank, because they contain several turns.
     """
 
     fields: Mapping[str, str]
-    doubts: Mapping[str, tuple[str, ...]]
+    ambiguous: Mapping[str, tuple[str, ...]]
     tags: tuple[str, ...]
     conversations: tuple[str, ...]
 
     @classmethod
     def of(cls, columns: Sequence[str], chosen: Mapping[str, str]) -> "Layout":
-        """Give each column its place; `chosen` (field -> column) goes before the names' sense."""
-        meant: dict[str, list[str]] = {}
+        """Assign each column; `chosen` (field -> column) takes precedence over names."""
+        matches: dict[str, list[str]] = {}
         for column in columns:
             if (field := FIELD_OF.get(plain_name(column))) and field not in chosen:
-                meant.setdefault(field, []).append(column)
+                matches.setdefault(field, []).append(column)
         fields = {field: column for field, column in chosen.items() if column in columns}
-        fields |= {field: names[0] for field, names in meant.items() if len(names) == 1}
-        placed = {*fields.values(), *chain.from_iterable(meant.values())}
-        free = [name for name in columns if name not in placed]
+        fields |= {field: names[0] for field, names in matches.items() if len(names) == 1}
+        used = {*fields.values(), *chain.from_iterable(matches.values())}
+        free = [name for name in columns if name not in used]
         return cls(
             fields=fields,
-            doubts={field: tuple(names) for field, names in meant.items() if len(names) > 1},
+            ambiguous={field: tuple(names) for field, names in matches.items() if len(names) > 1},
             tags=tuple(name for name in free if plain_name(name) not in _TURNS),
             conversations=tuple(name for name in free if plain_name(name) in _TURNS),
         )
 
 
 def resolve_fields(mapped: Iterable[str]) -> frozenset[str]:
-    """Return our fields that these names, by which a user may call them, mean."""
+    """Return the Sample fields of names; aliases are accepted."""
     return frozenset(field for name in mapped if (field := FIELD_OF.get(plain_name(name))))
 
 
-def chosen(mapped: Mapping[str, str], columns: Sequence[str], *, say: Spelling) -> dict[str, str]:
-    """Return our field -> the file's column, for what the user said; other names are understood.
+def resolve_columns(
+    mapped: Mapping[str, str], columns: Sequence[str], *, spelling: Spelling
+) -> dict[str, str]:
+    """Return Sample field -> column of a user's mapping; aliases of fields are accepted.
 
     Raises:
-        UsageError: a field or a column does not exist, or one field was given two columns.
+        UsageError: a field or a column does not exist, or a field is mapped twice.
     """
     found: dict[str, str] = {}
     for name, column in mapped.items():
         if (field := FIELD_OF.get(plain_name(name))) is None:
             raise UnknownNameError("field", name, ALIASES)
         if field in found:
-            raise UsageError(f"{say(name, column)}: {field} is already mapped to a column")
-        found[field] = _column(field, column, columns, say)
+            raise UsageError(f"{spelling(name, column)}: {field} is already mapped to a column")
+        similar = [other for other in columns if plain_name(other) == plain_name(column)]
+        if column not in columns and len(similar) != 1:
+            near = nearest(column, columns)
+            offer = f"; did you mean {spelling(field, near)}?" if near else ""
+            seen = ", ".join(map(repr, columns))
+            raise UsageError(
+                f"{spelling(field, column)}: there is no column {column!r}{offer} "
+                f"(the columns are {seen})"
+            )
+        found[field] = column if column in columns else similar[0]
     return found
 
 
-def doubt(field: str, names: Sequence[str], *, say: Spelling, row: int | None = None) -> Problem:
-    """Return the problem that several names could be one field."""
+def ambiguous(
+    field: str, names: Sequence[str], *, spelling: Spelling, row: int | None = None
+) -> Problem:
+    """Return the problem that several columns match one field."""
     seen = f"the columns {' and '.join(map(repr, names))} all match {field}"
-    return Problem(seen, f"choose one: {say(field, 'COLUMN')}", row=row)
+    return Problem(seen, f"choose one: {spelling(field, 'COLUMN')}", row=row)
 
 
-def no_query(columns: Sequence[str], hint: str = "", *, say: Spelling) -> Problem:
-    """Return the problem that no query column found; `hint` says what else was looked for."""
+def no_query(columns: Sequence[str], hint: str = "", *, spelling: Spelling) -> Problem:
+    """Return the problem that there is no query column; `hint` is added to the fix."""
     seen = ", ".join(map(repr, columns)) or "none"
     names = ("query", *ALIASES["query"])
     near = next((found for name in names if (found := nearest(name, columns))), None)
-    offer = (
-        f"did you mean {say('query', near)}?" if near else f"map one with {say('query', 'COLUMN')}"
-    )
-    fix = f"{offer}; {hint}" if hint else offer
+    fix = f"map one with {spelling('query', 'COLUMN')}"
+    if near:
+        fix = f"did you mean {spelling('query', near)}?"
+    fix += f"; {hint}" if hint else ""
     return Problem(f"no query column found; the columns are {seen}", fix)
 
 
-def misspelt(names: Iterable[str], lacking: Iterable[str]) -> dict[str, str]:
-    """Return field of a Sample -> the name that is nearly its own, for fields that no row has."""
+def misspelt(names: Iterable[str], missing: Iterable[str]) -> dict[str, str]:
+    """Return Sample field -> a similar name, for fields that no row has."""
     found: dict[str, str] = {}
     plain = {plain_name(name): name for name in names}
-    for field in lacking:
+    for field in missing:
         known = map(plain_name, (field, *ALIASES[field]))
-        near = (get_close_matches(name, plain, n=1, cutoff=_ALIKE) for name in known)
-        if alike := next(filter(None, near), None):
-            found[field] = plain[alike[0]]
+        near = (get_close_matches(name, plain, n=1, cutoff=_SIMILAR) for name in known)
+        if similar := next(filter(None, near), None):
+            found[field] = plain[similar[0]]
     return found
 
 
-def _column(field: str, name: str, columns: Sequence[str], say: Spelling) -> str:
-    """Return the file's column of a name that the user gave for a field."""
-    if name in columns:
-        return name
-    alike = [column for column in columns if plain_name(column) == plain_name(name)]
-    if len(alike) == 1:
-        return alike[0]
-    near = nearest(name, columns)
-    offer = f"; did you mean {say(field, near)}?" if near else ""
-    seen = ", ".join(map(repr, columns))
-    raise UsageError(
-        f"{say(field, name)}: there is no column {name!r}{offer} (the columns are {seen})"
-    )
-
-
-# Layouts: which column is which field in each row, and what is in doubt there.
-
-
 class Layouts:
-    """The layout of each row: of the header, or of the names that the row itself gives values.
+    """The layout of each row: of the header, or of the row's own names that have values.
 
     Attributes:
-        query: the column that is the query, where a row does not say.
-        queries: whether queries are read; else every row gets `NO_QUERY`.
+        query: the query column, if a row has none of its own.
+        queries: whether queries are read; if not, every row gets `NO_QUERY`.
     """
 
     def __init__(
@@ -196,43 +191,41 @@ class Layouts:
     ) -> None:
         self.queries = queries
         self._columns = columns
-        self._sound = frozenset(columns)
+        self._valid = frozenset(columns)
         self._chosen = chosen
         self._own = own
         self._read_as = f" (the file is read as {read_as})" if read_as else ""
-        self._made: dict[tuple[str, ...], Layout] = {}
-        self._doubts: dict[tuple[str, tuple[str, ...]], int] = {}
+        self._layouts: dict[tuple[str, ...], Layout] = {}
+        self._ambiguous: dict[tuple[str, tuple[str, ...]], int] = {}
         whole = Layout.of(columns, chosen)
-        self.query = whole.fields.get("query", next(iter(whole.doubts.get("query", ())), None))
+        self.query = whole.fields.get("query", next(iter(whole.ambiguous.get("query", ())), None))
 
     def of(self, record: Record) -> Layout:
-        """Return a row's layout, and remember what is in doubt there."""
+        """Return a row's layout, and remember what is ambiguous there."""
         names = self._columns
         if self._own:
-            given = record.values.items()
-            names = tuple(n for n, value in given if value is not None and n in self._sound)
-        if (layout := self._made.get(names)) is None:
-            layout = self._made[names] = Layout.of(names, self._chosen)
-        for doubtful in layout.doubts.items():
-            self._doubts.setdefault(doubtful, record.row)
+            given = record.values
+            names = tuple(name for name in given if given[name] is not None and name in self._valid)
+        if (layout := self._layouts.get(names)) is None:
+            layout = self._layouts[names] = Layout.of(names, self._chosen)
+        for match in layout.ambiguous.items():
+            self._ambiguous.setdefault(match, record.row)
         return layout
 
     def without_query(self, record: Record) -> str:
-        """Say what a row has instead of a query, where each row names its own values."""
+        """Return the message for a row without a query."""
         names = [repr(name) for name, value in record.values.items() if value is not None]
         if not self._own or self.query in record.values or not names:
             return "there is no query"
         return f"there is no query; the row has {', '.join(names[:8])}{self._read_as}"
 
-    def problems(self, say: Spelling, near: str) -> list[Problem]:
-        """Return what is in doubt, each once, with the first row if rows name their own values."""
-        doubts = [
-            doubt(field, names, say=say, row=row if self._own else None)
-            for (field, names), row in self._doubts.items()
+    def problems(self, spelling: Spelling, near: str) -> list[Problem]:
+        """Return each ambiguity once, with its first row if rows have their own names."""
+        found = [
+            ambiguous(field, names, spelling=spelling, row=row if self._own else None)
+            for (field, names), row in self._ambiguous.items()
             if self.queries or field != "query"
         ]
-        return (
-            doubts
-            if self.query or not self.queries
-            else [no_query(self._columns, near, say=say), *doubts]
-        )
+        if self.queries and not self.query:
+            found.insert(0, no_query(self._columns, near, spelling=spelling))
+        return found

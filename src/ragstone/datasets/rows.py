@@ -1,13 +1,13 @@
-"""From rows with places to Samples, gathering every problem on the way."""
+"""Rows of a table to Samples, with every problem found on the way."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import chain, islice
 from types import MappingProxyType
 from typing import TypeVar
 
 from ragstone.datasets import values as cells
-from ragstone.datasets.columns import Layouts, Spelling, chosen
+from ragstone.datasets.columns import Layouts, Spelling, resolve_columns
 from ragstone.datasets.table import Record, Table
 from ragstone.datasets.values import contexts, ranking, relevance
 from ragstone.errors import InputError, Problem
@@ -29,9 +29,6 @@ READERS: Mapping[str, Callable[[cells.Plain], object]] = MappingProxyType(
 )
 """Field of a Sample -> what reads its value; `tags` are read apart, being many columns."""
 
-WITHOUT_QUERY: Mapping[str, Callable[[cells.Plain], object]] = MappingProxyType(
-    {field: reader for field, reader in READERS.items() if field != "query"}
-)
 NO_QUERY = "(not read)"
 """The query of rows that are read for other things."""
 
@@ -45,20 +42,20 @@ def samples_in(
     *,
     columns: Mapping[str, str],
     limit: int | None,
-    say: Spelling,
+    spelling: Spelling,
     near: str = "",
     read_as: str = "",
     queries: bool = True,
 ) -> tuple[Sample, ...]:
-    """Return the first `limit` rows of a table as Samples; `columns` is our field -> its column.
+    """Return the first `limit` rows of a table as Samples; `columns` is Sample field -> column.
 
-    `say` is how messages tell the user to choose a field's column; `near` is what to add where no
-    column is the query, and `read_as` whose file this was taken for. Without `queries`
-    the column of queries is not read, and need not be there.
+    `file` names the table in messages, and `spelling` is how they show a mapping of a column.
+    `near` is added if no query column is found, and `read_as` is the detected format. Without
+    `queries` the query column is not read and may be missing.
 
     Raises:
-        InputError: all that is wrong with these rows; `file` is what the message calls the table.
-        UsageError: `columns` names what is not there.
+        InputError: rows are wrong; it holds all problems.
+        UsageError: `columns` contains an unknown field or column.
     """
     found = list(islice(table.records, limit))
     problems = [problem for problem in found if isinstance(problem, Problem)]
@@ -68,74 +65,55 @@ def samples_in(
     if not found:
         problems.append(Problem("there are no rows", "add at least one row with a query"))
     elif rows:
-        names, unsound = _columns(table, records)
-        picked = chosen(columns, names, say=say) if records else {}
-        own = table.columns is None
-        layouts = Layouts(names, picked, own=own, read_as=read_as, queries=queries)
-        samples, faults = _samples(rows, layouts)
-        told = layouts.problems(say, near) if records else []
-        problems += (unsound or told) + faults
+        named = table.columns
+        if named is None:  # each record has its own names
+            named = tuple(dict.fromkeys(chain.from_iterable(record.values for record in records)))
+        valid: list[str] = []
+        invalid: list[Problem] = []
+        for name in named:
+            try:
+                cells.normalise_cell(name)
+                valid.append(name)
+            except ValueError as error:
+                invalid.append(Problem(f"the column {name!a}: {error}"))
+        layouts = Layouts(
+            tuple(valid),
+            resolve_columns(columns, valid, spelling=spelling) if records else {},
+            own=table.columns is None,
+            read_as=read_as,
+            queries=queries,
+        )
+        in_rows: list[Problem] = []
+        first: dict[str, int] = {}
+        for number, record in enumerate(rows, 1):
+            if isinstance(record, Sample):
+                samples.append(record)
+                place, name = number, record.id
+            else:
+                row = _Row(record, layouts)
+                if (sample := row.sample(str(number))) is not None:
+                    samples.append(sample)
+                in_rows += row.problems
+                place, name = record.row, row.id or str(number)
+            if name in first:
+                seen = f"the id {name!r} is already used in row {first[name]}"
+                fix = "give each row its own id"
+                in_rows.append(Problem(seen, fix, row=place, sample_id=name))
+            first.setdefault(name, place)
+        ambiguous = layouts.problems(spelling, near) if records else []
+        problems += (invalid or ambiguous) + in_rows
     if problems:
         placed = [replace(problem, sheet=table.sheet) for problem in problems]
         raise InputError(file, sorted(placed, key=lambda problem: problem.row or 0))
     return tuple(samples)
 
 
-def _repeated(ids: Iterable[tuple[int, str]]) -> list[Problem]:
-    """Return a problem for each id, given with its row, that came before."""
-    first: dict[str, int] = {}
-    problems: list[Problem] = []
-    for row, name in ids:
-        if name in first:
-            seen = f"the id {name!r} is already used in row {first[name]}"
-            fix = "give each row its own id"
-            problems.append(Problem(seen, fix, row=row, sample_id=name))
-        first.setdefault(name, row)
-    return problems
-
-
-def _columns(table: Table, records: Iterable[Record]) -> tuple[tuple[str, ...], list[Problem]]:
-    """Return the columns' names, without those that no store could hold, and what is wrong there.
-
-    Where each record names its own values, these are the names of all together.
-    """
-    found = chain.from_iterable(record.values for record in records)
-    names: list[str] = []
-    problems: list[Problem] = []
-    for name in table.columns if table.columns is not None else dict.fromkeys(found):
-        try:
-            cells.normalise_cell(name)
-            names.append(name)
-        except ValueError as error:
-            problems.append(Problem(f"the column {name!a}: {error}"))
-    return tuple(names), problems
-
-
-def _samples(
-    rows: Iterable[Record | Sample], layouts: Layouts
-) -> tuple[list[Sample], list[Problem]]:
-    samples: list[Sample] = []
-    problems: list[Problem] = []
-    ids: list[tuple[int, str]] = []
-    for number, record in enumerate(rows, 1):
-        if isinstance(record, Sample):
-            samples.append(record)
-            ids.append((number, record.id))
-            continue
-        row = _Row(record, layouts)
-        if (sample := row.sample(str(number))) is not None:
-            samples.append(sample)
-        problems += row.problems
-        ids.append((record.row, row.id or str(number)))
-    return samples, problems + _repeated(ids)
-
-
 class _Row:
     """One record on its way to a Sample.
 
     Attributes:
-        problems: grows as its values are read.
-        id: the one it has in the file, once that was read.
+        problems: grows as values are read.
+        id: the id in the file, once it was read.
     """
 
     def __init__(self, record: Record, layouts: Layouts) -> None:
@@ -143,38 +121,57 @@ class _Row:
         self._record = record
         self._layout = layouts.of(record)
         self._layouts = layouts
-        self._readers = READERS if layouts.queries else WITHOUT_QUERY
         self.id: str | None = None
 
     def sample(self, number: str) -> Sample | None:
-        """Return the Sample, with its number as its id if it has none; None if it has problems."""
+        """Return the Sample, with its number as default id; None if it has problems."""
         fields: dict[str, object] = {}
-        for field, reader in self._readers.items():
+        for field, reader in READERS.items():
             column = self._layout.fields.get(field)
-            if column is None or (value := self._read(column, reader, ids=field in IDS)) is None:
+            if column is None or (field == "query" and not self._layouts.queries):
+                continue
+            if (value := self._read(column, reader, ids=field in IDS)) is None:
                 continue
             fields[field] = value
             if field == "id":
                 self.id = str(value)
-        self._refuse_conversations()
+        for column in self._layout.conversations:
+            if self._read(column, lambda turns: turns) not in (None, "", [], {}):
+                self._wrong(column, cells.SEVERAL_TURNS)
+
         tags = self._tags()
-        doubts = self._layout.doubts  # which are told for all rows together
-        if not self._layouts.queries:
-            doubtful = bool(doubts.keys() - {"query"})
-            whole = {"id": number, "query": NO_QUERY, **fields, "tags": tags}
-            return None if self.problems or doubtful else Sample.model_validate(whole)
-        query = self._layout.fields.get("query", self._layouts.query)
-        if query and "query" not in doubts and self._record.values.get(query) is None:
-            seen = self._layouts.without_query(self._record)
-            self._wrong(query, f"{seen}; fill it in, or delete the row")
-        if self.problems or doubts or not query:
+        ambiguous = set(self._layout.ambiguous)  # which are reported once for all rows
+        if self._layouts.queries:
+            query = self._layout.fields.get("query", self._layouts.query)
+            if query and "query" not in ambiguous and self._record.values.get(query) is None:
+                seen = self._layouts.without_query(self._record)
+                self._wrong(query, f"{seen}; fill it in, or delete the row")
+            if not query:
+                return None
+        else:
+            ambiguous -= {"query"}
+            fields["query"] = NO_QUERY
+        if self.problems or ambiguous:
             return None
         return Sample.model_validate({"id": number, **fields, "tags": tags})
+
+    def _tags(self) -> dict[str, cells.Scalar]:
+        tags: dict[str, cells.Scalar] = {}
+        for column in self._layout.tags:
+            if (value := self._read(column, cells.tag)) is not None:
+                tags[column] = value
+        if (column := self._layout.fields.get("tags")) is not None:
+            more = self._read(column, lambda value: cells.tags(value, column)) or {}
+            for name in more.keys() & tags.keys():
+                if more[name] != tags[name]:
+                    self._wrong(column, f"the tag {name!r} is also a column, with another value")
+            tags |= more
+        return tags
 
     def _read(
         self, column: str, reader: Callable[[cells.Plain], T | None], *, ids: bool = False
     ) -> T | None:
-        """Return what a reader makes of a value; None if it is missing or cannot be read."""
+        """Return the value of a column; None if it is missing or invalid."""
         given = self._record.values.get(column)
         try:
             if ids:
@@ -184,24 +181,6 @@ class _Row:
         except ValueError as error:
             self._wrong(column, str(error))
             return None
-
-    def _tags(self) -> dict[str, cells.Scalar]:
-        tags: dict[str, cells.Scalar] = {}
-        for column in self._layout.tags:
-            if (value := self._read(column, cells.tag)) is not None:
-                tags[column] = value
-        if (column := self._layout.fields.get("tags")) is None:
-            return tags
-        more = self._read(column, lambda value: cells.tags(value, column)) or {}
-        for name in more.keys() & tags.keys():
-            if more[name] != tags[name]:
-                self._wrong(column, f"the tag {name!r} is also a column, with another value")
-        return tags | more
-
-    def _refuse_conversations(self) -> None:
-        for column in self._layout.conversations:
-            if self._read(column, lambda turns: turns) not in (None, "", [], {}):
-                self._wrong(column, cells.SEVERAL_TURNS)
 
     def _wrong(self, column: str, seen: str) -> None:
         self.problems.append(Problem(seen, row=self._record.row, column=column, sample_id=self.id))
