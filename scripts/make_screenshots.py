@@ -21,7 +21,7 @@ from ragstone.demo.server import running
 from ragstone.demo.service import make_service
 from ragstone.evaluation.runner import evaluate_async
 from ragstone.reports.html import write_html
-from ragstone.reports.viewer.server import viewing
+from ragstone.reports.viewer.server import serve_in_background
 from ragstone.results.run import Run
 from ragstone.store import Store, tag
 from ragstone.types.reply import Exchange
@@ -121,7 +121,7 @@ async def make(folder: Path) -> None:
         report, place = Path(work) / "report.html", Path("ragstone.db")
         write_html(good, report)
         await store(place, [("good", good), ("worse", worse)])
-        with viewing(place) as url:
+        with serve_in_background(place) as url:
             shown = Shown(report.as_uri(), url, (good.manifest.run_id, worse.manifest.run_id))
             async with async_playwright() as playwright:
                 browser = await playwright.chromium.launch(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.reports.viewer.server import viewing
+from ragstone.reports.viewer.server import serve_in_background
 from ragstone.results.run import Run
 from ragstone.store import Store, tag
 
@@ -41,7 +41,7 @@ def viewed(make_run: Callable[..., Run], tmp_path_factory) -> Iterator[Viewed]:
         a = make_run(store=store).manifest.run_id
         b = make_run(store=store, right=2).manifest.run_id
         tag(store, a, "before")
-    with viewing(place) as url:
+    with serve_in_background(place) as url:
         yield Viewed(url, a, b)
 
 
@@ -125,7 +125,7 @@ async def test_the_page_of_a_going_run_follows_it_to_its_end(
     run_id = run.manifest.run_id
     with Store.open(tmp_path / "live.db") as store:
         store.begin(run.manifest, run.metrics, fingerprint="")
-        with viewing(tmp_path / "live.db") as url:
+        with serve_in_background(tmp_path / "live.db") as url:
             async with store.open_writer(run_id) as writer:
                 await writer.put(run.rows[0])
                 page = await browse(f"{url}/runs/{run_id}")

@@ -86,7 +86,7 @@ def test_an_unfinished_run_is_not_the_newest_finished(stored: Command) -> None:
         put(store, "run-c", [1.0], partial=True)
     assert "to B (run-b)" in stored("compare", "baseline").out
     named = stored("compare", "baseline", "run-c")
-    assert "run run-c was stopped before every row was finished" in named.out
+    assert "run run-c stopped early" in named.out
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,8 @@ def test_a_changed_judge_is_said_first(stored: Command) -> None:
         put(store, "run-c", [1.0] * 12, judge="openai:m")
     said = stored("compare", "run-a", "run-c").out.splitlines()
     assert said[1] == (
-        "A changed judge is not a changed system: the numbers below show how both differ."
+        "The judge changed between A and B, so the differences below may come from the judge, "
+        "not your system."
     )
     assert any("offline" in line and "openai:m" in line for line in said[2:6])
 
@@ -187,7 +188,7 @@ def test_data_goes_to_standard_output_and_words_to_standard_error(stored: Comman
     said = stored("compare", "run-a", "run-b", "--json", "-", "--top", "1")
     assert json.loads(said.out)["a"] == "run-a"
     assert len(json.loads(said.out)["samples"]["faithfulness"]["worst"]) == 1
-    assert "What moved" in said.err
+    assert "Differences" in said.err
     assert stored("compare", "run-a", "--markdown", "-").out.startswith("## What changed")
 
 

@@ -89,8 +89,8 @@ def test_what_failed_and_what_was_scored_again_is_marked(ragstone: Command, plac
                                              {"query": "p", "relevance": ["a"]}])  # fmt: skip
     ragstone("rescore", asked, "-m", "mrr@1", "--save")
     again, first = ragstone("runs").out.splitlines()[1::2]
-    assert "scored again" in again
-    assert "scored again" not in first
+    assert "rescored" in again
+    assert "rescored" not in first
     assert "1 score failed" in first
     newest, oldest = json.loads(ragstone("runs", "--json", "-").out)
     assert (newest["scored_again_from"], oldest["scored_again_from"]) == (asked, None)
@@ -104,7 +104,7 @@ def test_a_run_that_was_killed_has_the_means_of_what_is_stored(
     with Store.open(place) as store:
         resume(store, store.info(run_id).manifest)
         with store.lock(run_id):
-            assert "going on 2/2" in ragstone("runs").out
+            assert "running 2/2" in ragstone("runs").out
     said = ragstone("runs").out
     assert "unfinished 2/2" in said
     assert "faithfulness 1.0000" in said
@@ -169,8 +169,8 @@ def test_an_unfinished_run_says_how_to_go_on_in_one_line(
         resume(store, store.info(run_id).manifest)
         store.finish(run_id, extras={}, partial=True)
     said = ragstone("runs", "show", "last")
-    assert f"`ragstone resume {run_id}` goes on" in said.out
-    assert "stopped before every row was finished" in " ".join(said.out.split())
+    assert f"Resume it with `ragstone resume {run_id}`" in said.out
+    assert "the run stopped early" in " ".join(said.out.split())
 
 
 def test_a_tag_names_one_run_until_it_is_taken_away(ragstone: Command, place: str) -> None:

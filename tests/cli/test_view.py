@@ -35,7 +35,7 @@ def test_it_serves_until_it_is_interrupted(folder: Path) -> None:
         url = urlsplit(next(word for word in said.split() if word.startswith("http")))
         connection = HTTPConnection(url.netloc, timeout=30)
         connection.request("GET", "/")
-        assert "No run is stored yet" in connection.getresponse().read().decode()
+        assert "No runs yet" in connection.getresponse().read().decode()
         program.send_signal(signal.SIGINT)
         out, err = program.communicate(timeout=30)
         connection.close()

@@ -8,7 +8,7 @@ import pytest
 import ragstone
 from ragstone.evaluation.dry_run import estimate
 from ragstone.evaluation.runner import Options
-from ragstone.reports.facts import facts
+from ragstone.reports.facts import summary_lines
 from ragstone.results.run import Run
 
 NAME = "cascade:offline+openai:m"
@@ -47,9 +47,11 @@ def test_a_run_asks_the_model_only_for_what_is_not_sure_and_tells_it(judge_serve
     by_model = [judge for _, judge in shared(run) if judge == "openai:m"]
     assert len(by_model) == told.escalated + told.audited
     assert run.usage().calls == len(judge_server.asked) == 20 - told.saved
-    [first, second] = [f.words for f in facts(run, list(run.metrics)) if f.about == "Cascade"]
+    [first, second] = [
+        f.text for f in summary_lines(run, list(run.metrics)) if f.label == "Cascade"
+    ]
     assert first.startswith(f"{told.escalated} of 100 verdicts")
-    assert f"{told.audited} were asked of both" in second
+    assert f"both judges were asked about {told.audited} confident verdicts" in second
 
 
 def test_an_estimate_asks_the_offline_judge_so_its_calls_are_exact(judge_server, kit) -> None:

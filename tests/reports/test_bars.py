@@ -3,7 +3,7 @@ import math
 from tests.cases import each_case
 
 from ragstone.metrics import get
-from ragstone.reports.terminal import CELLS, PLAIN, SIGNS, bar, signs_for
+from ragstone.reports.terminal import ASCII_BARS, BAR_CELLS, UNICODE_BARS, bar, bar_style
 from ragstone.results.metric_summary import MetricSummaryBuilder
 from ragstone.types.score import MetricInfo, Score, Summary
 
@@ -38,20 +38,26 @@ def test_a_bar_reaches_to_the_mean_and_has_the_intervals_ends_marked(
     mean: float | None, ends: tuple[float, float] | None, info: MetricInfo, drawn: str, plain: str
 ) -> None:
     seen = bar(summary(mean, ends), info)
-    assert bar(summary(mean, ends), info, PLAIN) == plain
-    assert len(plain) in (0, CELLS)
+    assert bar(summary(mean, ends), info, ASCII_BARS) == plain
+    assert len(plain) in (0, BAR_CELLS)
     assert seen == drawn
 
 
 def test_any_scores_make_a_whole_bar() -> None:
     for scored in range(1, 40):
         values = [Score.scored((scored * place % 11) / 10) for place in range(scored)]
-        assert len(bar(MetricSummaryBuilder.of(values).summary(), UNIT)) == CELLS
+        assert len(bar(MetricSummaryBuilder.of(values).summary(), UNIT)) == BAR_CELLS
 
 
 @each_case(
     ("encoding", "signs"),
-    [("utf-8", SIGNS), ("cp437", SIGNS), ("cp1252", PLAIN), ("ascii", PLAIN), ("no such", PLAIN)],
+    [
+        ("utf-8", UNICODE_BARS),
+        ("cp437", UNICODE_BARS),
+        ("cp1252", ASCII_BARS),
+        ("ascii", ASCII_BARS),
+        ("no such", ASCII_BARS),
+    ],
 )
 def test_a_terminal_gets_signs_that_it_can_show(encoding: str, signs: object) -> None:
-    assert signs_for(encoding) is signs
+    assert bar_style(encoding) is signs

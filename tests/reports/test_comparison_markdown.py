@@ -16,13 +16,13 @@ MakeRun = Callable[..., Run]
 REPORT = """\
 ## What changed from A (20260301-123005-abc123) to B (b_2)
 
-nothing that is known: the same data, judge, target and settings
+no recorded change: same data, judge, target and settings
 
 ## Samples
 
 4 pairs: 4 by id, 0 by query
 
-## What moved
+## Differences
 
 | metric | A | B | B - A | 95 % interval | finding |
 | --- | ---: | ---: | ---: | ---: | --- |
@@ -30,7 +30,7 @@ nothing that is known: the same data, judge, target and settings
 
 A and B are means over the pairs that both runs scored
 
-## How far to trust it
+## Significance
 
 | metric | pairs | p | Holm | t-test | effect | better | worse | same | least |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |

@@ -18,8 +18,9 @@ MakeRun = Callable[..., Run]
 
 AT_100 = """\
 What changed from A (20260301-123005-abc123) to B (20260302-080000-def456)
-A changed judge is not a changed system: the numbers below show how both differ.
-what         in A     in B
+The judge changed between A and B, so the differences below may come from the judge, not your
+system.
+setting      in A     in B
 ────────────────────────────────────────
 judge        offline  openai:gpt-4o-mini
 temperature  0.0      0.5
@@ -27,34 +28,34 @@ temperature  0.0      0.5
 Samples
 4 pairs: 4 by id, 0 by query
 
-What moved
+Differences
 metric             A       B    B - A     95 % interval  finding
 ────────────────────────────────────────────────────────────────────────────
 faithfulness  0.5000  0.7500  +0.2500  -1.0000 – 1.0000  no difference shown
 A and B are means over the pairs that both runs scored
 
-How far to trust it
+Significance
 metric        pairs       p    Holm  t-test  effect  better  worse  same  least
 ───────────────────────────────────────────────────────────────────────────────
 faithfulness      2  1.0000  1.0000  0.7952   +0.24       1      1     0      –
-p: how often chance alone differs so much; Holm: p for several metrics at once, significant below
-0.05; least: the smallest true difference that so many pairs show four times of five
-faithfulness without a number: A 1 undefined, 1 failed; B 1 undefined, 0 failed; scored in A only 0,
-in B only 1
+p: probability of such a difference by chance; Holm: p corrected for several metrics, significant
+below 0.05; least: smallest true difference that this many pairs detect with 80 % power
+faithfulness is missing scores: A 1 undefined, 1 failed; B 1 undefined, 0 failed; scored only in A
+0, only in B 1
 
-Worst drops
+Largest drops
 metric        sample       A       B  query
 ───────────────────────────────────────────────────────────────────
 faithfulness  q1      1.0000  0.5000  How long does battery 1 last?
 
-Best gains
+Largest gains
 metric        sample       A       B  query
 ───────────────────────────────────────────────────────────────────
 faithfulness  q2      0.0000  1.0000  How long does battery 2 last?
 
 Claims
-faithfulness: 1 no longer supported, 1 now supported, 0 appeared, 0 vanished, 1 as before
-the first            sample  verdict                      claim      reason
+faithfulness: 1 no longer supported, 1 now supported, 0 appeared, 0 vanished, 1 unchanged
+change               sample  verdict                      claim      reason
 ───────────────────────────────────────────────────────────────────────────
 no longer supported  q1      supported, now contradicted  It sings.  why
 now supported        q2      contradicted, now supported  It flies.  why
@@ -64,9 +65,10 @@ AT_40 = """\
 What changed from A
 (20260301-123005-abc123) to B
 (20260302-080000-def456)
-A changed judge is not a changed system:
-the numbers below show how both differ.
-what         in A     in B
+The judge changed between A and B, so
+the differences below may come from the
+judge, not your system.
+setting      in A     in B
 ────────────────────────────────────────
 judge        offline  openai:gpt-4o-mini
 temperature  0.0      0.5
@@ -74,7 +76,7 @@ temperature  0.0      0.5
 Samples
 4 pairs: 4 by id, 0 by query
 
-What moved
+Differences
 faithfulness
   A 0.5000 | B 0.7500 | B - A +0.2500 |
   95 % interval -1.0000 – 1.0000 |
@@ -82,26 +84,26 @@ faithfulness
 A and B are means over the pairs that
 both runs scored
 
-How far to trust it
+Significance
 faithfulness
   pairs 2 | p 1.0000 | Holm 1.0000 |
   t-test 0.7952 | effect +0.24 | better
   1 | worse 1 | same 0 | least –
-p: how often chance alone differs so
-much; Holm: p for several metrics at
-once, significant below 0.05; least: the
-smallest true difference that so many
-pairs show four times of five
-faithfulness without a number: A 1
+p: probability of such a difference by
+chance; Holm: p corrected for several
+metrics, significant below 0.05; least:
+smallest true difference that this many
+pairs detect with 80 % power
+faithfulness is missing scores: A 1
 undefined, 1 failed; B 1 undefined, 0
-failed; scored in A only 0, in B only 1
+failed; scored only in A 0, only in B 1
 
-Worst drops
+Largest drops
 faithfulness
   query How long does battery 1 last?
   sample q1 | A 1.0000 | B 0.5000
 
-Best gains
+Largest gains
 faithfulness
   query How long does battery 2 last?
   sample q2 | A 0.0000 | B 1.0000
@@ -109,7 +111,7 @@ faithfulness
 Claims
 faithfulness: 1 no longer supported, 1
 now supported, 0 appeared, 0 vanished, 1
-as before
+unchanged
 no longer supported
   claim It sings.
   reason why
@@ -234,10 +236,10 @@ def test_a_better_and_a_worse_metric_are_told_by_word_and_colour(
 def test_runs_without_a_metric_in_common_say_so(make_run: MakeRun) -> None:
     comparison = compare(make_run(names=("hit@5",)), make_run(names=("f1@5",)))
     text = shown(comparison)
-    assert "the runs have no metric in common" in text
-    assert "metrics of A only: hit@5" in text
-    assert "metrics of B only: f1@5" in text
-    assert "nothing that is known" in text
+    assert "the runs have no metrics in common" in text
+    assert "metrics only in A: hit@5" in text
+    assert "metrics only in B: f1@5" in text
+    assert "no recorded change" in text
 
 
 def test_what_pairs_nothing_is_told(make_run: MakeRun) -> None:
@@ -247,10 +249,10 @@ def test_what_pairs_nothing_is_told(make_run: MakeRun) -> None:
     ]
     text = shown(compare(make_run(rows), make_run(renamed, partial=True)))
     assert "0 pairs" in text
-    assert "without a partner: 4 of A, 4 of B" in text
-    assert "the same id for another query, not paired by it: q1, q2, q3 and 1 more" in text
-    assert "left out as their query stands twice: 4 rows" in text
-    assert "was stopped before every row was finished" in text
+    assert "unpaired: 4 in A, 4 in B" in text
+    assert "not paired because the query of the id differs: q1, q2, q3 and 1 more" in text
+    assert "left out because the query is not unique: 4 rows" in text
+    assert "stopped early" in text
     assert "too few to tell" in text
 
 

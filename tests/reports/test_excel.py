@@ -15,9 +15,9 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 from ragstone.reports.excel import write_workbook
 from ragstone.reports.excel.book import Book
-from ragstone.reports.excel.samples import add_queries, ids
+from ragstone.reports.excel.samples import add_samples, join_ids
 from ragstone.reports.format import cell
-from ragstone.reports.table_rows import claim_in_words
+from ragstone.reports.table_rows import describe_claim
 from ragstone.results.run import Run
 from ragstone.types.gate import Gate
 from ragstone.types.sample import Context, Sample
@@ -94,7 +94,7 @@ def test_a_single_generation_metric(make_run: MakeRun, tmp_path: Path) -> None:
     shown = ("Model", "Top K", "Score", "Min Score", "Max Score", "Valid Queries", "Failed")
     assert [found[name] for name in shown] == ["offline", 3, 0.25, 0, 0.5, 2, 1]
     assert found["Failed because"] == "timed out (1, first q4: no answer within 30 s)"
-    assert str(found["Partial"]).startswith("the run was stopped before every row was finished")
+    assert str(found["Partial"]).startswith("the run stopped early")
 
 
 def test_a_combined_summary(make_run: MakeRun, tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_combined_summary(make_run: MakeRun, tmp_path: Path) -> None:
     rows = [[value for value in row if value is not None] for row in book["Summary"].values]
     assert rows[0] == [
         *("Metric", "Score", "Score (%)", "95 % low", "95 % high"),
-        *("Total", "Scored", "Undefined", "Failed", "Flagged"),
+        *("Total", "Scored", "Undefined", "Failed", "Imputed"),
     ]
     assert rows[1] == ["Hit@K", *[pytest.approx(2 / 3)] * 2, *INTERVAL, 4, 3, 1, 0, 0]
     assert rows[2][0] == "F1@K"
@@ -191,9 +191,9 @@ def test_flagged_scores_are_told(make_run: MakeRun, tmp_path: Path) -> None:
     made_up = row.scores["faithfulness"].model_copy(update={"fallback": True, "passed": False})
     run = make_run([replace(row, scores={"faithfulness": made_up})], names=GENERATION)
     book = written(run, GENERATION, tmp_path, combined=False)
-    assert pairs(book["Summary"])["Flagged (made up by policy)"] == 1
+    assert pairs(book["Summary"])["Imputed by policy"] == 1
     assert pairs(book["Summary"])["Pass rate"] == 0
-    assert records(book["Per-Query Results"])[0]["flagged"] is True
+    assert records(book["Per-Query Results"])[0]["imputed"] is True
 
 
 def test_columns_that_are_called_alike_are_told_apart(make_run: MakeRun, tmp_path: Path) -> None:
@@ -208,22 +208,22 @@ def test_columns_that_are_called_alike_are_told_apart(make_run: MakeRun, tmp_pat
 
 
 def test_ids_are_written_as_the_loader_reads_them() -> None:
-    assert ids(["5", "12"]) == "5, 12"
-    assert ids(["a,b", "ü"]) == '["a,b", "ü"]'
-    assert ids([]) == ""
+    assert join_ids(["5", "12"]) == "5, 12"
+    assert join_ids(["a,b", "ü"]) == '["a,b", "ü"]'
+    assert join_ids([]) == ""
 
 
 def test_a_claim_is_one_line(make_run: MakeRun) -> None:
     given_ = make_run().rows[0].scores["faithfulness"].claims[1]
     broken = given_.model_copy(update={"text": "a\nb", "reason": " c\n"})
-    assert claim_in_words(broken) == "CONTRADICTED: a b ( c )"
+    assert describe_claim(broken) == "CONTRADICTED: a b ( c )"
 
 
 def test_rows_that_do_not_fit_are_counted(make_run: MakeRun, tmp_path: Path) -> None:
     run = make_run([make_run().rows[0]] * 10)
     for most, shown in ((11, 10), (10, 8)):
         with Book(tmp_path / "x.xlsx", run.manifest.started_at) as book:
-            add_queries(book, run, name="hit@5", sheet="One", most=most)
+            add_samples(book, run, name="hit@5", sheet="One", most=most)
         values = [row[0] for row in openpyxl.load_workbook(tmp_path / "x.xlsx")["One"].values]
         assert len(values) == most
         assert values.count(0) == shown

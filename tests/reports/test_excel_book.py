@@ -5,7 +5,7 @@ import openpyxl
 import pytest
 from openpyxl.worksheet.worksheet import Worksheet
 
-from ragstone.reports.excel.book import Book, Value, lines, sheet_names
+from ragstone.reports.excel.book import Book, Value, count_lines, sheet_names
 
 WHEN = datetime(2026, 3, 1, 12, 30, 5, tzinfo=UTC)
 
@@ -74,9 +74,9 @@ def test_a_file_that_cannot_be_written_is_an_os_error(tmp_path: Path) -> None:
 
 
 def test_lines_of_a_text() -> None:
-    assert lines("", 10) == 1
-    assert lines("a\nb", 10) == 2
-    assert lines("x" * 19, 10) == 3
+    assert count_lines("", 10) == 1
+    assert count_lines("a\nb", 10) == 2
+    assert count_lines("x" * 19, 10) == 3
 
 
 def test_sheet_names_are_as_excel_takes_them() -> None:

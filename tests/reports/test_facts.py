@@ -6,8 +6,8 @@ from ragstone.reports.facts import (
     CAUSES,
     LABELS,
     cutoff,
-    facts,
-    titles,
+    metric_titles,
+    summary_lines,
     why_failed,
     why_no_mean,
     why_undefined,
@@ -23,7 +23,7 @@ MakeRun = Callable[..., Run]
 
 
 def told(run: Run) -> list[str]:
-    return [f"{fact.about}: {fact.words}" for fact in facts(run, list(run.metrics))]
+    return [f"{line.label}: {line.text}" for line in summary_lines(run, list(run.metrics))]
 
 
 def test_every_cause_and_label_has_words() -> None:
@@ -64,7 +64,7 @@ def test_without_target_and_judge(make_run: MakeRun) -> None:
         names=("hit@5",),
         manifest={"target": None, "judge": None, "judge_note": None, "not_run": {}},
     )
-    assert told(run)[1] == "Target: none was asked"
+    assert told(run)[1] == "Target: none (the data has the answers)"
     assert not [line for line in told(run) if line.startswith(("Judge", "Policy"))]
 
 
@@ -81,23 +81,23 @@ def test_what_a_cascade_did_is_told(make_run: MakeRun) -> None:
         )
     ) == [
         (
-            "Cascade: 10 of 40 verdicts (25.0%) went up to the second judge; it was spared 3 calls "
-            "or more"
+            "Cascade: 10 of 40 verdicts (25.0%) escalated to the second judge; at least 3 calls "
+            "saved"
         ),
         (
-            "Cascade: of the sure verdicts, 8 were asked of both as a control; whether the claim "
-            "is supported, both agreed on 6 of 8 (75%, 95 % interval 35% to 97%); on 5 on the very "
-            "label"
+            "Cascade: both judges were asked about 8 confident verdicts; they agree whether the "
+            "claim is supported on 6 of 8 (75%, 95 % interval 35% to 97%), and on the exact label "
+            "on 5"
         ),
     ]
     assert lines(CascadeStats(unanswered=1)) == [
         (
-            "Cascade: 1 claim went up and came back unanswered: what hangs on it is failed, or by "
-            "the policy"
+            "Cascade: 1 escalated claim got no answer; the scores concerned failed or follow the "
+            "policy"
         )
     ]
     assert lines(CascadeStats(verdicts=40, escalated=40))[1] == (
-        "Cascade: no verdict was asked of both: how far the two agree is not known"
+        "Cascade: no confident verdict was audited, so the judges' agreement is unknown"
     )
 
 
@@ -112,9 +112,9 @@ def test_the_judges_calls_are_told(make_run: MakeRun) -> None:
     rows = [replace(row, exchanges=(asked,)) for row in make_run().rows]
     (fact,) = [line for line in told(make_run(rows)) if line.startswith("Usage")]
     assert fact == (
-        "Usage: 8 calls (4 of them again after a failure), 4 replies from the cache; 12,000 prompt "
-        "tokens (400 cached), 1,600 completion tokens (200 of them reasoning); about $1.00, by "
-        "list prices; answers took p50 40 ms, p95 40 ms"
+        "Usage: 8 calls (4 retries), 4 replies from the cache; 12,000 prompt tokens (400 cached), "
+        "1,600 completion tokens (200 reasoning); about $1.00 at list prices; p50 40 ms, p95 40 ms "
+        "per answer"
     )
 
 
@@ -123,7 +123,7 @@ def test_a_cost_that_is_not_known_is_said_to_be(make_run: MakeRun) -> None:
     asked = Exchange("key", "extract_claims", Reply((), usage), latency_ms=40.0)
     rows = [replace(row, exchanges=(asked,)) for row in make_run().rows]
     (fact,) = [line for line in told(make_run(rows)) if line.startswith("Usage")]
-    assert "no price is known" in fact
+    assert "price unknown" in fact
 
 
 def test_who_reached_the_mark_is_told(make_run: MakeRun) -> None:
@@ -161,14 +161,14 @@ def test_many_reasons_and_notes_are_counted(make_run: MakeRun) -> None:
     assert why_undefined(run, "hit@5") == (
         "reason 0 (1); reason 1 (1); reason 2 (1); and 3 other reasons"
     )
-    assert told(run)[-2:] == ["Note: n 2 (1 row)", "Note: and 3 other notes in the rows"]
+    assert told(run)[-2:] == ["Note: n 2 (1 row)", "Note: 3 more notes in the rows"]
 
 
 def test_a_page_as_a_reason_is_cut(make_run: MakeRun) -> None:
     row: Row = make_run().rows[0]
     failed = Score.failed(Cause.UNREACHABLE, "<html>" * 10_000)
     why = why_failed(make_run([replace(row, scores={"hit@5": failed})], names=("hit@5",)), "hit@5")
-    assert why.startswith("no answer (1, first q1: <html>")
+    assert why.startswith("unreachable (1, first q1: <html>")
     assert len(why) < 400
 
 
@@ -179,7 +179,7 @@ def test_titles_are_labels_unless_two_are_alike(make_run: MakeRun) -> None:
         )
     ]
     run = make_run(rows, names=("hit@5", "hit@10", "mrr@5"), k=7)
-    assert titles(run.metrics) == {"hit@5": "hit@5", "hit@10": "hit@10", "mrr@5": "MRR@K"}
+    assert metric_titles(run.metrics) == {"hit@5": "hit@5", "hit@10": "hit@10", "mrr@5": "MRR@K"}
     assert [cutoff(run, name) for name in ("hit@5", "hit@10", "faithfulness")] == [5, 10, 7]
 
 
@@ -193,12 +193,13 @@ def test_what_a_policy_made_up_is_told_and_so_are_notes(make_run: MakeRun) -> No
     ]
     gates = (Gate(metric="faithfulness", op=">=", threshold=0.5),)
     run = make_run(rows, names=("faithfulness",), gates=gates)
-    assert "Made up: faithfulness: 2 scores, by the policy; first q1: flagged: no answer" in told(
-        run
+    assert (
+        "Imputed: faithfulness: 2 scores imputed by the policy, first q1: flagged: no answer"
+        in told(run)
     )
     assert (
         "Note: faithfulness: 2 scores with a note, first q2: no claim was found in: It is so. "
         "(asked twice)"
     ) in told(run)
-    gate = "Gate: passed: faithfulness 0.7500 is >= 0.5 (4 of 4 scored, 2 of them made up by"
+    gate = "Gate: passed: faithfulness 0.7500 is >= 0.5 (4 of 4 scored, 2 imputed by"
     assert f"{gate} the policy)" in told(run)

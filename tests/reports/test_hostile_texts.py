@@ -20,8 +20,8 @@ from ragstone._internal.text import one_line, strip_controls
 from ragstone.reports.excel import write_workbooks
 from ragstone.reports.github import report_to_github
 from ragstone.reports.junit import write_junit
-from ragstone.reports.markdown import COMMENT, as_markdown
-from ragstone.reports.tables import guarded, write_claims, write_rows_table
+from ragstone.reports.markdown import COMMENT, run_as_markdown
+from ragstone.reports.tables import csv_safe, write_claims, write_rows
 from ragstone.results.run import Run
 from ragstone.types.gate import Gate
 
@@ -84,7 +84,7 @@ def test_junit(run: Run, text: str, tmp_path: Path) -> None:
 
 
 def test_markdown(run: Run) -> None:
-    text = as_markdown(run)
+    text = run_as_markdown(run)
     assert len(text.encode()) <= COMMENT
     assert not CONTROL.search(text.replace("\n", ""))
     found = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).parse(text)
@@ -104,7 +104,7 @@ def test_annotations(run: Run, tmp_path: Path) -> None:
     assert [line[: line.index("::", 2)] for line in lines] == [
         "::error title=run stopped early",
         "::error title=gate failed",
-        *["::warning title=not judged"] * 2,
+        *["::warning title=missing scores"] * 2,
     ]
     for line in lines:
         assert len(line) < 1100
@@ -116,14 +116,14 @@ def test_annotations(run: Run, tmp_path: Path) -> None:
 
 def test_csv(run: Run, text: str, tmp_path: Path) -> None:
     limit = csv.field_size_limit(10_000_000)
-    for write in (write_rows_table, write_claims):
+    for write in (write_rows, write_claims):
         path = tmp_path / "x.csv"
         write(run, path)
         written = path.read_bytes().decode("utf-8-sig")
         assert not CONTROL.search(written.replace("\r\n", ""))
         lines = list(csv.reader(io.StringIO(written, newline=""), strict=True))
         assert {len(line) for line in lines} == {len(lines[0])}
-        assert lines[1][0] == guarded(run.rows[0].sample.id)
+        assert lines[1][0] == csv_safe(run.rows[0].sample.id)
         for cell in (cell for line in lines for cell in line):
             assert not cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
     csv.field_size_limit(limit)
@@ -132,7 +132,7 @@ def test_csv(run: Run, text: str, tmp_path: Path) -> None:
 def test_parquet(run: Run, text: str, tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     whole = re.sub("[\ud800-\udfff]", "\ufffd", text)
-    write_rows_table(run, path)
+    write_rows(run, path)
     assert pl.read_parquet(path)["response"].to_list() == [whole, whole]
     write_claims(run, path)
     frame = pl.read_parquet(path)

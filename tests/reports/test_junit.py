@@ -66,7 +66,7 @@ def test_a_test_a_sample_and_one_a_gate(make_run: MakeRun, tmp_path: Path) -> No
             "0.0000 is not >= 0.3, the threshold of the gate on the mean",
         ),
         "q3": ("skipped", None, "the response makes no claims"),
-        "q4": ("error", "timeout", "not judged: timed out: no answer within 30 s"),
+        "q4": ("error", "timeout", "timed out: no answer within 30 s"),
         "gate: mean >= 0.3": ("failure", "gate", "faithfulness 0.2500 is not >= 0.3"),
         "gate: scored >= 0.5": None,
     }
@@ -109,7 +109,7 @@ def test_a_gate_that_cannot_be_told_is_an_error(make_run: MakeRun, tmp_path: Pat
     finding = told(suite)["gate: mean >= 0.3"]
     assert finding is not None
     assert finding[0] == "error"
-    assert finding[2].startswith("cannot be checked: faithfulness: nothing was scored")
+    assert finding[2].startswith("faithfulness: nothing was scored")
 
 
 def test_a_number_that_the_policy_made_up_is_an_error(make_run: MakeRun, tmp_path: Path) -> None:
@@ -117,12 +117,12 @@ def test_a_number_that_the_policy_made_up_is_an_error(make_run: MakeRun, tmp_pat
     made_up = row.scores["faithfulness"].model_copy(update={"fallback": True, "reason": "odd"})
     run = make_run([replace(row, scores={"faithfulness": made_up})], names=("faithfulness",))
     [suite] = suites(run, tmp_path).values()
-    assert told(suite) == {"q1": ("error", "made up", "not judged: the policy made 0.5000 up: odd")}
+    assert told(suite) == {"q1": ("error", "imputed", "0.5000 imputed by the policy: odd")}
 
 
 def test_a_run_that_was_stopped_has_an_error(make_run: MakeRun, tmp_path: Path) -> None:
     found = suites(make_run(partial=True), tmp_path)
-    finding = told(found["run"])["every row was finished"]
+    finding = told(found["run"])["all rows were evaluated"]
     assert finding is not None
     assert finding[:2] == ("error", "partial")
 

@@ -63,26 +63,26 @@ def test_of_a_run_that_was_stopped_the_command_says_how_it_goes_on(make_run: Mak
         (
             Cause.TIMEOUT,
             "timed out",
-            "run it again; if that times out too, a run with --timeout 120",
+            "run again; if it times out again, set --timeout 120",
         ),
         (
             Cause.RATE_LIMITED,
-            "too many requests",
-            "a run with --rpm, or with a lower --concurrency",
+            "rate limited",
+            "set --rpm, or a --concurrency below",
         ),
-        (Cause.UNREACHABLE, "no answer", "see that the service answers, then run it again"),
-        (Cause.REFUSAL, "refused", "another --model may answer what this one refuses"),
+        (Cause.UNREACHABLE, "unreachable", "check that the service is running, then run again"),
+        (Cause.REFUSAL, "refused", "try another --model, which may answer"),
         (
             Cause.MALFORMED,
-            "not readable",
-            "a run with another --model, or --verify each, which asks",
+            "unreadable reply",
+            "try another --model, or --verify each for shorter replies",
         ),
         (
             Cause.COUNT_MISMATCH,
-            "not one answer each",
-            "a run with another --model, or --verify each",
+            "wrong number of answers",
+            "try another --model, or --verify each",
         ),
-        (Cause.METRIC_ERROR, "the metric itself failed", "fix the metric, then run it again"),
+        (Cause.METRIC_ERROR, "error in the metric", "fix the metric, then run again"),
     ],
 )
 def test_each_cause_of_failures_has_its_cure(
@@ -96,9 +96,9 @@ def test_each_cause_of_failures_has_its_cure(
 @pytest.mark.parametrize(
     ("judge", "cure"),
     [
-        ("openai:m", "a run with --max-tokens 8192 lets replies end"),
-        ("cascade:local:nli+openai:m", "a run with --max-tokens 8192 lets replies end"),
-        ("local:nli", "a run with a larger length= of the local judge"),
+        ("openai:m", "allow longer replies with --max-tokens 8192"),
+        ("cascade:local:nli+openai:m", "allow longer replies with --max-tokens 8192"),
+        ("local:nli", "set a larger length= for the local judge"),
     ],
 )
 def test_what_was_cut_off_is_cured_by_what_the_judge_has(
@@ -106,7 +106,7 @@ def test_what_was_cut_off_is_cured_by_what_the_judge_has(
 ) -> None:
     cut = [*STEADY, Score.failed(Cause.TRUNCATED, "cut")]
     words = next_step(of(make_run, cut, judge=judge)) or ""
-    assert words.startswith("1 score failed (cut off): ")
+    assert words.startswith("1 score failed (truncated): ")
     assert cure in words
 
 
@@ -116,12 +116,12 @@ def test_a_spent_budget_has_no_cure_but_more_of_it(make_run: MakeRun) -> None:
 
 def test_the_commonest_cause_is_told(make_run: MakeRun) -> None:
     late, cut = Score.failed(Cause.TIMEOUT, "late"), Score.failed(Cause.TRUNCATED, "cut")
-    assert "cut off" in (next_step(of(make_run, [*STEADY, late, cut, cut])) or "")
+    assert "truncated" in (next_step(of(make_run, [*STEADY, late, cut, cut])) or "")
 
 
 def test_one_verdict_a_call_is_not_advised_where_it_was_asked_for(make_run: MakeRun) -> None:
     run = of(make_run, [*STEADY, Score.failed(Cause.COUNT_MISMATCH, "two")], verify="each")
-    assert (next_step(run) or "").endswith("a run with another --model")
+    assert (next_step(run) or "").endswith("try another --model")
 
 
 def test_whose_reply_was_not_readable_is_not_guessed(make_run: MakeRun) -> None:
@@ -134,8 +134,7 @@ def test_whose_reply_was_not_readable_is_not_guessed(make_run: MakeRun) -> None:
 def test_few_samples_are_told_how_many_it_would_take(make_run: MakeRun) -> None:
     scores = [Score.scored(place % 2) for place in range(40)]
     assert next_step(of(make_run, scores)) == (
-        "faithfulness is known to ±0.15 only, from 40 scored: "
-        "about 380 such samples would bring it to ±0.05"
+        "faithfulness is only accurate to ±0.15 (40 rows); about 380 rows would give ±0.05"
     )
     narrower = [Score.scored(0.6 + place % 5 / 10) for place in range(12)]
     assert next_step(of(make_run, narrower)) is None
@@ -144,7 +143,9 @@ def test_few_samples_are_told_how_many_it_would_take(make_run: MakeRun) -> None:
 def test_what_a_wide_range_needs_is_told_in_its_own_measure(make_run: MakeRun) -> None:
     run = of(make_run, [Score.scored(1 + place % 2 * 4) for place in range(40)])
     grade = run.metrics["faithfulness"].model_copy(update={"low": 1.0, "high": 5.0})
-    assert (next_step(replace(run, metrics={"faithfulness": grade})) or "").endswith("to ±0.2")
+    assert (next_step(replace(run, metrics={"faithfulness": grade})) or "").endswith(
+        "would give ±0.2"
+    )
 
 
 def test_a_failed_gate_goes_before_few_samples(make_run: MakeRun, tmp_path: Path) -> None:
@@ -152,12 +153,12 @@ def test_a_failed_gate_goes_before_few_samples(make_run: MakeRun, tmp_path: Path
     run = stored(tmp_path, [ANSWER, wrong], fail_under={"faithfulness": 0.9})
     name = run.manifest.run_id
     assert next_step(run, first=True) == (
-        "look at the samples behind the gate: "
+        "inspect the samples behind the gate: "
         f"`ragstone report {name} --html report.html`, or `ragstone view {name}`"
     )
     in_memory = replace(run, rows=list(run.rows))
     assert next_step(in_memory) == (
-        "look at the samples behind the gate: run it again with --html report.html"
+        "inspect the samples behind the gate: run again with --html report.html"
     )
 
 
@@ -173,8 +174,8 @@ def test_the_first_run_of_a_store_may_become_the_baseline(tmp_path: Path) -> Non
     run = stored(tmp_path, [ANSWER] * 60)
     assert next_step(run) is None
     assert next_step(run, first=True) == (
-        f"`ragstone runs tag {run.manifest.run_id} baseline` makes this run the one to beat; "
-        "after a change, `ragstone compare baseline last`"
+        f"`ragstone runs tag {run.manifest.run_id} baseline` saves this run as your baseline; "
+        "after a change, run `ragstone compare baseline last`"
     )
 
 
@@ -183,19 +184,19 @@ def test_a_stored_run_does_its_failed_rows_again(make_run: MakeRun, tmp_path: Pa
     failed = of(make_run, [*STEADY, Score.failed(Cause.UNREACHABLE, "gone")])
     said = next_step(replace(run, counted=failed.tally))
     assert said == (
-        "1 score failed (no answer): see that the service answers, then "
+        "1 score failed (unreachable): check that the service is running, then "
         f"`ragstone resume {run.manifest.run_id} --retry-failed`"
     )
     again = run.manifest.model_copy(update={"identity": {ORIGIN: "20260301-123005-abc123"}})
     rescored = replace(run, manifest=again, counted=failed.tally)
-    assert (next_step(rescored) or "").endswith("then run it again")  # resume takes none such
+    assert (next_step(rescored) or "").endswith("then run again")  # resume takes none such
 
 
 @pytest.mark.parametrize(
     ("later", "said"),
     [
-        (0, "2 scores failed as calls had failed before, by what answers.jsonl says: collect"),
-        (1, "2 scores failed as calls had failed before, by what answers.jsonl says: collect"),
+        (0, "2 scores failed because answers.jsonl records failed calls: collect"),
+        (1, "2 scores failed because answers.jsonl records failed calls: collect"),
         (3, "3 scores failed (timed out): `ragstone resume"),
     ],
 )
@@ -218,7 +219,7 @@ def test_what_a_target_failed_to_give_just_now_is_done_again(make_run: MakeRun) 
     [row, *_] = of(make_run, [Score.failed(now.cause, now.message)]).rows
     asked = replace(row, calls=(TargetCall("chat", 1.0, now),), lacking={"response": now})
     run = make_run([asked], names=("faithfulness",))
-    assert (next_step(run) or "").startswith("1 score failed (no answer): see that the service")
+    assert (next_step(run) or "").startswith("1 score failed (unreachable): check that the service")
 
 
 def test_a_stored_ranking_is_evaluated_again_from_its_file(tmp_path: Path) -> None:
@@ -228,6 +229,6 @@ def test_a_stored_ranking_is_evaluated_again_from_its_file(tmp_path: Path) -> No
         manifest = run.manifest.model_copy(update={"source": source})
         save_ranking(store, replace(run, manifest=manifest))
         assert next_step(store.load("r1")) == (
-            "1 score failed (the metric itself failed): fix the metric, then evaluate the file "
+            "1 score failed (error in the metric): fix the metric, then evaluate the file "
             "again with `ragstone rank`"
         )

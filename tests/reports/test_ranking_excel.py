@@ -33,6 +33,5 @@ def test_what_does_not_fit_is_told_in_the_last_line(tmp_path: Path) -> None:
     _, *lines, last = sheet.iter_rows(values_only=True)
     assert len(lines) == 10
     assert last[0] == (
-        "These are 10 of 50 queries, those that failed or did worst by one metric or another; "
-        "--rows FILE writes all"
+        "These are 10 of 50 queries (failed or worst by a metric); use --rows for all"
     )

@@ -10,7 +10,7 @@ from lxml import etree
 from tests.reports.ranked import ranked_run
 
 from ragstone.reports.html import write_html
-from ragstone.reports.insights import MOST, excerpt
+from ragstone.reports.insights import EXCERPT, excerpt
 from ragstone.reports.junit import write_junit
 from ragstone.types.config import Plan
 from ragstone.types.gate import Gate
@@ -19,7 +19,7 @@ LIST = re.compile(r'<script type="application/gzip" id="rows"[^>]*>(.*?)</script
 
 
 def test_a_few_queries_are_all_told() -> None:
-    run = ranked_run(MOST)
+    run = ranked_run(EXCERPT)
     assert excerpt(run) == (run, None)
 
 
@@ -31,7 +31,7 @@ def test_of_many_those_are_told_that_did_worst_by_any_metric() -> None:
     assert some.rows[1] == run.rows[2]
     assert some.tally is run.tally
     assert said is not None
-    assert said.startswith("6 of 100 queries, those that failed or did worst")
+    assert said.startswith("6 of 100 queries (failed or worst by a metric)")
 
 
 def test_a_page_of_many_queries_stays_small_and_says_what_it_leaves_out(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_a_page_of_many_queries_stays_small_and_says_what_it_leaves_out(tmp_path
         assert f"Below are 1,000 of {queries:,} queries" in page
         assert f"{queries:,} rows" in page
         (packed,) = LIST.findall(page)
-        assert len(json.loads(gzip.decompress(b64decode(packed)))) == MOST
+        assert len(json.loads(gzip.decompress(b64decode(packed)))) == EXCERPT
         sizes.append(len(page))
     assert sizes[1] < 1.1 * sizes[0]
 
@@ -70,9 +70,9 @@ def test_tests_are_of_the_gated_metric_and_say_of_which_queries(
     schema.assertValid(etree.parse(str(tmp_path / "junit.xml")))
     suites = {suite.name: suite for suite in JUnitXml.fromfile(str(tmp_path / "junit.xml"))}
     told = {each.name: each.value for each in suites["ndcg@5"].properties()}
-    assert suites["ndcg@5"].tests == min(queries, MOST) + 1  # and the gate
+    assert suites["ndcg@5"].tests == min(queries, EXCERPT) + 1  # and the gate
     if queries == 20:
         assert (suites["ndcg@5"].failures, suites["ndcg@5"].errors) == (3, 1)
-        assert "tests are of" not in told
+        assert "excerpt" not in told
     else:
-        assert told["tests are of"].startswith("1,000 of 3,000 queries")
+        assert told["excerpt"].startswith("1,000 of 3,000 queries")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.errors import UsageError
-from ragstone.reports.table_rows import STDOUT, write_json, write_rows
+from ragstone.reports.tables import STDOUT, write_json, write_rows
 from ragstone.results.run import Run
 from ragstone.types.sample import Context, Sample
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ragstone.errors import UsageError
-from ragstone.reports.markdown import COMMENT, as_markdown, write_markdown
-from ragstone.reports.table_rows import STDOUT
+from ragstone.reports.markdown import COMMENT, run_as_markdown, write_markdown
+from ragstone.reports.tables import STDOUT
 from ragstone.results.run import Run
 from ragstone.types.gate import Gate
 
@@ -28,9 +28,9 @@ REPORT = """\
 | f1@5 | 0.1905 | 0.0264 – 0.7636 | 4 | 3 | 1 | 0 |
 | faithfulness | 0.2500 | 0.0059 – 0.8873 | 4 | 2 | 1 | 1 |
 
-### Not judged
+### Failed scores
 
-| metric | cause | samples | the first |
+| metric | cause | samples | first |
 | --- | --- | ---: | --- |
 | faithfulness | timed out | 1 | q4: no answer within 30 s |
 
@@ -45,12 +45,12 @@ contradicted: It charges in 60 minutes. (The context says 75 minutes.) |
 contradicted: It charges in 60 minutes. (The context says 75 minutes.) |
 
 <details>
-<summary>What was asked of whom</summary>
+<summary>Run details</summary>
 """
 
 
 def test_the_verdict_comes_first_and_what_was_not_judged_has_no_number(make_run: MakeRun) -> None:
-    text = as_markdown(make_run(gates=[PASSED, FAILED]))
+    text = run_as_markdown(make_run(gates=[PASSED, FAILED]))
     assert text.startswith(REPORT)
     assert "| Judge | offline: word overlap; no language model |" in text
 
@@ -58,14 +58,14 @@ def test_the_verdict_comes_first_and_what_was_not_judged_has_no_number(make_run:
 @pytest.mark.parametrize(
     ("gates", "rows", "expected"),
     [
-        ([], slice(None), "## Evaluation: no gate was set"),
+        ([], slice(None), "## Evaluation: no gates"),
         ([PASSED], slice(None), "## ✓ Evaluation: 1 of 1 gate passed"),
-        ([FAILED], slice(2, None), "## ? Evaluation: 1 of 1 gate cannot be checked"),
-        ([MISSED, FAILED], slice(3, None), "## ✗ Evaluation: 1 of 2 gates failed, 1 not told"),
+        ([FAILED], slice(2, None), "## ? Evaluation: 1 of 1 gate undetermined"),
+        ([MISSED, FAILED], slice(3, None), "## ✗ Evaluation: 1 of 2 gates failed, 1 undetermined"),
     ],
 )
 def test_the_verdict(make_run: MakeRun, gates: list[Gate], rows: slice, expected: str) -> None:
-    text = as_markdown(make_run(make_run().rows[rows], gates=gates))
+    text = run_as_markdown(make_run(make_run().rows[rows], gates=gates))
     assert text.startswith(expected)
 
 
@@ -74,7 +74,7 @@ def test_slices_are_folded(make_run: MakeRun) -> None:
         replace(row, sample=row.sample.model_copy(update={"tags": {"level": f"{row.index < 2}"}}))
         for row in make_run().rows
     ]
-    text = as_markdown(make_run(rows, gates=[FAILED]))
+    text = run_as_markdown(make_run(rows, gates=[FAILED]))
     folded = text[text.index("<summary>By level</summary>") :]
     assert folded.splitlines()[2:6] == [
         "| level | metric | mean | 95 % interval | scored | undefined | failed |",
@@ -88,17 +88,17 @@ def test_made_up_numbers_are_counted_and_told(make_run: MakeRun) -> None:
     row = make_run().rows[0]
     made_up = row.scores["faithfulness"].model_copy(update={"fallback": True})
     run = make_run([replace(row, scores={"faithfulness": made_up})], names=("faithfulness",))
-    text = as_markdown(run)
-    assert "| failed | made up |" in text
-    assert "| 0.5000 (made up) |" in text
+    text = run_as_markdown(run)
+    assert "| failed | imputed |" in text
+    assert "| 0.5000 (imputed) |" in text
 
 
 def test_a_run_that_was_stopped_says_so_at_once(make_run: MakeRun) -> None:
-    assert as_markdown(make_run(partial=True)).split("\n\n")[1].startswith("**the run was stopped")
+    assert run_as_markdown(make_run(partial=True)).split("\n\n")[1].startswith("**the run stopped")
 
 
 def test_a_run_without_metrics(make_run: MakeRun) -> None:
-    assert "No metric was run." in as_markdown(make_run([], names=()))
+    assert "No metrics were run." in run_as_markdown(make_run([], names=()))
 
 
 def test_a_long_report_fits_in_a_comment(make_run: MakeRun) -> None:
@@ -116,16 +116,16 @@ def test_a_long_report_fits_in_a_comment(make_run: MakeRun) -> None:
         for number in range(60)
         for row in [make_run().rows[number % 4]]
     ]
-    text = as_markdown(make_run(rows))
+    text = run_as_markdown(make_run(rows))
     assert len(text.encode()) <= COMMENT
-    assert text.endswith(" parts of this report did not fit here**\n")
+    assert text.endswith(" parts of this report did not fit**\n")
     assert text.count("<details>") == text.count("</details>")
 
 
 def test_it_goes_to_a_file_a_stream_or_standard_output(
     make_run: MakeRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = as_markdown(make_run())
+    text = run_as_markdown(make_run())
     write_markdown(make_run(), tmp_path / "run.md")
     assert (tmp_path / "run.md").read_bytes() == text.encode()
     write_markdown(make_run(), stream := io.StringIO())
@@ -138,7 +138,7 @@ def test_it_goes_to_a_file_a_stream_or_standard_output(
 
 def test_without_gates_and_marks_the_worst_are_of_one_metric(make_run: MakeRun) -> None:
     run = make_run()
-    worst = as_markdown(run).partition("### Worst samples")[2].partition("<details>")[0]
+    worst = run_as_markdown(run).partition("### Worst samples")[2].partition("<details>")[0]
     rows = [line for line in worst.splitlines() if line.startswith("| ")][2:]
     assert rows
     assert {line.split(" | ")[0] for line in rows} == {"| faithfulness"}
@@ -146,7 +146,7 @@ def test_without_gates_and_marks_the_worst_are_of_one_metric(make_run: MakeRun) 
 
 def test_that_too_much_failed_goes_before_gates_that_passed(make_run: MakeRun) -> None:
     gate = Gate(metric="faithfulness", op=">=", threshold=0.1)
-    text = as_markdown(make_run(gates=[gate], max_failure_rate=0.1))
-    assert text.startswith("## ✗ Evaluation: too much failed")
+    text = run_as_markdown(make_run(gates=[gate], max_failure_rate=0.1))
+    assert text.startswith("## ✗ Evaluation: too many failures")
     assert "1 of 3 scores of faithfulness failed" in text
-    assert as_markdown(make_run(gates=[gate])).startswith("## ✓")
+    assert run_as_markdown(make_run(gates=[gate])).startswith("## ✓")

@@ -1,10 +1,10 @@
-from ragstone.reports.facts import settings
+from ragstone.reports.facts import changed_settings
 from ragstone.types.config import Plan
 
 
 def told(*but: str, **said: object) -> dict[str, str]:
     options = Plan.of(said).model_dump(mode="json", exclude_none=True)
-    return dict(settings(options, but=but))
+    return dict(changed_settings(options, but=but))
 
 
 def test_what_is_at_its_default_is_not_told() -> None:
@@ -23,4 +23,4 @@ def test_what_was_chosen_is_told_in_words() -> None:
 
 
 def test_options_of_another_version_are_told() -> None:
-    assert settings({"of_old": [1, 2]}) == (("of old", "1, 2"),)
+    assert changed_settings({"of_old": [1, 2]}) == (("of old", "1, 2"),)

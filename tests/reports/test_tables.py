@@ -11,8 +11,8 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import UsageError
-from ragstone.reports.table_rows import AT_ONCE, STDOUT, write_rows
-from ragstone.reports.tables import check_table, guarded, write_claims, write_rows_table
+from ragstone.reports.table_rows import BATCH
+from ragstone.reports.tables import STDOUT, check_table, csv_safe, write_claims, write_rows
 from ragstone.results.run import Run
 from ragstone.types.claim import Evidence, JudgedClaim, Label
 from ragstone.types.score import Score
@@ -58,7 +58,7 @@ def csv_lines(path: Path) -> list[dict[str, str]]:
 
 def test_rows_as_csv(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "rows.CSV"
-    write_rows_table(run, path)
+    write_rows(run, path)
     assert path.read_bytes().startswith(b"\xef\xbb\xbfid,query,response,reference,contexts,")
     first, *_, last = csv_lines(path)
     assert first == {
@@ -96,7 +96,7 @@ def test_rows_as_csv(run: Run, tmp_path: Path) -> None:
 
 
 def test_rows_as_parquet_have_types(run: Run, tmp_path: Path) -> None:
-    write_rows_table(run, tmp_path / "rows.parquet")
+    write_rows(run, tmp_path / "rows.parquet")
     frame = pl.read_parquet(tmp_path / "rows.parquet")
     types = {
         "id": pl.String,
@@ -127,29 +127,29 @@ def test_parquet_is_written_in_batches(run: Run, tmp_path: Path) -> None:
     row = run.rows[0]
     many = [
         replace(row, index=number, sample=row.sample.model_copy(update={"id": f"{number}"}))
-        for number in range(2 * AT_ONCE + 1)
+        for number in range(2 * BATCH + 1)
     ]
-    write_rows_table(replace(run, rows=many), tmp_path / "rows.parquet")
+    write_rows(replace(run, rows=many), tmp_path / "rows.parquet")
     frame = pl.read_parquet(tmp_path / "rows.parquet")
-    assert frame["id"].to_list() == [f"{number}" for number in range(2 * AT_ONCE + 1)]
+    assert frame["id"].to_list() == [f"{number}" for number in range(2 * BATCH + 1)]
 
 
 @pytest.mark.parametrize("name", ["^.*$", "*", "", "a.b", "0", "="])
 def test_any_name_of_a_tag_is_a_column(make_run: MakeRun, tmp_path: Path, name: str) -> None:
     row = make_run().rows[0]
     rows = [replace(row, sample=row.sample.model_copy(update={"tags": {name: 2**70}}))]
-    write_rows_table(make_run(rows), tmp_path / "rows.parquet")
+    write_rows(make_run(rows), tmp_path / "rows.parquet")
     assert pl.read_parquet(tmp_path / "rows.parquet")[f"tags.{name}"].to_list() == [f"{2**70}"]
-    write_rows_table(make_run(rows), tmp_path / "rows.csv")
+    write_rows(make_run(rows), tmp_path / "rows.csv")
     assert csv_lines(tmp_path / "rows.csv")[0][f"tags.{name}"] == f"{2**70}"
 
 
 def test_rows_of_any_other_ending_are_whole(run: Run, tmp_path: Path) -> None:
     write_rows(run, whole := io.StringIO())
     for name in ("rows.jsonl", "rows"):
-        write_rows_table(run, tmp_path / name)
+        write_rows(run, tmp_path / name)
         assert (tmp_path / name).read_text(encoding="ascii") == whole.getvalue()
-    write_rows_table(run, stream := io.StringIO())
+    write_rows(run, stream := io.StringIO())
     assert stream.getvalue() == whole.getvalue()
 
 
@@ -195,7 +195,7 @@ def test_claims_in_every_format(
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
 def test_a_run_without_rows(make_run: MakeRun, tmp_path: Path, ending: str) -> None:
     write_claims(make_run([]), tmp_path / f"claims.{ending}")
-    write_rows_table(make_run([]), tmp_path / f"rows.{ending}")
+    write_rows(make_run([]), tmp_path / f"rows.{ending}")
     assert len(list(tmp_path.iterdir())) == 2
     if ending == "parquet":
         assert pl.read_parquet(tmp_path / "claims.parquet").columns == list(CLAIM)
@@ -217,7 +217,7 @@ def test_a_run_without_rows(make_run: MakeRun, tmp_path: Path, ending: str) -> N
     ],
 )
 def test_a_text_that_is_a_formula_gets_a_quote(text: str, expected: str) -> None:
-    assert guarded(text) == expected
+    assert csv_safe(text) == expected
 
 
 def test_parquet_without_polars_says_what_to_install(
@@ -227,7 +227,7 @@ def test_parquet_without_polars_says_what_to_install(
     with pytest.raises(UsageError, match=r"pip install 'ragstone\[parquet\]'"):
         check_table(tmp_path / "rows.parquet")
     with pytest.raises(UsageError, match=r"pip install 'ragstone\[parquet\]'"):
-        write_rows_table(make_run(), tmp_path / "rows.PARQUET")
+        write_rows(make_run(), tmp_path / "rows.PARQUET")
     check_table(tmp_path / "rows.csv")
     write_claims(make_run(), tmp_path / "claims.csv")
 
@@ -239,5 +239,5 @@ def test_what_cannot_be_written_is_said(make_run: MakeRun, tmp_path: Path) -> No
         with pytest.raises(UsageError, match="cannot be written"):
             write_claims(make_run(), path)
         with pytest.raises(UsageError, match="cannot be written"):
-            write_rows_table(make_run(), path)
+            write_rows(make_run(), path)
     assert len(list(tmp_path.iterdir())) == 3

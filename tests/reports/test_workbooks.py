@@ -109,7 +109,7 @@ def test_a_place_that_cannot_be_is_refused_before_the_run(
     make_run: MakeRun, tmp_path: Path
 ) -> None:
     check_output(tmp_path / "new" / "x.XLSX")
-    with pytest.raises(UsageError, match=r"x\.csv does not end in \.xlsx; name a file such as"):
+    with pytest.raises(UsageError, match=r"x\.csv does not end in \.xlsx; use a name such as"):
         check_output(tmp_path / "x.csv")
     (tmp_path / "folder.xlsx").mkdir()
     with pytest.raises(UsageError, match="is a folder"):

@@ -5,7 +5,7 @@ from typing import overload
 from tests.cases import each_case
 
 from ragstone.errors import Cause
-from ragstone.reports.insights import SHOWN, failing_claim, focus, row_at, worst
+from ragstone.reports.insights import WORST, failing_claim, focus_metric, row_at, worst_samples
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim, Label
 from ragstone.types.gate import Gate
@@ -67,11 +67,11 @@ def test_the_metric_to_look_at_is_a_failed_gates_then_a_gates_then_a_judged_one(
     make_run: MakeRun, gates: list[tuple[str, float]], names: Sequence[str], expected: str | None
 ) -> None:
     asked = [Gate(metric=name, op=">=", threshold=mark) for name, mark in gates]
-    assert focus(make_run(names=names, gates=asked)) == expected
+    assert focus_metric(make_run(names=names, gates=asked)) == expected
 
 
 def test_the_lowest_come_first_then_the_first_that_failed(make_run: MakeRun) -> None:
-    found = worst(make_run(), "faithfulness")
+    found = worst_samples(make_run(), "faithfulness")
     assert [(each.id, each.value) for each in found] == [("q2", 0.0), ("q1", 0.5), ("q4", None)]
     assert found[0].query == "How long does battery 2 last?"
     assert found[0].why == (
@@ -85,22 +85,22 @@ def test_where_lower_is_better_the_highest_are_the_worst(make_run: MakeRun) -> N
     run = make_run(rows, names=("faithfulness",))
     upside_down = run.metrics["faithfulness"].model_copy(update={"higher_is_better": False})
     run = replace(run, metrics={"faithfulness": upside_down})
-    assert [each.id for each in worst(run, "faithfulness")] == ["s3", "s1", "s2"]
+    assert [each.id for each in worst_samples(run, "faithfulness")] == ["s3", "s1", "s2"]
 
 
 def test_what_could_not_be_better_is_no_worst(make_run: MakeRun) -> None:
     rows = numbered(make_run, [Score.scored(1.0), Score.scored(0.75), Score.scored(1.0)])
-    assert [each.id for each in worst(make_run(rows, names=("faithfulness",)), "faithfulness")] == [
-        "s1"
-    ]
-    assert worst(make_run(rows[:1], names=("faithfulness",)), "faithfulness") == ()
-    assert worst(make_run([], names=("faithfulness",)), "faithfulness") == ()
+    assert [
+        each.id for each in worst_samples(make_run(rows, names=("faithfulness",)), "faithfulness")
+    ] == ["s1"]
+    assert worst_samples(make_run(rows[:1], names=("faithfulness",)), "faithfulness") == ()
+    assert worst_samples(make_run([], names=("faithfulness",)), "faithfulness") == ()
 
 
 def test_without_claims_the_reason_is_told_if_there_is_one(make_run: MakeRun) -> None:
     said = Score.scored(0.2).model_copy(update={"reason": "too short"})
     rows = numbered(make_run, [said, Score.scored(0.3)])
-    found = worst(make_run(rows, names=("faithfulness",)), "faithfulness")
+    found = worst_samples(make_run(rows, names=("faithfulness",)), "faithfulness")
     assert [each.why for each in found] == ["too short", ""]
 
 
@@ -109,7 +109,9 @@ def test_the_first_failing_claim_is_told_and_how_many_more_there_are() -> None:
     half = claim(Label.PARTIALLY_SUPPORTED, "c")
     assert failing_claim(Score.scored(1, claims=(good,))) == ""
     assert failing_claim(Score.scored(0, claims=(good, bad))) == "not stated: b (nowhere)"
-    assert failing_claim(Score.scored(0, claims=(half, bad))) == "supported in part: c; and 1 more"
+    assert (
+        failing_claim(Score.scored(0, claims=(half, bad))) == "partially supported: c; and 1 more"
+    )
 
 
 def test_few_rows_are_read_of_many(make_run: MakeRun) -> None:
@@ -118,9 +120,9 @@ def test_few_rows_are_read_of_many(make_run: MakeRun) -> None:
     rows = numbered(make_run, scores)
     run = make_run(rows, names=("faithfulness",))
     whole = Counted(rows)
-    found = worst(replace(run, rows=whole, counted=run.tally), "faithfulness")
+    found = worst_samples(replace(run, rows=whole, counted=run.tally), "faithfulness")
     assert [each.id for each in found] == ["s1999", "s1998", "s1997"]
-    assert whole.read == SHOWN
+    assert whole.read == WORST
 
 
 @each_case("kept", [range(1000), range(500, 1000), range(0, 1000, 3), [999], []])

@@ -223,11 +223,11 @@ def main() -> None:
 
 def _print_refusal(error: RagstoneError) -> None:
     """Print why nothing was scored; in GitHub Actions also as an annotation."""
-    from ragstone.reports.github import no_commands, refusal_to_github
+    from ragstone.reports.github import error_annotation, no_commands
 
     with no_commands(sys.stderr, os.environ):
         click.echo(f"Error: {error}", err=True)
-    if said := refusal_to_github(error, os.environ):
+    if said := error_annotation(error, os.environ):
         click.echo(said, err=True)
 
 

@@ -24,8 +24,7 @@ from ragstone.reports.github import no_commands, report_to_github
 from ragstone.reports.html import write_html
 from ragstone.reports.junit import write_junit
 from ragstone.reports.markdown import write_markdown
-from ragstone.reports.table_rows import STDOUT, write_json
-from ragstone.reports.tables import check_table, write_claims, write_rows_table
+from ragstone.reports.tables import STDOUT, check_table, write_claims, write_json, write_rows
 from ragstone.reports.terminal import print_rows, print_run
 from ragstone.results.run import Run
 from ragstone.types.row import Row
@@ -165,7 +164,7 @@ WRITERS: Mapping[str, Callable[[Run, Path], None]] = MappingProxyType(
     {
         "html": write_html,
         "json": write_json,
-        "rows": write_rows_table,
+        "rows": write_rows,
         "claim_rows": write_claims,
         "markdown": write_markdown,
         "junit": write_junit,

@@ -1,6 +1,6 @@
-"""What is told of a comparison, in the order and the words that every report shares."""
+"""A comparison of two runs: its sections, and how the terminal and Markdown show them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -13,10 +13,9 @@ from rich.text import Text
 
 from ragstone._internal.text import count
 from ragstone.reports.facts import LABELS
-from ragstone.reports.format import NOTHING, decimal, interval, shown
-from ragstone.reports.markdown import escaped, sentence, table
+from ragstone.reports.format import NO_VALUE, decimal, interval, printable
+from ragstone.reports.markdown import escape, markdown_table, paragraph
 from ragstone.results.compare import (
-    ClaimChange,
     ClaimChanges,
     Comparison,
     Finding,
@@ -27,11 +26,18 @@ from ragstone.results.compare import (
     SampleChanges,
 )
 
-# Section: a part of a report in words and tables, before anybody knows where it is shown.
+LISTED = 3
+"""Names that are listed; the rest are counted."""
+MIN_P = 0.0001
+"""Smaller p-values are written as less than this."""
+PROSE_WIDTH = 24
+"""Least width of a terminal column with long texts."""
+MAX_CELL = 200
+"""Characters of one cell on the terminal."""
 
 
-class Mood(StrEnum):
-    """How a line or a row is meant."""
+class Tone(StrEnum):
+    """Whether a line or a row is good or bad news."""
 
     PLAIN = "plain"
     GOOD = "good"
@@ -40,23 +46,23 @@ class Mood(StrEnum):
 
 @dataclass(frozen=True)
 class Line:
-    """A sentence; it may hold text from outside, as every cell may."""
+    """A sentence; like every cell, it may have text from outside."""
 
     words: str
-    mood: Mood = Mood.PLAIN
+    tone: Tone = Tone.PLAIN
 
 
 @dataclass(frozen=True)
 class GridRow:
-    """One row of a grid; the mood is that of its last cell."""
+    """A row of a grid; the tone is that of its last cell."""
 
     cells: tuple[str, ...]
-    mood: Mood = Mood.PLAIN
+    tone: Tone = Tone.PLAIN
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table; `figures` names the columns of numbers, and a `prose` one is long texts."""
+    """A table; `figures` names columns of numbers, `prose` columns of long texts."""
 
     heads: tuple[str, ...]
     rows: tuple[GridRow, ...]
@@ -66,124 +72,105 @@ class Grid:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report under its title."""
+    """A heading, and the lines and tables below it."""
 
     title: str
     parts: tuple[Line | Grid, ...]
 
 
-SHOWN = 3
-"""Names told one by one; the rest are counted."""
-LEAST = 0.0001
-"""A p that is written; a smaller one is only said to be so."""
-
-_NOTE = (
-    "p: how often chance alone differs so much; Holm: p for several metrics at once, significant "
-    "below 0.05; least: the smallest true difference that so many pairs show four times of five"
-)
-_WHAT = "A changed judge is not a changed system: the numbers below show how both differ."
-
-
 def sections(comparison: Comparison) -> tuple[Section, ...]:
-    """Return the report: what changed first, then what moved and how far to trust it."""
-    return tuple(
-        section
-        for section in (
-            _changed(comparison),
-            _samples(comparison),
-            _moved(comparison),
-            _trust(comparison),
-            _furthest("Worst drops", comparison.sample_changes, lambda each: each.worst),
-            _furthest("Best gains", comparison.sample_changes, lambda each: each.best),
-            _claims(comparison.claims),
-        )
-        if section.parts
-    )
+    """Return what changed between the runs, then the differences and how significant they are."""
+    changes = comparison.sample_changes
+    found = {
+        f"What changed from A ({comparison.a}) to B ({comparison.b})": _changes(comparison),
+        "Samples": _samples(comparison),
+        "Differences": _differences(comparison),
+        "Significance": _significance(comparison),
+        "Largest drops": _largest(changes, lambda each: each.worst),
+        "Largest gains": _largest(changes, lambda each: each.best),
+        "Claims": _claims(comparison.claims),
+    }
+    listed = {title: tuple(parts) for title, parts in found.items()}
+    return tuple(Section(title, parts) for title, parts in listed.items() if parts)
 
 
 def regression_line(found: Regressions) -> Line:
-    """Say in a line whether B is worse than A, where that can be said."""
+    """Return in a line whether B is worse than A."""
+
+    def drops(changes: Sequence[MetricChange]) -> str:
+        return ", ".join(f"{each.metric} {_signed(each.difference)}" for each in changes)
+
     if found.beyond:
-        return Line(f"REGRESSION: {_drops(found.beyond)}", Mood.BAD)
+        return Line(f"REGRESSION: {drops(found.beyond)}", Tone.BAD)
     if found.within:
-        return Line(f"drops within --min-effect: {_drops(found.within)}")
-    return Line("no regression", Mood.GOOD)
+        return Line(f"drops within --min-effect: {drops(found.within)}")
+    return Line("no regression", Tone.GOOD)
 
 
-def _drops(changes: Sequence[MetricChange]) -> str:
-    return ", ".join(f"{each.metric} {signed(each.difference)}" for each in changes)
-
-
-def _changed(comparison: Comparison) -> Section:
-    parts: list[Line | Grid] = [
-        Line(f"run {run} was stopped before every row was finished", Mood.BAD)
-        for run in comparison.partial
-    ]
+def _changes(comparison: Comparison) -> Iterator[Line | Grid]:
+    for run in comparison.partial:
+        yield Line(f"run {run} stopped early", Tone.BAD)
     if comparison.judge_changed:
-        parts.append(Line(_WHAT, Mood.BAD))
+        words = "The judge changed between A and B, so the differences below may come from the"
+        yield Line(f"{words} judge, not your system.", Tone.BAD)
     if comparison.changes:
         rows = tuple(GridRow((each.name, each.a, each.b)) for each in comparison.changes)
-        parts.append(Grid(("what", "in A", "in B"), rows, prose=frozenset({"in A", "in B"})))
+        yield Grid(("setting", "in A", "in B"), rows, prose=frozenset({"in A", "in B"}))
     else:
-        parts.append(Line("nothing that is known: the same data, judge, target and settings"))
-    return Section(f"What changed from A ({comparison.a}) to B ({comparison.b})", tuple(parts))
+        yield Line("no recorded change: same data, judge, target and settings")
 
 
-def _samples(comparison: Comparison) -> Section:
+def _samples(comparison: Comparison) -> Iterator[Line]:
     found = comparison.pairing
-    mood = Mood.PLAIN if found.pairs else Mood.BAD
-    said = [
-        Line(
-            f"{count(len(found.pairs), 'pair')}: {found.by_id:,} by id, "
-            f"{found.by_query:,} by query",
-            mood,
-        )
-    ]
+    pairs = count(len(found.pairs), "pair")
+    words = f"{pairs}: {found.by_id:,} by id, {found.by_query:,} by query"
+    yield Line(words, Tone.PLAIN if found.pairs else Tone.BAD)
     if found.only_a or found.only_b:
-        said.append(Line(f"without a partner: {found.only_a:,} of A, {found.only_b:,} of B"))
+        yield Line(f"unpaired: {found.only_a:,} in A, {found.only_b:,} in B")
     if found.renamed:
-        ids = _listed(found.renamed)
-        said.append(Line(f"the same id for another query, not paired by it: {ids}", Mood.BAD))
+        ids = _list(found.renamed)
+        yield Line(f"not paired because the query of the id differs: {ids}", Tone.BAD)
     if found.ambiguous:
-        said.append(Line(f"left out as their query stands twice: {count(found.ambiguous, 'row')}"))
+        rows = count(found.ambiguous, "row")
+        yield Line(f"left out because the query is not unique: {rows}")
     for run, names in (("A", comparison.only_a), ("B", comparison.only_b)):
         if names:
-            said.append(Line(f"metrics of {run} only: {_listed(names, most=20)}"))
+            yield Line(f"metrics only in {run}: {_list(names, most=20)}")
     if comparison.cluster is not None:
-        said.append(Line(f"rows of the same {comparison.cluster} are taken together"))
-    return Section("Samples", tuple(said))
+        yield Line(f"rows are clustered by {comparison.cluster}")
 
 
-def _moved(comparison: Comparison) -> Section:
-    metric_changes = comparison.metric_changes
-    if not metric_changes:
-        return Section("What moved", (Line("the runs have no metric in common", Mood.BAD),))
+def _differences(comparison: Comparison) -> Iterator[Line | Grid]:
+    changes = comparison.metric_changes
+    if not changes:
+        yield Line("the runs have no metrics in common", Tone.BAD)
+        return
     heads = ("metric", "A", "B", "B - A", "95 % interval", "finding")
-    moods = {Finding.BETTER: Mood.GOOD, Finding.WORSE: Mood.BAD}
+    tones = {Finding.BETTER: Tone.GOOD, Finding.WORSE: Tone.BAD}
     rows = tuple(
         GridRow(
             (
                 each.metric,
                 decimal(each.mean_a),
                 decimal(each.mean_b),
-                signed(each.difference),
+                _signed(each.difference),
                 interval(each.interval),
                 each.finding.value,
             ),
-            moods.get(each.finding, Mood.PLAIN),
+            tones.get(each.finding, Tone.PLAIN),
         )
-        for each in metric_changes
+        for each in changes
     )
-    parts: list[Line | Grid] = [
-        Grid(heads, rows, figures=frozenset(heads[1:-1])),
-        Line("A and B are means over the pairs that both runs scored"),
-    ]
-    if lower := [each.metric for each in metric_changes if not each.higher_is_better]:
-        parts.append(Line(f"lower is better: {_listed(lower, most=20)}"))
-    return Section("What moved", tuple(parts))
+    yield Grid(heads, rows, figures=frozenset(heads[1:-1]))
+    yield Line("A and B are means over the pairs that both runs scored")
+    if lower := [each.metric for each in changes if not each.higher_is_better]:
+        yield Line(f"lower is better: {_list(lower, most=20)}")
 
 
-def _trust(comparison: Comparison) -> Section:
+def _significance(comparison: Comparison) -> Iterator[Line | Grid]:
+    def chance(p: float | None) -> str:
+        return f"<{MIN_P}".replace("0.", ".") if p is not None and p < MIN_P else decimal(p)
+
     heads = (
         "metric", "pairs", "p", "Holm", "t-test", "effect", "better", "worse", "same", "least",
     )  # fmt: skip
@@ -195,7 +182,7 @@ def _trust(comparison: Comparison) -> Section:
                 chance(each.p),
                 chance(each.p_adjusted),
                 chance(each.p_t),
-                NOTHING if each.effect is None else f"{each.effect:+.2f}",
+                NO_VALUE if each.effect is None else f"{each.effect:+.2f}",
                 *(f"{number:,}" for number in each.win_loss_tie),
                 decimal(each.min_detectable_difference),
             )
@@ -203,126 +190,92 @@ def _trust(comparison: Comparison) -> Section:
         for each in comparison.metric_changes
     )
     if not rows:
-        return Section("How far to trust it", ())
-    gaps = [Line(said, mood) for each in comparison.metric_changes for said, mood in _gaps(each)]
-    note = Line(_NOTE)
-    grid = Grid(heads, rows, figures=frozenset(heads[1:]))
-    return Section("How far to trust it", (grid, note, *gaps))
-
-
-def _gaps(change: MetricChange) -> Iterable[tuple[str, Mood]]:
-    """Say how many pairs are not scored on both sides."""
-    a, b = change.unscored_a, change.unscored_b
-    if any((*a, *b)):
-        told = [
-            f"{run} {side.undefined:,} undefined, {side.failed:,} failed"
-            for run, side in (("A", a), ("B", b))
-        ]
-        alone = f"scored in A only {change.only_in_a:,}, in B only {change.only_in_b:,}"
-        mood = Mood.BAD if b.failed > a.failed or change.only_in_a else Mood.PLAIN
-        yield f"{change.metric} without a number: {'; '.join(told)}; {alone}", mood
-
-
-def _furthest(
-    title: str,
-    moves: Sequence[SampleChanges],
-    of: Callable[[SampleChanges], Sequence[SampleChange]],
-) -> Section:
-    """Tell the samples that moved furthest, those of several metrics once."""
-    merged: dict[SampleChange, list[str]] = {}
-    for each in moves:
-        for move in of(each):
-            merged.setdefault(move, []).append(each.metric)
-    rows = tuple(
-        GridRow((_listed(names), _ids(move), decimal(move.a), decimal(move.b), move.query))
-        for move, names in merged.items()
+        return
+    yield Grid(heads, rows, figures=frozenset(heads[1:]))
+    yield Line(
+        "p: probability of such a difference by chance; Holm: p corrected for several metrics, "
+        "significant below 0.05; least: smallest true difference that this many pairs detect with "
+        "80 % power"
     )
-    heads = ("metric", "sample", "A", "B", "query")
-    prose = frozenset({"metric", "query"})
-    grid = Grid(heads, rows, figures=frozenset({"A", "B"}), prose=prose)
-    return Section(title, (grid,) if rows else ())
+    for each in comparison.metric_changes:
+        a, b = each.unscored_a, each.unscored_b
+        if any((*a, *b)):
+            yield Line(
+                f"{each.metric} is missing scores: A {a.undefined:,} undefined, {a.failed:,} "
+                f"failed; B {b.undefined:,} undefined, {b.failed:,} failed; scored only in A "
+                f"{each.only_in_a:,}, only in B {each.only_in_b:,}",
+                Tone.BAD if b.failed > a.failed or each.only_in_a else Tone.PLAIN,
+            )
 
 
-def _ids(move: SampleChange) -> str:
-    return move.id_b if move.id_a == move.id_b else f"{move.id_a} / {move.id_b}"
+def _largest(
+    changes: Sequence[SampleChanges], of: Callable[[SampleChanges], Sequence[SampleChange]]
+) -> Iterator[Grid]:
+    """Yield the samples that changed most, with the metrics by which they did."""
+    merged: dict[SampleChange, list[str]] = {}
+    for each in changes:
+        for change in of(each):
+            merged.setdefault(change, []).append(each.metric)
+    rows: list[GridRow] = []
+    for change, names in merged.items():
+        ids = change.id_b if change.id_a == change.id_b else f"{change.id_a} / {change.id_b}"
+        rows.append(
+            GridRow((_list(names), ids, decimal(change.a), decimal(change.b), change.query))
+        )
+    if rows:
+        heads = ("metric", "sample", "A", "B", "query")
+        prose = frozenset({"metric", "query"})
+        yield Grid(heads, tuple(rows), figures=frozenset({"A", "B"}), prose=prose)
 
 
-def _claims(found: Sequence[ClaimChanges]) -> Section:
-    """Tell what became of claims, metrics of which the same is true together."""
+def _claims(found: Sequence[ClaimChanges]) -> Iterator[Line | Grid]:
+    """Yield how claims changed; metrics with equal changes share a line."""
     merged: dict[str, tuple[ClaimChanges, list[str]]] = {}
     for each in found:
         merged.setdefault(repr(each.to_dict()), (each, []))[1].append(each.metric)
-    parts: list[Line | Grid] = []
     for changes, names in merged.values():
         counts = changes.counts
-        told = ", ".join(f"{counts[kind]:,} {kind.value}" for kind in Kind)
-        told += f", {changes.kept:,} as before"
+        words = ", ".join(f"{counts[kind]:,} {kind.value}" for kind in Kind)
+        words += f", {changes.kept:,} unchanged"
         if changes.appeared_unsupported:
-            told += f"; not supported of those that appeared: {changes.appeared_unsupported:,}"
-        parts.append(
-            Line(f"{_listed(names)}: {told}", Mood.BAD if counts[Kind.LOST] else Mood.PLAIN)
-        )
-        if any(changes.first.values()):
-            parts.append(_first_claims(changes))
-    return Section("Claims", tuple(parts))
+            words += f"; {changes.appeared_unsupported:,} of the new ones are not supported"
+        tone = Tone.BAD if counts[Kind.LOST] else Tone.PLAIN
+        yield Line(f"{_list(names)}: {words}", tone)
+
+        examples = [(kind, change) for kind in Kind for change in changes.first[kind]]
+        if not examples:
+            continue
+        heads = ("change", "sample", "verdict", "claim", "reason")
+        columns = len(heads) - (not any(change.reason for _, change in examples))
+        rows: list[GridRow] = []
+        for kind, change in examples:
+            verdicts = [LABELS[label] for label in (change.a, change.b) if label is not None]
+            cells = (kind.value, change.sample_id, ", now ".join(verdicts), change.text)
+            rows.append(GridRow((*cells, change.reason or "")[:columns]))
+        yield Grid(heads[:columns], tuple(rows), prose=frozenset({"claim", "reason"}))
 
 
-def _first_claims(changes: ClaimChanges) -> Grid:
-    """Return the first claims of each kind, with reasons if there are any."""
-    told = [(kind, change) for kind in Kind for change in changes.first[kind]]
-    heads = ("the first", "sample", "verdict", "claim", "reason")
-    shown = len(heads) - (not any(change.reason for _, change in told))
-    rows = tuple(
-        GridRow(
-            (kind.value, change.sample_id, _judged(change), change.text, change.reason or "")[
-                :shown
-            ]
-        )
-        for kind, change in told
-    )
-    return Grid(heads[:shown], rows, prose=frozenset({"claim", "reason"}))
+def _signed(value: float | None) -> str:
+    return NO_VALUE if value is None else f"{value + 0.0:+.4f}"
 
 
-def _judged(change: ClaimChange) -> str:
-    labels = [LABELS[label] for label in (change.a, change.b) if label is not None]
-    return ", now ".join(labels)
-
-
-def signed(value: float | None) -> str:
-    """Write a difference with its sign."""
-    return NOTHING if value is None else f"{value + 0.0:+.4f}"
-
-
-def chance(p: float | None) -> str:
-    """Write a p."""
-    if p is None:
-        return NOTHING
-    return decimal(p) if p >= LEAST else f"<{LEAST}".replace("0.", ".")
-
-
-def _listed(names: Sequence[str], most: int = SHOWN) -> str:
+def _list(names: Sequence[str], most: int = LISTED) -> str:
     rest = len(names) - most
     return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
-# A comparison on the terminal: tables where they fit, lists where they do not.
+# On the terminal: tables if they fit, otherwise lists.
 
-PROSE = 24
-"""Columns of the terminal that a column of long texts needs at least."""
-LONGEST = 200
-"""Characters shown of one cell."""
-
-_INDENT = (0, 0, 0, 2)
-_STYLES = {Mood.PLAIN: "", Mood.GOOD: "bold green", Mood.BAD: "bold red"}
+_STYLES = {Tone.PLAIN: "", Tone.GOOD: "bold green", Tone.BAD: "bold red"}
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
-    """Print what changed, what moved, and how far to trust it."""
+    """Print all sections."""
     for section in sections(comparison):
-        console.print(shown(section.title, console, "bold underline", LONGEST))
+        console.print(printable(section.title, console, "bold underline", MAX_CELL))
         for part in section.parts:
             if isinstance(part, Line):
-                console.print(shown(part.words, console, _STYLES[part.mood]))
+                console.print(printable(part.words, console, _STYLES[part.tone]))
             else:
                 _print_grid(part, console)
         console.print()
@@ -331,86 +284,63 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
 def print_regressions(found: Regressions, console: Console) -> None:
     """Print in a line whether B is worse than A."""
     line = regression_line(found)
-    console.print(shown(line.words, console, _STYLES[line.mood]), soft_wrap=True)
+    console.print(printable(line.words, console, _STYLES[line.tone]), soft_wrap=True)
 
 
 def _print_grid(grid: Grid, console: Console) -> None:
-    """Print the table, its columns closer together where it is too wide, and at last as a list."""
+    """Print a table, with less padding if it is too wide, or else a list."""
     for padding in (1, 0):
-        if _least(grid, console, padding) <= console.width:
+        folded = _table(grid, console, padding, fold=PROSE_WIDTH)
+        wide = console.options.update(max_width=1000)
+        if Measurement.get(console, wide, folded).maximum <= console.width:
             console.print(_table(grid, console, padding))
             return
-    _print_list(grid, console)
-
-
-def _least(grid: Grid, console: Console, padding: int) -> int:
-    """Return how wide a terminal the table needs, its long texts folded."""
-    table = _table(grid, console, padding, fold=PROSE)
-    return Measurement.get(console, console.options.update(max_width=1000), table).maximum
+    for row in grid.rows:
+        console.print(printable(row.cells[0], console, "bold", MAX_CELL))
+        tones = [Tone.PLAIN] * (len(row.cells) - 1) + [row.tone]
+        line = Text()
+        for head, cell, tone in list(zip(grid.heads, row.cells, tones, strict=True))[1:]:
+            words = printable(f"{head} {cell}", console, _STYLES[tone], MAX_CELL)
+            if cell and head in grid.prose:
+                console.print(Padding(words, (0, 0, 0, 2)))
+            elif cell:
+                line.append(" | " if line else "").append_text(words)
+        if line:
+            console.print(Padding(line, (0, 0, 0, 2)))
 
 
 def _table(grid: Grid, console: Console, padding: int, *, fold: int | None = None) -> Table:
-    """Return the table; with `fold`, as if no long text were longer."""
+    """Return the table; `fold` limits the width of long texts."""
     table = Table(
-        box=SIMPLE,
-        show_edge=False,
-        pad_edge=False,
-        collapse_padding=True,
-        padding=(0, padding),
+        box=SIMPLE, show_edge=False, pad_edge=False, collapse_padding=True, padding=(0, padding)
     )
     for head in grid.heads:
         prose = head in grid.prose
         justify = "right" if head in grid.figures else "left"
-        most = fold if prose else None
-        table.add_column(head, justify=justify, no_wrap=not prose, max_width=most, overflow="fold")
+        width = fold if prose else None
+        table.add_column(head, justify=justify, no_wrap=not prose, max_width=width, overflow="fold")
     for row in grid.rows:
-        *cells, last = (shown(cell, console, limit=LONGEST) for cell in row.cells)
-        last.stylize(_STYLES[row.mood])
+        *cells, last = (printable(cell, console, limit=MAX_CELL) for cell in row.cells)
+        last.stylize(_STYLES[row.tone])
         table.add_row(*cells, last)
     return table
 
 
-def _print_list(grid: Grid, console: Console) -> None:
-    """Print each row as its first cell, below it its figures in a line, and its long texts."""
-    for row in grid.rows:
-        console.print(shown(row.cells[0], console, "bold", LONGEST))
-        moods = [Mood.PLAIN] * (len(row.cells) - 1) + [row.mood]
-        line = Text()
-        for head, cell, mood in list(zip(grid.heads, row.cells, moods, strict=True))[1:]:
-            if not cell:
-                continue
-            words = shown(f"{head} {cell}", console, _STYLES[mood], LONGEST)
-            if head in grid.prose:
-                console.print(Padding(words, _INDENT))
-            else:
-                line.append(" | " if line else "").append_text(words)
-        if line:
-            console.print(Padding(line, _INDENT))
-
-
-# A comparison as Markdown, for a pull request or a wiki.
-
-
 def as_markdown(comparison: Comparison) -> str:
-    """Return the report as Markdown; nothing in it that came from outside is markup."""
+    """Return all sections as Markdown, in which no text from outside is markup."""
     blocks: list[str] = []
     for section in sections(comparison):
-        blocks.append(f"## {escaped(section.title)}")
-        blocks += [
-            _line(each) if isinstance(each, Line) else _comparison_markdown_table(each)
-            for each in section.parts
-        ]
+        blocks.append(f"## {escape(section.title)}")
+        for part in section.parts:
+            if isinstance(part, Line):
+                bad = part.tone is Tone.BAD
+                blocks.append(f"**{escape(part.words)}**" if bad else paragraph(part.words))
+                continue
+            rows: list[list[str]] = []
+            for row in part.rows:
+                *cells, last = map(escape, row.cells)
+                rows.append([*cells, last if row.tone is Tone.PLAIN else f"**{last}**"])
+            heads = [escape(head) for head in part.heads]
+            figures = {escape(head) for head in part.figures}
+            blocks.append(markdown_table(heads, rows, figures=figures))
     return "\n\n".join(blocks) + "\n"
-
-
-def _line(line: Line) -> str:
-    return f"**{escaped(line.words)}**" if line.mood is Mood.BAD else sentence(line.words)
-
-
-def _comparison_markdown_table(grid: Grid) -> str:
-    rows: list[list[str]] = []
-    for row in grid.rows:
-        *cells, last = map(escaped, row.cells)
-        rows.append([*cells, last if row.mood is Mood.PLAIN else f"**{last}**"])
-    heads = [escaped(head) for head in grid.heads]
-    return table(heads, rows, figures={escaped(head) for head in grid.figures})

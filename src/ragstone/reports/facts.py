@@ -1,8 +1,8 @@
-"""Facts: what a reader of a run's numbers must know about it, in words every report shares."""
+"""What every report states about a run beside its scores: data, target, judge, gates and notes."""
 
 import re
 from collections import Counter
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
@@ -18,234 +18,110 @@ from ragstone.types.claim import ClaimIssue, Label
 from ragstone.types.config import Plan
 from ragstone.types.score import MetricInfo, Summary
 
-# What a reader must know of the judge: what it took, who reached the mark, what to look at.
-
-BLAMES: Mapping[ClaimIssue, str] = MappingProxyType(
-    {
-        ClaimIssue.NOT_RETRIEVED: "missing (not retrieved)",
-        ClaimIssue.IGNORED: "missing (retrieved and ignored)",
-        ClaimIssue.CONTRADICTED: "contradicted by the contexts",
-        ClaimIssue.MEMORY: "in no context (from the model's memory)",
-    }
-)
-
-
-def usage_lines(run: Run) -> Iterator[str]:
-    """Say what the judge took, if it took anything."""
-    usage, latency = run.usage(), run.tally.judge_latency()
-    if usage.local_calls:
-        calls = count(usage.local_calls, "call")
-        yield (
-            f"{calls} of a model on this machine, {usage.local_tokens:,} tokens; nothing to pay, "
-            "and no part of a limit"
-        )
-    if not usage.prompt_tokens and not usage.retries and not usage.cached:
-        return
-    again = f" ({usage.retries:,} of them again after a failure)" if usage.retries else ""
-    cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
-    silent = f" ({usage.reasoning_tokens:,} of them reasoning)" if usage.reasoning_tokens else ""
-    replies = "1 reply" if usage.cached == 1 else f"{usage.cached:,} replies"
-    if not usage.calls:
-        if usage.local_calls and not usage.cached:
-            return
-        asked = "no service was asked" if usage.local_calls else "nothing was asked"
-        yield f"{asked}: {replies} came from the cache"
-        return
-    saved = ""
-    if run.tally.calls_saved:
-        saved = f" ({run.tally.calls_saved:,} saved, as metrics that ask the same ask once)"
-    cost = "no price is known"
-    if usage.cost_usd is not None:
-        cost = f"about {dollars(usage.cost_usd)}, by list prices"
-    yield (
-        f"{count(usage.calls, 'call')}{again}{saved}, {replies} from the cache; "
-        f"{usage.prompt_tokens:,} prompt tokens{cached}, "
-        f"{usage.completion_tokens:,} completion tokens{silent}; {cost}; "
-        f"answers took p50 {milliseconds(latency['p50_ms'])}, "
-        f"p95 {milliseconds(latency['p95_ms'])}"
-    )
-
-
-def cascade_lines(run: Run) -> Iterator[str]:
-    """Say how many verdicts went up to the dear judge, and how far it agreed with the cheap one."""
-    told = run.tally.cascade
-    if told is None:
-        return
-    if told.unanswered:
-        claims = count(told.unanswered, "claim")
-        failed = "what hangs on it is failed, or by the policy"
-        yield f"{claims} went up and came back unanswered: {failed}"
-    if not told.verdicts:
-        return
-    yield (
-        f"{told.escalated:,} of {count(told.verdicts, 'verdict')} "
-        f"({percent(told.escalated / told.verdicts)}) went up to the second judge; "
-        f"it was spared {count(told.saved, 'call')} or more"
-    )
-    if told.audited:
-        yield (
-            f"of the sure verdicts, {told.audited:,} were asked of both as a control; whether the "
-            f"claim is supported, both agreed on {Share(told.agreed_supported, told.audited)}; on "
-            f"{told.agreed_label:,} on the very label"
-        )
-    else:
-        yield "no verdict was asked of both: how far the two agree is not known"
-
-
-def mark_lines(run: Run, name: str) -> Iterator[str]:
-    """Say how many scores reached their mark, if they have one."""
-    tally = run.tally.scores[name]
-    if tally.threshold is not None:
-        sign = ">=" if run.metrics[name].higher_is_better else "<="
-        yield (
-            f"{name} {sign} {tally.threshold:g}: reached by {tally.passed:,} of {tally.marked:,} "
-            f"scored ({percent(tally.passed / tally.marked)})"
-        )
-
-
-def blame_lines(run: Run) -> Iterator[str]:
-    """Say how many claims went wrong, and in which way."""
-    found = run.tally.blame
-    parts = [f"{found[blame]:,} {words}" for blame, words in BLAMES.items() if found.get(blame)]
-    if parts:
-        yield f"{count(sum(found.values()), 'claim')} went wrong: {'; '.join(parts)}"
-
-
-def coverage(summary: Summary) -> str:
-    """Say how many rows a mean is over, and how many of them nobody judged."""
-    flagged = f", {summary.flagged:,} of them made up by the policy" if summary.flagged else ""
-    return f"{summary.scored:,} of {summary.n:,} scored{flagged}"
-
-
-def score_notes(run: Run, name: str) -> Iterator[str]:
-    """Say of how many scores something should be known, and what it is of the first."""
-    tally = run.tally.scores[name]
-    if tally.note:
-        yield f"{name}: {count(tally.noted, 'score')} with a note, first {tally.note}"
-
-
-def made_up(run: Run, name: str) -> Iterator[str]:
-    """Say how many numbers the policy made up, and why it did the first."""
-    tally = run.tally.scores[name]
-    if tally.made_up:
-        yield f"{name}: {count(tally.flagged, 'score')}, by the policy; first {tally.made_up}"
-
-
-SHOWN = 3
-"""Reasons and notes that are told one by one; the rest are counted."""
-LONGEST = 300
-"""Characters told of one reason; servers answer with whole pages."""
+LISTED = 3
+"""Reasons and notes that are listed; the rest are counted."""
 
 CAUSES: Mapping[Cause, str] = MappingProxyType(
     {
         Cause.REFUSAL: "refused",
-        Cause.TRUNCATED: "cut off",
-        Cause.MALFORMED: "not readable",
-        Cause.COUNT_MISMATCH: "not one answer each",
+        Cause.TRUNCATED: "truncated",
+        Cause.MALFORMED: "unreadable reply",
+        Cause.COUNT_MISMATCH: "wrong number of answers",
         Cause.TIMEOUT: "timed out",
-        Cause.RATE_LIMITED: "too many requests",
-        Cause.UNREACHABLE: "no answer",
+        Cause.RATE_LIMITED: "rate limited",
+        Cause.UNREACHABLE: "unreachable",
         Cause.BUDGET: "over budget",
-        Cause.METRIC_ERROR: "the metric itself failed",
+        Cause.METRIC_ERROR: "error in the metric",
     }
 )
 LABELS: Mapping[Label, str] = MappingProxyType(
     {
         Label.SUPPORTED: "supported",
-        Label.PARTIALLY_SUPPORTED: "supported in part",
+        Label.PARTIALLY_SUPPORTED: "partially supported",
         Label.CONTRADICTED: "contradicted",
         Label.NOT_ENOUGH_INFO: "not stated",
     }
 )
+CLAIM_PROBLEMS: Mapping[ClaimIssue, str] = MappingProxyType(
+    {
+        ClaimIssue.NOT_RETRIEVED: "missing because not retrieved",
+        ClaimIssue.IGNORED: "missing although retrieved",
+        ClaimIssue.CONTRADICTED: "contradicted by the contexts",
+        ClaimIssue.MEMORY: (
+            "not found in any context (from the model's memory, or a paraphrase the judge missed)"
+        ),
+    }
+)
+GATE_RESULTS = {True: "passed", False: "FAILED", None: "UNDETERMINED"}
 
 
 @dataclass(frozen=True)
-class Fact:
-    """One thing to know: what it is about, and the words; may hold text from outside."""
+class SummaryLine:
+    """One statement about a run; the text may come from outside."""
 
-    about: str
-    words: str
+    label: str
+    text: str
     alarming: bool = False
 
 
-def facts(run: Run, names: Sequence[str]) -> tuple[Fact, ...]:
-    """Return what the numbers of those metrics were made from and how, and how the gates went."""
-    manifest = run.manifest
-    source = manifest.source
+def summarise_run(run: Run) -> dict[str, object]:
+    """Return the summary of `--json` with each metric's title and the summary lines."""
+    lines = [vars(line) for line in summary_lines(run, list(run.metrics))]
+    return run.to_dict() | {"titles": metric_titles(run.metrics), "facts": lines}
+
+
+def summary_lines(run: Run, names: Sequence[str]) -> tuple[SummaryLine, ...]:
+    """Return what those metrics were computed from and how, and how the gates went."""
+    manifest, tallies, summaries = run.manifest, run.tally.scores, run.summary()
     families = {run.metrics[name].family for name in names}
-    return (
-        Fact("Data set", f"{source.name} ({count(len(run.rows), 'row')} evaluated)"),
-        Fact("Target", _target(run)),
-        *_ranked(run, [name for name in names if "ranking" in run.metrics[name].needs]),
-        *(_judged(run, names) if "generation" in families else ()),
-        *(Fact("Not run", f"{name}: {why}") for name, why in _not_run(run, families)),
-        *_gates(run),
-        *(Fact("Note", note) for note in (*source.notes, *_row_notes(run))),
-        *(Fact("Note", note) for name in names for note in score_notes(run, name)),
-        *(Fact("Made up", said, alarming=True) for name in names for said in made_up(run, name)),
-    )
+    data = f"{manifest.source.name} ({count(len(run.rows), 'row')} evaluated)"
+    lines = [SummaryLine("Data set", data), SummaryLine("Target", _target(run))]
+
+    ranked = [name for name in names if "ranking" in run.metrics[name].needs]
+    if rows := max((tallies[name].unranked for name in ranked), default=0):
+        words = f"taken from the contexts in {count(rows, 'row')} without a ranking with texts"
+        lines.append(SummaryLine("Ranking", words))
+    if "generation" in families:
+        lines += _judge_lines(run, names)
+    known = catalogue()
+    for name, why in manifest.not_run.items():
+        metric = known.get(re.split("[@:,]", name)[0])
+        if not families or metric is None or metric.family in families:
+            lines.append(SummaryLine("Not run", f"{name}: {why}"))
+
+    for result in run.gates():
+        words = f"{GATE_RESULTS[result.passed]}: {result} ({coverage(summaries[result.metric])})"
+        alarming = result.passed is not True or run.partial
+        lines.append(SummaryLine("Gate", words, alarming))
+
+    lines += [SummaryLine("Note", note) for note in manifest.source.notes]
+    notes = run.tally.notes
+    for note, number in notes.most_common(LISTED):
+        lines.append(SummaryLine("Note", f"{note} ({count(number, 'row')})"))
+    if (rest := len(notes) - LISTED) > 0:
+        lines.append(SummaryLine("Note", f"{count(rest, 'more note')} in the rows"))
+    for name in names:
+        if note := tallies[name].note:
+            words = f"{name}: {count(tallies[name].noted, 'score')} with a note, first {note}"
+            lines.append(SummaryLine("Note", words))
+    for name in names:
+        if first := imputed(run, name):
+            lines.append(SummaryLine("Imputed", first, alarming=True))
+    return tuple(lines)
 
 
-def titles(metrics: Mapping[str, MetricInfo]) -> dict[str, str]:
-    """Return each metric's label by its name, and the name itself where labels are alike."""
-    labels = Counter(info.label for info in metrics.values())
-    return {name: info.label if labels[info.label] == 1 else name for name, info in metrics.items()}
-
-
-def cutoff(run: Run, name: str) -> int:
-    """Return the rank a metric cuts at: the one that its name says, else the plan's."""
-    match = re.search(r"@(\d+)", name)
-    return int(match[1]) if match else max(run.manifest.plan.cutoffs)
-
-
-def partial_notice(run: Run) -> str:
-    """Say that a run was stopped early and what its numbers are over."""
-    return (
-        f"the run was stopped before every row was finished{_why_stopped(run)}; "
-        f"these numbers are over {len(run.rows):,} of {count(run.manifest.source.rows, 'row')}"
-    )
-
-
-def _why_stopped(run: Run) -> str:
-    return f": {run.stopped}" if run.stopped else ""
-
-
-def why_undefined(run: Run, name: str) -> str:
-    """Say why scores of that metric are undefined, the commonest reason first; "" if none is."""
-    reasons = run.tally.scores[name].undefined
-    told = [f"{reason} ({number:,})" for reason, number in reasons.most_common(SHOWN)]
-    return _listed(told, len(reasons), "other reason")
-
-
-def why_failed(run: Run, name: str) -> str:
-    """Say why scores of that metric failed, each cause with its first row; "" if none did."""
+def imputed(run: Run, name: str) -> str:
+    """Return how many scores of a metric its policy imputed, with the first; "" if none."""
     tally = run.tally.scores[name]
-    return "; ".join(
-        f"{CAUSES[cause]} ({number:,}, first {tally.failed[cause]})"
-        for cause, number in tally.causes.most_common()
-    )
-
-
-def had_all_scored(summary: Summary) -> str:
-    """Say where the mean would lie if what failed had scored worst, and best; "" if none did."""
-    if not summary.failed or summary.bounds is None or summary.mean is None:
+    if not tally.made_up:
         return ""
-    worst, best = map(decimal, summary.bounds)
-    return f"the mean would be {worst} if all that failed were the worst, {best} if the best"
-
-
-def why_no_mean(summary: Summary) -> str:
-    """Say why there is no mean."""
-    if not summary.n:
-        return "there are no rows"
-    return f"nothing was scored: {summary.undefined:,} undefined, {summary.failed:,} failed"
+    return f"{name}: {count(tally.flagged, 'score')} imputed by the policy, first {tally.made_up}"
 
 
 def _target(run: Run) -> str:
-    health = run.tally.health()
-    name = run.manifest.target
+    health, name = run.tally.health(), run.manifest.target
     if health is None:
-        return f"{name}: not asked" if name else "none was asked"
+        return f"{name}: not called" if name else "none (the data has the answers)"
     return (
         f"{name or 'unnamed'}: {count(sum(health.asked.values()), 'call')}, "
         f"{sum(health.failed.values()):,} failed ({percent(health.error_rate)}), "
@@ -253,106 +129,172 @@ def _target(run: Run) -> str:
     )
 
 
-def _ranked(run: Run, names: Sequence[str]) -> list[Fact]:
-    """Say in how many rows the contexts were taken for the ranking."""
-    rows = max((run.tally.scores[name].unranked for name in names), default=0)
-    said = (
-        f"the contexts, in {count(rows, 'row')} without a ranking of its own, or without its texts"
-    )
-    return [Fact("Ranked", said)] if rows else []
-
-
-def _not_run(run: Run, families: Container[str]) -> list[tuple[str, str]]:
-    """Return what was not run and why, of these families; all, where none was run."""
-    known = catalogue()
-    return [
-        (name, why)
-        for name, why in run.manifest.not_run.items()
-        if not families
-        or (bare := re.split("[@:,]", name)[0]) not in known
-        or known[bare].family in families
-    ]
-
-
-def _judged(run: Run, names: Sequence[str]) -> list[Fact]:
+def _judge_lines(run: Run, names: Sequence[str]) -> Iterator[SummaryLine]:
     manifest = run.manifest
     note = f": {manifest.judge_note}" if manifest.judge_note else ""
-    judge = f"{manifest.judge}{note}" if manifest.judge else "none was asked"
-    marks = [Fact("Pass mark", said) for name in names for said in mark_lines(run, name)]
-    usage = [Fact("Usage", said) for said in usage_lines(run)]
-    usage += [Fact("Cascade", said) for said in cascade_lines(run)]
-    usage += [Fact("Judge test", manifest.judge_test)] if manifest.judge_test else []
-    policy = [Fact("Policy", ", ".join(run.policies))] if run.policies else []
-    blame = [Fact("Blame", said) for said in blame_lines(run)]
-    lower = [name for name in names if not run.metrics[name].higher_is_better]
-    sense = [Fact("Lower is better", ", ".join(lower))] if lower else []
-    return [Fact("Judge", judge), *usage, *policy, *sense, *marks, *blame]
+    yield SummaryLine("Judge", f"{manifest.judge}{note}" if manifest.judge else "none needed")
+    yield from _usage_lines(run)
+    yield from _cascade_lines(run)
+    if manifest.judge_test:
+        yield SummaryLine("Judge test", manifest.judge_test)
+    if run.policies:
+        yield SummaryLine("Policy", ", ".join(run.policies))
+    if lower := [name for name in names if not run.metrics[name].higher_is_better]:
+        yield SummaryLine("Lower is better", ", ".join(lower))
+    for name in names:
+        tally = run.tally.scores[name]
+        if tally.threshold is not None:
+            sign = ">=" if run.metrics[name].higher_is_better else "<="
+            share = percent(tally.passed / tally.marked)
+            yield SummaryLine(
+                "Pass mark",
+                f"{name} {sign} {tally.threshold:g}: reached by {tally.passed:,} of "
+                f"{tally.marked:,} scored ({share})",
+            )
+    found = run.tally.blame
+    problems = [f"{found[b]:,} {words}" for b, words in CLAIM_PROBLEMS.items() if found.get(b)]
+    if problems:
+        yield SummaryLine("Claim problems", "; ".join(problems))
 
 
-def _gates(run: Run) -> list[Fact]:
-    summaries = run.summary()
-    words = {True: "passed", False: "FAILED", None: "UNDETERMINED"}
-    return [
-        Fact(
-            "Gate",
-            f"{words[result.passed]}: {result} ({coverage(summaries[result.metric])})",
-            alarming=result.passed is not True or run.partial,
+def _usage_lines(run: Run) -> Iterator[SummaryLine]:
+    usage, latency = run.usage(), run.tally.judge_latency()
+    if usage.local_calls:
+        yield SummaryLine(
+            "Usage",
+            f"{count(usage.local_calls, 'call')} of a local model, {usage.local_tokens:,} tokens "
+            "(no cost; limits do not apply)",
         )
-        for result in run.gates()
-    ]
+    replies = "1 reply" if usage.cached == 1 else f"{usage.cached:,} replies"
+    if usage.calls:
+        retries = f" ({usage.retries:,} retries)" if usage.retries else ""
+        saved = f" ({run.tally.calls_saved:,} saved by sharing)" if run.tally.calls_saved else ""
+        cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+        silent = f" ({usage.reasoning_tokens:,} reasoning)" if usage.reasoning_tokens else ""
+        cost = "price unknown"
+        if usage.cost_usd is not None:
+            cost = f"about {dollars(usage.cost_usd)} at list prices"
+        if usage.prompt_tokens or usage.retries or usage.cached:
+            yield SummaryLine(
+                "Usage",
+                f"{count(usage.calls, 'call')}{retries}{saved}, {replies} from the cache; "
+                f"{usage.prompt_tokens:,} prompt tokens{cached}, "
+                f"{usage.completion_tokens:,} completion tokens{silent}; {cost}; "
+                f"p50 {milliseconds(latency['p50_ms'])}, p95 {milliseconds(latency['p95_ms'])} "
+                "per answer",
+            )
+    elif usage.cached or (not usage.local_calls and (usage.prompt_tokens or usage.retries)):
+        calls = "no remote calls" if usage.local_calls else "no calls"
+        yield SummaryLine("Usage", f"{calls}; {replies} from the cache")
 
 
-def _row_notes(run: Run) -> list[str]:
-    notes = run.tally.notes
-    told = [f"{note} ({count(number, 'row')})" for note, number in notes.most_common(SHOWN)]
-    if (rest := len(notes) - len(told)) > 0:
-        told.append(f"and {count(rest, 'other note')} in the rows")
-    return told
+def _cascade_lines(run: Run) -> Iterator[SummaryLine]:
+    stats = run.tally.cascade
+    if stats is None:
+        return
+    if stats.unanswered:
+        claims = count(stats.unanswered, "escalated claim")
+        words = f"{claims} got no answer; the scores concerned failed or follow the policy"
+        yield SummaryLine("Cascade", words)
+    if not stats.verdicts:
+        return
+    yield SummaryLine(
+        "Cascade",
+        f"{stats.escalated:,} of {count(stats.verdicts, 'verdict')} ({percent(stats.escalated / stats.verdicts)})"
+        f" escalated to the second judge; at least {count(stats.saved, 'call')} saved",
+    )
+    words = "no confident verdict was audited, so the judges' agreement is unknown"
+    if stats.audited:
+        agreed = Share(stats.agreed_supported, stats.audited)
+        words = (
+            f"both judges were asked about {count(stats.audited, 'confident verdict')}; they agree "
+            f"whether the claim is supported on {agreed}, and on the exact label on "
+            f"{stats.agreed_label:,}"
+        )
+    yield SummaryLine("Cascade", words)
 
 
-def _listed(told: Sequence[str], of: int, noun: str) -> str:
-    rest = of - len(told)
-    return "; ".join([*told, f"and {count(rest, noun)}"] if rest else told)
+def metric_titles(metrics: Mapping[str, MetricInfo]) -> dict[str, str]:
+    """Return each metric's label by name, or the name itself if labels are not unique."""
+    labels = Counter(info.label for info in metrics.values())
+    return {name: info.label if labels[info.label] == 1 else name for name, info in metrics.items()}
 
 
-# Settings: what a run was told beside its metrics, judge and target, in words.
+def cutoff(run: Run, name: str) -> int:
+    """Return a metric's cut-off rank, from its name or the plan."""
+    match = re.search(r"@(\d+)", name)
+    return int(match[1]) if match else max(run.manifest.plan.cutoffs)
 
-_TOLD_ELSEWHERE = frozenset({"metrics", "gates", "judge", "target", "fallback_target"})
-"""Options that are facts of their own in every report."""
+
+def coverage(summary: Summary) -> str:
+    """Return how many rows a mean covers, and how many of their scores are imputed."""
+    flagged = f", {summary.flagged:,} imputed by the policy" if summary.flagged else ""
+    return f"{summary.scored:,} of {summary.n:,} scored{flagged}"
 
 
-def settings(
+def partial_notice(run: Run) -> str:
+    """Return that a run stopped early, and what its scores cover."""
+    why = f": {run.stopped}" if run.stopped else ""
+    rows = count(run.manifest.source.rows, "row")
+    return f"the run stopped early{why}; scores cover {len(run.rows):,} of {rows}"
+
+
+def why_undefined(run: Run, name: str) -> str:
+    """Return why scores of a metric are undefined, the commonest reason first; "" if none is."""
+    reasons = run.tally.scores[name].undefined
+    listed = [f"{reason} ({number:,})" for reason, number in reasons.most_common(LISTED)]
+    if (rest := len(reasons) - len(listed)) > 0:
+        listed.append(f"and {count(rest, 'other reason')}")
+    return "; ".join(listed)
+
+
+def why_failed(run: Run, name: str) -> str:
+    """Return why scores of a metric failed, each cause with its first row; "" if none did."""
+    tally = run.tally.scores[name]
+    return "; ".join(
+        f"{CAUSES[cause]} ({number:,}, first {tally.failed[cause]})"
+        for cause, number in tally.causes.most_common()
+    )
+
+
+def possible_mean(summary: Summary) -> str:
+    """Return the range of the mean, depending on the failed rows; "" if none failed."""
+    if not summary.failed or summary.bounds is None or summary.mean is None:
+        return ""
+    low, high = map(decimal, summary.bounds)
+    return f"mean between {low} and {high}, depending on {count(summary.failed, 'failed row')}"
+
+
+def why_no_mean(summary: Summary) -> str:
+    """Return why there is no mean."""
+    if not summary.n:
+        return "there are no rows"
+    return f"nothing was scored: {summary.undefined:,} undefined, {summary.failed:,} failed"
+
+
+def changed_settings(
     options: Mapping[str, object], *, but: Collection[str] = ()
 ) -> tuple[tuple[str, str], ...]:
-    """Return the options that are not at their default, as names and words; `but` some."""
-    usual = _usual()
+    """Return options that are not at their default, as names and texts, without those in `but`."""
+    elsewhere = {"metrics", "gates", "judge", "target", "fallback_target", *but}
+
+    def text(value: object) -> str:
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        if isinstance(value, Mapping):
+            pairs = cast("Mapping[object, object]", value).items()
+            return ", ".join(f"{name}={given}" for name, given in pairs)
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            return ", ".join(map(str, cast("Sequence[object]", value)))
+        return str(value)
+
     return tuple(
-        (name.replace("_", " "), _words(value))
+        (name.replace("_", " "), text(value))
         for name, value in options.items()
-        if name not in _TOLD_ELSEWHERE and name not in but and value != usual.get(name)
+        if name not in elsewhere and value != _default_settings().get(name)
     )
 
 
 @cache
-def _usual() -> Mapping[str, object]:
+def _default_settings() -> Mapping[str, object]:
     return Plan().model_dump(mode="json")
-
-
-def _words(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, Mapping):
-        pairs = cast("Mapping[object, object]", value).items()
-        return ", ".join(f"{name}={said}" for name, said in pairs)
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return ", ".join(map(str, cast("Sequence[object]", value)))
-    return str(value)
-
-
-# Summary: what a run came to, as plain data, with the words that every report shares.
-
-
-def summary_of(run: Run) -> dict[str, object]:
-    """Return the summary of `--json`, and with it each metric's title and the facts in words."""
-    told = facts(run, list(run.metrics))
-    return run.to_dict() | {"titles": titles(run.metrics), "facts": [vars(fact) for fact in told]}

@@ -1,9 +1,9 @@
-"""Next step: what to do after a run, in one line, from what happened in it."""
+"""What to look at in a run: the worst samples, missed thresholds, a short excerpt, a next step."""
 
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -17,25 +17,31 @@ from ragstone.judges.spec import is_model, split_names
 from ragstone.reports.facts import CAUSES, LABELS
 from ragstone.reports.format import decimal
 from ragstone.results.metric_summary import FAILED, SCORED
-from ragstone.results.ranking_run import RankingRows
 from ragstone.results.run import Run
 from ragstone.types.claim import Label
 from ragstone.types.gate import Gate, reaches
 from ragstone.types.row import LazyRows, Row
 from ragstone.types.score import MetricInfo, Score
 
-# Worst samples: those that did worst by the metric that matters most, and why, in words.
-
-SHOWN = 3
-LONGEST = 200
-"""Characters told of a claim, so that there is room for the reason."""
+WORST = 3
+"""Samples listed as the worst."""
+MAX_CLAIM = 200
+"""Characters of a failing claim, so that there is room for the reason."""
+EXCERPT = 1000
+"""Queries of a ranking that an HTML page or a JUnit file contains."""
+GOAL = 0.05
+"""Desired margin of a mean, as a share of the metric's range."""
+WIDE = 0.1
+"""Margin above which more samples are recommended."""
+ENOUGH = math.ceil((1.96 * 0.5 / GOAL) ** 2)
+"""Samples that bring any metric within GOAL; half 0 and half 1 varies the most."""
 
 
 @dataclass(frozen=True)
 class WorstSample:
-    """A sample that did badly by a metric; `value` is None if the score failed.
+    """A sample with a bad score; `value` is None if the score failed.
 
-    `why` is the first failing claim, or the reason; "" if there is none. All is from outside.
+    `why` is the first failing claim or the reason, or "". All texts come from outside.
     """
 
     id: str
@@ -44,10 +50,10 @@ class WorstSample:
     why: str
 
 
-def focus(run: Run) -> str | None:
-    """Return the metric to look at first: of a gate that did not pass, of a gate, a judged one.
+def focus_metric(run: Run) -> str | None:
+    """Return the metric to look at first; None without metrics.
 
-    The first metric where none of them is there; None where no metric was run.
+    The metric of a failed gate, of any gate, the first judged metric, or the first metric.
     """
     gates = run.gates()
     candidates = (
@@ -59,43 +65,43 @@ def focus(run: Run) -> str | None:
     return next((name for name in candidates if name in run.metrics), None)
 
 
-def worst(run: Run, name: str) -> tuple[WorstSample, ...]:
-    """Return the samples that did worst by a metric, at most SHOWN, then the first that failed.
+def worst_samples(run: Run, name: str) -> tuple[WorstSample, ...]:
+    """Return the worst samples by a metric, then the first that failed; perfect ones are left out.
 
-    Those that could not have scored better are not among them. No other rows are read.
+    Only these rows are read.
     """
-    return tuple(islice(_worst(run, name), SHOWN))
 
+    def found() -> Iterator[WorstSample]:
+        tally, info = run.tally.scores[name], run.metrics[name]
+        best = info.high if info.higher_is_better else info.low
+        for placed in tally.worst(higher_is_better=info.higher_is_better):
+            if placed.value != best and (row := row_at(run.rows, placed.place)) is not None:
+                why = failing_claim(row.scores[name]) or row.scores[name].reason or ""
+                yield WorstSample(row.sample.id, row.sample.query, placed.value, why)
+        for cause, first in sorted(tally.failed.items(), key=lambda item: item[1]):
+            if (row := row_at(run.rows, first.place)) is not None:
+                why = f"failed, {CAUSES[cause]}: {first.words}"
+                yield WorstSample(row.sample.id, row.sample.query, None, why)
 
-def _worst(run: Run, name: str) -> Iterator[WorstSample]:
-    tally, info = run.tally.scores[name], run.metrics[name]
-    best = info.high if info.higher_is_better else info.low
-    for placed in tally.worst(higher_is_better=info.higher_is_better):
-        if placed.value != best and (row := row_at(run.rows, placed.place)) is not None:
-            why = failing_claim(row.scores[name]) or row.scores[name].reason or ""
-            yield WorstSample(row.sample.id, row.sample.query, placed.value, why)
-    for cause, first in sorted(tally.failed.items(), key=lambda item: item[1]):
-        if (row := row_at(run.rows, first.place)) is not None:
-            why = f"failed, {CAUSES[cause]}: {first.words}"
-            yield WorstSample(row.sample.id, row.sample.query, None, why)
+    return tuple(islice(found(), WORST))
 
 
 def failing_claim(score: Score) -> str:
-    """Say what the first failing claim of a score is, and why; "" if none failed."""
+    """Return the first claim of a score that is not supported, with the reason; "" if none."""
     failing = [claim for claim in score.claims if claim.label is not Label.SUPPORTED]
     if not failing:
         return ""
     claim = failing[0]
     why = f" ({claim.reason})" if claim.reason else ""
     more = f"; and {len(failing) - 1} more" if len(failing) > 1 else ""
-    return f"{LABELS[claim.label]}: {one_line(claim.text, LONGEST)}{why}{more}"
+    return f"{LABELS[claim.label]}: {one_line(claim.text, MAX_CLAIM)}{why}{more}"
 
 
 def row_at(rows: Sequence[Row], place: int) -> Row | None:
-    """Return the row at a place of the data set; None if it is not there.
+    """Return the row at a place of the data set; None if it is missing.
 
-    The rows stand ordered by place. A row is no further on than its place, and no further back
-    than there are rows missing, so of stored ones few are read.
+    Rows are ordered by place. Few are read, because a row's position is at most its place, and
+    smaller by at most the number of missing rows.
     """
     if place < len(rows) and (row := rows[place]).index == place:
         return row
@@ -108,142 +114,7 @@ def row_at(rows: Sequence[Row], place: int) -> Row | None:
     return row if found < end and (row := rows[found]).index == place else None
 
 
-GOAL = 0.05
-"""How near a mean should be known, as a share of the metric's range."""
-WIDE = 0.1
-"""How wide, to either side, an interval is that says too little."""
-ENOUGH = math.ceil((1.96 * 0.5 / GOAL) ** 2)
-"""Samples that bring any metric within GOAL: no scores vary more than half 0 and half 1."""
-
-
-def next_step(run: Run, *, first: bool = False) -> str | None:
-    """Return what to do next; None where there is nothing useful to say.
-
-    `first` tells that the run is the first of its store. Of a run that was stopped, whoever
-    stopped it says how it goes on.
-    """
-    if run.partial or run.stopped or not run.metrics:
-        return None
-    failures = _failures(run)
-    if failures and _too_many_failed(run):
-        return failures
-    if any(gate.passed is False for gate in run.gates()):
-        return _look(run)
-    return failures or _more_samples(run) or (_baseline(run) if first else None)
-
-
-def _too_many_failed(run: Run) -> bool:
-    limit = run.manifest.plan.max_failure_rate
-    summaries = run.summary().values()
-    return any(each.failed > limit * (each.scored + each.failed) for each in summaries)
-
-
-def _look(run: Run) -> str:
-    name = run.manifest.run_id
-    if not run.stored:
-        return "look at the samples behind the gate: run it again with --html report.html"
-    return (
-        "look at the samples behind the gate: "
-        f"`ragstone report {name} --html report.html`, or `ragstone view {name}`"
-    )
-
-
-def _failures(run: Run) -> str | None:
-    """Say what to do about the commonest cause for which scores failed."""
-    before = run.tally.failed_before
-    causes = Counter[Cause]()
-    for tally in run.tally.scores.values():
-        causes.update(tally.causes)
-    if not causes:
-        return None
-    [(cause, number)] = (causes - before).most_common(1) or [(None, 0)]
-    if cause is None or before.total() > number:
-        return _failed_before(run)
-    health = run.tally.health()
-    if cause is Cause.MALFORMED and health is not None and health.failed:
-        return None  # it may be the target's reply that was not readable, or the judge's
-    cure = _cures(run).get(cause)
-    return cure and f"{count(number, 'score')} failed ({CAUSES[cause]}): {cure}"
-
-
-def _failed_before(run: Run) -> str:
-    """Say what helps where calls had failed before: to score their rows again asks nobody."""
-    number, named = run.tally.failed_before.total(), run.manifest.source.name
-    return (
-        f"{count(number, 'score')} failed as calls had failed before, by what {named} says: "
-        "collect these answers again, or fix the file; then run it again"
-    )
-
-
-def _cures(run: Run) -> Mapping[Cause, str]:
-    manifest = run.manifest
-    plan = manifest.plan
-    again = "run it again"
-    if run.stored and run.columns is not None:
-        again = "evaluate the file again with `ragstone rank`"
-    elif run.stored and manifest.source.path is not None and ORIGIN not in manifest.identity:
-        again = f"`ragstone resume {manifest.run_id} --retry-failed`"
-    smaller = "" if plan.verify == "each" else ", or --verify each, which asks for less at once"
-    return {
-        Cause.TIMEOUT: f"{again}; if that times out too, a run with --timeout {2 * plan.timeout:g}",
-        Cause.RATE_LIMITED: f"{again}; if that is refused too, a run with --rpm, or with a lower "
-        f"--concurrency than {plan.concurrency}",
-        Cause.UNREACHABLE: f"see that the service answers, then {again}",
-        Cause.REFUSAL: "another --model may answer what this one refuses",
-        Cause.TRUNCATED: _longer(run),
-        Cause.MALFORMED: f"a run with another --model{smaller}",
-        Cause.COUNT_MISMATCH: f"a run with another --model{smaller}",
-        Cause.METRIC_ERROR: f"fix the metric, then {again}",
-    }
-
-
-def _longer(run: Run) -> str:
-    """Say what lets replies end, or, where no LLM writes any, claims fit."""
-    plan, health = run.manifest.plan, run.tally.health()
-    of_target = health is not None and health.failed
-    if not of_target and not any(map(is_model, split_names(plan.judge))):
-        return (
-            "a run with a larger length= of the local judge, if its model takes more, or with "
-            "shorter claims"
-        )
-    return f"a run with --max-tokens {2 * plan.max_tokens} lets replies end"
-
-
-def _more_samples(run: Run) -> str | None:
-    """Say how many samples would make the interval narrow, where it is wide."""
-    name = focus(run)
-    if name is None:
-        return None
-    summary, info = run.summary()[name], run.metrics[name]
-    span = info.high - info.low
-    if summary.interval is None or not 0 < span < math.inf:
-        return None
-    half = (summary.interval[1] - summary.interval[0]) / 2
-    if half <= WIDE * span:
-        return None
-    needed = summary.scored * (half / (GOAL * span)) ** 2
-    if run.manifest.plan.cluster is None:  # rows that belong together vary as one
-        needed = min(needed, ENOUGH)
-    return (
-        f"{name} is known to ±{half:.2g} only, from {summary.scored:,} scored: "
-        f"about {math.ceil(needed / 10) * 10:,} such samples would bring it to ±{GOAL * span:.2g}"
-    )
-
-
-def _baseline(run: Run) -> str | None:
-    if not run.stored:
-        return None
-    name = run.manifest.run_id
-    return (
-        f"`ragstone runs tag {name} baseline` makes this run the one to beat; "
-        "after a change, `ragstone compare baseline last`"
-    )
-
-
-# Marks: what scores are held against, and which of them fall short.
-
-
-def marked(run: Run) -> tuple[str, ...]:
+def threshold_metrics(run: Run) -> tuple[str, ...]:
     """Return the metrics that have a gate or a pass mark."""
     gated = {gate.metric for gate in run.manifest.plan.gates}
     tallies = run.tally.scores
@@ -252,41 +123,58 @@ def marked(run: Run) -> tuple[str, ...]:
     )
 
 
-def held(run: Run) -> tuple[str, ...]:
-    """Return the metrics that have a gate or a pass mark; where none has, all of them."""
-    return marked(run) or tuple(run.metrics)
+def checked_metrics(run: Run) -> tuple[str, ...]:
+    """Return the metrics that have a gate or a pass mark, or all metrics if none has one."""
+    return threshold_metrics(run) or tuple(run.metrics)
 
 
 def shortfall(score: Score, info: MetricInfo, gates: Sequence[Gate]) -> str | None:
-    """Say which mark a score falls short of; None where it does not, or there is no number.
+    """Return which threshold a score misses; None if it misses none or has no value.
 
-    Its own pass mark decides where it has one. Else the marks of those gates do that are on the
-    metric's mean or the interval of it; a share of scored rows says nothing of one sample.
+    Its own pass mark decides. Without one, gates on the mean or its interval do; a gate on the
+    share of scored rows does not apply to one sample.
     """
     if score.value is None:
         return None
     value = decimal(score.value)
     if score.passed is not None:
         sign = ">=" if info.higher_is_better else "<="
-        mark = "" if score.threshold is None else f", {sign} {score.threshold:g}"
-        return None if score.passed else f"{value} does not reach the threshold{mark}"
+        mark = "" if score.threshold is None else f": {value} is not {sign} {score.threshold:g}"
+        return None if score.passed else f"pass mark missed{mark}"
     for gate in gates:
         if gate.of != "scored" and not reaches(score.value, gate.threshold, gate.op):
-            limit = f"{gate.op} {gate.threshold:g}"
-            return f"{value} is not {limit}, the threshold of the gate on the {gate.of}"
+            demand = f"{gate.op} {gate.threshold:g}"
+            return f"{value} is not {demand}, the threshold of the gate on the {gate.of}"
     return None
 
 
-# Excerpt: the queries of a ranking's run that a report tells, where all are too many.
+def excerpt(run: Run, most: int = EXCERPT) -> tuple[Run, str | None]:
+    """Return a ranking's run with its worst queries only, and a notice; others unchanged.
 
-MOST = 1000
-"""Queries that a page, or a report of tests, tells one by one."""
+    Selected are the queries that failed or did worst by any metric. Summaries still cover all rows.
+    """
+    rows = run.columns
+    if rows is None or len(rows) <= most:
+        return run, None
+
+    def order(name: str, *, higher: bool) -> NDArray[np.int64]:
+        """Return int64[Q]: 0 for the worst query, then 1, ...; undefined ones last."""
+        numbers, states = rows.column(name)
+        missing = np.where(states == FAILED, -np.inf, np.inf)
+        worst_first = np.where(states == SCORED, numbers if higher else -numbers, missing)
+        ranks = np.empty(len(rows), dtype=np.int64)
+        ranks[np.argsort(worst_first, kind="stable")] = np.arange(len(rows))
+        return ranks
+
+    orders = [order(name, higher=info.higher_is_better) for name, info in run.metrics.items()]
+    best_rank = np.minimum.reduce(orders)
+    places = np.sort(np.argsort(best_rank, kind="stable")[:most])
+    notice = f"{most:,} of {len(rows):,} queries (failed or worst by a metric); use --rows for all"
+    return replace(run, rows=_SelectedRows(rows, places.tolist()), counted=run.tally), notice
 
 
 @dataclass(frozen=True)
-class _Few(LazyRows):
-    """The rows at some places of others."""
-
+class _SelectedRows(LazyRows):
     rows: Sequence[Row]
     places: Sequence[int]
 
@@ -294,36 +182,100 @@ class _Few(LazyRows):
         return len(self.places)
 
     def at(self, place: int) -> Row:
-        """Return the row at one of the places."""
         return self.rows[self.places[place]]
 
 
-def excerpt(run: Run, most: int = MOST) -> tuple[Run, str | None]:
-    """Return a run with at most so many rows, and in words which; None where it has all.
+def next_step(run: Run, *, first: bool = False) -> str | None:
+    """Return what to do next; None if there is no useful advice.
 
-    Of a ranking's run these are the queries on which any of its metrics failed, or that did worst
-    by any; all other runs stay as they are. What the run came to stays that of all rows.
+    `first`: the run is the first in its store. How to resume a stopped run is printed elsewhere.
     """
-    rows = run.columns
-    if rows is None or len(rows) <= most:
-        return run, None
-    orders = [
-        _order(rows, name, higher=info.higher_is_better) for name, info in run.metrics.items()
-    ]
-    nearest = np.minimum.reduce(orders)
-    places = np.sort(np.argsort(nearest, kind="stable")[:most])
-    said = (
-        f"{most:,} of {len(rows):,} queries, those that failed or did worst by one metric or "
-        "another; --rows FILE writes all"
+    if run.partial or run.stopped or not run.metrics:
+        return None
+    name = run.manifest.run_id
+    limit = run.manifest.plan.max_failure_rate
+    failures = _failure_advice(run)
+    summaries = run.summary().values()
+    if failures and any(each.failed > limit * (each.scored + each.failed) for each in summaries):
+        return failures
+    if any(gate.passed is False for gate in run.gates()):
+        if not run.stored:
+            return "inspect the samples behind the gate: run again with --html report.html"
+        return (
+            "inspect the samples behind the gate: "
+            f"`ragstone report {name} --html report.html`, or `ragstone view {name}`"
+        )
+    if advice := failures or _sample_size_advice(run):
+        return advice
+    if not (first and run.stored):
+        return None
+    return (
+        f"`ragstone runs tag {name} baseline` saves this run as your baseline; "
+        "after a change, run `ragstone compare baseline last`"
     )
-    return replace(run, rows=_Few(rows, places.tolist()), counted=run.tally), said
 
 
-def _order(rows: RankingRows, metric: str, *, higher: bool) -> NDArray[np.int64]:
-    """Return int64[Q]: 0 for the query that failed or did worst, then 1 ...; undefined last."""
-    numbers, states = rows.column(metric)
-    none = np.where(states == FAILED, -np.inf, np.inf)
-    worst_first = np.where(states == SCORED, numbers if higher else -numbers, none)
-    order = np.empty(len(rows), dtype=np.int64)
-    order[np.argsort(worst_first, kind="stable")] = np.arange(len(rows))
-    return order
+def _failure_advice(run: Run) -> str | None:
+    """Return what to do about the commonest cause of failed scores."""
+    manifest, plan, health = run.manifest, run.manifest.plan, run.tally.health()
+    causes = Counter[Cause]()
+    for tally in run.tally.scores.values():
+        causes.update(tally.causes)
+    if not causes:
+        return None
+    before = run.tally.failed_before
+    [(cause, number)] = (causes - before).most_common(1) or [(None, 0)]
+    if cause is None or before.total() > number:
+        return (
+            f"{count(before.total(), 'score')} failed because {manifest.source.name} records "
+            "failed calls: collect these responses again or fix the file, then run again"
+        )
+    target_failed = health is not None and bool(health.failed)
+    if cause is Cause.MALFORMED and target_failed:
+        return None  # the unreadable reply may be the target's or the judge's
+
+    again = "run again"
+    if run.stored and run.columns is not None:
+        again = "evaluate the file again with `ragstone rank`"
+    elif run.stored and manifest.source.path is not None and ORIGIN not in manifest.identity:
+        again = f"`ragstone resume {manifest.run_id} --retry-failed`"
+    other_model = "try another --model"
+    if plan.verify != "each":
+        other_model += ", or --verify each for shorter replies"
+    longer = f"allow longer replies with --max-tokens {2 * plan.max_tokens}"
+    if not target_failed and not any(map(is_model, split_names(plan.judge))):
+        longer = "set a larger length= for the local judge, if the model allows it, or use shorter"
+        longer += " claims"
+    advice = {
+        Cause.TIMEOUT: f"{again}; if it times out again, set --timeout {2 * plan.timeout:g}",
+        Cause.RATE_LIMITED: f"{again}; if it is limited again, set --rpm, or a --concurrency "
+        f"below {plan.concurrency}",
+        Cause.UNREACHABLE: f"check that the service is running, then {again}",
+        Cause.REFUSAL: "try another --model, which may answer",
+        Cause.TRUNCATED: longer,
+        Cause.MALFORMED: other_model,
+        Cause.COUNT_MISMATCH: other_model,
+        Cause.METRIC_ERROR: f"fix the metric, then {again}",
+    }.get(cause)
+    return advice and f"{count(number, 'score')} failed ({CAUSES[cause]}): {advice}"
+
+
+def _sample_size_advice(run: Run) -> str | None:
+    """Return how many samples would narrow the interval, if it is wide."""
+    name = focus_metric(run)
+    if name is None:
+        return None
+    summary, info = run.summary()[name], run.metrics[name]
+    span = info.high - info.low
+    if summary.interval is None or not 0 < span < math.inf:
+        return None
+    margin = (summary.interval[1] - summary.interval[0]) / 2
+    if margin <= WIDE * span:
+        return None
+    needed = summary.scored * (margin / (GOAL * span)) ** 2
+    if run.manifest.plan.cluster is None:  # rows of a cluster vary together
+        needed = min(needed, ENOUGH)
+    return (
+        f"{name} is only accurate to ±{margin:.2g} ({count(summary.scored, 'row')}); "
+        f"about {math.ceil(needed / 10) * 10:,} rows would give ±{GOAL * span:.2g}"
+    )

@@ -1,6 +1,6 @@
-"""The terminal: the runs of a store as a list, and what one of them was asked to do."""
+"""Stored runs: one as plain data for `runs --json`, and as text on the terminal."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
@@ -10,15 +10,18 @@ from rich.text import Text
 
 from ragstone._internal.text import count, one_line
 from ragstone.evaluation.rescore import ORIGIN
-from ragstone.reports.facts import settings
-from ragstone.reports.format import decimal, shown
+from ragstone.reports.facts import changed_settings
+from ragstone.reports.format import decimal, printable
 from ragstone.store import RunInfo
 
-# Listing: a stored run as one entry in a list of runs, as plain data.
+NAME_LIMITS = (30, 20, 12)
+"""Characters of a data set, target or judge in the list, tried until the line fits."""
+FINGERPRINT = 12
+"""Characters shown of a fingerprint."""
 
 
-def listing(info: RunInfo) -> dict[str, object]:
-    """Return a run as plain data, in the stable shape of `ragstone runs --json`."""
+def run_entry(info: RunInfo) -> dict[str, object]:
+    """Return a run as plain data, in the stable format of `ragstone runs --json`."""
     manifest = info.manifest
     return {
         "run_id": info.id,
@@ -32,129 +35,105 @@ def listing(info: RunInfo) -> dict[str, object]:
         "judge": manifest.judge,
         "rows": info.rows,
         "rows_due": manifest.source.rows,
-        "failed": failed(info),
+        "failed": _failed(info),
         "scored_again_from": manifest.identity.get(ORIGIN),
         "transcript": info.transcript and not info.ranked,
-        "metrics": means(info),
+        "metrics": _means(info),
     }
 
 
-def means(info: RunInfo) -> Mapping[str, float | None]:
-    """Return metric -> mean; None over nothing."""
-    known = _figures(info, "mean")
-    return {name: known.get(name) for name in info.metrics}
+def _means(info: RunInfo) -> Mapping[str, float | None]:
+    means = _figures(info, "mean")
+    return {name: means.get(name) for name in info.metrics}
 
 
-def failed(info: RunInfo) -> int:
-    """Return how many scores of all metrics failed."""
+def _failed(info: RunInfo) -> int:
     return int(sum(_figures(info, "failed").values()))
 
 
 def _figures(info: RunInfo, field: str) -> Mapping[str, float]:
-    """Return metric -> one figure of its summary, where it has that."""
+    """Return metric -> one figure of its summary, if there is one."""
     summary = cast("Mapping[str, Mapping[str, object]]", info.summary or {})
-    known = cast("Mapping[str, Mapping[str, float | None]]", summary.get("metrics", {}))
-    figures = {name: each.get(field) for name, each in known.items()}
+    metrics = cast("Mapping[str, Mapping[str, float | None]]", summary.get("metrics", {}))
+    figures = {name: each.get(field) for name, each in metrics.items()}
     return {name: figure for name, figure in figures.items() if figure is not None}
 
 
-GAP = "  "
-NAMES = (30, 20, 12)
-"""Characters shown of a data set, a target or a judge in the list, where there is less room."""
-HASH = 12
-"""Characters shown of a fingerprint."""
-
-
 def print_runs(
-    infos: Sequence[RunInfo], console: Console, *, worked_on: Collection[str] = ()
+    infos: Sequence[RunInfo], console: Console, *, in_progress: Collection[str] = ()
 ) -> None:
-    """Print two lines a run, cut to the terminal: how far it is, what it was of and came to."""
+    """Print two lines per run, cut to the terminal: id, start and progress; names and means."""
     for info in infos:
-        parts = _state(info, info.id in worked_on)
-        first = Text(GAP).join(shown(part, console) for part in parts)
+        progress = count(info.rows, "row")
+        if not info.finished:
+            state = "running" if info.id in in_progress else "unfinished"
+            progress = f"{state} {info.rows:,}/{info.manifest.source.rows:,}"
+        parts = [info.id, _minute(info.started_at), progress, *([info.tag] if info.tag else [])]
+        first = Text("  ").join(printable(part, console) for part in parts)
         first.stylize("bold", 0, len(info.id))
-        second = shown(_of_and_came_to(info, console.width - len(GAP)), console, "dim")
-        for line in (first, Text(GAP) + second):
-            console.print(line, no_wrap=True, overflow="ellipsis")
+        console.print(first, no_wrap=True, overflow="ellipsis")
+        second = printable(_names_and_means(info, console.width - 2), console, "dim")
+        console.print(Text("  ") + second, no_wrap=True, overflow="ellipsis")
+
+
+def _names_and_means(info: RunInfo, width: int) -> str:
+    """Return names, failures and as many means as fit, with names shortened as needed."""
+    manifest = info.manifest
+    target = (manifest.target or "").rpartition("://")[2]
+    means = [f"{name} {decimal(mean)}" for name, mean in _means(info).items()]
+    text = ""
+    for limit in NAME_LIMITS:
+        names = [each for each in (manifest.source.name, target, manifest.judge) if each]
+        words = [one_line(name, limit) for name in names]
+        if ORIGIN in manifest.identity:
+            words.append("rescored")
+        if failed := _failed(info):
+            words.append(f"{count(failed, 'score')} failed")
+        for number in range(len(means), 0, -1) or (0,):
+            rest = f" and {len(means) - number} more" if number < len(means) else ""
+            text = ", ".join(words) + (f": {', '.join(means[:number])}{rest}" if means else "")
+            if len(text) <= width:
+                return text
+    return text
 
 
 def print_info(info: RunInfo, console: Console) -> None:
-    """Print what is known of a run beside its rows: when, by what, and how it was asked."""
+    """Print what is known of a run beside its rows: when, by which version, which settings."""
+    manifest = info.manifest
+    tag = f", tagged {info.tag}" if info.tag else ""
+    lines = [
+        ("Run", f"{info.id}{tag}"),
+        ("Started", f"{_minute(info.started_at)}, by ragstone {manifest.version}"),
+    ]
+    if info.finished_at:
+        lines.append(("Finished", _minute(info.finished_at)))
+    else:
+        rows = count(manifest.source.rows, "row")
+        lines.append(("Unfinished", f"{info.rows:,} of {rows} stored"))
+    lines.append(("Metrics", ", ".join(info.metrics) or "none"))
+    if changed := changed_settings(manifest.plan.model_dump(mode="json")):
+        lines.append(("Settings", "; ".join(f"{name} {words}" for name, words in changed)))
+    fingerprints = {
+        "data": manifest.source.fingerprint,
+        "judge settings": manifest.identity.get("judge setup"),
+    }
+    known = [f"{name} {text[:FINGERPRINT]}" for name, text in fingerprints.items() if text]
+    if known:
+        lines.append(("Fingerprints", ", ".join(known)))
+    if not info.transcript:
+        lines.append(("Transcript", "not stored; the run cannot be rescored with another policy"))
+
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
-    for about, words in _facts(info):
-        grid.add_row(about, shown(words, console))
+    for label, words in lines:
+        grid.add_row(label, printable(words, console))
     console.print(grid)
-    if not info.finished and ORIGIN not in info.manifest.identity:
-        # a command that is broken into lines cannot be copied
-        console.print(shown(f"`ragstone resume {info.id}` goes on", console), soft_wrap=True)
+    if not info.finished and ORIGIN not in manifest.identity:
+        # a wrapped command cannot be copied
+        words = f"Resume it with `ragstone resume {info.id}`"
+        console.print(printable(words, console), soft_wrap=True)
 
 
-def _state(info: RunInfo, worked_on: bool) -> Iterator[str]:
-    """Yield which run it is, when it began, how far it is, and its tag."""
-    yield info.id
-    yield _time(info.started_at)
-    if info.finished:
-        yield count(info.rows, "row")
-    else:
-        word = "going on" if worked_on else "unfinished"
-        yield f"{word} {info.rows:,}/{info.manifest.source.rows:,}"
-    if info.tag:
-        yield info.tag
-
-
-def _of_and_came_to(info: RunInfo, width: int) -> str:
-    """Say what a run was of and what failed, and as many means as there is room for."""
-    told = [f"{name} {decimal(mean)}" for name, mean in means(info).items()]
-    texts = [
-        ", ".join(_was_of(info, longest)) + _first(told, number)
-        for longest in NAMES
-        for number in range(len(told), 0, -1) or (0,)
-    ]
-    return next((text for text in texts if len(text) <= width), texts[-1])
-
-
-def _was_of(info: RunInfo, longest: int) -> Iterator[str]:
-    """Yield what a run was of, names cut to so many characters, and what failed."""
-    manifest = info.manifest
-    target = (manifest.target or "").rpartition("://")[2]
-    for name in (manifest.source.name, target, manifest.judge):
-        if name:
-            yield one_line(name, longest)
-    if ORIGIN in manifest.identity:
-        yield "scored again"
-    if number := failed(info):
-        yield f"{count(number, 'score')} failed"
-
-
-def _first(told: Sequence[str], number: int) -> str:
-    rest = len(told) - number
-    more = f" and {rest} more" if rest > 0 else ""
-    return f": {', '.join(told[:number])}{more}" if told else ""
-
-
-def _facts(info: RunInfo) -> Iterator[tuple[str, str]]:
-    manifest = info.manifest
-    yield "Run", info.id + (f", tagged {info.tag}" if info.tag else "")
-    yield "Began", f"{_time(info.started_at)}, by ragstone {manifest.version}"
-    if info.finished_at:
-        yield "Finished", _time(info.finished_at)
-    else:
-        yield "Unfinished", f"{info.rows:,} of {count(manifest.source.rows, 'row')} are stored"
-    yield "Metrics", ", ".join(info.metrics) or "none"
-    if told := settings(manifest.plan.model_dump(mode="json")):
-        yield "Settings", "; ".join(f"{name} {words}" for name, words in told)
-    hashes = {
-        "data": manifest.source.fingerprint,
-        "judge's setup": manifest.identity.get("judge setup"),
-    }
-    known = [f"{name} {text[:HASH]}" for name, text in hashes.items() if text]
-    if known:
-        yield "Fingerprints", ", ".join(known)
-    if not info.transcript:
-        yield "Transcript", "not stored: it cannot be scored again by another policy"
-
-
-def _time(time: datetime) -> str:
+def _minute(time: datetime) -> str:
     return f"{time.astimezone():%Y-%m-%d %H:%M}"

@@ -1,6 +1,6 @@
 from tests.cases import each_case
 
-from ragstone.reports.html.samples import origins
+from ragstone.reports.html.samples import claim_sources
 from ragstone.types.claim import JudgedClaim, Label, Texts
 
 
@@ -38,4 +38,4 @@ def claims(*against: Texts) -> list[JudgedClaim]:
 def test_each_claim_is_of_the_text_that_its_check_reads(
     metric: str, against: list[Texts], of: list[str]
 ) -> None:
-    assert origins(metric, claims(*against)) == of
+    assert claim_sources(metric, claims(*against)) == of

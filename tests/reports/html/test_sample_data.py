@@ -3,14 +3,14 @@ from dataclasses import replace
 
 from ragstone.errors import Cause
 from ragstone.metrics import get
-from ragstone.reports.html.samples import SideBySide, listed, whole
+from ragstone.reports.html.samples import PolicyComparison, sample_document, sample_summary
 from ragstone.results.run import Run
 from ragstone.types.reply import Failure
 from ragstone.types.row import Row
 
 
 def test_a_list_tells_a_samples_place_query_tags_and_scores(judged: Run) -> None:
-    told = listed(judged.rows[0])
+    told = sample_summary(judged.rows[0])
     assert (told["place"], told["id"], told["query"]) == (0, "q1", "How long does it last?")
     assert told["tags"] == {"difficulty": "easy"}
     assert told["scores"]["hit@5"] == {  # type: ignore[index]
@@ -21,28 +21,28 @@ def test_a_list_tells_a_samples_place_query_tags_and_scores(judged: Run) -> None
 def test_tags_are_texts_and_none_is_no_tag(judged: Run) -> None:
     row = judged.rows[0]
     sample = row.sample.model_copy(update={"tags": {"page": 3, "new": True, "by": None}})
-    assert listed(replace(row, sample=sample))["tags"] == {"page": "3", "new": "true"}
+    assert sample_summary(replace(row, sample=sample))["tags"] == {"page": "3", "new": "true"}
 
 
 def test_a_whole_sample_is_plain_data_with_its_texts(judged: Run) -> None:
     (row,) = judged.rows
-    told = whole(row, {})
+    told = sample_document(row, {})
     assert json.loads(json.dumps(told, allow_nan=False)) == told
     assert told["response"] == row.sample.response
     assert told["ranking"] == ["3"]
     assert told["relevance"] == {"3": 1.0, "77": 1.0}
     assert told["contexts"][0]["score"] == 0.123457  # type: ignore[index]
-    assert listed(row).items() <= {**told, "scores": listed(row)["scores"]}.items()
+    assert sample_summary(row).items() <= {**told, "scores": sample_summary(row)["scores"]}.items()
 
 
 def test_each_claim_says_of_which_text_it_is(judged: Run) -> None:
-    claims = whole(judged.rows[0], {})["scores"]["faithfulness"]["claims"]  # type: ignore[index]
+    claims = sample_document(judged.rows[0], {})["scores"]["faithfulness"]["claims"]  # type: ignore[index]
     assert [each["of"] for each in claims] == ["response"] * 3
 
 
 def test_policies_stand_side_by_side(judged: Run) -> None:
-    sides = SideBySide(judged.metrics).of(judged.rows)[0]
-    told = whole(judged.rows[0], sides)["policies"]["faithfulness"]  # type: ignore[index]
+    sides = PolicyComparison(judged.metrics).score(judged.rows)[0]
+    told = sample_document(judged.rows[0], sides)["policies"]["faithfulness"]  # type: ignore[index]
     assert {name: round(each["value"], 2) for name, each in told.items()} == {
         "strict": 0.33, "weighted": 0.0, "ragas": 0.33, "deepeval": 0.67, "ragaliq": 0.33,
         "promptfoo-plan": 0.33, "promptfoo": 0.33,
@@ -55,7 +55,7 @@ def test_metrics_without_a_policy_and_unknown_ones_have_none_side_by_side(judged
     ranked = {"hit@5": judged.metrics["hit@5"]}
     strange = {"ours": get("faithfulness").described.model_copy(update={"name": "ours"})}
     for metrics in (ranked, strange):
-        assert SideBySide(metrics).of(judged.rows) == [{}]
+        assert PolicyComparison(metrics).score(judged.rows) == [{}]
 
 
 def test_a_row_without_its_judges_answers_has_no_policies(judged: Run) -> None:
@@ -65,13 +65,13 @@ def test_a_row_without_its_judges_answers_has_no_policies(judged: Run) -> None:
         for each in row.exchanges
     ]
     without = [replace(row, exchanges=tuple(silent)), replace(row, exchanges=())]
-    assert SideBySide(judged.metrics).of(without) == [{}, {}]
+    assert PolicyComparison(judged.metrics).score(without) == [{}, {}]
 
 
 def test_a_failed_question_tells_its_cause(judged: Run) -> None:
     (row,) = judged.rows
     late = replace(row.exchanges[0], outcome=Failure(Cause.TIMEOUT, "no answer within 30 s"))
-    (told,) = whole(replace(row, exchanges=(late,)), {})["transcript"]  # type: ignore[misc]
+    (told,) = sample_document(replace(row, exchanges=(late,)), {})["transcript"]  # type: ignore[misc]
     assert told["failure"] == {"cause": "timeout", "message": "no answer within 30 s"}
     assert told["value"] is None
 
@@ -80,12 +80,12 @@ def test_what_a_model_wrote_is_told_once(judged: Run) -> None:
     (row,) = judged.rows
     exchange = row.exchanges[0]
     written = replace(exchange, outcome=replace(exchange.outcome, raw="{}"))  # type: ignore[type-var]
-    (told,) = whole(replace(row, exchanges=(written,)), {})["transcript"]  # type: ignore[misc]
+    (told,) = sample_document(replace(row, exchanges=(written,)), {})["transcript"]  # type: ignore[misc]
     assert (told["raw"], told["value"]) == ("{}", None)
 
 
 def test_a_sample_that_lacks_everything_is_data(judged: Run) -> None:
     sample = judged.rows[0].sample.model_validate({"id": "bare", "query": "Why?"})
-    told = whole(Row(7, sample, lacking={"response": Failure(Cause.TIMEOUT, "late")}), {})
+    told = sample_document(Row(7, sample, lacking={"response": Failure(Cause.TIMEOUT, "late")}), {})
     assert (told["place"], told["response"], told["contexts"]) == (7, None, None)
     assert told["lacking"] == {"response": "timeout: late"}

@@ -4,39 +4,39 @@ import pytest
 from jinja2 import UndefinedError
 from markupsafe import Markup
 
-from ragstone.reports.facts import summary_of
-from ragstone.reports.html.templates import SCRIPTS, STYLES, asset, minus, rendered
+from ragstone.reports.facts import summarise_run
+from ragstone.reports.html.templates import SCRIPTS, STYLES, minus, read_asset, render
 from ragstone.results.run import Run
 from ragstone.types.gate import Gate
 
 LATER = ("facts", "titles", "slices")
-LATER_OF_METRICS = ("label", "family", "mark", "histogram", "reasons", "failures")
+LATER_OF_METRICS = ("label", "family", "threshold", "histogram", "reasons", "failures")
 
 
 def test_the_page_tells_what_was_asked_of_whom(judged: Run) -> None:
-    page = rendered("run.html", run=summary_of(judged))
+    page = render("run.html", run=summarise_run(judged))
     for words in ("1 row", "scripted", "answers written down beforehand", "strict"):
         assert words in page
 
 
 def test_the_page_tells_each_metrics_mean_and_how_many_it_is_over(judged: Run) -> None:
-    page = rendered("run.html", run=summary_of(judged))
+    page = render("run.html", run=summarise_run(judged))
     assert "<strong>0.3333</strong>" in page
     assert "1 of 1 scored" in page
 
 
 @pytest.mark.parametrize(
     ("metric", "mark", "words"),
-    [("hit@5", 0.5, "passed"), ("faithfulness", 0.9, "failed"), ("mrr@5", 0.5, "not told")],
+    [("hit@5", 0.5, "passed"), ("faithfulness", 0.9, "failed"), ("mrr@5", 0.5, "undetermined")],
 )
 def test_a_gate_is_told_by_a_word(metric: str, mark: float, words: str, judged: Run) -> None:
     result = Gate(metric=metric, op=">=", threshold=mark).check(judged.summary())
-    told = summary_of(judged) | {"gates": [result.model_dump(mode="json")]}
-    assert f"</span> {words}</span>" in rendered("run.html", run=told)
+    told = summarise_run(judged) | {"gates": [result.model_dump(mode="json")]}
+    assert f"</span> {words}</span>" in render("run.html", run=told)
 
 
 def test_failures_are_told_by_cause_with_the_first_sample(make_run: Callable[..., Run]) -> None:
-    page = rendered("run.html", run=summary_of(make_run()))
+    page = render("run.html", run=summarise_run(make_run()))
     assert "<strong>timeout</strong>, first q4: no answer within 30 s" in page
     assert "the response makes no claims" in page
 
@@ -47,13 +47,13 @@ def test_the_summary_of_an_older_run_is_a_page(make_run: Callable[..., Run]) -> 
         name: {key: value for key, value in figures.items() if key not in LATER_OF_METRICS}
         for name, figures in told["metrics"].items()  # type: ignore[union-attr]
     }
-    page = rendered("run.html", run=told | {"metrics": metrics})
+    page = render("run.html", run=told | {"metrics": metrics})
     assert "faithfulness" in page
     assert "2 blank rows were left out" in page
 
 
 def test_a_served_page_names_its_rows_and_scripts(judged: Run) -> None:
-    page = rendered("run.html", run=summary_of(judged), rows_url="/runs/x/rows")
+    page = render("run.html", run=summarise_run(judged), rows_url="/runs/x/rows")
     assert '<body data-rows="/runs/x/rows">' in page
     for name in SCRIPTS:
         assert f'<script src="/assets/{name}" defer></script>' in page
@@ -63,12 +63,12 @@ def test_a_served_page_names_its_rows_and_scripts(judged: Run) -> None:
 
 def test_what_a_template_lacks_is_an_error() -> None:
     with pytest.raises(UndefinedError):
-        rendered("run.html")
+        render("run.html")
 
 
 def test_markup_of_our_own_stays_and_texts_are_escaped(judged: Run) -> None:
-    told = summary_of(judged) | {"run_id": "<b>&\x07", "policy": Markup("<i>ours</i>")}
-    page = rendered("run.html", run=told)
+    told = summarise_run(judged) | {"run_id": "<b>&\x07", "policy": Markup("<i>ours</i>")}
+    page = render("run.html", run=told)
     assert "&lt;b&gt;&amp;\N{REPLACEMENT CHARACTER}" in page
     assert "<i>ours</i>" in page
 
@@ -88,4 +88,4 @@ def test_a_minus_is_one_before_a_number_alone(text: str, written: str) -> None:
 @pytest.mark.parametrize("name", ["nothing.js", "../templates.py", "", "."])
 def test_only_assets_are_assets(name: str) -> None:
     with pytest.raises(FileNotFoundError):
-        asset(name)
+        read_asset(name)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.metrics import get
-from ragstone.reports.viewer.server import viewing
+from ragstone.reports.viewer.server import serve_in_background
 from ragstone.store import Store
 from ragstone.types.claim import Claim, Evidence, JudgedClaim, Label, Verdict
 from ragstone.types.config import Manifest, Plan, Source
@@ -112,7 +112,7 @@ def keep(store: Store, kept: Manifest, rows: list[Row], *, ended: bool = True) -
 @contextmanager
 def serving(place: Path) -> Iterator[Served]:
     """Serve a store while the block lasts."""
-    with viewing(place) as url:
+    with serve_in_background(place) as url:
         yield Served(int(url.rpartition(":")[2]), place)
 
 

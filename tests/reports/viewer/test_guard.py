@@ -1,7 +1,7 @@
 import pytest
 from tests.cases import each_case
 
-from ragstone.reports.viewer.app import hosts
+from ragstone.reports.viewer.app import host_check
 
 PAGES = ("/", "/runs/run-a", "/runs/run-a/rows.json", "/assets/page.css", "/nowhere")
 
@@ -80,9 +80,9 @@ def test_our_own_pages_get_data(served, site: str) -> None:
     ],
 )
 def test_a_server_answers_to_what_it_listens_at(host: str, header: str, *, ours: bool) -> None:
-    assert hosts(host, 8420)(header) is ours
+    assert host_check(host, 8420)(header) is ours
 
 
 def test_the_port_of_http_need_not_be_said() -> None:
-    assert hosts("127.0.0.1", 80)("localhost")
-    assert hosts("::1", 80)("[::1]")
+    assert host_check("127.0.0.1", 80)("localhost")
+    assert host_check("::1", 80)("[::1]")

@@ -25,8 +25,8 @@ async def test_a_going_run_is_followed_until_it_is_summed_up(served, view, tmp_p
             async with store.open_writer("run-a") as writer:
                 await writer.put(made(0))
                 first = await until(viewed, rows=1)
-                assert first["state"] == "going"
-                assert "going on" in await asyncio.to_thread(lambda: viewed.get("/").text)
+                assert first["state"] == "running"
+                assert "running" in await asyncio.to_thread(lambda: viewed.get("/").text)
                 await writer.put(made(1))
                 second = await until(viewed, rows=2)
                 assert second["metrics"]["faithfulness"]["mean"] == 0.5

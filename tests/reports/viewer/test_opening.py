@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.errors import UsageError
-from ragstone.reports.viewer.server import open_to_read
+from ragstone.reports.viewer.server import open_read_only
 from ragstone.store import Store, StoreError
 from ragstone.store.schema import HEAD
 
@@ -21,7 +21,7 @@ def changed(path: Path, statement: str) -> Path:
 def test_nothing_can_be_changed(tmp_path: Path) -> None:
     path = changed(tmp_path / "runs.db", "DELETE FROM runs")
     with (
-        open_to_read(str(path)) as store,
+        open_read_only(str(path)) as store,
         pytest.raises(StoreError, match="readonly"),
         store.transaction() as connection,
     ):
@@ -30,7 +30,7 @@ def test_nothing_can_be_changed(tmp_path: Path) -> None:
 
 def test_a_store_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no store"):
-        open_to_read(str(tmp_path / "folder" / "runs.db"))
+        open_read_only(str(tmp_path / "folder" / "runs.db"))
     assert not list(tmp_path.iterdir())
 
 
@@ -40,7 +40,7 @@ def test_a_store_of_another_version_is_left_as_it_is(
 ) -> None:
     path = changed(tmp_path / "runs.db", f"UPDATE alembic_version SET version_num = '{version}'")
     with pytest.raises(StoreError, match=f"written by an? {words} ragstone"):
-        open_to_read(str(path))
+        open_read_only(str(path))
     with closing(sqlite3.connect(path)) as file:
         assert file.execute("SELECT version_num FROM alembic_version").fetchone() == (version,)
 
@@ -49,15 +49,15 @@ def test_another_programs_database_is_no_store(tmp_path: Path) -> None:
     path = tmp_path / "other.db"
     with closing(sqlite3.connect(path)) as file:
         file.execute("CREATE TABLE things (name)")
-    with pytest.raises(StoreError, match="holds no runs of ragstone"):
-        open_to_read(str(path))
+    with pytest.raises(StoreError, match="contains no ragstone runs"):
+        open_read_only(str(path))
 
 
 def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     path = tmp_path / "notes.db"
     path.write_text("these are notes " * 100)
     with pytest.raises(StoreError, match="no database"):
-        open_to_read(str(path))
+        open_read_only(str(path))
 
 
 def test_the_version_is_that_of_the_schema(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_the_version_is_that_of_the_schema(tmp_path: Path) -> None:
 def test_a_file_that_others_write_to_otherwise_is_left_so(tmp_path: Path) -> None:
     path = changed(tmp_path / "runs.db", "PRAGMA journal_mode = DELETE")
     before = path.read_bytes()
-    with open_to_read(str(path)) as store:
+    with open_read_only(str(path)) as store:
         assert store.runs() == []
     assert path.read_bytes() == before
     with closing(sqlite3.connect(path)) as file:

@@ -89,8 +89,8 @@ def test_one_row_is_given_whole(served) -> None:
 
 def test_two_runs_are_compared_what_changed_first(served) -> None:
     text = served.get("/compare?a=run-a&b=run-b").text
-    assert text.index("What changed from A") < text.index("What moved")
-    assert "A changed judge is not a changed system" in text
+    assert text.index("What changed from A") < text.index("Differences")
+    assert "The judge changed between A and B" in text
     assert "6 now supported" in text
     assert "+0.5000" in text
 
@@ -98,18 +98,18 @@ def test_two_runs_are_compared_what_changed_first(served) -> None:
 @pytest.mark.parametrize(
     ("path", "status", "words"),
     [
-        ("/nowhere", 404, "There is no such page"),
+        ("/nowhere", 404, "Page not found"),
         ("/runs/nobody", 404, "there is no run named"),
         ("/runs/nobody/rows.json", 404, "there is no run nobody"),
-        ("/runs/run-a/rows/99.json", 404, "no row at place 99"),
-        ("/runs/run-a/rows/x.json", 404, "no row at place x"),
-        ("/runs/run-a/rows/2147483648.json", 404, "no row at place 2147483648"),
-        (f"/runs/run-a/rows/{'9' * 5000}.json", 404, "no row at place 9999"),
-        ("/assets/nothing.js", 404, "no asset nothing.js"),
-        ("/assets/..%2Ftemplates.py", 404, "There is no such page"),
-        ("/assets/%2e%2e", 404, "no asset"),
-        ("/compare", 400, "Name two runs"),
-        ("/compare?a=run-a&b=run-a", 400, "choose two runs"),
+        ("/runs/run-a/rows/99.json", 404, "no row 99"),
+        ("/runs/run-a/rows/x.json", 404, "no row x"),
+        ("/runs/run-a/rows/2147483648.json", 404, "no row 2147483648"),
+        (f"/runs/run-a/rows/{'9' * 5000}.json", 404, "no row 9999"),
+        ("/assets/nothing.js", 404, "no file nothing.js"),
+        ("/assets/..%2Ftemplates.py", 404, "Page not found"),
+        ("/assets/%2e%2e", 404, "no file"),
+        ("/compare", 400, "Select two runs"),
+        ("/compare?a=run-a&b=run-a", 400, "select two different runs"),
         ("/runs/%00%ff%27--", 404, "there is no run named"),
     ],
 )

@@ -5,7 +5,7 @@ import pytest
 
 from ragstone.metrics import get
 from ragstone.reports.viewer import cache as summaries
-from ragstone.reports.viewer.cache import Summaries, as_of
+from ragstone.reports.viewer.cache import Summaries, cache_key
 from ragstone.store import Store, resume
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
@@ -34,25 +34,25 @@ async def ended(served, tmp_path: Path) -> Store:
 
 
 async def facts(store: Store) -> dict[str, str]:
-    summary = await Summaries(store).of(store.info("run-a"))
-    return {fact["about"]: fact["words"] for fact in summary["facts"]}
+    summary = await Summaries(store).get(store.info("run-a"))
+    return {line["label"]: line["text"] for line in summary["facts"]}
 
 
 async def test_a_short_run_is_told_with_the_notes_on_its_rows(ended: Store) -> None:
     told = await facts(ended)
     assert "the target hesitated" in told["Note"]
-    assert "nothing was claimed" in told["Made up"]
+    assert "nothing was claimed" in told["Imputed"]
     assert "Not shown" not in told
 
 
 async def test_a_long_run_is_told_without_its_rows_and_says_so(
     ended: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(summaries, "FEW", 1)
+    monkeypatch.setattr(summaries, "FULL_SUMMARY_ROWS", 1)
     told = await facts(ended)
     assert told["Note"] == "1 row was left out"
-    assert told["Made up"] == "hit@5: 1 score, by the policy"
-    assert "`ragstone report run-a --html FILE` writes a page that has them" in told["Not shown"]
+    assert told["Imputed"] == "hit@5: 1 score imputed by the policy"
+    assert "`ragstone report run-a --html FILE` includes them" in told["Not shown"]
 
 
 def test_of_a_finished_run_the_same_is_told_and_of_an_unfinished_one_not_for_long(
@@ -63,7 +63,7 @@ def test_of_a_finished_run_the_same_is_told_and_of_an_unfinished_one_not_for_lon
     finished = ended.info("run-a")
     resume(ended, finished.manifest)
     unfinished = ended.info("run-a")
-    before = as_of(finished), as_of(unfinished)
+    before = cache_key(finished), cache_key(unfinished)
     now[0] += 2
-    assert as_of(finished) == before[0]
-    assert as_of(unfinished) != before[1]
+    assert cache_key(finished) == before[0]
+    assert cache_key(unfinished) != before[1]

@@ -18,7 +18,8 @@ from ragstone.cli.output import check_files
 from ragstone.cli.parse import open_store, read_by
 from ragstone.errors import UsageError
 from ragstone.reports.comparison import as_markdown, print_comparison, print_regressions
-from ragstone.reports.table_rows import STDOUT, finite
+from ragstone.reports.format import finite
+from ragstone.reports.tables import STDOUT
 from ragstone.results.compare import (
     MIN_PAIRED,
     TOP,

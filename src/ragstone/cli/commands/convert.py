@@ -14,7 +14,7 @@ from ragstone.cli.output import check_files
 from ragstone.datasets import Dataset, load
 from ragstone.datasets.export import check_format, losses, texts_in, write_samples
 from ragstone.errors import UsageError
-from ragstone.reports.tables import guarded
+from ragstone.reports.tables import csv_safe
 
 
 @click.command(
@@ -80,4 +80,4 @@ def _copy(made: Path, place: Path) -> None:
 
 
 def _is_formula(text: str) -> bool:
-    return guarded(text) != strip_controls(text)
+    return csv_safe(text) != strip_controls(text)

@@ -51,7 +51,7 @@ from ragstone.evaluation.judge_testing.runner import (
 from ragstone.judges.dry_run import LEAST, MOST, Guess
 from ragstone.judges.factory import make_judge
 from ragstone.judges.spec import is_free
-from ragstone.reports.format import NOTHING, dollars
+from ragstone.reports.format import NO_VALUE, dollars
 from ragstone.results.stats.histograms import Share
 from ragstone.types.config import Plan, Source
 from ragstone.types.questions import VerifyClaims
@@ -129,7 +129,7 @@ def _table(wanted: Wanted, words: str, kinds: list[KindResult], wide: bool) -> T
 
 def _figures(kind: KindResult) -> tuple[str, str]:
     if not kind.answered:
-        return NOTHING, NOTHING
+        return NO_VALUE, NO_VALUE
     share = Share(kind.right, kind.answered)
     return share.seen, share.interval
 

@@ -35,8 +35,7 @@ from ragstone.datasets.rankings import TieRule
 from ragstone.errors import UsageError
 from ragstone.evaluation.ranking import Missing, RankingEvaluation
 from ragstone.reports.comparison import print_comparison, print_regressions
-from ragstone.reports.table_rows import STDOUT, write_document, write_json
-from ragstone.reports.tables import check_table, write_rows_table
+from ragstone.reports.tables import STDOUT, check_table, write_document, write_json, write_rows
 from ragstone.reports.terminal import print_ranking
 from ragstone.results.compare import Comparison, Regressions, compare
 from ragstone.results.run import Run
@@ -247,7 +246,7 @@ class RankingResults:
         ]
         console = self.console
         with silent_pipes():
-            with self._reports.guarded(console) if self._reports else nullcontext():
+            with self._reports.csv_safe(console) if self._reports else nullcontext():
                 self._print(runs, compared)
                 for line in (*stored, *(f"wrote {path}" for path in written)):
                     console.print(line, markup=False, soft_wrap=True)
@@ -267,7 +266,7 @@ class RankingResults:
         elif name == "json":
             write_json(runs[0], path)
         elif name == "rows":
-            write_rows_table(runs[0], path)
+            write_rows(runs[0], path)
         else:
             assert self._reports is not None
             self._reports.write(name, runs[0], path)

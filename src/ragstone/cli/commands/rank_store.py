@@ -74,7 +74,7 @@ class RankingReports:
         if workbook is not None:
             check_output(workbook)
 
-    def guarded(self, console: Console) -> AbstractContextManager[None]:
+    def csv_safe(self, console: Console) -> AbstractContextManager[None]:
         """Have GitHub Actions obey nothing that is printed meanwhile."""
         return no_commands(console.file, os.environ)
 

@@ -15,8 +15,8 @@ from ragstone.cli.options import STORE
 from ragstone.cli.output import check_files
 from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.errors import UsageError
-from ragstone.reports.runs_table import listing, print_info, print_runs
-from ragstone.reports.table_rows import STDOUT
+from ragstone.reports.runs_table import print_info, print_runs, run_entry
+from ragstone.reports.tables import STDOUT
 from ragstone.reports.terminal import print_run
 from ragstone.store import delete, export, find_run, import_, prune, running_runs, tag, untag
 from ragstone.store.archive import check_archive
@@ -76,9 +76,9 @@ def list_(limit: int, file: Path | None, store: str | None) -> None:
         found = opened.runs(limit=limit + 1)
         infos = [summarise(opened, info) for info in found[:limit]]
         check_files(file, inputs=read_by(opened, *infos))
-        worked_on = running_runs(opened)
+        busy = running_runs(opened)
     if file is not None:
-        text = json.dumps([listing(info) for info in infos], indent=2) + "\n"
+        text = json.dumps([run_entry(info) for info in infos], indent=2) + "\n"
         if file == STDOUT:
             click.echo(text, nl=False)
         else:
@@ -88,7 +88,7 @@ def list_(limit: int, file: Path | None, store: str | None) -> None:
         click.echo(f"No runs are in {opened.name} yet; `ragstone run` stores each.")
         return
     with silent_pipes():
-        print_runs(infos, Console(highlight=False), worked_on=worked_on)
+        print_runs(infos, Console(highlight=False), in_progress=busy)
         if len(found) > limit:
             click.echo(f"The newest {limit}; --limit shows more.")
 

@@ -13,7 +13,7 @@ from ragstone.datasets import Dataset, load
 from ragstone.datasets.columns import misspelt
 from ragstone.errors import InputError, UsageError
 from ragstone.metrics import catalogue, select
-from ragstone.reports.github import no_commands, refusal_to_github
+from ragstone.reports.github import error_annotation, no_commands
 from ragstone.targets.base import FIELDS
 from ragstone.types.sample import Sample
 
@@ -47,7 +47,7 @@ def command(files: tuple[str, ...], columns: tuple[str, ...], sheet: str | None)
             bad += 1
             with no_commands(sys.stderr, os.environ):
                 click.echo(_whole(error), err=True)
-            if said := refusal_to_github(error, os.environ):
+            if said := error_annotation(error, os.environ):
                 click.echo(said, err=True)
     if bad:
         sys.exit(UNUSABLE)

@@ -13,7 +13,7 @@ from ragstone.store import find_run
 
 try:
     from ragstone.reports.viewer.app import make_app
-    from ragstone.reports.viewer.server import is_loopback, listening, open_to_read, serve, url_of
+    from ragstone.reports.viewer.server import is_loopback, listen, open_read_only, serve, url_for
 except ModuleNotFoundError as error:
     needed = (error.name or "").partition(".")[0]
     if needed not in ("starlette", "uvicorn"):
@@ -62,12 +62,12 @@ def command(
     """
     if not is_loopback(host):
         _check_exposed(host, expose=expose)
-    with open_to_read(store) as opened:
+    with open_read_only(store) as opened:
         path = f"/runs/{find_run(opened, run)}" if run else "/"
-        with listening(host, port) as at:
+        with listen(host, port) as at:
             bound: int = at.getsockname()[1]
             app = make_app(opened, host=host, port=bound)
-            ready = partial(_tell, url_of(host, bound) + path, browser=not no_browser)
+            ready = partial(_tell, url_for(host, bound) + path, browser=not no_browser)
             serve(app, at, ready=ready)
 
 

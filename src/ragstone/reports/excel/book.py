@@ -1,6 +1,6 @@
-"""Book: an Excel workbook into which text from outside goes as text and as nothing else."""
+"""An Excel workbook in which text from outside is always text, never a formula or a link."""
 
-# XlsxWriter is typed in part and without a marker that says so; this file is where it is used
+# XlsxWriter has only partial types and no py.typed; it is used in this file only
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
 
 import math
@@ -22,10 +22,10 @@ Value = str | int | float | bool | None
 
 MAX_ROWS = 1_048_576
 MAX_COLUMNS = 16_384
-"""What an Excel sheet holds."""
+"""Limits of an Excel sheet."""
 
 _EXACT = 10**15
-"""Excel keeps 15 digits: longer whole numbers are ids, and stay text."""
+"""Excel has 15 digits; longer whole numbers are ids and stay text."""
 _LINE_POINTS = 15
 _WARN = "#FFE699"
 _HEADER = {"bold": True, "bg_color": "#1F3864", "font_color": "#FFFFFF"}
@@ -58,7 +58,7 @@ class Book:
         kinds = ("formulas", "urls", "numbers")
         options = {f"strings_to_{kind}": False for kind in kinds}
         self._workbook = xlsxwriter.Workbook(str(path), options)
-        # XlsxWriter writes the time as UTC, whatever zone it has
+        # XlsxWriter writes the time as UTC without converting it
         self._workbook.set_properties({"created": created.astimezone(UTC), "author": "ragstone"})
         self._formats = {
             look: self._workbook.add_format({"valign": "top"} | dict(properties))
@@ -103,7 +103,7 @@ class Page:
         sheet.fit_to_pages(1, 0)
 
     def put(self, row: int, column: int, value: Value, look: str = "text") -> None:
-        """Write a value as what it is; a number that Excel does not have becomes text."""
+        """Write a value with its type; a number that Excel does not support becomes text."""
         form = self._formats[look]
         if value is None:
             return
@@ -124,7 +124,7 @@ class Page:
         self.put(row, column, value, look)
 
     def set_height(self, row: int, needed: int, most: int) -> None:
-        """Make a row as many lines of text high as it needs, at most `most`."""
+        """Set the height of a row to the lines it needs, at most `most`."""
         self._sheet.set_row(row, _LINE_POINTS * min(most, needed))
 
     def head(self, row: int, names: Sequence[str]) -> None:
@@ -139,7 +139,7 @@ class Page:
         self._sheet.repeat_rows(0)
 
     def colour_word(self, first_row: int, last_row: int, column: int, word: str) -> None:
-        """Colour the cells of a column that hold that word."""
+        """Colour the cells of a column that equal that word."""
         rule = {
             "type": "cell",
             "criteria": "==",
@@ -153,7 +153,7 @@ class Page:
     ) -> None:
         """Colour the numbers of a column on the bad side of the middle of their range."""
         place = (first_row, column, last_row, column)
-        # Excel takes a blank cell for 0, and a score that is missing is not a low one
+        # Excel compares a blank cell as 0, but a missing score is not a low one
         self._sheet.conditional_format(*place, {"type": "blanks", "stop_if_true": True})
         self._sheet.conditional_format(
             *place,
@@ -166,13 +166,13 @@ class Page:
         )
 
 
-def lines(text: str, width: int) -> int:
-    """Return how many lines the text takes in a cell that many characters wide."""
+def count_lines(text: str, width: int) -> int:
+    """Return how many lines a text takes in a cell of that width in characters."""
     return sum(max(1, -(-len(line) // max(1, width - 1))) for line in text.split("\n"))
 
 
 def sheet_names(prefix: str, titles: Sequence[str]) -> list[str]:
-    """Return `prefix (title)` a title, as Excel takes names: 31 characters, none twice."""
+    """Return `prefix (title)` per title as valid sheet names: 31 characters, unique."""
     names: list[str] = []
     for title in titles:
         safe = "".join(

@@ -1,20 +1,19 @@
-"""The `Summary` sheet of a workbook: what each metric came to, and what a reader must know."""
+"""The `Summary` sheet of a workbook: the scores, and the summary lines of the run."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ragstone.reports.excel.book import Book, Page, Value, lines
+from ragstone.reports.excel.book import Book, Page, Value, count_lines
 from ragstone.reports.facts import (
-    Fact,
     cutoff,
-    facts,
+    metric_titles,
     partial_notice,
-    titles,
+    summary_lines,
     why_failed,
     why_no_mean,
     why_undefined,
 )
-from ragstone.reports.format import NOTHING
+from ragstone.reports.format import NO_VALUE
 from ragstone.results.run import Run
 from ragstone.types.score import Summary
 
@@ -29,12 +28,12 @@ _TABLE = {
     "Scored": 9,
     "Undefined": 11,
     "Failed": 9,
-    "Flagged": 9,
+    "Imputed": 9,
 }
-"""The columns of the table of several metrics, and their widths."""
+"""Columns of the table of several metrics, with their widths."""
 _PAIR = {"Metric": 28, "Value": 92}
-_HIGHEST = 27
-"""Lines of the highest row that Excel has."""
+_MAX_LINES = 27
+"""Lines of the tallest row in Excel."""
 
 
 @dataclass(frozen=True)
@@ -47,121 +46,109 @@ class Line:
 
 
 def add_single(book: Book, run: Run, *, name: str) -> None:
-    """Add the summary of one metric: two columns, a line a figure."""
+    """Add the summary of one metric: two columns, one line per figure."""
     page = book.page(SHEET, list(_PAIR.values()))
     page.head(0, list(_PAIR))
     row = _write(page, 1, [*_partial(run), *_figures(run, name, run.summary()[name])])
-    _write(page, row + 1, [_line(fact) for fact in facts(run, [name])])
+    _write(page, row + 1, _run_lines(run, [name]))
 
 
 def add_combined(book: Book, run: Run, *, names: Sequence[str]) -> None:
-    """Add the summary of those metrics: a table of them, the facts, and a block a metric."""
-    shown = {name: run.summary()[name] for name in names}
+    """Add the summary of those metrics: a table, the summary lines, and a block per metric."""
+    summaries = run.summary()
+    titles = metric_titles(run.metrics)
     page = book.page(SHEET, list(_TABLE.values()))
     page.head(0, list(_TABLE))
-    labels = titles(run.metrics)
-    for row, (name, summary) in enumerate(shown.items(), start=1):
-        _write_table_row(page, row, labels[name], summary, _share(run, name, summary))
-    row = len(shown) + 2
+    for row, name in enumerate(names, start=1):
+        summary = summaries[name]
+        low, high = summary.interval or (None, None)
+        page.put(row, 0, titles[name], "name")
+        counts = (
+            summary.n, summary.scored, summary.undefined, summary.failed, summary.flagged,
+        )  # fmt: skip
+        scores = (summary.mean, _share(run, name, summary), low, high)
+        looks = ("score", "percent", "score", "score", *["count"] * len(counts))
+        for column, (value, look) in enumerate(zip((*scores, *counts), looks, strict=True), 1):
+            page.put(row, column, NO_VALUE if value is None else value, look)
+    row = len(names) + 2
     page.head(row, [*_PAIR, *[""] * (len(_TABLE) - len(_PAIR))])
-    known = [_line(fact) for fact in facts(run, names)]
-    row = _write(page, row + 1, [*_partial(run), *known])
-    for name, summary in shown.items():
-        page.spread(row + 1, 0, f"--- {labels[name]} ---", "block")
-        row = _write(page, row + 2, _figures(run, name, summary))
+    row = _write(page, row + 1, [*_partial(run), *_run_lines(run, names)])
+    for name in names:
+        page.spread(row + 1, 0, f"--- {titles[name]} ---", "block")
+        row = _write(page, row + 2, _figures(run, name, summaries[name]))
 
 
 def _share(run: Run, name: str, summary: Summary) -> Value:
-    """Return the mean as a share; nothing for a score that lies on another scale."""
+    """Return the mean if it can be written as a percentage."""
     info = run.metrics[name]
-    is_share = (info.low, info.high) == (0, 1) and summary.mean is not None
-    return summary.mean if is_share else NOTHING
-
-
-def _write_table_row(page: Page, row: int, title: str, summary: Summary, share: Value) -> None:
-    low, high = summary.interval or (None, None)
-    page.put(row, 0, title, "name")
-    for column, (value, look) in enumerate(
-        [
-            (summary.mean, "score"),
-            (share, "percent"),
-            (low, "score"),
-            (high, "score"),
-            (summary.n, "count"),
-            (summary.scored, "count"),
-            (summary.undefined, "count"),
-            (summary.failed, "count"),
-            (summary.flagged, "count"),
-        ],
-        start=1,
-    ):
-        page.put(row, column, NOTHING if value is None else value, look)
+    return summary.mean if (info.low, info.high) == (0, 1) else None
 
 
 def _figures(run: Run, name: str, summary: Summary) -> list[Line]:
-    plan, info = run.manifest.plan, run.metrics[name]
+    info = run.metrics[name]
     started = run.manifest.started_at.astimezone()
     retrieval = info.family == "retrieval"
-    mean: Value = summary.mean if summary.mean is not None else f"{NOTHING} {why_no_mean(summary)}"
-    low, high = summary.interval or (NOTHING, NOTHING)
-    return [
+    low, high = summary.interval or (None, None)
+    lines = [
         Line("Evaluation Date", f"{started:%Y-%m-%d %H:%M:%S %Z}"),
         Line("Metric Name", info.label),
-        *([] if retrieval else [Line("Model", run.manifest.judge or "none was asked")]),
-        *([Line("Policy", info.policy)] if info.policy and len(run.policies) > 1 else []),
+    ]
+    if not retrieval:
+        lines.append(Line("Model", run.manifest.judge or "none needed"))
+    if info.policy and len(run.policies) > 1:
+        lines.append(Line("Policy", info.policy))
+    mean = f"{NO_VALUE} {why_no_mean(summary)}" if summary.mean is None else summary.mean
+    lines += [
         Line("K Value" if retrieval else "Top K", cutoff(run, name), "count"),
-        Line("Score Threshold", plan.min_similarity, "number"),
+        Line("Score Threshold", run.manifest.plan.min_similarity, "number"),
         Line("Total Queries", summary.n, "count"),
         Line("Score", mean, "score"),
         Line("Score (%)", _share(run, name, summary), "percent"),
         Line("Range", f"{info.low:g} to {info.high:g}, {info.better} is better"),
         Line("95 % interval, low", low, "score"),
         Line("95 % interval, high", high, "score"),
-        Line("Min Score", NOTHING if summary.low is None else summary.low, "score"),
-        Line("Max Score", NOTHING if summary.high is None else summary.high, "score"),
+        Line("Min Score", summary.low, "score"),
+        Line("Max Score", summary.high, "score"),
         Line("Scored" if retrieval else "Valid Queries", summary.scored, "count"),
-        *_missing(run, name, summary),
-        *(Line(figure, value, _look(value)) for figure, value in summary.extra.items()),
+        Line("Undefined", summary.undefined, "count"),
     ]
-
-
-def _missing(run: Run, name: str, summary: Summary) -> list[Line]:
-    found = [Line("Undefined", summary.undefined, "count")]
     if why := why_undefined(run, name):
-        found.append(Line("Undefined because", why))
-    found.append(Line("Failed", summary.failed, "count"))
+        lines.append(Line("Undefined because", why))
+    lines.append(Line("Failed", summary.failed, "count"))
     if why := why_failed(run, name):
-        found.append(Line("Failed because", why, "warning"))
+        lines.append(Line("Failed because", why, "warning"))
     if summary.flagged:
-        found.append(Line("Flagged (made up by policy)", summary.flagged, "count"))
+        lines.append(Line("Imputed by policy", summary.flagged, "count"))
     if summary.pass_rate is not None:
-        found.append(Line("Pass rate", summary.pass_rate, "percent"))
-    return found
-
-
-def _look(value: Value) -> str:
-    if isinstance(value, bool | str) or value is None:
-        return "text"
-    return "count" if isinstance(value, int) else "score"
+        lines.append(Line("Pass rate", summary.pass_rate, "percent"))
+    for figure, value in summary.extra.items():
+        text = isinstance(value, bool | str)
+        look = "text" if text else "count" if isinstance(value, int) else "score"
+        lines.append(Line(figure, value, look))
+    return lines
 
 
 def _partial(run: Run) -> list[Line]:
     return [Line("Partial", partial_notice(run), "warning")] if run.partial else []
 
 
-def _line(fact: Fact) -> Line:
-    return Line(fact.about, fact.words, "warning" if fact.alarming else "text")
+def _run_lines(run: Run, names: Sequence[str]) -> list[Line]:
+    return [
+        Line(line.label, line.text, "warning" if line.alarming else "text")
+        for line in summary_lines(run, names)
+    ]
 
 
-def _write(page: Page, row: int, given: Iterable[Line]) -> int:
+def _write(page: Page, row: int, lines: Iterable[Line]) -> int:
     """Write lines from that row on; return the row after the last."""
-    for line in given:
+    for line in lines:
+        value = NO_VALUE if line.value is None else line.value
         page.put(row, 0, line.name, "name")
-        if isinstance(line.value, str):
-            page.spread(row, 1, line.value, line.look)
-            needed = lines(line.value, sum(page.widths[1:])), lines(line.name, page.widths[0])
-            page.set_height(row, max(needed), _HIGHEST)
+        if isinstance(value, str):
+            page.spread(row, 1, value, line.look)
+            needed = count_lines(value, sum(page.widths[1:]))
+            page.set_height(row, max(needed, count_lines(line.name, page.widths[0])), _MAX_LINES)
         else:
-            page.put(row, 1, line.value, line.look)
+            page.put(row, 1, value, line.look)
         row += 1
     return row

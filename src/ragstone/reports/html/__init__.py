@@ -1,4 +1,4 @@
-"""Web pages of runs: the templates, script and style that the HTML file and the viewer share."""
+"""Web pages of runs: one HTML file, and the templates and assets it shares with the viewer."""
 
 from base64 import b64encode
 from functools import partial
@@ -8,17 +8,15 @@ from pathlib import Path
 from markupsafe import Markup
 
 from ragstone._internal.files import write_file
-from ragstone.reports.facts import summary_of
-from ragstone.reports.html.samples import blocks
-from ragstone.reports.html.templates import SCRIPTS, STYLES, asset, pieces
+from ragstone.reports.facts import summarise_run
+from ragstone.reports.html.samples import embed_samples
+from ragstone.reports.html.templates import SCRIPTS, STYLES, read_asset, render_parts
 from ragstone.reports.insights import excerpt
 from ragstone.results.run import Run
 
-# The HTML file: a whole run in one page that opens without a network.
-
 
 def write_html(run: Run, path: Path) -> None:
-    """Write a run as one HTML file: its scores, and its samples in compressed blocks.
+    """Write a run as one HTML file that needs no network.
 
     Raises:
         UsageError: the file cannot be written.
@@ -27,22 +25,21 @@ def write_html(run: Run, path: Path) -> None:
 
 
 def _write(run: Run, path: Path) -> None:
-    script, style = ("\n".join(map(asset, names)) for names in (SCRIPTS, STYLES))
-    some, left_out = excerpt(run)
-    page = pieces(
+    script, style = ("\n".join(map(read_asset, names)) for names in (SCRIPTS, STYLES))
+    # the Content-Security-Policy allows exactly these two inline texts
+    script_hash, style_hash = (
+        b64encode(sha256(text.encode()).digest()).decode() for text in (script, style)
+    )
+    shown, notice = excerpt(run)
+    parts = render_parts(
         "file.html",
-        run=summary_of(run),
-        blocks=blocks(some),
-        left_out=left_out,
+        run=summarise_run(run),
+        blocks=embed_samples(shown),
+        left_out=notice,
         script_text=Markup(script),  # noqa: S704 - our own file
-        script_hash=_hash(script),
+        script_hash=script_hash,
         style_text=Markup(style),  # noqa: S704 - our own file
-        style_hash=_hash(style),
+        style_hash=style_hash,
     )
     with path.open("w", encoding="utf-8", newline="\n") as stream:
-        stream.writelines(page)
-
-
-def _hash(text: str) -> str:
-    """Return what a Content-Security-Policy calls an inline text by."""
-    return b64encode(sha256(text.encode()).digest()).decode()
+        stream.writelines(parts)

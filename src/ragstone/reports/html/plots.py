@@ -1,4 +1,4 @@
-"""Plots: the geometry of the small pictures beside a number, in the units of their SVG."""
+"""The geometry of histograms and gauges, in units of their SVG."""
 
 import math
 from collections.abc import Sequence
@@ -9,17 +9,17 @@ from ragstone.reports.format import decimal
 from ragstone.results.stats import histograms
 
 WIDTH, HEIGHT = 240.0, 56.0
-"""The box of a histogram; its bars stand on the lower edge."""
+"""The size of a histogram."""
 GAUGE = 72.0
-"""The width of a gauge's box."""
+"""The width of a gauge."""
 _GAP = 2.0
-_LEAST = 1.5
-"""The height of the smallest bar that counts something: it must be seen."""
+_MIN_HEIGHT = 1.5
+"""The height of the smallest visible bar."""
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar of a histogram, and what it says."""
+    """A bar of a histogram, and its description."""
 
     x: float
     y: float
@@ -30,7 +30,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Histogram:
-    """A histogram; `mean`, `low`, `high` and `mark` are places on its axis, None if unknown."""
+    """A histogram; `mean`, `low`, `high` and `threshold` are are positions on its axis or None."""
 
     bars: tuple[Bar, ...]
     mean: float | None
@@ -44,7 +44,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Gauge:
-    """A mean as a bar from the least score, with its interval as a line."""
+    """A mean as a bar, with its interval as a line."""
 
     start: float
     length: float
@@ -59,7 +59,7 @@ def histogram(
     interval: Sequence[float] | None,
     threshold: float | None = None,
 ) -> Histogram | None:
-    """Lay a histogram out; None where nothing was scored."""
+    """Lay out a histogram; None if nothing was scored."""
     if counted is None or mean is None:
         return None
     edges, counts = counted["edges"], counted["counts"]
@@ -67,55 +67,51 @@ def histogram(
     most = max(*counts, 1)
     bars: list[Bar] = []
     for start, end, number in zip(edges, edges[1:], counts, strict=False):
-        x, right = (_place(each, low, high, WIDTH) for each in (start, end))
-        tall = max(_LEAST, number / most * HEIGHT) if number else 0.0
-        words = f"{start:g} to {end:g}: {count(number, 'score')}"
-        width = round(max(right - x - _GAP, 1.0), 2)
+        left, right = (_position(each, low, high, WIDTH) for each in (start, end))
+        height = max(_MIN_HEIGHT, number / most * HEIGHT) if number else 0.0
         bars.append(
-            Bar(round(x + _GAP / 2, 2), round(HEIGHT - tall, 2), width, round(tall, 2), words)
+            Bar(
+                x=round(left + _GAP / 2, 2),
+                y=round(HEIGHT - height, 2),
+                width=round(max(right - left - _GAP, 1.0), 2),
+                height=round(height, 2),
+                words=f"{start:g} to {end:g}: {count(number, 'score')}",
+            )
         )
-    ends = [_place(end, low, high, WIDTH) for end in interval or ()]
+    words = "; ".join(bar.words for bar, number in zip(bars, counts, strict=True) if number)
+    words += f". Mean {decimal(mean)}"
+    if interval:
+        words += f", 95 % interval {decimal(interval[0])} to {decimal(interval[1])}"
+    ends = [_position(end, low, high, WIDTH) for end in interval or ()] or (None, None)
     return Histogram(
         bars=tuple(bars),
-        mean=_place(mean, low, high, WIDTH),
-        low=ends[0] if ends else None,
-        high=ends[1] if ends else None,
-        threshold=None if threshold is None else _place(threshold, low, high, WIDTH),
+        mean=_position(mean, low, high, WIDTH),
+        low=ends[0],
+        high=ends[1],
+        threshold=None if threshold is None else _position(threshold, low, high, WIDTH),
         first=f"{low:g}",
         last=f"{high:g}",
-        words=_told(bars, counts, mean, interval),
+        words=f"{words}.",
     )
 
 
 def gauge(
     mean: float | None, interval: Sequence[float] | None, ends: Sequence[float | None]
 ) -> Gauge | None:
-    """Lay a mean out between the least and the most it can be; from 0, where that lies there.
+    """Lay out a mean within a metric's range; the bar starts at 0 if the range includes it.
 
-    None where there is no mean, or a score can be any number.
+    None without a mean, or if the range is unbounded.
     """
     low, high = (math.inf if end is None else end for end in ends)
     if mean is None or not (math.isfinite(low) and math.isfinite(high)):
         return None
-    zero = _place(min(max(0.0, low), high), low, high, GAUGE)
-    tip = _place(mean, low, high, GAUGE)
-    known = [_place(end, low, high, GAUGE) for end in interval or ()]
-    return Gauge(
-        start=min(zero, tip),
-        length=round(max(abs(tip - zero), 1.0), 2),
-        low=known[0] if known else None,
-        high=known[1] if known else None,
-    )
+    zero = _position(min(max(0.0, low), high), low, high, GAUGE)
+    tip = _position(mean, low, high, GAUGE)
+    whisker = [_position(end, low, high, GAUGE) for end in interval or ()] or (None, None)
+    length = round(max(abs(tip - zero), 1.0), 2)
+    return Gauge(start=min(zero, tip), length=length, low=whisker[0], high=whisker[1])
 
 
-def _place(value: float, low: float, high: float, width: float) -> float:
+def _position(value: float, low: float, high: float, width: float) -> float:
     share = (value - low) / (high - low) if high > low else 0.5
     return round(min(max(share, 0.0), 1.0) * width, 2)
-
-
-def _told(
-    bars: Sequence[Bar], counts: Sequence[int], mean: float, interval: Sequence[float] | None
-) -> str:
-    told = [bar.words for bar, number in zip(bars, counts, strict=True) if number]
-    ends = f", 95 % interval {decimal(interval[0])} to {decimal(interval[1])}" if interval else ""
-    return f"{'; '.join(told)}. Mean {decimal(mean)}{ends}."

@@ -1,7 +1,7 @@
-"""Guard: lets in only what this machine's own pages ask, and tells browsers to keep it so.
+"""The viewer's web application: its routes, and the checks before each request.
 
-Other sites cannot read what is served here, nor show it in a frame; a name that was pointed at
-this machine by somebody else (DNS rebinding) is refused; nothing can be changed by any request.
+Other sites can neither read these pages nor frame them. Host names that someone else points at this
+machine (DNS rebinding) are refused, and no request changes anything.
 """
 
 import ipaddress
@@ -16,7 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ragstone.errors import RagstoneError
-from ragstone.reports.viewer.views import Pages, refused
+from ragstone.reports.viewer.views import Views, error_response
 from ragstone.store import Store
 
 _HEADERS = {
@@ -31,100 +31,94 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-_OWN = ("same-origin", "none")
-"""Where a request may come from: our pages, or the person at the browser."""
 
 
-class Guard:
-    """Stands before the application."""
+def make_app(store: Store, *, host: str, port: int) -> ASGIApp:
+    """Return the application over a store, for a server that listens on that host and port."""
+    views = Views(store)
+    routes = [
+        Route("/", views.runs),
+        Route("/runs/{run}", views.run, name="run"),
+        Route("/runs/{run}/live.json", views.live),
+        Route("/runs/{run}/rows.json", views.rows, name="rows"),
+        Route("/runs/{run}/rows/{place}.json", views.row),
+        Route("/compare", views.compare),
+        Route("/assets/{name}", views.asset),
+        Route("/healthz", views.health),
+        Route("/favicon.ico", views.icon),
+    ]
+    handlers = dict.fromkeys((HTTPException, RagstoneError, Exception), error_response)
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    return RequestGuard(app, is_own_host=host_check(host, port))
 
-    def __init__(self, app: ASGIApp, *, is_ours: Callable[[str], bool]) -> None:
-        self._app, self._is_ours = app, is_ours
+
+class RequestGuard:
+    """Middleware that refuses foreign requests and adds security headers to every response.
+
+    Starlette's TrustedHostMiddleware checks neither the port nor where a request comes from.
+    """
+
+    def __init__(self, app: ASGIApp, *, is_own_host: Callable[[str], bool]) -> None:
+        self._app, self._is_own_host = app, is_own_host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it."""
+        """Answer or refuse a request."""
         if scope["type"] != "http":
             return
 
-        async def told(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(_HEADERS)
             await send(message)
 
-        refused = self._refusal(scope)
-        await (refused or self._app)(scope, receive, told)
+        response = self._refusal(scope) or self._app
+        await response(scope, receive, send_with_headers)
 
     def _refusal(self, scope: Scope) -> ASGIApp | None:
-        """Return the answer to what is not let in."""
         headers = Headers(scope=scope)
-        if not self._is_ours(headers.get("host", "")):
-            return PlainTextResponse(
-                "This address is not one of this server's: open the one that `ragstone view` "
-                "printed.\n",
-                status_code=421,
-            )
+        if not self._is_own_host(headers.get("host", "")):
+            words = "Unknown host. Open the address that `ragstone view` printed.\n"
+            return PlainTextResponse(words, status_code=421)
         if scope["method"] not in ("GET", "HEAD"):
-            return PlainTextResponse(
-                "Nothing can be changed here.\n", status_code=405, headers={"Allow": "GET, HEAD"}
-            )
-        if headers.get("sec-fetch-site", "none") not in _OWN and not _is_visit(scope, headers):
-            return PlainTextResponse("Other sites get nothing from here.\n", status_code=403)
-        return None
+            allow = {"Allow": "GET, HEAD"}
+            return PlainTextResponse("The viewer is read-only.\n", status_code=405, headers=allow)
+        if headers.get("sec-fetch-site", "none") in ("same-origin", "none"):
+            return None
+        followed_link = (
+            headers.get("sec-fetch-mode") == "navigate"
+            and headers.get("sec-fetch-dest", "document") == "document"
+            and not scope["path"].endswith(".json")
+        )
+        if followed_link:
+            return None
+        return PlainTextResponse("Requests from other sites are refused.\n", status_code=403)
 
 
-def _is_visit(scope: Scope, headers: Headers) -> bool:
-    """Return whether a person followed a link to a page."""
-    to_page = headers.get("sec-fetch-mode") == "navigate"
-    alone = headers.get("sec-fetch-dest", "document") == "document"
-    return to_page and alone and not scope["path"].endswith(".json")
+def host_check(host: str, port: int) -> Callable[[str], bool]:
+    """Return a function that checks whether a Host header names this server.
 
-
-def hosts(host: str, port: int) -> Callable[[str], bool]:
-    """Return what tells whether a Host header names the server that listens there.
-
-    One that listens at every address of the machine is also named by any of them: a number is
-    no name that somebody could point elsewhere.
+    A server on all interfaces also accepts any IP address: only names can be pointed elsewhere.
     """
     names = {"localhost", "127.0.0.1", "::1", host.lower()}
-    everywhere = host in ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
-    if everywhere:
+    on_all_interfaces = host in ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
+    if on_all_interfaces:
         names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
 
-    def is_ours(header: str) -> bool:
-        name, colon, said = header.lower().rpartition(":")
-        if not colon or said.endswith("]"):
-            name, said = header.lower(), "80"
+    def is_own_host(header: str) -> bool:
+        name, colon, given_port = header.lower().rpartition(":")
+        if not colon or given_port.endswith("]"):
+            name, given_port = header.lower(), "80"
         name = name.removeprefix("[").removesuffix("]")
-        return said == str(port) and (name in names or (everywhere and _is_number(name)))
+        if given_port != str(port):
+            return False
+        return name in names or (on_all_interfaces and _is_ip_address(name))
 
-    return is_ours
+    return is_own_host
 
 
-def _is_number(name: str) -> bool:
+def _is_ip_address(name: str) -> bool:
     try:
         ipaddress.ip_address(name)
     except ValueError:
         return False
     return True
-
-
-# The application: addresses, what answers them, and the guard before all.
-
-
-def make_app(store: Store, *, host: str, port: int) -> ASGIApp:
-    """Return the web application over a store, for the server that listens there."""
-    pages = Pages(store)
-    routes = [
-        Route("/", pages.runs),
-        Route("/runs/{run}", pages.run, name="run"),
-        Route("/runs/{run}/live.json", pages.live),
-        Route("/runs/{run}/rows.json", pages.rows, name="rows"),
-        Route("/runs/{run}/rows/{place}.json", pages.row),
-        Route("/compare", pages.compare),
-        Route("/assets/{name}", pages.asset),
-        Route("/healthz", pages.health),
-        Route("/favicon.ico", pages.icon),
-    ]
-    handlers = {HTTPException: refused, RagstoneError: refused, Exception: refused}
-    app = Starlette(routes=routes, exception_handlers=handlers)
-    return Guard(app, is_ours=hosts(host, port))

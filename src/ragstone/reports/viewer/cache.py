@@ -1,181 +1,157 @@
-"""Kept: what takes long to make is made once, in a thread of its own, and kept for a while."""
+"""What the viewer computes from a store: run summaries and the list of runs, and their cache."""
 
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Container, Hashable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from threading import Lock, Thread
 from time import monotonic
 from typing import Generic, TypeVar, cast
 
 from ragstone._internal.text import count
-from ragstone.reports.facts import Fact, summary_of, titles
-from ragstone.reports.runs_table import listing
+from ragstone.reports.facts import SummaryLine, metric_titles, summarise_run
+from ragstone.reports.runs_table import run_entry
 from ragstone.store import RunInfo, Store, running_runs
 from ragstone.store.search import summarise
 
 T = TypeVar("T")
 
-MOMENT = 2
-"""Seconds for which what is told of an unfinished run is taken for true."""
+LIVE_SECONDS = 2
+"""How long figures of an unfinished run are reused."""
+FULL_SUMMARY_ROWS = 1000
+"""Rows that are read quickly enough for a page to show notes on single rows."""
+CACHED = 32
+DEFAULT_RUNS = 100
+"""Runs in the list by default."""
+COUNTED_ROWS = 10_000
+"""Rows that are counted quickly enough for the list."""
+_SUMMARY_KEYS = {
+    "metrics", "slices", "gates", "options", "usage", "blame", "not_run", "target_health",
+}  # fmt: skip
+"""What a page needs; summaries stored by an earlier version may not have it."""
 
 
-def as_of(info: RunInfo) -> Hashable:
-    """Return a key of what a run is now.
+def cache_key(info: RunInfo) -> Hashable:
+    """Return a key for a run's present contents.
 
-    Rows that are done again take the place of others: while a run is unfinished, that it has as
-    many rows as before says nothing.
+    Retried rows replace others, so the number of rows of an unfinished run is not enough.
     """
-    moment = None if info.finished else int(monotonic() // MOMENT)
+    moment = None if info.finished else int(monotonic() // LIVE_SECONDS)
     return info.id, info.finished_at, info.rows, moment
 
 
-class Kept(Generic[T]):
-    """The latest few results by key.
+class AsyncCache(Generic[T]):
+    """The latest results by key, each computed once in a thread.
 
-    One is made at a time, so that those that take long leave the processor to others. Who asks
-    for what is being made waits for the same; what failed is made anew when it is asked for again.
-    A thread that is under way does not hold up the end of the process.
+    Computations run one at a time, so that slow ones leave CPU time for other requests. Concurrent
+    requests for a key share a result; failures are not cached. Threads do not delay process exit.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most, self._turn = most, Lock()
-        self._made: OrderedDict[Hashable, asyncio.Future[T]] = OrderedDict()
+    def __init__(self, size: int) -> None:
+        self._size, self._lock = size, Lock()
+        self._results: OrderedDict[Hashable, asyncio.Future[T]] = OrderedDict()
 
     async def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` gives, or gave for this key before."""
-        known = self._made.get(key)
-        if known is None or (known.done() and known.exception() is not None):
-            known = self._made[key] = self._begin(make)
-        self._made.move_to_end(key)
-        while len(self._made) > self._most:
-            self._made.popitem(last=False)
-        return await asyncio.shield(known)
+        """Return the result for a key; call `make` if it is not cached."""
+        result = self._results.get(key)
+        if result is None or (result.done() and result.exception() is not None):
+            result = self._results[key] = self._start(make)
+        self._results.move_to_end(key)
+        while len(self._results) > self._size:
+            self._results.popitem(last=False)
+        return await asyncio.shield(result)
 
-    def _begin(self, make: Callable[[], T]) -> asyncio.Future[T]:
+    def _start(self, make: Callable[[], T]) -> asyncio.Future[T]:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        future.add_done_callback(lambda ended: ended.exception())  # so that asyncio counts it seen
+        future.add_done_callback(lambda done: done.exception())  # mark the exception as retrieved
 
-        def tell(tell_future: Callable[[], None]) -> None:
-            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(tell_future)
+        def resolve(set_outcome: Callable[[], None]) -> None:
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(set_outcome)
 
         def work() -> None:
             try:
-                with self._turn:
+                with self._lock:
                     made = make()
-            except Exception as error:  # noqa: BLE001 - raised again where it is waited for
-                tell(lambda error=error: future.set_exception(error))
+            except Exception as error:  # noqa: BLE001 - raised again in get()
+                resolve(lambda error=error: future.set_exception(error))
             else:
-                tell(lambda: future.set_result(made))
+                resolve(lambda: future.set_result(made))
 
         Thread(target=work, name="ragstone view", daemon=True).start()
         return future
 
 
-# Summaries: what a run came to, as pages show it: as it was stored, or reckoned from the rows.
-
-FEW = 1000
-"""Rows that are read in no time: of such runs pages tell all facts."""
-KEPT = 32
-_NEEDED = {"metrics", "slices", "gates", "options", "usage", "blame", "not_run", "target_health"}
-"""What a page cannot be without; runs that an earlier version stored may lack it."""
-
-
 class Summaries:
-    """Gives the summaries of a store's runs that have one."""
+    """Summaries of finished runs, as stored or computed from the rows."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._kept: Kept[Mapping[str, object]] = Kept(KEPT)
+        self._cache: AsyncCache[Mapping[str, object]] = AsyncCache(CACHED)
 
-    async def of(self, info: RunInfo) -> Mapping[str, object]:
-        """Return a run's summary; of a short run, or where it was not stored whole, by its rows.
+    async def get(self, info: RunInfo) -> Mapping[str, object]:
+        """Return a run's summary; rows are read if there are few or the stored one is incomplete.
 
         Raises:
             StoreError: the rows cannot be read.
         """
         stored = info.summary or {}
-        if info.rows > FEW and stored.keys() >= _NEEDED:
-            told = [vars(fact) for fact in _facts(info, stored)]
-            return {**stored, "titles": titles(info.metrics), "facts": told}
-        return await self._kept.get(as_of(info), partial(self._reckoned, info.id))
+        if info.rows > FULL_SUMMARY_ROWS and stored.keys() >= _SUMMARY_KEYS:
+            lines = [vars(line) for line in _known_lines(info, stored)]
+            return {**stored, "titles": metric_titles(info.metrics), "facts": lines}
+        return await self._cache.get(
+            cache_key(info), lambda: summarise_run(self._store.load(info.id))
+        )
 
-    def _reckoned(self, run_id: str) -> Mapping[str, object]:
-        return summary_of(self._store.load(run_id))
 
-
-def _facts(info: RunInfo, stored: Mapping[str, object]) -> Iterator[Fact]:
-    """Yield what is to be known of a long run, as far as that is known without its rows."""
+def _known_lines(info: RunInfo, stored: Mapping[str, object]) -> Iterator[SummaryLine]:
+    """Yield what is known of a long run without reading its rows."""
     for note in info.manifest.source.notes:
-        yield Fact("Note", note)
+        yield SummaryLine("Note", note)
     metrics = cast("Mapping[str, Mapping[str, int]]", stored["metrics"])
     for name, figures in metrics.items():
         if flagged := figures.get("flagged"):
-            yield Fact(
-                "Made up", f"{name}: {count(flagged, 'score')}, by the policy", alarming=True
-            )
-    if info.ranked:  # its rows have no notes
-        return
-    yield Fact(
-        "Not shown",
-        f"notes on single rows, as the run has more than {FEW:,}: "
-        f"`ragstone report {info.id} --html FILE` writes a page that has them",
-    )
-
-
-# RunList: the runs of a store, newest first, and how far each is.
-
-AT_ONCE = 100
-"""Runs on the page, unless more are asked for."""
-RUN_LIST_FEW = 10_000
-"""Rows that are counted in no time."""
+            words = f"{name}: {count(flagged, 'score')} imputed by the policy"
+            yield SummaryLine("Imputed", words, alarming=True)
+    if not info.ranked:  # rows of rankings have no notes
+        yield SummaryLine(
+            "Not shown",
+            f"notes on single rows, because the run has more than {FULL_SUMMARY_ROWS:,}; "
+            f"`ragstone report {info.id} --html FILE` includes them",
+        )
 
 
 class Progress(StrEnum):
-    """How far a run is: all rows are there, a process works on it, or nobody does."""
+    """Whether a run is finished, a process is working on it, or neither."""
 
     FINISHED = "finished"
-    GOING = "going"
+    RUNNING = "running"
     STOPPED = "stopped"
 
     @classmethod
     def of(cls, info: RunInfo, busy: Container[str]) -> "Progress":
-        """Tell how far a run is; `busy` are the runs that a process works on."""
+        """Return a run's progress; `busy` has the ids of the runs in progress."""
         if info.finished:
             return cls.FINISHED
-        return cls.GOING if info.id in busy else cls.STOPPED
+        return cls.RUNNING if info.id in busy else cls.STOPPED
 
 
-@dataclass(frozen=True)
-class RunList:
-    """The newest runs as plain data, and whether there are more.
+def list_runs(store: Store, limit: int = DEFAULT_RUNS) -> tuple[list[dict[str, object]], bool]:
+    """Return the newest runs as in `ragstone runs --json`, and whether there are more.
 
-    Each is as `ragstone runs --json` has it, with its `state`, and the means so far where it
-    was not summed up.
+    Each has its `state`; unfinished runs have the means so far.
+
+    Raises:
+        StoreError: the store cannot be read.
     """
-
-    runs: tuple[dict[str, object], ...]
-    more: bool
-
-    @classmethod
-    def of(cls, store: Store, limit: int = AT_ONCE) -> "RunList":
-        """Read the list.
-
-        Raises:
-            StoreError: the store cannot be read.
-        """
-        infos = store.runs(limit=limit + 1)
-        busy = running_runs(store)
-        return cls(tuple(_told(store, info, busy) for info in infos[:limit]), len(infos) > limit)
-
-
-def _told(store: Store, info: RunInfo, busy: Container[str]) -> dict[str, object]:
-    state = Progress.of(info, busy)
-    if state is Progress.GOING or info.rows <= RUN_LIST_FEW:
-        info = summarise(store, info)
-    return listing(info) | {"state": state.value}
+    infos = store.runs(limit=limit + 1)
+    busy = running_runs(store)
+    runs: list[dict[str, object]] = []
+    for info in infos[:limit]:
+        state = Progress.of(info, busy)
+        countable = state is Progress.RUNNING or info.rows <= COUNTED_ROWS
+        known = summarise(store, info) if countable else info
+        runs.append(run_entry(known) | {"state": state.value})
+    return runs, len(infos) > limit

@@ -1,4 +1,4 @@
-"""Pages: what each address of the viewer answers."""
+"""What each address of the viewer returns: pages, JSON data and errors."""
 
 import json
 import math
@@ -14,215 +14,137 @@ from starlette.responses import RedirectResponse, Response
 from ragstone._internal.text import one_line
 from ragstone.errors import RagstoneError, UsageError
 from ragstone.reports.comparison import sections
-from ragstone.reports.html.samples import SideBySide, listed, whole
-from ragstone.reports.html.templates import asset, rendered
-from ragstone.reports.table_rows import finite
-from ragstone.reports.viewer.cache import AT_ONCE, Kept, Progress, RunList, Summaries, as_of
+from ragstone.reports.format import finite
+from ragstone.reports.html.samples import PolicyComparison, sample_document, sample_summary
+from ragstone.reports.html.templates import read_asset, render
+from ragstone.reports.viewer.cache import (
+    DEFAULT_RUNS,
+    AsyncCache,
+    Progress,
+    Summaries,
+    cache_key,
+    list_runs,
+)
 from ragstone.results.compare import Comparison, compare
 from ragstone.store import RunInfo, Store, StoreError, find_run, running_runs
 from ragstone.store.search import MetricCounts, RowQuery, count_scores, find_rows, row_at
 
-# Answers: pages and data as responses, and errors in words.
-
-_WORDS = {
-    404: "There is no such page",
-    400: "This cannot be shown",
+_HEADINGS = {
+    404: "Page not found",
+    400: "Invalid request",
     503: "The store cannot be read",
-    500: "Something went wrong in ragstone",
+    500: "Internal error in ragstone",
 }
-_BUG = "This is a fault of ragstone: the terminal where `ragstone view` runs shows it whole."
+EXAMPLES = 10
+"""Samples and claims listed in each section of a comparison."""
+CACHED = 32
+_MAX_PLACE = 2**31 - 1
+"""Largest integer of a database column."""
+_MEDIA_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
 
 
-def page(name: str, *, status: int = 200, **context: object) -> Response:
-    """Return a template filled with data."""
-    html = rendered(name, **context).encode("utf-8", "replace")
-    return Response(html, status, media_type="text/html; charset=utf-8")
-
-
-def data(told: object, *, status: int = 200) -> Response:
-    """Return plain data as JSON, in ASCII, as a lone surrogate in it has no UTF-8."""
-    text = json.dumps(finite(told), allow_nan=False, separators=(",", ":"))
-    return Response(text, status, media_type="application/json")
-
-
-async def refused(request: Request, error: Exception) -> Response:
-    """Return an error in words: as data where data was asked for, else as a page."""
-    status, words = _told(error)
-    if request.url.path.endswith(".json"):
-        return data({"error": words}, status=status)
-    title = _WORDS.get(status, _WORDS[400])
-    return page("error.html", status=status, heading=title, words=words)
-
-
-def _told(error: Exception) -> tuple[int, str]:
-    if isinstance(error, HTTPException):
-        return error.status_code, error.detail
-    if isinstance(error, StoreError):  # raised from another error, it is the database's
-        return (503 if error.__cause__ else 404), str(error)
-    return (400, str(error)) if isinstance(error, RagstoneError) else (500, _BUG)
-
-
-# What a page's script asks of a run's rows, read from the address.
-
-
-def wanted_of(asked: Mapping[str, str]) -> RowQuery:
-    """Return which rows an address asks for; what is empty is not asked.
-
-    Raises:
-        UsageError: a number is none, or no such thing can be asked.
-    """
-    said = {name: value for name, value in asked.items() if value}
-    order = said.get("order", "asc")
-    if order not in ("asc", "desc"):
-        raise UsageError(f"order={order}: it is asc or desc")
-    return RowQuery(
-        text=said.get("text", ""),
-        metric=said.get("metric"),
-        state=said.get("state"),
-        low=_number(said, "low"),
-        high=_number(said, "high"),
-        tag=said.get("tag"),
-        value=said.get("value"),
-        sort=said.get("sort"),
-        descending=order == "desc",
-        offset=_count(said, "offset", 0),
-        limit=_count(said, "limit", 50),
-    )
-
-
-def _number(said: Mapping[str, str], name: str) -> float | None:
-    if name not in said:
-        return None
-    try:
-        number = float(said[name])
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise UsageError(f"{name}={said[name]}: this is no number")
-    return number
-
-
-def _count(said: Mapping[str, str], name: str, default: int) -> int:
-    text = said.get(name, str(default))
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise UsageError(f"{name}={text}: this is no count")
-    return int(text)
-
-
-TOLD = 10
-"""Samples and claims told of each kind where two runs are compared."""
-KEPT = 32
-_LAST_PLACE = 2**31 - 1
-"""What an integer of a database holds."""
-_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
-
-
-class Pages:
-    """Answers from a store; what reads it does so in a thread, never in the event loop."""
+class Views:
+    """Request handlers over a store; all reading happens in threads, not in the event loop."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._summaries = Summaries(store)
-        self._comparisons: Kept[Comparison] = Kept(KEPT)
-        self._counts: Kept[dict[str, MetricCounts]] = Kept(KEPT)
-        self._sides = lru_cache(KEPT)(self._side_by_side)
+        self._comparisons: AsyncCache[Comparison] = AsyncCache(CACHED)
+        self._counts: AsyncCache[dict[str, MetricCounts]] = AsyncCache(CACHED)
+        self._policies = lru_cache(CACHED)(self._policy_comparison)
 
     def runs(self, request: Request) -> Response:
-        """Answer with the list of runs."""
+        """Return the list of runs."""
         limit = request.query_params.get("limit", "")
-        number = int(limit) if limit.isascii() and limit.isdigit() and len(limit) < 6 else AT_ONCE
-        shown = RunList.of(self._store, max(number, 1))
-        return page("runs.html", store=self._store.name, runs=shown.runs, more=shown.more)
+        valid = limit.isascii() and limit.isdigit() and len(limit) < 6
+        runs, more = list_runs(self._store, max(int(limit), 1) if valid else DEFAULT_RUNS)
+        return html_response("runs.html", store=self._store.name, runs=runs, more=more)
 
     async def run(self, request: Request) -> Response:
-        """Answer with what a run came to, or with how far it is."""
+        """Return a run's page, or its progress while it has no summary."""
         name: str = request.path_params["run"]
         info = await run_in_threadpool(self._info, name)
-        if info.id != name:  # its tag, the beginning of its id, or `last`
+        if info.id != name:  # a tag, a prefix of the id, or `last`
             return RedirectResponse(request.url_for("run", run=info.id).path)
         rows_url = request.url_for("rows", run=info.id).path.removesuffix(".json")
         if info.summary is None:
             live = await self._live(info)
-            shown = partial(page, "live.html", run=live, rows_url=rows_url)
+            make = partial(html_response, "live.html", run=live, rows_url=rows_url)
         else:
-            summary = await self._summaries.of(info)
-            shown = partial(
-                page,
-                "stored_run.html",
-                run=summary,
-                tag=info.tag,
-                rows_url=rows_url,
+            run = await self._summaries.get(info)
+            make = partial(
+                html_response, "stored_run.html", run=run, tag=info.tag, rows_url=rows_url
             )
-        return await run_in_threadpool(shown)
+        return await run_in_threadpool(make)
 
     async def live(self, request: Request) -> Response:
-        """Answer with how far a run is, as data."""
+        """Return a run's progress as JSON."""
         info = await run_in_threadpool(self._info, request.path_params["run"])
-        return data(await self._live(info))
+        return json_response(await self._live(info))
 
     def rows(self, request: Request) -> Response:
-        """Answer with some rows of a run, as data."""
-        found = find_rows(self._store, request.path_params["run"], wanted_of(request.query_params))
-        rows = [listed(row) for row in found.rows]
-        return data({"total": found.total, "matched": found.matched, "rows": rows})
+        """Return the rows of a run that match a query, as JSON."""
+        query = parse_query(request.query_params)
+        found = find_rows(self._store, request.path_params["run"], query)
+        rows = [sample_summary(row) for row in found.rows]
+        return json_response({"total": found.total, "matched": found.matched, "rows": rows})
 
     def row(self, request: Request) -> Response:
-        """Answer with all that is known of one row, as data."""
+        """Return one row in full, as JSON."""
         run, place = request.path_params["run"], request.path_params["place"]
-        row = row_at(self._store, run, int(place)) if _is_place(place) else None
+        valid = place.isascii() and place.isdigit() and len(place) <= 10
+        row = row_at(self._store, run, int(place)) if valid and int(place) <= _MAX_PLACE else None
         if row is None:
-            raise HTTPException(404, f"run {run} has no row at place {one_line(place, 20)} yet")
-        return data(whole(row, self._sides(run).of([row])[0]))
+            raise HTTPException(404, f"run {run} has no row {one_line(place, 20)} yet")
+        return json_response(sample_document(row, self._policies(run).score([row])[0]))
 
     async def compare(self, request: Request) -> Response:
-        """Answer with what moved between two runs."""
+        """Return the comparison of two runs."""
         names = [request.query_params.get(side, "") for side in ("a", "b")]
         if not all(names):
-            raise UsageError("Name two runs to compare: choose them in the list of all runs.")
+            raise UsageError("Select two runs to compare in the list of runs.")
         a, b = [await run_in_threadpool(self._info, name) for name in names]
         if a.id == b.id:
-            raise UsageError(f"A and B are both run {a.id}: choose two runs.")
-        key = as_of(a), as_of(b)
-        found = await self._comparisons.get(key, partial(self._compared, a.id, b.id))
-        shown = partial(page, "compare.html", a=a, b=b, sections=sections(found))
-        return await run_in_threadpool(shown)
+            raise UsageError(f"A and B are the same run, {a.id}: select two different runs.")
+
+        def make() -> Comparison:
+            return compare(self._store.load(a.id), self._store.load(b.id), top=EXAMPLES)
+
+        comparison = await self._comparisons.get((cache_key(a), cache_key(b)), make)
+        page = partial(html_response, "compare.html", a=a, b=b, sections=sections(comparison))
+        return await run_in_threadpool(page)
 
     def asset(self, request: Request) -> Response:
-        """Answer with a script or a style."""
+        """Return a script or a style sheet."""
         name: str = request.path_params["name"]
-        kind = _TYPES.get(name.rpartition(".")[2])
         try:
-            text = asset(name) if kind else ""
-        except FileNotFoundError:
-            text = ""
-        if not text:
-            raise HTTPException(404, f"There is no asset {name}.")
-        return Response(text, media_type=kind)
+            media_type = _MEDIA_TYPES[name.rpartition(".")[2]]
+            return Response(read_asset(name), media_type=media_type)
+        except (KeyError, FileNotFoundError):
+            raise HTTPException(404, f"There is no file {name}.") from None
 
     def health(self, request: Request) -> Response:
-        """Answer that the pages are served."""
+        """Return that the server is running."""
         del request
-        return data({"status": "ok"})
+        return json_response({"status": "ok"})
 
     def icon(self, request: Request) -> Response:
-        """Answer browsers that there is no icon, which is no error."""
+        """Return nothing: there is no icon."""
         del request
         return Response(status_code=204)
+
+    def _policy_comparison(self, run_id: str) -> PolicyComparison:
+        return PolicyComparison(self._store.info(run_id).metrics)
 
     def _info(self, name: str) -> RunInfo:
         return self._store.info(find_run(self._store, name))
 
-    def _compared(self, a: str, b: str) -> Comparison:
-        return compare(self._store.load(a), self._store.load(b), top=TOLD)
-
-    def _side_by_side(self, run_id: str) -> SideBySide:
-        return SideBySide(self._store.info(run_id).metrics)
-
     async def _live(self, info: RunInfo) -> dict[str, object]:
-        """Return how far a run is, and what it came to so far."""
         busy = await run_in_threadpool(running_runs, self._store)
-        counts = await self._counts.get(as_of(info), partial(count_scores, self._store, info.id))
-        none = MetricCounts(scored=0, undefined=0, failed=0, mean=None)
+        counts = await self._counts.get(
+            cache_key(info), partial(count_scores, self._store, info.id)
+        )
+        empty = MetricCounts(scored=0, undefined=0, failed=0, mean=None)
         return {
             "run_id": info.id,
             "tag": info.tag,
@@ -235,12 +157,78 @@ class Pages:
             "rows": info.rows,
             "rows_due": info.manifest.source.rows,
             "metrics": {
-                name: asdict(counts.get(name, none))
-                | {"label": described.label, "higher_is_better": described.higher_is_better}
-                for name, described in info.metrics.items()
+                name: asdict(counts.get(name, empty))
+                | {"label": metric.label, "higher_is_better": metric.higher_is_better}
+                for name, metric in info.metrics.items()
             },
         }
 
 
-def _is_place(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= _LAST_PLACE
+def html_response(template: str, *, status: int = 200, **context: object) -> Response:
+    """Return a rendered template."""
+    html = render(template, **context).encode("utf-8", "replace")
+    return Response(html, status, media_type="text/html; charset=utf-8")
+
+
+def json_response(document: object, *, status: int = 200) -> Response:
+    """Return plain data as JSON, in ASCII because a lone surrogate has no UTF-8."""
+    text = json.dumps(finite(document), allow_nan=False, separators=(",", ":"))
+    return Response(text, status, media_type="application/json")
+
+
+async def error_response(request: Request, error: Exception) -> Response:
+    """Return an error as JSON for JSON addresses, otherwise as a page."""
+    status, message = 500, "This is a bug. The terminal running `ragstone view` has the details."
+    if isinstance(error, HTTPException):
+        status, message = error.status_code, error.detail
+    elif isinstance(error, StoreError):  # with a cause, the database itself failed
+        status, message = (503 if error.__cause__ else 404), str(error)
+    elif isinstance(error, RagstoneError):
+        status, message = 400, str(error)
+    if request.url.path.endswith(".json"):
+        return json_response({"error": message}, status=status)
+    heading = _HEADINGS.get(status, _HEADINGS[400])
+    return html_response("error.html", status=status, heading=heading, message=message)
+
+
+def parse_query(parameters: Mapping[str, str]) -> RowQuery:
+    """Read which rows an address asks for; empty parameters are ignored.
+
+    Raises:
+        UsageError: a number or the order is invalid.
+    """
+    given = {name: value for name, value in parameters.items() if value}
+    order = given.get("order", "asc")
+    if order not in ("asc", "desc"):
+        raise UsageError(f"order={order}: use asc or desc")
+
+    def number(name: str) -> float | None:
+        if name not in given:
+            return None
+        try:
+            value = float(given[name])
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise UsageError(f"{name}={given[name]}: not a number")
+        return value
+
+    def count(name: str, default: int) -> int:
+        text = given.get(name, str(default))
+        if not (text.isascii() and text.isdigit() and len(text) < 10):
+            raise UsageError(f"{name}={text}: not a whole number from 0")
+        return int(text)
+
+    return RowQuery(
+        text=given.get("text", ""),
+        metric=given.get("metric"),
+        state=given.get("state"),
+        low=number("low"),
+        high=number("high"),
+        tag=given.get("tag"),
+        value=given.get("value"),
+        sort=given.get("sort"),
+        descending=order == "desc",
+        offset=count("offset", 0),
+        limit=count("limit", 50),
+    )

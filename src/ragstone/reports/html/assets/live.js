@@ -1,28 +1,27 @@
 "use strict";
-// A run that is going on: its figures are asked for again and again, and the page is loaded anew
-// once it was summed up.
+// A run in progress: its figures are fetched repeatedly; the page reloads once it has a summary.
 
-const EVERY = 2000;
+const INTERVAL_MS = 2000;
 
-function showLive(now) {
-  byId("live-going").hidden = now.state !== "going";
-  byId("live-stopped").hidden = now.state === "going";
+function showProgress(now) {
+  byId("live-running").hidden = now.state !== "running";
+  byId("live-stopped").hidden = now.state === "running";
   const bar = byId("live-bar");
   bar.max = Math.max(now.rows_due, now.rows, 1);
   const isMore = now.rows !== bar.value;
   bar.value = now.rows;
   if (isMore) document.dispatchEvent(new Event("ragstone-more-rows"));
-  byId("live-count").textContent = `${whole(now.rows)} of ${counted(now.rows_due, "row")}`;
+  byId("live-count").textContent = `${formatInteger(now.rows)} of ${formatCount(now.rows_due, "row")}`;
   for (const line of document.querySelectorAll("[data-live-metric]")) {
     const metric = now.metrics[line.dataset.liveMetric];
     for (const cell of line.querySelectorAll("[data-live-figure]")) {
       const name = cell.dataset.liveFigure;
-      cell.textContent = name === "mean" ? decimal(metric.mean) : whole(metric[name]);
+      cell.textContent = name === "mean" ? formatDecimal(metric.mean) : formatInteger(metric[name]);
     }
   }
 }
 
-async function followLive(address) {
+async function poll(address) {
   const lost = byId("live-lost");
   try {
     const response = await fetch(address);
@@ -33,12 +32,12 @@ async function followLive(address) {
       return;
     }
     lost.hidden = true;
-    showLive(now);
+    showProgress(now);
   } catch {
     lost.hidden = false;
   }
-  setTimeout(() => followLive(address), EVERY);
+  setTimeout(() => poll(address), INTERVAL_MS);
 }
 
-const liveAddress = byId("live").dataset.live;
-setTimeout(() => followLive(liveAddress), EVERY);
+const progressAddress = byId("live").dataset.live;
+setTimeout(() => poll(progressAddress), INTERVAL_MS);

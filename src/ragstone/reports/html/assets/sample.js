@@ -1,14 +1,14 @@
 "use strict";
-// One sample, whole: its response with the claims in it, what they rest on, and its scores.
+// The page of one sample: its response with claims, their evidence, and its scores.
 
-/** Build a sample's page; `titles` are the metrics' by name. */
+/** Build a sample's page; `titles` are metric titles by name. */
 function samplePage(row, titles) {
   const parts = [
-    element("h1", { id: "sample-title", tabindex: "-1" }, shortened(row.query, 2000)),
+    element("h1", { id: "sample-title", tabindex: "-1" }, truncate(row.query, 2000)),
     element("p", { class: "muted" }, `Sample ${row.id}`),
     chips(row, titles),
     ...gaps(row),
-    reading(row, titles),
+    readingPart(row, titles),
     rankingPart(row),
     scoresPart(row, titles),
     policiesPart(row, titles),
@@ -25,48 +25,48 @@ function part(title, ...children) {
 
 function chips(row, titles) {
   const each = Object.entries(row.scores).map(([name, score]) =>
-    element("li", {}, element("span", { class: "muted" }, titles[name] ?? name), " ", scoreWords(score)),
+    element("li", {}, element("span", { class: "muted" }, titles[name] ?? name), " ", scoreCell(score)),
   );
   return element("ul", { class: "chips", "aria-label": "Scores" }, ...each);
 }
 
 function gaps(row) {
   return Object.entries(row.lacking ?? {}).map(([name, why]) =>
-    element("p", { class: "notice bad" }, `The target gave no ${name}: ${why}`),
+    element("p", { class: "notice bad" }, `No ${name} from the target: ${why}`),
   );
 }
 
-/** The part that is read: texts, claims and contexts; a choice of whose claims, where several. */
-function reading(row, titles) {
+/** Texts, claims and contexts; with a choice of the metric whose claims are shown. */
+function readingPart(row, titles) {
   const judged = Object.keys(row.scores).filter((name) => row.scores[name].claims.length);
   const made = element("div", { class: "reading", id: "reading" });
-  const draw = (name) => made.replaceChildren(...readingColumns(row, name));
+  const draw = (name) => made.replaceChildren(...textColumns(row, name));
   draw(judged[0] ?? null);
-  attend(made);
+  highlightOnHover(made);
   if (judged.length < 2) return made;
   const options = judged.map((name) => element("option", { value: name }, titles[name] ?? name));
   const choice = element("select", { id: "claims-of" }, ...options);
   choice.addEventListener("change", () => draw(choice.value));
-  const label = element("label", { class: "choice" }, "Claims as judged for ", choice);
+  const label = element("label", { class: "choice" }, "Claims of ", choice);
   return element("div", {}, label, made);
 }
 
-function readingColumns(row, name) {
+function textColumns(row, name) {
   const claims = name === null ? [] : row.scores[name].claims;
   const left = element("div", { class: "column" });
   left.append(
-    part("Response", ownText(row.response, "response", claims, "no response is known")),
+    part("Response", claimText(row.response, "response", claims, "no response")),
   );
   if (claims.length) left.append(claimsPart(claims));
   if (row.reference !== null || row.reference_claims?.length) left.append(referencePart(row, claims));
-  const told = element("p", { id: "lit", class: "hidden", role: "status" });
-  return [left, contextsPart(row, claims), told];
+  const announcement = element("p", { id: "lit", class: "hidden", role: "status" });
+  return [left, contextsPart(row, claims), announcement];
 }
 
-function ownText(text, of, claims, none) {
+function claimText(text, of, claims, none) {
   if (text === null) return element("p", { class: "muted" }, none);
   if (text === "") return element("p", { class: "muted" }, "empty");
-  const made = markedText(text, [...claimRanges(claims, of), ...evidenceRanges(claims, of, 0)], claims);
+  const made = markText(text, [...claimRanges(claims, of), ...evidenceRanges(claims, of, 0)], claims);
   made.id = `text-${of}`;
   return made;
 }
@@ -82,7 +82,7 @@ function referencePart(row, claims) {
   }
   return part(
     "Reference",
-    row.reference === null ? null : ownText(row.reference, "reference", claims, ""),
+    row.reference === null ? null : claimText(row.reference, "reference", claims, ""),
     listed.length ? list : null,
   );
 }
@@ -94,7 +94,7 @@ function claimRanges(claims, of) {
     .map((range) => ({ ...range, start: range.span[0], end: range.span[1] }));
 }
 
-/** Where a text, number `place` of those that claims are held against, is quoted. */
+/** The quotes from text number `place` of those that claims are checked against. */
 function evidenceRanges(claims, against, place) {
   return claims.flatMap((claim, number) =>
     claim.evidence
@@ -107,7 +107,7 @@ function contextsPart(row, claims) {
   const title = element("h2", { id: "contexts-title" }, "Contexts");
   const contexts = (row.contexts ?? []).map((context, place) => contextPart(context, place, claims));
   if (!contexts.length) {
-    const none = row.contexts === null ? "no contexts are known" : "there are none";
+    const none = row.contexts === null ? "unknown" : "none";
     contexts.push(element("p", { class: "muted" }, none));
   }
   return element(
@@ -128,7 +128,7 @@ function contextPart(context, place, claims) {
     { class: "context", "data-context": place },
     element("h3", {}, `Context ${place + 1} `, element("span", { class: "name" }, known.join(", "))),
     context.text
-      ? markedText(context.text, evidenceRanges(claims, "contexts", place), claims)
+      ? markText(context.text, evidenceRanges(claims, "contexts", place), claims)
       : element("p", { class: "muted" }, "no text"),
   );
 }
@@ -142,8 +142,8 @@ function claimItem(claim, number) {
   const label = LABELS[claim.label];
   const small = [
     claim.of === "reference" ? "of the reference" : null,
-    claim.against === "contexts" ? null : `held against the ${claim.against}`,
-    claim.span || claim.of === "reference" ? null : "not placed in the text",
+    claim.against === "contexts" ? null : `checked against the ${claim.against}`,
+    claim.span || claim.of === "reference" ? null : "not located in the text",
     claim.confidence === null ? null : `confidence ${claim.confidence.toFixed(2)}`,
     claim.judge ? `by ${claim.judge}` : null,
   ]
@@ -160,12 +160,12 @@ function claimItem(claim, number) {
   );
 }
 
-/** One quote; pressing it goes to its place, if it was found there. */
+/** One quote, with a button that scrolls to it if it was found. */
 function quotePart(item, against) {
   const where = against === "contexts" ? `Context ${item.context + 1}` : `The ${against}`;
-  const quote = element("q", {}, shortened(item.quote, 500));
+  const quote = element("q", {}, truncate(item.quote, 500));
   if (!item.verified) {
-    return element("p", { class: "quote" }, `${where}: `, quote, " ", badge("part", "!", "not found there"));
+    return element("p", { class: "quote" }, `${where}: `, quote, " ", badge("part", "!", "quote not found"));
   }
   return element(
     "p",
@@ -176,16 +176,16 @@ function quotePart(item, against) {
   );
 }
 
-/** Light the claim that is pointed at or focused; it stays lit until another one is. */
-function attend(root) {
+/** Highlight the claim under the pointer or with focus, until another one is highlighted. */
+function highlightOnHover(root) {
   let lit = null;
   function show(event) {
     const node = event.target.closest?.("[data-claim]");
     if (!node || !root.contains(node) || lit === node.dataset.claim) return;
     lit = node.dataset.claim;
-    const found = light(root, lit);
+    const found = highlight(root, lit);
     found.slice(0, 1).forEach(showInPane);
-    tell(root, Number(lit), found);
+    announce(root, Number(lit), found);
   }
   function go(event) {
     if (!event.target.closest?.("[data-go]")) return;
@@ -201,13 +201,13 @@ function attend(root) {
   root.addEventListener("change", () => (lit = null));
 }
 
-function tell(root, number, found) {
+function announce(root, number, found) {
   const places = found.map((node) => node.closest(".context")?.dataset.context);
   const contexts = [...new Set(places.filter((place) => place !== undefined))];
   const where = contexts.map((place) => Number(place) + 1).join(", ");
   const words = found.length
-    ? `its evidence is marked${where ? ` in context ${where}` : ""}`
-    : "it rests on no quote that was found";
+    ? `evidence highlighted${where ? ` in context ${where}` : ""}`
+    : "no evidence found in the texts";
   byId("lit").textContent = `Claim ${number + 1}: ${words}`;
 }
 
@@ -221,7 +221,7 @@ function rankingPart(row) {
 }
 
 function relevanceBadge(relevance, id, row) {
-  if (row.relevance === null) return element("span", { class: "muted" }, "not known");
+  if (row.relevance === null) return element("span", { class: "muted" }, "unknown");
   const grade = Object.hasOwn(relevance, id) ? relevance[id] : 0;
   if (grade <= 0) return element("span", { class: "muted" }, "– not relevant");
   return badge("good", "✓", grade === 1 ? "relevant" : `relevant, grade ${grade}`);
@@ -230,20 +230,20 @@ function relevanceBadge(relevance, id, row) {
 function scoresPart(row, titles) {
   const rows = Object.entries(row.scores).map(([name, score]) => [
     titles[name] ?? name,
-    scoreWords(score),
+    scoreCell(score),
     score.threshold === null ? "" : `${score.threshold}${score.passed ? " ✓ reached" : " ✗ missed"}`,
     [score.cause?.replaceAll("_", " "), score.reason].filter(Boolean).join(": "),
     Object.entries(score.detail)
-      .map(([key, value]) => `${key.replaceAll("_", " ")} ${figure(value)}`)
+      .map(([key, value]) => `${key.replaceAll("_", " ")} ${formatFigure(value)}`)
       .join("; "),
   ]);
-  const heads = ["Metric", "Score", "Mark", "Why", "Detail"];
-  const told = heads.map((_, at) => at < 2 || rows.some((cells) => cells[at] !== ""));
-  const kept = (cells) => cells.filter((_, at) => told[at]);
+  const heads = ["Metric", "Score", "Pass mark", "Reason", "Detail"];
+  const used = heads.map((_, at) => at < 2 || rows.some((cells) => cells[at] !== ""));
+  const kept = (cells) => cells.filter((_, at) => used[at]);
   return part("Scores", dataTable(kept(heads), rows.map(kept), "Scores"));
 }
 
-function figure(value) {
+function formatFigure(value) {
   return typeof value === "number" ? String(Number(value.toPrecision(4))) : String(value ?? "–");
 }
 
@@ -253,11 +253,11 @@ function policiesPart(row, titles) {
   const policies = Object.keys(row.policies[names[0]]);
   const rows = names.map((name) => [
     titles[name] ?? name,
-    ...policies.map((policy) => scoreWords(row.policies[name][policy])),
+    ...policies.map((policy) => scoreCell(row.policies[name][policy])),
   ]);
   return part(
-    "By other policies",
-    element("p", { class: "muted" }, "The same verdicts, weighed by each policy; nobody was asked again."),
+    "Other policies",
+    element("p", { class: "muted" }, "The same verdicts scored under each policy; no calls were made."),
     dataTable(["Metric", ...policies], rows, "Policies side by side"),
   );
 }
@@ -265,26 +265,26 @@ function policiesPart(row, titles) {
 function blamePart(row) {
   if (!row.blame.length) return null;
   const rows = row.blame.map((each) => [each.claim, each.of, badge("bad", "✗", each.blame)]);
-  return part("What went wrong", dataTable(["Claim", "Of the", "What"], rows, "What went wrong"));
+  return part("Claim problems", dataTable(["Claim", "From the", "Problem"], rows, "Claim problems"));
 }
 
 function notesPart(row) {
   const usage = row.usage ?? {};
   const spent = (usage.prompt_tokens ?? 0) + (usage.completion_tokens ?? 0);
-  const tokens = spent ? [counted(spent, "token")] : [];
+  const tokens = spent ? [formatCount(spent, "token")] : [];
   const pairs = [
     ...row.notes.map((note) => ["Note", note]),
     ...Object.entries(row.tags),
-    ["Target", row.latency_ms === null ? null : `answered in ${whole(Math.round(row.latency_ms))} ms`],
-    ["Judge", usage.calls ? [counted(usage.calls, "call"), ...tokens].join(", ") : null],
+    ["Target", row.latency_ms === null ? null : `${formatInteger(Math.round(row.latency_ms))} ms`],
+    ["Judge", usage.calls ? [formatCount(usage.calls, "call"), ...tokens].join(", ") : null],
   ];
-  return pairs.some(([, words]) => words) ? part("Notes and tags", facts(pairs)) : null;
+  return pairs.some(([, words]) => words) ? part("Notes and tags", definitionList(pairs)) : null;
 }
 
-/** What the judge was asked and said; made only when it is opened. */
+/** The judge's questions and answers, built when opened. */
 function transcriptPart(row) {
   if (!row.transcript.length) return null;
-  const title = `Transcript: ${counted(row.transcript.length, "question")} to the judge`;
+  const title = `Transcript: ${formatCount(row.transcript.length, "question")} to the judge`;
   const made = element("details", { id: "transcript" }, element("summary", {}, title));
   made.addEventListener("toggle", () => {
     if (made.open && made.children.length === 1) made.append(...row.transcript.map(exchangePart));
@@ -300,10 +300,10 @@ function exchangePart(exchange) {
     "article",
     { class: "exchange" },
     element("h3", {}, exchange.kind.replaceAll("_", " ")),
-    facts([
-      ["Took", `${whole(Math.round(exchange.latency_ms))} ms, ${counted(exchange.attempts, "attempt")}`],
-      ["Asked by", counted(exchange.askers, "metric")],
-      ["Tokens", tokens ? whole(tokens) : null],
+    definitionList([
+      ["Latency", `${formatInteger(Math.round(exchange.latency_ms))} ms, ${formatCount(exchange.attempts, "attempt")}`],
+      ["Used by", formatCount(exchange.askers, "metric")],
+      ["Tokens", tokens ? formatInteger(tokens) : null],
       ["Cached", usage.cached ? "yes" : null],
       ["Notes", exchange.notes.join("; ")],
       ["Failed", failure ? `${failure.cause.replaceAll("_", " ")}: ${failure.message}` : null],

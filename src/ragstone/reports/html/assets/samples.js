@@ -1,11 +1,11 @@
 "use strict";
-// The list of samples: filters, sorting, pages; and which one is open, as the address says.
+// The list of samples with filters, sorting and paging, and the open sample from the address.
 
 const LIMIT = 50;
 const PAUSE = 200;
 
-/** What is shown now: which rows of the list, and in which order. */
-const view = { sort: "", order: "asc", offset: 0, matched: 0, total: 0, rows: [], asked: 0 };
+/** The rows of the list that are shown, and their order. */
+const view = { sort: "", order: "asc", offset: 0, matched: 0, total: 0, rows: [], requests: 0 };
 
 function metricTitles() {
   const heads = [...document.querySelectorAll("#rows-table th[data-metric]")];
@@ -16,12 +16,12 @@ function number(text) {
   return text.trim() === "" || Number.isNaN(Number(text)) ? null : Number(text);
 }
 
-function queryNow() {
-  const said = Object.fromEntries(new FormData(byId("filters")));
+function currentQuery() {
+  const fields = Object.fromEntries(new FormData(byId("filters")));
   return {
-    ...said,
-    low: number(said.low),
-    high: number(said.high),
+    ...fields,
+    low: number(fields.low),
+    high: number(fields.high),
     sort: view.sort,
     order: view.order,
     offset: view.offset,
@@ -33,25 +33,25 @@ function isFiltered() {
   return [...new FormData(byId("filters")).values()].some((value) => value !== "");
 }
 
-function showTrouble(error) {
+function showError(error) {
   byId("waiting").hidden = true;
   const trouble = byId("trouble");
   trouble.hidden = error === null;
-  trouble.textContent = error === null ? "" : visible(error.message);
+  trouble.textContent = error === null ? "" : makeVisible(error.message);
 }
 
-/** Ask for the list as the filters now say, and show it, unless it was asked for again since. */
+/** Load and show the list for the current filters, unless a newer request was made. */
 async function refresh(source) {
-  view.asked += 1;
-  const asked = view.asked;
+  view.requests += 1;
+  const request = view.requests;
   try {
-    const found = await source.list(queryNow());
-    if (asked !== view.asked) return;
+    const found = await source.list(currentQuery());
+    if (request !== view.requests) return;
     Object.assign(view, found);
-    showTrouble(null);
+    showError(null);
     showList();
   } catch (error) {
-    if (asked === view.asked) showTrouble(error);
+    if (request === view.requests) showError(error);
   }
 }
 
@@ -61,24 +61,24 @@ function showList() {
   byId("empty").hidden = view.matched !== 0 || view.total === 0;
   byId("count").textContent =
     view.matched === view.total
-      ? counted(view.total, "sample")
-      : `${whole(view.matched)} of ${counted(view.total, "sample")} match`;
+      ? formatCount(view.total, "sample")
+      : `${formatInteger(view.matched)} of ${formatCount(view.total, "sample")} match`;
   document.querySelector("#rows-table tbody").replaceChildren(...view.rows.map(listRow));
-  showHeads();
-  showPager();
-  noteTags();
+  updateHeads();
+  updatePager();
+  addSeenTags();
 }
 
-function listRow(row) {
-  const link = element("a", { href: `#sample=${row.place}` }, shortened(row.query, 160));
+function tableRow(row) {
+  const link = element("a", { href: `#sample=${row.place}` }, truncate(row.query, 160));
   const cells = Object.keys(metricTitles()).map((name) => {
     const score = row.scores[name];
-    return element("td", { class: "number", "data-metric": name }, score ? scoreWords(score) : "–");
+    return element("td", { class: "number", "data-metric": name }, score ? scoreCell(score) : "–");
   });
   const made = element(
     "tr",
     { "data-place": row.place },
-    element("th", { scope: "row" }, link, element("span", { class: "name" }, shortened(row.id, 60))),
+    element("th", { scope: "row" }, link, element("span", { class: "name" }, truncate(row.id, 60))),
     ...cells,
   );
   made.addEventListener("click", (event) => {
@@ -87,7 +87,7 @@ function listRow(row) {
   return made;
 }
 
-function showHeads() {
+function updateHeads() {
   document.querySelectorAll("#rows-table thead th").forEach((head) => {
     const isSorted = head.querySelector("button").dataset.sort === view.sort;
     const words = view.order === "asc" ? "ascending" : "descending";
@@ -96,17 +96,17 @@ function showHeads() {
   });
 }
 
-function showPager() {
+function updatePager() {
   byId("pager").hidden = view.matched <= LIMIT;
   const last = Math.min(view.offset + LIMIT, view.matched);
-  byId("page").textContent = `${whole(view.offset + 1)} to ${whole(last)} of ${whole(view.matched)}`;
+  byId("page").textContent = `${formatInteger(view.offset + 1)} to ${formatInteger(last)} of ${formatInteger(view.matched)}`;
   const [back, on] = byId("pager").querySelectorAll("button");
   back.disabled = view.offset === 0;
   on.disabled = last >= view.matched;
 }
 
-/** Offer the tags of the rows that were seen, beside those with slices. */
-function noteTags() {
+/** Add the tags of the shown rows to the choice. */
+function addSeenTags() {
   const choice = byId("filters").elements.tag;
   const known = new Set([...choice.options].map((option) => option.value));
   const seen = new Set(view.rows.flatMap((row) => Object.keys(row.tags)));
@@ -115,21 +115,21 @@ function noteTags() {
     .forEach((tag) => choice.append(element("option", { value: tag }, tag)));
 }
 
-function offerValues() {
+function suggestValues() {
   const tag = byId("filters").elements.tag.value;
   const lists = [...document.querySelectorAll("datalist[data-tag]")];
   const found = lists.find((list) => list.dataset.tag === tag);
   byId("tag-values").replaceChildren(...[...(found?.children ?? [])].map((each) => each.cloneNode()));
 }
 
-function placeInAddress() {
+function placeFromAddress() {
   const found = /^#sample=(\d+)$/.exec(window.location.hash);
   return found ? Number(found[1]) : null;
 }
 
-/** Show the sample that the address names, or the list where it names none. */
-async function follow(source) {
-  const place = placeInAddress();
+/** Show the sample in the address, or the list. */
+async function showAddress(source) {
+  const place = placeFromAddress();
   if (place === null) {
     if (["", "#samples"].includes(window.location.hash)) closeSample();
     return;
@@ -137,17 +137,17 @@ async function follow(source) {
   if (!document.body.dataset.sample) view.scrolled = window.scrollY;
   try {
     const row = await source.row(place);
-    if (placeInAddress() !== place) return;
+    if (placeFromAddress() !== place) return;
     document.body.dataset.sample = String(place);
     byId("sample").replaceChildren(steps(source, place), ...samplePage(row, metricTitles()));
     byId("sample").hidden = false;
     window.scrollTo(0, 0);
     byId("sample-title").focus({ preventScroll: true });
-    showTrouble(null);
-    await findInList(source, place);
+    showError(null);
+    await showInList(source, place);
   } catch (error) {
     closeSample();
-    showTrouble(error);
+    showError(error);
     byId("trouble").scrollIntoView({ block: "center" });
   }
 }
@@ -162,23 +162,23 @@ function closeSample() {
   document.querySelector(`tr[data-place="${was}"] a`)?.focus({ preventScroll: true });
 }
 
-/** Bring the list to the page that a sample stands on, so that it has neighbours. */
-async function findInList(source, place) {
+/** Turn the list to the page of a sample, so that it has neighbours. */
+async function showInList(source, place) {
   const isListed = view.rows.some((row) => row.place === place);
   if (!isListed && !isFiltered() && view.sort === "" && view.order === "asc") {
     view.offset = Math.floor(place / LIMIT) * LIMIT;
     await refresh(source);
   }
-  showSteps(place);
+  updateSteps(place);
 }
 
-function showSteps(place) {
+function updateSteps(place) {
   const at = view.rows.findIndex((row) => row.place === place);
   const rank = view.offset + at;
   const known = at >= 0;
   byId("previous").disabled = !known || rank === 0;
   byId("next").disabled = !known || rank + 1 >= view.matched;
-  byId("rank").textContent = known ? `${whole(rank + 1)} of ${whole(view.matched)}` : "";
+  byId("rank").textContent = known ? `${formatInteger(rank + 1)} of ${formatInteger(view.matched)}` : "";
 }
 
 function steps(source, place) {
@@ -197,11 +197,11 @@ function steps(source, place) {
   );
 }
 
-function leave() {
+function closeToList() {
   window.location.hash = "samples";
 }
 
-/** Open the neighbour of a sample in the list, on the next page of the list if it is there. */
+/** Open the next or previous sample of the list, also across pages. */
 async function step(source, place, by) {
   const at = view.rows.findIndex((row) => row.place === place);
   const rank = view.offset + at + by;
@@ -218,7 +218,7 @@ function onKey(source, event) {
   const isTyping = event.target.closest?.("input, select, textarea");
   const place = Number(document.body.dataset.sample ?? NaN);
   if (Number.isNaN(place) || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "Escape") leave();
+  if (event.key === "Escape") closeToList();
   if (event.key === "j") step(source, place, 1);
   if (event.key === "k") step(source, place, -1);
 }
@@ -232,7 +232,7 @@ function sortBy(source, name) {
   refresh(source);
 }
 
-function listen(source) {
+function addListeners(source) {
   const form = byId("filters");
   let waiting = 0;
   const again = () => {
@@ -243,7 +243,7 @@ function listen(source) {
   form.addEventListener("input", () => {
     clearTimeout(waiting);
     waiting = setTimeout(again, PAUSE);
-    offerValues();
+    suggestValues();
   });
   form.addEventListener("reset", () => setTimeout(again));
   byId("clear").addEventListener("click", () => form.reset());
@@ -254,7 +254,7 @@ function listen(source) {
   document.querySelectorAll("[data-sort]").forEach((button) => {
     button.addEventListener("click", () => sortBy(source, button.dataset.sort));
   });
-  window.addEventListener("hashchange", () => follow(source));
+  window.addEventListener("hashchange", () => showAddress(source));
   document.addEventListener("ragstone-more-rows", () => {
     const isUsed = document.activeElement?.closest("#rows-table tbody"); // its focus would be lost
     if (!isUsed) refresh(source);
@@ -266,13 +266,13 @@ async function start() {
   const base = document.body.dataset.rows;
   const block = byId("rows");
   if (!base && !block) {
-    showTrouble(new Error("This file holds no samples: its end is missing. Copy it again."));
+    showError(new Error("This file has no samples because it is truncated. Copy it again."));
     return;
   }
   const source = base ? remoteSource(base) : embeddedSource(block);
-  listen(source);
+  addListeners(source);
   await refresh(source);
-  if (placeInAddress() !== null) await follow(source);
+  if (placeFromAddress() !== null) await showAddress(source);
 }
 
 start();

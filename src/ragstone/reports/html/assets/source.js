@@ -1,11 +1,11 @@
 "use strict";
-// Where samples come from: blocks in this file, or a server. Both answer the same two questions:
+// Sources of samples: blocks in this file, or a server. Both have:
 //   list({text, state, metric, tag, value, low, high, sort, order, offset, limit})
 //     -> {total, matched, rows}
 //   row(place) -> everything about one sample
 
 /** Unpack one block of this file: base64, gzip, JSON. */
-async function unpacked(block) {
+async function unpack(block) {
   if (typeof DecompressionStream === "undefined") {
     throw new Error(
       "This browser cannot unpack the samples in this file (it has no DecompressionStream). " +
@@ -20,33 +20,32 @@ async function unpacked(block) {
     return JSON.parse(await new Response(stream).text());
   } catch {
     throw new Error(
-      "The samples in this file cannot be read: a block of it is damaged or was cut short. " +
-        "Copy the file again, or write the report again.",
+      "The samples in this file are damaged or truncated. " +
+        "Copy the file again, or create the report again.",
     );
   }
 }
 
-/** Tell whether a score is in the state that was asked for. */
-function inState(score, state) {
+function hasState(score, state) {
   if (state === "flagged") return score.fallback === true;
   if (state === "missed") return score.passed === false;
   return !state || score.state === state;
 }
 
-function inRange(score, low, high) {
+function isInRange(score, low, high) {
   if (low === null && high === null) return true;
   if (score.value === null) return false;
   return (low === null || score.value >= low) && (high === null || score.value <= high);
 }
 
-/** Tell whether some score, or that of the metric, is in the state and the range. */
+/** Whether any score, or that of the metric, has the state and is in the range. */
 function matchesScore(row, query) {
   const scores = query.metric ? [row.scores[query.metric]] : Object.values(row.scores);
   const wants = query.state || query.low !== null || query.high !== null;
   return (
     !wants ||
     scores.some(
-      (score) => score && inState(score, query.state) && inRange(score, query.low, query.high),
+      (score) => score && hasState(score, query.state) && isInRange(score, query.low, query.high),
     )
   );
 }
@@ -58,8 +57,8 @@ function matches(row, query) {
   return matchesScore(row, query);
 }
 
-/** Order rows by a metric's score; rows without one come last, whatever the order. */
-function ordered(rows, query) {
+/** Sort rows by a metric's score; rows without one are last in both directions. */
+function sortRows(rows, query) {
   const sign = query.order === "desc" ? -1 : 1;
   if (!query.sort) return sign === 1 ? rows : [...rows].reverse();
   const value = (row) => row.scores[query.sort]?.value ?? null;
@@ -70,10 +69,10 @@ function ordered(rows, query) {
   });
 }
 
-/** Put back what a chunk leaves out: claims and quotes that a text of the sample has. */
-function restored(row) {
+/** Restore claims and quotes that were left out because they are parts of the texts. */
+function restoreTexts(row) {
   const at = (text, start, end) => {
-    const unit = unitOffsets(text);
+    const unit = offsetConverter(text);
     return text.slice(unit(start), unit(end));
   };
   for (const claim of Object.values(row.scores).flatMap((score) => score.claims)) {
@@ -85,7 +84,7 @@ function restored(row) {
   return row;
 }
 
-/** The samples in this file; a chunk of whole samples is unpacked when one of it is looked at. */
+/** The samples in this file; chunks of full samples are unpacked when needed. */
 function embeddedSource(block) {
   const size = Number(block.dataset.chunk);
   let rows = null;
@@ -93,7 +92,7 @@ function embeddedSource(block) {
 
   async function all() {
     if (rows === null) {
-      const found = await unpacked(block);
+      const found = await unpack(block);
       block.textContent = "";
       rows = found;
     }
@@ -103,13 +102,13 @@ function embeddedSource(block) {
   function chunk(number) {
     if (!chunks.has(number)) {
       const packed = document.querySelector(`script[data-rows="${number}"]`);
-      chunks.set(number, unpacked(packed ?? element("script")));
+      chunks.set(number, unpack(packed ?? element("script")));
     }
     return chunks.get(number);
   }
 
-  /** Note what a text is looked for in; the responses stand in the chunks. */
-  async function noteWords(every) {
+  /** Prepare the text search; responses are in the chunks. */
+  async function indexTexts(every) {
     for (let first = 0; first < every.length && !("words" in every[first]); first += size) {
       const part = await chunk(first / size);
       part.forEach((whole, at) => {
@@ -122,39 +121,39 @@ function embeddedSource(block) {
   return {
     async list(query) {
       const every = await all();
-      if (query.text) await noteWords(every);
-      const found = ordered(every.filter((row) => matches(row, query)), query);
+      if (query.text) await indexTexts(every);
+      const found = sortRows(every.filter((row) => matches(row, query)), query);
       const rows = found.slice(query.offset, query.offset + query.limit);
       return { total: every.length, matched: found.length, rows };
     },
     async row(place) {
       const position = (await all()).findIndex((row) => row.place === place);
-      if (position < 0) throw new Error(`There is no sample at place ${place} in this report.`);
-      return restored((await chunk(Math.floor(position / size)))[position % size]);
+      if (position < 0) throw new Error(`This report has no sample ${place}.`);
+      return restoreTexts((await chunk(Math.floor(position / size)))[position % size]);
     },
   };
 }
 
-/** The samples of a server's run, at `${base}.json` and `${base}/PLACE.json`. */
+/** The samples of a run on the server, at `${base}.json` and `${base}/PLACE.json`. */
 function remoteSource(base) {
   async function fetched(url) {
     let response;
     try {
       response = await fetch(url, { headers: { Accept: "application/json" } });
     } catch (error) {
-      throw new Error(`The server cannot be reached (${error.message}). Is it still running?`);
+      throw new Error(`Cannot reach the server (${error.message}). Is it still running?`);
     }
-    const said = await response.json().catch(() => null);
-    if (!response.ok || said === null) {
-      throw new Error(said?.error ?? `The server answered ${url} with ${response.status}.`);
+    const body = await response.json().catch(() => null);
+    if (!response.ok || body === null) {
+      throw new Error(body?.error ?? `The server answered ${url} with ${response.status}.`);
     }
-    return said;
+    return body;
   }
 
   return {
     list(query) {
-      const said = Object.entries(query).filter(([, value]) => value !== null && value !== "");
-      return fetched(`${base}.json?${new URLSearchParams(said)}`);
+      const parameters = Object.entries(query).filter(([, value]) => value !== null && value !== "");
+      return fetched(`${base}.json?${new URLSearchParams(parameters)}`);
     },
     row: (place) => fetched(`${base}/${place}.json`),
   };
