@@ -198,11 +198,10 @@ def _cascade_lines(run: Run) -> Iterator[SummaryLine]:
         yield SummaryLine("Cascade", words)
     if not stats.verdicts:
         return
-    yield SummaryLine(
-        "Cascade",
-        f"{stats.escalated:,} of {count(stats.verdicts, 'verdict')} ({percent(stats.escalated / stats.verdicts)})"
-        f" escalated to the second judge; at least {count(stats.saved, 'call')} saved",
-    )
+    share = percent(stats.escalated / stats.verdicts)
+    verdicts, saved = count(stats.verdicts, "verdict"), count(stats.saved, "call")
+    words = f"{stats.escalated:,} of {verdicts} ({share}) escalated to the second judge"
+    yield SummaryLine("Cascade", f"{words}; at least {saved} saved")
     words = "no confident verdict was audited, so the judges' agreement is unknown"
     if stats.audited:
         agreed = Share(stats.agreed_supported, stats.audited)
