@@ -271,7 +271,7 @@ async def test_a_function_runs_in_a_thread_of_its_own_and_in_our_context() -> No
 
 
 async def test_functions_that_block_do_not_block_one_another() -> None:
-    barrier = threading.Barrier(40, timeout=10)
+    barrier = threading.Barrier(40, timeout=50)
     await asyncio.gather(*(in_thread(barrier.wait) for _ in range(40)))
 
 

@@ -188,7 +188,7 @@ def test_an_interrupt_says_where_the_answers_are(tmp_path: Path, rows: str, opti
         ) as process:
             call, _ = server.accept()  # it is asked, and will not answer
             process.send_signal(signal.SIGINT)
-            said = process.communicate(timeout=30)[1]
+            said = process.communicate(timeout=240)[1]
             call.close()
     assert process.returncode == 130
     assert "Interrupted, 0 of 2 claims tested until then; nothing is kept" in said

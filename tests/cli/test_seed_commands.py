@@ -50,7 +50,7 @@ def demo_server() -> Iterator[None]:
         pytest.skip(f"port {PORT} is taken, and the document's commands name no other")
     command = [sys.executable, "-m", "ragstone", "demo-server", "--port", str(PORT)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
-        end = monotonic() + 20
+        end = monotonic() + 200
         while not listening() and monotonic() < end:
             sleep(0.05)
         yield

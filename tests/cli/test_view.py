@@ -33,11 +33,11 @@ def test_it_serves_until_it_is_interrupted(folder: Path) -> None:
         assert program.stdout is not None
         said = program.stdout.readline()
         url = urlsplit(next(word for word in said.split() if word.startswith("http")))
-        connection = HTTPConnection(url.netloc, timeout=30)
+        connection = HTTPConnection(url.netloc, timeout=240)
         connection.request("GET", "/")
         assert "No runs yet" in connection.getresponse().read().decode()
         program.send_signal(signal.SIGINT)
-        out, err = program.communicate(timeout=30)
+        out, err = program.communicate(timeout=240)
         connection.close()
     assert (program.returncode, out, err) == (0, "", "")
 

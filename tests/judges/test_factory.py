@@ -1,4 +1,5 @@
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 from tests.cases import each_case
@@ -383,6 +384,7 @@ def test_so_many_calls_are_under_way_at_once(judge_server, kit, judge: str, vote
 @pytest.mark.parametrize("votes", [1, 2])
 def test_calls_are_spaced_whoever_votes(judge_server, kit, votes: int) -> None:
     judge_server.delay = 0.01
+    begun = perf_counter()
     ragstone.evaluate(
         kit.samples(5),
         metrics="faithfulness",
@@ -394,7 +396,7 @@ def test_calls_are_spaced_whoever_votes(judge_server, kit, votes: int) -> None:
     )
     times = sorted(asked.at for asked in judge_server.asked)
     assert len(times) >= 10
-    assert times[-1] - times[0] >= (len(times) - 1) * 0.04 - 0.02
+    assert times[-1] - begun >= (len(times) - 1) * 0.04
 
 
 def test_one_base_url_is_not_for_two_providers(monkeypatch: pytest.MonkeyPatch) -> None:

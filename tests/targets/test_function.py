@@ -262,7 +262,7 @@ def test_a_function_that_hangs_does_not_hold_up_the_end_of_the_program() -> None
 
 
 async def test_sync_functions_run_side_by_side() -> None:
-    barrier = threading.Barrier(40, timeout=10)
+    barrier = threading.Barrier(40, timeout=50)
 
     def together(query: str) -> str:
         barrier.wait()
@@ -292,10 +292,12 @@ async def test_delay_lies_between_two_calls() -> None:
         starts.append(time.perf_counter())
         return query
 
+    begun = time.perf_counter()
     asked = target(function, delay=0.1)
     given = await asyncio.gather(*(asked.ask(ROW, RESPONSE) for _ in range(3)))
-    assert min(starts[1] - starts[0], starts[2] - starts[1]) >= 0.09
-    assert all(one.calls[0].latency_ms < 90 for one in given)
+    assert all(at - begun >= 0.1 * number for number, at in enumerate(starts))
+    waited = 1000 * (starts[2] - starts[0])  # waiting in line is not the function's time
+    assert all(one.calls[0].latency_ms < waited for one in given)
 
 
 @each_case(

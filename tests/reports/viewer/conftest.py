@@ -50,7 +50,7 @@ class Served:
     def get(
         self, path: str, headers: Mapping[str, str] | None = None, *, method: str = "GET"
     ) -> Answer:
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=50)
         try:
             connection.request(method, path, headers=dict(headers or {}))
             reply = connection.getresponse()
