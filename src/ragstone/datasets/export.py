@@ -1,10 +1,11 @@
-"""Writing samples to a file that `load` reads back, and telling what the format cannot hold."""
+"""Write samples to a file that `load` reads back, and report what the format cannot store."""
 
 # XlsxWriter is typed in part and without a marker that says so
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -20,33 +21,33 @@ Cell = str | int | float | bool | None
 HEADINGS: Mapping[str, str] = MappingProxyType(
     {"query": "Query", "relevance": "Point_ids", "reference": "Ground_truth_answer"}
 )
-"""Field of a Sample -> its column in a workbook, as `rag_evaluation` has it."""
+"""Field of a Sample -> its column in a workbook, as in `rag_evaluation`."""
 _ORDER = ("query", "relevance", "reference")
 _AFTER = ("id", "response", "contexts", "ranking", "reference_claims")
 LONGEST = 32_767
-"""How many UTF-16 units a cell of Excel holds; what is longer would be cut."""
+"""UTF-16 units that an Excel cell holds; longer texts would be cut."""
 MOST = 1_048_575
-"""How many rows a sheet of Excel holds below its header."""
-_TELLING = chain.from_iterable(group for shape in SHAPES for group in shape.needs)
-_TAKEN = frozenset((*FIELD_OF, *map(plain_name, (*CONVERSATIONS, *_TELLING))))
-"""What no column of a tag may be called: a field, or what tells another tool's file."""
+"""Rows that an Excel sheet holds below its header."""
+_IDENTIFYING = chain.from_iterable(group for shape in SHAPES for group in shape.needs)
+_TAKEN = frozenset((*FIELD_OF, *map(plain_name, (*CONVERSATIONS, *_IDENTIFYING))))
+"""Names that a tag's column cannot have: fields, and names that identify another format."""
 
 
 def write_samples(samples: Sequence[Sample], path: Path, *, suffix: str) -> None:
     """Write samples in the format of a suffix, one of WRITERS.
 
     Raises:
-        UsageError: there is no such format, or a sheet has not so many rows.
-        InputError: a text is longer than a cell of Excel.
+        UsageError: the format is unknown, or there are too many rows for an Excel sheet.
+        InputError: a text is too long for an Excel cell.
     """
     WRITERS[check_format(suffix)](samples, path)
 
 
 def check_format(suffix: str) -> str:
-    """Return a suffix in lower case, if such files can be written.
+    """Return a suffix in lower case.
 
     Raises:
-        UsageError: they cannot.
+        UsageError: there is no writer for it.
     """
     if suffix.lower() not in WRITERS:
         known = ", ".join(WRITERS)
@@ -61,57 +62,53 @@ def texts_in(samples: Sequence[Sample]) -> Iterable[str]:
 
 
 def losses(given: Sequence[Sample], kept: Sequence[Sample]) -> tuple[str, ...]:
-    """Return, a line a field, what is another in samples that were written and read back."""
-    told: list[str] = []
+    """Return one line per field that changed when samples were written and read back."""
+    found: list[str] = []
     for field in Sample.model_fields:
-        pairs = zip(given, kept, strict=True)
-        changed = [
-            (one, other)
-            for one, other in pairs
-            if not _same(getattr(one, field), getattr(other, field))
-        ]
-        if changed:
-            one, other = changed[0]
-            rows = f"{len(changed)} row{'s' if len(changed) > 1 else ''}, first {one.id}"
-            why = _why(field, getattr(one, field), getattr(other, field))
-            told.append(f"{field} ({rows}): {why}")
-    return tuple(told)
+        pairs = (
+            (one.id, getattr(one, field), getattr(two, field))
+            for one, two in zip(given, kept, strict=True)
+        )
+        changed = [pair for pair in pairs if not _same(pair[1], pair[2])]
+        if not changed:
+            continue
+        name, before, after = changed[0]
+        rows = f"{len(changed)} row{'s' if len(changed) > 1 else ''}, first {name}"
+        if after is None:
+            why = "empty values are read back as missing"
+        elif field == "tags":
+            why = "numbers and booleans are read back as text, and blank texts as missing"
+        else:
+            why = f"read back as another value: {str(before)[:40]!r} became {str(after)[:40]!r}"
+        found.append(f"{field} ({rows}): {why}")
+    return tuple(found)
 
 
 def _same(one: object, other: object) -> bool:
-    """Tell whether two values are equal; among tags, 1 is neither True nor 1.0."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
+    if isinstance(one, Mapping) and isinstance(other, Mapping):  # in tags, 1 is not True or 1.0
         tags, kept = cast("Mapping[str, object]", one), cast("Mapping[str, object]", other)
         return tags == kept and all(type(tags[name]) is type(kept[name]) for name in tags)
     return one == other
 
 
-def _why(field: str, given: object, kept: object) -> str:
-    if kept is None:
-        return "empty values are read back as missing"
-    if field == "tags":
-        return "numbers and booleans are read back as text, and blank texts as missing"
-    return f"read back as another value: {str(given)[:40]!r} became {str(kept)[:40]!r}"
-
-
 def _record(sample: Sample) -> dict[str, object]:
-    """Return what a sample holds, by our names, as an object of JSON."""
+    """Return a sample as an object of JSON."""
     made: dict[str, object] = {"id": sample.id, "query": sample.query}
     for field in ("response", "reference", "reference_claims"):
         if (value := getattr(sample, field)) is not None:
             made[field] = value  # a tuple is a list in JSON
     for field in ("contexts", "ranking"):
-        if (documents := getattr(sample, field)) is not None:
-            made[field] = [_document(each) for each in documents]
+        documents: Sequence[Context] | None = getattr(sample, field)
+        if documents is not None:
+            made[field] = [
+                {"text": each.text, **each.model_dump(include={"id", "score"}, exclude_none=True)}
+                for each in documents
+            ]
     if sample.relevance is not None:
         made["relevance"] = dict(sample.relevance)
     if sample.tags:
         made["tags"] = dict(sample.tags)
     return made
-
-
-def _document(context: Context) -> dict[str, object]:
-    return {"text": context.text, **context.model_dump(include={"id", "score"}, exclude_none=True)}
 
 
 def _json(value: object) -> str:
@@ -130,14 +127,27 @@ def _write_lines(samples: Sequence[Sample], path: Path) -> None:
 
 def _write_csv(samples: Sequence[Sample], path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerows(_cells(samples, {}))
+        csv.writer(file).writerows(_cells(samples, {}))
 
 
 def _write_workbook(samples: Sequence[Sample], path: Path) -> None:
+    if len(samples) > MOST:
+        raise UsageError(
+            f"an Excel sheet holds at most {MOST:,} rows, not {len(samples):,}; use .jsonl"
+        )
     rows = list(_cells(samples, HEADINGS))
-    _refuse_size(rows, samples)
-    import xlsxwriter  # slow to import, and nobody else of this room writes workbooks
+    problems: list[Problem] = []
+    for number, (cells, sample) in enumerate(zip(rows[1:], samples, strict=True), 2):
+        for name, cell in zip(rows[0], cells, strict=True):
+            size = len(cell.encode("utf-16-le")) // 2 if isinstance(cell, str) else 0
+            if size > LONGEST:
+                seen = f"{size:,} characters, but an Excel cell holds at most {LONGEST:,}"
+                problems.append(
+                    Problem(seen, "use .jsonl", row=number, column=str(name), sample_id=sample.id)
+                )
+    if problems:
+        raise InputError("the workbook", problems)
+    import xlsxwriter  # slow to import
 
     with xlsxwriter.Workbook(str(path)) as book:
         sheet = book.add_worksheet("Questions")
@@ -155,60 +165,40 @@ def _write_workbook(samples: Sequence[Sample], path: Path) -> None:
 WRITERS: Mapping[str, Callable[[Sequence[Sample], Path], None]] = MappingProxyType(
     {".jsonl": _write_lines, ".json": _write_json, ".csv": _write_csv, ".xlsx": _write_workbook}
 )
-"""Suffix -> what writes such a file."""
-
-
-def _refuse_size(rows: Sequence[Sequence[Cell]], samples: Sequence[Sample]) -> None:
-    if len(samples) > MOST:
-        raise UsageError(
-            f"an Excel sheet holds at most {MOST:,} rows, not {len(samples):,}; use .jsonl"
-        )
-    problems: list[Problem] = []
-    for number, (cells, sample) in enumerate(zip(rows[1:], samples, strict=True), 2):
-        for name, cell in zip(rows[0], cells, strict=True):
-            size = len(cell.encode("utf-16-le")) // 2 if isinstance(cell, str) else 0
-            if size > LONGEST:
-                seen = f"{size:,} characters, but an Excel cell holds at most {LONGEST:,}"
-                problems.append(
-                    Problem(seen, "use .jsonl", row=number, column=str(name), sample_id=sample.id)
-                )
-    if problems:
-        raise InputError("the workbook", problems)
+"""Suffix -> writer."""
 
 
 def _cells(samples: Sequence[Sample], headings: Mapping[str, str]) -> Iterable[Sequence[Cell]]:
-    """Yield the header and the rows; a field or tag that no sample has gets no column."""
-    fields = [field for field in (*_ORDER, *_AFTER) if _is_held(samples, field)]
+    """Yield the header and the rows; fields and tags that no sample has get no column."""
+    fields = {
+        field
+        for field in (*_ORDER, *_AFTER)
+        if any(getattr(sample, field) is not None for sample in samples)
+    }
+    if all(sample.id == str(number) for number, sample in enumerate(samples, 1)):
+        fields.discard("id")  # which is the default when the file is read
+    before = [field for field in _ORDER if field in fields]
+    after = [field for field in _AFTER if field in fields]
     tags = list(dict.fromkeys(chain.from_iterable(sample.tags for sample in samples)))
-    named = [tag for tag in tags if _is_column(tag, tags)]
+    stripped = Counter(tag.strip() for tag in tags)
+    # A tag gets a column if its name would be read back as the same tag.
+    named = [
+        tag
+        for tag in tags
+        if tag and tag == tag.strip() and stripped[tag] == 1 and plain_name(tag) not in _TAKEN
+    ]
     more = [tag for tag in tags if tag not in named]
-    before = [field for field in fields if field in _ORDER]
-    after = [field for field in fields if field not in _ORDER]
     header = [headings.get(field, field) for field in before]
     yield [*header, *named, *after, *(["tags"] if more else [])]
     for sample in samples:
         others = {tag: sample.tags[tag] for tag in more if tag in sample.tags}
         rest = [_json(others) if others else None] if more else []
         own = [sample.tags.get(tag) for tag in named]
-        yield [*(_cell(sample, f) for f in before), *own, *(_cell(sample, f) for f in after), *rest]
-
-
-def _is_held(samples: Sequence[Sample], field: str) -> bool:
-    if field == "id":  # a row without one is called by its number when it is read
-        return any(sample.id != str(number) for number, sample in enumerate(samples, 1))
-    return any(getattr(sample, field) is not None for sample in samples)
-
-
-def _is_column(tag: str, tags: Sequence[str]) -> bool:
-    """Tell whether a tag's name is that of no field, and would come back as it is."""
-    alike = sum(name.strip() == tag.strip() for name in tags)
-    return bool(tag) and tag == tag.strip() and alike == 1 and plain_name(tag) not in _TAKEN
-
-
-def _cell(sample: Sample, field: str) -> Cell:
-    record = _record(sample)
-    if field == "relevance" and sample.relevance is not None:
-        graded = any(grade != 1 for grade in sample.relevance.values())
-        return _json(dict(sample.relevance) if graded else list(sample.relevance))
-    value = record.get(field)
-    return value if isinstance(value, str) or value is None else _json(value)
+        record = _record(sample)
+        if sample.relevance is not None and all(grade == 1 for grade in sample.relevance.values()):
+            record["relevance"] = list(sample.relevance)
+        cells = [
+            value if isinstance(value := record.get(field), str) or value is None else _json(value)
+            for field in (*before, *after)
+        ]
+        yield [*cells[: len(before)], *own, *cells[len(before) :], *rest]
