@@ -96,7 +96,7 @@ def test_a_dry_run_asks_nobody(run: Run, served: Served) -> None:
         (("--judge", "offline", "--dry-run"), "takes one model of openai"),
         (("--judge", "openai:a,openai:b"), "takes one model of openai"),
         (("--verify", "each", "--strict-json"), "strict_json, verify: promptfoo's own way"),
-        (("--max-cost", "1"), "no price is known of openai:m"),
+        (("--max-cost", "1"), "the price of openai:m is unknown"),
         (("--map", "query=frage"), "promptfooconfig.json has no columns to --map"),
         (("--sheet", "x"), "promptfooconfig.json has no sheets; remove --sheet x"),
     ],

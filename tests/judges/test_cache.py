@@ -365,7 +365,7 @@ def test_a_full_disk_ends_the_keeping_and_not_the_run(path_of_replies_file: Path
         check=True,
     )
     assert len(done.stdout.splitlines()) == 1000
-    assert done.stderr.count("no more replies are kept") == 1
+    assert done.stderr.count("no more replies are stored") == 1
     assert f"{path_of_replies_file}: " in done.stderr
     (count,) = query(path_of_replies_file, "SELECT count(*) FROM replies")[0]
     assert isinstance(count, int)
@@ -384,7 +384,7 @@ async def test_a_file_that_breaks_on_the_way_is_told_once(
     await file.close()
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("ragstone.judge", "WARNING")
-    assert "no such table: replies; the run goes on" in record.message
+    assert "no such table: replies; the run continues" in record.message
 
 
 async def test_where_a_write_fails_the_others_may_still_write(path_of_replies_file: Path) -> None:
@@ -426,7 +426,7 @@ def a_folder(path_of_replies_file: Path) -> None:
     ("made", "seen"),
     [
         (no_database, "file is not a database"),
-        (newer, r"a newer ragstone wrote it \(layout 99, this version knows 1\)"),
+        (newer, r"a newer ragstone wrote it \(layout 99, this version supports 1\)"),
         (of_another_program, "it is the database of another program"),
         (of_another_program_with_layouts, "it is the database of another program"),
         (a_folder, "unable to open database file"),

@@ -79,7 +79,7 @@ def test_options_of_what_takes_none_are_refused(judge: str) -> None:
 
 
 def test_an_option_said_twice_is_refused() -> None:
-    with pytest.raises(UsageError, match="threshold= is said twice"):
+    with pytest.raises(UsageError, match="threshold= is set twice"):
         make_judge(Plan(judge="local:m,threshold=0.5,threshold=0.9"), guess=LEAST)
 
 
@@ -143,8 +143,8 @@ def test_a_name_that_stands_for_nothing(name: str, like: str) -> None:
     with pytest.raises(UsageError) as raised:
         make_judge(Plan(judge=name))
     said = str(raised.value)
-    assert said.startswith(f"there is no judge named {name.rpartition(',')[2]!r}; an LLM is named ")
-    assert f"such as {like}; without one it is offline" in said
+    assert said.startswith(f"there is no judge named {name.rpartition(',')[2]!r}; name an LLM as ")
+    assert f"such as {like}, or use offline" in said
 
 
 def test_the_nearest_name_is_offered() -> None:
@@ -181,7 +181,7 @@ def test_the_place_from_the_environment_is_used(
 
 
 def test_a_cost_that_cannot_be_kept_is_told() -> None:
-    with pytest.raises(UsageError, match=r"no price is known of openai:nobody.*--max-calls"):
+    with pytest.raises(UsageError, match=r"the price of openai:nobody.* is unknown.*--max-calls"):
         make_judge(Plan(judge="openai:nobody", max_cost=1))
     make_judge(Plan(judge="openai:gpt-4o-mini", max_cost=1))
 
@@ -192,7 +192,7 @@ def test_what_is_served_elsewhere_has_not_its_makers_price(
     plan = Plan(judge="openai:gpt-4o-mini", max_cost=1)
     make_judge(plan)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
-    with pytest.raises(UsageError, match="no price is known"):
+    with pytest.raises(UsageError, match="is unknown, so --max-cost"):
         make_judge(plan)
 
 
@@ -289,7 +289,7 @@ def test_embeddings_are_priced_and_their_cost_can_be_kept() -> None:
     plan = Plan(judge="openai:gpt-4o-mini", max_cost=1)
     make_judge(plan)
     unknown = plan.model_copy(update={"embedding_model": "openai:nobody"})
-    with pytest.raises(UsageError, match=r"no price is known of openai:nobody.*--max-calls"):
+    with pytest.raises(UsageError, match=r"the price of openai:nobody.* is unknown.*--max-calls"):
         make_judge(unknown)
     make_judge(unknown, asked=[[KIND]])
 
@@ -400,7 +400,7 @@ def test_calls_are_spaced_whoever_votes(judge_server, kit, votes: int) -> None:
 
 
 def test_one_base_url_is_not_for_two_providers(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match=r"can be the place of one provider; .* names 2"):
+    with pytest.raises(UsageError, match=r"applies to one provider, and .* names 2"):
         make_judge(Plan(judge="vllm:a,ollama:b", base_url="http://127.0.0.1:1/v1"))
     assert make_judge(Plan(judge="vllm:a,vllm:b", base_url="http://127.0.0.1:1/v1")).takes(
         "explain"
@@ -424,7 +424,7 @@ def test_a_cascade_is_made_of_the_judges_it_names() -> None:
 
 
 def test_a_cascade_begins_with_a_judge_that_tells_a_confidence() -> None:
-    with pytest.raises(UsageError, match="openai:a tells none; begin with offline or local:"):
+    with pytest.raises(UsageError, match="openai:a has none; begin with offline or local:"):
         make_judge(Plan(judge="cascade:openai:a+openai:b"))
 
 

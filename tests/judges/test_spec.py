@@ -37,7 +37,7 @@ def test_a_cascade_is_of_two() -> None:
 
 @each_case("said", ["a", "a+", "a+b+c", "cascade:a+b+c", "a+cascade:b+c"])
 def test_a_cascade_of_anything_else_is_refused(said: str) -> None:
-    with pytest.raises(UsageError, match="a cascade is of two judges, the cheap one first"):
+    with pytest.raises(UsageError, match="a cascade has two judges, the fast one first"):
         cascaded(f"cascade:{said}")
 
 
@@ -48,7 +48,7 @@ def test_all_judges_are_found_one_by_one() -> None:
 
 
 def test_an_option_said_twice_is_refused() -> None:
-    with pytest.raises(UsageError, match="threshold= is said twice"):
+    with pytest.raises(UsageError, match="threshold= is set twice"):
         JudgeSpec.of("local:m,threshold=0.5, threshold=0.9")
 
 

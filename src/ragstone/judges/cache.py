@@ -1,4 +1,4 @@
-"""ReplyCache: the SQLite file that keeps judges' replies, for any number of processes at once."""
+"""CachedJudge and ReplyCache: replies in an SQLite file, shared by any number of processes."""
 
 import asyncio
 import logging
@@ -17,17 +17,21 @@ from typing import Self, TypeVar, cast
 from pydantic import TypeAdapter, ValidationError
 
 from ragstone._internal.concurrency import in_thread
-from ragstone._internal.sqlite import WAIT, make_folder, use_wal
 from ragstone.errors import CallError, JudgeError, UsageError
 from ragstone.judges.base import Judge, JudgeWrapper
 from ragstone.types.questions import TEXTS, Question
 from ragstone.types.reply import JudgeFailureError, Reply, Usage
 
-LAYOUT = 1
-"""Version of the table, kept in the file as `user_version`."""
+T = TypeVar("T")
 
+USAGE = TypeAdapter(Usage)
+
+LAYOUT = 1
+"""Version of the table, stored in the file as `user_version`."""
+WAIT = 30.0
+"""Seconds to wait for another process's lock."""
 AT_ONCE = 200
-"""Replies that are written in one transaction, at most."""
+"""Replies written in one transaction, at most."""
 
 _TABLE = """
 CREATE TABLE replies (
@@ -39,18 +43,18 @@ CREATE TABLE replies (
     kept_at REAL NOT NULL
 )"""
 _FIND = "SELECT value, notes, raw, usage, kept_at FROM replies WHERE key = ?"
-_KEEP = "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?)"
+_STORE = "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?)"
 
 _log = logging.getLogger("ragstone.judge")
 
 
 @dataclass(frozen=True)
 class CachedReply:
-    """One reply as the file holds it.
+    """One reply as stored.
 
     Attributes:
-        value, notes, usage: the parts of a Reply of that name, as JSON.
-        raw: the reply as the model wrote it; None where no model wrote one.
+        value, notes, usage: these parts of a Reply, as JSON.
+        raw: the reply as the model wrote it; None if no model did.
         kept_at: seconds since 1970.
     """
 
@@ -63,18 +67,16 @@ class CachedReply:
 
 @dataclass(frozen=True)
 class _Put:
-    """A reply that waits to be written, and who waits for that."""
-
     key: bytes
-    kept: CachedReply
+    reply: CachedReply
     written: "asyncio.Future[None]"
 
 
 class ReplyCache:
-    """Finds and keeps replies by key; made by `await ReplyCache.open(path)`.
+    """Finds and stores replies by key; created by `await ReplyCache.open(path)`.
 
-    A thread of its own writes what waits, in one transaction. Reads are done where they are asked
-    for: they are found by an index, in microseconds, and wait for no writer (WAL).
+    A thread writes what is queued, in one transaction. Reads happen in the caller's thread: they
+    take microseconds and do not wait for writers (WAL).
     """
 
     def __init__(
@@ -84,23 +86,23 @@ class ReplyCache:
         self._reading = reading
         self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[None] = self._loop.create_future()
-        self._waiting: SimpleQueue[_Put | None] = SimpleQueue()
-        self._lost = self._closing = False
+        self._queue: SimpleQueue[_Put | None] = SimpleQueue()
+        self._failed = self._closing = False
         write = partial(self._write_all, writing)
         Thread(target=write, name="ragstone replies", daemon=True).start()
 
     @classmethod
     async def open(cls, path: Path) -> "ReplyCache":
-        """Open the file; make it, and its folder, where there is none.
+        """Open the file; create it and its folder if needed.
 
         Raises:
-            UsageError: the file cannot be used; the message says why.
+            UsageError: the file cannot be used.
         """
-        writing = await in_thread(partial(_connected, path))
-        return cls(path, reading=_connection(path), writing=writing)
+        writing = await in_thread(partial(_open_for_writing, path))
+        return cls(path, reading=_connect(path), writing=writing)
 
     def find(self, key: bytes) -> CachedReply | None:
-        """Return what is kept under a key, None if nothing is or it cannot be read."""
+        """Return the reply of a key; None if there is none or it cannot be read."""
         try:
             row = self._reading.execute(_FIND, (key,)).fetchone()
         except sqlite3.Error as error:
@@ -108,93 +110,85 @@ class ReplyCache:
             return None
         return CachedReply(*row) if row else None
 
-    async def keep(self, key: bytes, kept: CachedReply) -> None:
-        """Keep a reply; once this returns, the end of the process does not lose it.
+    async def keep(self, key: bytes, reply: CachedReply) -> None:
+        """Store a reply; when this returns, it survives the end of the process.
 
-        Where it cannot be kept, a warning is logged once and nothing more is written: what was
-        paid for is worth more than the file.
+        If the file cannot be written, one warning is logged and nothing more is stored: the run
+        is worth more than the cache.
         """
-        if self._lost or self._closing:
+        if self._failed or self._closing:
             return
-        put = _Put(key, kept, self._loop.create_future())
-        self._waiting.put(put)
+        put = _Put(key, reply, self._loop.create_future())
+        self._queue.put(put)
         await put.written
 
     async def close(self) -> None:
-        """Write what waits, and close the file."""
+        """Write what is queued, and close the file."""
         self._closing = True
         self._reading.close()
-        self._waiting.put(None)
+        self._queue.put(None)
         await self._ended
 
     def _write_all(self, connection: sqlite3.Connection) -> None:
         with closing(connection):
-            while puts := self._batch():
-                if not self._lost:
+            ended = False
+            while not ended:
+                queued = [self._queue.get()]
+                with suppress(Empty):
+                    while queued[-1] and len(queued) < AT_ONCE:
+                        queued.append(self._queue.get_nowait())
+                ended = queued[-1] is None
+                puts = [put for put in queued if put]
+                if puts and not self._failed:
                     self._write(connection, puts)
-                self._tell([put.written for put in puts])
-        self._tell([self._ended])
-
-    def _batch(self) -> list[_Put]:
-        """Wait for something to write and return all that waits; nothing if this is the end."""
-        put = self._waiting.get()
-        puts: list[_Put] = []
-        while put:
-            puts.append(put)
-            if len(puts) == AT_ONCE:
-                return puts
-            try:
-                put = self._waiting.get_nowait()
-            except Empty:
-                return puts
-        if puts:
-            self._waiting.put(None)  # the end comes after these
-        return puts
+                self._resolve([put.written for put in puts])
+        self._resolve([self._ended])
 
     def _write(self, connection: sqlite3.Connection, puts: list[_Put]) -> None:
         try:
             connection.execute("BEGIN IMMEDIATE")
-            connection.executemany(_KEEP, [(put.key, *vars(put.kept).values()) for put in puts])
+            connection.executemany(_STORE, [(put.key, *vars(put.reply).values()) for put in puts])
             connection.execute("COMMIT")
         except sqlite3.Error as error:
-            with suppress(sqlite3.Error):  # else the others would wait for our lock
+            with suppress(sqlite3.Error):  # else other processes would wait for our lock
                 connection.execute("ROLLBACK")
             self._give_up(error)
 
     def _give_up(self, error: sqlite3.Error) -> None:
-        if not self._lost:
-            self._lost = True
+        if not self._failed:
+            self._failed = True
             _log.warning(
-                "%s: %s; the run goes on, and no more replies are kept: "
-                "a later run asks for them again",
+                "%s: %s; the run continues, and no more replies are stored: a later run asks again",
                 self._path,
                 error,
             )
 
-    def _tell(self, waiting: "list[asyncio.Future[None]]") -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            self._loop.call_soon_threadsafe(_set, waiting)
+    def _resolve(self, futures: "list[asyncio.Future[None]]") -> None:
+        def resolve() -> None:
+            for future in futures:
+                if not future.done():
+                    future.set_result(None)
+
+        with suppress(RuntimeError):  # the loop is closed: nothing waits any more
+            self._loop.call_soon_threadsafe(resolve)
 
 
-def _set(waiting: "list[asyncio.Future[None]]") -> None:
-    for future in waiting:
-        if not future.done():
-            future.set_result(None)
-
-
-def _connection(path: Path) -> sqlite3.Connection:
-    # opened in one thread, used in one other: never in two at once
+def _connect(path: Path) -> sqlite3.Connection:
+    # opened in one thread, used in another: never in two at once
     return sqlite3.connect(path, timeout=WAIT, isolation_level=None, check_same_thread=False)
 
 
-def _connected(path: Path) -> sqlite3.Connection:
-    """Return a connection that writes to a file whose layout is known to be ours."""
+def _open_for_writing(path: Path) -> sqlite3.Connection:
+    """Open a file, with our table in WAL mode; reject files of other programs."""
     try:
-        make_folder(path.parent)
-        connection = _connection(path)
+        if not path.parent.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path.parent.name == ".ragstone":
+                (path.parent / ".gitignore").write_text("*\n", encoding="utf-8")
+        connection = _connect(path)
         try:
-            _lay_out(connection)
-            use_wal(connection, marker="replies")
+            _create_table(connection)
+            _use_wal(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
         except BaseException:
             connection.close()
@@ -202,14 +196,13 @@ def _connected(path: Path) -> sqlite3.Connection:
     except (OSError, sqlite3.Error, UsageError) as error:
         raise UsageError(
             f"{path}: the reply cache cannot be used: {error}; "
-            "move the file away, or go without it: --no-cache"
+            "move the file away, or run with --no-cache"
         ) from error
     return connection
 
 
-def _lay_out(connection: sqlite3.Connection) -> None:
-    """Make the table in an empty file; refuse a file that holds anything else."""
-    connection.execute("BEGIN IMMEDIATE")  # of several processes, one makes it
+def _create_table(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN IMMEDIATE")  # only one of several processes creates it
     layout = int(connection.execute("PRAGMA user_version").fetchone()[0])
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     if not tables and layout == 0:
@@ -219,24 +212,31 @@ def _lay_out(connection: sqlite3.Connection) -> None:
         raise UsageError("it is the database of another program")
     elif layout > LAYOUT:
         raise UsageError(
-            f"a newer ragstone wrote it (layout {layout}, this version knows {LAYOUT})"
+            f"a newer ragstone wrote it (layout {layout}, this version supports {LAYOUT})"
         )
     connection.execute("COMMIT")
 
 
-# CachedJudge: a judge that is not asked again what it has answered before.
-
-T = TypeVar("T")
-
-USAGE = TypeAdapter(Usage)
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Switch to WAL, so that reads do not wait; SQLite does not wait if two processes do this."""
+    until = time.monotonic() + WAIT
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 class CachedJudge(JudgeWrapper):
-    """Keeps replies in a file, and takes them from there; several processes may share one file.
+    """Caches replies in a file, by question and by the judge's identity.
 
-    A reply is kept under the question and the judge's identity, before it is given: the end of
-    the process loses no more than the calls under way. Failures are not kept, nor is a judge's
-    word that has no identity. Rows that ask the same at the same time make one call.
+    A reply is stored before it is returned: the end of the process loses only the calls in
+    progress. Failures are not cached, nor replies of a judge without identity. Rows that ask the
+    same at the same time make one call.
     """
 
     _replies: ReplyCache
@@ -244,10 +244,10 @@ class CachedJudge(JudgeWrapper):
     def __init__(self, judge: Judge, path: Path) -> None:
         super().__init__(judge)
         self._path = path
-        self._under_way: dict[bytes, asyncio.Future[Reply[object] | CallError | None]] = {}
+        self._pending: dict[bytes, asyncio.Future[Reply[object] | CallError | None]] = {}
 
     async def __aenter__(self) -> Self:
-        """Open the file and the judge within.
+        """Open the file and the wrapped judge.
 
         Raises:
             UsageError: the file cannot be used.
@@ -265,60 +265,62 @@ class CachedJudge(JudgeWrapper):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the judge within, then the file when all that waits is written."""
+        """Close the wrapped judge, then the file when everything is written."""
         try:
             await super().__aexit__(kind, error, trace)
         finally:
             await self._replies.close()
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Return the reply that is kept, or ask and keep the reply.
+        """Return the cached reply, or ask and cache the reply.
 
         Raises:
-            JudgeError: there is no answer. Whoever waited for the same call is told the same, as
-                the call had all its tries; only where it was broken off, the next one asks.
+            JudgeError: there is no answer. All who waited for the call get its failure; only if it
+                was cancelled, the next one asks again.
         """
         identity = self.judge.identity(question.kind)
         if identity is None:
             return await self.judge.answer(question)
         key = sha256(f"{question.key}\n{identity}".encode()).digest()
-        while under_way := self._under_way.get(key):
-            told = await asyncio.shield(under_way)
-            if isinstance(told, CallError):
-                raise _shared(told)
-            if told:
-                return _free(cast("Reply[T]", told))
+        while pending := self._pending.get(key):
+            result = await asyncio.shield(pending)
+            if isinstance(result, JudgeFailureError):  # it is paid once
+                raise JudgeFailureError(replace(result.failure, usage=Usage()))
+            if isinstance(result, CallError):
+                raise JudgeError(result.cause, str(result))
+            if result:
+                return _free(cast("Reply[T]", result))
         return self._find(key, question) or await self._ask(key, question)
 
     def _find(self, key: bytes, question: Question[T]) -> Reply[T] | None:
-        kept = self._replies.find(key)
-        if not kept:
+        cached = self._replies.find(key)
+        if not cached:
             return None
         try:
-            reply = question.reply(question.adapter().validate_json(kept.value))
-            return _free(replace(reply, notes=TEXTS.validate_json(kept.notes), raw=kept.raw))
-        except (ValidationError, JudgeError):  # an older version's idea of a reply
+            reply = question.reply(question.adapter().validate_json(cached.value))
+            return _free(replace(reply, notes=TEXTS.validate_json(cached.notes), raw=cached.raw))
+        except (ValidationError, JudgeError):  # stored by an older version
             return None
 
     async def _ask(self, key: bytes, question: Question[T]) -> Reply[T]:
-        told: Reply[object] | CallError | None = None
-        under_way = self._under_way[key] = asyncio.get_running_loop().create_future()
+        result: Reply[object] | CallError | None = None
+        pending = self._pending[key] = asyncio.get_running_loop().create_future()
         try:
-            told = reply = await self.judge.answer(question)
-            if kept := _kept(question, reply):
-                await self._replies.keep(key, kept)
+            result = reply = await self.judge.answer(question)
+            if cached := _storable(question, reply):
+                await self._replies.keep(key, cached)
         except CallError as error:
-            told = error
+            result = error
             raise
         else:
             return reply
         finally:
-            del self._under_way[key]
-            under_way.set_result(told)
+            del self._pending[key]
+            pending.set_result(result)
 
 
-def _kept(question: Question[T], reply: Reply[T]) -> CachedReply | None:
-    """Return the reply as text; None if it is in doubt, was free, or holds half a character."""
+def _storable(question: Question[T], reply: Reply[T]) -> CachedReply | None:
+    """Return the reply as text; None if it is in doubt, was free, or has a lone surrogate."""
     if not reply.final or not (reply.usage.calls or reply.usage.local_calls):
         return None
     try:
@@ -336,12 +338,4 @@ def _kept(question: Question[T], reply: Reply[T]) -> CachedReply | None:
 
 
 def _free(reply: Reply[T]) -> Reply[T]:
-    """Return the reply as one that cost nothing this time."""
     return Reply(reply.value, Usage(cached=1), reply.notes, reply.raw)
-
-
-def _shared(error: CallError) -> CallError:
-    """Return a failure as it is told to those who waited: it cost once."""
-    if isinstance(error, JudgeFailureError):
-        return JudgeFailureError(replace(error.failure, usage=Usage()))
-    return JudgeError(error.cause, str(error))

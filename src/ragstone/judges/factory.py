@@ -1,7 +1,7 @@
-"""Making a judge of a plan: the model that is named, and the judges around it."""
+"""make_judge: the judge of a plan, with its cache, batches, panel and cascade."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from functools import partial
 from pathlib import Path
 
@@ -43,10 +43,10 @@ from ragstone.types.config import Plan
 from ragstone.types.questions import TextSimilarity
 
 REPLIES = Path(".ragstone") / "replies.db"
-"""Where replies are kept, in the working folder."""
+"""The reply cache, in the working folder."""
 
 OPENAI, EMBEDDINGS = "openai", "text-embedding-3-small"
-"""Who compares texts where the judge is OpenAI's own and nobody else is named."""
+"""The default for text similarity if the judge is OpenAI's own."""
 
 
 def make_judge(
@@ -58,35 +58,36 @@ def make_judge(
     tracing: Tracing = UNTRACED,
     replies: Path = REPLIES,
 ) -> Judge:
-    """Return the judge that a plan names, with all that the plan wants around it.
+    """Return the judge of a plan.
 
-    `asked` are the kinds of question that each metric asks; None is any. Texts are compared by a
-    judge of its own, beside that judge: the one that the plan means where a metric that can run
-    asks for it, else one that demands nothing, such as a key. With a `guess` it asks nobody, and
-    counts what asking would take. `tracing` watches the models; `replies` is where theirs are kept.
+    `asked` are the kinds of question of each metric; None for any. Texts are compared by a judge
+    of their own: the plan's, if a metric that can run needs it, else one that requires nothing,
+    such as a key. With a `guess` no calls are made, and the usage is estimated. `tracing` wraps
+    the models; `replies` is the cache.
 
     Raises:
-        UsageError: a name stands for nothing, or a key, an extra or a price is missing.
-        InputError: a prompt of the user's own is none.
+        UsageError: a name is unknown, or a key, an extra or a price is missing.
+        InputError: a user's prompt is invalid.
     """
-    names = split_names(plan.judge)
     maker = _Maker(plan, budget or Budget(), guess, tracing, replies)
-    judge = maker.judges(names)
+    seen: Counter[str] = Counter()
+    members: list[Judge] = []
+    for name in votes_of(split_names(plan.judge), plan.votes):
+        seen[name] += 1
+        members.append(maker.judge(name, vote=seen[name]))
+    judge = members[0] if len(members) == 1 else PanelJudge(members)
+    kind = TextSimilarity.kind
     if asked is None:
-        return RouterJudge({TextSimilarity.kind: maker.comparing()}, judge)
-    comparing = [
-        set(kinds) - {TextSimilarity.kind} for kinds in asked if TextSimilarity.kind in kinds
-    ]
-    if not comparing:
+        return RouterJudge({kind: maker.similarity()}, judge)
+    others = [set(kinds) - {kind} for kinds in asked if kind in kinds]
+    if not others:
         return judge
-    can_run = any(all(map(judge.takes, others)) for others in comparing)
-    return RouterJudge(
-        {TextSimilarity.kind: maker.comparing() if can_run else SimilarityJudge()}, judge
-    )
+    can_run = any(all(map(judge.takes, kinds)) for kinds in others)
+    return RouterJudge({kind: maker.similarity() if can_run else SimilarityJudge()}, judge)
 
 
 class _Maker:
-    """Makes the judges of one run: they share its budget, and those of one provider its limits."""
+    """Makes the judges of one run: they share its budget, and the limits of each provider."""
 
     def __init__(
         self, plan: Plan, budget: Budget, guess: Guess | None, tracing: Tracing, replies: Path
@@ -96,79 +97,58 @@ class _Maker:
         self.callers: dict[str, RetryingCaller] = {}
         self.locals: dict[str, EntailmentJudge] = {}
         models = list(filter(is_model, single_names(plan.judge)))
-        list(map(check_model, models))
+        for name in models:
+            check_model(name)
         self.providers = {name.partition(":")[0] for name in models}
         if plan.base_url is not None and len(self.providers) > 1:
             raise UsageError(
-                f"--base-url {public_url(plan.base_url)} can be the place of one provider; "
-                f"{plan.judge} names {len(self.providers)}. Say the places by their environment "
-                "variables"
+                f"--base-url {public_url(plan.base_url)} applies to one provider, and {plan.judge} "
+                f"names {len(self.providers)}; set their URLs with environment variables"
             )
 
-    def judges(self, names: Sequence[str]) -> Judge:
-        """Make the judge that the names stand for; several, or several votes, are a panel."""
-        seen: Counter[str] = Counter()
-        members: list[Judge] = []
-        for name in votes_of(names, self.plan.votes):
-            seen[name] += 1
-            members.append(self.judge(name, vote=seen[name]))
-        return members[0] if len(members) == 1 else PanelJudge(members)
-
     def judge(self, name: str, vote: int) -> Judge:
-        """Make one judge, and those around it."""
+        """Make one judge with its wrappers."""
+        plan, guess = self.plan, self.guess
         if name == OfflineJudge.name:
             return OfflineJudge()
         if pair := cascaded(name):
-            return self._cascade(*pair, vote)
-        if name.startswith(f"{LOCAL}:"):
-            return self._local(name)
-        judge = self._llm(name, vote)
-        around = DryRunJudge(judge, self.guess) if self.guess else self._kept(judge)
-        return SplitJudge(around, context_window=self.plan.context_window)
-
-    def _cascade(self, cheap: str, dear: str, vote: int) -> Judge:
-        return CascadeJudge(
-            self.judge(cheap, vote),
-            self.judge(dear, vote),
-            threshold=self.plan.cascade_threshold,
-            audit_rate=self.plan.cascade_audit_rate,
-        )
-
-    def _local(self, said: str) -> Judge:
-        """Make a judge of a model on this machine: one, however often it is named."""
-        name = JudgeSpec.of(said)
-        settings = LocalSettings.of(name.options)
-        if self.guess:
-            check_local(name.model, settings, offline=self.plan.offline)
-            return DryRunLocalJudge(
-                settings.judge_name(name.model), confidence=self.guess.confidence
+            first, second = (self.judge(each, vote) for each in pair)
+            return CascadeJudge(
+                first,
+                second,
+                threshold=plan.cascade_threshold,
+                audit_rate=plan.cascade_audit_rate,
             )
-        if said not in self.locals:
-            offline = self.plan.offline
-            self.locals[said] = EntailmentJudge(name.model, settings, offline=offline)
-        return self._kept(self.locals[said])
+        if name.startswith(f"{LOCAL}:"):
+            spec = JudgeSpec.of(name)
+            settings = LocalSettings.of(spec.options)
+            if guess:
+                check_local(spec.model, settings, offline=plan.offline)
+                return DryRunLocalJudge(
+                    settings.judge_name(spec.model), confidence=guess.confidence
+                )
+            if name not in self.locals:  # one model, even if it is named twice
+                self.locals[name] = EntailmentJudge(spec.model, settings, offline=plan.offline)
+            return self._cached(self.locals[name])
+        judge = self._llm(name, vote)
+        inner = DryRunJudge(judge, guess) if guess else self._cached(judge)
+        return SplitJudge(inner, context_window=plan.context_window)
 
-    def _kept(self, judge: Judge) -> Judge:
-        return CachedJudge(judge, self.replies) if self.plan.cache else judge
-
-    def comparing(self) -> Judge:
+    def similarity(self) -> Judge:
         """Make the judge that compares texts."""
-        plan = self.plan
-        name = plan.embedding_model
-        if name is not None:
-            return self._embedding(name if ":" in name else f"{OPENAI}:{name}")
-        if OPENAI in self.providers and PROVIDERS[OPENAI].said(plan.base_url) is None:
-            return self._embedding(f"{OPENAI}:{EMBEDDINGS}")
-        return SimilarityJudge()
-
-    def _embedding(self, name: str) -> Judge:
+        plan, name = self.plan, self.plan.embedding_model
+        if name is None:
+            if OPENAI not in self.providers or PROVIDERS[OPENAI].said(plan.base_url) is not None:
+                return SimilarityJudge()
+            name = EMBEDDINGS
+        name = name if ":" in name else f"{OPENAI}:{name}"
         provider, _, model = name.partition(":")
         if provider not in PROVIDERS or not model or "," in model:
             raise UsageError(
                 f"--embedding-model {name}: name one model as provider:model, such as "
-                f"{OPENAI}:{EMBEDDINGS}, of {', '.join(PROVIDERS)}"
+                f"{OPENAI}:{EMBEDDINGS}; providers: {', '.join(PROVIDERS)}"
             )
-        base_url = self.plan.base_url if self.providers <= {provider} else None
+        base_url = plan.base_url if self.providers <= {provider} else None
         price = self._price(name, PROVIDERS[provider].said(base_url))
         if self.guess:
             return EmbeddingJudge(DryRunEmbedder(name), price=price)
@@ -176,23 +156,13 @@ class _Maker:
             PROVIDERS[provider],
             model,
             caller=self._caller(provider),
-            timeout=self.plan.timeout,
+            timeout=plan.timeout,
             temperature=None,
             base_url=base_url,
             embeds=True,
         )
         watched = self.tracing.embedder(embedder)
-        return self._kept(EmbeddingJudge(watched, price=price, budget=self.budget))
-
-    def _price(self, name: str, place: str | None) -> Price | None:
-        """Return the price of a model, which has to be known where the cost is limited."""
-        price = price_of(name, place)
-        if self.plan.max_cost is not None and price is None:
-            at = f" at {public_url(place)}" if place else ""
-            raise UsageError(
-                f"no price is known of {name}{at}, so --max-cost cannot be kept; use --max-calls"
-            )
-        return price
+        return self._cached(EmbeddingJudge(watched, price=price, budget=self.budget))
 
     def _llm(self, name: str, vote: int) -> LlmJudge:
         plan = self.plan
@@ -203,15 +173,30 @@ class _Maker:
         if not provider or not model:
             like = "openai:gpt-4o-mini" if provider in ("", *services) else f"openai:{provider}"
             raise UsageError(
-                f"there is no judge named {name!r}; an LLM is named provider:model, such as "
-                f"{like}; without one it is {OfflineJudge.name}"
+                f"there is no judge named {name!r}; name an LLM as provider:model, such as {like}, "
+                f"or use {OfflineJudge.name}"
             )
         if provider not in services and nearest(provider, names := [*services, CASCADE, LOCAL]):
             raise UnknownNameError("provider of models", provider, names)
         known = PROVIDERS.get(provider)
         price = self._price(name, known.said(plan.base_url) if known else plan.base_url)
+        if self.guess:  # needs no key, only the extra
+            if not known:
+                check(provider, model)
+            wire: Model = DryRunModel(name)
+        else:
+            own = partial(PydanticAiModel, provider)
+            wire = self.tracing.model(
+                (partial(OpenAICompatibleModel, known) if known else own)(
+                    model,
+                    caller=self._caller(provider),
+                    timeout=plan.timeout,
+                    temperature=plan.temperature,
+                    base_url=plan.base_url,
+                )
+            )
         return LlmJudge(
-            self._unasked(provider, model) if self.guess else self._model(provider, model),
+            wire,
             prompts={kind: Prompt.read(kind, Path(file)) for kind, file in plan.prompts.items()},
             strict_json=plan.strict_json,
             max_tokens=plan.max_tokens,
@@ -220,27 +205,22 @@ class _Maker:
             vote=vote,
         )
 
-    def _unasked(self, provider: str, model: str) -> Model:
-        """Return what stands for a model; it needs no key, but its name and extra are checked."""
-        if provider not in PROVIDERS:
-            check(provider, model)
-        return DryRunModel(f"{provider}:{model}")
+    def _cached(self, judge: Judge) -> Judge:
+        return CachedJudge(judge, self.replies) if self.plan.cache else judge
 
-    def _model(self, provider: str, model: str) -> Model:
-        plan, known = self.plan, PROVIDERS.get(provider)
-        own = partial(PydanticAiModel, provider)
-        make = partial(OpenAICompatibleModel, known) if known else own
-        made = make(
-            model,
-            caller=self._caller(provider),
-            timeout=plan.timeout,
-            temperature=plan.temperature,
-            base_url=plan.base_url,
-        )
-        return self.tracing.model(made)
+    def _price(self, name: str, url: str | None) -> Price | None:
+        """Return the price of a model, which must be known if the cost is limited."""
+        price = price_of(name, url)
+        if self.plan.max_cost is not None and price is None:
+            at = f" at {public_url(url)}" if url else ""
+            raise UsageError(
+                f"the price of {name}{at} is unknown, so --max-cost cannot be enforced; use "
+                "--max-calls"
+            )
+        return price
 
     def _caller(self, provider: str) -> RetryingCaller:
-        """Return what makes all calls to a provider, whichever judge and vote wants them."""
+        """Return the caller of a provider, shared by all its judges and votes."""
         if provider not in self.callers:
             limits = Limits(
                 concurrency=self.plan.concurrency,

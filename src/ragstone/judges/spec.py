@@ -8,7 +8,7 @@ from types import MappingProxyType
 from ragstone.errors import UsageError
 
 OFFLINE, LOCAL, CASCADE = "offline", "local", "cascade"
-"""Names, or what stands before the `:` of names, that are no service's."""
+"""Names, or prefixes before `:`, that are not providers."""
 
 _BETWEEN = re.compile(r",(?!\s*[a-z_]+=)")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -19,8 +19,8 @@ class JudgeSpec:
     """One judge by name.
 
     Attributes:
-        provider: what stands before the first `:`; "" where there is none.
-        model: what comes after it, without options; the whole name where there is no `:`.
+        provider: the part before the first `:`; "" if there is none.
+        model: the part after it, without options; the whole name if there is no `:`.
         options: `,name=value` at its end.
     """
 
@@ -30,33 +30,33 @@ class JudgeSpec:
 
     @classmethod
     def of(cls, said: str) -> "JudgeSpec":
-        """Read `provider:model,name=value`.
+        """Parse `provider:model,name=value`.
 
         Raises:
-            UsageError: an option is said twice.
+            UsageError: an option is set twice.
         """
         head, *rest = said.split(",")
         options: dict[str, str] = {}
         for text in rest:
             name, _, value = (part.strip() for part in text.partition("="))
             if name in options:
-                raise UsageError(f"--judge {said}: {name}= is said twice")
+                raise UsageError(f"--judge {said}: {name}= is set twice")
             options[name] = value
         provider, colon, model = head.partition(":")
         return cls(provider if colon else "", model if colon else head, MappingProxyType(options))
 
 
 def split_names(said: str) -> list[str]:
-    """Return the judges of a panel one by one; an option's comma ends no name."""
+    """Return the judges of a panel; the comma before an option does not separate."""
     return [name.strip() for name in _BETWEEN.split(said)]
 
 
 def cascaded(name: str) -> tuple[str, str] | None:
-    """Return the two judges of a cascade, the cheap one first; None if the name is of none.
+    """Return the two judges of a cascade; None if it is not one.
 
     Raises:
         UsageError: it does not name two, one of them is a cascade, or the first is an LLM, which
-            tells no confidence.
+            has no confidence.
     """
     if not name.startswith(f"{CASCADE}:"):
         return None
@@ -64,20 +64,20 @@ def cascaded(name: str) -> tuple[str, str] | None:
     nested = any(part.startswith(f"{CASCADE}:") for part in parts)
     if len(parts) != 2 or not all(parts) or nested:
         raise UsageError(
-            f"--judge {name}: a cascade is of two judges, the cheap one first, such as "
+            f"--judge {name}: a cascade has two judges, the fast one first, such as "
             "cascade:offline+openai:gpt-4o-mini"
         )
-    cheap, dear = parts
-    if is_model(cheap):
+    first, second = parts
+    if is_model(first):
         raise UsageError(
-            f"--judge {name}: a cascade goes by the first judge's confidence, and {cheap} tells "
-            f"none; begin with {OFFLINE} or {LOCAL}:FOLDER"
+            f"--judge {name}: a cascade needs the first judge's confidence, and {first} has none; "
+            f"begin with {OFFLINE} or {LOCAL}:FOLDER"
         )
-    return cheap, dear
+    return first, second
 
 
 def single_names(said: str) -> Iterator[str]:
-    """Yield every judge that is named, those of panels and cascades one by one.
+    """Yield every judge that is named, including those of panels and cascades.
 
     Raises:
         UsageError: a cascade does not name two judges.
@@ -87,33 +87,33 @@ def single_names(said: str) -> Iterator[str]:
 
 
 def is_model(name: str) -> bool:
-    """Tell whether a judge is an LLM, which has prompts, a price and a place."""
+    """Return whether a judge is an LLM, with prompts, a price and a URL."""
     return name != OFFLINE and not name.startswith(f"{LOCAL}:")
 
 
 def is_free(said: str) -> bool:
-    """Tell whether no judge that is named is an LLM: then there is nothing to pay."""
+    """Return whether no judge is an LLM: then there are no costs."""
     return not any(map(is_model, single_names(said)))
 
 
 def begins_free(said: str) -> bool:
-    """Tell whether each judge of a panel asks an LLM second, or not at all."""
+    """Return whether each judge of a panel asks an LLM second or not at all."""
     return all(cascaded(name) or not is_model(name) for name in split_names(said))
 
 
 def is_fixed(name: str) -> bool:
-    """Tell whether a judge, or both of a cascade, say the same each time: no LLM has a part."""
+    """Return whether a judge (or both of a cascade) always answers the same: it has no LLM."""
     return not any(map(is_model, cascaded(name) or (name,)))
 
 
 def votes_of(names: Sequence[str], votes: int) -> Iterator[str]:
-    """Yield the name of each vote: one of what says the same each time, else `votes` of them."""
+    """Yield the name of each vote: one if a judge always answers the same, else `votes`."""
     for vote in range(votes):
         yield from (name for name in names if not vote or not is_fixed(name))
 
 
 def check_model(name: str) -> None:
-    """See that what is taken for an LLM's name is not meant for another judge's.
+    """Check that an LLM's name was not meant as another judge's.
 
     Raises:
         UsageError: it has options, or is the beginning or the end of another judge's name.
@@ -127,6 +127,6 @@ def check_model(name: str) -> None:
         raise UsageError(f"--judge {name}: {hint}")
     for option in JudgeSpec.of(name).options:
         raise UsageError(
-            f"--judge {name}: options such as {option}= are for local judges; others are told by "
-            "settings of their own, such as --temperature or --cascade-threshold"
+            f"--judge {name}: options such as {option}= are for local judges; LLMs have "
+            "settings, such as --temperature or --cascade-threshold"
         )

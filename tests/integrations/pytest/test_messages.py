@@ -137,5 +137,5 @@ def test_why_no_price_is_known_of_a_model_is_told() -> None:
     plan = Plan(judge="openai:gpt-4o-mini", base_url="http://127.0.0.1:1/v1", max_cost=1)
     with pytest.raises(UsageError) as caught:
         make_judge(plan)
-    said = "no price is known of openai:gpt-4o-mini at http://127.0.0.1:1/v1, so --rag-max-cost"
+    said = "price of openai:gpt-4o-mini at http://127.0.0.1:1/v1 is unknown, so --rag-max-cost"
     assert said in in_tests(str(caught.value))

@@ -141,8 +141,8 @@ def test_a_limit_without_a_price_is_an_error(project: Any, model: Any) -> None:
     project.write("test_answers.py", ONE_CALL_EACH)
     ran = project.run("--rag-max-cost=0.01", **model.environment)
     assert outcomes(ran) == ["failure"] * 6
-    assert "no price is known of openai:gpt-4o-mini at http://127.0.0.1:" in ran.text
-    assert "so --rag-max-cost cannot be kept; use --rag-max-calls" in ran.text
+    assert "the price of openai:gpt-4o-mini at http://127.0.0.1:" in ran.text
+    assert "so --rag-max-cost cannot be enforced; use --rag-max-calls" in ran.text
 
 
 @pytest.mark.parametrize(

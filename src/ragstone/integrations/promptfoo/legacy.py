@@ -126,7 +126,8 @@ def legacy_judge(plan: Plan, budget: Budget, tracing: Tracing = UNTRACED) -> Leg
     price = price_of(plan.judge, place.said(plan.base_url))
     if plan.max_cost is not None and price is None:
         raise UsageError(
-            f"no price is known of {plan.judge}, so --max-cost cannot be kept; use --max-calls"
+            f"the price of {plan.judge} is unknown, so --max-cost cannot be enforced; "
+            "use --max-calls"
         )
     limits = Limits(
         concurrency=plan.concurrency,
