@@ -34,17 +34,17 @@ Half a character in a name becomes U+FFFD: JSON has no names with halves in them
 
 
 def known(value: V) -> V | None:
-    """Return the value; None for NaN and the infinities, which say nothing."""
+    """Return the value; None for NaN and infinities."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 LowEnd = Annotated[float, BeforeValidator(lambda end: -math.inf if end is None else end)]
-"""The least that something can be; null, which JSON has in place of infinity, is no end."""
+"""A lower bound; null, which JSON has in place of infinity, is unbounded."""
 HighEnd = Annotated[float, BeforeValidator(lambda end: math.inf if end is None else end)]
-"""The most that something can be; null is no end."""
+"""An upper bound; null is unbounded."""
 
 Figure = Annotated[str | int | float | bool | None, AfterValidator(known)]
-"""A plain value to show beside a number; NaN and the infinities say nothing and become None."""
+"""A plain value to show beside a number; NaN and infinities become None."""
 
 
 _WHOLE = re.compile(r"(-?[0-9]+)\.0+")
@@ -84,5 +84,5 @@ NotBlank = Annotated[str, AfterValidator(_not_blank)]
 
 
 def tag_text(value: object) -> str:
-    """Return a tag's value as it is told and asked for: JSON's `true`, not Python's `True`."""
+    """Return a tag's value as text: JSON's `true`, not Python's `True`."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -20,7 +20,7 @@ NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 def write_file(path: Path, write: Callable[[Path], None], *, keep: bool = False) -> Path:
     """Have `write` fill a temporary file beside `path`, then move it there; return where it is.
 
-    Missing folders are made. A file that stands there is replaced; with `keep` it stays, and the
+    Missing folders are created. An existing file is replaced; with `keep` it stays, and the
     new one becomes `name-2`, `name-3`, ...
 
     Raises:
@@ -68,7 +68,7 @@ def check_writable(path: Path) -> None:
     except (OSError, ValueError) as error:
         raise UsageError(_refusal(path, error)) from error
     if not folder.is_dir():
-        raise UsageError(f"{path} cannot be written: {folder} is no folder; name another place")
+        raise UsageError(f"{path} cannot be written: {folder} is not a folder; choose another path")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise UsageError(
             f"{path} cannot be written: the folder {folder} takes no new files; name another place"

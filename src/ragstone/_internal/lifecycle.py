@@ -1,4 +1,4 @@
-"""AsyncResource: what has to be opened before it is used, with all that it is made of."""
+"""Base class of resources that open and close together with their parts."""
 
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from types import TracebackType
@@ -6,7 +6,7 @@ from typing import Self
 
 
 class AsyncResource:
-    """Opens its parts, each once however often it stands among them, and closes them again.
+    """Opens its parts, each once even if listed several times, and closes them again.
 
     Use as `async with`; entered again within itself, it stays open until the last one leaves. A
     subclass sets `_parts`; where one cannot be opened, none is left open.

@@ -1,4 +1,4 @@
-"""Places: where a quote stands in a context, and a claim in the response that makes it."""
+"""Find quotes in contexts, and claims in the response."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class QuoteFinder:
         self._starts: tuple[int, ...] = ()
 
     def find(self, quote: str) -> Span | None:
-        """Return where a quote stands: exactly, else as the same words in another guise.
+        """Return the position of a quote: verbatim, else with other formatting.
 
         White space, upper and lower case, the kind of quotation mark and of dash may differ. The
         first place counts; None if there is none, or if the quote is blank.
@@ -42,7 +42,7 @@ class QuoteFinder:
         return None if at < 0 else (self._offset(at), self._offset(at + len(sought) - 1) + 1)
 
     def _offset(self, at: int) -> int:
-        """Return where in the text the character `at` of its normal form stands."""
+        """Return the position in the text of character `at` of its normal form."""
         plain = self._plain or ""
         if len(plain) == len(self._text):  # no white space but single blanks: nothing has moved
             return at
@@ -66,10 +66,10 @@ def _indexed(text: str, spans: tuple[Span, ...]) -> tuple[QuoteFinder, tuple[fro
 
 
 def find_quote(claim: str, response: str, sentences: Sequence[Span]) -> Span | None:
-    """Return where in a response a claim stands; None if that is not clear.
+    """Return the position of a claim in a response; None if it is unclear.
 
-    That is where its own words stand, else the one of the `sentences` (spans in the response)
-    that clearly holds most of them; long words say more than short ones.
+    That is its own words if they appear, else the one of the `sentences` (spans in the response)
+    that clearly contains most of them; long words count more.
     """
     haystack, held = _indexed(response, tuple(sentences))
     if (found := haystack.find(claim)) or not held:

@@ -1,4 +1,4 @@
-"""Split text into sentences, whatever language it is in.
+"""Split text in any language into sentences.
 
 The script, the case of the next letter and one list of abbreviations for all languages decide, in
 two passes whose work grows with the length of the text and no faster:
@@ -135,7 +135,7 @@ _TOLD = re.compile(r"[他她我](?:[^\s。！？，]{0,5})[说說道问問]|[と
 
 
 def _ends_sentence(text: str, begin: int, stop: re.Match[str], caseless: bool) -> bool:
-    """Say whether the terminator found ends the sentence that began at ``begin``."""
+    """Return whether the terminator ends the sentence that began at ``begin``."""
     at, follower, gap = stop.start(), stop["next"], stop["gap"]
     if not follower or follower in ",;:.!?…)]}%，、；：）":
         return False
@@ -206,7 +206,7 @@ _COUNTED = re.compile(r"\d|[VX]\b|[IVXLC]{2,}\b")
 
 
 def _is_abbreviated(text: str, begin: int, dot: int, where: int) -> bool:
-    """Say whether the full stop at ``dot`` is part of the word before it and ends no sentence."""
+    """Return whether the full stop at ``dot`` belongs to an abbreviation and ends no sentence."""
     words = text[max(begin, dot - 40) : dot].split() or [""]
     last = _LEAD.sub("", words.pop())
     before = words[-1] if words else ""

@@ -1,6 +1,6 @@
-"""What a message may say of texts from outside: no control characters, no secrets, one line.
+"""External texts in messages: without control characters and secrets, on one line.
 
-What is not safe is replaced by a visible mark, never dropped: a reader sees that something stood
+Unsafe characters are replaced by a visible mark, never dropped: a reader sees that something was
 there. Letters of every script, emoji and their joiners stay as they are.
 """
 

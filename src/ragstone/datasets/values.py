@@ -1,4 +1,4 @@
-"""Reading one value of a file into one field of a Sample. A ValueError says why it cannot be."""
+"""Values of a file to fields of a Sample. A ValueError is the reason if that is impossible."""
 
 import ast
 import json
@@ -27,10 +27,10 @@ from ragstone.types.sample import Context
 
 
 def parsed_json(text: str) -> object:
-    """Return what a JSON text says; a name that comes twice in an object becomes Unreadable.
+    """Parse a JSON text; a name that is repeated in an object becomes Unreadable.
 
     Raises:
-        ValueError: the text is no JSON; `NaN` and `Infinity` pass here, `plain` stops them.
+        ValueError: invalid JSON. `NaN` and `Infinity` pass here; `normalise_cell` rejects them.
     """
     try:
         return cast("object", json.loads(text, object_pairs_hook=_object))
@@ -89,7 +89,7 @@ def _python(text: str) -> object:
 
 
 def _joins_texts(text: str) -> bool:
-    """Tell whether two texts stand side by side without a comma."""
+    """Return whether two texts are side by side without a comma."""
     kinds = [
         token.type
         for token in generate_tokens(StringIO(text).readline)
@@ -106,9 +106,9 @@ SEVERAL_TURNS = "this is a conversation; write one row per turn"
 _DEEPEST = 50
 """How many lists and objects may lie in one another; no data set of people's has ten."""
 EXACT = 10**15
-"""From here on, a float (as all of Excel's numbers are) may stand for another id."""
+"""From here on, a float (like all numbers of Excel) may be another id."""
 _BITS = 1023
-"""How many bits a whole number may have: beyond, it is no float any more, as grades are."""
+"""Most bits of a whole number; larger ones cannot be floats, like grades."""
 
 
 def normalise_cell(value: object, depth: int = 0) -> Plain | None:
@@ -170,7 +170,7 @@ def query(value: Plain) -> str:
     """Return what the user asked.
 
     Raises:
-        ValueError: it is blank, is no text, or is a list of messages.
+        ValueError: it is blank, not text, or a list of messages.
     """
     spelt = spelled(value) if isinstance(value, str) else value
     if isinstance(spelt, list) and spelt and all(_is_message(item) for item in spelt):
@@ -224,7 +224,7 @@ def claims(value: Plain) -> tuple[str, ...]:
     """Return facts from a list, from a text that spells one, or from a text with one a line.
 
     Raises:
-        ValueError: an item is no text or is blank.
+        ValueError: an item is blank or not text.
     """
     if isinstance(value, str):
         lines = [line for line in value.splitlines() if line.strip()]
@@ -257,7 +257,7 @@ def tag(value: Plain) -> Scalar:
 
 
 def kind(value: Plain | None) -> str:
-    """Say what a value is, in a few words, for messages."""
+    """Describe a value in a few words, for messages."""
     match value:
         case None:
             return "null"
@@ -351,7 +351,7 @@ def contexts(value: Plain) -> tuple[Context, ...]:
 def ranking(value: Plain) -> tuple[Context, ...] | None:
     """Return documents in rank order, from a list of ids or objects, or from ids in a text.
 
-    None says that the text is a word for *missing*; see `spelled_ids`.
+    None if the text means *missing*; see `spelled_ids`.
 
     Raises:
         ValueError: an item is neither an id nor an object with an id or a text.
@@ -366,10 +366,10 @@ def ranking(value: Plain) -> tuple[Context, ...] | None:
 def relevance(value: Plain) -> dict[str, float] | None:
     """Return document id -> grade; ids without grades have grade 1, and `""` or `[]` is none.
 
-    None says that the text is a word for *missing*; see `spelled_ids`.
+    None if the text means *missing*; see `spelled_ids`.
 
     Raises:
-        ValueError: something there is no id, or a grade is no number, or one id has two grades.
+        ValueError: an id or a grade is invalid, or an id has two grades.
     """
     given = spelled_ids(value) if isinstance(value, str) else value
     if given is None:
@@ -388,9 +388,9 @@ def relevance(value: Plain) -> dict[str, float] | None:
 
 
 def spelled_ids(text: str) -> Plain | None:
-    """Return what a text says: a JSON or Python list or object, or ids with , ; | or lines between.
+    """Parse a JSON or Python list or object, or ids separated by , ; | or line breaks.
 
-    None stands for a text that is `nan`, `None`, `null`, `N/A` or `na`: programs write these for
+    None is returned for `nan`, `None`, `null`, `N/A` and `na`: programs write these for
     *missing*. In quotes they are ids.
 
     Raises:

@@ -17,12 +17,12 @@ __all__ = ["Target", "get_target"]
 
 
 def get_target(name: str | Function, plan: Plan, *, k: int) -> Target:
-    """Return the target that a name, or a Python function, stands for.
+    """Return the target of a name, or of a Python function.
 
     `k` documents are asked for, at the plan's threshold.
 
     Raises:
-        TargetError, InputError, UsageError: the name stands for nothing that can be asked.
+        TargetError, InputError, UsageError: the name is not a usable target.
     """
     if not isinstance(name, str):
         called = getattr(name, "__qualname__", type(name).__qualname__)

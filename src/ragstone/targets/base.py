@@ -19,7 +19,7 @@ class Answer:
 
     Attributes:
         fields: Sample field -> value, as `Sample` validates it.
-        lacking: Sample field -> why it was not given.
+        lacking: Sample field -> why it is missing.
         calls: what was asked, with latency.
     """
 
@@ -43,4 +43,4 @@ class Target(AsyncResource, ABC):
 
     @abstractmethod
     async def ask(self, sample: Sample, wanted: frozenset[str]) -> Answer:
-        """Ask for the wanted fields of one sample; what fails is told in `lacking`."""
+        """Request fields of one sample; failures are in `lacking`."""

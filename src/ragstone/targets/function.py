@@ -90,7 +90,7 @@ class FunctionTarget(Target):
 
 
 def function_named(name: str) -> Function:
-    """Return what `module:function` or `path/to/file.py:function` stands for.
+    """Import `module:function` or `path/to/file.py:function`.
 
     Raises:
         UsageError: there is no such module.

@@ -72,7 +72,7 @@ def fields_of(content: bytes, paths: Mapping[str, str], *, stream: bool) -> dict
     """Return Sample fields from a reply's body, each found by its path.
 
     Raises:
-        CallError: the body is no JSON, or has nothing of a field's shape at its path.
+        CallError: the body is not valid JSON, or has no suitable value at a path.
     """
     if stream:
         events = events_of(content)
@@ -162,7 +162,7 @@ def _loaded(event: str) -> object:
 
 
 def _event(text: str) -> object:
-    """Return an event's JSON; None for a word such as `done`, which says nothing of the answer."""
+    """Return an event's JSON; None for a word such as `done`."""
     try:
         data = cast("object", json.loads(text))
     except (ValueError, RecursionError) as error:
@@ -266,7 +266,7 @@ class HttpTarget(Target):
             ) from error
 
     async def ask(self, sample: Sample, wanted: frozenset[str]) -> Answer:
-        """Make the calls that give a wanted field; a call's fields always come together."""
+        """Make the calls for the requested fields; all fields of a call are returned together."""
         values = {
             **self._given,
             "query": sample.query,

@@ -1,4 +1,4 @@
-"""ApiDescription: an HTTP API in words of YAML: its calls, and where the answers stand in them."""
+"""ApiDescription: an HTTP API described in YAML, with its calls and where their replies are."""
 
 import os
 import re
@@ -197,7 +197,7 @@ class ApiDescription(BaseModel):
     """An HTTP API: where it is, how to reach it, and its calls by name, in the order made.
 
     Attributes:
-        base: what `{base}` stands for.
+        base: the value of `{base}`.
         health: asked first, once; an API that has none there (404, 405) is asked all the same.
         headers: sent with every request; a call's own go before them.
         proxy: an HTTP proxy's URL.
@@ -234,7 +234,7 @@ class ApiDescription(BaseModel):
 
         Raises:
             TargetError: there is no such file.
-            InputError: the file is no description of an API; all problems at once.
+            InputError: the description is invalid; the error has all problems.
         """
         try:
             text = path.read_text(encoding="utf-8-sig")

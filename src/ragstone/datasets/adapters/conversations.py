@@ -20,7 +20,7 @@ ROLES: Mapping[str, frozenset[str]] = MappingProxyType(
         "reference": _ANSWERING,
     }
 )
-"""Field of a Sample -> who says it in a list of messages."""
+"""Sample field -> roles of its author in a list of messages."""
 _OTHERS = ("system", "tool", "function")
 _KNOWN = frozenset(
     (
@@ -29,9 +29,9 @@ _KNOWN = frozenset(
         "developer",
     )
 )
-"""Who says anything in a list of messages, by the names of OpenAI, LangChain, Gemini and Cohere."""
+"""All roles in a list of messages, as named by OpenAI, LangChain, Gemini and Cohere."""
 _PLAIN = frozenset(("text", "input_text", "output_text"))
-"""The types of a message's parts that are what was said; others think, or are pictures."""
+"""Types of a message's parts that are its text; others are thoughts or images."""
 _LISTS = ("messages", "input_messages", "output_messages")
 _TEXTS = ("content", "parts", "text", "kwargs", "message")
 _DEEPEST = 8
@@ -73,9 +73,9 @@ def messages_in(value: object) -> Sequence[Mapping[str, object]] | None:
 
 
 def _role(message: Mapping[str, object]) -> str:
-    """Return who says a message, in lower case; `""` if it does not say, or is no message.
+    """Return a message's role in lower case; `""` if it has none, or is not a message.
 
-    Other objects have a type, too: it says who only where it is one that is known.
+    Other objects have a type, too, so a type counts only if it is a known role.
     """
     inner = message.get("kwargs", message.get("message"))
     named = cast("Mapping[str, object]", inner) if isinstance(inner, Mapping) else message
@@ -88,7 +88,7 @@ def _role(message: Mapping[str, object]) -> str:
 
 
 def _text(value: object, depth: int = 0) -> str:
-    """Return the text of a message or of its parts, of which thoughts and pictures have none."""
+    """Return the text of a message or of its parts; thoughts and images have none."""
     if isinstance(value, str):
         return value
     if depth > _DEEPEST:
@@ -144,7 +144,7 @@ def paired(
 
 
 def _texts(value: object) -> list[object] | None:
-    """Return the texts of a row; None if there are none, or if they cannot be told apart."""
+    """Return the texts of a row; None if there are none, or if they cannot be separated."""
     found = spelled(value) if isinstance(value, str) else value
     if isinstance(found, list):
         return cast("list[object]", found)
@@ -170,7 +170,7 @@ def _listed(value: object, part: str) -> list[object] | Unreadable | None:
 
 
 def _number(item: object) -> object:
-    """Return the number that a text spells; whatever else it is, its reader refuses."""
+    """Return the number in a text; anything else is unchanged, and refused later."""
     try:
         return float(item) if isinstance(item, str) else item
     except ValueError:

@@ -24,7 +24,7 @@ from ragstone.types.sample import Sample
 # Shape: how another tool's records are recognised, and which of their parts is which field.
 
 ONLY = ".*"
-"""Ends a column's name that stands for the only part of an object."""
+"""Suffix of a column's name for the only part of an object."""
 RESPONSES = "saved responses"
 SPANS = "spans"
 PROMPTFOO = "promptfoo results"
@@ -40,12 +40,12 @@ class Shape:
         columns: field of a Sample -> the columns that may be it; the first that holds something.
         opened: objects whose parts are columns of their own: `inputs` gives `inputs.question`.
         paired: columns with the ids, and with the scores, of the texts in `contexts`.
-        joined: fields of which one text may hold several, with a `|` between.
-        chat: whether a question or an answer may stand in a list of messages.
-        left_out: columns that say nothing of the sample.
-        errors: column that says whether a call failed -> the value by which it does, or ANY.
-        causes: columns that say why a call failed.
-        within: columns that name what a row is a part of; such rows are no samples.
+        joined: fields in which one text may contain several, separated by `|`.
+        chat: whether a query or a response may be in a list of messages.
+        left_out: columns that are not part of the sample.
+        errors: column that shows a failed call -> its value for failure, or ANY.
+        causes: columns with the reason of a failed call.
+        within: columns with the parent of a row; rows with a parent are not samples.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Shape:
     within: tuple[str, ...] = ()
 
     def lacks(self, names: frozenset[str]) -> list[str]:
-        """Return what these names, made plain, lack to be of this shape."""
+        """Return the groups of names that are missing for this format."""
         return [
             " or ".join(group) for group in self.needs if not names & set(map(plain_name, group))
         ]
@@ -212,7 +212,7 @@ def recognised(names: Iterable[str]) -> Shape | None:
 
 
 def compared(names: Iterable[str]) -> str:
-    """Say with which shapes these names were compared, and what the nearest of them lack."""
+    """Return which formats these names were compared with, and what the nearest also need."""
     plain = frozenset(map(plain_name, names))
     lacking = [(shape, shape.lacks(plain)) for shape in SHAPES]
     near = [(shape, gone) for shape, gone in lacking if len(gone) < len(shape.needs)]

@@ -17,7 +17,7 @@ from ragstone.types.sample import Sample
 NOTHING: Mapping[str, object] = MappingProxyType({})
 NO_COLUMNS: Mapping[str, str] = MappingProxyType({})
 REPLACED = ("id", "response")
-"""Fields that no variable says: the response is the provider's."""
+"""Fields that variables do not set: the response is the provider's."""
 
 
 def record_of(
@@ -133,7 +133,7 @@ def _tags(test: Values, prompt: Values) -> Values:
 
 
 def _error(test: Values) -> str | None:
-    """Return why the provider gave no answer; an assertion that failed is no such reason."""
+    """Return why the provider gave no answer; failed assertions do not count."""
     response = _part(test, "response")
     if said := told(response.get("error")):
         return said

@@ -1,7 +1,7 @@
 """Saved responses: what a target answered, in a file, to be judged later; written and read here.
 
 The shape is that of `rag_evaluation`: `{metadata, responses}`. Ids and scores of what was
-retrieved, tags, and why a call failed stand there too, under names of their own.
+retrieved, tags, and failures of calls are stored too, under separate names.
 """
 
 import re
@@ -59,7 +59,7 @@ def failures_in(records: Iterable[object], file: str) -> Mapping[int, Failures]:
     """Return place of a row, from 0 -> what failed there, for the rows where something did.
 
     Raises:
-        InputError: what a row says of failures is not as it is written here.
+        InputError: the failures of a row are not in this format.
     """
     found: dict[int, Failures] = {}
     problems: list[Problem] = []
@@ -123,16 +123,16 @@ def _graded(relevance: Mapping[str, float]) -> object:
 FIELDS = tuple(chain.from_iterable(MODES.values()))
 """Fields of a Sample that a call gives."""
 ANY = ""
-"""Stands for every value that says something went wrong."""
+"""Any value that describes an error."""
 _NOTHING = frozenset(("", "none", "null", "nan", "n/a", "false"))
 """What is written, in any case, where nothing went wrong."""
 _TEXTS = ("message", "error", "detail", "type", "name")
-"""The names under which an error that is an object says what it is."""
+"""Names of the message in an error that is an object."""
 _CAUSES = (
     (Cause.RATE_LIMITED, re.compile(r"\b429\b|rate.?limit|too many requests", re.IGNORECASE)),
     (Cause.TIMEOUT, re.compile(r"time.?out|timed.?out|deadline.?exceeded", re.IGNORECASE)),
 )
-"""What a text says if it is of a cause; an error that is of none of these gave no answer either."""
+"""Cause -> pattern of its messages; all other errors are `unreachable`."""
 
 
 def whole(said: str | None) -> Mapping[str, str]:
@@ -141,7 +141,7 @@ def whole(said: str | None) -> Mapping[str, str]:
 
 
 def told(value: object) -> str | None:
-    """Return the first line of what a value says went wrong; None if it says that nothing did."""
+    """Return the first line of an error; None if the value is not an error."""
     if isinstance(value, Mapping):
         parts = cast("Mapping[object, object]", value)
         value = next((parts[name] for name in _TEXTS if parts.get(name)), str(parts or ""))
@@ -151,9 +151,9 @@ def told(value: object) -> str | None:
 
 
 def error_in(record: Record, signs: Mapping[str, str], causes: Sequence[str]) -> str | None:
-    """Return what a record says went wrong with its call; None if nothing did.
+    """Return the error of a record's call; None if it did not fail.
 
-    `signs` is column -> the value by which it says that something did, or ANY; the text is in the
+    `signs` is column -> its value for failure, or ANY; the message is in the
     first of the columns `causes` that has one.
     """
     held = {plain_name(name): value for name, value in record.values.items() if value is not None}

@@ -28,10 +28,10 @@ _WHY = ("status_message", "status.description", "status.message", "attributes.er
 
 @dataclass(frozen=True)
 class Span:
-    """One span: where it stands in its trace, and its attributes by their dotted names.
+    """One span: its position in its trace, and its attributes by their dotted names.
 
     Attributes:
-        error: what went wrong in it; None if its status is no error.
+        error: its error message; None if its status is not an error.
     """
 
     row: int
@@ -74,7 +74,7 @@ def spans_in(record: Record) -> Iterator[Span]:
 
 
 def _error(flat: Values) -> str | None:
-    """Return what a span's status, or else the exception that it recorded, says went wrong."""
+    """Return the error in a span's status, or else of its recorded exception."""
     if not any(str(flat.get(name)).upper() in _ERRORS for name in _CODES):
         return None
     events = [dict(_flat("", event, 0)) for event in _objects(flat.get("events"))]
@@ -89,7 +89,7 @@ def _error(flat: Values) -> str | None:
 
 
 def _exported(values: Values) -> Iterator[Values]:
-    """Yield the spans of OTLP's JSON, whatever its other parts are."""
+    """Yield the spans of OTLP's JSON."""
     resources = _objects(values["resourceSpans"]) if "resourceSpans" in values else [values]
     for resource in resources:
         for scope in _objects(resource.get("scopeSpans")):
@@ -107,7 +107,7 @@ def _pairs(attributes: object, depth: int) -> Iterator[tuple[str, object]]:
 
 
 def _value(value: object, depth: int) -> object:
-    """Return an OTLP AnyValue as plain data; a number of 64 bits stands there as text."""
+    """Return an OTLP AnyValue as plain data; 64-bit numbers are text there."""
     if not isinstance(value, Mapping) or depth > _DEEPEST:
         return None
     for kind, held in cast("Values", value).items():
@@ -139,7 +139,7 @@ _DOCUMENTS = ("gen_ai.retrieval.documents", "retrieval.documents")
 _INPUTS = ("gen_ai.input.messages", "input.value")
 _OUTPUTS = ("gen_ai.output.messages", "output.value")
 _MODELS = ("llm", "chat", "text_completion", "generate_content")
-"""Kinds of spans that are calls of a model, of which the prompt is no plain question."""
+"""Kinds of spans that are calls of a model; their prompt is not a plain query."""
 _SEARCHES = ("retriever", "retrieval")
 _STEPS = (
     *_SEARCHES,
@@ -152,7 +152,7 @@ _STEPS = (
     "evaluator",
     "prompt",
 )
-"""Kinds of spans that are steps on the way: what they give is no answer to the question."""
+"""Kinds of spans that are intermediate steps; their output is not an answer."""
 _ASKED = ("query", "question", "user_input", "input")
 _ANSWERED = ("response", "answer", "output", "result")
 
@@ -181,7 +181,7 @@ def traces(
 
 
 def _record(trace: str, spans: Sequence[Span]) -> Record:
-    """Return what a trace says; its outermost spans are asked first."""
+    """Return the record of a trace; outermost spans have precedence."""
     ids = {span.id: span for span in spans}
     ordered = sorted(spans, key=lambda span: len(_above(span, ids)))
     outer = [span for span in ordered if _kind(span) not in (*_MODELS, *_STEPS)]
@@ -252,9 +252,9 @@ def _one(questions: Iterable[object]) -> object:
 
 
 def _found(spans: Sequence[Span], ids: Mapping[str, Span]) -> list[dict[str, object]] | None:
-    """Return the documents of a trace, None if no span tells of any.
+    """Return the documents of a trace; None if no span has any.
 
-    A search within another tells of the same ones; searches side by side may find the same.
+    A nested search returns the same documents; parallel searches may return duplicates.
     """
     telling = {span.id: span for span in spans if _name(span.attributes, _DOCUMENTS)}
     if not telling:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".parquet", ".arrow", ".feather")
 EXTRA = "ragstone[parquet]"
 STATE, SPLITS = "state.json", "dataset_dict.json"
-"""What says, in a saved folder, which files it holds, and which folders of splits."""
+"""Files of a saved folder that list its data files, and its splits."""
 LARGEST = 2**30
 """How many bytes the columns may have in memory: 1 GiB."""
 FIRST = 1024
@@ -39,7 +39,7 @@ def read_folder(folder: Path) -> tuple[File, Table]:
     """Return the rows of a folder that `Dataset.save_to_disk` made, and its bytes as one file.
 
     Raises:
-        UsageError: it is no such folder, holds several splits, or cannot be read.
+        UsageError: it is not such a folder, has several splits, or cannot be read.
         InputError: one of its files is damaged, or it is too large.
     """
     names = _names(folder)
@@ -86,7 +86,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _frames(files: Sequence[File], whole: File) -> "list[DataFrame]":
-    """Return the columns of files, of which all together have to fit."""
+    """Return the columns of files, which must fit into memory together."""
     frames: list[DataFrame] = []
     size = 0
     for file in files:
@@ -96,7 +96,7 @@ def _frames(files: Sequence[File], whole: File) -> "list[DataFrame]":
 
 
 def _frame(file: File, whole: File, *, taken: int) -> "DataFrame":
-    """Return the columns of a file, of which more and more rows are unpacked while they fit.
+    """Return the columns of a file; more and more rows are unpacked while they fit.
 
     Columns that are packed well may be a thousand times as large as their file. A single record
     batch of Arrow is unpacked as one.

@@ -12,7 +12,7 @@ from ragstone.errors import Problem
 
 _DELIMITERS = (",", ";", "\t")
 _SAID = re.compile(r"sep=(.)\r?\n")
-"""Excel's own way to say the delimiter, in a line before the header."""
+"""Excel's own way to set the delimiter, in a line before the header."""
 _LARGEST = 2**31 - 1
 """The longest cell in characters; the csv module's own limit, 131072, is short for contexts."""
 _HEADER = 100_000
@@ -26,7 +26,7 @@ def read(file: File) -> Table:
     A blank cell is missing.
 
     Raises:
-        InputError: the file is no such text, or its header cannot be used.
+        InputError: the file is not valid CSV, or its header is invalid.
     """
     text, line = file.text(), 1
     if said := _SAID.match(text):
@@ -42,7 +42,7 @@ def read(file: File) -> Table:
 
 
 def _rows(text: str, delimiter: str, line: int) -> Iterator[Cells | Problem]:
-    """Yield each row; after one that cannot be read, no one knows where the next begins."""
+    """Yield each row, up to the first that cannot be parsed."""
     # Strict, as otherwise a quote that is never closed swallows the rest of the file in silence.
     reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
     begins = line

@@ -34,7 +34,7 @@ class Listed:
 
     Attributes:
         notes: what lies beside it and is left out.
-        beside: what the file says of itself under `metadata`.
+        beside: the file's `metadata`.
     """
 
     items: list[object]
@@ -46,7 +46,7 @@ def read(file: File) -> Table:
     """Return the objects of a JSON file, numbered from 1 in their order.
 
     Raises:
-        InputError: the file is no JSON, or holds no list of rows.
+        InputError: the file is not valid JSON, or has no list of rows.
     """
     text = file.text()
     try:
@@ -69,10 +69,10 @@ def read(file: File) -> Table:
 
 
 def read_lines(file: File) -> Table:
-    """Return the objects of a JSON Lines file, numbered by line; blank lines are no rows.
+    """Return the objects of a JSON Lines file, numbered by line; blank lines are skipped.
 
     Raises:
-        InputError: the file is empty or is no text; a bad line is told with all others.
+        InputError: the file is empty or not text. Invalid lines become Problems.
     """
     return Table(_lines(file.checked()))
 

@@ -66,7 +66,7 @@ def read_ranking(
 ) -> Iterator[Batch]:
     """Read a ranking of any of the formats, some whole queries at once.
 
-    Of a query whose lines do not stand together, parts come; `gathered` joins them.
+    A query whose lines are not contiguous is returned in parts; `gathered` joins them.
 
     Raises:
         UsageError: there is no such file or column, or an extra is not installed.

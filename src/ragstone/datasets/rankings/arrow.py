@@ -87,7 +87,7 @@ def read_ranking(
 def _frame(
     path: Path, fields: tuple[str, ...], said: Mapping[str, str], *, maybe: str | None = None
 ) -> "LazyFrame":
-    """Return the wanted columns under our names; ids are text."""
+    """Return the needed columns under our names; ids are text."""
     check(path)
     if find_spec("polars") is None:
         raise UsageError(f"{path.name}: reading it needs an extra: pip install '{EXTRA}'")

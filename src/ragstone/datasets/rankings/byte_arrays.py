@@ -49,13 +49,13 @@ class Texts:
 
     @classmethod
     def joint(cls, buffer: NDArray[np.uint8], lengths: Integers) -> "Texts":
-        """Take texts that stand one right behind the other."""
+        """Take texts that follow each other without gaps."""
         return cls(buffer, np.cumsum(lengths) - lengths + len(PADDING), lengths)
 
     def joined(self) -> NDArray[np.uint8]:
         """Return the bytes of all texts, one right behind the other.
 
-        They stand in the buffer in their order.
+        They are in the buffer in their order.
         """
         full = self.lengths > 0
         edges = np.zeros(len(self.buffer), dtype=np.int8)

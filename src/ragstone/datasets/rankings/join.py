@@ -36,11 +36,11 @@ class Batch:
 
     Attributes:
         queries: the ids of the Q queries.
-        spans: where each query's documents stand.
+        spans: the positions of each query's documents.
         documents: their ids, in the order of the file.
         hashes: the ids' hashes.
         scores: float32[N], by which they are ranked; None where their order is the ranking.
-        lines: int64[N], the line of the file that each stands on, from 1.
+        lines: int64[N], the line of each in the file, from 1.
     """
 
     queries: tuple[str, ...]
@@ -141,7 +141,7 @@ class Block:
         )
 
     def matches(self) -> "Matches":
-        """Find which documents are judged, and which stand twice.
+        """Find which documents are judged, and which are duplicates.
 
         Each row holds the hashes of what was returned and of what is judged, with the place in
         their lowest bits; sorted, the same document's are neighbours. That hashes are the same is
@@ -288,7 +288,7 @@ def matched(
 ) -> Iterator[tuple[list[str], Rankings]]:
     """Yield the judged queries of a batch, some at once, and their rankings.
 
-    Rankings end at the depth, if there is one. A document that stands twice for a query is noted
+    Rankings end at the depth, if there is one. A duplicate document of a query is noted
     as a problem.
     """
     known = np.array([judgements.queries.get(name, -1) for name in batch.queries], np.int64)

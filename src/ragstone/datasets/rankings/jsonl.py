@@ -46,11 +46,11 @@ class PlainShape:
     """What lines look like that hold a query's id, then ids, and nothing else.
 
     Attributes:
-        begin: what stands before the query's id.
-        middle: what stands between it and the first document's id.
+        begin: the bytes before the query's id.
+        middle: the bytes between it and the first document's id.
         end: what a line ends with.
-        comma: what stands between two values: a comma, mostly with a blank.
-        colon: what stands between a document's id and its grade; nothing if there are no grades.
+        comma: the bytes between two values: a comma, usually with a blank.
+        colon: the bytes between a document's id and its grade; empty if there are no grades.
     """
 
     begin: bytes
@@ -145,7 +145,7 @@ def _quotes(content: bytes) -> tuple[NDArray[np.uint8], Integers, Integers]:
 
 
 def _stand(buffer: NDArray[np.uint8], places: Integers, wanted: bytes) -> bool:
-    """Tell whether the same bytes stand at all these places."""
+    """Return whether all these positions have the same bytes."""
     return all(bool(np.all(buffer[places + number] == byte)) for number, byte in enumerate(wanted))
 
 
@@ -157,7 +157,7 @@ def _texts(buffer: NDArray[np.uint8], opening: Integers, closing: Integers) -> T
 # Objects: a JSON object a line, each about one query, of whatever shape.
 
 MOST_SHAPES = 100
-"""Sets of keys of which the names are remembered."""
+"""How many sets of keys are cached."""
 
 
 class Line(NamedTuple):
@@ -230,10 +230,10 @@ class Objects:
 
 
 def parsed(text: bytes, *, unique: bool = False) -> object:
-    """Read JSON; with `unique`, no key may stand twice in one object.
+    """Parse JSON; with `unique`, no key may be repeated in an object.
 
     Raises:
-        ValueError: it is none, or a key stands twice.
+        ValueError: invalid JSON, or a repeated key.
         RecursionError: it is nested too deeply.
     """
     if unique:
@@ -253,7 +253,7 @@ def _of_unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def ids_of(line: Line, given: Sequence[object], problems: Problems) -> Sequence[str]:
-    """Return a list's ids as texts, whole numbers as their digits; nothing if one is no id."""
+    """Return a list's ids as text; nothing if one is not an id."""
     ids = list(map(id_of, given))
     if None not in ids:
         return cast("list[str]", ids)
@@ -278,7 +278,7 @@ def read_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Ju
     """Read lines of `{query_id, relevance}`: ids with grades, or ids alone, which are of grade 1.
 
     Raises:
-        UsageError: there is no such file, or a name that was said is not in it.
+        UsageError: the file does not exist, or does not contain a mapped name.
         InputError: its content is wrong.
     """
     judging = Judging(problems)
@@ -294,7 +294,7 @@ def read_ranking(
     """Read lines of `{query_id, ranking}`, ids best first, some at once.
 
     Raises:
-        UsageError: there is no such file, or a name that was said is not in it.
+        UsageError: the file does not exist, or does not contain a mapped name.
         InputError: it is damaged, or too much is wrong with it to go on.
     """
     empty = True
@@ -388,7 +388,7 @@ def _note_copies(found: QueryLines, seen: dict[str, int], problems: Problems) ->
 
 
 def _listed(line: Line, problems: Problems) -> Sequence[str]:
-    """Return a ranking's ids; nothing if it is no list of ids."""
+    """Return a ranking's ids; nothing if it is not a list of ids."""
     value = line.value
     if isinstance(value, list):
         return ids_of(line, cast("list[object]", value), problems)

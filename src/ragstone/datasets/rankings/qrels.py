@@ -42,7 +42,7 @@ class Judging:
         self._content += documents.joined().tobytes()
 
     def judgements(self, fix: str) -> "Judgements":
-        """Return all of them; `fix` says what a line of judgements is, where there is none.
+        """Return all of them; `fix` describes a line, for the message if there are none.
 
         Raises:
             InputError: a problem was noted; there is no judgement, or one document of a query
@@ -91,7 +91,7 @@ class Judgements:
 
     Attributes:
         queries: query id -> its place, in the order of the file.
-        spans: where each query's documents stand.
+        spans: the positions of each query's documents.
         documents: their ids.
         hashes: the ids' hashes.
         grades: float64[N]; above 0 is relevant, 0 is judged not relevant.
@@ -119,7 +119,7 @@ class Judgements:
         return digest.hexdigest()
 
     def judged(self, places: Integers) -> Judged:
-        """Return what is known of some queries' documents, whatever was returned."""
+        """Return all judgements of some queries, retrieved or not."""
         return Judged.of(self.grades[self.spans.members(places)], self.spans.sizes[places])
 
     def relevance(self, place: int) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Opening: a file of text, as it is or packed by gzip or Zstandard, told by its first bytes."""
+"""Open a text file, plain or compressed with gzip or Zstandard, detected by its first bytes."""
 
 import gzip
 import zlib
@@ -22,7 +22,7 @@ _OTHERS = {
     b"ARROW1": ("this is an Arrow file, not text", "change its extension to .arrow"),
 }
 OnRead = Callable[[int], None]
-"""Told how many bytes of the file, as it lies on the disk, are read by now."""
+"""Called with the number of bytes of the file on disk that are read so far."""
 
 
 class Stream:
@@ -39,7 +39,7 @@ class Stream:
         """Return so many bytes, fewer at the end, and none behind it.
 
         Raises:
-            InputError: the file is damaged, or is no text.
+            InputError: the file is damaged, or not text.
         """
         try:
             found = self._unpacked.read(size)
@@ -129,7 +129,7 @@ def resolve_column(field: str, said: Mapping[str, str], present: Collection[str]
     """Return the name of a field in this file; None if it has none.
 
     Raises:
-        UsageError: what was said is not there.
+        UsageError: the mapped column does not exist.
     """
     if field in said:
         if said[field] not in present:

@@ -21,10 +21,10 @@ _BLANK, _BREAK, _COMMENT = ord(" "), ord("\n"), ord("#")
 
 @dataclass(frozen=True)
 class Fields:
-    """The wanted fields of N lines; empty lines and comments (`#`) are left out.
+    """The needed fields of N lines; empty lines and comments (`#`) are skipped.
 
     Attributes:
-        texts: for each wanted field its N texts, all in one buffer.
+        texts: for each needed field its N texts, all in one buffer.
         lines: int64[N], the lines' numbers, from 0.
         begins: int64[N], where each line's first field begins, in bytes from the first line.
         short: numbers of lines that have too few fields, and are left out too.
@@ -45,7 +45,7 @@ class Fields:
         return cls((texts,) * wanted, nothing, nothing, nothing, 0)
 
     def until(self, place: int) -> "Fields":
-        """Return what stands before the line at a place among the N."""
+        """Return the lines before the one at a position among the N."""
         line = int(self.lines[place])
         return Fields(
             texts=tuple(each.part(slice(place)) for each in self.texts),
@@ -57,9 +57,9 @@ class Fields:
 
 
 def fields_of(content: bytes, wanted: Sequence[int], *, least: int) -> Fields:
-    """Find the fields of whole lines, of which each has at least so many.
+    """Find the fields of whole lines, each with at least this many.
 
-    Fields stand between blanks: spaces, tabs, and whatever else ASCII has that is not seen.
+    Fields are separated by blanks: spaces, tabs and other invisible ASCII characters.
     """
     if not content:
         return Fields.none(len(wanted))
@@ -144,7 +144,7 @@ _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re
 
 
 def numbers(texts: Texts) -> tuple[NDArray[np.float64], Integers]:
-    """Return float64[N], and the places of the texts that are no numbers.
+    """Return float64[N], and the positions of texts that are not numbers.
 
     Each is the number that Python reads: decimals, exponents and infinity, but not NaN.
     """
@@ -153,7 +153,7 @@ def numbers(texts: Texts) -> tuple[NDArray[np.float64], Integers]:
 
 
 def singles(texts: Texts) -> tuple[NDArray[np.float32], Integers]:
-    """Return float32[N], what `numbers` returns in single precision, and what are no numbers."""
+    """Return float32[N], `numbers` in single precision, and the positions of texts that are not."""
     plain = _plain(texts)
     sure = plain.right
     if not bool(np.all(plain.mantissa <= _EXACT)):
@@ -266,7 +266,7 @@ AT_ONCE = 1 << 21
 
 @dataclass(frozen=True)
 class _Shape:
-    """What a line looks like, which of its fields are wanted, and how many it has at least."""
+    """The form of a line, its needed fields, and their minimum number."""
 
     line: str
     wanted: tuple[int, ...]
