@@ -87,15 +87,15 @@ def test_it(name):
 def test_options_that_could_not_be_kept_are_refused(project: Any) -> None:
     project.write("test_it.py", NOT_FOR_ONE_TEST)
     ran = project.run()
-    once = "not for one test, but said once for the session: "
+    once = "these apply to the whole session, not to one test: set "
     for name, said in {
-        "calls": f"{once}max_calls by --rag-max-calls",
-        "cost": f"{once}max_cost by --rag-max-cost",
-        "config": f"{once}config by --rag-config",
+        "calls": f"{once}max_calls with --rag-max-calls",
+        "cost": f"{once}max_cost with --rag-max-cost",
+        "config": f"{once}config with --rag-config",
         "preset": f"{once}preset by the file of --rag-config",
-        "plan": f"{once}max_calls by --rag-max-calls",
+        "plan": f"{once}max_calls with --rag-max-calls",
         "object": "temperature, votes: for judges by name; offline was given as an object",
-        "none": "judge=5 is neither a name nor a Judge",
+        "none": "judge=5 judge must be a name or a Judge",
     }.items():
         outcome, message = ran.outcomes[f"test_it[{name}]"]
         assert outcome == "failure"

@@ -120,7 +120,7 @@ def test_a_row_whose_call_failed_says_why(project: Any, others: Any) -> None:
     outcome, said = ran.outcomes["test_answer[1]"]
     assert outcome == "failure"
     assert (
-        "ScoreMissingError: faithfulness has no score, timed out: no reply within 60 s; timeout"
+        "ScoreMissingError: faithfulness has no score, timed out: no reply within 60 s; raise the limit with timeout"
         in said
     )
     assert "faithfulness failed, timed out: 1" in ran.summary
@@ -164,7 +164,7 @@ def test_what_a_file_leaves_out_is_told_once(project: Any) -> None:
     ran = project.run()
     assert ran.code == 0, ran.text
     told = [line for line in ran.summary.splitlines() if line.startswith("note: ")]
-    assert told == ["note: answers.csv: left out for want of a name: column 1"]
+    assert told == ["note: answers.csv: ignored, because it has no name: column 1"]
 
 
 def test_a_column_is_chosen_as_a_test_says_it(project: Any) -> None:
@@ -172,7 +172,7 @@ def test_a_column_is_chosen_as_a_test_says_it(project: Any) -> None:
         "answers.jsonl", json.dumps({"querry": "Of what?", "response": "It is of ash wood."})
     )
     project.write("test_it.py", asking("l", ', sheet="one"'))
-    assert "has no sheets; leave sheet one out" in project.run().text
+    assert "has no sheets; remove sheet one" in project.run().text
     project.write("test_it.py", asking("l"))
     assert "did you mean columns={'query': 'querry'}?" in project.run().text
 

@@ -42,12 +42,12 @@ async def test_a_claim_without_evidence_is_shown_the_sentence_that_is_most_like_
         "  judge: scripted",
         "  - not stated: The battery lasts for 12 hours.",
         "    reason: 12 stands nowhere",
-        "    nearest in context 2: The battery lasts 9 hours.",
+        "    closest in context 2: The battery lasts 9 hours.",
     ]
 
 
 @pytest.mark.parametrize(
-    ("verified", "doubt"), [(True, ""), (False, " (the judge's quote; it does not stand there)")]
+    ("verified", "doubt"), [(True, ""), (False, " (quoted by the judge, not found there)")]
 )
 async def test_a_judges_quote_that_does_not_stand_there_is_told(verified: bool, doubt: str) -> None:
     evidence = Evidence(context=0, quote="It weighs 80 g.", verified=verified)
@@ -61,7 +61,7 @@ async def test_a_judges_quote_that_does_not_stand_there_is_told(verified: bool, 
 
 @pytest.mark.parametrize(
     ("contexts", "said"),
-    [(["Ωμέγα"], "nothing in the contexts is like it"), ([], "there are no contexts")],
+    [(["Ωμέγα"], "nothing in the contexts is similar"), ([], "there are no contexts")],
 )
 async def test_that_nothing_is_near_is_told(contexts: list[str], said: str) -> None:
     told = await message(["It weighs 90 g."], [Verdict(label=NO)], contexts=contexts)

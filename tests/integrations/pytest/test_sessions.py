@@ -101,9 +101,9 @@ def test_the_judge_is_opened_once_and_closed(project: Any) -> None:
     assert "opened 1 closed 1" in ran.text
     assert ran.summary.splitlines()[:4] == [
         "judge: mine",
-        "metric          mean    95 % interval  scored  undefined  failed  made up",
+        "metric          mean    95 % interval  scored  undefined  failed  imputed",
         "faithfulness  1.0000  0.2924 – 1.0000       3          0       0        0",
-        "6 calls of the judge, about $0.0000",
+        "6 judge calls, about $0.0000",
     ]
 
 
@@ -114,7 +114,7 @@ def test_tests_are_skipped_once_the_calls_are_spent(project: Any, model: Any) ->
     assert model.calls == 4
     spent = "2 tests skipped: the budget of 4 calls (--rag-max-calls) is spent"
     assert spent in ran.summary
-    assert "4 calls of the judge" in ran.summary
+    assert "4 judge calls" in ran.summary
 
 
 def test_workers_keep_a_limit_together_and_are_summed_up(project: Any, model: Any) -> None:
@@ -122,8 +122,8 @@ def test_workers_keep_a_limit_together_and_are_summed_up(project: Any, model: An
     ran = project.run("-n2", "--rag-max-calls=3", **model.environment)
     assert sorted(outcomes(ran)) == ["passed"] * 3 + ["skipped"] * 3, ran.text
     assert model.calls == 3
-    assert "3 calls of the judge" in ran.summary
-    assert "(--rag-max-calls) is spent; each worker has its part of the limit" in ran.summary
+    assert "3 judge calls" in ran.summary
+    assert "(--rag-max-calls) is spent; each worker has its share of the limit" in ran.summary
     row = ran.summary.splitlines()[2].split()
     assert row[1:6] == ["1.0000", "0.2924", "–", "1.0000", "3"]
 
@@ -134,7 +134,7 @@ def test_a_reply_is_kept_for_the_next_session(project: Any, model: Any) -> None:
     again = project.run("--rag-max-calls=0", **model.environment)
     assert model.calls == 6
     assert outcomes(again) == ["passed"] * 6
-    assert "0 calls of the judge, 6 more from the cache" in again.summary
+    assert "0 judge calls, 6 more from the cache" in again.summary
 
 
 def test_a_limit_without_a_price_is_an_error(project: Any, model: Any) -> None:
@@ -163,7 +163,7 @@ def test_a_limit_that_is_none_ends_the_session_before_its_tests(
     project.write("pytest.ini", f"[pytest]\n{ini}\n")
     ran = project.run(*([option] if option else []))
     assert ran.code == pytest.ExitCode.USAGE_ERROR
-    assert ": write a number from 0, not " in ran.text
+    assert ": expected a number of at least 0, got " in ran.text
     assert not ran.outcomes
 
 
@@ -194,7 +194,8 @@ import sys
 
 def test_nothing_heavy_is_imported():
     from_ragstone = {name for name in sys.modules if name.startswith("ragstone")}
-    ours = {"ragstone", "ragstone.integrations", "ragstone.integrations.pytest.plugin"}
+    packages = {"ragstone", "ragstone.integrations", "ragstone.integrations.pytest"}
+    ours = {*packages, "ragstone.integrations.pytest.plugin"}
     assert from_ragstone == ours
     assert not {"pydantic", "numpy", "aiohttp", "sqlalchemy"} & sys.modules.keys()
 """

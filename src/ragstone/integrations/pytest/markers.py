@@ -1,4 +1,4 @@
-"""Marks: what the tests' marks `rag`, and metrics with their marks, mean as options."""
+"""Marks as options: `rag`, `rag_dataset`, and metrics with their thresholds."""
 
 import os
 import re
@@ -26,102 +26,92 @@ DEMANDS = ("fail_under", "fail_over")
 _EXAMPLE = '@pytest.mark.rag(metric="faithfulness", fail_under=0.8)'
 
 
-def said_by(mark: pytest.Mark) -> Mapping[str, object]:
-    """Return what a mark `rag` says, by its names.
+def keywords_of(mark: pytest.Mark) -> Mapping[str, object]:
+    """Return the keyword arguments of a mark `rag`.
 
     Raises:
-        UsageError: it says something without a name.
+        UsageError: it has positional arguments.
     """
     if mark.args:
-        told = ", ".join(map(repr, mark.args))
-        raise UsageError(f"the mark rag says all by name: {_EXAMPLE}; {told} has none")
+        given = ", ".join(map(repr, mark.args))
+        raise UsageError(f"the mark rag takes keyword arguments only: {_EXAMPLE}; got {given}")
     return mark.kwargs
 
 
-def joined(marks: Iterable[Mapping[str, object]]) -> Options:
-    """Return the options that marks `rag` come to; what a later one says of the same is meant.
+def merge_marks(marks: Iterable[Mapping[str, object]]) -> Options:
+    """Return the options that several marks `rag` add up to; later marks win.
 
     Raises:
-        UsageError: a mark names no metric, or none says what a metric has to reach.
+        UsageError: a mark names no metric, or a metric has no threshold.
     """
     metrics: dict[str, None] = {}
     demands: dict[str, dict[str, object]] = {}
     others: dict[str, object] = {}
     for mark in marks:
-        said = dict(mark)
-        names = _names(said.pop("metric", None))
+        rest = dict(mark)
+        given = rest.pop("metric", None)
+        names = cast("Sequence[object]", [given] if isinstance(given, str) else given)
+        if not isinstance(names, list | tuple) or not names or not _are_names(names):
+            raise UsageError(f"the mark rag needs a metric: {_EXAMPLE}")
+        names = cast("Sequence[str]", names)
         metrics |= dict.fromkeys(names)
         for demand in DEMANDS:
-            if (value := said.pop(demand, None)) is not None:
+            if (value := rest.pop(demand, None)) is not None:
                 demands.setdefault(demand, {}).update(dict.fromkeys(names, value))
-        others |= said
+        others |= rest
     if not metrics:
         return {}
-    joined = {"metrics": list(metrics), **demands, **others}
-    if idle := [name for name in metrics if not _is_demanded(name, joined)]:
+    merged = {"metrics": list(metrics), **demands, **others}
+    gates = [gate for flag in FLAGS if isinstance(gate := merged.get(flag), Mapping)]
+    if idle := [name for name in metrics if not any(name in gate for gate in gates)]:
         raise UsageError(
-            f"no mark rag says what {', '.join(idle)} has to reach: fail_under=, or fail_over="
+            f"no mark sets a threshold for {', '.join(idle)}: add fail_under= or fail_over="
         )
-    return cast("Options", joined)
+    return cast("Options", merged)
 
 
-def _is_demanded(metric: str, options: Mapping[str, object]) -> bool:
-    demands = [options.get(flag) for flag in FLAGS]
-    return any(isinstance(demand, Mapping) and metric in demand for demand in demands)
+def _are_names(values: Iterable[object]) -> bool:
+    return all(isinstance(name, str) for name in values)
 
 
-def _names(said: object) -> Sequence[str]:
-    names = cast("Sequence[object]", [said] if isinstance(said, str) else said)
-    if not isinstance(names, list | tuple) or not names or not _are_names(names):
-        raise UsageError(f"the mark rag says which metric: {_EXAMPLE}")
-    return cast("Sequence[str]", names)
-
-
-def _are_names(said: Iterable[object]) -> bool:
-    return all(isinstance(name, str) for name in said)
-
-
-def sided(marks: Mapping[str, float | str], parameters: Parameters) -> Options:
-    """Return metrics with their marks as options; where lower is better, a mark is the most.
+def split_thresholds(thresholds: Mapping[str, float | str], parameters: Parameters) -> Options:
+    """Return metrics with thresholds as `fail_under`, or `fail_over` if lower is better.
 
     Raises:
-        UsageError: there are none, or there is no such metric.
+        UsageError: the mapping is empty, or a metric does not exist.
     """
-    if not isinstance(cast("object", marks), Mapping) or not marks or not _are_names(marks):
-        raise UsageError('say which metrics, and their marks: {"faithfulness": 0.8}')
-    lower = [name for name in marks if not _higher_is_better(name, parameters)]
+    given = cast("object", thresholds)
+    if not isinstance(given, Mapping) or not thresholds or not _are_names(thresholds):
+        raise UsageError('expected metrics with thresholds: {"faithfulness": 0.8}')
+    lower = {
+        name
+        for name in thresholds
+        if not all(metric.higher_is_better for metric in select([name], **parameters))
+    }
     return {
-        "metrics": list(marks),
-        "fail_under": {name: mark for name, mark in marks.items() if name not in lower},
-        "fail_over": {name: marks[name] for name in lower},
+        "metrics": list(thresholds),
+        "fail_under": {name: value for name, value in thresholds.items() if name not in lower},
+        "fail_over": {name: value for name, value in thresholds.items() if name in lower},
     }
 
 
-def _higher_is_better(name: str, parameters: Parameters) -> bool:
-    return all(metric.higher_is_better for metric in select([name], **parameters))
-
-
-# The mark `rag_dataset`: the samples of the file that it names.
-
 ROWS = pytest.StashKey[dict[int, Dataset]]()
-"""The samples that tests were given, each as a data set of its own, by its `id`."""
+"""Samples of `rag_dataset` files, each as its own data set, by the sample's `id()`."""
 
 
 def samples_of_mark(mark: pytest.Mark, folder: Path, stash: pytest.Stash) -> tuple[Sample, ...]:
-    """Return the samples of the file that a mark names; a path is taken from the folder.
-
-    What the file knows of each beside its fields is laid into the stash.
+    """Return the samples of a mark's file, relative to the folder; store their rows in the stash.
 
     Raises:
         CollectError: the mark names no file, or the file cannot be read.
     """
     try:
-        said = signature(_dataset).bind(folder, *mark.args, **mark.kwargs)
+        given = signature(_load).bind(folder, *mark.args, **mark.kwargs)
     except TypeError as error:
         shape = 'rag_dataset("answers.jsonl", sheet=None, columns=None, limit=None)'
-        raise pytest.Collector.CollectError(f"the mark is written {shape}; {error}") from None
+        raise pytest.Collector.CollectError(f"invalid mark: {error}; expected {shape}") from None
     try:
-        dataset = _dataset(*said.args, **said.kwargs)
+        dataset = _load(*given.args, **given.kwargs)
     except UsageError as error:
         raise pytest.Collector.CollectError(f"rag_dataset: {in_tests(str(error))}") from None
     rows = stash.setdefault(ROWS, {})
@@ -129,7 +119,7 @@ def samples_of_mark(mark: pytest.Mark, folder: Path, stash: pytest.Stash) -> tup
     return dataset.samples
 
 
-def _dataset(
+def _load(
     folder: Path,
     path: str | Path,
     *,
@@ -141,7 +131,7 @@ def _dataset(
 
 
 def _rows(dataset: Dataset) -> Iterator[Dataset]:
-    """Yield each row as a data set, which knows what other rows have, and what failed here."""
+    """Yield each row as a data set that knows which fields other rows have, and what failed."""
     held = {
         name
         for name in Sample.model_fields
@@ -154,40 +144,39 @@ def _rows(dataset: Dataset) -> Iterator[Dataset]:
         yield replace(dataset, samples=(sample,), source=source, lacking=lacking, known=known)
 
 
-# Settings: what the options of pytest, its ini file and the environment say, as a plan.
-
 FIELDS = ("judge", "base_url", "max_cost", "max_calls")
 
 
 def plan_of(config: pytest.Config) -> Plan:
     """Return the plan: options first, RAGSTONE_JUDGE, the ini file, then the file `rag_config`.
 
-    Limits are shared out among the workers of xdist, so that all together keep them.
+    Limits are divided among xdist workers.
 
     Raises:
         UsageError: a setting is out of its range.
-        InputError: the file says something wrong.
+        InputError: the file is invalid.
     """
-    path = _said(config, "config")
+
+    def setting(name: str) -> str:
+        option = config.getoption(f"rag_{name}")
+        environment = os.environ.get("RAGSTONE_JUDGE", "").strip() if name == "judge" else ""
+        ini = str(config.getini(f"rag_{name}"))
+        return str(option) if option is not None else environment or ini
+
+    path = setting("config")
     file = read_config(config.rootpath / path) if path else Config()
     for module in file.plugins:
         load_plugin(module)
-    said = {name: value for name in FIELDS if (value := _said(config, name))}
+    given = {name: value for name in FIELDS if (value := setting(name))}
     worker = cast("Mapping[str, object]", getattr(config, "workerinput", {}))
-    return part_of(file.plan(said), worker)
+    return worker_share(file.plan(given), worker)
 
 
-def _said(config: pytest.Config, name: str) -> str:
-    option = config.getoption(f"rag_{name}")
-    environment = os.environ.get("RAGSTONE_JUDGE", "").strip() if name == "judge" else ""
-    return str(option) if option is not None else environment or str(config.getini(f"rag_{name}"))
+def worker_share(plan: Plan, worker: Mapping[str, object]) -> Plan:
+    """Return the plan with an xdist worker's share of its limits.
 
-
-def part_of(plan: Plan, worker: Mapping[str, object]) -> Plan:
-    """Return the plan with a worker's part of its limits; `worker` is as xdist describes one.
-
-    An empty description is that of a session without workers, which has the whole. What is left
-    over goes to the first workers; one with a name of its own (`--tx popen//id=x`) gets none of it.
+    `worker` is xdist's `workerinput`; empty without workers. The first workers share the
+    remainder; workers with custom ids (`--tx popen//id=x`) get none of it.
     """
     count = cast("int", worker.get("workercount", 1))
     named = re.fullmatch(r"gw(\d+)", str(worker.get("workerid", "gw0")))

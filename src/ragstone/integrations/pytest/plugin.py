@@ -1,7 +1,6 @@
 """The pytest plugin: marks, options, fixtures and assertions that evaluate samples in tests.
 
-What evaluates is imported when the first test asks for it: a session that asks for nothing pays
-for this file alone.
+Evaluation code is imported at first use: a session without RAG tests imports this file only.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -22,39 +21,39 @@ if TYPE_CHECKING:
     from ragstone.types.sample import Sample
 
 MARKS = {
-    "rag(*, metric, fail_under=None, fail_over=None, **options)": "what the samples that the "
-    "fixture evaluate_sample is given are evaluated by, and the marks that each has to reach.",
-    "rag_dataset(path, sheet=None, columns=None, limit=None)": "run the test once for each sample "
-    "of a file, as its argument `sample`; a path is taken from the test's own folder.",
+    "rag(*, metric, fail_under=None, fail_over=None, **options)": "metrics and "
+    "thresholds for the samples passed to the fixture evaluate_sample.",
+    "rag_dataset(path, sheet=None, columns=None, limit=None)": "run the test once per sample of a "
+    "file, as its argument `sample`; the path is relative to the test file.",
 }
-"""How each mark is written -> what it does."""
+"""Signature of each mark -> its description."""
 SETTINGS = (
-    ("judge", str, "Who judges: offline, or provider:model; RAGSTONE_JUDGE says it too."),
-    ("base-url", str, "Where the judge's model is served, if not at its provider's usual place."),
-    ("max-cost", float, "US dollars that the judge may take; then tests that ask it are skipped."),
-    ("max-calls", int, "Calls that the judge may take; then tests that ask it are skipped."),
-    ("config", str, "A ragstone.yaml with all other settings; a path is taken from the rootdir."),
+    ("judge", str, "Judge: offline, or provider:model. Default: $RAGSTONE_JUDGE."),
+    ("base-url", str, "Base URL of the judge's API, if not the provider's default."),
+    ("max-cost", float, "Budget in US dollars; once spent, tests that need the judge are skipped."),
+    ("max-calls", int, "Maximum judge calls; after that, tests that need the judge are skipped."),
+    ("config", str, "Path of a ragstone.yaml with other settings, relative to the rootdir."),
 )
 """Name, type and help of the options; `--rag-NAME` on the command line, `rag_name` in the ini."""
-NO_SKIP = "Fail, not skip, tests whose judge is not set up or does not answer what they ask."
+NO_SKIP = "Fail instead of skipping tests whose judge is not configured or not able to answer."
 SKIPPED = "ragstone: "
-"""How the reasons begin for which tests are skipped here."""
+"""Prefix of our skip reasons."""
 NO_QUERY = "(not given)"
-"""What stands for the query of a response of which only the contexts are known."""
+"""Placeholder for a missing query."""
 
-_HELD = pytest.StashKey[bool]()
-_asking = RLock()
+_EVALUATED = pytest.StashKey[bool]()
+_session_lock = RLock()
 _running: "list[RagPlugin]" = []
-"""The plugin of the pytest session under way, last; pytest may run within pytest."""
+"""The plugins of running sessions, the innermost last; pytest can run inside pytest."""
 
 
 class EvaluateSample(Protocol):
-    """What the fixture `evaluate_sample` is: a function of a sample."""
+    """The type of the fixture `evaluate_sample`."""
 
     def __call__(
         self, sample: "Sample | Mapping[str, object]", **options: "Unpack[Options]"
     ) -> "Row":
-        """Evaluate a sample by the test's marks, or as the options of `ragstone.evaluate` say."""
+        """Evaluate a sample by the test's marks and the options of `ragstone.evaluate`."""
         ...
 
 
@@ -69,14 +68,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell pytest of the marks, and stand ready.
+    """Register the marks and the session plugin.
 
     Raises:
-        pytest.UsageError: a limit is no number from 0.
+        pytest.UsageError: a limit is not a number of at least 0.
     """
     for name, kind, _ in SETTINGS:
         if kind is not str:
-            _refuse_below_0(config, name, kind)
+            _check_limit(config, name, kind)
     for mark, words in MARKS.items():
         config.addinivalue_line("markers", f"{mark}: {words}")
     plugin = RagPlugin(config)
@@ -84,63 +83,64 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(plugin, "ragstone-session")
 
 
-def _refuse_below_0(config: pytest.Config, name: str, kind: type[str | int | float]) -> None:
+def _check_limit(config: pytest.Config, name: str, kind: type[str | int | float]) -> None:
     field = f"rag_{name.replace('-', '_')}"
     option = config.getoption(field)
-    said = config.getini(field) if option is None else option
+    value = config.getini(field) if option is None else option
     with suppress(ValueError):
-        if said == "" or 0 <= float(kind(said)) < float("inf"):
+        if value == "" or 0 <= float(kind(value)) < float("inf"):
             return
-    raise pytest.UsageError(f"--rag-{name}, or {field}: write a number from 0, not {said}")
+    raise pytest.UsageError(
+        f"--rag-{name} or {field}: expected a number of at least 0, got {value}"
+    )
 
 
 @pytest.fixture(scope="session")
 def judge() -> "Judge":
-    """The judge that the options name; the test is skipped where it lacks its key.
+    """The session's judge; the test is skipped if its key is missing.
 
-    A fixture of this name in a conftest.py puts a judge of one's own in its place.
+    Override this fixture in conftest.py to use your own judge.
     """
     return _session().judge()
 
 
 @pytest.fixture
 def evaluate_sample(request: pytest.FixtureRequest) -> EvaluateSample:
-    """A function that evaluates a sample, and fails the test where its marks are not reached.
+    """A function that evaluates a sample and fails the test if it misses a threshold.
 
-    It asks the judge of the fixture `judge`, and only where a metric asks one.
+    It uses the fixture `judge`, and only if a metric needs a judge.
     """
     node = cast("pytest.Item", request.node)
 
     def evaluate(sample: "Sample | Mapping[str, object]", **options: "Unpack[Options]") -> "Row":
         __tracebackhide__ = True
-        node.stash[_HELD] = True
-        marked = _session().marked(_marks(node))
-        own = partial(request.getfixturevalue, "judge")
-        return _session().held(sample, {**marked, **options}, judge=own)
+        node.stash[_EVALUATED] = True
+        marked = _session().options_of([*node.iter_markers("rag")][::-1])  # the closest last
+        fixture = partial(request.getfixturevalue, "judge")
+        return _session().evaluate(sample, {**marked, **options}, judge=fixture)
 
     return evaluate
 
 
 def assert_sample(
     sample: "Sample | Mapping[str, object]",
-    marks: Mapping[str, float | str],
+    thresholds: Mapping[str, float | str],
     **options: "Unpack[Options]",
 ) -> "Row":
-    """Fail unless a sample reaches its mark by each metric: `{"faithfulness": 0.8}`.
+    """Fail unless a sample reaches the threshold of each metric: `{"faithfulness": 0.8}`.
 
-    Of a metric where lower is better, the mark is the most that its score may be. `options` are
-    those of `ragstone.evaluate`, but for what holds for a whole session, such as `max_calls`.
-    Also for tests that are coroutines: the judge works in a thread of its own. Returns the row
-    with its scores.
+    If lower is better for a metric, its threshold is a maximum. `options` are those of
+    `ragstone.evaluate`, except settings of the whole session such as `max_calls`. Works in
+    coroutine tests too. Returns the row with its scores.
 
     Raises:
-        AssertionError: a mark was not reached, or the score is undefined or made up by a policy.
-        ScoreMissingError: the judge did not answer; the message has its cause.
-        UsageError: what was asked cannot be done.
+        AssertionError: a threshold was missed, or the score is undefined or imputed by a policy.
+        ScoreMissingError: a score failed; the message has the cause.
+        UsageError: the options are invalid.
     """
     __tracebackhide__ = True
     session = _session()
-    return session.held(sample, {**session.sided(marks, options), **options})
+    return session.evaluate(sample, {**session.split_thresholds(thresholds, options), **options})
 
 
 def assert_faithful(
@@ -151,10 +151,10 @@ def assert_faithful(
     threshold: float = 1.0,
     **options: "Unpack[Options]",
 ) -> "Row":
-    """Fail unless the contexts support a response: all its claims, or the share `threshold`.
+    """Fail unless the contexts support at least the share `threshold` of a response's claims.
 
-    A judge understands a short response better with the `query` that it answers. A text is one
-    context. In all else as `assert_sample`.
+    The `query` helps the judge understand short responses. A string counts as one context.
+    Otherwise as `assert_sample`.
     """
     __tracebackhide__ = True
     one = isinstance(cast("object", contexts), str | bytes | Mapping | None)
@@ -164,43 +164,31 @@ def assert_faithful(
 
 def _session() -> "RagSession":
     if not _running:
-        raise RuntimeError("no pytest session is under way: this is for tests that pytest runs")
-    with _asking:  # threads of a test may be the first to ask, and at once
+        raise RuntimeError("no pytest session is running: call this from a test")
+    with _session_lock:  # several threads of a test may call first
         return _running[-1].session
 
 
-def _marks(node: pytest.Item) -> list[pytest.Mark]:
-    """Return the test's own marks, the nearest last."""
-    return [*node.iter_markers("rag")][::-1]
-
-
-def _reason(report: object) -> str:
-    """Return why a test was skipped: a report has its file, line and reason."""
-    place = getattr(report, "longrepr", None)
-    said = cast("Sequence[object]", place) if isinstance(place, tuple | list) else ("",)
-    return str(said[-1]).removeprefix("Skipped: ")
-
-
 class RagPlugin:
-    """What one pytest session does with ragstone; nothing, until a test asks."""
+    """The hooks of one pytest session; the session itself is made at first use."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._told: list[str] = []
+        self._reports: list[str] = []
 
     @cached_property
     def session(self) -> "RagSession":
-        """The session's judge, and what it is asked; made when it is first wanted."""
+        """The evaluations of this pytest session."""
         from ragstone.integrations.pytest.session import RagSession
 
         return RagSession(self._config)
 
     @property
-    def _begun(self) -> bool:
+    def _has_session(self) -> bool:
         return "session" in vars(self)
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Make a test of each sample of a file."""
+        """Parametrize a test with the samples of its file."""
         if mark := metafunc.definition.get_closest_marker("rag_dataset"):
             from ragstone.integrations.pytest.markers import samples_of_mark
 
@@ -211,40 +199,47 @@ class RagPlugin:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Refuse a test that passes, and held nothing to its marks."""
+        """Fail a marked test that evaluated no sample."""
         result = yield
-        if (mark := item.get_closest_marker("rag")) and not item.stash.get(_HELD, False):
-            said = f"the test is marked rag(metric={mark.kwargs.get('metric')!r}), and evaluated"
-            pytest.fail(f"{said} no sample: call the fixture evaluate_sample", pytrace=False)
+        if (mark := item.get_closest_marker("rag")) and not item.stash.get(_EVALUATED, False):
+            pytest.fail(
+                f"the test is marked rag(metric={mark.kwargs.get('metric')!r}) but evaluated no "
+                "sample: call the fixture evaluate_sample",
+                pytrace=False,
+            )
         return result
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self,
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Lay what was evaluated into the report, which also xdist's workers send home."""
+        """Attach our reports to the test's report, which xdist workers send to the controller."""
         report = yield
-        if self._begun and (told := self.session.take()):
-            vars(report)["ragstone"] = told
+        if self._has_session and (reports := self.session.take_reports()):
+            vars(report)["ragstone"] = reports
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep what a report tells."""
-        self._told += vars(report).get("ragstone", ())
+        """Collect our reports."""
+        self._reports += vars(report).get("ragstone", ())
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print what the samples came to, if there were any."""
-        reports = terminalreporter.getreports("skipped")
-        ours = [reason for reason in map(_reason, reports) if reason.startswith(SKIPPED)]
-        if self._told or ours:
+        """Print the means of all evaluated samples and our skip reasons."""
+        ours: list[str] = []
+        for report in terminalreporter.getreports("skipped"):
+            where = getattr(report, "longrepr", None)  # file, line and reason
+            parts = cast("Sequence[object]", where) if isinstance(where, tuple | list) else ("",)
+            reason = str(parts[-1]).removeprefix("Skipped: ")
+            ours += [reason] if reason.startswith(SKIPPED) else []
+        if self._reports or ours:
             from ragstone.integrations.pytest.summary import summary_lines
 
             terminalreporter.section("ragstone")
-            for line in summary_lines(self._told, ours):
+            for line in summary_lines(self._reports, ours):
                 terminalreporter.write_line(line)
 
     def pytest_unconfigure(self) -> None:
         """Close the judge."""
         _running.remove(self)
-        if self._begun:
+        if self._has_session:
             self.session.close()

@@ -1,4 +1,4 @@
-"""RagSession: what the tests of one pytest session ask, and what becomes of them."""
+"""The evaluations of one pytest session: shared judges, one budget, one event loop."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping
@@ -14,16 +14,21 @@ from ragstone._internal.rate_limit import Budget
 from ragstone.errors import RagstoneError, UnknownNameError, UsageError
 from ragstone.evaluation.runner import Options, evaluate_async
 from ragstone.evaluation.runner import plan_of as plan_of_options
-from ragstone.integrations.pytest.markers import ROWS, joined, plan_of, said_by, sided
+from ragstone.integrations.pytest.markers import (
+    ROWS,
+    keywords_of,
+    merge_marks,
+    plan_of,
+    split_thresholds,
+)
 from ragstone.integrations.pytest.messages import check, in_tests
 from ragstone.integrations.pytest.plugin import SKIPPED
-from ragstone.integrations.pytest.summary import Told
+from ragstone.integrations.pytest.summary import WorkerReport
 from ragstone.judges.base import Judge, JudgeWrapper
 from ragstone.judges.dry_run import LEAST
 from ragstone.judges.factory import REPLIES, make_judge
 from ragstone.judges.offline import OfflineJudge
 from ragstone.metrics import GROUPS, select
-from ragstone.results.run import Run
 from ragstone.types.config import JudgePlan, Plan
 from ragstone.types.questions import Question
 from ragstone.types.reply import Reply
@@ -33,28 +38,22 @@ from ragstone.types.sample import Sample
 T = TypeVar("T")
 
 
-# LentJudge: a judge that is open already, and stays open when whoever asks it leaves.
-
-
-class LentJudge(JudgeWrapper):
-    """Asks the judge within, and neither opens nor closes it."""
+class SharedJudge(JudgeWrapper):
+    """Asks an open judge; entering and leaving it neither opens nor closes that judge."""
 
     def __init__(self, judge: Judge) -> None:
         super().__init__(judge)
         self._parts = ()
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Return what the judge within answers."""
+        """Ask the shared judge."""
         return await self.judge.answer(question)
 
 
-# Background: an event loop in a thread of its own, for as long as a pytest session.
+class BackgroundLoop:
+    """Runs coroutines in one event loop in its own thread, also for callers with a loop.
 
-
-class Background:
-    """Runs coroutines in one loop, whether or not the thread that calls has a loop of its own.
-
-    What is opened in one call can so be used in the next.
+    Resources opened in one call stay usable in the next.
     """
 
     def __init__(self) -> None:
@@ -63,7 +62,7 @@ class Background:
         self._thread.start()
 
     def call(self, coroutine: Coroutine[object, object, T]) -> T:
-        """Wait for a coroutine, and cancel it where the wait is broken off, as by Ctrl-C."""
+        """Run a coroutine and return its result; cancel it if the wait is interrupted."""
         __tracebackhide__ = True
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
@@ -72,58 +71,55 @@ class Background:
             future.cancel()
 
     def close(self) -> None:
-        """End what is still under way, and the loop."""
-        self.call(_ended())
+        """Cancel running tasks and stop the loop."""
+
+        async def cancel_tasks() -> None:
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.get_running_loop().shutdown_asyncgens()
+
+        self.call(cancel_tasks())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
 
-async def _ended() -> None:
-    under_way = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in under_way:
-        task.cancel()
-    await asyncio.gather(*under_way, return_exceptions=True)
-    await asyncio.get_running_loop().shutdown_asyncgens()
-
-
-# OpenedJudges: the judges of one pytest session, each made and opened once.
-
-SHAPING = {*JudgePlan.model_fields, "concurrency", "timeout", "retries"}
-"""Fields of a plan that a judge is made of."""
+JUDGE_FIELDS = {*JudgePlan.model_fields, "concurrency", "timeout", "retries"}
+"""Fields of a plan that decide which judge is made."""
 
 
 class JudgeNotConfiguredError(UsageError):
-    """A judge is named rightly, and lacks its key, its place or its extra here."""
+    """A judge exists, but its key, URL or extra is missing."""
 
 
-class OpenedJudges:
-    """Makes and opens judges for a session, also where its tests ask from several threads.
+class JudgePool:
+    """Makes and opens each judge of a session once; thread-safe.
 
-    All share one budget; the replies of all are kept in one place of the folder `root`, wherever
-    a test works.
+    All judges share one budget and the reply cache in `root`.
     """
 
-    def __init__(self, root: Path, background: Background, budget: Budget) -> None:
+    def __init__(self, root: Path, background: BackgroundLoop, budget: Budget) -> None:
         self._replies = root / REPLIES
         self._background = background
         self._budget = budget
         self._lock = RLock()
         self._named: dict[str, Judge] = {}
-        self._open: dict[int, LentJudge] = {}
+        self._open: dict[int, SharedJudge] = {}
         self._stack = AsyncExitStack()
 
     def named(self, plan: Plan) -> Judge:
-        """Return the judge that a plan names, asked as the plan says.
+        """Return the judge that a plan names.
 
         Raises:
-            JudgeNotConfiguredError: it cannot be asked here.
-            UsageError: there is no such judge, or no price for the limit that was set.
+            JudgeNotConfiguredError: its key, URL or extra is missing.
+            UsageError: the judge is unknown, or a cost limit is set and its price is unknown.
         """
-        key = plan.model_dump_json(include=SHAPING)
+        key = plan.model_dump_json(include=JUDGE_FIELDS)
         with self._lock:
             if key not in self._named:
-                make_judge(plan, guess=LEAST)  # one that asks nobody wants but a right name
+                make_judge(plan, guess=LEAST)  # a dry run checks the name only
                 try:
                     made = make_judge(plan, budget=self._budget, replies=self._replies)
                 except UnknownNameError:
@@ -134,20 +130,20 @@ class OpenedJudges:
             return self._named[key]
 
     def is_named(self, judge: Judge) -> bool:
-        """Tell whether a judge was made here, of a plan."""
+        """Return whether this pool made a judge."""
         return any(judge is made for made in self._named.values())
 
-    def opened(self, give: Callable[[], Judge]) -> Judge:
-        """Open the judge that a function gives, for the rest of the session.
+    def open(self, get_judge: Callable[[], Judge]) -> Judge:
+        """Open a judge for the rest of the session.
 
-        The function is called by one thread at a time, as it may be a fixture that makes a judge.
+        One thread at a time calls `get_judge`, because it may be a fixture.
         """
         __tracebackhide__ = True
         with self._lock:
-            judge = give()
-            if id(judge) not in self._open:  # by its id: it need not be hashable
+            judge = get_judge()
+            if id(judge) not in self._open:  # judges need not be hashable
                 self._background.call(self._stack.enter_async_context(judge))
-                self._open[id(judge)] = LentJudge(judge)  # it holds the judge: its id stays its own
+                self._open[id(judge)] = SharedJudge(judge)  # the reference keeps the id unique
             return self._open[id(judge)]
 
     def close(self) -> None:
@@ -158,21 +154,21 @@ class OpenedJudges:
 P = ParamSpec("P")
 
 LIMITS = ("max_calls", "max_cost")
-ONCE: Mapping[str, str] = {
+SESSION_OPTIONS: Mapping[str, str] = {
     "max_calls": "--rag-max-calls",
     "max_cost": "--rag-max-cost",
     "config": "--rag-config",
     "preset": "the file of --rag-config",
 }
-"""Options that hold for a whole session -> where they are said."""
-ASKING = JudgePlan.model_fields.keys() - {"judge"}
-"""Options that say how a judge with a name is asked."""
-MADE = ("base_url", "embedding_model")
-"""Those of them that an evaluation takes only where it makes the judge itself."""
+"""Options for the whole session -> where they are set."""
+NAMED_ONLY = JudgePlan.model_fields.keys() - {"judge"}
+"""Options that apply only to judges given by name."""
+FACTORY_ONLY = ("base_url", "embedding_model")
+"""Those of them that `evaluate` accepts only if it makes the judge itself."""
 
 
-def _plainly(function: Callable[P, T]) -> Callable[P, T]:
-    """Show in a test's traceback what our own errors say, in its words, and not the way to them."""
+def _short_traceback(function: Callable[P, T]) -> Callable[P, T]:
+    """Raise our own errors without internal frames, and with pytest's option names."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -187,7 +183,7 @@ def _plainly(function: Callable[P, T]) -> Callable[P, T]:
 
 
 class RagSession:
-    """Evaluates samples for tests, with judges that are opened once and share one budget."""
+    """Evaluates samples for the tests of one session."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._plan = plan_of(config)
@@ -195,105 +191,114 @@ class RagSession:
         self._is_worker = hasattr(config, "workerinput")
         self._no_skip = bool(config.getoption("rag_no_skip") or config.getini("rag_no_skip"))
         self._budget = Budget(self._plan.max_calls, self._plan.max_cost)
-        self._background = Background()
-        self._judges = OpenedJudges(config.rootpath, self._background, self._budget)
-        self._told: list[str] = []
+        self._background = BackgroundLoop()
+        self._judges = JudgePool(config.rootpath, self._background, self._budget)
+        self._reports: list[str] = []
 
     def _base(self, options: Options) -> Plan:
-        """Return the plan that a test's options are joined to.
-
-        The settings' own target and gates are not for tests.
-        """
+        """Return the plan that a test's options extend; without the settings' target and gates."""
         if "plan" in options:
             return options["plan"]
         return self._plan.model_copy(update={"target": None, "gates": (), "gates_on": "mean"})
 
-    def _joined(self, options: Options) -> Plan:
-        """Return all that a test and the settings say; the limits are the settings'.
+    def _plan_for(self, options: Options) -> Plan:
+        """Merge a test's options with the settings; the limits are the session's.
 
         Raises:
-            UsageError: an option does not exist, is out of its range, or is not for one test.
+            UsageError: an option does not exist, is out of range, or applies to the session only.
         """
         base = self._base(options)
         limited = "plan" in options and any(getattr(base, name) is not None for name in LIMITS)
-        if said := [*(ONCE.keys() & options.keys()), *(LIMITS if limited else ())]:
-            told = ", ".join(f"{name} by {ONCE[name]}" for name in sorted({*said}))
-            raise UsageError(f"not for one test, but said once for the session: {told}")
+        if given := {*(SESSION_OPTIONS.keys() & options.keys()), *(LIMITS if limited else ())}:
+            where = ", ".join(f"{name} with {SESSION_OPTIONS[name]}" for name in sorted(given))
+            raise UsageError(f"these apply to the whole session, not to one test: set {where}")
         limits = {name: getattr(self._plan, name) for name in LIMITS}
         return plan_of_options({**options, "plan": base.model_copy(update=limits)})
 
-    @_plainly
+    @_short_traceback
     def judge(self) -> Judge:
-        """Return the judge that the settings name.
+        """Return the judge of the settings.
 
-        The test is skipped where the judge wants a key, a place or an extra that is not there;
-        where the settings forbid that, it fails.
+        If its key, URL or extra is missing, the test is skipped, or fails with `rag_no_skip`.
 
         Raises:
-            UsageError: there is no such judge, or no price for the limit that was set.
+            UsageError: the judge is unknown, or a cost limit is set and its price is unknown.
         """
         __tracebackhide__ = True
         return self._named(self._plan)
 
-    @_plainly
-    def marked(self, marks: Iterable[pytest.Mark]) -> Options:
-        """Return what the marks `rag` of a test come to, the nearest last."""
-        return joined(map(said_by, marks))
+    @_short_traceback
+    def options_of(self, marks: Iterable[pytest.Mark]) -> Options:
+        """Return the options of a test's marks `rag`, the closest mark last."""
+        return merge_marks(map(keywords_of, marks))
 
-    @_plainly
-    def sided(self, marks: Mapping[str, float | str], options: Options) -> Options:
-        """Return metrics and marks as options: what is asked at least, and what at most."""
-        return sided(marks, self._joined(options).parameters)
+    @_short_traceback
+    def split_thresholds(self, thresholds: Mapping[str, float | str], options: Options) -> Options:
+        """Return metrics with thresholds as `fail_under` and `fail_over`."""
+        return split_thresholds(thresholds, self._plan_for(options).parameters)
 
-    @_plainly
-    def held(
+    @_short_traceback
+    def evaluate(
         self,
         sample: Sample | Mapping[str, object],
         options: Options,
         *,
         judge: Callable[[], Judge] | None = None,
     ) -> Row:
-        """Evaluate a sample, and fail or skip the test where it does not reach its marks.
+        """Evaluate a sample; fail or skip the test if it misses a threshold.
 
-        `judge` gives the judge that is asked where the options name none; without it that is the
-        settings'.
+        `judge` returns the judge to use if the options name none; the default is the settings'.
 
         Raises:
-            AssertionError: a mark was not reached.
-            ScoreMissingError: the judge did not answer.
-            UsageError: what was asked cannot be done.
+            AssertionError: a threshold was missed.
+            ScoreMissingError: a score failed.
+            UsageError: the options are invalid.
         """
         __tracebackhide__ = True
-        plan = self._joined(options)
+        plan = self._plan_for(options)
         metrics = select(plan.metrics, **plan.parameters)
         asked: Judge = OfflineJudge()
         if any(metric.question_kinds for metric in metrics):
-            asked = self._judges.opened(partial(self._meant, options, plan, judge))
-        if said := _not_taken(asked, plan):
-            self._skip(said)
-        others = {name: value for name, value in options.items() if name not in MADE}
-        made = self._base(options).model_copy(update=dict.fromkeys((*LIMITS, *MADE)))
-        given = cast("Options", {**others, "plan": made, "judge": asked})
+            asked = self._judges.open(partial(self._choose_judge, options, plan, judge))
+        named = [name for name in plan.metrics if name not in GROUPS]
+        for metric in select(named, **plan.parameters):
+            if unsupported := [kind for kind in metric.question_kinds if not asked.takes(kind)]:
+                self._skip(
+                    f"{metric} needs {', '.join(unsupported)}, which the judge {asked.name} cannot "
+                    "answer; name an LLM with --rag-judge or RAGSTONE_JUDGE"
+                )
+        others = {name: value for name, value in options.items() if name not in FACTORY_ONLY}
+        base = self._base(options).model_copy(update=dict.fromkeys((*LIMITS, *FACTORY_ONLY)))
+        given = cast("Options", {**others, "plan": base, "judge": asked})
         data = self._rows.get(id(sample)) or [sample]
         run = self._background.call(evaluate_async(data, **given))
-        self._told.append(Told.of(run).model_dump_json())
-        check(run, self._spent(run))
+        self._reports.append(WorkerReport.of(run).model_dump_json())
+        spent = None
+        if run.tally.over_budget:
+            reason = self._budget.spent or "the judge's own budget is spent"
+            shared = "; each worker has its share of the limit" if self._is_worker else ""
+            spent = f"{SKIPPED}{in_tests(reason)}{shared}"
+        check(run, spent)
         return run.rows[0]
 
-    def _meant(self, options: Options, plan: Plan, own: Callable[[], Judge] | None) -> Judge:
-        """Return the judge that a test means: by name, asked as the plan says, or as an object."""
+    def _choose_judge(
+        self, options: Options, plan: Plan, fixture: Callable[[], Judge] | None
+    ) -> Judge:
+        """Return the judge for one sample: the option, the fixture, or the settings'."""
         __tracebackhide__ = True
-        said = cast("object", options.get("judge"))
-        if isinstance(said, str) or (said is None and (own is None or "plan" in options)):
+        given = cast("object", options.get("judge"))
+        if isinstance(given, str) or (given is None and (fixture is None or "plan" in options)):
             return self._named(plan)
-        judge = own() if said is None and own else said
+        judge = fixture() if given is None and fixture else given
         if not isinstance(judge, Judge):
-            raise UsageError(f"judge={judge!r:.80} is neither a name nor a Judge")
-        if said is None and self._judges.is_named(judge):
+            raise UsageError(f"judge must be a name or a Judge, got {judge!r:.80}")
+        if given is None and self._judges.is_named(judge):
             return self._named(plan)
-        if unheard := sorted(ASKING & options.keys()):
-            told = f"{', '.join(unheard)}: for judges by name"
-            raise UsageError(f"{told}; {judge.name} was given as an object, and is asked as it is")
+        if unused := sorted(NAMED_ONLY & options.keys()):
+            raise UsageError(
+                f"{', '.join(unused)}: for judges by name only; configure the Judge object "
+                f"{judge.name} itself"
+            )
         return judge
 
     def _named(self, plan: Plan) -> Judge:
@@ -309,31 +314,12 @@ class RagSession:
             pytest.fail(f"{reason} (not skipped: rag_no_skip)", pytrace=False)
         pytest.skip(f"{SKIPPED}{reason}")
 
-    def _spent(self, run: Run) -> str | None:
-        """Return why a question was not asked as the budget was spent; None if all were."""
-        if not run.tally.over_budget:
-            return None
-        spent = self._budget.spent or "the judge's own budget is spent"
-        shared = "; each worker has its part of the limit" if self._is_worker else ""
-        return f"{SKIPPED}{in_tests(spent)}{shared}"
-
-    def take(self) -> list[str]:
-        """Return what was evaluated since this was last asked, each sample as text."""
-        told, self._told = self._told, []
-        return told
+    def take_reports(self) -> list[str]:
+        """Return the reports of samples evaluated since the last call, as JSON."""
+        reports, self._reports = self._reports, []
+        return reports
 
     def close(self) -> None:
         """Close the judges."""
         self._judges.close()
         self._background.close()
-
-
-def _not_taken(judge: Judge, plan: Plan) -> str | None:
-    """Return that a metric is named which asks what the judge does not answer; None if none is."""
-    named = [name for name in plan.metrics if name not in GROUPS]
-    for metric in select(named, **plan.parameters):
-        strange = [kind for kind in metric.question_kinds if not judge.takes(kind)]
-        if strange:
-            said = f"the judge {judge.name} does not answer {', '.join(strange)}, which {metric}"
-            return f"{said} asks; name an LLM with --rag-judge or RAGSTONE_JUDGE"
-    return None
