@@ -184,7 +184,7 @@ function highlightOnHover(root) {
     if (!node || !root.contains(node) || lit === node.dataset.claim) return;
     lit = node.dataset.claim;
     const found = highlight(root, lit);
-    found.slice(0, 1).forEach(showInPane);
+    found.slice(0, 1).forEach(scrollPaneTo);
     announce(root, Number(lit), found);
   }
   function go(event) {

@@ -63,7 +63,7 @@ function showList() {
     view.matched === view.total
       ? formatCount(view.total, "sample")
       : `${formatInteger(view.matched)} of ${formatCount(view.total, "sample")} match`;
-  document.querySelector("#rows-table tbody").replaceChildren(...view.rows.map(listRow));
+  document.querySelector("#rows-table tbody").replaceChildren(...view.rows.map(tableRow));
   updateHeads();
   updatePager();
   addSeenTags();
@@ -190,7 +190,7 @@ function steps(source, place) {
   return element(
     "nav",
     { class: "steps", "aria-label": "Samples" },
-    button("close", "← All samples", "Escape", leave),
+    button("close", "← All samples", "Escape", closeToList),
     element("span", { id: "rank", class: "muted" }),
     button("previous", "Previous", "k", () => step(source, place, -1)),
     button("next", "Next", "j", () => step(source, place, 1)),
