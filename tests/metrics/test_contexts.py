@@ -138,7 +138,7 @@ async def test_a_place_without_a_text_is_not_relevant_and_not_asked_about(checks
 
 async def test_what_has_no_texts_cannot_be_graded(checks: Any) -> None:
     score, asked = await graded(checks, ranking=BARE, contexts=None)
-    assert (score.state, score.reason) == ("undefined", "what was retrieved has no texts")
+    assert (score.state, score.reason) == ("undefined", "the retrieved documents have no text")
     assert asked == []
 
 

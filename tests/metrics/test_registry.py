@@ -116,7 +116,7 @@ def test_a_class_that_writes_neither_says_so() -> None:
     class Neither(RankingMetric):
         pass
 
-    with pytest.raises(NotImplementedError, match="Neither writes neither values nor value"):
+    with pytest.raises(NotImplementedError, match="Neither must define values or value"):
         Neither().scores(RANKINGS)
 
 

@@ -70,7 +70,7 @@ async def test_where_nothing_tells_it_is_undefined_but_seen(made: Any) -> None:
     score = await made.score(Abstention(), response=UNSURE, reference=None)
     assert (score.state, score.value) == ("undefined", None)
     assert score.reason == (
-        "it is not known whether the query can be answered: no relevance, no reference"
+        "it is unknown whether the query can be answered: no relevance, no reference"
     )
     assert score.detail == {"abstained": True, "answerable": None}
 

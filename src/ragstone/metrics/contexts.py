@@ -1,4 +1,4 @@
-"""GradeMetric: the family that reckons with grades of contexts, one call a sample."""
+"""Metrics of the retrieved contexts, graded by a judge."""
 
 import math
 from abc import abstractmethod
@@ -18,31 +18,34 @@ from ragstone.types.score import Score
 
 @dataclass(frozen=True)
 class GradeMetric(Metric):
-    """Reckons with the grades of the contexts in their order, best rank first.
+    """A metric computed from the grades of contexts in their order; one call per sample.
 
-    They are those of the ranking, where its places have texts, else the contexts; the detail
-    `graded` says which. A place without a text is not relevant. A subclass says which answer they
-    are graded against.
+    It grades the ranking if its entries have text, otherwise the contexts; the detail `graded`
+    names the field. An entry without text is not relevant.
     """
 
     asks: ClassVar[tuple[str, ...]] = (GradeContexts.kind,)
     calls: ClassVar[int] = 1
     says: ClassVar[tuple[str, ...]] = ("against",)
     against: ClassVar[Literal["reference", "response"]]
-    """The answer that a relevant context helps to arrive at."""
+    """A context is relevant if it helps to arrive at this answer."""
 
     @abstractmethod
     def value(self, relevant: Sequence[bool]) -> float:
-        """Return the number that the grades come to; there is at least one."""
+        """Return the score of at least one grade, best rank first."""
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Have the contexts graded, and reckon."""
+        """Have the contexts graded and compute the score."""
         answer: str = getattr(sample, self.against) or ""
-        read, texts = _read(sample)
+        graded, texts = "contexts", tuple(context.text for context in sample.contexts or ())
+        if sample.ranking is not None:
+            ranked = tuple(place.text for place in sample.ranking)
+            if not ranked or not texts or any(map(str.strip, ranked)):
+                graded, texts = "ranking", ranked
         if not answer.strip():
             return Score.undefined(f"the {self.against} is empty")
         if texts and not any(map(str.strip, texts)):
-            return Score.undefined("what was retrieved has no texts")
+            return Score.undefined("the retrieved documents have no text")
         relevant = [False] * len(texts)
         places = [place for place, text in enumerate(texts) if text.strip()]
         if places:
@@ -52,21 +55,11 @@ class GradeMetric(Metric):
                 relevant[place] = grade.relevant
         ranks = ", ".join(str(rank) for rank, good in enumerate(relevant, 1) if good)
         detail = {"contexts": len(texts), "relevant": sum(relevant), "relevant_ranks": ranks}
-        return Score.scored(self.value(relevant), detail={**detail, "graded": read})
-
-
-def _read(sample: Sample) -> tuple[str, tuple[str, ...]]:
-    """Return which field is graded, and its texts: the ranking, if it is empty or has texts."""
-    contexts = tuple(context.text for context in sample.contexts or ())
-    if sample.ranking is None:
-        return "contexts", contexts
-    ranked = tuple(place.text for place in sample.ranking)
-    textless = ranked and not any(map(str.strip, ranked))
-    return ("contexts", contexts) if textless and contexts else ("ranking", ranked)
+        return Score.scored(self.value(relevant), detail={**detail, "graded": graded})
 
 
 def precision_by_rank(relevant: Sequence[bool], *, every_rank: bool = False) -> float:
-    """Return the mean of the precision down to each relevant rank, or to every rank; 0 if none."""
+    """Return the mean precision at each relevant rank, or at every rank; 0 if none is relevant."""
     hits = enumerate(accumulate(relevant), 1)
     precisions = [
         hit / rank for good, (rank, hit) in zip(relevant, hits, strict=True) if good or every_rank
@@ -74,17 +67,14 @@ def precision_by_rank(relevant: Sequence[bool], *, every_rank: bool = False) -> 
     return math.fsum(precisions) / len(precisions) if precisions else 0.0
 
 
-# Context precision.
-
-
 @register("context_precision")
 class ContextPrecision(GradeMetric):
-    """How far ahead of the others those contexts stand that help to the reference answer.
+    """How early the contexts that help to arrive at the reference are ranked.
 
-    Formula: the sum, over the ranks i of relevant contexts, of P@i / their number, where P@i is
-    the share of the first i that is relevant. With `weighting="mean"` the mean of P@i over all
-    ranks. Range 0 to 1. 1.0: all relevant ones come first. 0.0: none is relevant, or nothing was
-    retrieved. Undefined: no texts, or the reference is empty. One call a sample.
+    Formula: the sum of P@i over the ranks i of relevant contexts / their number, where P@i is the
+    share of the first i that is relevant. With `weighting="mean"`, the mean of P@i over all ranks.
+    Range 0 to 1. 1.0: all relevant contexts come first. 0.0: none is relevant, or nothing was
+    retrieved. Undefined: no texts, or the reference is empty. One call per sample.
     Source: RAGAS, LLMContextPrecisionWithReference.
     """
 
@@ -94,21 +84,18 @@ class ContextPrecision(GradeMetric):
     weighting: Literal["rank", "mean"] = "rank"
 
     def value(self, relevant: Sequence[bool]) -> float:
-        """Return the mean precision down to each relevant context, or to each."""
+        """Return the mean precision at the relevant ranks, or at all."""
         return precision_by_rank(relevant, every_rank=self.weighting == "mean")
-
-
-# Context utilization.
 
 
 @register("context_utilization")
 class ContextUtilization(GradeMetric):
-    """How far ahead of the others those contexts stand that help to the response.
+    """How early the contexts that help to arrive at the response are ranked.
 
-    Formula: context precision, with the response in place of the reference: the sum, over the
-    ranks i of relevant contexts, of P@i / their number. Range 0 to 1. 1.0: all relevant ones come
-    first. 0.0: none is relevant, or nothing was retrieved. Undefined: no texts, or the response
-    is empty. One call a sample.
+    Formula: context precision with the response instead of the reference: the sum of P@i over the
+    ranks i of relevant contexts / their number. Range 0 to 1. 1.0: all relevant contexts come
+    first. 0.0: none is relevant, or nothing was retrieved. Undefined: no texts, or the response is
+    empty. One call per sample.
     Source: RAGAS, LLMContextPrecisionWithoutReference (context utilization).
     """
 
@@ -117,20 +104,17 @@ class ContextUtilization(GradeMetric):
     against: ClassVar[Literal["reference", "response"]] = "response"
 
     def value(self, relevant: Sequence[bool]) -> float:
-        """Return the mean precision down to each relevant context."""
+        """Return the mean precision at the relevant ranks."""
         return precision_by_rank(relevant)
-
-
-# Context relevance.
 
 
 @register("context_relevance")
 class ContextRelevance(Metric):
-    """The share of the contexts' sentences that matter to the query.
+    """The share of the contexts' sentences that are relevant to the query.
 
-    Formula: relevant sentences / sentences of all contexts; what has no letter and no digit, such
-    as a rule of dashes, is no sentence. Range 0 to 1. 1.0: every sentence matters. 0.0: none.
-    Undefined: there are no contexts, or no sentences in them. One call a sample.
+    Formula: relevant sentences / sentences of all contexts; text without letters and digits, such
+    as a line of dashes, does not count. Range 0 to 1. 1.0: every sentence is relevant. 0.0: none
+    is. Undefined: there are no contexts, or no sentences in them. One call per sample.
     Source: Es et al., RAGAS (EACL 2024), context relevance.
     """
 

@@ -1,4 +1,4 @@
-"""TextMetric: the family that holds a response against the reference, letter by letter."""
+"""Metrics that compare response and reference as texts, without a judge."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -21,19 +21,19 @@ RAPIDFUZZ: Mapping[str, str] = MappingProxyType({"rapidfuzz": "ragstone[text]"})
 
 @dataclass(frozen=True)
 class TextMetric(Metric):
-    """Compares the response with the reference; asks nobody.
+    """A metric that compares response and reference as texts; no calls are made.
 
-    A subclass writes `compared`. Texts that are blank do not arrive there.
+    Subclasses define `compare` for texts that are not blank.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("response", "reference")
 
     @abstractmethod
     def compare(self, response: str, reference: str) -> Score:
-        """Score two texts, neither of them blank."""
+        """Score two texts that are not blank."""
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Compare: undefined without a text to compare with, 0 where nothing was answered."""
+        """Compare; undefined if the reference is blank, 0 if the response is."""
         del ask
         response, reference = sample.response or "", sample.reference or ""
         if not reference.strip():
@@ -44,24 +44,22 @@ class TextMetric(Metric):
 
 
 def plain(text: str) -> str:
-    """Return the text without what case, white space and compatible characters tell apart."""
+    """Return the text with normalized case, white space and compatible characters (NFKC)."""
     folded = normalize("NFKC", normalize("NFKC", text).casefold())
     return " ".join(folded.split())
 
 
-# BLEU.
-
-
 @register("bleu")
 class Bleu(TextMetric):
-    """The share of the response's word sequences that the reference has too.
+    """The share of the response's word sequences that also occur in the reference.
 
-    Formula: the geometric mean of the precisions of 1 to 4 words in a row (fewer in a shorter
-    response; half a match where none is, then a quarter), times exp(1 - r/c) where its c words
-    are fewer than the reference's r. Case counts. `tokenizer` says what a word is (`zh` or `char`
-    where no spaces stand). Range 0 to 1. 1.0: the same words. 0.0: none shared, or the response
-    is blank. Undefined: the reference has no words. No calls. A mean over rows is no corpus BLEU.
-    Source: Papineni et al. (ACL 2002), of one sentence, by sacreBLEU (Post, WMT 2018).
+    Formula: the geometric mean of the precisions of 1 to 4 consecutive words (fewer in a shorter
+    response; an order without a match counts half a match, the next a quarter), times
+    exp(1 - r/c) if its c words are fewer than the reference's r. Case counts. `tokenizer` defines
+    words; use `zh` or `char` for text without spaces. Range 0 to 1. 1.0: the same words. 0.0: none
+    shared, or the response is blank. Undefined: the reference has no words. No calls. The mean over
+    rows is not corpus BLEU.
+    Source: Papineni et al. (ACL 2002), sentence level, by sacreBLEU (Post, WMT 2018).
     """
 
     label: ClassVar[str] = "BLEU"
@@ -77,7 +75,7 @@ class Bleu(TextMetric):
         found = bleu.sentence_score(response, [reference])
         if not found.ref_len:
             return Score.undefined("the reference has no words")
-        return Score.scored(min(found.score / 100, 1.0))  # rounding may lift it above
+        return Score.scored(min(found.score / 100, 1.0))  # rounding can exceed 1
 
 
 # chrF.
@@ -85,13 +83,13 @@ class Bleu(TextMetric):
 
 @register("chrf")
 class ChrF(TextMetric):
-    """How many sequences of characters response and reference share.
+    """How many character sequences response and reference share.
 
-    Formula: 5PR / (4P + R); P and R = the mean share of the response's, of the reference's
-    sequences of 1 to 6 characters that the other has too, spaces left out; `word_order=2` adds
-    those of 1 and 2 words (chrF++). Case counts. Fit for every script. Range 0 to 1. 1.0: the
-    same text. 0.0: nothing shared, or the response is blank. Undefined: the reference is blank.
-    No calls. Source: Popović (WMT 2015), of one sentence, by sacreBLEU (Post, WMT 2018).
+    Formula: 5PR / (4P + R); P (R) is the mean share of the response's (reference's) sequences of 1
+    to 6 characters that the other text contains, without spaces; `word_order=2` adds sequences of
+    1 and 2 words (chrF++). Case counts. Works for every script. Range 0 to 1. 1.0: the same text.
+    0.0: nothing shared, or the response is blank. Undefined: the reference is blank. No calls.
+    Source: Popović (WMT 2015), sentence level, by sacreBLEU (Post, WMT 2018).
     """
 
     label: ClassVar[str] = "chrF"
@@ -104,21 +102,18 @@ class ChrF(TextMetric):
         from sacrebleu.metrics.chrf import CHRF
 
         found = CHRF(word_order=self.word_order).sentence_score(response, [reference])
-        return Score.scored(min(found.score / 100, 1.0))  # rounding may lift it above
-
-
-# ROUGE-L.
+        return Score.scored(min(found.score / 100, 1.0))  # rounding can exceed 1
 
 
 @register("rouge_l")
 class RougeL(TextMetric):
     """How many words response and reference share in the same order.
 
-    Formula: 2PR / (P + R); P and R = words of the longest common subsequence / those of the
-    response, of the reference. Words are runs of letters, marks and digits, whatever their case;
-    without spaces (Chinese, Japanese, Thai) a clause is one word: chrf is better there. Range 0
-    to 1. 1.0: the same words. 0.0: none shared, or the response has none. Undefined: the
-    reference has none. No calls. Source: Lin, ROUGE (2004), at beta = 1.
+    Formula: 2PR / (P + R); P (R) is words of the longest common subsequence / words of the response
+    (reference). Words are runs of letters, marks and digits, ignoring case. Without spaces
+    (Chinese, Japanese, Thai) a clause is one word; use chrf there. Range 0 to 1. 1.0: the same
+    words. 0.0: none shared, or the response has none. Undefined: the reference has none. No calls.
+    Source: Lin, ROUGE (2004), with beta = 1.
     """
 
     label: ClassVar[str] = "ROUGE-L"
@@ -140,18 +135,14 @@ def _words(text: str) -> list[str]:
     return "".join(c if category(c)[0] in "LMN" else " " for c in plain(text)).split()
 
 
-# Exact match.
-
-
 @register("exact_match")
 class ExactMatch(TextMetric):
-    """Whether the response is the reference, word for word.
+    """Whether the response equals the reference.
 
-    Formula: 1 if both are the same text, else 0; case, white space and compatible characters
-    (NFKC: full width, ligatures) tell nothing apart, but with `strict=true` every character
-    does. Range 0 to 1. 1.0: the same. 0.0: another text, or a blank one. Undefined: the reference
-    is blank. No calls.
-    Source: Rajpurkar et al., SQuAD (EMNLP 2016), which drops punctuation and articles too.
+    Formula: 1 if both are the same text, else 0. Case, white space and compatible characters (NFKC:
+    full width, ligatures) are ignored, except with `strict=true`. Range 0 to 1. 1.0: the same text.
+    0.0: another text, or a blank one. Undefined: the reference is blank. No calls.
+    Source: Rajpurkar et al., SQuAD (EMNLP 2016), which also drops punctuation and articles.
     """
 
     label: ClassVar[str] = "Exact Match"
@@ -159,22 +150,19 @@ class ExactMatch(TextMetric):
     strict: bool = False
 
     def compare(self, response: str, reference: str) -> Score:
-        """Score 1 for the same text."""
+        """Return 1 for the same text."""
         same = response == reference if self.strict else plain(response) == plain(reference)
         return Score.scored(float(same))
 
 
-# Contains.
-
-
 @register("contains")
 class Contains(Metric):
-    """The share of the expected texts that stand in the response, word for word.
+    """The share of the expected texts that occur in the response.
 
-    Formula: found / expected; expected are the row's `reference_claims`, else its reference as
-    one. Case, white space and compatible characters (NFKC) tell nothing apart; any place will
-    do, so 5 stands in 15. Range 0 to 1. 1.0: all stand there. 0.0: none, or the response is
-    blank. Undefined: nothing is expected, or only blank texts. No calls.
+    Formula: found / expected; the expected texts are the row's `reference_claims`, otherwise its
+    reference as one text. Case, white space and compatible characters (NFKC) are ignored. Parts of
+    words count, so 5 occurs in 15. Range 0 to 1. 1.0: all occur. 0.0: none, or the response is
+    blank. Undefined: no text is expected, or only blank ones. No calls.
     Source: Stelmakh et al., ASQA (EMNLP 2022), STR-EM; Gao et al., ALCE (EMNLP 2023).
     """
 
