@@ -142,7 +142,7 @@ def test_a_whole_file_is_written_anew_only_if_that_is_said(ragstone, failing, tm
     arguments = ("collect", rows(tmp_path / "b.jsonl", "x"), "--target", failing, "-o", "out.json")
     said = ragstone(*arguments)
     assert said.code == 2
-    assert "out.json is there already; use another -o, or write it anew with --fresh" in said.err
+    assert "out.json already exists; use another -o, or replace it with --fresh" in said.err
     assert (asked(tmp_path), (tmp_path / "out.json").read_bytes()) == ([], before)
     assert not (tmp_path / f"out.json{ENDING}").exists()
     assert ragstone(*arguments, "--fresh").code == 3

@@ -488,8 +488,8 @@ async def test_a_contradiction_without_a_place_is_undefined(checks: Any, row: st
     score = await checks(in_contexts=row).score(Hallucination())
     assert score.state == "undefined"
     assert score.reason == (
-        "contradicted claims without a quote from a context: 1; which context they contradict is "
-        "not known"
+        "contradicted claims without a quote from a context: 1; the context they contradict is "
+        "unknown"
     )
 
 

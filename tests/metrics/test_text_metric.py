@@ -87,7 +87,6 @@ def test_a_missing_library_is_told_before_the_run(
 
 
 def test_no_library_is_imported_before_it_is_needed() -> None:
-    modules = ", ".join(f"ragstone.metrics.{name}" for name in ("bleu", "chrf", "rouge_l"))
-    code = f"import sys, {modules}; print({{'sacrebleu', 'rapidfuzz'}} & set(sys.modules))"
+    code = "import sys, ragstone.metrics.text; print({'sacrebleu', 'rapidfuzz'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -92,9 +92,7 @@ def command(
     collector = Collector.of(dataset, plan=plan, mode=mode, target=target, part=part, fresh=fresh)
     with collector.journal as kept:
         if out.exists() and not fresh and not (kept.rows or kept.beyond):
-            raise UsageError(
-                f"{out} is there already; name another -o, or write it anew with --fresh"
-            )
+            raise UsageError(f"{out} already exists; use another -o, or replace it with --fresh")
         _ask(collector)
         write_file(out, partial(_write, document=collector.document()))
         if not collector.journal.has_more:
