@@ -113,9 +113,9 @@ def summary_lines(run: Run, names: Sequence[str]) -> tuple[SummaryLine, ...]:
 def imputed(run: Run, name: str) -> str:
     """Return how many scores of a metric its policy imputed, with the first; "" if none."""
     tally = run.tally.scores[name]
-    if not tally.made_up:
+    if not tally.imputed:
         return ""
-    return f"{name}: {count(tally.flagged, 'score')} imputed by the policy, first {tally.made_up}"
+    return f"{name}: {count(tally.flagged, 'score')} imputed by the policy, first {tally.imputed}"
 
 
 def _target(run: Run) -> str:

@@ -1,4 +1,4 @@
-"""ScoreTally: what is known of one metric's scores, told one by one, in little memory."""
+"""The scores of one metric, counted one by one in little memory, and their summary."""
 
 import math
 from array import array
@@ -17,22 +17,22 @@ from ragstone.results.stats import bounds, mean_interval
 from ragstone.types.score import NOTHING, Detail, Score, State, Summary
 
 LONGEST = 300
-"""Characters kept of one reason; servers answer with whole pages."""
+"""Characters of a reason that are stored; servers answer with whole pages."""
 MOST = 1000
-"""Different reasons that are counted apart."""
+"""Different reasons that are counted; all further ones are counted as OTHERS."""
 OTHERS = "for other reasons"
 STATES = tuple(State)
 SCORED, UNDEFINED, FAILED = (
     STATES.index(state) for state in (State.SCORED, State.UNDEFINED, State.FAILED)
 )
-"""What stands for each state where states are numbers."""
-KEPT = 5
-"""Lowest, and highest, scores whose places are remembered."""
+"""Numbers of the states in arrays."""
+N_WORST = 5
+"""Lowest, and highest, scores whose rows are stored."""
 
 
 @dataclass(frozen=True, order=True)
 class First:
-    """The first row of which something is said: its place, its id, and the words."""
+    """The first row with a message: its place, its id, and the message."""
 
     place: int
     sample_id: str
@@ -43,7 +43,7 @@ class First:
 
 
 class Placed(NamedTuple):
-    """A score's number, and the row that has it: its place in the data set, and its id."""
+    """A score's number, and its row: the place in the data set, and the id."""
 
     value: float
     place: int
@@ -54,15 +54,15 @@ class MetricSummaryBuilder:
     """Counts the scores of one metric; rows may come in any order.
 
     Attributes:
-        values: of the scored ones; `clusters` are the labels of their rows.
-        row_states: of every row, in the order they were counted, as an index into STATES.
-        undefined: reason -> how many are undefined for it.
+        values: the numbers of scored rows; `clusters` are the labels of these rows.
+        row_states: the state of each row, in the order they were counted, as an index of STATES.
+        undefined: reason -> number of rows that are undefined for it.
         failed: cause -> the first row that failed for it.
-        threshold: the pass mark; None while no score has one.
-        made_up: the first row whose number a policy made up.
-        noted, note: how many scores have a note, and the first.
-        judged: whether any has claims.
-        unranked: scored ones for which the contexts were read in place of a ranking.
+        threshold: the pass mark; None if no score has one.
+        imputed: the first row whose number was imputed by a policy.
+        noted, note: the number of scores with a note, and the first note.
+        judged: whether any score has claims.
+        unranked: scored rows of which the contexts were read instead of a ranking.
     """
 
     def __init__(self) -> None:
@@ -75,20 +75,20 @@ class MetricSummaryBuilder:
         self.failed: dict[Cause, First] = {}
         self.threshold: float | None = None
         self.marked = self.passed = self.flagged = self.noted = self.unranked = 0
-        self.made_up: First | None = None
+        self.imputed: First | None = None
         self.note: First | None = None
         self.judged = False
         self._details: dict[str, tuple[int, int]] = {}
         self._ends: dict[int, list[Placed]] = {1: [], -1: []}
-        self._later: tuple[NDArray[np.int64], Sequence[str]] | None = None
+        self._columns: tuple[NDArray[np.int64], Sequence[str]] | None = None
 
     @classmethod
     def of(cls, scores: Iterable[Score]) -> "MetricSummaryBuilder":
-        """Tally scores that have no rows."""
-        tally = cls()
+        """Count scores that have no rows."""
+        builder = cls()
         for place, score in enumerate(scores):
-            tally.add(score, place=place)
-        return tally
+            builder.add(score, place=place)
+        return builder
 
     @classmethod
     def of_values(
@@ -100,26 +100,26 @@ class MetricSummaryBuilder:
         undefined: Mapping[str, int],
         failed: Mapping[int, str],
     ) -> "MetricSummaryBuilder":
-        """Tally the numbers of many rows at once.
+        """Count the numbers of many rows at once.
 
-        `states` are those of the rows, as indices into STATES; `ids` the samples'; `undefined`
-        is how many are undefined for each reason, and `failed` has the places where the metric
-        itself failed, with its words.
+        `states` are indices of STATES, `ids` those of the samples. `undefined` is the number of
+        undefined rows for each reason. `failed` has the places where the metric itself failed,
+        with its messages.
         """
-        tally = cls()
+        builder = cls()
         places = np.flatnonzero(states == SCORED)
-        tally.values = array("d", values[places].tobytes())
-        tally.row_states = array("b", states.astype(np.int8).tobytes())
+        builder.values = array("d", values[places].tobytes())
+        builder.row_states = array("b", states.astype(np.int8).tobytes())
         counts = np.bincount(states, minlength=len(STATES)).tolist()
-        tally.states = Counter(dict(zip(STATES, counts, strict=True)))
-        tally.undefined = Counter({reason: count for reason, count in undefined.items() if count})
+        builder.states = Counter(dict(zip(STATES, counts, strict=True)))
+        builder.undefined = Counter({reason: count for reason, count in undefined.items() if count})
         if failed:
             first = min(failed)
-            tally.causes = Counter({Cause.METRIC_ERROR: len(failed)})
+            builder.causes = Counter({Cause.METRIC_ERROR: len(failed)})
             words = one_line(failed[first], LONGEST)
-            tally.failed = {Cause.METRIC_ERROR: First(first, ids[first], words)}
-        tally._later = places, ids
-        return tally
+            builder.failed = {Cause.METRIC_ERROR: First(first, ids[first], words)}
+        builder._columns = places, ids
+        return builder
 
     def add(
         self,
@@ -141,13 +141,18 @@ class MetricSummaryBuilder:
         if score.value is not None:
             self.values.append(score.value)
             self.clusters.append(cluster)
-            self._remember(score.value, place, sample_id)
+            for sign, few in self._ends.items():
+                if len(few) < N_WORST or (sign * score.value, place) < few[-1]:
+                    insort(few, Placed(sign * score.value, place, sample_id))
+                    del few[N_WORST:]
             self.unranked += not ranked or score.detail.get("graded") == "contexts"
         elif score.cause is not None:
             self.causes[score.cause] += 1
             self.failed[score.cause] = first(self.failed.get(score.cause), score.reason)
         else:
-            self._count_undefined(score.reason)
+            reason = one_line(score.reason or "no reason was given", LONGEST)
+            known = reason in self.undefined or len(self.undefined) < MOST
+            self.undefined[reason if known else OTHERS] += 1
         if score.threshold is not None:
             self.threshold = score.threshold
         if score.passed is not None:
@@ -155,40 +160,31 @@ class MetricSummaryBuilder:
             self.passed += score.passed
         if score.fallback:
             self.flagged += 1
-            self.made_up = first(self.made_up, score.reason)
-        if said := score.detail.get("note"):
+            self.imputed = first(self.imputed, score.reason)
+        if note := score.detail.get("note"):
             self.noted += 1
-            self.note = first(self.note, str(said))
+            self.note = first(self.note, str(note))
         self.judged = self.judged or bool(score.claims)
-        self._count_details(score.detail, place)
-
-    def _count_undefined(self, reason: str | None) -> None:
-        words = one_line(reason or "no reason was given", LONGEST)
-        known = words in self.undefined or len(self.undefined) < MOST
-        self.undefined[words if known else OTHERS] += 1
-
-    def _remember(self, value: float, place: int, sample_id: str) -> None:
-        """Keep the row if its score is among the few lowest, or highest, so far."""
-        for sign, few in self._ends.items():
-            if len(few) < KEPT or (sign * value, place) < few[-1]:
-                insort(few, Placed(sign * value, place, sample_id))
-                del few[KEPT:]
+        for number, key in enumerate(score.detail):
+            self._details[key] = min((place, number), self._details.get(key, (place, number)))
 
     def worst(self, *, higher_is_better: bool) -> tuple[Placed, ...]:
-        """Return the rows that scored worst, at most KEPT: the worst first, then by their place."""
+        """Return the rows that scored worst, at most N_WORST: the worst first, then by place."""
         sign = 1 if higher_is_better else -1
-        if self._later is not None:
-            places, ids = self._later
-            scored = sign * np.frombuffer(self.values)
-            few = _lowest(scored, KEPT).tolist()
-            return tuple(
-                Placed(self.values[one], int(places[one]), ids[int(places[one])]) for one in few
-            )
-        return tuple(one._replace(value=sign * one.value) for one in self._ends[sign])
-
-    def _count_details(self, detail: Detail, place: int) -> None:
-        for number, key in enumerate(detail):
-            self._details[key] = min((place, number), self._details.get(key, (place, number)))
+        if self._columns is None:
+            return tuple(one._replace(value=sign * one.value) for one in self._ends[sign])
+        places, ids = self._columns
+        scored = sign * np.frombuffer(self.values)
+        candidates = np.arange(len(scored))
+        if len(scored) > N_WORST:  # of equal ones the first, without sorting all
+            limit = np.partition(scored, N_WORST - 1)[N_WORST - 1]
+            below = np.flatnonzero(scored < limit)
+            equal = np.flatnonzero(scored == limit)[: N_WORST - len(below)]
+            candidates = np.append(below, equal)
+        few: list[int] = candidates[np.lexsort((candidates, scored[candidates]))].tolist()
+        return tuple(
+            Placed(self.values[one], int(places[one]), ids[int(places[one])]) for one in few
+        )
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -196,9 +192,9 @@ class MetricSummaryBuilder:
         return tuple(sorted(self._details, key=self._details.__getitem__))
 
     def summary(self, extra: Detail = NOTHING, *, low: float = 0.0, high: float = 1.0) -> Summary:
-        """Return what the scores come to; nothing unscored is averaged.
+        """Return the mean of the scored rows, its interval, and the counts.
 
-        `low` and `high` are the least and the most that a score can be.
+        `low` and `high` are the lowest and the highest possible score.
         """
         values, data = self.values, np.frombuffer(self.values)
         total = math.fsum(values)
@@ -220,22 +216,8 @@ class MetricSummaryBuilder:
         )
 
 
-def _lowest(values: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """Return the places of the lowest few, the lowest first; of equal ones the first."""
-    if len(values) > count:
-        limit = np.partition(values, count - 1)[count - 1]
-        below = np.flatnonzero(values < limit)
-        some = np.append(below, np.flatnonzero(values == limit)[: count - len(below)])
-    else:
-        some = np.arange(len(values))
-    return some[np.lexsort((some, values[some]))]
-
-
-# ScoreColumn: the scores of one metric, in little memory.
-
-
 class ScoreColumn:
-    """Keeps one metric's scores by place, without their claims; equal ones are kept once.
+    """Stores one metric's scores by place, without their claims; equal scores are stored once.
 
     Ranking metrics and rubrics give few different scores, so that a million of them weigh some
     12 MB.
