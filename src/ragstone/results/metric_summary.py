@@ -62,6 +62,7 @@ class MetricSummaryBuilder:
         imputed: the first row whose number was imputed by a policy.
         noted, note: the number of scores with a note, and the first note.
         judged: whether any score has claims.
+        clustered: whether any scored row has a cluster.
         unranked: scored rows of which the contexts were read instead of a ranking.
     """
 
@@ -77,7 +78,7 @@ class MetricSummaryBuilder:
         self.marked = self.passed = self.flagged = self.noted = self.unranked = 0
         self.imputed: First | None = None
         self.note: First | None = None
-        self.judged = False
+        self.judged = self.clustered = False
         self._details: dict[str, tuple[int, int]] = {}
         self._ends: dict[int, list[Placed]] = {1: [], -1: []}
         self._columns: tuple[NDArray[np.int64], Sequence[str]] | None = None
@@ -141,6 +142,7 @@ class MetricSummaryBuilder:
         if score.value is not None:
             self.values.append(score.value)
             self.clusters.append(cluster)
+            self.clustered = self.clustered or cluster is not None
             for sign, few in self._ends.items():
                 if len(few) < N_WORST or (sign * score.value, place) < few[-1]:
                     insort(few, Placed(sign * score.value, place, sample_id))
@@ -198,7 +200,7 @@ class MetricSummaryBuilder:
         """
         values, data = self.values, np.frombuffer(self.values)
         total = math.fsum(values)
-        clusters = self.clusters if any(each is not None for each in self.clusters) else None
+        clusters = self.clusters if self.clustered else None
         return Summary(
             mean=total / len(values) if values else None,
             interval=mean_interval(values, low=low, high=high, clusters=clusters, total=total),

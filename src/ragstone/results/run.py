@@ -1,4 +1,4 @@
-"""Run: a manifest and its rows, and what they come to."""
+"""Run: a manifest, its rows and their summary."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from ragstone.types.score import NOTHING, Detail, MetricInfo, Summary
 
 T = TypeVar("T", bound=str)
 REASONS = 5
-"""Reasons for undefined scores that a summary names, the commonest."""
+"""The number of most common reasons for undefined scores in a summary."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,12 +29,12 @@ class Run:
     """The record of one evaluation.
 
     Attributes:
-        metrics: metric name -> what it is, in the order they were asked for.
-        rows: in the data set's order; they may be read from a store each time.
+        metrics: metric name -> its description, in the order of the request.
+        rows: in the order of the data set; they may be read from a store each time.
         extras: metric name -> its own figures (see `Summary.extra`).
-        counted: the tally of the rows, where they were counted as they came.
         partial: True if the run was stopped before every row was finished.
         stopped: the budget that was spent, so that answers are missing; None if none was.
+        counted: the counts of the rows, if they were counted as they finished.
     """
 
     manifest: Manifest
@@ -62,7 +62,7 @@ class Run:
 
     @cached_property
     def tally(self) -> RunSummaryBuilder:
-        """What the rows come to; counted once."""
+        """The counts of the rows; computed once."""
         if self.columns is not None:
             return self.columns.tally()
         return self.counted or RunSummaryBuilder.of(
@@ -78,64 +78,61 @@ class Run:
         return f"<Run {self.manifest.run_id}: {state}{len(self.rows)} rows, {', '.join(means)}>"
 
     def summary(self) -> Mapping[str, Summary]:
-        """Return what each metric's scores come to, by metric name."""
+        """Return the mean, the interval and the counts of each metric, by name."""
         return self._summary
 
     @cached_property
     def _summary(self) -> Mapping[str, Summary]:
-        """Reckoned once: the intervals of a long run take seconds."""
-        tallies = self.tally.scores
-        summaries = {
-            name: tallies[name].summary(
-                self.extras.get(name, NOTHING), low=info.low, high=info.high
-            )
-            for name, info in self.metrics.items()
-        }
+        """Computed once: the intervals of a long run take seconds."""
+        summaries: dict[str, Summary] = {}
+        for name, info in self.metrics.items():
+            extra = self.extras.get(name, NOTHING)
+            summaries[name] = self.tally.scores[name].summary(extra, low=info.low, high=info.high)
         return MappingProxyType(summaries)
 
     @cached_property
     def slices(self) -> list[Slices]:
-        """What the metrics come to among rows that share a value of a tag; reckoned once."""
+        """The scores among rows that share a value of a tag; computed once."""
         return self.tally.slices(self.metrics)
 
     def gates(self) -> tuple[GateResult, ...]:
-        """Hold the summary against the plan's gates."""
+        """Check the gates of the plan."""
         summary = self.summary()
         return tuple(gate.check(summary) for gate in self.manifest.plan.gates)
 
     @cached_property
     def troubles(self) -> tuple[str, ...]:
-        """Why these numbers decide nothing, whatever the gates say; empty where they may.
+        """Why these numbers decide nothing, whether or not the gates pass; empty if they do.
 
-        Rows are missing, a gate has nothing to look at, or more failed than the plan allows.
+        Rows are missing, a gate has no scores, or more failed than the plan allows.
         """
-        told = [self.stopped or "rows are missing"] if self.partial or self.stopped else []
+        found = [self.stopped or "rows are missing"] if self.partial or self.stopped else []
         if blind := [gate.metric for gate in self.gates() if gate.passed is None]:
-            told.append(f"a gate has nothing to look at: {', '.join(blind)}")
-        return (*told, *self.too_much_failed)
+            found.append(f"a gate has nothing to look at: {', '.join(blind)}")
+        return (*found, *self.too_much_failed)
 
     @property
     def too_much_failed(self) -> tuple[str, ...]:
-        """The metrics of which more failed, or was made up, than the plan allows, in words."""
-        told: list[str] = []
+        """Messages on metrics of which more failed, or was imputed, than the plan allows."""
+        found: list[str] = []
         limit = self.manifest.plan.max_failure_rate
         for name, summary in self.summary().items():
             bad, answered = summary.failed + summary.flagged, summary.scored + summary.failed
             if bad > limit * answered:
                 how = "failed or are flagged" if summary.flagged else "failed"
-                told.append(
+                found.append(
                     f"{bad:,} of {count(answered, 'score')} of {name} {how}, more than {limit:.0%} "
                     "(--max-failure-rate)"
                 )
-        return tuple(told)
+        return tuple(found)
 
     def usage(self) -> Usage:
-        """Return what the judge's replies cost together."""
+        """Return the usage of all replies of the judge."""
         return self.tally.usage
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """The policies that made the numbers, each once; none where no verdict was weighed."""
+        """The policies of the metrics, each once; empty if no metric has one."""
         found = (info.policy for info in self.metrics.values())
         return tuple(dict.fromkeys(policy for policy in found if policy))
 
@@ -172,7 +169,7 @@ class Run:
         }
 
     def _described(self, name: str) -> dict[str, object]:
-        """Return what a reader of one metric's figures wants beside them."""
+        """Return the description of a metric for readers of its figures."""
         info, tally = self.metrics[name], self.tally.scores[name]
         return {
             "label": info.label,
@@ -190,21 +187,18 @@ class Run:
 
 
 def _commonest(counter: Counter[T]) -> list[tuple[T, int]]:
-    """Return what was counted, the commonest first; rows may have come in any order."""
+    """Return the items and their counts, the most common first, then by name."""
     return sorted(counter.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 class RunInterruptedError(KeyboardInterrupt):
-    """The user stopped a run; `run` holds the rows that were finished, marked partial."""
+    """The user stopped a run; `run` has the rows that were finished, and is partial."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
         super().__init__("interrupted")
 
 
-# Run ids: what a run is called.
-
-
 def new_run_id(started_at: datetime) -> str:
-    """Return an id that nobody else gives: ids of one place sort as their runs began."""
+    """Return a unique id; ids sort in the order in which their runs started."""
     return f"{started_at:%Y%m%d-%H%M%S}-{uuid4().hex[:6]}"

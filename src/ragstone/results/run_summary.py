@@ -1,4 +1,4 @@
-"""Tally: what a run's rows come to, told one by one, in little memory."""
+"""The rows of a run, counted one by one in little memory, and their breakdown by tags."""
 
 from array import array
 from collections import Counter
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ragstone._internal.fields import tag_text
 from ragstone.errors import Cause
-from ragstone.results.metric_summary import MOST as TALLY_MOST
+from ragstone.results import metric_summary
 from ragstone.results.metric_summary import OTHERS, STATES, MetricSummaryBuilder
 from ragstone.results.stats import mean_interval, quantile
 from ragstone.types.claim import ClaimIssue
@@ -20,19 +20,17 @@ from ragstone.types.row import Row
 from ragstone.types.sample import Tags
 from ragstone.types.score import MetricInfo, State
 
-# Slices: what scores come to among the rows that share a value of a tag.
-
 MOST = 20
-"""Different values of a tag; one with more tells rows apart, not kinds of rows."""
+"""Different values of a tag; a tag with more values distinguishes rows, not kinds of rows."""
 TAGS = 100
-"""Tags that are looked at; rows may come with a tag of its own each."""
+"""Tags that are counted; each row may have a tag of its own."""
 LONGEST = 80
-"""Characters of a value; a longer one is a text, not a kind."""
+"""Characters of a value; a longer value is a text, not a kind."""
 _NONE = -1
 
 
 class SliceScore(TypedDict):
-    """What one metric comes to in one slice."""
+    """The scores of one metric in one slice."""
 
     mean: float | None
     interval: tuple[float, float] | None
@@ -42,7 +40,7 @@ class SliceScore(TypedDict):
 
 
 class Slice(TypedDict):
-    """The rows with one value of a tag, and what each metric comes to among them."""
+    """The rows with one value of a tag, and the scores of each metric."""
 
     value: str
     n: int
@@ -50,16 +48,16 @@ class Slice(TypedDict):
 
 
 class Slices(TypedDict):
-    """A tag and its slices, in the order of its values."""
+    """A tag and its slices, sorted by value."""
 
     tag: str
     values: list[Slice]
 
 
 class TagBreakdown:
-    """Remembers each row's value of each tag, as a small number.
+    """Stores each row's value of each tag, as a small number.
 
-    Tags with too many values are let go, and so are those that come after TAGS others.
+    Tags with too many values are dropped, and so are those that come after TAGS others.
     """
 
     def __init__(self) -> None:
@@ -68,42 +66,36 @@ class TagBreakdown:
         self._codes: dict[str, array[int]] = {}
 
     def add(self, tags: Mapping[str, object]) -> None:
-        """Count one row; a tag that is None or empty is not there."""
+        """Count one row; a tag that is None or empty counts as missing."""
         for tag, value in tags.items():
             if tag not in self._known and len(self._known) < TAGS:
                 self._known[tag] = {}
                 self._codes[tag] = array("b")
             if tag not in self._codes:
                 continue
-            code = _NONE if value is None else self._code(tag, tag_text(value))
-            if code is None:
-                del self._codes[tag]
-            else:
-                self._fill(tag)
-                self._codes[tag].append(code)
+            text = "" if value is None else tag_text(value)
+            known, code = self._known[tag], _NONE
+            if text.strip():
+                if text not in known and (len(known) == MOST or len(text) > LONGEST):
+                    del self._codes[tag]
+                    continue
+                code = known.setdefault(text, len(known))
+            self._fill(tag)
+            self._codes[tag].append(code)
         self._rows += 1
 
     def _fill(self, tag: str) -> None:
-        """Note that the rows since the tag came last have no value of it."""
+        """Note that the rows since the last one with the tag have no value of it."""
         codes = self._codes[tag]
         codes.extend(array("b", [_NONE]) * (self._rows - len(codes)))
 
-    def _code(self, tag: str, value: str) -> int | None:
-        """Return a value's number; None where there are too many, or it is a text."""
-        if not value.strip():
-            return _NONE
-        known = self._known[tag]
-        if value not in known and (len(known) == MOST or len(value) > LONGEST):
-            return None
-        return known.setdefault(value, len(known))
-
     def slices(
-        self, tallies: Mapping[str, MetricSummaryBuilder], metrics: Mapping[str, MetricInfo]
+        self, builders: Mapping[str, MetricSummaryBuilder], metrics: Mapping[str, MetricInfo]
     ) -> list[Slices]:
-        """Return the slices by each tag that tells kinds of rows apart, values in their order.
+        """Return the slices by each tag, sorted by value.
 
-        The tallies are of the same rows, counted in the same order. A tag with one value, or with
-        a value for each row, has no slices.
+        The builders counted the same rows, in the same order. A tag with one value, or with a
+        different value for each row, has no slices.
         """
         found: list[Slices] = []
         for tag, codes in self._codes.items():
@@ -115,64 +107,48 @@ class TagBreakdown:
             counts: list[int] = np.bincount(of_row[of_row >= 0], minlength=len(values)).tolist()
             if max(counts) < 2:
                 continue
-            scores = {
-                name: _scores(tallies[name], info, of_row, len(values))
-                for name, info in metrics.items()
-            }
-            found.append(
-                Slices(
-                    tag=tag,
-                    values=[
-                        Slice(
-                            value=value,
-                            n=counts[code],
-                            metrics={name: each[code] for name, each in scores.items()},
-                        )
-                        for value, code in sorted(values.items())
-                    ],
-                )
-            )
+            slices: list[Slice] = []
+            for value, code in sorted(values.items()):
+                scores = {
+                    name: _score_slice(builders[name], info, of_row == code)
+                    for name, info in metrics.items()
+                }
+                slices.append(Slice(value=value, n=counts[code], metrics=scores))
+            found.append(Slices(tag=tag, values=slices))
         return found
 
 
-def _scores(
-    tally: MetricSummaryBuilder, info: MetricInfo, of_row: NDArray[np.int8], slices: int
-) -> list[SliceScore]:
-    """Return what one metric comes to in each slice; int8[rows] tells which a row is in."""
-    states = np.frombuffer(tally.row_states, dtype=np.int8)
-    of_value = of_row[states == STATES.index(State.SCORED)]
-    values = np.frombuffer(tally.values, dtype=np.float64)
-    together = any(label is not None for label in tally.clusters)
-    scores: list[SliceScore] = []
-    for code in range(slices):
-        places = np.flatnonzero(of_value == code)
-        some: list[float] = values[places].tolist()
-        clusters = [tally.clusters[place] for place in places] if together else None
-        counts: list[int] = np.bincount(states[of_row == code], minlength=len(State)).tolist()
-        scored, undefined, failed = (
-            counts[STATES.index(state)] for state in (State.SCORED, State.UNDEFINED, State.FAILED)
-        )
-        scores.append(
-            SliceScore(
-                mean=float(np.mean(some)) if some else None,
-                interval=mean_interval(some, low=info.low, high=info.high, clusters=clusters),
-                scored=scored,
-                undefined=undefined,
-                failed=failed,
-            )
-        )
-    return scores
+def _score_slice(
+    builder: MetricSummaryBuilder, info: MetricInfo, rows: NDArray[np.bool_]
+) -> SliceScore:
+    """Return the scores of one metric in a slice; bool[rows] has the rows that are in it."""
+    states = np.frombuffer(builder.row_states, dtype=np.int8)
+    scored_rows = rows[states == STATES.index(State.SCORED)]
+    places = np.flatnonzero(scored_rows)
+    values: list[float] = np.frombuffer(builder.values, dtype=np.float64)[places].tolist()
+    clusters = [builder.clusters[place] for place in places] if builder.clustered else None
+    counts: list[int] = np.bincount(states[rows], minlength=len(State)).tolist()
+    scored, undefined, failed = (
+        counts[STATES.index(state)] for state in (State.SCORED, State.UNDEFINED, State.FAILED)
+    )
+    return SliceScore(
+        mean=float(np.mean(values)) if values else None,
+        interval=mean_interval(values, low=info.low, high=info.high, clusters=clusters),
+        scored=scored,
+        undefined=undefined,
+        failed=failed,
+    )
 
 
 def cluster_of(tags: Tags, name: str | None) -> str | None:
-    """Return the cluster that a row is of by the tag of that name, as it is written."""
+    """Return the cluster of a row: its value of the tag of that name."""
     label = None if name is None else tags.get(name)
     return None if label is None else str(label)
 
 
 @dataclass(frozen=True)
 class TargetHealth:
-    """How the target did: calls by name, failed ones, and latency in ms of those that worked."""
+    """Calls of the target by name, failed ones, and the latency in ms of those that worked."""
 
     asked: Mapping[str, int]
     failed: Mapping[str, int]
@@ -182,19 +158,19 @@ class TargetHealth:
 
 
 class RunSummaryBuilder:
-    """Counts rows; they may come in any order, and none is kept.
+    """Counts rows, in any order, without storing them.
 
-    `cluster` is the tag by which rows belong together, for the intervals.
+    `cluster` is the tag that groups rows for the intervals.
 
     Attributes:
-        scores: metric name -> what is known of its scores.
-        usage: what the judge cost.
-        calls_saved: calls not made as several metrics asked the same question.
-        over_budget: whether a question was not asked as the budget was spent.
-        cascade: what went up from a cheap judge to a dear one; None where there are no two.
-        failed_before: cause -> how many scores failed for calls that had failed before the run.
-        blame: what went wrong -> how many claims it went wrong with.
-        notes: what was noted of rows -> how many rows.
+        scores: metric name -> the counts of its scores.
+        usage: the usage of the judge.
+        calls_saved: calls that were not made because several metrics asked the same question.
+        over_budget: whether a question was not asked because the budget was spent.
+        cascade: counts of a cascade of two judges; None without one.
+        failed_before: cause -> number of scores that failed because calls failed before the run.
+        blame: issue -> number of claims that have it.
+        notes: note -> number of rows that have it.
         tags: the names of the samples' tags.
     """
 
@@ -211,7 +187,7 @@ class RunSummaryBuilder:
         self.notes = Counter[str]()
         self.tags: dict[str, None] = {}
         self.failed_before = Counter[Cause]()
-        self._slicer = TagBreakdown()
+        self._breakdown = TagBreakdown()
         self._judge_ms = array("d")
         self._target_ms = array("d")
         self._asked, self._failed = Counter[str](), Counter[str]()
@@ -220,11 +196,11 @@ class RunSummaryBuilder:
     def of(
         cls, rows: Iterable[Row], metrics: Iterable[str], *, cluster: str | None = None
     ) -> "RunSummaryBuilder":
-        """Tally rows that have scores by these metrics."""
-        tally = cls(metrics, cluster=cluster)
+        """Count rows that have scores by these metrics."""
+        builder = cls(metrics, cluster=cluster)
         for row in rows:
-            tally.add(row)
-        return tally
+            builder.add(row)
+        return builder
 
     def add(self, row: Row) -> None:
         """Count one row."""
@@ -258,24 +234,24 @@ class RunSummaryBuilder:
         self.failed_before.update(row.failed_before)
         self.blame.update(each.blame for each in row.blamed)
         for note in set(row.notes):
-            known = note in self.notes or len(self.notes) < TALLY_MOST
+            known = note in self.notes or len(self.notes) < metric_summary.MOST
             self.notes[note if known else OTHERS] += 1
         self.tags |= dict.fromkeys(row.sample.tags)
-        self._slicer.add(row.sample.tags)
+        self._breakdown.add(row.sample.tags)
 
     def slices(self, metrics: Mapping[str, MetricInfo]) -> list[Slices]:
-        """Return what these metrics come to among rows that share a value of a tag."""
-        return self._slicer.slices(self.scores, metrics)
+        """Return the scores of these metrics among rows that share a value of a tag."""
+        return self._breakdown.slices(self.scores, metrics)
 
     def judge_latency(self) -> dict[str, float | None]:
-        """Return how long the judge took to answer, in ms; what was cached is not counted."""
+        """Return the latency of the judge in ms, without cached replies."""
         return {
             "p50_ms": quantile(self._judge_ms, 0.5),
             "p95_ms": quantile(self._judge_ms, 0.95),
         }
 
     def health(self) -> TargetHealth | None:
-        """Return how the target did; None if it was not asked."""
+        """Return the health of the target; None if it was not called."""
         calls = self._asked.total()
         if not calls:
             return None

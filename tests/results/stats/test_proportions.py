@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from tests.cases import each_case
 
-from ragstone.results.stats.intervals import PROPORTIONS_FEW as FEW
+from ragstone.results.stats.intervals import FEW_TRIALS as FEW
 from ragstone.results.stats.intervals import proportion_interval
 
 

@@ -1,4 +1,4 @@
-"""Columns: what is known of all rows of one run, in some hundred bytes a row."""
+"""The rows of two runs, in some hundred bytes per row, and their pairs."""
 
 import unicodedata
 from array import array
@@ -20,12 +20,10 @@ from ragstone.types.row import Row
 from ragstone.types.sample import Tags
 from ragstone.types.score import Score, State
 
-# Outcome: what a comparison takes of a row, so that no more of it need be read.
-
 
 @dataclass(frozen=True, slots=True)
 class OutcomeClaim:
-    """What is taken of a JudgedClaim."""
+    """The part of a JudgedClaim that a comparison reads."""
 
     text: str
     label: Label
@@ -34,7 +32,7 @@ class OutcomeClaim:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeScore:
-    """What is taken of a Score."""
+    """The part of a Score that a comparison reads."""
 
     state: State
     value: float | None = None
@@ -43,7 +41,7 @@ class OutcomeScore:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeSample:
-    """What is taken of a Sample."""
+    """The part of a Sample that a comparison reads."""
 
     id: str
     query: str
@@ -52,19 +50,19 @@ class OutcomeSample:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is taken of a Row: the fields have its names, so that either can be read."""
+    """The part of a Row that a comparison reads; fields have the same names."""
 
     sample: OutcomeSample
     scores: Mapping[str, OutcomeScore] = field(default_factory=dict[str, OutcomeScore])
 
 
 OUTCOME: TypeAdapter[Outcome] = TypeAdapter(Outcome)
-"""Reads an outcome from a row's JSON, some four times as fast as the row."""
+"""Reads an outcome from the JSON of a row, some four times as fast as the row."""
 
 
 @runtime_checkable
 class Readable(Protocol):
-    """Rows that are kept as JSON, of which less than the whole can be read."""
+    """Rows that are stored as JSON, and can be read in part."""
 
     def read_as(self, adapter: TypeAdapter[Outcome], /) -> Iterable[Outcome]:
         """Yield the rows as the adapter reads them."""
@@ -72,7 +70,7 @@ class Readable(Protocol):
 
 
 def outcomes_of(run: Run) -> Iterable[Row | Outcome]:
-    """Return what a comparison takes of a run's rows, without making the rows if it can."""
+    """Return what a comparison reads of the rows, without making rows if that is possible."""
     return run.rows.read_as(OUTCOME) if isinstance(run.rows, Readable) else run.rows
 
 
@@ -89,16 +87,16 @@ class Unscored(NamedTuple):
 
 @lru_cache(maxsize=10_000)
 def claim_key(text: str, against: str) -> int:
-    """Return a number that is equal for claims of equal words held against the same texts.
+    """Return a number that is equal for claims of equal words about the same texts.
 
-    Width, case and white space do not matter. It holds within one process only.
+    Width, case and white space are ignored. Valid within one process only.
     """
     plain = unicodedata.normalize("NFKC", text).casefold()
     return hash((" ".join(plain.split()), against))
 
 
 def query_key(query: str) -> int:
-    """Return a number that is equal for equal queries, but for white space around them."""
+    """Return a number that is equal for equal queries; white space around them is ignored."""
     return hash(query.strip())
 
 
@@ -106,7 +104,7 @@ class MetricColumn:
     """One metric's scores, row by row.
 
     Attributes:
-        values: each row's number; it counts where there is one.
+        values: each row's number; 0 for rows without one.
     """
 
     def __init__(self) -> None:
@@ -117,7 +115,7 @@ class MetricColumn:
         self._ends = array("q", [0])
 
     def add(self, score: Score | OutcomeScore | None) -> None:
-        """Take the next row's score; None is one that was not asked for."""
+        """Add the score of the next row; None if the metric was not computed."""
         state = State.UNDEFINED if score is None else score.state
         self._states.append(STATES.index(state))
         self.values.append(0.0 if score is None or score.value is None else score.value)
@@ -127,7 +125,7 @@ class MetricColumn:
         self._ends.append(len(self._keys))
 
     def take(self, values: NDArray[np.float64], states: NDArray[np.int8]) -> None:
-        """Take the numbers of rows without claims, and the rows' states as indices of State's."""
+        """Add the numbers of rows without claims, and their states as indices of STATES."""
         self._states += states.astype(np.uint8).tobytes()
         self.values.frombytes(np.where(states == SCORED, values, 0.0).tobytes())
         self._ends.extend([len(self._keys)] * len(values))
@@ -138,16 +136,16 @@ class MetricColumn:
         return bool(self._keys)
 
     def scored(self, rows: Iterable[int]) -> list[bool]:
-        """Return for each of these rows whether it has a number."""
+        """Return whether each of these rows has a number."""
         return [self._states[row] == SCORED for row in rows]
 
     def unscored(self, rows: Iterable[int]) -> Unscored:
-        """Count those of these rows that have no number."""
+        """Count the rows without a number among these."""
         found = Counter(self._states[row] for row in rows)
         return Unscored(undefined=found[UNDEFINED], failed=found[FAILED])
 
     def claims(self, row: int) -> dict[int, Label]:
-        """Return the row's claims: key -> label; the first where two are equal."""
+        """Return the claims of a row: key -> label; of equal claims the first."""
         start, end = self._ends[row], self._ends[row + 1]
         found: dict[int, Label] = {}
         for place in range(start, end):
@@ -156,12 +154,12 @@ class MetricColumn:
 
 
 class Columns:
-    """What a comparison knows of one run's rows.
+    """The rows of one run, as a comparison needs them.
 
     Attributes:
         ids: the samples' ids, in the order of the rows.
         queries: their queries' keys.
-        clusters: each row's label of the tag that was named; None where it has none.
+        clusters: each row's value of the cluster tag, if a tag was named.
         tags: the names of all tags.
         metrics: metric name -> its column.
     """
@@ -176,7 +174,7 @@ class Columns:
 
     @classmethod
     def of(cls, run: Run, metrics: Iterable[str], *, cluster: str | None = None) -> "Columns":
-        """Read the rows of a run once; none is kept."""
+        """Read the rows of a run once, without storing them."""
         columns = cls(metrics, cluster=cluster)
         if (rows := run.columns) is None:
             for outcome in outcomes_of(run):
@@ -191,7 +189,7 @@ class Columns:
         return columns
 
     def add(self, row: Row | Outcome) -> None:
-        """Take the next row."""
+        """Add the next row."""
         sample = row.sample
         self.ids.append(sample.id)
         self.queries.append(query_key(sample.query))
@@ -201,8 +199,6 @@ class Columns:
         for name, column in self.metrics.items():
             column.add(row.scores.get(name))
 
-
-# Pairing: which sample of one run is which of the other.
 
 Pair = tuple[int, int]
 """The places of one sample in the rows of A and of B."""
@@ -217,8 +213,8 @@ class Pairing:
         by_id: how many have the same id and the same query.
         by_query: how many have the same query under other ids.
         only_a, only_b: rows of one run with no partner in the other.
-        renamed: ids that stand in both runs, for different queries; they pair nothing.
-        ambiguous: rows left over in either run whose query stands twice there.
+        renamed: ids with different queries in the two runs; they are not paired.
+        ambiguous: unpaired rows whose query appears twice in their run.
     """
 
     pairs: tuple[Pair, ...]
@@ -243,7 +239,7 @@ class Pairing:
 
 
 def pair_samples(a: Columns, b: Columns) -> Pairing:
-    """Pair samples by id, those left by query; a query that is left twice pairs nothing."""
+    """Pair samples by id, the rest by query; queries that appear twice are not paired."""
     places = {name: place for place, name in enumerate(b.ids)}
     same: list[Pair] = []
     renamed: list[str] = []
@@ -255,9 +251,10 @@ def pair_samples(a: Columns, b: Columns) -> Pairing:
             same.append((place, other))
         else:
             renamed.append(name)
-    left_a = _left(a, (place for place, _ in same))
-    left_b = _left(b, (place for _, place in same))
-    once_a, once_b = _once(a, left_a), _once(b, left_b)
+    paired_a, paired_b = {place for place, _ in same}, {place for _, place in same}
+    left_a = [place for place in range(len(a.ids)) if place not in paired_a]
+    left_b = [place for place in range(len(b.ids)) if place not in paired_b]
+    once_a, once_b = _unique_queries(a, left_a), _unique_queries(b, left_b)
     alike = [(once_a[query], once_b[query]) for query in once_a if query in once_b]
     return Pairing(
         pairs=tuple(sorted(same + alike)),
@@ -270,12 +267,7 @@ def pair_samples(a: Columns, b: Columns) -> Pairing:
     )
 
 
-def _left(columns: Columns, taken: Iterable[int]) -> list[int]:
-    gone = set(taken)
-    return [place for place in range(len(columns.ids)) if place not in gone]
-
-
-def _once(columns: Columns, places: Sequence[int]) -> dict[int, int]:
-    """Return the places of the queries that stand once among these: query -> place."""
+def _unique_queries(columns: Columns, places: Sequence[int]) -> dict[int, int]:
+    """Return query -> place for queries that appear once at these places."""
     times = Counter(columns.queries[place] for place in places)
     return {query: place for place in places if times[query := columns.queries[place]] == 1}

@@ -1,4 +1,4 @@
-"""Intervals of means: what the mean of all questions of this kind may be."""
+"""Intervals of means and proportions: where the true value of all such questions may be."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -8,15 +8,13 @@ import numpy as np
 from ragstone.results.stats.clusters import Clusters, Numbers
 from ragstone.results.stats.distributions import NORMAL, beta_below, root_of, t_quantile
 
-# Resampling: how a mean would move had other groups been drawn from where these came from.
-
 RESAMPLES = 2000
 DRAWS = 20_000
 SEED = 20_240_229
 BLOCK = 250_000
-"""Numbers drawn at once: bounds the memory of a bootstrap to some 8 MB, whatever n is."""
+"""Numbers drawn at once; this limits the memory of a bootstrap to some 8 MB."""
 LARGE = 500
-"""Above it resampling tells no more than its own analytic form, which is instant."""
+"""For more groups, resampling is as good as its analytic form, which is instant."""
 
 Ends = tuple[float, float]
 
@@ -51,7 +49,7 @@ def bca(groups: Clusters, level: float) -> Ends:
 
 
 def student(groups: Clusters, level: float) -> Ends:
-    """Return Student's interval of the mean: for few groups without a range to lean on."""
+    """Return Student's interval of the mean, for few groups without a finite range."""
     n = groups.count
     error = math.hypot(*_without_each(groups)) * math.sqrt((n - 1) / n)
     half = error * t_quantile((1 + level) / 2, n - 1)
@@ -59,7 +57,7 @@ def student(groups: Clusters, level: float) -> Ends:
 
 
 def bounded(groups: Clusters, low: float, high: float, level: float) -> Ends:
-    """Return the interval of the mean that makes sense of few values in a finite range.
+    """Return the interval of the mean of few values in a finite range.
 
     One more value, at the far end of the range, joins the ones seen, and all get random weights;
     of the weighted means a quantile is the interval's end. For values at both ends of the range
@@ -121,46 +119,45 @@ def _weighted(groups: Clusters, far: float) -> Numbers:
     return weights @ np.append(means, far) / weights.sum(axis=1)
 
 
-# Intervals of a proportion: how many of n were right.
-
-PROPORTIONS_FEW = 30
-"""Below it the interval errs on the safe side; from it on it is right on the average.
+FEW_TRIALS = 30
+"""For fewer trials the interval errs on the safe side; for more it is right on average.
 
 Chosen by computing the exact coverage; decision record 0029 has the figures.
 """
 
 
 def proportion_interval(right: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Return the exact interval of a proportion, of which `right` of n were seen.
+    """Return the exact interval of a proportion, given `right` of n.
 
-    Clopper and Pearson's for n below FEW: at every true proportion it covers it at least as often
-    as it says. From FEW on the same with mid-P, which counts half of the chance of just what was
-    seen: it covers about as often as it says. All of n right is no certainty: 3 of 3 gives 0.29
-    to 1. Sources: Clopper and Pearson (1934); Lancaster (1961) and Agresti and Gottard (2007).
+    Clopper and Pearson's for n below FEW_TRIALS: it covers every true proportion in at least
+    `level` of the cases. For larger n the same with mid-P, which counts half of the chance of the
+    observed result: it covers in about `level` of the cases. Even if all of n are right, the
+    interval is wide: 3 of 3 gives 0.29 to 1.
+    Sources: Clopper and Pearson (1934); Lancaster (1961) and Agresti and Gottard (2007).
     """
     tail = (1 - level) / 2
     return _lower(right, n, tail), 1 - _lower(n - right, n, tail)
 
 
 def _lower(right: int, n: int, tail: float) -> float:
-    """Return the proportion at which so many or more right have only the chance `tail`."""
+    """Return the proportion at which `right` or more of n have only the chance `tail`."""
     if right == 0:
         return 0.0
-    if n < PROPORTIONS_FEW:
-        return root_of(lambda p: _at_least(right, n, p), tail, 0.0, 1.0)
-    return root_of(
-        lambda p: (_at_least(right, n, p) + _at_least(right + 1, n, p)) / 2, tail, 0.0, 1.0
-    )
 
+    def chance(p: float) -> float:
+        as_many = beta_below(p, right, n - right + 1)
+        if n < FEW_TRIALS:
+            return as_many
+        more = beta_below(p, right + 1, n - right) if right < n else 0.0
+        return (as_many + more) / 2
 
-def _at_least(right: int, n: int, p: float) -> float:
-    return beta_below(p, right, n - right + 1) if right <= n else 0.0
+    return root_of(chance, tail, 0.0, 1.0)
 
 
 FEW = 10
-"""Fewer values (or clusters) than this are no picture of where they came from."""
+"""Fewer values (or clusters) are too few to resample."""
 FEW_OFF_THE_END = 3
-"""Where fewer values than this differ from an end of the range, they hardly show how they vary."""
+"""If fewer values differ from an end of the range, they hardly show how values vary."""
 
 
 def mean_interval(
@@ -174,45 +171,47 @@ def mean_interval(
 ) -> Ends | None:
     """Return the interval of the mean of scores in the range low to high, or None.
 
-    Values at the ends of the range only, and alone: the exact interval of a proportion, also where
-    all are at one end. A bounded score's mean is no further from that end than its share off it,
-    so what holds for the share holds for the mean. Fewer than FEW values, and the far side where
-    fewer than FEW_OFF_THE_END differ from an end: Gaffke's bound, which is the same in spirit.
-    Otherwise the bootstrap, BCa. Without a finite range, few values have Student's interval.
+    If all values are at the ends of the range (and not in clusters), or all are at one end: the
+    exact interval of a proportion. It holds for the mean too, because the mean of a bounded score
+    is no further from an end than the share of values off that end. For fewer than FEW values, and
+    for the far side if fewer than FEW_OFF_THE_END differ from an end: Gaffke's bound. Otherwise
+    the bootstrap, BCa. Without a finite range, few values have Student's interval.
 
-    With clusters, one label a value (None: alone), whole clusters are drawn, and everything said
-    here of values is said of clusters. None for fewer than two values or clusters, and where all
-    values are the same inside the range: drawn again they would be the same again, however few.
+    With clusters, one label per value (None: a cluster of its own), whole clusters are drawn, and
+    the text above is about clusters. None for fewer than two values or clusters, and if all values
+    are the same inside the range, because every resample would be the same again.
 
-    `total` is `math.fsum` of the values, where it is known: of many it takes a while.
+    `total` is `math.fsum` of the values, if it is known: for many values it takes a while.
 
-    The interval holds the mean and stays in the range, which values outside it widen. The order of
-    the values does not matter, and the same values always give the same interval.
+    The interval contains the mean and stays in the range, which values outside it widen. The order
+    of the values does not matter, and the same values always give the same interval.
     """
-    groups = _groups(values, clusters, total)
-    if groups is None:
+    if len(values) < 2:
         return None
+    groups = Clusters.of(values, clusters, total=total)
     data = np.asarray(values, dtype=np.float64)
     least, most = float(data.min()), float(data.max())
     low, high = min(low, least), max(high, most)
     finite = math.isfinite(high - low)
-    if least == most and (not finite or low < least < high):
+    if groups.count < 2 or (least == most and (not finite or low < least < high)):
         return None
-    same = least if least == most else None
-    ends = _ends(groups, low, high, level, same=same)
-    return _held(ends, groups.mean, low, high)
-
-
-def _ends(groups: Clusters, low: float, high: float, level: float, *, same: float | None) -> Ends:
-    """Return the interval by the method that fits the values; `same` is what all of them are."""
-    finite = math.isfinite(high - low)
-    if finite and (same is not None or (groups.alone and _only(groups, low, high))):
-        right = groups.count if same == high else int(np.sum(groups.means == high))
+    at_ends = bool(np.all((groups.means == low) | (groups.means == high)))
+    if finite and (least == most or (groups.alone and at_ends)):
+        right = groups.count if least == most == high else int(np.sum(groups.means == high))
         share = proportion_interval(right, groups.count, level)
-        return low + share[0] * (high - low), low + share[1] * (high - low)
-    if groups.count < FEW:
-        return bounded(groups, low, high, level) if finite else student(groups, level)
-    return _near_an_end(groups, bca(groups, level), low, high, level)
+        ends = low + share[0] * (high - low), low + share[1] * (high - low)
+    elif groups.count < FEW:
+        ends = bounded(groups, low, high, level) if finite else student(groups, level)
+    else:
+        ends = bca(groups, level)
+        off_low, off_high = int(np.sum(groups.means > low)), int(np.sum(groups.means < high))
+        if finite and min(off_low, off_high) < FEW_OFF_THE_END:
+            safe = bounded(groups, low, high, level)
+            ends = (
+                min(ends[0], safe[0]) if off_high < FEW_OFF_THE_END else ends[0],
+                max(ends[1], safe[1]) if off_low < FEW_OFF_THE_END else ends[1],
+            )
+    return max(low, min(ends[0], groups.mean)), min(high, max(ends[1], groups.mean))
 
 
 def difference_interval(
@@ -228,40 +227,6 @@ def difference_interval(
     """
     unbounded = {"low": -math.inf, "high": math.inf}
     return mean_interval(differences, clusters=clusters, level=level, **unbounded)
-
-
-def _groups(
-    values: Sequence[float], clusters: Sequence[Hashable] | None, total: float | None
-) -> Clusters | None:
-    if len(values) < 2:
-        return None
-    groups = Clusters.of(values, clusters, total=total)
-    return groups if groups.count > 1 else None
-
-
-def _only(groups: Clusters, low: float, high: float) -> bool:
-    return bool(np.all((groups.means == low) | (groups.means == high)))
-
-
-def _near_an_end(groups: Clusters, ends: Ends, low: float, high: float, level: float) -> Ends:
-    """Move the end that rests on a handful of values, as all others are at one end of the range."""
-    from_low = int(np.sum(groups.means > low))
-    from_high = int(np.sum(groups.means < high))
-    if not math.isfinite(high - low) or min(from_low, from_high) >= FEW_OFF_THE_END:
-        return ends
-    safe = bounded(groups, low, high, level)
-    return (
-        min(ends[0], safe[0]) if from_high < FEW_OFF_THE_END else ends[0],
-        max(ends[1], safe[1]) if from_low < FEW_OFF_THE_END else ends[1],
-    )
-
-
-def _held(ends: Ends, mean: float, low: float, high: float) -> Ends:
-    """Keep the interval in the range and around the mean, to the last digit."""
-    return max(low, min(ends[0], mean)), min(high, max(ends[1], mean))
-
-
-# What a mean could have been, had every row been scored.
 
 
 def bounds(
