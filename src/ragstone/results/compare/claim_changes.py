@@ -3,16 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
 
 from ragstone.results.compare.pairing import MetricColumn, Pair, claim_key
 from ragstone.results.run import Run
-from ragstone.types.claim import JudgedClaim, Label
-from ragstone.types.row import Row
+from ragstone.types.claim import Label
 
 
 class Kind(StrEnum):
-    """What became of a claim; the worst first."""
+    """How a claim changed; the worst first."""
 
     LOST = "no longer supported"
     GAINED = "now supported"
@@ -20,18 +18,11 @@ class Kind(StrEnum):
     VANISHED = "vanished"
 
 
-class Seen(NamedTuple):
-    """Where a claim changed: the pair, and the claim's key."""
-
-    pair: Pair
-    key: int
-
-
 @dataclass(frozen=True)
 class ClaimChange:
-    """One claim that changed: the sample's id, and the label on each side where it stands.
+    """One claim that changed: the sample's id, and the label in each run that has the claim.
 
-    `reason` is that of B's judge, or of A's for a claim that vanished.
+    `reason` is from B's judge, or from A's for a claim that vanished.
     """
 
     sample_id: str
@@ -47,17 +38,17 @@ class ClaimChange:
 
 @dataclass(frozen=True)
 class ClaimChanges:
-    """What became of one metric's claims, over the pairs that both scored.
+    """How the claims of one metric changed, over the pairs that both runs scored.
 
-    Claims are the same if their words are, whatever the width, case and white space, and if both
-    are held against the same texts.
+    Claims are the same if they have the same words, except for width, case and white space, and
+    if both were compared with the same texts.
 
     Attributes:
-        kept: claims that stand on both sides, supported on both or on neither.
-        counts: how many changed, by what became of them.
-        appeared_unsupported: how many of those that appeared are not supported.
-        first: the first few of each kind, in the order of the rows; of those that appeared, the
-            ones that are not supported come first.
+        kept: claims of both runs that are supported in both or in neither.
+        counts: number of changed claims by kind.
+        appeared_unsupported: number of claims that appeared and are not supported.
+        first: the first few of each kind, in the order of the rows. Of claims that appeared,
+            unsupported ones come first.
     """
 
     metric: str
@@ -79,49 +70,6 @@ class ClaimChanges:
         }
 
 
-class ClaimCount:
-    """Counts what became of claims, pair by pair, and remembers where the first few stand."""
-
-    def __init__(self, top: int) -> None:
-        self.kept = self.appeared_unsupported = 0
-        self.counts = dict.fromkeys(Kind, 0)
-        self._seen: dict[Kind, list[Seen]] = {kind: [] for kind in Kind}
-        self._appeared_supported: list[Seen] = []
-        self._top = top
-
-    @property
-    def first(self) -> Mapping[Kind, Sequence[Seen]]:
-        """The first few of each kind; those that appeared unsupported before those that did not."""
-        appeared = [*self._seen[Kind.APPEARED], *self._appeared_supported]
-        return {**self._seen, Kind.APPEARED: appeared[: self._top]}
-
-    def add(self, pair: Pair, a: Mapping[int, Label], b: Mapping[int, Label]) -> None:
-        """Count the claims of one pair."""
-        if a == b:
-            self.kept += len(a)
-            return
-        for key, label in b.items():
-            if key not in a:
-                supported = label is Label.SUPPORTED
-                self.appeared_unsupported += not supported
-                seen = self._appeared_supported if supported else self._seen[Kind.APPEARED]
-                self._see(Kind.APPEARED, Seen(pair, key), seen)
-            elif (a[key] is Label.SUPPORTED) == (label is Label.SUPPORTED):
-                self.kept += 1
-            else:
-                lost = a[key] is Label.SUPPORTED
-                self._see(Kind.LOST if lost else Kind.GAINED, Seen(pair, key))
-        for key in a:
-            if key not in b:
-                self._see(Kind.VANISHED, Seen(pair, key))
-
-    def _see(self, kind: Kind, found: Seen, seen: list[Seen] | None = None) -> None:
-        self.counts[kind] += 1
-        seen = self._seen[kind] if seen is None else seen
-        if len(seen) < self._top:
-            seen.append(found)
-
-
 def claim_changes(
     metric: str,
     columns: tuple[MetricColumn, MetricColumn],
@@ -130,25 +78,49 @@ def claim_changes(
     pairs: Sequence[Pair],
     top: int,
 ) -> ClaimChanges:
-    """Return what became of a metric's claims; only the rows that are told of are read."""
-    count = ClaimCount(top)
+    """Return how the claims of a metric changed; only the rows that are listed are read."""
+    kept = appeared_unsupported = 0
+    counts = dict.fromkeys(Kind, 0)
+    found: dict[Kind, list[tuple[Pair, int]]] = {kind: [] for kind in Kind}
+    appeared_supported: list[tuple[Pair, int]] = []
     for pair in pairs:
-        count.add(pair, columns[0].claims(pair[0]), columns[1].claims(pair[1]))
+        a, b = columns[0].claims(pair[0]), columns[1].claims(pair[1])
+        changed: list[tuple[Kind, int]] = []
+        for key, label in b.items():
+            supported = label is Label.SUPPORTED
+            if key not in a:
+                changed.append((Kind.APPEARED, key))
+                appeared_unsupported += not supported
+            elif (a[key] is Label.SUPPORTED) == supported:
+                kept += 1
+            else:
+                changed.append((Kind.GAINED if supported else Kind.LOST, key))
+        changed += [(Kind.VANISHED, key) for key in a if key not in b]
+        for kind, key in changed:
+            counts[kind] += 1
+            appeared = kind is Kind.APPEARED and b[key] is Label.SUPPORTED
+            some = appeared_supported if appeared else found[kind]
+            if len(some) < top:
+                some.append((pair, key))
+    found[Kind.APPEARED] = [*found[Kind.APPEARED], *appeared_supported][:top]
     return ClaimChanges(
         metric=metric,
-        kept=count.kept,
-        counts=count.counts,
-        appeared_unsupported=count.appeared_unsupported,
+        kept=kept,
+        counts=counts,
+        appeared_unsupported=appeared_unsupported,
         first={
-            kind: tuple(_told(metric, runs, found) for found in seen)
-            for kind, seen in count.first.items()
+            kind: tuple(_claim_change(metric, runs, pair, key) for pair, key in some)
+            for kind, some in found.items()
         },
     )
 
 
-def _told(metric: str, runs: tuple[Run, Run], seen: Seen) -> ClaimChange:
-    rows = runs[0].rows[seen.pair[0]], runs[1].rows[seen.pair[1]]
-    a, b = (_claim(row, metric, seen.key) for row in rows)
+def _claim_change(metric: str, runs: tuple[Run, Run], pair: Pair, key: int) -> ClaimChange:
+    rows = runs[0].rows[pair[0]], runs[1].rows[pair[1]]
+    a, b = (
+        next((c for c in row.scores[metric].claims if claim_key(c.text, c.against) == key), None)
+        for row in rows
+    )
     shown = b or a
     assert shown is not None
     return ClaimChange(
@@ -158,8 +130,3 @@ def _told(metric: str, runs: tuple[Run, Run], seen: Seen) -> ClaimChange:
         b=b and b.label,
         reason=shown.reason,
     )
-
-
-def _claim(row: Row, metric: str, key: int) -> JudgedClaim | None:
-    claims = row.scores[metric].claims
-    return next((each for each in claims if claim_key(each.text, each.against) == key), None)
