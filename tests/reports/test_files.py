@@ -83,7 +83,7 @@ def test_a_file_can_be_refused_before_the_work(tmp_path: Path) -> None:
     assert names(tmp_path) == ["file"]
     with pytest.raises(UsageError, match="is a folder; name a file in it"):
         check_writable(tmp_path)
-    with pytest.raises(UsageError, match="is no folder; name another place"):
+    with pytest.raises(UsageError, match="is not a folder; choose another path"):
         check_writable(tmp_path / "file" / "x.txt")
     with pytest.raises(UsageError, match="cannot be written"):
         check_writable(tmp_path / f"{'x' * 300}" / "x.txt")
