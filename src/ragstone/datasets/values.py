@@ -173,7 +173,11 @@ def query(value: Plain) -> str:
         ValueError: it is blank, not text, or a list of messages.
     """
     spelt = spelled(value) if isinstance(value, str) else value
-    if isinstance(spelt, list) and spelt and all(_is_message(item) for item in spelt):
+    if (
+        isinstance(spelt, list)
+        and spelt
+        and all(isinstance(item, dict) and "content" in item for item in spelt)
+    ):
         raise ValueError(SEVERAL_TURNS)
     asked = text(value)
     if not asked.strip():
@@ -271,10 +275,6 @@ def kind(value: Plain | None) -> str:
             return repr(value if len(str(value)) <= 40 else f"{str(value)[:40]}…")
 
 
-def _is_message(item: object) -> bool:
-    return isinstance(item, dict) and "content" in item
-
-
 def _name(key: object) -> str | int | float:
     if isinstance(key, bool) or not isinstance(key, str | int | float):
         raise ValueError(f"the name {key!r} is not text; put it in quotes")
@@ -282,7 +282,6 @@ def _name(key: object) -> str | int | float:
 
 
 def _from_decimal(value: Decimal) -> int | float:
-    """Return a Decimal as the whole number that it is, else as the nearest float."""
     if not value.is_finite() or value.adjusted() > _BITS or value != value.to_integral_value():
         return float(value)
     return int(value)
@@ -331,7 +330,9 @@ def contexts(value: Plain) -> tuple[Context, ...]:
         ValueError: an item is neither a text nor an object with one, or a list cannot be read.
     """
     if isinstance(value, str):
-        if (found := spelled(value)) is None and _looks_like_list(value):
+        start = value.lstrip()
+        is_list = start[:1] == "[" and start[1:].lstrip()[:1] in ("'", '"', "{")
+        if (found := spelled(value)) is None and is_list:
             end = "" if value.rstrip().endswith("]") else " (its end is missing)"
             raise ValueError(
                 f'this starts like a list but cannot be parsed{end}; write JSON: ["one", "two"]'
@@ -345,7 +346,7 @@ def contexts(value: Plain) -> tuple[Context, ...]:
         )
     if not isinstance(value, list):
         raise ValueError(f"this is {kind(value)}, not a list of texts")
-    return tuple(_context(item, number) for number, item in enumerate(value, 1))
+    return tuple(_document(item, number, ranked=False) for number, item in enumerate(value, 1))
 
 
 def ranking(value: Plain) -> tuple[Context, ...] | None:
@@ -360,7 +361,7 @@ def ranking(value: Plain) -> tuple[Context, ...] | None:
     if given is None:
         return None
     items = given if isinstance(given, list) else [given]
-    return tuple(_ranked(item, number) for number, item in enumerate(items, 1))
+    return tuple(_document(item, number, ranked=True) for number, item in enumerate(items, 1))
 
 
 def relevance(value: Plain) -> dict[str, float] | None:
@@ -426,57 +427,32 @@ def _id(item: Plain | None) -> str:
     return document_id(exact(item))
 
 
-def _context(item: Plain | None, number: int) -> Context:
+def _document(item: Plain | None, number: int, *, ranked: bool) -> Context:
+    """Return a document: a context needs text; in a ranking, an id is enough."""
+    if ranked and not isinstance(item, dict | list) and item is not None:
+        return Context(id=_id(item))
     if isinstance(item, str):
         return Context(text=item)
+    needed = "an id or an object with an id" if ranked else "a text or an object with text"
     if not isinstance(item, dict):
-        raise ValueError(f"item {number} is {kind(item)}, not a text or an object with text")
-    parts = _parts(item)
-    if "text" not in parts:
-        raise ValueError(f"item {number} has no text; it has {_names(item)}")
-    return _made(parts, number)
-
-
-def _ranked(item: Plain | None, number: int) -> Context:
-    if isinstance(item, dict):
-        parts = _parts(item)
-        if "id" not in parts and "text" not in parts:
-            raise ValueError(f"item {number} has neither id nor text; it has {_names(item)}")
-        return _made(parts, number)
-    if isinstance(item, list) or item is None:
-        raise ValueError(f"item {number} is {kind(item)}, not an id or an object with an id")
-    return Context(id=_id(item))
-
-
-def _parts(item: dict[str | int | float, Plain | None]) -> dict[str, Plain]:
-    """Return the parts of a Context that an object has; our own names go before others'."""
+        raise ValueError(f"item {number} is {kind(item)}, not {needed}")
     given = {plain_name(str(name)): part for name, part in item.items() if part is not None}
-    found: dict[str, Plain] = {}
-    for name, ours in PART_OF.items():
+    parts: dict[str, Plain] = {}
+    for name, part in PART_OF.items():  # our own names have precedence
         if name in given:
-            found.setdefault(ours, given[name])
-    return found
-
-
-def _made(parts: dict[str, Plain], number: int) -> Context:
+            parts.setdefault(part, given[name])
+    if "text" not in parts and not (ranked and "id" in parts):
+        missing = "neither id nor text" if ranked else "no text"
+        names = ", ".join(repr(name) for name in list(item)[:8]) or "no names"
+        raise ValueError(f"item {number} has {missing}; it has {names}")
+    score = parts.get("score")
     try:
-        document = None if "id" not in parts else document_id(exact(parts["id"]))
-        score = None if "score" not in parts else _score(parts["score"])
-        return Context(text=text(parts.get("text", "")), id=document, score=score)
+        if score is not None and (isinstance(score, bool) or not isinstance(score, int | float)):
+            raise ValueError(f"the score is {kind(score)}, not a number")
+        return Context(
+            text=text(parts.get("text", "")),
+            id=document_id(exact(parts["id"])) if "id" in parts else None,
+            score=None if score is None else float(score),
+        )
     except ValueError as error:
         raise ValueError(f"item {number}: {error}") from error
-
-
-def _score(value: Plain) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"the score is {kind(value)}, not a number")
-    return float(value)
-
-
-def _names(item: dict[str | int | float, Plain | None]) -> str:
-    return ", ".join(repr(name) for name in list(item)[:8]) or "no names"
-
-
-def _looks_like_list(value: str) -> bool:
-    value = value.strip()
-    return value[:1] == "[" and value[1:].strip()[:1] in tuple("'\"{")
