@@ -22,6 +22,7 @@ from ragstone.types.gate import FLAGS
 from ragstone.types.sample import Sample
 
 Parameters = Mapping[str, str | int | float | tuple[int, ...] | None]
+Metrics = Mapping[str, object]
 DEMANDS = ("fail_under", "fail_over")
 _EXAMPLE = '@pytest.mark.rag(metric="faithfulness", fail_under=0.8)'
 
@@ -62,8 +63,9 @@ def merge_marks(marks: Iterable[Mapping[str, object]]) -> Options:
     if not metrics:
         return {}
     merged = {"metrics": list(metrics), **demands, **others}
-    gates = [gate for flag in FLAGS if isinstance(gate := merged.get(flag), Mapping)]
-    if idle := [name for name in metrics if not any(name in gate for gate in gates)]:
+    gates = [cast("object", merged.get(flag)) for flag in FLAGS]
+    gated = {name for gate in gates if isinstance(gate, Mapping) for name in cast("Metrics", gate)}
+    if idle := [name for name in metrics if name not in gated]:
         raise UsageError(
             f"no mark sets a threshold for {', '.join(idle)}: add fail_under= or fail_over="
         )

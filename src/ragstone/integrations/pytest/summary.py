@@ -78,7 +78,7 @@ def _table(reports: Sequence[WorkerReport]) -> Iterator[str]:
         infos |= report.metrics
         for name, score in report.scores.items():
             summaries.setdefault(name, MetricSummaryBuilder()).add(score, place=place)
-    rows = [HEAD]
+    rows: list[tuple[str, ...]] = [HEAD]
     for name, builder in summaries.items():
         low, high = infos[name].range
         summary = builder.summary(low=low, high=high)
