@@ -1,4 +1,4 @@
-"""StoredRows: the rows of a stored run, read each time they are looked at."""
+"""The rows, scores and usage of a stored run, read each time they are needed."""
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -25,7 +25,7 @@ AT_ONCE = 200
 
 
 class StoredRows(LazyRows):
-    """The rows of one run, ordered by place; few are in memory at a time."""
+    """The rows of one run, sorted by place; few are in memory at a time."""
 
     stored = True
 
@@ -43,18 +43,28 @@ class StoredRows(LazyRows):
     def __len__(self) -> int:
         return self._count
 
+    def __repr__(self) -> str:
+        return f"<{len(self)} stored rows of run {self._name}>"
+
     def __iter__(self) -> Iterator[Row]:
-        return (self._decoded(place, texts) for place, texts in self._all())
+        return (self._row(place, texts) for place, texts in self._all())
+
+    def at(self, place: int) -> Row:
+        """Return the row at a place of the stored rows."""
+        places = select(ROWS.c.place).where(ROWS.c.run == self._run).order_by(ROWS.c.place)
+        with self._reading() as connection:
+            number = connection.execute(places.limit(1).offset(place)).scalar_one()
+        return self._row(*self._after(number - 1, at_once=1)[0])
 
     def texts(self) -> Iterator[Texts]:
         """Yield the rows as they are stored."""
         return (texts for _, texts in self._all())
 
     def read_as(self, adapter: TypeAdapter[T]) -> Iterator[T]:
-        """Yield the rows as the adapter reads their JSON, which is all but the exchanges.
+        """Yield the rows as the adapter reads their JSON, which has all but the exchanges.
 
         Raises:
-            StoreError: a row cannot be read so.
+            StoreError: the adapter cannot read a row.
         """
         for place, texts in self._all():
             with row_errors(self._name, place):
@@ -67,18 +77,8 @@ class StoredRows(LazyRows):
             yield from found
             last = found[-1][0]
 
-    def at(self, place: int) -> Row:
-        """Return the row at a place of those that are stored, read anew."""
-        places = select(ROWS.c.place).where(ROWS.c.run == self._run).order_by(ROWS.c.place)
-        with self._reading() as connection:
-            number = connection.execute(places.limit(1).offset(place)).scalar_one()
-        return self._decoded(*self._after(number - 1, at_once=1)[0])
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} stored rows of run {self._name}>"
-
     def _after(self, place: int, *, at_once: int = AT_ONCE) -> list[tuple[int, Texts]]:
-        """Read the next rows; each time anew, so that a reader who stops holds nothing up."""
+        """Read the next rows in a transaction of its own, so that a slow reader blocks nothing."""
         query = (
             select(TEXTS.c.place, TEXTS.c.body, TEXTS.c.transcript)
             .where(TEXTS.c.run == self._run, TEXTS.c.place > place)
@@ -89,18 +89,14 @@ class StoredRows(LazyRows):
             found = connection.execute(query)
             return [(place, Texts(body, transcript)) for place, body, transcript in found]
 
-    def _decoded(self, place: int, texts: Texts) -> Row:
+    def _row(self, place: int, texts: Texts) -> Row:
         with row_errors(self._name, place):
             return decode_row(texts)
 
 
 @contextmanager
 def row_errors(run_id: str, place: int) -> Generator[None, None, None]:
-    """Raise a StoreError that names the row where its texts are not those of one.
-
-    Raises:
-        StoreError: this version cannot read the row.
-    """
+    """Raise a StoreError that names the row if its texts cannot be decoded."""
     try:
         yield
     except ValidationError as error:
@@ -111,18 +107,15 @@ def row_errors(run_id: str, place: int) -> Generator[None, None, None]:
         ) from error
 
 
-# Places: which rows of a run are stored, in one byte a row.
-
-
 class RowIndexSet(Collection[int]):
-    """A set of places of a data set, small for a million of them."""
+    """A set of places of a data set, in one byte per row."""
 
     def __init__(self, flags: bytes = b"") -> None:
         self._flags = flags
 
     @classmethod
     def of(cls, places: Iterable[int]) -> Self:
-        """Make the set of these places, from 0."""
+        """Return the set of these places, which count from 0."""
         flags = bytearray()
         for place in places:
             if place >= len(flags):
@@ -143,17 +136,14 @@ class RowIndexSet(Collection[int]):
         return f"<{len(self)} places>"
 
 
-# Values: what scores and usage come to, without reading any text.
-
 VALUES_AT_ONCE = 10_000
 """Values that are read at once."""
 
 
 class StoredValue(NamedTuple):
-    """What one metric says of one row; `value` is None unless it is scored.
+    """The score of one row by one metric; `value` is None unless it is scored.
 
-    `sample_id` is as the sample's, but for NUL and halves of characters, which are escapes;
-    equal queries have equal fingerprints.
+    In `sample_id`, NUL and halves of characters are escaped. Equal queries have equal fingerprints.
     """
 
     place: int
@@ -166,7 +156,7 @@ class StoredValue(NamedTuple):
 def read_values(
     run: int, metric: str, *, reading: Callable[[], AbstractContextManager[Connection]]
 ) -> Iterator[StoredValue]:
-    """Yield the values of one metric, ordered by place; a reader who stops holds nothing up."""
+    """Yield the values of one metric, sorted by place; a slow reader blocks nothing."""
     same = and_(ROWS.c.run == SCORES.c.run, ROWS.c.place == SCORES.c.place)
     found = ROWS.c.sample_id, ROWS.c.query_fingerprint, SCORES.c.state, SCORES.c.value
     query = (
@@ -188,7 +178,7 @@ def read_values(
 
 
 def ranking_values(rows: RankingRows, metric: str) -> Iterator[StoredValue]:
-    """Yield the values of one metric of a ranking's run, ordered by place."""
+    """Yield the values of one metric of a ranking's run, sorted by place."""
     if metric not in rows.metrics:
         return
     numbers, states = rows.column(metric)
@@ -201,9 +191,9 @@ def ranking_values(rows: RankingRows, metric: str) -> Iterator[StoredValue]:
 
 
 def sum_usage(connection: Connection, run: int) -> Usage:
-    """Return the usage of all rows of a run; its cost is None where that of one is not known.
+    """Return the usage of all rows of a run; the cost is None if that of any row is unknown.
 
-    Calls of models on this machine are not among it: they stand with each row.
+    It does not include calls of local models, which are only in the rows.
     """
     counts = (
         ROWS.c.calls,

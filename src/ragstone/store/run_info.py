@@ -1,4 +1,4 @@
-"""RunInfo: what the store knows of a run without looking at its rows."""
+"""RunInfo: what the store knows about a run without reading its rows."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -46,15 +46,15 @@ class RunInfo:
 
     Attributes:
         finished_at: None while rows are missing.
-        tag: a name that a person gave it, None if nobody did.
-        fingerprint: equal for runs that were asked to do the same.
-        metrics: metric name -> what it is, in the order they were asked for.
+        tag: a name that a user gave the run, if any.
+        fingerprint: equal for runs of the same configuration.
+        metrics: metric name -> its description, in the order of the request.
         extras: metric name -> its own figures.
-        summary: what `finish` was given; None where it was not.
-        stopped: the budget that was spent; None if none was.
-        transcript: whether what the judge wrote is stored; without it nothing can be replayed.
-        rows: how many are stored.
-        ranked: whether it is of a ranking from a file, of which only values are stored.
+        summary: the summary passed to `finish`, if any.
+        stopped: the budget that was spent, if any.
+        transcript: whether the judge's replies are stored; without them no run can be rescored.
+        rows: the number of stored rows.
+        ranked: whether the run is of a ranking from a file, of which only scores are stored.
     """
 
     id: str
@@ -90,7 +90,7 @@ class RunInfo:
                 finished_at=datetime.fromisoformat(line.finished_at) if line.finished_at else None,
                 tag=line.tag,
                 fingerprint=line.fingerprint,
-                manifest=_placed(from_text(_MANIFEST, line.manifest), _seen_from_here),
+                manifest=_move_source(from_text(_MANIFEST, line.manifest), _relative),
                 metrics=from_text(METRICS, line.metrics),
                 extras=from_text(EXTRAS, line.extras),
                 summary=from_text(SUMMARY, line.summary) if line.summary else None,
@@ -107,35 +107,31 @@ class RunInfo:
 
 
 def format_time(time: datetime) -> str:
-    """Return a time as the store holds it: in UTC, so that it sorts as it reads."""
+    """Return a time as text in UTC, which sorts in the order of time."""
     return time.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def manifest_text(manifest: Manifest) -> str:
-    """Return a manifest as the store holds it: its file is found from any folder."""
-    return to_text(_MANIFEST, _placed(manifest, Path.absolute))
+    """Return a manifest as JSON; the path of its file is absolute."""
+    return to_text(_MANIFEST, _move_source(manifest, Path.absolute))
 
 
-def _placed(manifest: Manifest, place: Callable[[Path], Path]) -> Manifest:
-    """Return the manifest with the path of its file as it is named from elsewhere."""
+def _move_source(manifest: Manifest, move: Callable[[Path], Path]) -> Manifest:
     path = manifest.source.path
     if path is None:
         return manifest
-    source = manifest.source.model_copy(update={"path": str(place(Path(path)))})
+    source = manifest.source.model_copy(update={"path": str(move(Path(path)))})
     return manifest.model_copy(update={"source": source})
 
 
-def _seen_from_here(path: Path) -> Path:
-    """Return a path as one names it here, so that no report shows more of this machine."""
+def _relative(path: Path) -> Path:
+    """Return a path relative to this folder, so that reports do not show more of this machine."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-# The line of a run in the store, and how many rows stand behind it.
-
-
 def read_run_info(connection: Connection, number: int) -> RunInfo:
-    """Return what is known of the run with that number.
+    """Return the info of the run with that number.
 
     Raises:
         StoreError: this version cannot read it.
@@ -149,11 +145,8 @@ def read_run_info(connection: Connection, number: int) -> RunInfo:
     return RunInfo.of(line, rows + ranked, ranked=blocks > 0)
 
 
-# Numbers: what runs are called in the tables of their rows.
-
-
 def find_run_number(connection: Connection, run_id: str, *, store: str) -> int:
-    """Return the number of a run in the store of that name.
+    """Return the number of a run in the tables of its rows.
 
     Raises:
         RunNotFoundError: there is no such run.

@@ -43,25 +43,25 @@ from ragstone.types.score import NOTHING, Detail, MetricInfo, State
 
 
 class Store:
-    """Keeps runs; made by `Store.open(place)`, and used as `with`.
+    """Runs in a database; opened by `Store.open(place)`, and used with `with`.
 
-    Any number of processes may use one place at once. Its methods block, but for those of the
-    writer; any of them raises StoreError where the database fails.
+    Any number of processes may use one place at once. Methods block, except for those of the
+    writer, and raise StoreError if the database fails.
     """
 
     def __init__(self, engine: Engine, name: str) -> None:
         self.name = name
         self._engine = engine
-        weakref.finalize(self, engine.dispose)  # also where nobody closes it
+        weakref.finalize(self, engine.dispose)  # in case it is not closed
 
     @classmethod
     def open(cls, place: str | Path | None = None) -> Self:
         """Open a SQLite file (None is `.ragstone/ragstone.db`) or a `postgresql://` URL.
 
-        The file and its folder are made where there are none; the tables are brought up to date.
+        A missing file or folder is created, and the tables are brought up to date.
 
         Raises:
-            StoreError: the place cannot be used; the message says why and what to do.
+            StoreError: the place cannot be used; the message has the reason and what to do.
         """
         name = display_name(place)
         engine = create_store_engine(place)
@@ -76,7 +76,7 @@ class Store:
         return cls(engine, name)
 
     def close(self) -> None:
-        """Close every connection; what is read of its runs later opens one again."""
+        """Close all connections; reading rows of a loaded run later opens one again."""
         self._engine.dispose()
 
     def __enter__(self) -> Self:
@@ -93,13 +93,13 @@ class Store:
         fingerprint: str,
         transcript: bool = True,
     ) -> None:
-        """Enter a run, with no rows yet.
+        """Add a run, with no rows yet.
 
-        `fingerprint` is equal for runs that were asked to do the same. Without `transcript`, no
-        text that the judge wrote is stored but for what the scores hold.
+        `fingerprint` is equal for runs of the same configuration. Without `transcript`, the only
+        texts of the judge that are stored are those in scores.
 
         Raises:
-            StoreError: a run of that id is there already.
+            StoreError: the store has a run of that id.
         """
         line = {
             "id": manifest.run_id,
@@ -117,7 +117,7 @@ class Store:
             connection.execute(RUNS.insert().values(line))
 
     def open_writer(self, run_id: str) -> RowWriter:
-        """Return what writes a run's rows as they finish; no other process may meanwhile."""
+        """Return a writer for the rows of a run; it locks the run."""
         with self.connect() as connection:
             number = self._number(connection, run_id)
             query = select(RUNS.c.transcript).where(RUNS.c.number == number)
@@ -127,17 +127,17 @@ class Store:
 
     @contextmanager
     def lock(self, run_id: str) -> Generator[Connection, None, None]:
-        """Hold a run, and give a connection to change it with.
+        """Lock a run, and give a connection to change it.
 
         Raises:
-            RunLockedError: another process works on the run.
+            RunLockedError: another process is working on the run.
             RunNotFoundError: there is no such run.
         """
         with translate_errors(self.name), self._engine.connect() as connection:
             number = self._number(connection, run_id)
             connection.commit()
             with run_lock(connection, number, name=run_id):
-                self._number(connection, run_id)  # somebody may have thrown it away meanwhile
+                self._number(connection, run_id)  # it may have been deleted before it was locked
                 connection.commit()
                 yield connection.execution_options(**WRITING)
 
@@ -150,12 +150,12 @@ class Store:
         partial: bool = False,
         summary: Mapping[str, object] | None = None,
     ) -> None:
-        """Enter what a run came to; a `partial` one stays unfinished, to be resumed.
+        """Store the summary of a run; a `partial` run stays unfinished, to be resumed.
 
-        What another process finished meanwhile stays as that one entered it.
+        A run that another process has finished stays as it is.
 
         Raises:
-            RunLockedError: another process works on the run, and enters what it comes to.
+            RunLockedError: another process is working on the run, and will store its summary.
         """
         line = {
             "finished_at": None if partial else format_time(datetime.now(UTC)),
@@ -168,9 +168,9 @@ class Store:
             connection.execute(RUNS.update().where(*unfinished).values(line))
 
     def done(self, run_id: str, *, but_failed: bool = False) -> RowIndexSet:
-        """Return which rows are finished: stored, and not cut short by a budget.
+        """Return the places of the finished rows: stored, and not incomplete due to a budget.
 
-        With `but_failed`, only those where no score failed.
+        With `but_failed`, only rows without a failed score.
         """
         with self.connect() as connection:
             number = self._number(connection, run_id)
@@ -183,7 +183,7 @@ class Store:
             return RowIndexSet.of(found)
 
     def unfinished(self, fingerprint: str) -> str | None:
-        """Return the newest unfinished run of a fingerprint that no process works on."""
+        """Return the newest unfinished run of a fingerprint that no process is working on."""
         query = (
             select(RUNS.c.number, RUNS.c.id)
             .where(RUNS.c.fingerprint == fingerprint, RUNS.c.finished_at.is_(None))
@@ -195,19 +195,19 @@ class Store:
         return next((name for number, name in found if number not in in_work), None)
 
     def runs(self, limit: int | None = None) -> list[RunInfo]:
-        """Return what is known of the runs, newest first."""
+        """Return the infos of the runs, newest first."""
         query = select(RUNS.c.number).where(WHOLE).order_by(*NEWEST).limit(limit)
         with self.connect() as connection:
             numbers = connection.execute(query).scalars().all()
             return [read_run_info(connection, number) for number in numbers]
 
     def info(self, run_id: str) -> RunInfo:
-        """Return what is known of one run."""
+        """Return the info of one run."""
         with self.connect() as connection:
             return read_run_info(connection, self._number(connection, run_id))
 
     def load(self, run_id: str) -> Run:
-        """Return a run whose rows are read as they are looked at."""
+        """Return a run; its rows are read when they are needed."""
         with self.connect() as connection:
             number = self._number(connection, run_id)
             info = read_run_info(connection, number)
@@ -225,13 +225,11 @@ class Store:
         )
 
     def values(self, run_id: str, metric: str) -> Iterator[StoredValue]:
-        """Yield what one metric came to, row by row, ordered by place."""
+        """Yield the scores by one metric, sorted by place."""
+        if (columns := self.load(run_id).columns) is not None:
+            return ranking_values(columns, metric)
         with self.connect() as connection:
             number = self._number(connection, run_id)
-            info = read_run_info(connection, number)
-        if info.ranked:
-            rows = StoredRanking(number, run_id, tuple(info.metrics), reading=self.connect)
-            return ranking_values(rows, metric)
         return read_values(number, column(metric), reading=self.connect)
 
     def usage(self, run_id: str) -> Usage:
