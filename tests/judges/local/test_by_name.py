@@ -73,7 +73,7 @@ def test_what_says_the_same_each_time_has_one_vote(make_model, judge: str, name:
     [
         ("local:nowhere", "there is no folder nowhere"),
         ("local:", "names no model"),
-        ("local:nli,labels=a/b", "what the model's outputs mean is not known"),
+        ("local:nli,labels=a/b", "the meaning of the model's outputs is unknown"),
         ("local:nli,lenght=9", "did you mean 'length'"),
         ("local:hf:nli", "is named hf:owner/name"),
         ("cascade:local:nowhere+openai:m", "there is no folder nowhere"),
@@ -143,7 +143,7 @@ def test_a_spent_budget_leaves_the_rows_of_which_the_first_judge_is_sure(make_mo
     name = f"cascade:local:{make_model('nli')}+openai:m"
     responses = ("The phone weighs 172 grams.", "The phone weighs box grams.", "Battery lasts.")
     rows = [{**ROWS[0], "response": text} for text in responses]
-    said = {"metrics": "faithfulness", "judge": name, "claims": "sentences", "max_calls": 0}
+    said = {"metrics": "faithfulness", "judge": name, "claim_source": "sentences", "max_calls": 0}
     run = ragstone.evaluate(rows, **said, cascade_threshold=0.9, cascade_audit_rate=0.0)
     scores = [score.value for row in run.rows for score in row.scores.values()]
     assert scores == [1.0, 0.0, 0.0]

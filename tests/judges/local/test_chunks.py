@@ -11,7 +11,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, 
 
 from ragstone._internal.sentences import split_sentences
 from ragstone.judges.local import EntailmentJudge
-from ragstone.judges.local.chunks import Window, stretches_of, windows_of
+from ragstone.judges.local.chunks import Window, make_windows, split_spans
 from ragstone.judges.local.settings import LocalSettings
 
 
@@ -21,7 +21,7 @@ def starts(text: str) -> list[int]:
 
 
 def windows(contexts: list[str], room: int, *, join: bool = False) -> list[Window]:
-    return windows_of(contexts, stretches_of(contexts, starts, room), room, join=join)
+    return make_windows(contexts, split_spans(contexts, starts, room), room, join=join)
 
 
 def test_contexts_have_windows_of_their_own() -> None:
@@ -32,7 +32,7 @@ def test_contexts_have_windows_of_their_own() -> None:
 def test_short_contexts_share_a_window_where_they_are_joined() -> None:
     [window] = windows(["One two. Three.", "Four five."], 10, join=True)
     assert window.text == "One two. Three.\nFour five."
-    assert [each.context for each in window.stretches] == [0, 0, 1]
+    assert [each.context for each in window.spans] == [0, 0, 1]
 
 
 def test_a_short_last_sentence_is_repeated_in_the_next_window() -> None:
@@ -64,21 +64,21 @@ def test_no_token_is_lost_and_no_window_is_too_long(
     covered = {
         (each.context, place)
         for window in made
-        for each in window.stretches
+        for each in window.spans
         for place in range(each.start, each.end)
     }
     for number, context in enumerate(contexts):
         for start in starts(context):
             assert (number, start) in covered
     for window in made:
-        assert sum(each.tokens for each in window.stretches) <= room
+        assert sum(each.tokens for each in window.spans) <= room
 
 
 @pytest.mark.parametrize("room", [3, 5, 100])
 def test_places_are_those_of_the_whole_contexts(room: int) -> None:
     contexts = ["First one. Second one here.", "Third."]
     for window in windows(contexts, room):
-        for each in window.stretches:
+        for each in window.spans:
             assert contexts[each.context][each.start : each.end].strip() in window.text
 
 
@@ -179,7 +179,7 @@ def test_no_character_of_a_text_without_sentences_is_lost(make_model, kind: str,
     seen = {
         place
         for window in asked.windows
-        for each in window.stretches
+        for each in window.spans
         for place in range(each.start, each.end)
     }
     assert {place for place, letter in enumerate(text) if letter.strip()} <= seen
@@ -204,7 +204,7 @@ def test_what_takes_more_tokens_than_were_counted_is_cut_in_two_and_not_off(
     places = {
         place
         for window in asked.windows
-        for each in window.stretches
+        for each in window.spans
         for place in range(each.start, each.end)
     }
     assert {place for place, letter in enumerate(context) if letter.strip()} <= places
@@ -215,4 +215,4 @@ def test_any_length_has_room_for_contexts_beside_a_short_claim(make_model, lengt
     judge = EntailmentJudge(str(make_model("nli")), LocalSettings(length=length))
     [asked] = judge._prepared(["It"], ["The phone weighs 172 grams. It charges."])
     assert max(len(pair.ids) for pair in asked.pairs) <= length
-    assert sum(len(window.stretches) for window in asked.windows) >= 2
+    assert sum(len(window.spans) for window in asked.windows) >= 2

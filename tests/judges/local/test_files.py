@@ -39,7 +39,7 @@ def test_a_file_that_is_missing_is_named_with_what_writes_it(make_model, name: s
 
 @pytest.mark.parametrize("name", ["", "   "])
 def test_a_name_of_nothing(name: str) -> None:
-    with pytest.raises(UsageError, match=r"names no model: say a folder with model\.onnx"):
+    with pytest.raises(UsageError, match=r"names no model: pass a folder with model\.onnx"):
         made(name)
 
 
@@ -47,7 +47,7 @@ def test_a_name_of_nothing(name: str) -> None:
 def test_a_pointer_of_git_lfs_is_told_from_a_model(make_model, name: str) -> None:
     folder = make_model("nli")
     (folder / name).write_text("version https://git-lfs.github.com/spec/v1\nsize 9\n")
-    with pytest.raises(UsageError, match=rf"{name} is a pointer of git-LFS .*`git lfs pull`"):
+    with pytest.raises(UsageError, match=rf"{name} is a git-LFS pointer .*`git lfs pull`"):
         made(folder)
 
 
@@ -87,7 +87,7 @@ def test_the_folder_that_exporters_write_into_is_found(make_model) -> None:
 def test_a_config_that_is_no_json(make_model) -> None:
     folder = make_model("nli")
     (folder / "config.json").write_text("{")
-    with pytest.raises(UsageError, match=r"config\.json is no JSON"):
+    with pytest.raises(UsageError, match=r"config\.json is invalid JSON"):
         made(folder)
 
 
@@ -101,12 +101,14 @@ def test_a_config_that_is_no_json(make_model) -> None:
     ],
 )
 def test_a_head_that_is_not_understood_says_what_it_saw(make_model, labels, said: str) -> None:
-    with pytest.raises(UsageError, match=rf"{said}.*labels=unsupported/supported.*known are"):
+    with pytest.raises(
+        UsageError, match=rf"{said}.*labels=unsupported/supported.*Known labels are"
+    ):
         made(make_model("pair", labels=labels))
 
 
 async def test_labels_that_the_outputs_do_not_have(make_model) -> None:
-    with pytest.raises(UsageError, match="3 outputs, and known are 2 labels"):
+    with pytest.raises(UsageError, match="3 outputs, but 2 labels"):
         async with made(make_model("nli"), labels="supported/unsupported"):
             pass
 
@@ -119,7 +121,9 @@ async def test_a_head_that_the_outputs_do_not_have(make_model) -> None:
 
 async def test_a_lone_output_without_a_name_is_not_guessed(make_model) -> None:
     folder = make_model("one", labels=["LABEL_0"])
-    with pytest.raises(UsageError, match=r"its labels are LABEL_0.*labels=supported where there"):
+    with pytest.raises(
+        UsageError, match=r"its labels are LABEL_0.*labels=supported for a model with one"
+    ):
         made(folder)
     async with made(folder, labels="supported"):
         pass
@@ -127,24 +131,26 @@ async def test_a_lone_output_without_a_name_is_not_guessed(make_model) -> None:
 
 async def test_an_output_of_another_name_is_not_guessed(make_model) -> None:
     folder = make_model("one", output="probability", chances=True)
-    with pytest.raises(UsageError, match=r"no output named logits; it has probability\. .*output="):
+    with pytest.raises(
+        UsageError, match=r"no output named logits; it has probability\. Set output="
+    ):
         async with made(folder):
             pass
-    async with made(folder, output="probability", chances=True):
+    async with made(folder, output="probability", probabilities=True):
         pass
 
 
 async def test_logits_are_not_taken_for_chances(make_model) -> None:
-    with pytest.raises(UsageError, match=r"chances=yes, and logits holds numbers from -"):
-        async with made(make_model("nli"), chances=True):
+    with pytest.raises(UsageError, match=r"probabilities=yes, but logits has values from -"):
+        async with made(make_model("nli"), probabilities=True):
             pass
 
 
 @pytest.mark.parametrize(
     ("size", "told"),
     [
-        (("pairs", 40), "pairs of 40 tokens only: say length=40"),
-        ((2, "tokens"), "batches of 2 only: say batch=2"),
+        (("pairs", 40), "pairs of 40 tokens: set length=40"),
+        ((2, "tokens"), "batches of 2: set batch=2"),
     ],
 )
 async def test_a_model_exported_for_one_size_says_which(make_model, size, told: str) -> None:
@@ -156,7 +162,7 @@ async def test_a_model_exported_for_one_size_says_which(make_model, size, told: 
 async def test_a_device_that_the_library_does_not_have(make_model) -> None:
     if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
         pytest.skip("it has one here")
-    with pytest.raises(UsageError, match="has no cuda; put onnxruntime-gpu in its place"):
+    with pytest.raises(UsageError, match="does not support cuda; install onnxruntime-gpu"):
         async with made(make_model("nli"), device="cuda"):
             pass
 
@@ -168,7 +174,9 @@ async def test_a_model_that_wants_other_things(make_model) -> None:
         onnx.helper.make_tensor_value_info("decoder_input_ids", onnx.TensorProto.INT64, [1, 1])
     )
     onnx.save(model, folder / "model.onnx")
-    with pytest.raises(UsageError, match="wants to be fed decoder_input_ids; known are input_ids"):
+    with pytest.raises(
+        UsageError, match="expects the inputs decoder_input_ids; supported are input_ids"
+    ):
         async with made(folder):
             pass
 
@@ -191,7 +199,7 @@ def test_a_file_that_is_empty(make_model) -> None:
 def test_a_tokenizer_that_is_none(make_model) -> None:
     folder = make_model("nli")
     (folder / "tokenizer.json").write_text("{}")
-    with pytest.raises(UsageError, match="is no tokenizer"):
+    with pytest.raises(UsageError, match="is not a tokenizer"):
         made(folder)
 
 
@@ -218,7 +226,7 @@ def test_how_long_pairs_may_be(make_model, config: dict, tokens: int) -> None:
 
 
 def test_a_length_beyond_what_the_model_takes(make_model) -> None:
-    with pytest.raises(UsageError, match="takes 128 tokens, and length=256"):
+    with pytest.raises(UsageError, match="takes at most 128 tokens, not length=256"):
         made(make_model("nli", max_position_embeddings=128), length=256)
 
 
@@ -257,7 +265,7 @@ def test_a_cache_that_lacks_a_file_is_not_taken_for_whole(
     folder.rename(snapshot)
     assert made("hf:owner/nli")
     (snapshot / name).unlink()
-    with pytest.raises(UsageError, match=rf"cache on this machine lacks .*{name}.*--offline"):
+    with pytest.raises(UsageError, match=rf"cache on this machine is missing .*{name}.*--offline"):
         made("hf:owner/nli")
 
 
@@ -265,7 +273,7 @@ def test_offline_forbids_to_download(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
-        UsageError, match=r"the hub's cache .* lacks files of it, or all, and --offline forbids"
+        UsageError, match=r"the hub's cache .* is missing some or all files, and --offline forbids"
     ):
         made("hf:owner/nli")
 
@@ -417,7 +425,7 @@ async def test_a_model_that_the_hub_does_not_have(hub, tmp_path) -> None:
     told = await said(hub.url, tmp_path / "hub")
     assert "there is no model.onnx or onnx/model.onnx" in told
     closed = await said("http://127.0.0.1:9", tmp_path / "other")
-    assert closed.startswith("local:hf:owner/nli: the hub's cache on this machine lacks files")
+    assert closed.startswith("local:hf:owner/nli: the hub's cache on this machine is missing some")
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "model.onnx", "config.json", "weights.bin"])
@@ -433,7 +441,7 @@ async def test_a_download_that_was_broken_off_is_finished(hub, tmp_path, name: s
     kept.resolve().unlink()
     kept.unlink()
     lacks = await said(hub.url, cache, offline=True)
-    assert "the hub's cache on this machine lacks " in lacks
+    assert "the hub's cache on this machine is missing " in lacks
     assert await said(hub.url, cache) == "local:hf:owner/nli"
     assert kept.is_file()
     assert await said(hub.url, cache, offline=True) == "local:hf:owner/nli"
@@ -443,5 +451,5 @@ async def test_a_path_is_never_looked_for_in_the_hub(hub, tmp_path) -> None:
     code = CODE.replace("hf:owner/nli", "models/nli")
     told = await said(hub.url, tmp_path / "hub", code=code)
     assert told.startswith("local:models/nli: there is no folder models/nli")
-    assert told.endswith("of the Hugging Face hub that is local:hf:models/nli")
+    assert told.endswith("for the Hugging Face hub use local:hf:models/nli")
     assert hub.asked == []

@@ -63,13 +63,13 @@ async def test_a_model_that_puts_out_chances_says_the_same(make_model, kind: str
     claims = ["The phone weighs 172 grams", "The radio", "The box holds a lens"]
     logits = await asked(make_model(kind), claims)
     folder = make_model(kind, output="chances", chances=True)
-    assert await asked(folder, claims, output="chances", chances="yes") == logits
+    assert await asked(folder, claims, output="chances", probabilities="yes") == logits
 
 
 async def test_flagged_tokens_are_told_in_the_reason(make_model) -> None:
     [verdict] = await asked(make_model("tokens"), ["The phone has radio and weighs 172 grams"])
     assert verdict.label is Label.NOT_ENOUGH_INFO
-    assert str(verdict.reason).startswith("not backed: “has radio”; P(supported)")
+    assert str(verdict.reason).startswith("unsupported: “has radio”; P(supported)")
 
 
 async def test_one_flagged_token_is_enough_to_leave_a_claim_unsupported(make_model) -> None:
@@ -97,7 +97,7 @@ async def test_evidence_at_the_end_of_a_long_context_is_found(make_model, kind: 
     assert found.evidence[0].quote == "The phone weighs 172 grams."
     assert found.evidence[0].start == len(LONG) + 1
     assert other.label is Label.NOT_ENOUGH_INFO
-    assert "the most of " in str(other.reason)
+    assert "the highest of " in str(other.reason)
 
 
 async def test_supported_in_one_window_is_supported_whatever_another_says(make_model) -> None:

@@ -1,28 +1,30 @@
-"""Window: as much of the contexts as a model takes at once, whole sentences wherever they fit."""
+"""Windows of the contexts, and their pairs with a claim as the tokens a model takes."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import Protocol, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from ragstone._internal.sentences import split_sentences
 from ragstone.errors import UsageError
 from ragstone.judges.local.settings import library
 
 OVERLAP = 4
-"""A window repeats the last sentence of the one before if it takes no more than a 4th of the room:
-what two neighbouring sentences say together is then said in one of them."""
+"""A window repeats the last sentence of the one before if it takes at most a 4th of the room, so
+that statements over two neighbouring sentences are in one window."""
+Token: TypeAlias = tuple[int, int, int]
+"""A token of the claim: its number among all tokens, and its characters in the claim."""
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """A sentence of a context, or a part of one that is too long by itself.
+class Span:
+    """A sentence of a context, or a part of one that is too long.
 
     Attributes:
-        context: the context's number, from 0; `start` and `end` are characters in it.
-        tokens: what it takes, and what stands between it and the next.
+        context: the number of the context, from 0; `start` and `end` are characters in it.
+        tokens: its tokens, and those before the next sentence.
     """
 
     context: int
@@ -33,21 +35,21 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Window:
-    """Neighbouring stretches, of one context or several, and their text."""
+    """Neighbouring spans, of one context or several, and their text."""
 
-    stretches: tuple[Stretch, ...]
+    spans: tuple[Span, ...]
     text: str
 
 
-def stretches_of(
+def split_spans(
     contexts: Sequence[str], starts: Callable[[str], Sequence[int]], room: int
-) -> list[Stretch]:
-    """Cut contexts between sentences, and sentences of more than `room` tokens within.
+) -> list[Span]:
+    """Cut contexts between sentences, and sentences of more than `room` tokens inside.
 
-    `starts` tells where the tokens of a text begin. What stands between two sentences takes
-    tokens of the first one: many tokenizers have some for blanks and lines.
+    `starts` returns where the tokens of a text begin. Many tokenizers have tokens for spaces and
+    new lines; those between two sentences count for the first one.
     """
-    found: list[Stretch] = []
+    found: list[Span] = []
     for number, context in enumerate(contexts):
         begins = starts(context)
         sentences = split_sentences(context)
@@ -57,39 +59,38 @@ def stretches_of(
             cuts = [sentence.start, *begins[first + room : last : room], sentence.end]
             tokens = bisect_left(begins, after) - first
             found += [
-                Stretch(number, start, end, max(1, min(room, tokens - n * room)))
+                Span(number, start, end, max(1, min(room, tokens - n * room)))
                 for n, (start, end) in enumerate(pairwise(cuts))
             ]
     return found
 
 
-def windows_of(
-    contexts: Sequence[str], stretches: Sequence[Stretch], room: int, *, join: bool
+def make_windows(
+    contexts: Sequence[str], spans: Sequence[Span], room: int, *, join: bool
 ) -> list[Window]:
-    """Join stretches to windows of at most `room` tokens, in order, with some overlap.
+    """Join spans to windows of at most `room` tokens, in order, with some overlap.
 
-    Those of several contexts are put into one window only with `join`.
+    Only with `join` does a window have spans of several contexts.
     """
-    texts = [stretches]
+    groups = [spans]
     if not join:
-        by_context = groupby(stretches, key=lambda each: each.context)
-        texts = [list(own) for _, own in by_context]
-    parts = (part for text in texts for part in _parts(text, room))
+        groups = [list(own) for _, own in groupby(spans, key=lambda each: each.context)]
+    parts = (part for group in groups for part in _parts(group, room))
     return [Window(part, _text(contexts, part)) for part in parts]
 
 
-def halves_of(
+def split_window(
     contexts: Sequence[str], window: Window, starts: Callable[[str], Sequence[int]]
 ) -> list[Window]:
-    """Cut a window before its last stretch, one of a lone stretch between tokens in its middle.
+    """Cut a window before its last span; one of a single span between tokens in its middle.
 
-    The second window repeats a short stretch of the first, as neighbours do. There is none where
-    nothing is left to cut.
+    The second window repeats a short span of the first, like neighbouring windows. The list is
+    empty if there is nothing left to cut.
     """
-    *before, last = window.stretches
+    *before, last = window.spans
     if before:
-        room = sum(each.tokens for each in window.stretches)
-        again = len(before) > 1 and _repeated(before[-1], last, room)
+        room = sum(each.tokens for each in window.spans)
+        again = len(before) > 1 and _is_repeated(before[-1], last, room)
         parts = [tuple(before), (before[-1], last) if again else (last,)]
         return [Window(part, _text(contexts, part)) for part in parts]
     begins = starts(window.text)
@@ -97,69 +98,40 @@ def halves_of(
     if not last.start < middle < last.end:
         return []
     tokens = -(-last.tokens // 2)
-    cut = [
-        Stretch(last.context, *each, tokens) for each in pairwise((last.start, middle, last.end))
-    ]
+    halves = pairwise((last.start, middle, last.end))
+    cut = [Span(last.context, start, end, tokens) for start, end in halves]
     return [Window((each,), _text(contexts, (each,))) for each in cut]
 
 
-def _parts(stretches: Sequence[Stretch], room: int) -> Iterator[tuple[Stretch, ...]]:
-    part: list[Stretch] = []
+def _parts(spans: Sequence[Span], room: int) -> Iterator[tuple[Span, ...]]:
+    part: list[Span] = []
     left = room
-    for stretch in stretches:
-        if part and stretch.tokens + _line(part, stretch) > left:
+    for span in spans:
+        line = int(bool(part) and part[-1].context != span.context)  # a new line between contexts
+        if part and span.tokens + line > left:
             yield tuple(part)
-            part = [part[-1]] if _repeated(part[-1], stretch, room) else []
+            part = [part[-1]] if _is_repeated(part[-1], span, room) else []
             left = room - sum(each.tokens for each in part)
-        left -= stretch.tokens + _line(part, stretch)
-        part.append(stretch)
+            line = int(bool(part) and part[-1].context != span.context)
+        left -= span.tokens + line
+        part.append(span)
     if part:
         yield tuple(part)
 
 
-def _line(part: Sequence[Stretch], stretch: Stretch) -> int:
-    """Return the token that the line between two contexts may take."""
-    return int(bool(part) and part[-1].context != stretch.context)
+def _is_repeated(last: Span, span: Span, room: int) -> bool:
+    """Return whether the window that begins with a span repeats the one before it."""
+    is_short = last.tokens <= room // OVERLAP and last.tokens + span.tokens <= room
+    return is_short and last.context == span.context
 
 
-def _repeated(last: Stretch, stretch: Stretch, room: int) -> bool:
-    """Tell whether the window that begins with a stretch repeats the one before it."""
-    short = last.tokens <= room // OVERLAP and last.tokens + stretch.tokens <= room
-    return short and last.context == stretch.context
-
-
-def _text(contexts: Sequence[str], part: Sequence[Stretch]) -> str:
-    """Return the stretches' text: as it stands within a context, a line a context."""
+def _text(contexts: Sequence[str], part: Sequence[Span]) -> str:
+    """Return the text of spans, as in their context, with a line per context."""
     lines: list[str] = []
-    for number in dict.fromkeys(each.context for each in part):
-        own = [each for each in part if each.context == number]
+    for number, group in groupby(part, key=lambda each: each.context):
+        own = list(group)
         lines.append(contexts[number][own[0].start : own[-1].end])
     return "\n".join(lines)
-
-
-# Pair: a context window and a claim, as the numbers that a model takes.
-
-Token: TypeAlias = tuple[int, int, int]
-"""A token of the claim: its place among all tokens, and its characters' in the claim."""
-
-
-class _Encoding(Protocol):
-    ids: list[int]
-    type_ids: list[int]
-    offsets: list[tuple[int, int]]
-    sequence_ids: list[int | None]
-
-
-class _Tokenizer(Protocol):
-    def encode(
-        self, sequence: str, pair: str | None = None, *, add_special_tokens: bool = True
-    ) -> _Encoding: ...
-
-    def token_to_id(self, token: str) -> int | None: ...
-
-    def no_padding(self) -> None: ...
-
-    def no_truncation(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -167,8 +139,8 @@ class Pair:
     """A context window and a claim.
 
     Attributes:
-        ids: the tokens' numbers, those that are the model's own included.
-        types: which text each is of, as some models want to know.
+        ids: the token ids, with the model's special tokens.
+        types: the number of each token's text, for models that use it.
         claim: the tokens of the claim.
     """
 
@@ -177,55 +149,50 @@ class Pair:
     claim: tuple[Token, ...]
 
 
-class Pairs:
-    """Makes pairs, by the model's tokenizer; with a `template`, of one text with both in it.
+class PairEncoder:
+    """Encodes pairs with the model's tokenizer, with a `template` as one text.
 
     Attributes:
-        padding: the number that fills up pairs of one batch.
+        padding: the id that fills up the pairs of a batch.
     """
 
     def __init__(self, tokenizer: Path, template: str | None, name: str) -> None:
-        found = library("tokenizers", name)
+        tokenizers = library("tokenizers", name)
         try:
-            made = found.Tokenizer.from_file(str(tokenizer))
-        except Exception as error:  # the library raises nothing finer
-            raise UsageError(f"local:{name}: {tokenizer} is no tokenizer: {error}") from error
-        self._tokenizer = cast("_Tokenizer", made)
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
-        self._template = template
-        if (
-            template is not None
-            and not template.count("{context}") == template.count("{claim}") == 1
-        ):
+            self._tokenizer: Any = tokenizers.Tokenizer.from_file(str(tokenizer))
+        except Exception as error:  # the library has no errors of its own
+            raise UsageError(f"local:{name}: {tokenizer} is not a tokenizer: {error}") from error
+        places = ("{context}", "{claim}")
+        if template is not None and [template.count(each) for each in places] != [1, 1]:
             raise UsageError(
                 f"local:{name}: the template must have {{context}} and {{claim}}, once each"
             )
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self._template = template
         known = map(self._tokenizer.token_to_id, ("[PAD]", "<pad>", "<|pad|>"))
         self.padding = next((number for number in known if number is not None), 0)
 
     def starts(self, text: str) -> list[int]:
         """Return where each token of a text begins."""
-        found = self._tokenizer.encode(text, add_special_tokens=False)
-        return [start for start, _ in found.offsets]
+        return [
+            start for start, _ in self._tokenizer.encode(text, add_special_tokens=False).offsets
+        ]
 
     def pair(self, context: str, claim: str) -> Pair:
         """Encode a context window and a claim."""
         if self._template is None:
-            found = self._tokenizer.encode(context, claim)
-            places = enumerate(zip(found.sequence_ids, found.offsets, strict=True))
+            encoded = self._tokenizer.encode(context, claim)
+            places = enumerate(zip(encoded.sequence_ids, encoded.offsets, strict=True))
             tokens = [(n, start, end) for n, (text, (start, end)) in places if text == 1]
-            return Pair(tuple(found.ids), tuple(found.type_ids), tuple(tokens))
-        before, _, after = self._template.partition("{claim}")
-        before, after = (part.replace("{context}", context) for part in (before, after))
-        found = self._tokenizer.encode(f"{before}{claim}{after}")
-        tokens = _within(found.offsets, len(before), len(before) + len(claim))
-        return Pair(tuple(found.ids), tuple(found.type_ids), tuple(tokens))
-
-
-def _within(offsets: Sequence[tuple[int, int]], begin: int, end: int) -> list[Token]:
-    return [
-        (n, max(0, start - begin), min(stop, end) - begin)
-        for n, (start, stop) in enumerate(offsets)
-        if start < end and stop > begin and stop > start
-    ]
+        else:
+            before, _, after = self._template.partition("{claim}")
+            before, after = (part.replace("{context}", context) for part in (before, after))
+            encoded = self._tokenizer.encode(f"{before}{claim}{after}")
+            begin, end = len(before), len(before) + len(claim)
+            tokens = [
+                (n, max(0, start - begin), min(stop, end) - begin)
+                for n, (start, stop) in enumerate(encoded.offsets)
+                if start < end and stop > begin and stop > start
+            ]
+        return Pair(tuple(encoded.ids), tuple(encoded.type_ids), tuple(tokens))

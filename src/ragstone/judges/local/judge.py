@@ -1,4 +1,4 @@
-"""EntailmentJudge: a model on this machine that tells whether contexts back a claim."""
+"""EntailmentJudge: a model on this machine that checks whether contexts support a claim."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -8,104 +8,46 @@ from typing import TypeVar
 from ragstone._internal.concurrency import in_thread
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError, UsageError
 from ragstone.judges.base import Judge
-from ragstone.judges.local.chunks import Pair, Pairs, Window, halves_of, stretches_of, windows_of
+from ragstone.judges.local.chunks import (
+    Pair,
+    PairEncoder,
+    Window,
+    make_windows,
+    split_spans,
+    split_window,
+)
 from ragstone.judges.local.files import ModelFiles
 from ragstone.judges.local.heads import Head
-from ragstone.judges.local.model import LocalModel, Reading
-from ragstone.judges.local.settings import ASK, LENGTH, LocalSettings
+from ragstone.judges.local.model import LocalModel, PairScore
+from ragstone.judges.local.settings import MAX_LENGTH, TEMPLATE, LocalSettings
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.judges.offline.similarity import compare_texts
 from ragstone.types.claim import Evidence, Label, Verdict
 from ragstone.types.questions import ExtractClaims, Question, VerifyClaims
 from ragstone.types.reply import NOTHING_SPENT, Reply, Usage
 
-# Verdicts of a local model: what its readings of the windows come to for one claim.
-
-CONTRADICTED = 0.5
-"""The chance above which a window contradicts: more than all else together."""
-DIGITS = 4
-"""Digits of a confidence: how pairs are batched moves the ones behind them."""
-FLAGS_SHOWN = 5
-
-NO_CONTEXT = Verdict(label=Label.NOT_ENOUGH_INFO, reason="there is no context", confidence=1.0)
-
-
-def verdict_of(
-    claim: str,
-    windows: Sequence[Window],
-    readings: Sequence[Reading],
-    *,
-    contexts: Sequence[str],
-    threshold: float,
-) -> Verdict:
-    """Return the verdict on a claim: supported in one window is supported.
-
-    Else it is contradicted where a window says so with a chance above 0.5; else NOT_ENOUGH_INFO.
-    """
-    best = max(range(len(windows)), key=lambda n: readings[n].supported)
-    worst = max(range(len(windows)), key=lambda n: readings[n].contradicted)
-    yes, no = readings[best].supported, readings[worst].contradicted
-    several = f" (the most of {len(windows)} windows)" if len(windows) > 1 else ""
-    if yes >= threshold:
-        label, sure, window, reason = Label.SUPPORTED, yes, best, None
-    elif no > CONTRADICTED:
-        label, sure, window = Label.CONTRADICTED, no, worst
-        reason = f"P(contradicted) is {no:.2f}{several}"
-    else:
-        label, sure, window = Label.NOT_ENOUGH_INFO, 1 - max(yes, no), best
-        reason = f"P(supported) is {yes:.2f}{several}, less than {threshold:g}"
-    if reason and (flags := _flags(claim, readings[window])):
-        reason = f"not backed: {flags}; {reason}"
-    return Verdict(
-        label=label,
-        reason=reason,
-        confidence=round(min(1.0, max(0.0, sure)), DIGITS),
-        evidence=(_evidence(claim, windows[window], contexts),),
-    )
-
-
-def _flags(claim: str, reading: Reading) -> str:
-    """Return the flagged words of a claim, quoted."""
-    texts = [claim[start:end].strip() for start, end in reading.flagged]
-    shown = [f"“{text}”" for text in texts if text]
-    more = [f"{len(shown) - FLAGS_SHOWN} more"] if len(shown) > FLAGS_SHOWN else []
-    return ", ".join([*shown[:FLAGS_SHOWN], *more])
-
-
-def _evidence(claim: str, window: Window, contexts: Sequence[str]) -> Evidence:
-    """Return the window's sentence that is most like the claim, by its characters.
-
-    The model judges the window as a whole: it does not say by which sentence.
-    """
-    texts = [contexts[each.context][each.start : each.end] for each in window.stretches]
-    likeness = compare_texts(claim, texts) if len(texts) > 1 else (1.0,)
-    nearest = max(range(len(texts)), key=lambda n: likeness[n])
-    place = window.stretches[nearest]
-    return Evidence(
-        context=place.context,
-        start=place.start,
-        end=place.end,
-        quote=texts[nearest],
-        verified=True,
-    )
-
-
 T = TypeVar("T")
 
-READING = 2
-"""Of how windows are made and outputs read: another number is another judge to the reply cache."""
+VERSION = 2
+"""The version of windows and results; a change invalidates cached replies."""
 BATCH = 16
-"""Pairs in one run, where nothing else is said."""
+"""Pairs per run unless `batch` is set."""
 MARGIN = 4
-"""Tokens left free in a pair: texts joined take a few more or less than each by itself."""
+"""Tokens left free in a pair: joined texts take a few more or less than each by itself."""
 STEP = 16
 """Claims whose lengths differ by less share their windows."""
+CONTRADICTED = 0.5
+"""The probability above which a window contradicts a claim."""
+DECIMALS = 4
+"""Decimals of a confidence; batching changes the ones behind them."""
+MAX_FLAGS = 5
+"""How many unsupported passages of a claim a reason quotes."""
 KINDS = frozenset(kind.kind for kind in (ExtractClaims, VerifyClaims))
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """One claim, the windows it is held against, and a pair of each."""
+class _Prepared:
+    """One claim, the windows it is compared with, and a pair for each."""
 
     claim: str
     windows: Sequence[Window]
@@ -115,10 +57,10 @@ class _Asked:
 class EntailmentJudge(Judge):
     """Verifies claims with an ONNX model: NLI, a cross-encoder or a token classifier.
 
-    The claims of a response are its sentences. A claim is held against each window of the
-    contexts: supported in one is supported, else contradicted in one is contradicted. The
-    confidence is the model's own chance, which nobody has calibrated on your texts. What is asked
-    at the same time goes through the model together; nothing leaves this machine.
+    The claims of a response are its sentences. A claim is compared with each window of the
+    contexts: one that supports it is enough for SUPPORTED, otherwise one that contradicts it for
+    CONTRADICTED. The confidence is the model's probability, which is not calibrated on your texts.
+    Concurrent questions share batches. Nothing leaves this machine.
     """
 
     kinds = KINDS
@@ -126,138 +68,160 @@ class EntailmentJudge(Judge):
     def __init__(
         self, name: str, settings: LocalSettings | None = None, *, offline: bool = False
     ) -> None:
-        """Find the model's files; it is loaded within `async with`.
+        """Find the model's files; `async with` loads it.
 
         `name` is a folder, or `hf:owner/name` of the Hugging Face hub.
 
         Raises:
-            UsageError: a file or the extra is missing, or what the outputs mean is not known.
+            UsageError: a file or the extra is missing, or the meaning of the outputs is unknown.
         """
         settings = settings or LocalSettings()
         self._files = files = ModelFiles.find(name, file=settings.file, offline=offline)
-        batch = settings.batch or (1 if files.scales_as_it_runs else BATCH)
+        batch = settings.batch or (1 if files.has_dynamic_scales else BATCH)
         self._settings = settings = settings.model_copy(update={"batch": batch})
-        self._length = _length(files, settings, name)
-        template = _template(files, settings, name)
+        longest = files.max_length
+        if settings.length and longest and settings.length > longest:
+            raise UsageError(
+                f"local:{name}: the model takes at most {longest} tokens, not "
+                f"length={settings.length}"
+            )
+        self._length = settings.length or min(longest or MAX_LENGTH, MAX_LENGTH)
+        path = files.folder / (settings.template or TEMPLATE)
+        if settings.template and not path.is_file():
+            raise UsageError(f"local:{name}: there is no file {path} for template=")
+        template = path.read_text(encoding="utf-8").rstrip("\n") if path.is_file() else None
         head = Head.of(
             files.config if files.has_config else None,
             settings.labels,
             settings.head,
             name,
-            chances_out=settings.chances,
+            is_probability=settings.probabilities,
         )
-        self._pairs = Pairs(files.tokenizer, template, name)
+        self._pairs = PairEncoder(files.tokenizer, template, name)
         self._model = LocalModel(name, files, self._pairs, head, settings, length=self._length)
-        self._shaped = [
-            settings.threshold,
-            settings.head,
-            head.labels,
-            template,
-            self._length,
-            READING,
-        ]
-        self._shaped += [settings.join, settings.output, settings.chances]
-        self._shaped += [batch] if files.scales_as_it_runs else []
+        self._identity = [settings.threshold, settings.head, head.labels, template, self._length]
+        self._identity += [VERSION, settings.join, settings.output, settings.probabilities]
+        self._identity += [batch] if files.has_dynamic_scales else []
         self.name = settings.judge_name(name)
         self.description = (
-            "a model on this machine that tells whether the contexts back a claim; claims by "
-            "sentence; its confidence is the model's own chance, not calibrated on these texts"
+            "a model on this machine that checks whether the contexts support a claim; claims are "
+            "sentences; confidence is the model's probability, not calibrated on these texts"
         )
         self._parts = (self._model,)
 
     def identity(self, kind: str) -> str | None:
-        """Name the model by its files' contents, and all that shapes what is read of it."""
+        """Return the contents of the model's files and the options that affect verdicts."""
         if kind != VerifyClaims.kind:
             return None
-        return json.dumps(["local", self._files.fingerprint, *self._shaped])
+        return json.dumps(["local", self._files.fingerprint, *self._identity])
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         """Answer one question.
 
         Raises:
-            JudgeError: a claim takes more than half of what the model takes, or it cannot be run.
+            JudgeError: a claim is too long, or the model failed.
             QuestionNotSupportedError: such a model does not answer that kind of question.
         """
-        value, usage = await self._answered(question)
+        value, usage = await self._answer(question)
         return question.reply(value, usage)
 
-    async def _answered(self, question: object) -> tuple[object, Usage]:
+    async def _answer(self, question: object) -> tuple[object, Usage]:
         if isinstance(question, ExtractClaims):
             return extract_claims(question.response), NOTHING_SPENT
         if not isinstance(question, VerifyClaims):
             raise QuestionNotSupportedError(
-                f"the judge {self.name} tells whether contexts back a claim, and answers nothing "
-                "else: name another judge with --model or --judge"
+                f"the judge {self.name} only checks whether contexts support a claim: name another "
+                "judge with --model or --judge"
             )
-        asked = await in_thread(lambda: self._prepared(question.claims, question.contexts))
-        pairs = [pair for each in asked for pair in each.pairs]
-        readings = iter(await self._model.read(pairs))
-        verdicts: list[Verdict] = []
-        for each in asked:
-            own = [next(readings) for _ in each.pairs]
-            verdicts.append(self._verdict(each, question.contexts, own) if own else NO_CONTEXT)
+        prepared = await in_thread(lambda: self._prepared(question.claims, question.contexts))
+        pairs = [pair for each in prepared for pair in each.pairs]
+        scores = iter(await self._model.score(pairs))
+        verdicts = tuple(
+            self._verdict(each, question.contexts, [next(scores) for _ in each.pairs])
+            for each in prepared
+        )
         tokens = sum(len(pair.ids) for pair in pairs)
-        return tuple(verdicts), Usage(local_calls=int(bool(pairs)), local_tokens=tokens)
+        return verdicts, Usage(local_calls=int(bool(pairs)), local_tokens=tokens)
 
-    def _verdict(self, asked: _Asked, contexts: Sequence[str], own: Sequence[Reading]) -> Verdict:
-        threshold = self._settings.threshold
-        return verdict_of(asked.claim, asked.windows, own, contexts=contexts, threshold=threshold)
-
-    def _prepared(self, claims: Sequence[str], contexts: Sequence[str]) -> list[_Asked]:
+    def _prepared(self, claims: Sequence[str], contexts: Sequence[str]) -> list[_Prepared]:
         """Cut the contexts to windows for each claim, and encode all pairs."""
-        made: dict[int, list[Window]] = {}
-        asked: list[_Asked] = []
+        windows: dict[int, list[Window]] = {}
+        prepared: list[_Prepared] = []
         for claim in claims:
-            room = self._room(claim)
-            if room not in made:
-                stretches = stretches_of(contexts, self._pairs.starts, room)
-                made[room] = windows_of(contexts, stretches, room, join=self._settings.join)
-            fitting = [both for w in made[room] for both in self._fitting(w, claim, contexts)]
-            windows, pairs = [w for w, _ in fitting], [pair for _, pair in fitting]
-            asked.append(_Asked(claim, windows, pairs))
-        return asked
+            taken = len(self._pairs.pair("", claim).ids) + MARGIN
+            if 2 * taken > self._length:
+                raise self._too_long(claim, taken)
+            room = self._length - min(-(-taken // STEP) * STEP, self._length // 2)
+            if room not in windows:
+                spans = split_spans(contexts, self._pairs.starts, room)
+                windows[room] = make_windows(contexts, spans, room, join=self._settings.join)
+            fitting = [both for w in windows[room] for both in self._encode(w, claim, contexts)]
+            own, pairs = [w for w, _ in fitting], [pair for _, pair in fitting]
+            prepared.append(_Prepared(claim, own, pairs))
+        return prepared
 
-    def _fitting(
+    def _encode(
         self, window: Window, claim: str, contexts: Sequence[str]
     ) -> Iterator[tuple[Window, Pair]]:
-        """Encode a pair; a window that takes more tokens than foreseen becomes two."""
+        """Yield a window with its pair; two windows if the pair takes more tokens than expected."""
         pair = self._pairs.pair(window.text, claim)
         if len(pair.ids) <= self._length:
             yield window, pair
             return
-        halves = halves_of(contexts, window, self._pairs.starts)
+        halves = split_window(contexts, window, self._pairs.starts)
         if not halves:
             raise self._too_long(claim, len(pair.ids))
         for half in halves:
-            yield from self._fitting(half, claim, contexts)
-
-    def _room(self, claim: str) -> int:
-        """Return the tokens that a window may take beside a claim."""
-        taken = len(self._pairs.pair("", claim).ids) + MARGIN
-        if 2 * taken > self._length:
-            raise self._too_long(claim, taken)
-        return self._length - min(-(-taken // STEP) * STEP, self._length // 2)
+            yield from self._encode(half, claim, contexts)
 
     def _too_long(self, claim: str, taken: int) -> JudgeError:
         return JudgeError(
             Cause.TRUNCATED,
             f"the claim {claim!r:.80} takes {taken} tokens, more than half of the "
-            f"{self._length} that the model gets; length= gives it more, if it takes more",
+            f"{self._length} of a pair; increase length= if the model takes more",
             tries=0,
         )
 
-
-def _length(files: ModelFiles, settings: LocalSettings, name: str) -> int:
-    longest, wanted = files.longest, settings.length
-    if wanted and longest and wanted > longest:
-        raise UsageError(f"local:{name}: the model takes {longest} tokens, and length={wanted}")
-    return wanted or min(longest or LENGTH, LENGTH)
-
-
-def _template(files: ModelFiles, settings: LocalSettings, name: str) -> str | None:
-    path = files.folder / (settings.template or ASK)
-    if path.is_file():
-        return path.read_text(encoding="utf-8").rstrip("\n")
-    if settings.template is None:
-        return None
-    raise UsageError(f"local:{name}: there is no file {path} for template=")
+    def _verdict(
+        self, prepared: _Prepared, contexts: Sequence[str], scores: Sequence[PairScore]
+    ) -> Verdict:
+        windows, claim, threshold = prepared.windows, prepared.claim, self._settings.threshold
+        if not windows:
+            reason = "there is no context"
+            return Verdict(label=Label.NOT_ENOUGH_INFO, reason=reason, confidence=1.0)
+        best = max(range(len(windows)), key=lambda n: scores[n].supported)
+        worst = max(range(len(windows)), key=lambda n: scores[n].contradicted)
+        yes, no = scores[best].supported, scores[worst].contradicted
+        several = f" (the highest of {len(windows)} windows)" if len(windows) > 1 else ""
+        if yes >= threshold:
+            label, confidence, window, reason = Label.SUPPORTED, yes, best, None
+        elif no > CONTRADICTED:
+            label, confidence, window = Label.CONTRADICTED, no, worst
+            reason = f"P(contradicted) is {no:.2f}{several}"
+        else:
+            label, confidence, window = Label.NOT_ENOUGH_INFO, 1 - max(yes, no), best
+            reason = f"P(supported) is {yes:.2f}{several}, below {threshold:g}"
+        flagged = [claim[start:end].strip() for start, end in scores[window].flagged]
+        shown = [f"“{text}”" for text in flagged if text]
+        if reason and shown:
+            more = [f"{len(shown) - MAX_FLAGS} more"] if len(shown) > MAX_FLAGS else []
+            reason = f"unsupported: {', '.join([*shown[:MAX_FLAGS], *more])}; {reason}"
+        # the model judges the window as a whole: the most similar sentence is the evidence
+        spans = windows[window].spans
+        texts = [contexts[each.context][each.start : each.end] for each in spans]
+        values = compare_texts(claim, texts) if len(texts) > 1 else (1.0,)
+        nearest = max(range(len(texts)), key=lambda n: values[n])
+        place = spans[nearest]
+        evidence = Evidence(
+            context=place.context,
+            start=place.start,
+            end=place.end,
+            quote=texts[nearest],
+            verified=True,
+        )
+        return Verdict(
+            label=label,
+            reason=reason,
+            confidence=round(min(1.0, max(0.0, confidence)), DECIMALS),
+            evidence=(evidence,),
+        )

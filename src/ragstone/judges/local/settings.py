@@ -1,4 +1,4 @@
-"""LocalSettings: what a local model's name says of how it is to be run and read."""
+"""LocalSettings: the options in a local model's name."""
 
 import os
 from collections.abc import Mapping
@@ -12,13 +12,12 @@ from ragstone._internal.text import format_validation_errors
 from ragstone.errors import UnknownNameError, UsageError
 from ragstone.judges.spec import LOCAL
 
-LENGTH = 512
-"""Tokens of a pair where the model takes more and `length` says nothing: cost grows with it."""
-ASK = "ask.txt"
-"""The template of a folder for which `template` says nothing, where it has one."""
-
-_PACE = {"batch", "threads", "device"}
-"""What decides how fast the verdicts come."""
+MAX_LENGTH = 512
+"""Tokens of a pair unless `length` is set, even if the model takes more: cost grows with length."""
+TEMPLATE = "ask.txt"
+"""The file in a model's folder that is its template unless `template` is set."""
+_SPEED = {"batch", "threads", "device"}
+"""Options that change no verdict."""
 
 
 def _cores() -> int:
@@ -28,26 +27,24 @@ def _cores() -> int:
 
 
 class LocalSettings(BaseModel):
-    """How a local model is run and read.
+    """The options of a local model.
 
     Attributes:
-        labels: what the outputs mean, in their order, with `/` between; None: config.json says.
+        labels: the meaning of the outputs in order, separated by `/`; None: config.json names it.
         threshold: the probability of support from which a claim is supported.
-        head: `pair` judges the pair, `first` the same by its first token, `tokens` each token of
-            the claim; None: as the outputs' shape says.
-        output: the name of the output that is read, which is `logits` in most models.
-        chances: whether that output is chances already, 0 to 1, and not logits.
+        head: `pair` judges the pair, `first` the same from its first token, `tokens` each token of
+            the claim; None: the shape of the output decides.
+        output: the name of the output to read.
+        probabilities: whether that output is probabilities instead of logits.
         template: a file in the model's folder with `{context}` and `{claim}`, for models that
-            take one text instead of a pair; None: `ask.txt`, where the folder has one.
+            take one text instead of a pair; None: `ask.txt`, if the folder has one.
         file: the ONNX file, in the model's folder.
-        length: tokens of a context window and its claim together; None: as the model takes, at
-            most 512.
-        join: whether short contexts share a window. Apart, their order changes no verdict; joined,
-            a claim may rest on two of them.
-        batch: pairs in one run of the model; None: 16, or 1 where a pair's outputs hang on what
-            else is in the run.
-        threads: threads that one run uses; by default the cores there are.
-        device: what the model runs on; `cuda` needs an onnxruntime that has it.
+        length: tokens of a window and a claim together; None: the model's limit, at most 512.
+        join: whether short contexts share a window. Without it, their order changes no verdict;
+            with it, a claim may rest on two of them.
+        batch: pairs per run; None: 16, or 1 if the outputs of a pair depend on the others.
+        threads: threads per run; by default the available cores.
+        device: the device; `cuda` needs an onnxruntime that has it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -56,7 +53,7 @@ class LocalSettings(BaseModel):
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.5
     head: Literal["pair", "first", "tokens"] | None = None
     output: str = "logits"
-    chances: bool = False
+    probabilities: bool = False
     template: str | None = None
     file: str | None = None
     length: Annotated[int, Field(ge=16)] | None = None
@@ -66,38 +63,34 @@ class LocalSettings(BaseModel):
     device: Literal["cpu", "cuda"] = "cpu"
 
     @classmethod
-    def of(cls, said: Mapping[str, str]) -> "LocalSettings":
+    def of(cls, options: Mapping[str, str]) -> "LocalSettings":
         """Read `name=value` options.
 
         Raises:
             UsageError: an option does not exist, or is out of its range.
         """
-        if strange := sorted(said.keys() - cls.model_fields.keys()):
-            raise UnknownNameError("option of a local judge", strange[0], cls.model_fields)
+        if unknown := sorted(options.keys() - cls.model_fields.keys()):
+            raise UnknownNameError("option of a local judge", unknown[0], cls.model_fields)
         try:
-            return cls.model_validate(dict(said))
+            return cls.model_validate(dict(options))
         except ValidationError as error:
             raise UsageError(f"a local judge's {format_validation_errors(error)}") from error
 
     def judge_name(self, model: str) -> str:
-        """Return the judge's name: with what was said that shapes its verdicts, not its pace."""
-        said = self.model_dump(include=self.model_fields_set - _PACE)
+        """Return the judge's name, with the options that affect its verdicts."""
         words = {True: "yes", False: "no"}
         options = "".join(
             f",{name}={words[value] if isinstance(value, bool) else value}"
-            for name, value in said.items()
+            for name, value in self.model_dump(include=self.model_fields_set - _SPEED).items()
             if value is not None
         )
         return f"{LOCAL}:{model}{options}"
 
 
-# Libraries of the extra `local`, loaded when a local model is: nothing else needs them.
-
-
 def library(
     package: Literal["onnxruntime", "tokenizers", "huggingface_hub"], name: str
 ) -> ModuleType:
-    """Import a package of the extra, for the local judge of that name.
+    """Import a package of the extra `local`, for the local judge of that name.
 
     Raises:
         UsageError: it is not installed.
@@ -105,5 +98,6 @@ def library(
     try:
         return import_module(package)
     except ImportError as error:
-        said = f"the judge local:{name} needs an extra: pip install 'ragstone[local]'"
-        raise UsageError(said) from error
+        raise UsageError(
+            f"the judge local:{name} needs an extra: pip install 'ragstone[local]'"
+        ) from error
