@@ -118,7 +118,7 @@ async def test_a_damaged_block_is_told_in_words(
 ) -> None:
     start = f'<script type="application/gzip" {block}'
     page = await browse(without(report, start, skip=100, most=20) + place)
-    await expect(page.locator("#trouble")).to_contain_text("a block of it is damaged")
+    await expect(page.locator("#trouble")).to_contain_text("are damaged or truncated")
     await expect(page.locator(".card").first).to_be_visible()
 
 

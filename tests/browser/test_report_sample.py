@@ -63,7 +63,7 @@ async def test_evidence_lights_up_in_its_context_when_its_claim_is_pointed_at(
         "Every model lasts 20 hours."
     )
     await expect(page.locator(LIT)).to_have_count(1)
-    await expect(page.locator("#lit")).to_have_text("Claim 1: its evidence is marked in context 1")
+    await expect(page.locator("#lit")).to_have_text("Claim 1: evidence highlighted in context 1")
 
 
 async def test_evidence_lights_up_when_its_claim_is_reached_by_tab(
@@ -76,7 +76,7 @@ async def test_evidence_lights_up_when_its_claim_is_reached_by_tab(
         await expect(page.locator(f'#text-response .claim[data-claim="{number}"]')).to_be_focused()
         await expect(page.locator(f'.context[data-context="{number}"] {LIT}')).to_be_visible()
         await expect(page.locator(LIT)).to_have_count(1)
-    await expect(page.locator("#lit")).to_have_text("Claim 2: its evidence is marked in context 2")
+    await expect(page.locator("#lit")).to_have_text("Claim 2: evidence highlighted in context 2")
 
 
 async def test_a_verdict_has_a_sign_and_a_word_beside_its_colour(
@@ -102,7 +102,7 @@ async def test_what_else_is_known_stands_below(browse: Browse, report: Path) -> 
     await expect(sample).to_contain_text("confidence 0.90")
     policies = sample.get_by_role("region", name="Policies side by side")
     await expect(policies).to_contain_text("deepeval")
-    await expect(sample.get_by_role("region", name="What went wrong")).to_contain_text(
+    await expect(sample.get_by_role("region", name="Claim problems")).to_contain_text(
         "contradicted"
     )
 
@@ -120,5 +120,5 @@ async def test_the_transcript_is_made_when_it_is_opened(browse: Browse, report: 
 
 async def test_a_sample_that_is_not_there_is_told_in_words(browse: Browse, report: Path) -> None:
     page = await browse(f"{report.as_uri()}#sample=1000")
-    await expect(page.locator("#trouble")).to_contain_text("no sample at place 1000")
+    await expect(page.locator("#trouble")).to_contain_text("has no sample 1000")
     await expect(page.locator("#overview")).to_be_visible()

@@ -129,7 +129,7 @@ async def test_the_page_of_a_going_run_follows_it_to_its_end(
             async with store.open_writer(run_id) as writer:
                 await writer.put(run.rows[0])
                 page = await browse(f"{url}/runs/{run_id}")
-                await expect(page.locator("#live-going")).to_be_visible()
+                await expect(page.locator("#live-running")).to_be_visible()
                 await expect(page.locator("#live-count")).to_have_text("1 of 60 rows")
                 await expect(page.locator("#count")).to_have_text("1 sample")
                 for row in run.rows[1:]:
