@@ -388,5 +388,5 @@ async def test_scoring_again_asks_nobody_and_keeps_the_ledger_and_the_other_scor
     again = await rescore_row(result, [get("faithfulness:deepeval")])
     assert list(again.scores) == ["faithfulness", "hit@2", "faithfulness:deepeval"]
     assert again.exchanges == result.exchanges
-    with pytest.raises(QuestionNotSupportedError, match="holds no answer"):
+    with pytest.raises(QuestionNotSupportedError, match="has no answer"):
         await rescore_row(result, [get("faithfulness,allow_partial=true")])

@@ -195,7 +195,7 @@ def test_what_shapes_a_reply_is_in_the_identity(model_at) -> None:
 async def test_a_spent_quota_ends_the_run_at_once(faulty, behave, model) -> None:
     said = {"error": {"message": "You exceeded your quota.", "code": "insufficient_quota"}}
     faulty.script(CHAT, behave.reply(said, status=429))
-    with pytest.raises(UsageError, match="quota is spent; the run stops"):
+    with pytest.raises(UsageError, match="quota is exhausted; the run stops"):
         await model.complete(PROMPT)
     assert len(faulty.calls) == 1
 

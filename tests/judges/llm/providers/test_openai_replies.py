@@ -118,7 +118,7 @@ async def test_what_is_no_completion_is_malformed(
     faulty.script(CHAT, behave.reply(reply))
     error = await failure(model)
     assert (error.cause, error.tries, len(faulty.calls)) == (Cause.MALFORMED, 1, 1)
-    assert "the reply holds no chat completion" in str(error)
+    assert "the reply is not a chat completion" in str(error)
     assert seen in str(error)
     assert len(str(error)) < 500
 
@@ -200,7 +200,7 @@ async def test_other_embeddings_than_were_asked_for_are_none(
 )
 async def test_embeddings_that_cannot_be_read_are_malformed(faulty, behave, model, reply) -> None:
     faulty.script(EMBED, behave.reply(reply))
-    with pytest.raises(CallError, match="the reply holds no embeddings") as caught:
+    with pytest.raises(CallError, match="the reply is not a list of embeddings") as caught:
         await model.embed(["a"])
     assert caught.value.cause is Cause.MALFORMED
 

@@ -1,7 +1,4 @@
-"""Model: turns a prompt into a completion. Embedder: turns texts into vectors.
-
-Both know the wire, and nothing of questions.
-"""
+"""Model: a prompt to a completion. Embedder: texts to vectors. Neither knows questions."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -14,11 +11,11 @@ from ragstone.types.reply import Usage
 
 @dataclass(frozen=True)
 class ModelPrompt:
-    """What a model is asked.
+    """A prompt for a model.
 
     Attributes:
-        schema: the JSON schema that the reply should have, with `title`.
-        max_tokens: the most that the reply may take.
+        schema: the JSON schema of the reply, with `title`.
+        max_tokens: the limit on the reply.
     """
 
     system: str
@@ -28,18 +25,17 @@ class ModelPrompt:
 
     @property
     def tokens(self) -> int:
-        """About what it takes of a minute's tokens; few replies are as long as they may be."""
+        """An estimate for the limit per minute; few replies reach their limit."""
         return estimated_tokens(self.system + self.user) + self.max_tokens // 4
 
 
 @dataclass(frozen=True)
 class Completion:
-    """What a model wrote.
+    """A model's reply.
 
     Attributes:
-        text: "" where it wrote nothing.
-        refusal: what the provider's own refusal field or content filter says; None if nothing.
-        truncated: the token limit cut the reply.
+        refusal: the text of the provider's refusal field or content filter.
+        truncated: whether the token limit cut the reply.
     """
 
     text: str
@@ -53,8 +49,8 @@ class Model(AsyncResource, ABC):
 
     Attributes:
         name: provider and model, such as `openai:gpt-4o-mini`.
-        identity: all that shapes its completions beside the prompt: endpoint, model, options.
-        place: where it is served, as a report may show it; "" where its provider says.
+        identity: everything but the prompt that affects its replies: URL, model, options.
+        place: its URL, for reports; "" if its provider implies it.
     """
 
     name: str
@@ -66,20 +62,20 @@ class Model(AsyncResource, ABC):
         """Complete one prompt.
 
         Raises:
-            CallError: there was no reply; `tries` says how many calls were made.
+            CallError: there was no reply; `tries` is the number of calls.
             UsageError: the key was rejected or the model does not exist: the run stops.
         """
 
 
 Vectors = tuple[tuple[float, ...], ...]
-"""One vector a text, in the texts' order."""
+"""One vector per text."""
 
 
 class Embedder(AsyncResource, ABC):
     """Embeds texts, within `async with embedder`.
 
     Attributes:
-        name, identity, place: as a Model's.
+        name, identity, place: like a Model's.
     """
 
     name: str
@@ -88,9 +84,9 @@ class Embedder(AsyncResource, ABC):
 
     @abstractmethod
     async def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
-        """Return the texts' vectors, and what they cost.
+        """Return the texts' vectors, and the usage.
 
         Raises:
-            CallError: there was no reply that can be read; `tries` says how many calls were made.
+            CallError: there was no valid reply; `tries` is the number of calls.
             UsageError: the key was rejected or the model does not exist: the run stops.
         """

@@ -1,4 +1,4 @@
-"""Providers: services that speak OpenAI's protocol, and what each wants."""
+"""Providers with OpenAI's protocol: their URLs, keys and headers."""
 
 import os
 from collections.abc import Mapping
@@ -9,20 +9,19 @@ from ragstone._internal.text import public_url
 from ragstone.errors import UsageError
 
 AZURE_VERSION = "2024-10-21"
-"""The version of Azure's interface that is asked for unless AZURE_OPENAI_API_VERSION says."""
-
+"""Azure's API version, unless AZURE_OPENAI_API_VERSION is set."""
 
 _VERSION = "AZURE_OPENAI_API_VERSION"
 
 
 @dataclass(frozen=True)
 class Provider:
-    """A service that speaks OpenAI's protocol.
+    """A service with OpenAI's protocol.
 
     Attributes:
-        url: where it is; None where every user has a place of their own.
-        key: the environment variable that holds its key; None if it wants none.
-        url_variable: the environment variable that may say where it is.
+        url: its URL; None if every user has their own.
+        key: the environment variable of its key; None if it needs none.
+        url_variable: the environment variable of its URL.
     """
 
     name: str
@@ -31,30 +30,30 @@ class Provider:
     url_variable: str | None = None
 
     def said(self, base_url: str | None) -> str | None:
-        """Return the URL that `base_url` or the environment says; None where neither does."""
+        """Return the URL that `base_url` or the environment sets, if any."""
         variable = os.environ.get(self.url_variable, "") if self.url_variable else ""
         return base_url or variable or None
 
     def place(self, base_url: str | None) -> str:
-        """Return the URL to ask, without a slash at its end.
+        """Return the URL of its API, without a slash at the end.
 
         Raises:
-            UsageError: nothing says where it is, or what does is no URL to add a path to.
+            UsageError: the URL is not set, or is not valid.
         """
         url = self.said(base_url) or self.url
         setting = " or ".join(filter(None, ("--base-url", self.url_variable)))
         if not url:
-            raise UsageError(f"{self.name}: say where it is with {setting}")
+            raise UsageError(f"{self.name}: set its URL with {setting}")
         if not url.lower().startswith(("http://", "https://")):
-            raise UsageError(f"{setting}: a URL begins with http:// or https://, and this does not")
+            raise UsageError(f"{setting}: the URL must begin with http:// or https://")
         if "?" in url or "#" in url:
-            raise UsageError(f"{setting}: {public_url(url)} has to end before the ? or #")
+            raise UsageError(f"{setting}: {public_url(url)} must not contain ? or #")
         return url.rstrip("/")
 
     def secret(self, model: str, *, elsewhere: bool, embeds: bool = False) -> str | None:
-        """Return the key; None where none is needed, as `elsewhere` than at the usual place.
+        """Return the key; None if none is needed, for example at another URL (`elsewhere`).
 
-        `embeds` says that the model makes embeddings; else it judges.
+        `embeds` tells the error message that the model makes embeddings.
 
         Raises:
             UsageError: the key is not set.
@@ -82,7 +81,7 @@ class Provider:
 
     @property
     def version(self) -> str:
-        """The version of the interface that is asked for; "" where there is one only."""
+        """The API version; "" if there is only one."""
         return "" if self.name != "azure" else os.environ.get(_VERSION, AZURE_VERSION)
 
     def headers(self, key: str | None) -> dict[str, str]:

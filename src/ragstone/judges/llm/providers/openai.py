@@ -1,4 +1,4 @@
-"""OpenAICompatibleModel: OpenAI's chat completions and embeddings, wherever they are served."""
+"""OpenAICompatibleModel: OpenAI's chat completions and embeddings, on any server."""
 
 import json
 import re
@@ -17,51 +17,48 @@ from ragstone.judges.llm.providers.base import Completion, Embedder, Model, Mode
 from ragstone.judges.llm.providers.catalog import Provider
 from ragstone.types.reply import Usage
 
-# Replies of OpenAI's protocol: chat completions and embeddings, as forgiving as is safe.
+R = TypeVar("R", bound=BaseModel)
 
-
-def _text_of(part: object) -> object:
-    return cast("dict[str, object]", part).get("text") if isinstance(part, dict) else part
+_FILTERED = re.compile(r"content[ _](filter|management policy)", re.IGNORECASE)
+"""A 400 of the provider's content filter."""
+_NO_QUOTA = "insufficient_quota"
+"""A 429 of an account whose quota is exhausted: retries do not help."""
+_REAL_KEY = 12
+"""Characters from which a key is secret; own servers accept words like EMPTY."""
+_REASONING = re.compile(r"(o\d|gpt-5)\b")
+"""Models that require `max_completion_tokens` and reject a temperature."""
 
 
 def _joined(content: object) -> object:
-    """Return the text of content that came in parts."""
+    """Return the text of content that is a list of parts."""
     if not isinstance(content, list):
         return content
-    texts = [_text_of(part) for part in cast("list[object]", content)]
+    parts = cast("list[object]", content)
+    texts = [
+        cast("dict[str, object]", part).get("text") if isinstance(part, dict) else part
+        for part in parts
+    ]
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _count(given: object) -> object:
-    return 0 if given is None else given
+_Count = Annotated[int, BeforeValidator(lambda given: 0 if given is None else given), Field(ge=0)]
 
 
-Count = Annotated[int, BeforeValidator(_count), Field(ge=0)]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
+class _PromptDetails(BaseModel):
+    cached_tokens: _Count = 0
 
 
-class PromptDetails(BaseModel):
-    """What the prompt's tokens were."""
-
-    cached_tokens: Count = 0
+class _CompletionDetails(BaseModel):
+    reasoning_tokens: _Count = 0
 
 
-class CompletionDetails(BaseModel):
-    """What the reply's tokens were."""
+class _Tokens(BaseModel):
+    prompt_tokens: _Count = 0
+    completion_tokens: _Count = 0
+    prompt_tokens_details: _PromptDetails | None = None
+    completion_tokens_details: _CompletionDetails | None = None
 
-    reasoning_tokens: Count = 0
-
-
-class Tokens(BaseModel):
-    """What a call took, as far as the server says."""
-
-    prompt_tokens: Count = 0
-    completion_tokens: Count = 0
-    prompt_tokens_details: PromptDetails | None = None
-    completion_tokens_details: CompletionDetails | None = None
-
-    def as_ours(self, tries: int) -> Usage:
-        """Return it as our record of a call that was made so many times."""
+    def usage(self, tries: int) -> Usage:
         prompt, completion = self.prompt_tokens_details, self.completion_tokens_details
         return Usage(
             calls=tries,
@@ -73,53 +70,39 @@ class Tokens(BaseModel):
         )
 
 
-class Message(BaseModel):
-    """What the model wrote; content may come in parts."""
+_MaybeTokens = Annotated[_Tokens, BeforeValidator(lambda given: given or {})]
 
+
+class _Message(BaseModel):
     content: Annotated[str | None, BeforeValidator(_joined)] = None
     refusal: str | None = None
 
 
-class Choice(BaseModel):
-    """One of the replies; one is asked for."""
-
-    message: Message
+class _Choice(BaseModel):
+    message: _Message
     finish_reason: str | None = None
 
 
-MaybeUsage = Annotated[Tokens, BeforeValidator(lambda given: given or {})]
+class _Chat(BaseModel):
+    choices: Annotated[list[_Choice], Field(min_length=1)]
+    usage: _MaybeTokens = _Tokens()
 
 
-class Chat(BaseModel):
-    """A chat completion."""
-
-    choices: Annotated[list[Choice], Field(min_length=1)]
-    usage: MaybeUsage = Tokens()
-
-
-class Embedding(BaseModel):
-    """One text's vector."""
-
+class _Embedding(BaseModel):
     index: int
-    embedding: Annotated[tuple[Finite, ...], Field(min_length=1)]
+    embedding: Annotated[
+        tuple[Annotated[float, Field(allow_inf_nan=False)], ...], Field(min_length=1)
+    ]
 
 
-class Embeddings(BaseModel):
-    """The vectors of several texts, in any order."""
-
-    data: list[Embedding]
-    usage: MaybeUsage = Tokens()
-
-
-# Dialect: what of OpenAI's protocol a server takes.
-
-_REASONING = re.compile(r"(o\d|gpt-5)\b")
-"""Models that want `max_completion_tokens` and refuse a temperature."""
+class _Embeddings(BaseModel):
+    data: list[_Embedding]
+    usage: _MaybeTokens = _Tokens()
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """What of the protocol a server takes; found out by asking."""
+    """The parts of the protocol that a server accepts; found out by asking."""
 
     schema: Literal["json_schema", "json_object", "none"] = "json_schema"
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -127,7 +110,7 @@ class Dialect:
 
     @classmethod
     def of(cls, provider: str, model: str) -> "Dialect":
-        """Return what is tried first."""
+        """Return the dialect to try first."""
         reasons = _REASONING.match(model) is not None
         newer = reasons and provider in ("openai", "azure")
         return cls(
@@ -135,35 +118,24 @@ class Dialect:
         )
 
     def simpler(self, refusal: str) -> "Dialect | None":
-        """Return the dialect without what a refused request was refused for; None if nothing."""
-        said = refusal.lower()
-        if "max_completion_tokens" in said and self.limit == "max_tokens":
+        """Return the dialect without what a request was rejected for; None if there is nothing."""
+        text = refusal.lower()
+        if "max_completion_tokens" in text and self.limit == "max_tokens":
             return replace(self, limit="max_completion_tokens")
-        if "max_completion_tokens" in said or "max_tokens" in said:
-            other = "max_tokens" if self.limit == "max_completion_tokens" else None
-            return replace(self, limit=other) if other else None
-        if "temperature" in said and self.temperature:
+        if "max_completion_tokens" in text or "max_tokens" in text:
+            newer = self.limit == "max_completion_tokens"
+            return replace(self, limit="max_tokens") if newer else None
+        if "temperature" in text and self.temperature:
             return replace(self, temperature=False)
-        if re.search(r"response_?format|json_?schema|json_object|schema", said):
-            return {
-                "json_schema": replace(self, schema="json_object"),
-                "json_object": replace(self, schema="none"),
-            }.get(self.schema)
+        if re.search(r"response_?format|json_?schema|json_object|schema", text):
+            if self.schema == "json_schema":
+                return replace(self, schema="json_object")
+            return replace(self, schema="none") if self.schema == "json_object" else None
         return None
 
 
-_FILTERED = re.compile(r"content[ _](filter|management policy)", re.IGNORECASE)
-"""How a refused request says that it was the provider's filter that refused it."""
-_NO_QUOTA = "insufficient_quota"
-"""How a 429 says that waiting will not help: the account has nothing left."""
-_REAL_KEY = 12
-"""Characters from which a key is a secret; servers of one's own take any word, such as EMPTY."""
-
-R = TypeVar("R", bound=BaseModel)
-
-
 class OpenAICompatibleModel(Model, Embedder):
-    """Asks a server that speaks OpenAI's protocol, over one session."""
+    """A model on a server with OpenAI's protocol."""
 
     def __init__(
         self,
@@ -199,10 +171,10 @@ class OpenAICompatibleModel(Model, Embedder):
         self._parts = (self._client,)
 
     async def complete(self, prompt: ModelPrompt) -> Completion:
-        """Complete one prompt; what the server does not take is left out from then on.
+        """Complete one prompt; features that the server rejects are left out from then on.
 
         Raises:
-            CallError: there was no reply that can be read.
+            CallError: there was no valid reply.
             UsageError: the key was rejected, or there is no such model.
         """
         spent = 0
@@ -222,7 +194,7 @@ class OpenAICompatibleModel(Model, Embedder):
                     raise CallError(
                         error.cause, str(error), status=error.status, tries=spent
                     ) from None
-                # what another call has found meanwhile saves the steps there
+                # another call may have found the right one meanwhile
                 dialect = simpler if self._dialect in refused else self._dialect
             else:
                 if refused:
@@ -230,21 +202,21 @@ class OpenAICompatibleModel(Model, Embedder):
                 return self._completion(reply, spent + reply.tries)
 
     async def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
-        """Return the texts' vectors, in their order, and what they cost.
+        """Return the texts' vectors, in their order, and the usage.
 
         Raises:
-            CallError: there was no reply that can be read.
+            CallError: there was no valid reply.
             UsageError: the key was rejected, or there is no such model.
         """
         tokens = sum(map(estimated_tokens, texts))
         body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
         reply = await self._send(self._embeddings, body, tokens)
-        told = self._read(Embeddings, "embeddings", reply, reply.tries)
-        rows = sorted(told.data, key=lambda row: row.index)
+        found = self._read(_Embeddings, "a list of embeddings", reply, reply.tries)
+        rows = sorted(found.data, key=lambda row: row.index)
         if [row.index for row in rows] != list(range(len(texts))):
-            said = f"{count(len(rows), 'embedding')} came back for {count(len(texts), 'text')}"
-            raise CallError(Cause.COUNT_MISMATCH, said, tries=reply.tries)
-        return tuple(row.embedding for row in rows), told.usage.as_ours(reply.tries)
+            message = f"{count(len(rows), 'embedding')} came back for {count(len(texts), 'text')}"
+            raise CallError(Cause.COUNT_MISMATCH, message, tries=reply.tries)
+        return tuple(row.embedding for row in rows), found.usage.usage(reply.tries)
 
     async def _send(self, url: str, body: object, tokens: int) -> HttpReply:
         try:
@@ -254,11 +226,13 @@ class OpenAICompatibleModel(Model, Embedder):
         except CallError as error:
             if error.status == 404 and not self._answered:
                 raise UsageError(
-                    f"{error}\nThere is no model {self._model!r} there, or no such interface; the "
+                    f"{error}\nThere is no model {self._model!r} or no such API at that URL; the "
                     "run stops. Check the model's name, and --base-url: most end in /v1."
                 ) from None
             if error.status == 429 and not self._answered:
-                raise UsageError(f"{error}\nThe account's quota is spent; the run stops.") from None
+                raise UsageError(
+                    f"{error}\nThe account's quota is exhausted; the run stops."
+                ) from None
             raise
         except UsageError as error:
             raise UsageError(f"the judge {self.name}, {self._with}: {error}") from None
@@ -272,26 +246,23 @@ class OpenAICompatibleModel(Model, Embedder):
             fault = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(map(str, fault["loc"]))
             begins = redact(reply.content[:4000].decode("utf-8", "replace"), self._secrets)
-            said = f"the reply holds no {noun} ({place or 'all of it'}: {fault['msg']})"
-            said += f"; it begins {quoted(begins)!r}"
-            raise CallError(Cause.MALFORMED, said, tries=tries) from None
+            message = f"the reply is not {noun} ({place or 'all of it'}: {fault['msg']})"
+            message += f"; it begins {quoted(begins)!r}"
+            raise CallError(Cause.MALFORMED, message, tries=tries) from None
 
     def _completion(self, reply: HttpReply, tries: int) -> Completion:
-        chat = self._read(Chat, "chat completion", reply, tries)
+        chat = self._read(_Chat, "a chat completion", reply, tries)
         choice = chat.choices[0]
         refusal = choice.message.refusal or None
         if choice.finish_reason == "content_filter":
             refusal = refusal or "the provider's content filter stopped the reply"
+        secrets = [key for key in self._secrets if len(key) >= _REAL_KEY]  # reports quote replies
         return Completion(
-            text=self._safe(choice.message.content or ""),
-            refusal=refusal and self._safe(refusal),
+            text=redact(choice.message.content or "", secrets),
+            refusal=refusal and redact(refusal, secrets),
             truncated=choice.finish_reason == "length",
-            usage=chat.usage.as_ours(tries),
+            usage=chat.usage.usage(tries),
         )
-
-    def _safe(self, text: str) -> str:
-        """Return what a model wrote, without the key: logs and reports quote it."""
-        return redact(text, [key for key in self._secrets if len(key) >= _REAL_KEY])
 
     def _body(self, prompt: ModelPrompt, dialect: Dialect) -> dict[str, object]:
         system = prompt.system

@@ -1,4 +1,4 @@
-"""Price: what a model's tokens cost, as the package genai-prices tells; nothing is looked up."""
+"""Prices of models, from the package genai-prices; nothing is looked up online."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from genai_prices.types import PriceCalculation
 
 LOCAL = ("ollama", "lmstudio", "vllm")
-"""Providers that are the user's own machine."""
+"""Providers on the user's own machine."""
 
 _MILLION = 1_000_000
 
 
 class Price(ABC):
-    """Tells what tokens cost: an estimate, at the list price."""
+    """The cost of tokens: an estimate at the list price."""
 
     @abstractmethod
     def cost(self, usage: Usage) -> float | None:
-        """Return US dollars; None where the provider did not say how many tokens it took."""
+        """Return US dollars; None if the provider reported no tokens."""
 
 
 @dataclass(frozen=True)
 class Free(Price):
-    """The price of what runs on one's own machine."""
+    """The price of a local model."""
 
     def cost(self, usage: Usage) -> float | None:
         """Return 0."""
@@ -37,7 +37,7 @@ class Free(Price):
 
 @dataclass(frozen=True)
 class Flat(Price):
-    """So many US dollars a token, however many there are and whenever it is asked."""
+    """A fixed price per token, in US dollars."""
 
     prompt: float
     cached: float
@@ -45,7 +45,7 @@ class Flat(Price):
     reasoning: float
 
     def cost(self, usage: Usage) -> float | None:
-        """Return US dollars; None where the provider did not say how many tokens it took."""
+        """Return US dollars; None if the provider reported no tokens."""
         if not usage.prompt_tokens and not usage.completion_tokens:
             return None
         cached = min(usage.cached_tokens, usage.prompt_tokens)
@@ -60,17 +60,17 @@ class Flat(Price):
 
 @dataclass(frozen=True)
 class Listed:
-    """A model as genai-prices lists it: at a provider's, or at a URL."""
+    """A model in genai-prices, by its provider or by a URL."""
 
     model: str
     provider: str
     url: str | None = None
 
     def calculated(self, **tokens: int) -> "PriceCalculation":
-        """Ask genai-prices, which knows its prices by heart.
+        """Return the price of some tokens.
 
         Raises:
-            LookupError: it does not know the model.
+            LookupError: the model is not listed.
         """
         from genai_prices import Usage as Tokens
         from genai_prices import calc_price
@@ -81,7 +81,7 @@ class Listed:
         return calc_price(counted, self.model, provider_id=self.provider)
 
     def flat(self, tokens: int) -> Flat:
-        """Return what one token costs of so many."""
+        """Return the prices per token of that many tokens."""
 
         def rate(**counts: int) -> float:
             return float(self.calculated(**counts).total_price) / tokens
@@ -96,10 +96,10 @@ class Listed:
 
 @dataclass(frozen=True)
 class Stepped(Price):
-    """A price that changes with a prompt's length or the time of day, or has a fee a call.
+    """A price that depends on the prompt's length or the time of day, or has a fee per call.
 
     Attributes:
-        first: what prompts of at most `until` tokens cost; None where that is not enough.
+        first: the price of prompts of at most `until` tokens; None if it has to be calculated.
     """
 
     listed: Listed
@@ -107,25 +107,25 @@ class Stepped(Price):
     until: int
 
     def cost(self, usage: Usage) -> float | None:
-        """Return US dollars; None where the provider did not say how many tokens it took."""
+        """Return US dollars; None if the provider reported no tokens."""
         if self.first and usage.prompt_tokens <= self.until:
             return self.first.cost(usage)
         if not usage.prompt_tokens and not usage.completion_tokens:
             return None
-        told = self.listed.calculated(
+        calculated = self.listed.calculated(
             input_tokens=usage.prompt_tokens,
             cache_read_tokens=min(usage.cached_tokens, usage.prompt_tokens),
             output_tokens=usage.completion_tokens,
             output_reasoning_tokens=min(usage.reasoning_tokens, usage.completion_tokens),
         )
-        return float(told.total_price)
+        return float(calculated.total_price)
 
 
 @cache
 def price_of(name: str, base_url: str | None = None) -> Price | None:
-    """Return the price of a judge such as `openai:gpt-4o-mini`; None where it is not known.
+    """Return the price of a judge such as `openai:gpt-4o-mini`; None if it is unknown.
 
-    Where a `base_url` is given, what is served there has its own price, if any is known.
+    A `base_url` has its own prices, if any are known.
     """
     provider, _, model = name.partition(":")
     if provider in LOCAL:
@@ -134,16 +134,16 @@ def price_of(name: str, base_url: str | None = None) -> Price | None:
 
     listed = Listed(model, provider, base_url)
     try:
-        told = listed.calculated()
+        listing = listed.calculated()
     except LookupError:
         return None
-    if told.model_price.input_mtok is None and told.model_price.output_mtok is None:
+    if listing.model_price.input_mtok is None and listing.model_price.output_mtok is None:
         return None
-    prices = () if isinstance(told.model.prices, ModelPrice) else told.model.prices
+    prices = () if isinstance(listing.model.prices, ModelPrice) else listing.model.prices
     timed = any(isinstance(price.constraint, TimeOfDateConstraint) for price in prices)
-    if timed or told.total_price:  # some take a fee for every call
+    if timed or listing.total_price:  # a fee per call
         return Stepped(listed, None, 0)
-    rates: Mapping[str, object] = vars(told.model_price)
+    rates: Mapping[str, object] = vars(listing.model_price)
     tiered = [rate for rate in rates.values() if isinstance(rate, TieredPrices)]
     starts = [tier.start for rate in tiered for tier in rate.tiers]
     if not starts:
