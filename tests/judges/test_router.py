@@ -19,7 +19,7 @@ async def test_a_kind_goes_to_the_judge_named_for_it_and_all_else_to_the_default
     await judge.answer(VERIFY)
     assert (small.asked, large.asked) == ([EXTRACT], [VERIFY])
     assert judge.name == "large"
-    assert judge.description == "answers written down beforehand; extract_claims by small"
+    assert judge.description == "prepared answers; extract_claims by small"
     assert (judge.identity("extract_claims"), judge.identity("verify_claims")) == ("s", None)
 
 
@@ -27,7 +27,7 @@ def test_it_says_what_those_are_that_it_asks() -> None:
     default = ScriptedJudge({}, name="large")
     default.description = ""
     judge = RouterJudge({"b": ScriptedJudge({}, name="y"), "a": ScriptedJudge({})}, default)
-    said = "answers written down beforehand"
+    said = "prepared answers"
     assert judge.description == f"a by scripted ({said}); b by y ({said})"
 
 

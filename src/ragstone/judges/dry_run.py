@@ -1,4 +1,4 @@
-"""DryRunJudge: asks nobody, answers as one might, and counts what asking would have taken."""
+"""Judges for dry runs: they make no calls, and estimate the usage."""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -32,14 +32,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Guess:
-    """What is assumed of replies that nobody has given yet.
+    """Assumptions about replies.
 
     Attributes:
-        claims: claims that a sentence makes.
-        verdict_tokens: what a verdict takes, with its reason and quote.
-        grade_tokens: what a grade takes, with its reason.
-        query_tokens: what a guessed query takes.
-        confidence: what a judge that tells one is assumed to have.
+        claims: claims per sentence.
+        verdict_tokens, grade_tokens, query_tokens: tokens of one, with its reason and quote.
+        confidence: the confidence of a judge that has one.
     """
 
     claims: int
@@ -51,26 +49,25 @@ class Guess:
 
 LEAST = Guess(claims=1, verdict_tokens=30, grade_tokens=20, query_tokens=10, confidence=1.0)
 MOST = Guess(claims=2, verdict_tokens=120, grade_tokens=60, query_tokens=30, confidence=0.0)
-"""The two ends between which a run should lie."""
-
+"""The bounds of what a run should take."""
 
 BARE_GRADE_TOKENS = 12
-"""What a grade takes without a reason: a number and a word."""
+"""Tokens of a grade without a reason."""
 
 
 class DryRunModel(Model):
-    """Stands for a model that is never asked: it needs no key, no extra and no network."""
+    """A model that is never called: it needs no key, extra or network."""
 
     def __init__(self, name: str) -> None:
         self.name = self.identity = name
 
     async def complete(self, prompt: ModelPrompt) -> Completion:
-        """Complete nothing."""
-        raise AssertionError(f"{self.name} was asked {prompt.user!r:.80}, and nobody was to be")
+        """Fail: a dry run makes no calls."""
+        raise AssertionError(f"a dry run called {self.name} with {prompt.user!r:.80}")
 
 
 class DryRunJudge(JudgeWrapper):
-    """Stands in for an LLM judge: the usage of its replies is what theirs might be."""
+    """Replaces an LLM judge: its replies are guesses, with the usage that the LLM might have."""
 
     def __init__(self, judge: LlmJudge, guess: Guess) -> None:
         super().__init__(judge)
@@ -80,68 +77,64 @@ class DryRunJudge(JudgeWrapper):
         """Answer with a guess.
 
         Raises:
-            QuestionNotSupportedError: the judge within has no prompt for that kind of question.
+            QuestionNotSupportedError: the LLM judge has no prompt for that kind of question.
         """
         if (found := sentences_asked_for(question)) is not None:
             return question.reply(found)
         prompt = self._llm.prompt(question)
-        value, completion = self._answer(question)
+        value, completion_tokens = self._guessed(question)
         usage = Usage(
             calls=1,
             prompt_tokens=estimated_tokens(prompt.system + prompt.user),
-            completion_tokens=completion,
+            completion_tokens=completion_tokens,
         )
         return question.reply(value, self._llm.priced(usage, prompt, ""))
 
-    def _answer(self, question: object) -> tuple[object, int]:
+    def _guessed(self, question: object) -> tuple[object, int]:
         guess = self._guess
-        if isinstance(question, ExtractClaims):
-            claims = tuple(
-                Claim(text=f"{claim.text} ({n})" if n else claim.text)
-                for claim in extract_claims(question.response)
-                for n in range(guess.claims)
-            )
-            if guess is MOST and not claims:  # a judge may take chatter for a claim
-                claims = (Claim(text=question.response),)
-            return claims, guess.claims * estimated_tokens(question.response) + 10
-        if isinstance(question, VerifyClaims):
-            verdict = Verdict(label=Label.NOT_ENOUGH_INFO)
-            return (verdict,) * len(question.claims), guess.verdict_tokens * len(question.claims)
-        if isinstance(question, ExtractTruths):
-            facts = [claim.text for claim in extract_claims(question.context)]
-            return facts[: question.limit], guess.claims * estimated_tokens(question.context) + 10
-        if isinstance(question, Explain):
-            return "", guess.verdict_tokens
-        return self._on_texts(question)
-
-    def _on_texts(self, question: object) -> tuple[object, int]:
-        guess = self._guess
-        if isinstance(question, GradeContexts):
-            due = len(question.contexts)
-            return (Grade(relevant=True),) * due, guess.grade_tokens * due + 10
-        if isinstance(question, GradeSentences):
-            due = len(question.sentences)
-            return (Grade(relevant=True),) * due, BARE_GRADE_TOKENS * due + 10
-        if isinstance(question, GenerateQueries):
-            queries = tuple(f"query {n}" for n in range(1, question.count + 1))
-            said = GeneratedQueries(queries=queries, noncommittal=False)
-            return said, guess.query_tokens * question.count + 15
-        if isinstance(question, DetectAbstention):
-            return False, 10
-        assert isinstance(question, RateResponse), f"{question} has a prompt, and no guess"
-        return Rating(level=question.levels[0][0]), guess.verdict_tokens
-
-
-# DryRunLocalJudge: stands for a local model in a dry run; it is looked for, and never run.
+        match question:
+            case ExtractClaims():
+                claims = tuple(
+                    Claim(text=f"{claim.text} ({n})" if n else claim.text)
+                    for claim in extract_claims(question.response)
+                    for n in range(guess.claims)
+                )
+                if guess is MOST and not claims:  # a judge may take chatter for a claim
+                    claims = (Claim(text=question.response),)
+                return claims, guess.claims * estimated_tokens(question.response) + 10
+            case VerifyClaims():
+                due = len(question.claims)
+                return (Verdict(label=Label.NOT_ENOUGH_INFO),) * due, guess.verdict_tokens * due
+            case ExtractTruths():
+                facts = [claim.text for claim in extract_claims(question.context)]
+                tokens = guess.claims * estimated_tokens(question.context) + 10
+                return facts[: question.limit], tokens
+            case Explain():
+                return "", guess.verdict_tokens
+            case GradeContexts():
+                due = len(question.contexts)
+                return (Grade(relevant=True),) * due, guess.grade_tokens * due + 10
+            case GradeSentences():
+                due = len(question.sentences)
+                return (Grade(relevant=True),) * due, BARE_GRADE_TOKENS * due + 10
+            case GenerateQueries():
+                queries = tuple(f"query {n}" for n in range(1, question.count + 1))
+                found = GeneratedQueries(queries=queries, noncommittal=False)
+                return found, guess.query_tokens * question.count + 15
+            case DetectAbstention():
+                return False, 10
+            case _:
+                assert isinstance(question, RateResponse), f"{question} has no guess"
+                return Rating(level=question.levels[0][0]), guess.verdict_tokens
 
 
 def check_local(name: str, settings: LocalSettings, *, offline: bool) -> None:
-    """See that a local model could be used: its files, its labels, and the extra.
+    """Check a local model's files, labels and extra, without loading anything.
 
-    Nothing is loaded. Of a hub's model that is to be downloaded first only the name is looked at.
+    Of a hub model that is not downloaded yet, only the name is checked.
 
     Raises:
-        UsageError: it could not.
+        UsageError: the model cannot be used.
     """
     library("onnxruntime", name)
     try:
@@ -152,7 +145,7 @@ def check_local(name: str, settings: LocalSettings, *, offline: bool) -> None:
 
 
 class DryRunLocalJudge(Judge):
-    """Answers as a local model might, each verdict with the `confidence` that is assumed."""
+    """Replaces a local model: its verdicts have the assumed `confidence`."""
 
     kinds = KINDS
 
@@ -178,6 +171,4 @@ class DryRunLocalJudge(Judge):
             return (verdict,) * len(question.claims), usage
         if isinstance(question, ExtractClaims):
             return extract_claims(question.response), NOTHING_SPENT
-        raise QuestionNotSupportedError(
-            f"the judge {self.name} tells only whether contexts back a claim"
-        )
+        raise QuestionNotSupportedError(f"the judge {self.name} only verifies claims")

@@ -1,4 +1,4 @@
-"""EmbeddingJudge: tells how alike texts are, by the vectors that a model makes of them."""
+"""EmbeddingJudge: the similarity of texts, as cosines of their embeddings."""
 
 import json
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ T = TypeVar("T")
 
 
 class EmbeddingJudge(Judge):
-    """Has all texts of a question embedded in one call, and answers with their cosines.
+    """Embeds all texts of a question in one call, and answers with their cosines.
 
-    The vectors are not kept: replies are cached and recorded as cosines.
+    The vectors are not stored: replies are cached and recorded as cosines.
     """
 
     kinds = frozenset({TextSimilarity.kind})
@@ -41,16 +41,16 @@ class EmbeddingJudge(Judge):
         self._parts = (embedder,)
 
     def identity(self, kind: str) -> str | None:
-        """Name the model, where it is, and its options."""
+        """Return the model, its URL and its options."""
         return self._identity if self.takes(kind) else None
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        """Compare texts; nobody is asked where there is nothing to tell apart.
+        """Compare texts; if all are equal, no call is made.
 
         Raises:
             CallError: the model did not answer.
-            JudgeError: its answer holds no vectors that can be compared, or a text is blank.
-            QuestionNotSupportedError: the question is another one.
+            JudgeError: its vectors cannot be compared, or a text is blank.
+            QuestionNotSupportedError: it is another kind of question.
             UsageError: the key was rejected, or the model does not exist.
         """
         value, usage = await self._compared(question)
@@ -61,52 +61,46 @@ class EmbeddingJudge(Judge):
             raise QuestionNotSupportedError(f"{self.name} makes embeddings: it only compares texts")
         texts = list(dict.fromkeys((question.text, *question.others)))
         if not all(map(str.strip, texts)):
-            said = f"{question.kind}: one of the texts is blank, and has no embedding"
-            raise JudgeError(Cause.MALFORMED, said, tries=0)
+            message = f"{question.kind}: one of the texts is blank, and has no embedding"
+            raise JudgeError(Cause.MALFORMED, message, tries=0)
         if len(texts) == 1:
             return (1.0,) * len(question.others), NOTHING_SPENT
-        vectors, told = await self._embedder.embed(texts)
-        usage = self._priced(told, texts)
-        self._budget.charge(usage.cost_usd)
+        vectors, usage = await self._embedder.embed(texts)
+        cost = None
+        if self._price is not None:  # of an estimate, if the server reports no tokens
+            tokens = usage.prompt_tokens or sum(map(estimated_tokens, texts))
+            cost = self._price.cost(replace(usage, prompt_tokens=tokens))
+        usage = replace(usage, cost_usd=cost)
+        self._budget.charge(cost)
         try:
             cosines = dict(zip(texts, _cosines(vectors), strict=True))
         except JudgeError as error:
             raise JudgeFailureError(replace(Failure.of(error), usage=usage)) from None
         return tuple(cosines[other] for other in question.others), usage
 
-    def _priced(self, usage: Usage, texts: Sequence[str]) -> Usage:
-        """Return the usage with its cost, by an estimate of the tokens where none are told."""
-        if self._price is None:
-            return replace(usage, cost_usd=None)
-        tokens = usage.prompt_tokens or _tokens(texts)
-        return replace(usage, cost_usd=self._price.cost(replace(usage, prompt_tokens=tokens)))
-
 
 class DryRunEmbedder(Embedder):
-    """Stands for a model that is never asked: makes any vectors, and tells what they may cost."""
+    """An embedder that is never called: it returns any vectors, and estimates the usage."""
 
     def __init__(self, name: str) -> None:
         self.name = self.identity = name
 
     async def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
-        """Return vectors that are all alike."""
-        return ((1.0,),) * len(texts), Usage(calls=1, prompt_tokens=_tokens(texts))
-
-
-def _tokens(texts: Sequence[str]) -> int:
-    return sum(map(estimated_tokens, texts))
+        """Return equal vectors."""
+        usage = Usage(calls=1, prompt_tokens=sum(map(estimated_tokens, texts)))
+        return ((1.0,),) * len(texts), usage
 
 
 def _cosines(vectors: Vectors) -> list[float]:
     """Return the cosines of the first vector with each, 1 with itself."""
     lengths = sorted({len(vector) for vector in vectors})
     if len(lengths) > 1:
-        said = f"embeddings of {' and '.join(map(str, lengths))} numbers cannot be compared"
-        raise JudgeError(Cause.MALFORMED, said)
+        message = f"embeddings of {' and '.join(map(str, lengths))} numbers cannot be compared"
+        raise JudgeError(Cause.MALFORMED, message)
     rows: NDArray[np.float64] = np.array(vectors, dtype=np.float64)
     peaks = np.abs(rows).max(axis=1, keepdims=True)
     if not peaks.all():
-        raise JudgeError(Cause.MALFORMED, "an embedding is all zeros: it has no direction")
+        raise JudgeError(Cause.MALFORMED, "an embedding is all zeros, so it has no direction")
     rows = rows / peaks  # squares of large or small numbers would overflow or vanish
     rows = rows / np.sqrt((rows * rows).sum(axis=1, keepdims=True))
     return [1.0, *(rows[1:] * rows[0]).sum(axis=1).clip(-1.0, 1.0).tolist()]

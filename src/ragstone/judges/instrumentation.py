@@ -1,4 +1,4 @@
-"""Tracing: what watches an evaluation from outside, by wrapping whatever does the work."""
+"""Tracing: hooks that wrap the parts of an evaluation."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
@@ -9,29 +9,28 @@ from ragstone.types.config import Manifest
 from ragstone.types.row import Row
 
 Scorer: TypeAlias = Callable[[Row], Awaitable[Row]]
-"""What scores a row."""
+"""A function that scores a row."""
 
 
 class Tracing:
-    """Leaves all as it is; a subclass wraps what it wants to watch."""
+    """Wraps nothing; a subclass wraps the parts that it traces."""
 
     def scorer(self, score: Scorer, manifest: Manifest) -> Scorer:
-        """Wrap what scores the rows of a run, where rows are scored one by one."""
+        """Wrap the function that scores the rows of a run one by one."""
         del manifest
         return score
 
     def judge(self, judge: Judge) -> Judge:
-        """Wrap the judge of a run: whatever is asked goes through it."""
+        """Wrap the judge of a run; it gets all questions."""
         return judge
 
     def model(self, model: Model) -> Model:
-        """Wrap a model that a judge puts prompts to."""
+        """Wrap the model of a judge."""
         return model
 
     def embedder(self, embedder: Embedder) -> Embedder:
-        """Wrap a model that makes embeddings."""
+        """Wrap an embedding model."""
         return embedder
 
 
 UNTRACED = Tracing()
-"""Nobody watches."""

@@ -1,4 +1,4 @@
-"""A judge whose answers are written down beforehand: for tests, and for trying a metric out."""
+"""ScriptedJudge: prepared answers, for tests and for trying a metric."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -18,12 +18,11 @@ class ScriptedJudge(Judge):
     """Answers each kind of question from a table.
 
     `answers` maps a kind to its answer, to a dict of question key to answer, or to a function of
-    the question that returns its answer. An answer may be a Reply, which is given as it is, or a
-    Failure, which is raised. Each answer takes `seconds`. `asked` holds the questions in the
-    order they came, `under_way` counts those not answered yet.
+    the question that returns its answer. A Reply is returned as it is, a Failure is raised. Each
+    answer takes `seconds`. `asked` is the list of questions, `under_way` counts those in progress.
     """
 
-    description = "answers written down beforehand"
+    description = "prepared answers"
 
     def __init__(
         self,
@@ -42,14 +41,14 @@ class ScriptedJudge(Judge):
         self._identity = identity
 
     def identity(self, kind: str) -> str | None:
-        """Return the identity it was given, whatever the kind."""
+        """Return the given identity for every kind."""
         del kind
         return self._identity
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         """Look the answer up."""
         if question.kind not in self.answers:
-            raise QuestionNotSupportedError(f"the script has nothing for {question.kind}")
+            raise QuestionNotSupportedError(f"the script has no answer for {question.kind}")
         self.asked.append(question)
         self.under_way += 1
         try:

@@ -15,7 +15,7 @@ LATER_OF_METRICS = ("label", "family", "threshold", "histogram", "reasons", "fai
 
 def test_the_page_tells_what_was_asked_of_whom(judged: Run) -> None:
     page = render("run.html", run=summarise_run(judged))
-    for words in ("1 row", "scripted", "answers written down beforehand", "strict"):
+    for words in ("1 row", "scripted", "prepared answers", "strict"):
         assert words in page
 
 
