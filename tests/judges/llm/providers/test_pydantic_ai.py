@@ -179,7 +179,7 @@ async def test_a_closed_door_and_a_broken_reply_are_unreachable(faulty, behave):
     [
         (401, "authentication_error", "The key or its permissions were rejected"),
         (403, "permission_error", "The key or its permissions were rejected"),
-        (404, "not_found_error", "It has no such model"),
+        (404, "not_found_error", "There is no such model"),
     ],
 )
 async def test_a_bad_key_or_model_stops_the_run_but_not_once_it_answered(

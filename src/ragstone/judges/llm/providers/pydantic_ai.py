@@ -1,6 +1,6 @@
 """PydanticAiModel: Anthropic, Google, Bedrock, Mistral and others, through pydantic-ai.
 
-The library is an extra, and takes its time to import: it is loaded when a model is made.
+The library is an extra and imports slowly: it is loaded when a model is made.
 """
 
 import json
@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     from pydantic_ai.providers import Provider
 
 
-# Extras: providers that pydantic-ai knows, each with what is to be installed and its key.
-
 EXTRAS = ("anthropic", "bedrock", "google", "mistral")
-"""Providers that ragstone has an extra for; for others, pydantic-ai itself has one."""
+"""Providers with an extra in ragstone; others have one in pydantic-ai."""
 
 _KEYS = {
     "anthropic": "ANTHROPIC_API_KEY",
@@ -46,35 +44,47 @@ def connect(provider: str, model: str, *, timeout: float, base_url: str | None =
     """Make pydantic-ai's model, with its key from the environment; nothing is sent.
 
     Raises:
-        UsageError: the extra is not installed, the provider is not known, or it has no key.
+        UsageError: the extra is not installed, the provider is unknown, or it has no key.
+    """
+    name = f"{provider}:{model}"
+    try:
+        from pydantic_ai.exceptions import UserError
+        from pydantic_ai.models import infer_model
+
+        try:
+            return infer_model(name, lambda _: _provider(name, timeout, base_url))
+        except UserError as error:
+            key = _KEYS.get(provider) or " or ".join(dict.fromkeys(_VARIABLE.findall(str(error))))
+            if not key:
+                raise UsageError(f"the judge {name} cannot be used: {shown(str(error))}") from error
+            fix = f"set {key} in the environment, or use --judge offline"
+            raise UsageError(f"the judge {name} has no key: {fix}") from error
+        except aws_errors(name) as error:
+            raise UsageError(f"the judge {name} cannot be used: {shown(str(error))}") from error
+    except ImportError as error:
+        raise _missing_extra(name) from error
+
+
+def check(provider: str, model: str) -> None:
+    """Check that a model could be made, without its key; nothing is sent.
+
+    Raises:
+        UsageError: the extra is not installed, or the provider is unknown.
     """
     try:
-        return _connected(f"{provider}:{model}", timeout, base_url)
+        _provider_class(provider)
     except ImportError as error:
-        raise _lacking(f"{provider}:{model}") from error
+        raise _missing_extra(f"{provider}:{model}") from error
 
 
-def _lacking(name: str) -> UsageError:
+def _missing_extra(name: str) -> UsageError:
     provider = name.partition(":")[0]
     extra = f"ragstone[{provider}]" if provider in EXTRAS else f"pydantic-ai-slim[{provider}]"
     return UsageError(f"the judge {name} needs an extra: pip install '{extra}'")
 
 
-def check(provider: str, model: str) -> None:
-    """See that a model could be made, whatever keys there are; nothing is sent.
-
-    Raises:
-        UsageError: the extra is not installed, or the provider is not known.
-    """
-    name = f"{provider}:{model}"
-    try:
-        _provider_class(provider)
-    except ImportError as error:
-        raise _lacking(name) from error
-
-
 def aws_errors(name: str) -> tuple[type[Exception], ...]:
-    """Return what AWS's own chain raises, where there is no region or no credentials."""
+    """Return the errors of AWS's chain if the region or the credentials are missing."""
     if not name.startswith("bedrock:"):
         return ()
     errors: type[Exception] = import_module("botocore.exceptions").BotoCoreError
@@ -82,31 +92,13 @@ def aws_errors(name: str) -> tuple[type[Exception], ...]:
 
 
 def shown(text: str) -> str:
-    """Return a foreign text as a message may show it: one line, and no key of ours in it."""
+    """Return a third-party text for a message: one line, without keys."""
     secrets = {
         value
         for name, value in os.environ.items()
         if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET
     }
     return quoted(redact(text, secrets))
-
-
-def _connected(name: str, timeout: float, base_url: str | None) -> "Wire":
-    from pydantic_ai.exceptions import UserError
-    from pydantic_ai.models import infer_model
-
-    provider = name.partition(":")[0]
-    try:
-        return infer_model(name, lambda _: _provider(name, timeout, base_url))
-    except UserError as error:
-        variables = dict.fromkeys(_VARIABLE.findall(str(error)))
-        key = _KEYS.get(provider) or " or ".join(variables)
-        if not key:
-            raise UsageError(f"the judge {name} cannot be used: {shown(str(error))}") from error
-        to_do = f"set {key} in the environment, or use --judge offline"
-        raise UsageError(f"the judge {name} has no key: {to_do}") from error
-    except aws_errors(name) as error:
-        raise UsageError(f"the judge {name} cannot be used: {shown(str(error))}") from error
 
 
 def _provider_class(provider: str) -> "Callable[..., Provider[Any]]":
@@ -123,37 +115,34 @@ def _provider_class(provider: str) -> "Callable[..., Provider[Any]]":
 def _provider(name: str, timeout: float, base_url: str | None) -> "Provider[Any]":
     provider = name.partition(":")[0]
     make = _provider_class(provider)
-    if provider == "bedrock":
-        return make(bedrock_client=_bedrock_client(timeout, base_url))
+    if provider == "bedrock":  # its retries can only be switched off in AWS's own client
+        config = import_module("botocore.config").Config(
+            retries={"total_max_attempts": 1},
+            read_timeout=timeout,
+            max_pool_connections=_AWS_CONNECTIONS,
+        )
+        session = import_module("boto3").Session()
+        return make(
+            bedrock_client=session.client("bedrock-runtime", config=config, endpoint_url=base_url)
+        )
     if base_url is None:
         return make()
     if "base_url" not in signature(make).parameters:
-        raise UsageError(f"the judge {name} takes no --base-url")
+        raise UsageError(f"the judge {name} does not support --base-url")
     return make(base_url=base_url)
 
 
-def _bedrock_client(timeout: float, base_url: str | None) -> object:
-    """Make AWS's client: pydantic-ai has no setting that switches its retries off."""
-    once = import_module("botocore.config").Config(
-        retries={"total_max_attempts": 1},
-        read_timeout=timeout,
-        max_pool_connections=_AWS_CONNECTIONS,
-    )
-    session = import_module("boto3").Session()
-    return session.client("bedrock-runtime", config=once, endpoint_url=base_url)
-
-
 _NO_TEMPERATURE = "disallows_sampling_settings"
-"""How the names end that a provider's profile says it under."""
+"""End of the profile's keys for models that reject a temperature."""
 
 
 class PydanticAiModel(Model):
-    """A model of any provider that pydantic-ai knows; its own retries are off, ours are on.
+    """A model of any provider in pydantic-ai, with our retries instead of its own.
 
-    Keys come from the environment alone, AWS's through its own chain.
+    Keys come from the environment only, AWS's through its own chain.
 
     Raises:
-        UsageError: the extra is not installed, the provider is not known, or it has no key.
+        UsageError: the extra is not installed, the provider is unknown, or it has no key.
     """
 
     def __init__(
@@ -175,17 +164,17 @@ class PydanticAiModel(Model):
         options = {
             "provider": provider,
             "model": model,
-            "base_url": _place(self._wire),
+            "base_url": _url(self._wire),
             "temperature": self._settings.get("temperature"),
         }
         self.identity = json.dumps(options, sort_keys=True)
         self._parts = (self._wire,)
 
     async def complete(self, prompt: ModelPrompt) -> Completion:
-        """Complete one prompt, its reply bound to the schema as far as the model can be.
+        """Complete one prompt, with the schema if the model supports it.
 
         Raises:
-            CallError: there was no reply; `tries` says how many calls were made.
+            CallError: there was no reply; `tries` is the number of calls.
             UsageError: the key was rejected or the model does not exist: the run stops.
         """
 
@@ -213,7 +202,7 @@ class PydanticAiModel(Model):
         except AgentRunError as error:
             raise self._translated(error) from error
         except (UserError, *aws_errors(self.name)) as error:
-            message = f"{self.name} cannot be asked: {shown(str(error))}"
+            message = f"{self.name} cannot be called: {shown(str(error))}"
             if self._answered:
                 raise CallError(Cause.UNREACHABLE, message) from error
             raise UsageError(message) from error
@@ -221,7 +210,6 @@ class PydanticAiModel(Model):
         return _completion(response)
 
     def _translated(self, error: "AgentRunError") -> RagstoneError:
-        """Say in our words what pydantic-ai raised: its classes tell what a status means."""
         from pydantic_ai import exceptions as foreign
 
         if isinstance(error, foreign.ModelRequestTimeout | foreign.ModelTimeoutError):
@@ -230,13 +218,20 @@ class PydanticAiModel(Model):
             )
         status = error.status_code if isinstance(error, foreign.ModelHTTPError) else None
         did = f"answered {status}" if status else "did not answer"
-        message = f"{self.name} {did}: {shown(_said(error))}"
+        match getattr(error, "body", None):
+            case {"error": {"message": str(text)}} | {"message": str(text)}:
+                pass
+            case {"Error": {"Message": str(text)}} | str(text):  # AWS, or not JSON
+                pass
+            case _:
+                text = error.message
+        message = f"{self.name} {did}: {shown(text)}"
         if isinstance(error, foreign.ModelAuthenticationError) and not self._answered:
             return UsageError(
                 f"{message}\nThe key or its permissions were rejected; the run stops."
             )
         if isinstance(error, foreign.ModelNotFoundError) and not self._answered:
-            return UsageError(f"{message}\nIt has no such model, or not there; the run stops.")
+            return UsageError(f"{message}\nThere is no such model at that URL; the run stops.")
         unsorted = type(error) is foreign.ModelHTTPError and status not in (408, 429)
         rejected = unsorted and status is not None and status < 500
         if rejected or isinstance(error, foreign.ModelRequestRejectedError):
@@ -249,19 +244,19 @@ class PydanticAiModel(Model):
         return retry_after(cause, message, wait)
 
 
-def _place(wire: "Wire") -> str | None:
-    """Return where it is, which the provider's own variables may also say."""
+def _url(wire: "Wire") -> str | None:
+    """Return its URL, which the provider's own variables may also set."""
     from pydantic_ai.exceptions import UserError
 
     try:
         url = wire.base_url
-    except (AttributeError, UserError):  # it has no one place
+    except (AttributeError, UserError):  # it has several
         return None
     return public_url(url) if url else None
 
 
 def _settings(wire: "Wire", timeout: float, temperature: float | None) -> dict[str, object]:
-    """Return what every request is sent with, less what this model would warn about."""
+    """Return the settings of every request, without those that this model would warn about."""
     settings: dict[str, object] = {
         "max_retries": 0,
         "request_timeout": timeout,  # for the whole request
@@ -275,7 +270,7 @@ def _settings(wire: "Wire", timeout: float, temperature: float | None) -> dict[s
 
 
 def _parameters(wire: "Wire", schema: Mapping[str, object]) -> "ModelRequestParameters":
-    """Ask for JSON of that schema: by the API's own means, as a tool's arguments, or in words."""
+    """Request JSON of the schema: by the API's feature, as a tool's arguments, or in the prompt."""
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.output import OutputObjectDefinition
     from pydantic_ai.tools import ToolDefinition
@@ -290,14 +285,14 @@ def _parameters(wire: "Wire", schema: Mapping[str, object]) -> "ModelRequestPara
     tool = ToolDefinition(
         name=name,
         parameters_json_schema=dict(schema),
-        description="Gives the reply.",
+        description="Returns the reply.",
         kind="output",
     )
     return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=False)
 
 
 def _completion(response: "ModelResponse") -> Completion:
-    """Read a reply; what the model thought by itself is no part of its text."""
+    """Convert a response; the model's thoughts are not part of its text."""
     from pydantic_ai import TextPart, ToolCallPart
 
     calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
@@ -319,14 +314,3 @@ def _completion(response: "ModelResponse") -> Completion:
             reasoning_tokens=usage.output_reasoning_tokens,
         ),
     )
-
-
-def _said(error: "AgentRunError") -> str:
-    """Return the provider's own words, where its error has the usual shape."""
-    match getattr(error, "body", None):
-        case {"error": {"message": str(said)}} | {"message": str(said)}:
-            return said
-        case {"Error": {"Message": str(said)}} | str(said):  # AWS; what is no JSON
-            return said
-        case _:
-            return error.message
