@@ -2,23 +2,28 @@ import re
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree
 from zipfile import ZipFile
 
 import openpyxl
 import pytest
+import python_calamine
 from hypothesis import example, given
 from hypothesis import strategies as st
 from openpyxl.workbook import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
+from tests.reports.ranked import METRICS, ranked_run
 
-from ragstone.reports.excel import write_workbook
-from ragstone.reports.excel.book import Book
-from ragstone.reports.excel.samples import add_samples, join_ids
+from ragstone.errors import UsageError
+from ragstone.reports.excel import FOLDER, check_output, write_workbook, write_workbooks
+from ragstone.reports.excel.book import Book, Value, count_lines, sheet_names
+from ragstone.reports.excel.samples import add_claims, add_samples, add_values, join_ids
 from ragstone.reports.format import cell
 from ragstone.reports.table_rows import describe_claim
 from ragstone.results.run import Run
+from ragstone.types.claim import Evidence
 from ragstone.types.gate import Gate
 from ragstone.types.sample import Context, Sample
 from ragstone.types.score import Score
@@ -286,3 +291,292 @@ def test_a_policy_is_told_once_and_of_each_metric_where_they_differ(
     combined = len(names) > 1
     book = written(make_run(rows, names=names), names, tmp_path, combined=combined)
     assert [head.value for head in book["Summary"]["A"]].count("Policy") == times
+
+
+WHEN = datetime(2026, 3, 1, 12, 30, 5, tzinfo=UTC)
+
+
+def written_of_excel_book(path: Path, *values: Value) -> Worksheet:
+    with Book(path, WHEN) as book:
+        page = book.page("One", [20])
+        for row, value in enumerate(values):
+            page.put(row, 0, value)
+    return openpyxl.load_workbook(path)["One"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "=1+1",
+        "+1",
+        "-1",
+        "@SUM(A1)",
+        "{=1}",
+        "=HYPERLINK(0)",
+        "http://example.com",
+        "internal:One!A1",
+        "12",
+        "1e5",
+        "TRUE",
+        "#N/A",
+        "<b>&amp;</b>",
+    ],
+)
+def test_text_stays_text(tmp_path: Path, text: str) -> None:
+    cell = written_of_excel_book(tmp_path / "x.xlsx", text)["A1"]
+    assert (cell.value, cell.data_type, cell.hyperlink) == (text, "s", None)
+
+
+def test_text_that_looks_like_the_writers_xml_stays_text(tmp_path: Path) -> None:
+    sheet = written_of_excel_book(tmp_path / "x.xlsx", "<r><t>a</t></r>", "<r>& broken </r>")
+    assert [cell.value for cell in sheet["A"]] == ["<r><t>a</t></r> ", "<r>& broken </r> "]
+
+
+def test_numbers_are_numbers_as_far_as_excel_has_them(tmp_path: Path) -> None:
+    values = (1, 0.25, True, None, 10**15, 2**1100, float("nan"), float("-inf"))
+    sheet = written_of_excel_book(tmp_path / "x.xlsx", *values)
+    found = [cell.value for cell in sheet["A"]]
+    assert found == [1, 0.25, True, None, str(10**15), str(2**1100), "nan", "-inf"]
+
+
+def test_the_book_is_as_old_as_the_run_and_always_the_same(tmp_path: Path) -> None:
+    written_of_excel_book(tmp_path / "x.xlsx", "a")
+    written_of_excel_book(tmp_path / "y.xlsx", "a")
+    assert openpyxl.load_workbook(tmp_path / "x.xlsx").properties.created == WHEN.replace(
+        tzinfo=None
+    )
+    assert (tmp_path / "x.xlsx").read_bytes() == (tmp_path / "y.xlsx").read_bytes()
+
+
+def test_what_breaks_off_writes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), Book(tmp_path / "x.xlsx", WHEN) as book:
+        book.page("One", [1]).put(0, 0, 1 / 0)
+    assert not (tmp_path / "x.xlsx").exists()
+
+
+def test_a_file_that_cannot_be_written_is_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="none"), Book(tmp_path / "none" / "x.xlsx", WHEN):
+        pass
+
+
+def test_lines_of_a_text() -> None:
+    assert count_lines("", 10) == 1
+    assert count_lines("a\nb", 10) == 2
+    assert count_lines("x" * 19, 10) == 3
+
+
+def test_sheet_names_are_as_excel_takes_them() -> None:
+    names = sheet_names("P", ["Hit@K", "a/b:c*d?e[f]\\g", "hit@k", "x" * 40, "x" * 41, "😀" * 20])
+    assert names == [
+        "P (Hit@K)",
+        "P (a_b_c_d_e_f__g)",
+        "P (hit@k 2)",
+        f"P ({'x' * 27})",
+        f"P ({'x' * 25} 2)",
+        f"P ({'😀' * 13})",
+    ]
+    assert all(len(name.encode("utf-16-le")) <= 62 for name in names)
+
+
+HEADS = [
+    "id", "metric", "against", "number", "claim", "label",
+    "reason", "confidence", "quotes", "quote", "context", "verified", "judge",
+]  # fmt: skip
+
+
+def with_evidence(run: Run) -> Run:
+    """The run with a quote under the first claim of its first sample."""
+    first, *others = run.rows
+    score = first.scores["faithfulness"]
+    quote = Evidence(context=0, quote="Up to 20 hours.", verified=False)
+    claim = score.claims[0].model_copy(update={"evidence": (quote,), "confidence": 0.5})
+    scores = {
+        **first.scores,
+        "faithfulness": score.model_copy(update={"claims": (claim, *score.claims[1:])}),
+    }
+    return replace(run, rows=[replace(first, scores=scores), *others])
+
+
+def test_a_line_a_claim(make_run: MakeRun, tmp_path: Path) -> None:
+    path = tmp_path / "x.xlsx"
+    write_workbook(path, with_evidence(make_run()), names=["faithfulness"], combined=True)
+    sheet = openpyxl.load_workbook(path)["Claims"]
+    heads, first, second, third = sheet.iter_rows(values_only=True)
+    assert list(heads) == HEADS
+    assert first == (
+        *("q1", "faithfulness", "contexts", 1, "It lasts 20 hours.", "SUPPORTED"),
+        *(None, 0.5, 1, "Up to 20 hours.", 1, False, None),
+    )
+    assert second == (
+        *("q1", "faithfulness", "contexts", 2, "It charges in 60 minutes.", "CONTRADICTED"),
+        *("The context says 75 minutes.", None, 0, None, None, None, None),
+    )
+    assert third[:4] == ("q2", "faithfulness", "contexts", 1)
+    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("C2", "A1:M4")
+    again = python_calamine.load_workbook(str(path)).get_sheet_by_name("Claims").to_python()
+    assert again[1][4:6] == ["It lasts 20 hours.", "SUPPORTED"]
+    assert len(again) == 4
+
+
+def test_without_claims_there_is_no_sheet(make_run: MakeRun, tmp_path: Path) -> None:
+    path = tmp_path / "x.xlsx"
+    write_workbook(path, make_run(), names=["hit@5"], combined=False)
+    assert openpyxl.load_workbook(path).sheetnames == ["Summary", "Per-Query Results"]
+
+
+def test_what_does_not_fit_is_counted(make_run: MakeRun, tmp_path: Path) -> None:
+    run = make_run()
+    for most, expected in (
+        (4, ["id", "q1", "q1", "q2"]),
+        (3, ["id", "q1", "2 more claims do not fit in a sheet; --claim-rows FILE has all"]),
+    ):
+        with Book(tmp_path / "x.xlsx", run.manifest.started_at) as book:
+            add_claims(book, run, names=["faithfulness"], most=most)
+        sheet = openpyxl.load_workbook(tmp_path / "x.xlsx")["Claims"]
+        assert [cell.value for cell in sheet["A"]] == expected
+
+
+def test_one_sheet_has_all_metrics_of_each_query(tmp_path: Path) -> None:
+    run = ranked_run(5)
+    (path,) = write_workbooks(run, output=tmp_path / "x.xlsx")
+    book = openpyxl.load_workbook(path)
+    assert book.sheetnames == ["Summary", "Per-Query Results"]
+    head, *lines = book["Per-Query Results"].iter_rows(values_only=True)
+    assert head == ("query_index", "id", "query", *METRICS, "reason")
+    unknown = "nothing is known of what is relevant to this query"
+    assert lines == [
+        (0, "q0", "q0", None, None, unknown),
+        (1, "q1", "q1", 0, None, "it raised"),
+        (2, "q2", "what?", 0, 0.4, None),
+        (3, "q3", "q3", 1, 0.6, None),
+        (4, "q4", "q4", 0, 0.8, None),
+    ]
+
+
+def test_what_does_not_fit_is_told_in_the_last_line(tmp_path: Path) -> None:
+    run = ranked_run(50)
+    with Book(tmp_path / "x.xlsx", run.manifest.started_at) as book:
+        add_values(book, run, names=METRICS, cells=60)
+    sheet = openpyxl.load_workbook(tmp_path / "x.xlsx")["Per-Query Results"]
+    _, *lines, last = sheet.iter_rows(values_only=True)
+    assert len(lines) == 10
+    assert last[0] == (
+        "These are 10 of 50 queries (failed or worst by a metric); use --rows for all"
+    )
+
+
+@pytest.fixture
+def time(make_run: MakeRun) -> str:
+    return f"{make_run().manifest.started_at.astimezone():%Y%m%d-%H%M%S}"
+
+
+def names(run: Run, folder: Path) -> list[str]:
+    paths = write_workbooks(run, folder=folder)
+    assert all(path.parent == folder and path.is_file() for path in paths)
+    return [path.name for path in paths]
+
+
+def test_a_group_gives_a_combined_workbook_a_family(
+    make_run: MakeRun, tmp_path: Path, time: str
+) -> None:
+    assert names(make_run(), tmp_path / "new") == [
+        f"retrieval_combined_k5_{time}.xlsx",
+        f"generation_combined_k5_{time}.xlsx",
+    ]
+    assert len(list((tmp_path / "new").iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "ran", "expected"),
+    [
+        (["all_retrieval"], ["hit@3", "f1@3"], ["retrieval_combined_k3"]),
+        (["all_generation"], ["faithfulness"], ["generation_combined_k3"]),
+        (["hit", "f1"], ["hit@3", "f1@3"], ["retrieval_combined_k3"]),
+        (
+            ["faithfulness", "hit"],
+            ["faithfulness", "hit@3"],
+            ["retrieval_combined_k3", "generation_combined_k3"],
+        ),
+        (["hit"], ["hit@3"], ["Hit@K_k3"]),
+        (["hit", "hit"], ["hit@3"], ["Hit@K_k3"]),
+        (["hit@10"], ["hit@10"], ["Hit@K_k10"]),
+        (["faithfulness"], ["faithfulness"], ["Faithfulness_k3"]),
+        (["all"], [], []),
+    ],
+)
+def test_which_workbooks_are_due(
+    make_run: MakeRun,
+    tmp_path: Path,
+    time: str,
+    asked: list[str],
+    ran: list[str],
+    expected: list[str],
+) -> None:
+    run = make_run([], names=ran, asked=asked, k=3)
+    assert names(run, tmp_path) == [f"{name}_{time}.xlsx" for name in expected]
+
+
+def test_made_up_names_replace_nothing(make_run: MakeRun, tmp_path: Path, time: str) -> None:
+    run = make_run(names=("hit@5",), asked=("hit",))
+    assert [names(run, tmp_path) for _ in range(3)] == [
+        [f"Hit@K_k5_{time}.xlsx"],
+        [f"Hit@K_k5_{time}-2.xlsx"],
+        [f"Hit@K_k5_{time}-3.xlsx"],
+    ]
+
+
+def test_the_default_folder_is_here(
+    make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (path,) = write_workbooks(make_run(names=("hit@5",), asked=("hit",)))
+    assert path.parent == FOLDER
+    assert (tmp_path / "results" / path.name).is_file()
+
+
+def test_one_workbook_goes_where_it_is_told(make_run: MakeRun, tmp_path: Path) -> None:
+    path = tmp_path / "sub.dir" / "X.xlsx"
+    run = make_run(names=("hit@5",), asked=("all_retrieval",))
+    assert write_workbooks(run, output=path) == (path,)
+    assert write_workbooks(run, output=path) == (path,)
+    assert [found.name for found in path.parent.iterdir()] == ["X.xlsx"]
+
+
+def test_two_workbooks_never_share_a_path(make_run: MakeRun, tmp_path: Path) -> None:
+    paths = write_workbooks(make_run(), output=tmp_path / "X.xlsx")
+    assert [path.name for path in paths] == ["X_retrieval.xlsx", "X_generation.xlsx"]
+    first, second = (openpyxl.load_workbook(path).sheetnames for path in paths)
+    assert first == ["Summary", "Per-Query (Hit@K)", "Per-Query (F1@K)"]
+    assert second == ["Summary", "Per-Query (Faithfulness)", "Claims"]
+
+
+def test_labels_that_file_systems_refuse(make_run: MakeRun, tmp_path: Path, time: str) -> None:
+    run = make_run(names=("hit@5",), asked=("hit",))
+    info = run.metrics["hit@5"].model_copy(update={"label": "../a:b"})
+    paths = write_workbooks(
+        Run(run.manifest, {"hit@5": info}, run.rows, run.extras), folder=tmp_path
+    )
+    assert [path.name for path in paths] == [f"_a_b_k5_{time}.xlsx"]
+
+
+def test_a_place_that_cannot_be_is_refused_before_the_run(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    check_output(tmp_path / "new" / "x.XLSX")
+    with pytest.raises(UsageError, match=r"x\.csv does not end in \.xlsx; use a name such as"):
+        check_output(tmp_path / "x.csv")
+    (tmp_path / "folder.xlsx").mkdir()
+    with pytest.raises(UsageError, match="is a folder"):
+        check_output(tmp_path / "folder.xlsx")
+    with pytest.raises(UsageError, match="is a folder"):
+        write_workbooks(make_run(), output=tmp_path / "folder.xlsx")
+
+
+def test_a_place_that_turns_out_impossible_is_told(make_run: MakeRun, tmp_path: Path) -> None:
+    (tmp_path / "X_retrieval.xlsx").mkdir()
+    with pytest.raises(UsageError, match=r"X_retrieval\.xlsx cannot be written: .*directory"):
+        write_workbooks(make_run(), output=tmp_path / "X.xlsx")
+    assert [path.name for path in tmp_path.iterdir()] == ["X_retrieval.xlsx"]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="cannot be written"):
+        write_workbooks(make_run(), folder=tmp_path / "file")

@@ -5,6 +5,7 @@ from ragstone.errors import Cause
 from ragstone.reports.facts import (
     CAUSES,
     LABELS,
+    changed_settings,
     cutoff,
     metric_titles,
     summary_lines,
@@ -14,6 +15,7 @@ from ragstone.reports.facts import (
 )
 from ragstone.results.run import Run
 from ragstone.types.claim import Label
+from ragstone.types.config import Plan
 from ragstone.types.gate import Gate
 from ragstone.types.reply import CascadeStats, Exchange, Reply, Usage
 from ragstone.types.row import Row
@@ -203,3 +205,31 @@ def test_what_a_policy_made_up_is_told_and_so_are_notes(make_run: MakeRun) -> No
     ) in told(run)
     gate = "Gate: passed: faithfulness 0.7500 is >= 0.5 (4 of 4 scored, 2 imputed by"
     assert f"{gate} the policy)" in told(run)
+
+
+def told_of_settings(*but: str, **said: object) -> dict[str, str]:
+    options = Plan.of(said).model_dump(mode="json", exclude_none=True)
+    return dict(changed_settings(options, but=but))
+
+
+def test_what_is_at_its_default_is_not_told() -> None:
+    assert told_of_settings() == {}
+
+
+def test_what_stands_elsewhere_is_not_told_again() -> None:
+    assert told_of_settings("sheet", judge="openai:x", target="http://x", k=3, sheet="One") == {
+        "k": "3"
+    }
+
+
+def test_what_was_chosen_is_told_in_words() -> None:
+    said = told_of_settings(
+        cache=False, batch_size=5, columns={"query": "Frage"}, include_reason=True
+    )
+    assert said == {
+        "cache": "no", "batch size": "5", "columns": "query=Frage", "include reason": "yes"
+    }  # fmt: skip
+
+
+def test_options_of_another_version_are_told() -> None:
+    assert changed_settings({"of_old": [1, 2]}) == (("of old", "1, 2"),)

@@ -1,6 +1,10 @@
+"""What the values of a stored run are written as is what they were before."""
+
 import csv
+import errno
 import io
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,13 +12,29 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.cases import each_case
+from tests.reports.ranked import ranked_run
 
+from ragstone._internal.files import check_writable, write_file
+from ragstone._internal.text import MARK
 from ragstone.errors import UsageError
 from ragstone.reports.table_rows import BATCH
-from ragstone.reports.tables import STDOUT, check_table, csv_safe, write_claims, write_rows
+from ragstone.reports.tables import (
+    STDOUT,
+    check_table,
+    csv_safe,
+    write_claims,
+    write_json,
+    write_rows,
+)
+from ragstone.results import ranking_run as ranked_values
+from ragstone.results.ranking_run import RankingScores
 from ragstone.results.run import Run
+from ragstone.store import Store, save_ranking
 from ragstone.types.claim import Evidence, JudgedClaim, Label
+from ragstone.types.sample import Context, Sample
 from ragstone.types.score import Score
 
 MakeRun = Callable[..., Run]
@@ -241,3 +261,219 @@ def test_what_cannot_be_written_is_said(make_run: MakeRun, tmp_path: Path) -> No
         with pytest.raises(UsageError, match="cannot be written"):
             write_rows(make_run(), path)
     assert len(list(tmp_path.iterdir())) == 3
+
+
+# What the values of a stored run are written as is what they were before.
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_a_stored_runs_values_are_written_alike(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranked_values, "BLOCK", 4)
+    run = ranked_run(10)
+    with Store.open(tmp_path / "runs.db") as store:
+        save_ranking(store, run)
+        write_rows(run, tmp_path / f"a.{ending}")
+        write_rows(store.load("r1"), tmp_path / f"b.{ending}")
+    assert (tmp_path / f"a.{ending}").read_text() == (tmp_path / f"b.{ending}").read_text()
+
+
+def test_a_failed_value_is_null_and_says_why(tmp_path: Path) -> None:
+    run = ranked_run(10)
+    write_rows(run, tmp_path / "rows.jsonl")
+    first, second, *_ = (tmp_path / "rows.jsonl").read_text().splitlines()
+    assert json.loads(first)["scores"]["ndcg@5"]["state"] == "undefined"
+    assert json.loads(second)["scores"] == {
+        "hit@5": {"value": 0.0, "state": "scored", "reason": None},
+        "ndcg@5": {
+            "value": None,
+            "state": "failed",
+            "reason": "it raised",
+            "cause": "metric_error",
+        },
+    }
+    write_rows(run, tmp_path / "rows.parquet")
+    frame = pl.read_parquet(tmp_path / "rows.parquet")
+    assert frame["scores.ndcg@5.value"].to_list() == [None, None, *(n / 10 for n in range(2, 10))]
+    assert frame["scores.hit@5.value"].null_count() == 1
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_half_a_character_is_no_hindrance(ending: str, tmp_path: Path) -> None:
+    run = ranked_run(3)
+    assert isinstance(run.rows, RankingScores)
+    rows = replace(run.rows, ids=["q0", "half \ud83d", "q2"], texts={"q2": "what \ud83d?"})
+    write_rows(replace(run, rows=rows), tmp_path / f"rows.{ending}")
+    if ending == "parquet":
+        frame = pl.read_parquet(tmp_path / "rows.parquet")
+        assert frame["id"].to_list() == ["q0", f"half {MARK}", "q2"]
+        assert frame["query"].to_list()[2] == f"what {MARK}?"
+
+
+def test_there_are_no_claims(tmp_path: Path) -> None:
+    write_claims(ranked_run(10), tmp_path / "claims.csv")
+    assert len((tmp_path / "claims.csv").read_text().splitlines()) == 1
+
+
+def refuse(name: str) -> float:
+    raise AssertionError(f"{name} is no JSON")
+
+
+def strict(text: str) -> dict[str, object]:
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_a_line_a_row(make_run: MakeRun, tmp_path: Path) -> None:
+    write_rows(make_run(), tmp_path / "rows.jsonl")
+    lines = (tmp_path / "rows.jsonl").read_bytes().decode("ascii").split("\n")
+    assert lines[-1] == ""
+    rows = [strict(line) for line in lines[:-1]]
+    assert [row["id"] for row in rows] == ["q1", "q2", "q3", "q4"]
+    assert rows == [json.loads(json.dumps(row.to_dict())) for row in make_run().rows]
+    scores = [row["scores"]["faithfulness"] for row in rows]  # type: ignore[index]
+    assert [score["state"] for score in scores] == ["scored", "scored", "undefined", "failed"]
+    assert [score["value"] for score in scores] == [0.5, 0.0, None, None]
+
+
+def test_the_summary_is_one_object(make_run: MakeRun) -> None:
+    stream = io.StringIO()
+    write_json(make_run(), stream)
+    summary = strict(stream.getvalue())
+    assert summary == json.loads(json.dumps(make_run().to_dict()))
+    assert summary["metrics"]["faithfulness"]["mean"] == 0.25  # type: ignore[index]
+    assert summary["metrics"]["faithfulness"]["causes"] == {"timeout": 1}  # type: ignore[index]
+
+
+def test_a_mean_over_nothing_is_null(make_run: MakeRun) -> None:
+    stream = io.StringIO()
+    write_json(make_run(rows=[]), stream)
+    metrics = strict(stream.getvalue())["metrics"]
+    assert [metric["mean"] for metric in metrics.values()] == [None] * 3  # type: ignore[union-attr]
+
+
+def test_a_dash_is_standard_output(
+    make_run: MakeRun, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    write_rows(make_run(), STDOUT)
+    assert [strict(line)["id"] for line in capsys.readouterr().out.splitlines()] == [
+        "q1",
+        "q2",
+        "q3",
+        "q4",
+    ]
+
+
+def test_numbers_that_json_lacks_are_null(make_run: MakeRun) -> None:
+    given_ = Sample(
+        id="a", query="q", contexts=(Context(score=float("nan")),), tags={"n": float("inf")}
+    )
+    stream = io.StringIO()
+    write_rows(make_run([replace(make_run().rows[0], sample=given_)]), stream)
+    row = strict(stream.getvalue())
+    assert row["contexts"] == [{"text": "", "id": None, "score": None}]
+    assert row["tags"] == {"n": None}
+
+
+def test_what_cannot_be_written_is_said_of_rows(make_run: MakeRun, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be written"):
+        write_json(make_run(), tmp_path)
+
+
+@given(st.text(st.characters(), min_size=1))
+def test_any_text_comes_back_as_it_was(hostile_run: Callable[[str], Run], text: str) -> None:
+    stream = io.StringIO()
+    write_rows(hostile_run(text), stream)
+    stream.getvalue().encode("ascii")
+    assert len(stream.getvalue().split("\n")) == 3
+    assert strict(stream.getvalue().split("\n")[0])["response"] == text
+    write_json(hostile_run(text), stream := io.StringIO())
+    assert strict(stream.getvalue())["judge_note"] == text
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def write(path: Path) -> None:
+    path.write_text("new")
+
+
+def test_a_file_is_replaced_and_missing_folders_are_made(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "x.txt"
+    assert write_file(path, write) == path
+    path.write_text("old")
+    write_file(path, write)
+    assert path.read_text() == "new"
+    assert names(path.parent) == ["x.txt"]
+
+
+def test_what_breaks_off_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text("old")
+
+    def half(temporary: Path) -> None:
+        temporary.write_text("ne")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_file(path, half)
+    assert path.read_text() == "old"
+    assert names(tmp_path) == ["x.txt"]
+
+
+def test_keep_finds_a_name_that_is_free(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text("old")
+    assert write_file(path, write, keep=True).name == "x-2.txt"
+    assert write_file(path, write, keep=True).name == "x-3.txt"
+    assert path.read_text() == "old"
+    assert names(tmp_path) == ["x-2.txt", "x-3.txt", "x.txt"]
+
+
+class Linkless(type(Path())):
+    """A path on a file system without hard links."""
+
+    def hardlink_to(self, target: object) -> None:
+        del target
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+
+def test_keep_works_without_hard_links(tmp_path: Path) -> None:
+    path = Linkless(tmp_path / "x.txt")
+    assert write_file(path, write, keep=True).name == "x.txt"
+    assert write_file(path, write, keep=True).name == "x-2.txt"
+    assert names(tmp_path) == ["x-2.txt", "x.txt"]
+
+
+def test_a_new_file_is_readable_as_any_other(tmp_path: Path) -> None:
+    write_file(tmp_path / "x.txt", write)
+    write(tmp_path / "plain.txt")
+    assert (tmp_path / "x.txt").stat().st_mode == (tmp_path / "plain.txt").stat().st_mode
+
+
+def test_a_refusal_names_the_file_and_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match=r"x\.txt cannot be written: .+; name another place"):
+        write_file(tmp_path / "file" / "x.txt", write)
+    with pytest.raises(UsageError, match="name too long"):
+        write_file(tmp_path / f"{'x' * 300}.txt", write)
+
+
+def test_a_file_can_be_refused_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    check_writable(tmp_path / "none" / "yet" / "x.txt")
+    assert names(tmp_path) == ["file"]
+    with pytest.raises(UsageError, match="is a folder; name a file in it"):
+        check_writable(tmp_path)
+    with pytest.raises(UsageError, match="is not a folder; choose another path"):
+        check_writable(tmp_path / "file" / "x.txt")
+    with pytest.raises(UsageError, match="cannot be written"):
+        check_writable(tmp_path / f"{'x' * 300}" / "x.txt")
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_takes_no_files_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(UsageError, match="takes no new files"):
+        check_writable(tmp_path / "x.txt")

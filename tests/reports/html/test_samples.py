@@ -1,10 +1,20 @@
+import copy
 import json
 from dataclasses import replace
 
+from tests.cases import each_case
+
 from ragstone.errors import Cause
 from ragstone.metrics import get
-from ragstone.reports.html.samples import PolicyComparison, sample_document, sample_summary
+from ragstone.reports.html.samples import (
+    PolicyComparison,
+    claim_sources,
+    drop_repeated_texts,
+    sample_document,
+    sample_summary,
+)
 from ragstone.results.run import Run
+from ragstone.types.claim import JudgedClaim, Label, Texts
 from ragstone.types.reply import Failure
 from ragstone.types.row import Row
 
@@ -89,3 +99,76 @@ def test_a_sample_that_lacks_everything_is_data(judged: Run) -> None:
     told = sample_document(Row(7, sample, lacking={"response": Failure(Cause.TIMEOUT, "late")}), {})
     assert (told["place"], told["response"], told["contexts"]) == (7, None, None)
     assert told["lacking"] == {"response": "timeout: late"}
+
+
+def told_of(run: Run) -> dict:
+    return sample_document(run.rows[0], {})
+
+
+def test_what_a_text_has_at_its_place_is_left_out(judged: Run) -> None:
+    claims = drop_repeated_texts(told_of(judged))["scores"]["faithfulness"]["claims"]  # type: ignore[index]
+    assert [(each["text"], [item["quote"] for item in each["evidence"]]) for each in claims] == [
+        (None, [None]),
+        (None, [None]),
+        ("It is light.", []),
+    ]
+
+
+def test_other_words_stay(judged: Run) -> None:
+    told = told_of(judged)
+    first, second, _ = told["scores"]["faithfulness"]["claims"]
+    first["text"] = "The battery lasts 20 hours."
+    first["evidence"][0]["quote"] = "lasts  up to 20 hours"
+    second["evidence"][0] |= {"context": 7, "start": None, "end": None}
+    kept = copy.deepcopy([first, {**second, "text": None}])
+    assert drop_repeated_texts(told)["scores"]["faithfulness"]["claims"][:2] == kept  # type: ignore[index]
+
+
+def test_nothing_is_written_into_what_was_given(judged: Run) -> None:
+    told = told_of(judged)
+    was = copy.deepcopy(told)
+    drop_repeated_texts(told)
+    assert told == was
+
+
+def test_a_sample_without_texts_has_no_repeats(judged: Run) -> None:
+    told = told_of(judged) | {"contexts": None, "response": None}
+    claims = drop_repeated_texts(told)["scores"]["faithfulness"]["claims"]  # type: ignore[index]
+    assert claims == told["scores"]["faithfulness"]["claims"]
+
+
+def claims(*against: Texts) -> list[JudgedClaim]:
+    return [
+        JudgedClaim(
+            text="It.",
+            span=None,
+            label=Label.SUPPORTED,
+            reason=None,
+            confidence=None,
+            evidence=(),
+            against=texts,
+        )
+        for texts in against
+    ]
+
+
+@each_case(
+    ("metric", "against", "of"),
+    [
+        ("faithfulness", ["contexts", "contexts"], ["response", "response"]),
+        ("context_recall", ["contexts"], ["reference"]),
+        ("claim_recall", ["response"], ["reference"]),
+        ("answer_correctness", ["reference", "response"], ["response", "reference"]),
+        (
+            "noise_sensitivity,contexts=relevant",
+            ["contexts", "reference", "contexts"],
+            ["response", "response", "reference"],
+        ),
+        ("a_metric_that_is_not_loaded", ["response", "contexts"], ["reference", "response"]),
+        ("hit@5", [], []),
+    ],
+)
+def test_each_claim_is_of_the_text_that_its_check_reads(
+    metric: str, against: list[Texts], of: list[str]
+) -> None:
+    assert claim_sources(metric, claims(*against)) == of

@@ -1,7 +1,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.reports.format import CELL_UNITS, cell, file_name, utf16_units
+from ragstone._internal.text import count
+from ragstone.reports.format import (
+    CELL_UNITS,
+    cell,
+    decimal,
+    file_name,
+    interval,
+    milliseconds,
+    percent,
+    utf16_units,
+)
 
 ANY_TEXT = st.text(st.characters())  # lone surrogates too
 
@@ -39,3 +49,17 @@ def test_any_text_is_safe_afterwards(text: str) -> None:
     assert utf16_units(cell(text)) <= CELL_UNITS
     assert "/" not in file_name(text)
     assert file_name(text).strip()
+
+
+def test_numbers_that_there_are() -> None:
+    assert decimal(0.87654) == "0.8765"
+    assert decimal(-0.0) == "0.0000"
+    assert interval((0.5, 1)) == "0.5000 – 1.0000"
+    assert percent(0.0171) == "1.7%"
+    assert milliseconds(1234.5) == "1,234 ms"
+    assert count(1, "row") == "1 row"
+    assert count(1200, "row") == "1,200 rows"
+
+
+def test_numbers_that_there_are_not() -> None:
+    assert [decimal(None), interval(None), milliseconds(None)] == ["–"] * 3

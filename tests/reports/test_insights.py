@@ -1,0 +1,501 @@
+import gzip
+import json
+import re
+from base64 import b64decode
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import overload
+
+import pytest
+from junitparser import JUnitXml
+from lxml import etree
+from tests.cases import each_case
+from tests.reports.ranked import ranked_run
+
+from ragstone import evaluate
+from ragstone.errors import Cause
+from ragstone.evaluation.rescore import ORIGIN
+from ragstone.metrics import get
+from ragstone.reports.html import write_html
+from ragstone.reports.insights import (
+    EXCERPT,
+    WORST,
+    checked_metrics,
+    excerpt,
+    failing_claim,
+    focus_metric,
+    next_step,
+    row_at,
+    shortfall,
+    worst_samples,
+)
+from ragstone.reports.junit import write_junit
+from ragstone.results.run import Run
+from ragstone.store import Store, save_ranking
+from ragstone.types.claim import JudgedClaim, Label
+from ragstone.types.config import Plan
+from ragstone.types.gate import Gate, Of, Op
+from ragstone.types.reply import Failure
+from ragstone.types.row import Row, TargetCall
+from ragstone.types.score import Score
+
+MakeRun = Callable[..., Run]
+STEADY = [Score.scored(0.9), Score.scored(0.8)] * 50
+ANSWER = {
+    "query": "How heavy is it?",
+    "response": "The phone weighs 180 grams.",
+    "contexts": ["The phone weighs 180 grams."],
+}
+
+
+def of(make_run: MakeRun, scores: Sequence[Score], **asked: object) -> Run:
+    row = make_run().rows[0]
+    rows = [
+        replace(row, index=place, scores={"faithfulness": score})
+        for place, score in enumerate(scores)
+    ]
+    return make_run(rows, names=("faithfulness",), **asked)
+
+
+def stored(tmp_path: Path, answers: Sequence[dict[str, object]], **options: object) -> Run:
+    path = tmp_path / "answers.jsonl"
+    path.write_text("\n".join(map(json.dumps, answers)), encoding="utf-8")
+    return evaluate(
+        path, metrics=["faithfulness"], judge="offline", store=tmp_path / "runs.db", **options
+    )  # type: ignore[arg-type]
+
+
+def test_nothing_is_said_where_nothing_is_to_be_done(make_run: MakeRun) -> None:
+    assert next_step(of(make_run, STEADY)) is None
+    assert next_step(of(make_run, STEADY), first=True) is None  # it is in no store
+    assert next_step(make_run(names=())) is None
+    assert next_step(make_run([])) is None
+
+
+def test_of_a_run_that_was_stopped_the_command_says_how_it_goes_on(make_run: MakeRun) -> None:
+    run = of(make_run, [Score.failed(Cause.TIMEOUT, "late")] * 3)
+    assert next_step(run)
+    assert next_step(replace(run, partial=True)) is None
+    assert next_step(replace(run, stopped="max_calls")) is None
+
+
+@each_case(
+    ("cause", "said", "cure"),
+    [
+        (
+            Cause.TIMEOUT,
+            "timed out",
+            "run again; if it times out again, set --timeout 120",
+        ),
+        (
+            Cause.RATE_LIMITED,
+            "rate limited",
+            "set --rpm, or a --concurrency below",
+        ),
+        (Cause.UNREACHABLE, "unreachable", "check that the service is running, then run again"),
+        (Cause.REFUSAL, "refused", "try another --model, which may answer"),
+        (
+            Cause.MALFORMED,
+            "unreadable reply",
+            "try another --model, or --verify each for shorter replies",
+        ),
+        (
+            Cause.COUNT_MISMATCH,
+            "wrong number of answers",
+            "try another --model, or --verify each",
+        ),
+        (Cause.METRIC_ERROR, "error in the metric", "fix the metric, then run again"),
+    ],
+)
+def test_each_cause_of_failures_has_its_cure(
+    make_run: MakeRun, cause: Cause, said: str, cure: str
+) -> None:
+    words = next_step(of(make_run, [*STEADY, *[Score.failed(cause, "why")] * 4])) or ""
+    assert words.startswith(f"4 scores failed ({said}): ")
+    assert cure in words
+
+
+@pytest.mark.parametrize(
+    ("judge", "cure"),
+    [
+        ("openai:m", "allow longer replies with --max-tokens 8192"),
+        ("cascade:local:nli+openai:m", "allow longer replies with --max-tokens 8192"),
+        ("local:nli", "set a larger length= for the local judge"),
+    ],
+)
+def test_what_was_cut_off_is_cured_by_what_the_judge_has(
+    make_run: MakeRun, judge: str, cure: str
+) -> None:
+    cut = [*STEADY, Score.failed(Cause.TRUNCATED, "cut")]
+    words = next_step(of(make_run, cut, judge=judge)) or ""
+    assert words.startswith("1 score failed (truncated): ")
+    assert cure in words
+
+
+def test_a_spent_budget_has_no_cure_but_more_of_it(make_run: MakeRun) -> None:
+    assert next_step(of(make_run, [*STEADY, Score.failed(Cause.BUDGET, "spent")])) is None
+
+
+def test_the_commonest_cause_is_told(make_run: MakeRun) -> None:
+    late, cut = Score.failed(Cause.TIMEOUT, "late"), Score.failed(Cause.TRUNCATED, "cut")
+    assert "truncated" in (next_step(of(make_run, [*STEADY, late, cut, cut])) or "")
+
+
+def test_one_verdict_a_call_is_not_advised_where_it_was_asked_for(make_run: MakeRun) -> None:
+    run = of(make_run, [*STEADY, Score.failed(Cause.COUNT_MISMATCH, "two")], verify="each")
+    assert (next_step(run) or "").endswith("try another --model")
+
+
+def test_whose_reply_was_not_readable_is_not_guessed(make_run: MakeRun) -> None:
+    run = of(make_run, [*STEADY, Score.failed(Cause.MALFORMED, "no JSON")])
+    broken = TargetCall("chat", 1.0, Failure(Cause.MALFORMED, "no JSON"))
+    rows = [replace(row, calls=(broken,)) for row in run.rows]
+    assert next_step(replace(run, rows=rows)) is None
+
+
+def test_few_samples_are_told_how_many_it_would_take(make_run: MakeRun) -> None:
+    scores = [Score.scored(place % 2) for place in range(40)]
+    assert next_step(of(make_run, scores)) == (
+        "faithfulness is only accurate to ±0.15 (40 rows); about 380 rows would give ±0.05"
+    )
+    narrower = [Score.scored(0.6 + place % 5 / 10) for place in range(12)]
+    assert next_step(of(make_run, narrower)) is None
+
+
+def test_what_a_wide_range_needs_is_told_in_its_own_measure(make_run: MakeRun) -> None:
+    run = of(make_run, [Score.scored(1 + place % 2 * 4) for place in range(40)])
+    grade = run.metrics["faithfulness"].model_copy(update={"low": 1.0, "high": 5.0})
+    assert (next_step(replace(run, metrics={"faithfulness": grade})) or "").endswith(
+        "would give ±0.2"
+    )
+
+
+def test_a_failed_gate_goes_before_few_samples(make_run: MakeRun, tmp_path: Path) -> None:
+    wrong = ANSWER | {"response": "The phone weighs 300 grams."}
+    run = stored(tmp_path, [ANSWER, wrong], fail_under={"faithfulness": 0.9})
+    name = run.manifest.run_id
+    assert next_step(run, first=True) == (
+        "inspect the samples behind the gate: "
+        f"`ragstone report {name} --html report.html`, or `ragstone view {name}`"
+    )
+    in_memory = replace(run, rows=list(run.rows))
+    assert next_step(in_memory) == (
+        "inspect the samples behind the gate: run again with --html report.html"
+    )
+
+
+def test_too_many_failures_go_before_a_failed_gate(tmp_path: Path) -> None:
+    wrong = ANSWER | {"response": "The phone weighs 300 grams."}
+    run = stored(tmp_path, [ANSWER, wrong], fail_under={"faithfulness": 0.9})
+    late = Score.failed(Cause.TIMEOUT, "late")
+    rows = [*run.rows, replace(run.rows[0], index=2, scores={"faithfulness": late})]
+    assert "timed out" in (next_step(replace(run, rows=rows, counted=None)) or "")
+
+
+def test_the_first_run_of_a_store_may_become_the_baseline(tmp_path: Path) -> None:
+    run = stored(tmp_path, [ANSWER] * 60)
+    assert next_step(run) is None
+    assert next_step(run, first=True) == (
+        f"`ragstone runs tag {run.manifest.run_id} baseline` saves this run as your baseline; "
+        "after a change, run `ragstone compare baseline last`"
+    )
+
+
+def test_a_stored_run_does_its_failed_rows_again(make_run: MakeRun, tmp_path: Path) -> None:
+    run = stored(tmp_path, [ANSWER] * 20)
+    failed = of(make_run, [*STEADY, Score.failed(Cause.UNREACHABLE, "gone")])
+    said = next_step(replace(run, counted=failed.tally))
+    assert said == (
+        "1 score failed (unreachable): check that the service is running, then "
+        f"`ragstone resume {run.manifest.run_id} --retry-failed`"
+    )
+    again = run.manifest.model_copy(update={"identity": {ORIGIN: "20260301-123005-abc123"}})
+    rescored = replace(run, manifest=again, counted=failed.tally)
+    assert (next_step(rescored) or "").endswith("then run again")  # resume takes none such
+
+
+@pytest.mark.parametrize(
+    ("later", "said"),
+    [
+        (0, "2 scores failed because answers.jsonl records failed calls: collect"),
+        (1, "2 scores failed because answers.jsonl records failed calls: collect"),
+        (3, "3 scores failed (timed out): `ragstone resume"),
+    ],
+)
+def test_rows_whose_calls_had_failed_before_are_not_done_again(
+    make_run: MakeRun, tmp_path: Path, later: int, said: str
+) -> None:
+    """Nobody would be asked; what failed in the run itself is told if it is as much."""
+    before = Failure(Cause.UNREACHABLE, "the call failed, says the file: 500")
+    late = Score.failed(Cause.TIMEOUT, "late")
+    broken = Score.failed(before.cause, before.message)
+    rows = list(of(make_run, [*STEADY, broken, broken, *[late] * later]).rows)
+    rows = [replace(row, calls=(), lacking={"response": before}) for row in rows]
+    failed = make_run(rows, names=("faithfulness",))
+    run = replace(stored(tmp_path, [ANSWER] * 20), counted=failed.tally)
+    assert (next_step(run) or "").startswith(said)
+
+
+def test_what_a_target_failed_to_give_just_now_is_done_again(make_run: MakeRun) -> None:
+    now = Failure(Cause.UNREACHABLE, "500")
+    [row, *_] = of(make_run, [Score.failed(now.cause, now.message)]).rows
+    asked = replace(row, calls=(TargetCall("chat", 1.0, now),), lacking={"response": now})
+    run = make_run([asked], names=("faithfulness",))
+    assert (next_step(run) or "").startswith("1 score failed (unreachable): check that the service")
+
+
+def test_a_stored_ranking_is_evaluated_again_from_its_file(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "runs.db") as store:
+        run = ranked_run(10)
+        source = run.manifest.source.model_copy(update={"path": "bm25.run"})
+        manifest = run.manifest.model_copy(update={"source": source})
+        save_ranking(store, replace(run, manifest=manifest))
+        assert next_step(store.load("r1")) == (
+            "1 score failed (error in the metric): fix the metric, then evaluate the file "
+            "again with `ragstone rank`"
+        )
+
+
+class Counted(Sequence[Row]):
+    """Rows that count how many of them were looked at."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.rows, self.read = rows, 0
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
+        self.read += 1
+        return self.rows[index]
+
+
+def numbered(make_run: MakeRun, scores: Sequence[Score], name: str = "faithfulness") -> list[Row]:
+    """Return a row for each score, of one metric."""
+    row = make_run().rows[0]
+    return [
+        replace(
+            row,
+            index=place,
+            sample=row.sample.model_copy(update={"id": f"s{place}"}),
+            scores={name: score},
+        )
+        for place, score in enumerate(scores)
+    ]
+
+
+def claim(label: Label, text: str, reason: str | None = None) -> JudgedClaim:
+    return JudgedClaim(
+        text=text, span=None, label=label, reason=reason, confidence=None, evidence=()
+    )
+
+
+@each_case(
+    ("gates", "names", "expected"),
+    [
+        ([("hit@5", 0.9), ("f1@5", 0.1)], ("f1@5", "hit@5", "faithfulness"), "hit@5"),
+        ([("f1@5", 0.1)], ("hit@5", "f1@5", "faithfulness"), "f1@5"),
+        ([], ("hit@5", "f1@5", "faithfulness"), "faithfulness"),
+        ([], ("hit@5", "f1@5"), "hit@5"),
+        ([], (), None),
+    ],
+)
+def test_the_metric_to_look_at_is_a_failed_gates_then_a_gates_then_a_judged_one(
+    make_run: MakeRun, gates: list[tuple[str, float]], names: Sequence[str], expected: str | None
+) -> None:
+    asked = [Gate(metric=name, op=">=", threshold=mark) for name, mark in gates]
+    assert focus_metric(make_run(names=names, gates=asked)) == expected
+
+
+def test_the_lowest_come_first_then_the_first_that_failed(make_run: MakeRun) -> None:
+    found = worst_samples(make_run(), "faithfulness")
+    assert [(each.id, each.value) for each in found] == [("q2", 0.0), ("q1", 0.5), ("q4", None)]
+    assert found[0].query == "How long does battery 2 last?"
+    assert found[0].why == (
+        "contradicted: It charges in 60 minutes. (The context says 75 minutes.)"
+    )
+    assert found[2].why == "failed, timed out: no answer within 30 s"
+
+
+def test_where_lower_is_better_the_highest_are_the_worst(make_run: MakeRun) -> None:
+    rows = numbered(make_run, [Score.scored(value) for value in (0.0, 0.75, 0.5, 1.0)])
+    run = make_run(rows, names=("faithfulness",))
+    upside_down = run.metrics["faithfulness"].model_copy(update={"higher_is_better": False})
+    run = replace(run, metrics={"faithfulness": upside_down})
+    assert [each.id for each in worst_samples(run, "faithfulness")] == ["s3", "s1", "s2"]
+
+
+def test_what_could_not_be_better_is_no_worst(make_run: MakeRun) -> None:
+    rows = numbered(make_run, [Score.scored(1.0), Score.scored(0.75), Score.scored(1.0)])
+    assert [
+        each.id for each in worst_samples(make_run(rows, names=("faithfulness",)), "faithfulness")
+    ] == ["s1"]
+    assert worst_samples(make_run(rows[:1], names=("faithfulness",)), "faithfulness") == ()
+    assert worst_samples(make_run([], names=("faithfulness",)), "faithfulness") == ()
+
+
+def test_without_claims_the_reason_is_told_if_there_is_one(make_run: MakeRun) -> None:
+    said = Score.scored(0.2).model_copy(update={"reason": "too short"})
+    rows = numbered(make_run, [said, Score.scored(0.3)])
+    found = worst_samples(make_run(rows, names=("faithfulness",)), "faithfulness")
+    assert [each.why for each in found] == ["too short", ""]
+
+
+def test_the_first_failing_claim_is_told_and_how_many_more_there_are() -> None:
+    good, bad = claim(Label.SUPPORTED, "a"), claim(Label.NOT_ENOUGH_INFO, "b", "nowhere")
+    half = claim(Label.PARTIALLY_SUPPORTED, "c")
+    assert failing_claim(Score.scored(1, claims=(good,))) == ""
+    assert failing_claim(Score.scored(0, claims=(good, bad))) == "not stated: b (nowhere)"
+    assert (
+        failing_claim(Score.scored(0, claims=(half, bad))) == "partially supported: c; and 1 more"
+    )
+
+
+def test_few_rows_are_read_of_many(make_run: MakeRun) -> None:
+    scores = [Score.scored(1 - place / 2000) for place in range(2000)]
+    scores[7] = Score.failed(Cause.TIMEOUT, "late")
+    rows = numbered(make_run, scores)
+    run = make_run(rows, names=("faithfulness",))
+    whole = Counted(rows)
+    found = worst_samples(replace(run, rows=whole, counted=run.tally), "faithfulness")
+    assert [each.id for each in found] == ["s1999", "s1998", "s1997"]
+    assert whole.read == WORST
+
+
+@each_case("kept", [range(1000), range(500, 1000), range(0, 1000, 3), [999], []])
+def test_a_row_is_found_by_its_place_where_others_are_missing(
+    make_run: MakeRun, kept: Sequence[int]
+) -> None:
+    rows = numbered(make_run, [Score.scored(0.5)] * 1000)
+    left = Counted([rows[place] for place in kept])
+    for place in (0, 1, 500, 501, 998, 999, 1000):
+        left.read = 0
+        row = row_at(left, place)
+        assert (None if row is None else row.index) == (place if place in kept else None)
+        assert left.read <= 13  # the guess, the last, 10 halvings and the look
+
+
+def test_where_few_rows_are_missing_hardly_any_is_read(make_run: MakeRun) -> None:
+    rows = numbered(make_run, [Score.scored(0.5)] * 1000)
+    left = Counted([row for row in rows if row.index not in (100, 400)])
+    found = row_at(left, 700)
+    assert found is not None
+    assert found.index == 700
+    assert left.read <= 5
+
+
+FAITHFULNESS = get("faithfulness").described
+
+
+def test_without_gates_and_pass_marks_every_metric_is_held(make_run: MakeRun) -> None:
+    assert checked_metrics(make_run()) == ("hit@5", "f1@5", "faithfulness")
+
+
+def test_with_a_gate_or_a_pass_mark_only_those_are(make_run: MakeRun) -> None:
+    gate = Gate(metric="f1@5", op=">=", threshold=0.5)
+    assert checked_metrics(make_run(gates=[gate])) == ("f1@5",)
+    rows = make_run().rows
+    marked = rows[0].scores["hit@5"].model_copy(update={"threshold": 0.5, "passed": True})
+    scores = {**rows[0].scores, "hit@5": marked}
+    run = make_run([type(rows[0])(0, rows[0].sample, scores=scores)], gates=[gate])
+    assert checked_metrics(run) == ("hit@5", "f1@5")
+
+
+@each_case(
+    ("value", "op", "of", "expected"),
+    [
+        (0.5, ">=", "mean", "0.5000 is not >= 0.8, the threshold of the gate on the mean"),
+        (0.5, ">=", "interval", "0.5000 is not >= 0.8, the threshold of the gate on the interval"),
+        (0.5, ">=", "scored", None),
+        (0.8, ">=", "mean", None),
+        (0.9, "<=", "mean", "0.9000 is not <= 0.8, the threshold of the gate on the mean"),
+        (0.1 + 0.7, "<=", "mean", None),
+    ],
+)
+def test_a_score_is_held_against_the_gates(
+    value: float, op: Op, of: Of, expected: str | None
+) -> None:
+    gate = Gate(metric="faithfulness", op=op, threshold=0.8, of=of)
+    assert shortfall(Score.scored(value), FAITHFULNESS, [gate]) == expected
+
+
+def test_its_own_pass_mark_goes_before_the_gates() -> None:
+    gate = Gate(metric="faithfulness", op=">=", threshold=0.8)
+    passing = Score.scored(0.6).model_copy(update={"threshold": 0.5, "passed": True})
+    assert shortfall(passing, FAITHFULNESS, [gate]) is None
+    failing = passing.model_copy(update={"passed": False})
+    assert shortfall(failing, FAITHFULNESS, []) == "pass mark missed: 0.6000 is not >= 0.5"
+
+
+@pytest.mark.parametrize("score", [Score.undefined("x"), Score.failed(Cause.TIMEOUT, "x")])
+def test_what_has_no_number_falls_short_of_nothing(score: Score) -> None:
+    gate = Gate(metric="faithfulness", op=">=", threshold=0.8)
+    assert shortfall(score, FAITHFULNESS, [gate]) is None
+
+
+LIST = re.compile(r'<script type="application/gzip" id="rows"[^>]*>(.*?)</script>', re.DOTALL)
+
+
+def test_a_few_queries_are_all_told() -> None:
+    run = ranked_run(EXCERPT)
+    assert excerpt(run) == (run, None)
+
+
+def test_of_many_those_are_told_that_did_worst_by_any_metric() -> None:
+    """By hit@5 these are 1, 2, 4, 6 ..., by ndcg@5 1 (failed), 2, 3, 4, 5 ..."""
+    run = ranked_run(100)
+    some, said = excerpt(run, 6)
+    assert [row.index for row in some.rows] == [1, 2, 3, 4, 5, 6]
+    assert some.rows[1] == run.rows[2]
+    assert some.tally is run.tally
+    assert said is not None
+    assert said.startswith("6 of 100 queries (failed or worst by a metric)")
+
+
+def test_a_page_of_many_queries_stays_small_and_says_what_it_leaves_out(tmp_path: Path) -> None:
+    sizes = []
+    for queries in (2000, 20_000):
+        write_html(ranked_run(queries), tmp_path / "page.html")
+        page = (tmp_path / "page.html").read_text(encoding="utf-8")
+        assert f"Below are 1,000 of {queries:,} queries" in page
+        assert f"{queries:,} rows" in page
+        (packed,) = LIST.findall(page)
+        assert len(json.loads(gzip.decompress(b64decode(packed)))) == EXCERPT
+        sizes.append(len(page))
+    assert sizes[1] < 1.1 * sizes[0]
+
+
+def test_a_page_of_few_queries_has_all(tmp_path: Path) -> None:
+    write_html(ranked_run(20), tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Below are" not in page
+    (packed,) = LIST.findall(page)
+    told = json.loads(gzip.decompress(b64decode(packed)))
+    assert [row["scores"]["ndcg@5"]["state"] for row in told[:3]] == [
+        "undefined",
+        "failed",
+        "scored",
+    ]
+
+
+@pytest.mark.parametrize("queries", [20, 3000])
+def test_tests_are_of_the_gated_metric_and_say_of_which_queries(
+    queries: int, tmp_path: Path
+) -> None:
+    gates = (Gate(metric="ndcg@5", op=">=", threshold=0.25),)
+    write_junit(ranked_run(queries, Plan(gates=gates)), tmp_path / "junit.xml")
+    schema = etree.XMLSchema(file=str(Path(__file__).with_name("junit.xsd")))
+    schema.assertValid(etree.parse(str(tmp_path / "junit.xml")))
+    suites = {suite.name: suite for suite in JUnitXml.fromfile(str(tmp_path / "junit.xml"))}
+    told = {each.name: each.value for each in suites["ndcg@5"].properties()}
+    assert suites["ndcg@5"].tests == min(queries, EXCERPT) + 1  # and the gate
+    if queries == 20:
+        assert (suites["ndcg@5"].failures, suites["ndcg@5"].errors) == (3, 1)
+        assert "excerpt" not in told
+    else:
+        assert told["excerpt"].startswith("1,000 of 3,000 queries")
