@@ -12,7 +12,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.datasets import Dataset, load, samples_of
-from ragstone.datasets.adapters.responses import told
+from ragstone.datasets.adapters.responses import error_message
 from ragstone.errors import Cause, InputError, UsageError
 from ragstone.types.config import Source
 from ragstone.types.sample import Context, Sample
@@ -244,8 +244,8 @@ def test_a_search_that_failed_gave_no_contexts(tmp_path: Path) -> None:
 
 @each_case("nothing", [None, "", " ", "None", "null", False, {}, "NaN"])
 def test_nothing_is_no_error(nothing: object) -> None:
-    assert told(nothing) is None
-    assert told(True) == "no reason given"
+    assert error_message(nothing) is None
+    assert error_message(True) == "no reason given"
 
 
 def test_mappings_and_samples_stand_side_by_side():

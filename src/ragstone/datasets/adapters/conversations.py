@@ -1,6 +1,7 @@
 """Turns: the one question, or the one answer, in what a chat model was sent or sent back."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
@@ -104,56 +105,53 @@ def _text(value: object, depth: int = 0) -> str:
     return ""
 
 
-# Pairing: texts with their ids and scores, where each of these stand in a list of their own.
-
-
-def paired(
+def pair_texts(
     values: Mapping[str, object], column: str, *, parts: Mapping[str, str]
 ) -> dict[str, object]:
     """Return a row's values with the texts of a column joined with their ids and scores.
 
-    `parts` is `id` or `score` -> the column with these. Without texts, ids with their scores are a
-    ranking, in the ids' own column. What does not fit together is Unreadable.
+    `parts` is `id` or `score` -> its column. Without texts, ids with their scores become a
+    ranking in the ids' own column. Lists that do not match become Unreadable.
     """
     there = {plain_name(name): name for name in values}
     known = {part: there.get(plain_name(name), column) for part, name in parts.items()}
     columns = {part: name for part, name in known.items() if name != column}
     rest = {name: value for name, value in values.items() if name not in columns.values()}
-    texts, place = _texts(values.get(column)), column
     lists: dict[str, list[object]] = {}
     for part, name in columns.items():
-        found = _listed(values[name], part)
+        found = _ids_or_scores(values[name], part)
         if isinstance(found, Unreadable):
             return rest | {column: Unreadable(f"{name}: {found.seen}")}
         lists |= {} if found is None else {part: found}
-    if texts is None:
-        if values.get(column) is not None or "id" not in lists:
-            return rest
+    given, place = values.get(column), column
+    parsed = spelled(given) if isinstance(given, str) else given
+    if isinstance(parsed, list):
+        texts = cast("list[object]", parsed)
+    elif isinstance(given, str) and not given.lstrip().startswith("["):
+        texts = [given] if given.strip() else []
+    elif given is not None or "id" not in lists:
+        return rest
+    else:
         texts, place = [None] * len(lists["id"]), columns["id"]
+    documents: list[object] = []
     for part, found in lists.items():
         if len(found) != len(texts):
             what = "text" if place == column else "id"
             many = "" if len(texts) == 1 else "s"
             seen = f"{len(texts)} {what}{many}, but {len(found)} in {columns[part]}"
             return rest | {place: Unreadable(seen)}
-    documents = [
-        _joined(text, {part: found[at] for part, found in lists.items()})
-        for at, text in enumerate(texts)
-    ]
+    for at, text in enumerate(texts):
+        more = {part: found[at] for part, found in lists.items()}
+        if not isinstance(text, Mapping):
+            documents.append({"text": text, **more})
+            continue
+        own = cast("Mapping[str, object]", text)
+        has = {PART_OF.get(plain_name(str(name))) for name in own if own[name] is not None}
+        documents.append({**own, **{part: more[part] for part in more if part not in has}})
     return rest | {place: documents}
 
 
-def _texts(value: object) -> list[object] | None:
-    """Return the texts of a row; None if there are none, or if they cannot be separated."""
-    found = spelled(value) if isinstance(value, str) else value
-    if isinstance(found, list):
-        return cast("list[object]", found)
-    if isinstance(value, str) and not value.lstrip().startswith("["):
-        return [value] if value.strip() else []
-    return None
-
-
-def _listed(value: object, part: str) -> list[object] | Unreadable | None:
+def _ids_or_scores(value: object, part: str) -> list[object] | Unreadable | None:
     """Return the ids or scores of a row; None if it has none."""
     found = value
     if isinstance(value, str):
@@ -163,41 +161,26 @@ def _listed(value: object, part: str) -> list[object] | Unreadable | None:
             return Unreadable(str(error))
     if found is None:
         return None
-    items = cast("list[object]", found) if isinstance(found, list) else [found]
+    items = list(cast("list[object]", found)) if isinstance(found, list) else [found]
     if any(isinstance(item, dict | list) for item in items):
         return Unreadable("expected a list of ids or scores")
-    return list(map(_number, items)) if part == "score" else items
+    if part == "score":
+        for at, item in enumerate(items):
+            with suppress(ValueError):  # other texts are refused later
+                items[at] = float(item) if isinstance(item, str) else item
+    return items
 
-
-def _number(item: object) -> object:
-    """Return the number in a text; anything else is unchanged, and refused later."""
-    try:
-        return float(item) if isinstance(item, str) else item
-    except ValueError:
-        return item
-
-
-def _joined(text: object, parts: Mapping[str, object]) -> Mapping[str, object]:
-    """Return a document with the parts that it does not have itself."""
-    if not isinstance(text, Mapping):
-        return {"text": text, **parts}
-    own = cast("Mapping[str, object]", text)
-    held = {PART_OF.get(plain_name(str(name))) for name, value in own.items() if value is not None}
-    return {**own, **{part: value for part, value in parts.items() if part not in held}}
-
-
-# Parts: values inside objects, as columns of their own where the user names them.
 
 T = TypeVar("T")
 _TAKEN_APART = frozenset(map(plain_name, ("tags", *ALIASES["tags"])))
 """Columns whose parts go by their own names, too: each becomes a tag of that name."""
 
 
-def with_parts(rows: Sequence[T], named: Iterable[str]) -> tuple[list[T], tuple[str, ...]]:
-    """Return rows in which what the user named is a column, and the names that were found so.
+def open_parts(rows: Sequence[T], named: Iterable[str]) -> tuple[list[T], tuple[str, ...]]:
+    """Return rows in which named parts of objects are columns, and the names found.
 
-    A part goes by both names, `metadata.contexts`; a part of the column that is the tags goes by
-    its own, too. What is a column already stays as it is.
+    Parts have both names, `metadata.contexts`; parts of the tags also their own name alone.
+    Existing columns stay as they are.
     """
     made = list(rows)
     there = {plain_name(n) for row in made if isinstance(row, Record) for n in row.values}

@@ -9,11 +9,11 @@ from ragstone.datasets.adapters.conversations import (
     ROLES,
     messages_in,
     one_turn,
-    paired,
-    with_parts,
+    open_parts,
+    pair_texts,
 )
 from ragstone.datasets.adapters.promptfoo import NOTE, results
-from ragstone.datasets.adapters.responses import ANY, error_in, whole
+from ragstone.datasets.adapters.responses import ANY, error_in, failed_fields
 from ragstone.datasets.adapters.traces import traces
 from ragstone.datasets.columns import ALIASES, plain_name
 from ragstone.datasets.table import Record, Table
@@ -265,7 +265,7 @@ def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ())
         errors = [record.errors for record in _records(made)]
         return ShapedRecords(Table(made[:limit], notes=notes), {}, shape, "", made, errors)
     named = tuple(named)
-    found, parts = with_parts(found, named)
+    found, parts = open_parts(found, named)
     table = replace(table, records=found, columns=table.columns and (*table.columns, *parts))
     if shape is None:
         near = compared(names) if names and table.sheet is None else ""
@@ -323,7 +323,7 @@ def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ())
         shape,
         "",
         outer,
-        [whole(error_in(r, shape.errors, shape.causes)) for r in _records(outer)]
+        [failed_fields(error_in(r, shape.errors, shape.causes)) for r in _records(outer)]
         if shape.errors
         else (),
     )
@@ -408,7 +408,7 @@ def _fit_fields(record: Record, shape: Shape, picked: Mapping[str, str]) -> Reco
     out = set(map(plain_name, out)) - set(map(plain_name, picked.values()))
     values = {name: v for name, v in record.values.items() if plain_name(name) not in out}
     if shape.paired and "contexts" in picked:
-        values = paired(values, picked["contexts"], parts=shape.paired)
+        values = pair_texts(values, picked["contexts"], parts=shape.paired)
     for joined in shape.joined:
         text = values.get(column := picked.get(joined, ""))
         if _is_joined(text):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeGuard, cast
 
-from ragstone.datasets.adapters.responses import told, whole
+from ragstone.datasets.adapters.responses import error_message, failed_fields
 from ragstone.datasets.columns import FIELD_OF, plain_name
 from ragstone.datasets.table import Record
 from ragstone.errors import Problem
@@ -84,7 +84,10 @@ def results(rows: Iterable[Row]) -> list[Row]:
     tests.sort(key=lambda test: (_at(test.values, "test"), _at(test.values, "prompt")))
     return [
         *rest,
-        *(Record(test.row, _record(test.values), whole(_error(test.values))) for test in tests),
+        *(
+            Record(test.row, _record(test.values), failed_fields(_error(test.values)))
+            for test in tests
+        ),
     ]
 
 
@@ -135,11 +138,15 @@ def _tags(test: Values, prompt: Values) -> Values:
 def _error(test: Values) -> str | None:
     """Return why the provider gave no answer; failed assertions do not count."""
     response = _part(test, "response")
-    if said := told(response.get("error")):
+    if said := error_message(response.get("error")):
         return said
     output = response.get("output")
     unanswered = output is None or (output == "" and not _part(test, "gradingResult"))
-    return told(test.get("error")) if unanswered and test.get("failureReason") != ASSERTED else None
+    return (
+        error_message(test.get("error"))
+        if unanswered and test.get("failureReason") != ASSERTED
+        else None
+    )
 
 
 def _first_line(error: object) -> str | None:

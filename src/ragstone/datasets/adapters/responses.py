@@ -16,7 +16,7 @@ from ragstone.datasets.columns import plain_name
 from ragstone.datasets.table import Record
 from ragstone.errors import Cause, InputError, Problem
 from ragstone.types.reply import Failure
-from ragstone.types.sample import Context, Sample
+from ragstone.types.sample import Sample
 
 MODES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"chat": ("response", "contexts"), "search": ("ranking",)}
@@ -33,15 +33,26 @@ def response_record(
 ) -> dict[str, object]:
     """Return one row of a file of saved responses."""
     retrieved = sample.ranking if mode == "search" else sample.contexts
+    ids = [each.id for each in retrieved or ()]
+    scores = [each.score for each in retrieved or ()]
+    relevant: object = sample.relevance
+    if sample.relevance is not None:
+        relevant = dict(sample.relevance)
+        if relevant and all(grade == 1 for grade in sample.relevance.values()):
+            relevant = [
+                int(name) if name.isdecimal() and str(int(name)) == name else name
+                for name in sample.relevance
+            ]
     record: dict[str, object] = {
         "query_index": index,
         "id": sample.id,
         "query": sample.query,
         "response": None if mode == "search" else sample.response,
         "retrieved_contexts": None if retrieved is None else [each.text for each in retrieved],
-        **_parts(retrieved or ()),
+        **({"retrieved_ids": ids} if any(each is not None for each in ids) else {}),
+        **({"retrieved_scores": scores} if any(each is not None for each in scores) else {}),
         "ground_truth_answer": sample.reference,
-        "ground_truth_ids": None if sample.relevance is None else _graded(sample.relevance),
+        "ground_truth_ids": relevant,
     }
     if sample.reference_claims is not None:
         record["reference_claims"] = list(sample.reference_claims)
@@ -56,7 +67,7 @@ def response_record(
 
 
 def failures_in(records: Iterable[object], file: str) -> Mapping[int, Failures]:
-    """Return place of a row, from 0 -> what failed there, for the rows where something did.
+    """Return index of a row, from 0 -> its failures, for the rows that have some.
 
     Raises:
         InputError: the failures of a row are not in this format.
@@ -66,8 +77,12 @@ def failures_in(records: Iterable[object], file: str) -> Mapping[int, Failures]:
     for index, record in enumerate(records):
         if not isinstance(record, Record) or record.values.get("failures") is None:
             continue
+        failures = cast("Mapping[str, Mapping[str, str]]", record.values["failures"])
         try:
-            found[index] = _failures(record.values["failures"])
+            found[index] = {
+                field: Failure(Cause(each["cause"]), str(each["message"]))
+                for field, each in failures.items()
+            }
         except (ValueError, TypeError, AttributeError, LookupError):
             seen = "expected {field: {cause, message}}; the causes are " + ", ".join(Cause)
             problems.append(Problem(seen, row=record.row, column="failures"))
@@ -93,32 +108,7 @@ def absences(mode: object, file: str) -> Mapping[str, str]:
     return {field: why.format(field) for field in MODES["chat"]}
 
 
-def _failures(said: object) -> Failures:
-    return {
-        field: Failure(Cause(each["cause"]), str(each["message"]))
-        for field, each in cast("Mapping[str, Mapping[str, str]]", said).items()
-    }
-
-
-def _parts(retrieved: Sequence[Context]) -> dict[str, object]:
-    """Return the lists of ids and scores, where there are any."""
-    parts = {
-        "retrieved_ids": [each.id for each in retrieved],
-        "retrieved_scores": [each.score for each in retrieved],
-    }
-    return {name: values for name, values in parts.items() if any(v is not None for v in values)}
-
-
-def _graded(relevance: Mapping[str, float]) -> object:
-    """Return ids as a list, numbers where they are such; with their grades if one is not 1."""
-    if not relevance or any(grade != 1 for grade in relevance.values()):
-        return dict(relevance)
-    return [
-        int(name) if name.isdecimal() and str(int(name)) == name else name for name in relevance
-    ]
-
-
-# Failed calls: what other tools' files say of calls that errored; nothing is judged of these.
+# Failed calls, as recorded by other tools.
 
 FIELDS = tuple(chain.from_iterable(MODES.values()))
 """Fields of a Sample that a call gives."""
@@ -135,12 +125,12 @@ _CAUSES = (
 """Cause -> pattern of its messages; all other errors are `unreachable`."""
 
 
-def whole(said: str | None) -> Mapping[str, str]:
-    """Return field -> what went wrong, for a call that gave nothing; nothing for None."""
-    return {} if said is None else dict.fromkeys(FIELDS, said)
+def failed_fields(error: str | None) -> Mapping[str, str]:
+    """Return field -> error for all fields of a call; nothing if there is no error."""
+    return {} if error is None else dict.fromkeys(FIELDS, error)
 
 
-def told(value: object) -> str | None:
+def error_message(value: object) -> str | None:
     """Return the first line of an error; None if the value is not an error."""
     if isinstance(value, Mapping):
         parts = cast("Mapping[object, object]", value)
@@ -153,15 +143,17 @@ def told(value: object) -> str | None:
 def error_in(record: Record, signs: Mapping[str, str], causes: Sequence[str]) -> str | None:
     """Return the error of a record's call; None if it did not fail.
 
-    `signs` is column -> its value for failure, or ANY; the message is in the
-    first of the columns `causes` that has one.
+    `signs` is column -> its value for failure, or ANY; the message is in the first of the columns
+    `causes` that has one.
     """
     held = {plain_name(name): value for name, value in record.values.items() if value is not None}
     for column, sign in signs.items():
         value = held.get(plain_name(column))
-        if told(value) is None or (sign != ANY and str(value).casefold() != sign.casefold()):
+        if error_message(value) is None or (
+            sign != ANY and str(value).casefold() != sign.casefold()
+        ):
             continue
-        said = (told(held.get(plain_name(name))) for name in causes)
+        said = (error_message(held.get(plain_name(name))) for name in causes)
         return next(filter(None, said), f"{column} is {value}")
     return None
 
@@ -169,38 +161,37 @@ def error_in(record: Record, signs: Mapping[str, str], causes: Sequence[str]) ->
 def without_failed(
     samples: Sequence[Sample], errors: Sequence[Mapping[str, str]], *, asked: Sequence[str] = ()
 ) -> tuple[tuple[Sample, ...], Mapping[int, Failures]]:
-    """Return samples without what failed calls gave, and place of a row -> why it lacks what.
+    """Return samples without the answers of failed calls, and index of a row -> its failures.
 
-    `errors` is field -> what went wrong, for each sample, or empty if nothing did. A failed call
-    lacks the fields that were `asked` for: without these, those that a call gave which did not
-    fail; if all failed, the answer and its contexts. What it gave of them stays, but for the answer
-    and what is empty.
+    `errors` is field -> error for each sample, or empty. A failed call is missing the fields that
+    were `asked` for, by default those that successful calls returned; if all failed, the response
+    and its contexts. Other fields that it returned are kept.
     """
     if not any(errors):
         return tuple(samples), {}
     pairs = list(zip(samples, errors, strict=True))
-    gave = [name for name in FIELDS if any(not e and _has(s, name) for s, e in pairs)]
-    usual = asked or gave or MODES["chat"]
+    returned = [
+        name
+        for name in FIELDS
+        if any(not error and getattr(sample, name) is not None for sample, error in pairs)
+    ]
+    usual = asked or returned or MODES["chat"]
     made: list[Sample] = []
-    lacking: dict[int, Failures] = {}
-    for index, (sample, said) in enumerate(pairs):
-        gone = [name for name in said if _is_gone(sample, name, usual)]
+    missing: dict[int, Failures] = {}
+    for index, (sample, error) in enumerate(pairs):
+        gone = [
+            name
+            for name in error
+            if (name == "response" and sample.response is not None)
+            or (name in usual and not getattr(sample, name))
+        ]
         made.append(sample.model_copy(update=dict.fromkeys(gone)) if gone else sample)
         if gone:
-            lacking[index] = {name: _failure(said[name]) for name in gone}
-    return tuple(made), lacking
+            missing[index] = {name: _failure(error[name]) for name in gone}
+    return tuple(made), missing
 
 
-def _is_gone(sample: Sample, name: str, usual: Sequence[str]) -> bool:
-    if name == "response" and sample.response is not None:
-        return True
-    return name in usual and not getattr(sample, name)
-
-
-def _has(sample: Sample, name: str) -> bool:
-    return getattr(sample, name) is not None
-
-
-def _failure(said: str) -> Failure:
-    cause = next((cause for cause, words in _CAUSES if words.search(said)), Cause.UNREACHABLE)
-    return Failure(cause, f"the file records a failed call: {said}")
+def _failure(message: str) -> Failure:
+    matching = (cause for cause, words in _CAUSES if words.search(message))
+    cause = next(matching, Cause.UNREACHABLE)
+    return Failure(cause, f"the file records a failed call: {message}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from ragstone.datasets.adapters.conversations import messages_in, one_turn
-from ragstone.datasets.adapters.responses import told, whole
+from ragstone.datasets.adapters.responses import error_message, failed_fields
 from ragstone.datasets.table import Record, Unreadable
 from ragstone.datasets.values import SEVERAL_TURNS, spelled
 from ragstone.errors import Problem
@@ -84,7 +84,7 @@ def _error(flat: Values) -> str | None:
     thrown = [
         event.get(f"attributes.{name}", event.get(name)) for event in events for name in names
     ]
-    said = (told(value) for value in (*map(flat.get, _WHY), *thrown))
+    said = (error_message(value) for value in (*map(flat.get, _WHY), *thrown))
     return next(filter(None, said), "the status of its span is error")
 
 
@@ -229,7 +229,7 @@ def _errors(
     gave = [s for s in outer if s.error is None and _first([s], _OUTPUTS, "response")]
     failed = [s.error for s in outer if s.error is not None and not gave]
     if failed or (erred and not answered):
-        return whole((failed or [span.error for span in erred])[0])
+        return failed_fields((failed or [span.error for span in erred])[0])
     searched = next((span.error for span in erred if _kind(span) in _SEARCHES), None)
     return {} if searched is None else {"contexts": searched, "ranking": searched}
 
