@@ -15,7 +15,7 @@ from tests.reports.ranked import ranked_run
 
 from ragstone import evaluate
 from ragstone.errors import Cause
-from ragstone.evaluation.rescore import ORIGIN
+from ragstone.types.config import ORIGIN
 from ragstone.metrics import get
 from ragstone.reports.html import write_html
 from ragstone.reports.insights import (

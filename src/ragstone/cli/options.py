@@ -191,8 +191,8 @@ GATES = tuple(
 _PATH = click.Path(path_type=Path)
 
 
-class Given(TypedDict):
-    """What the command line said of results; beside these stand the files, by format."""
+class ResultArgs(TypedDict):
+    """The options about results, as click passes them; the files, by format, are beside these."""
 
     verbose: bool
     output: Path | None
@@ -215,11 +215,11 @@ WORKBOOK = click.Option(["-o", "--output"], type=_PATH, metavar="FILE", help="Wr
 """For commands that write none unless one is named."""
 
 
-def written(name: str, *, said: str = "") -> click.Option:
-    """Return the option for the file of a format; `said` stands in for its usual help."""
+def written(name: str, *, description: str = "") -> click.Option:
+    """Return the option for the file of a format; `description` replaces its usual help."""
     metavar, usual = FILES[name]
     flags = [f"--{name.replace('_', '-')}", name]
-    return click.Option(flags, type=_PATH, metavar=metavar, help=said or usual)
+    return click.Option(flags, type=_PATH, metavar=metavar, help=description or usual)
 
 
 RESULTS = (

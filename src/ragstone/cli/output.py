@@ -5,9 +5,11 @@ import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from time import monotonic
 from types import MappingProxyType
+from typing import TYPE_CHECKING, cast
 
 import click
 from rich.console import Console
@@ -17,18 +19,17 @@ from rich.table import Table
 from ragstone._internal.files import check_writable
 from ragstone._internal.text import count
 from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED, silent_pipes
+from ragstone.cli.options import ResultArgs
 from ragstone.errors import UsageError
-from ragstone.evaluation.dry_run import Estimate
-from ragstone.reports.excel import check_output, write_workbooks
 from ragstone.reports.github import no_commands, report_to_github
-from ragstone.reports.html import write_html
-from ragstone.reports.junit import write_junit
-from ragstone.reports.markdown import write_markdown
 from ragstone.reports.tables import STDOUT, check_table, write_claims, write_json, write_rows
 from ragstone.reports.terminal import print_rows, print_run
 from ragstone.results.run import Run
 from ragstone.types.row import Row
 from ragstone.types.score import State
+
+if TYPE_CHECKING:
+    from ragstone.evaluation.dry_run import Estimate
 
 # Progress of a run: a bar on a terminal, a plain line now and then elsewhere.
 
@@ -85,7 +86,7 @@ LEAST = 0.0001
 """Of a cost that is shown, in US dollars."""
 
 
-def print_estimate(estimate: Estimate, console: Console) -> None:
+def print_estimate(estimate: "Estimate", console: Console) -> None:
     """Print an estimate: one number, or `N to M` where they differ."""
     console.print("Nobody was asked. The judge would take:\n", markup=False)
     lines = (
@@ -160,14 +161,24 @@ def check_files(
         taken[path.resolve()] = f"{path} would be written twice"
 
 
+def _later(module: str, name: str) -> Callable[[Run, Path], None]:
+    """Return a function of the reports whose module is loaded when it is first called."""
+
+    def write(run: Run, path: Path) -> None:
+        function: object = getattr(import_module(f"ragstone.reports.{module}"), name)
+        cast("Callable[[Run, Path], None]", function)(run, path)
+
+    return write
+
+
 WRITERS: Mapping[str, Callable[[Run, Path], None]] = MappingProxyType(
     {
-        "html": write_html,
+        "html": _later("html", "write_html"),
         "json": write_json,
         "rows": write_rows,
         "claim_rows": write_claims,
-        "markdown": write_markdown,
-        "junit": write_junit,
+        "markdown": _later("markdown", "write_markdown"),
+        "junit": _later("junit", "write_junit"),
     }
 )
 """What writes each format."""
@@ -197,6 +208,8 @@ class Outputs:
             UsageError: a path cannot be written, is an input, or is named twice.
         """
         if self.export:
+            from ragstone.reports.excel import check_output  # loads XlsxWriter
+
             check_output(self.workbook or self.folder / "workbook.xlsx")
         for name in self.files.keys() - PIPED:
             if self.files[name] == STDOUT:
@@ -229,7 +242,18 @@ class Outputs:
         return Console(file=sys.stderr if self.data_on_stdout else sys.stdout, highlight=False)
 
 
-def conclude(run: Run, outputs: Outputs, *, first: bool = False, interrupted: bool = False) -> int:
+def outputs_of(given: ResultArgs, *, export: bool | None = None) -> Outputs:
+    """Return where the results go; `export` overrides --no-export."""
+    paths = cast("Mapping[str, Path | None]", given)
+    return Outputs(
+        workbook=given["output"],
+        export=not given["no_export"] if export is None else export,
+        files={name: path for name in WRITERS if (path := paths.get(name)) is not None},
+        verbose=given["verbose"],
+    )
+
+
+def finish(run: Run, outputs: Outputs, *, first: bool = False, interrupted: bool = False) -> int:
     """Write what was asked for, print the run, and return the exit code; why it is 3 is printed.
 
     `first` tells that no run was stored before. Files come first: whoever reads what is printed
@@ -240,6 +264,8 @@ def conclude(run: Run, outputs: Outputs, *, first: bool = False, interrupted: bo
         if path != STDOUT:
             WRITERS[name](run, path)
     if outputs.export and run.rows:
+        from ragstone.reports.excel import write_workbooks  # loads XlsxWriter
+
         files += write_workbooks(run, output=outputs.workbook, folder=outputs.folder)
     with silent_pipes():
         console = outputs.console

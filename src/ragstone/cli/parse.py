@@ -11,10 +11,7 @@ from click.core import ParameterSource
 
 from ragstone._internal.text import public_url
 from ragstone.cli import COMMANDS
-from ragstone.cli import options as result_options
-from ragstone.cli.options import Given as ResultsGiven
-from ragstone.cli.options import one_of, store_files, typed_settings
-from ragstone.cli.output import WRITERS, Outputs
+from ragstone.cli.options import ResultArgs, one_of, store_files, typed_settings
 from ragstone.demo.questions import DATASET
 from ragstone.errors import UsageError, nearest
 from ragstone.evaluation.config_file import FILE, Config, read_config
@@ -92,7 +89,7 @@ LLM_ONLY = (
 CASCADE_ONLY = ("cascade_threshold", "cascade_audit_rate")
 
 
-class Given(result_options.Given):
+class RunArgs(ResultArgs):
     """What the command line said, by the names of its options.
 
     Beside these stand the fields of the plan that mean what is typed, None if nothing was.
@@ -126,7 +123,7 @@ class Given(result_options.Given):
     no_transcript: bool
 
 
-def keeping_of(given: Given, config: Config) -> StoreOptions:
+def keeping_of(given: RunArgs, config: Config) -> StoreOptions:
     """Return where the rows are kept: where it is typed, RAGSTONE_STORE, or the file says.
 
     Raises:
@@ -144,7 +141,7 @@ def keeping_of(given: Given, config: Config) -> StoreOptions:
     }
 
 
-def config_of(given: Given) -> Config:
+def config_of(given: RunArgs) -> Config:
     """Return what the config file says: the one that is named, else the one in this folder.
 
     Raises:
@@ -170,7 +167,7 @@ def config_here() -> Config:
     return config
 
 
-def plan_of(given: Given, config: Config) -> Plan:
+def plan_of(given: RunArgs, config: Config) -> Plan:
     """Return the plan: options first, RAGSTONE_JUDGE, --preset, the file, the file's own preset.
 
     Raises:
@@ -204,7 +201,7 @@ def check_needed(plan: Plan, typed: Mapping[str, object]) -> None:
         )
 
 
-def data_of(given: Given, config: Config) -> str | Path:
+def data_of(given: RunArgs, config: Config) -> str | Path:
     """Return the data set's file; the sample data set where none is named."""
     named = one_of("DATA", given["data"], "--test-data", given["test_data"]) or config.data
     if named is not None:
@@ -219,7 +216,7 @@ def data_of(given: Given, config: Config) -> str | Path:
     return DATASET
 
 
-def files_read(given: Given, config: Config, plan: Plan) -> Sequence[str | Path]:
+def files_read(given: RunArgs, config: Config, plan: Plan) -> Sequence[str | Path]:
     """Return the files beside the data set that a run reads or keeps, and must not write over.
 
     Raises:
@@ -230,20 +227,6 @@ def files_read(given: Given, config: Config, plan: Plan) -> Sequence[str | Path]
     named = (plan.target, *plan.prompts.values(), *plugins, given["config"] or FILE)
     read = [name for name in named if name is not None and Path(name).is_file()]
     return [*read, *store_files(place)]
-
-
-# The outputs that the options of results mean.
-
-
-def outputs_of(given: ResultsGiven, *, export: bool | None = None) -> Outputs:
-    """Return where the results go; `export` stands in for --no-export."""
-    said = cast("dict[str, Path | None]", given)
-    return Outputs(
-        workbook=given["output"],
-        export=not given["no_export"] if export is None else export,
-        files={name: path for name in WRITERS if (path := said[name]) is not None},
-        verbose=given["verbose"],
-    )
 
 
 # Tracing from the command line: spans where --otel asks for them, else nothing.

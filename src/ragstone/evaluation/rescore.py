@@ -17,7 +17,7 @@ from ragstone.evaluation.scoring import BATCH, rescore_row, score_retrieval_in_b
 from ragstone.metrics import GROUPS, ClaimMetric, Metric, RankingMetric, get, select
 from ragstone.results.run import Run, new_run_id
 from ragstone.store import Store, StoreError, delete
-from ragstone.types.config import Manifest
+from ragstone.types.config import ORIGIN, Manifest
 from ragstone.types.gate import Gate
 from ragstone.types.policy import get_policy
 from ragstone.types.reply import Reply
@@ -25,8 +25,6 @@ from ragstone.types.row import Row
 from ragstone.types.sample import STAND_INS, in_words
 
 OnRow = Callable[[Row, int], None]
-ORIGIN = "scored again from"
-"""The key in a rescored run's identity for the id of the original run."""
 
 
 class CannotRescoreError(UsageError):

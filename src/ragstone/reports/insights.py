@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from ragstone._internal.text import count, one_line
 from ragstone.errors import Cause
-from ragstone.evaluation.rescore import ORIGIN
 from ragstone.judges.spec import is_model, split_names
 from ragstone.reports.facts import CAUSES, LABELS
 from ragstone.reports.format import decimal
 from ragstone.results.metric_summary import FAILED, SCORED
 from ragstone.results.run import Run
 from ragstone.types.claim import Label
+from ragstone.types.config import ORIGIN
 from ragstone.types.gate import Gate, reaches
 from ragstone.types.row import LazyRows, Row
 from ragstone.types.score import MetricInfo, Score

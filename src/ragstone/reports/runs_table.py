@@ -9,10 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from ragstone._internal.text import count, one_line
-from ragstone.evaluation.rescore import ORIGIN
 from ragstone.reports.facts import changed_settings
 from ragstone.reports.format import decimal, printable
 from ragstone.store import RunInfo
+from ragstone.types.config import ORIGIN
 
 NAME_LIMITS = (30, 20, 12)
 """Characters of a data set, target or judge in the list, tried until the line fits."""

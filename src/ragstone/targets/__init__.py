@@ -2,21 +2,22 @@
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ragstone._internal.http import Connection
 from ragstone._internal.rate_limit import Limits
 from ragstone._internal.text import public_url
 from ragstone.errors import TargetError
 from ragstone.targets.base import Target
-from ragstone.targets.function import Function, FunctionTarget, function_named
-from ragstone.targets.http import HttpTarget
-from ragstone.targets.spec import ApiDescription, filled_variables
 from ragstone.types.config import Plan
+
+if TYPE_CHECKING:
+    from ragstone.targets.function import Function
+    from ragstone.targets.spec import ApiDescription
 
 __all__ = ["Target", "get_target"]
 
 
-def get_target(name: str | Function, plan: Plan, *, k: int) -> Target:
+def get_target(name: "str | Function", plan: Plan, *, k: int) -> Target:
     """Return the target of a name, or of a Python function.
 
     `k` documents are asked for, at the plan's threshold.
@@ -24,6 +25,10 @@ def get_target(name: str | Function, plan: Plan, *, k: int) -> Target:
     Raises:
         TargetError, InputError, UsageError: the name is not a usable target.
     """
+    # loaded here: aiohttp comes with them, and most evaluations call no target
+    from ragstone.targets.function import function_named
+    from ragstone.targets.spec import ApiDescription
+
     if not isinstance(name, str):
         called = getattr(name, "__qualname__", type(name).__qualname__)
         return _function(called, name, plan, k)
@@ -43,7 +48,9 @@ def get_target(name: str | Function, plan: Plan, *, k: int) -> Target:
     )
 
 
-def _function(name: str, function: Function, plan: Plan, k: int) -> FunctionTarget:
+def _function(name: str, function: "Function", plan: Plan, k: int) -> Target:
+    from ragstone.targets.function import FunctionTarget
+
     return FunctionTarget(
         name,
         function,
@@ -54,7 +61,11 @@ def _function(name: str, function: Function, plan: Plan, k: int) -> FunctionTarg
     )
 
 
-def _http(name: str, description: ApiDescription, plan: Plan, k: int) -> HttpTarget:
+def _http(name: str, description: "ApiDescription", plan: Plan, k: int) -> Target:
+    from ragstone._internal.http import Connection
+    from ragstone.targets.http import HttpTarget
+    from ragstone.targets.spec import filled_variables
+
     connection = Connection(
         timeout=plan.timeout,
         limits=Limits(concurrency=plan.concurrency, retries=plan.retries, delay=plan.delay),

@@ -33,6 +33,8 @@ from ragstone.types.questions import BATCH
 DEFAULT_API = "http://localhost:8000"
 DEFAULT_JUDGE = "offline"
 DEFAULT_STORE = ".ragstone/ragstone.db"
+ORIGIN = "scored again from"
+"""The key in a rescored run's identity for the id of the original run."""
 
 
 def _cutoffs(given: object) -> int | tuple[int, ...]:

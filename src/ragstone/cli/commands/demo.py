@@ -9,11 +9,10 @@ from typing import Unpack
 
 import click
 
-from ragstone.cli import options as result_options
-from ragstone.cli import parse as results
 from ragstone.cli.commands.demo_server import RETRIEVER
 from ragstone.cli.commands.run import evaluated
-from ragstone.cli.options import NO_STORE, STORE, store_files
+from ragstone.cli.options import NO_STORE, RESULTS, STORE, ResultArgs, store_files
+from ragstone.cli.output import outputs_of
 from ragstone.cli.parse import place_said
 from ragstone.demo.questions import DATASET
 from ragstone.demo.server import running
@@ -27,8 +26,8 @@ have an error planted in them, which faithfulness should find.
 """
 
 
-class Given(result_options.Given):
-    """What the command line said."""
+class DemoArgs(ResultArgs):
+    """The options, as click passes them."""
 
     k: int
     limit: int | None
@@ -47,14 +46,14 @@ _OPTIONS = (
     ),
     click.Option(["--limit"], type=click.IntRange(1), help="Only the first questions."),
     RETRIEVER,
-    *result_options.RESULTS,
+    *RESULTS,
     STORE,
     NO_STORE,
 )
 
 
 @click.command(name="demo", params=list(_OPTIONS))
-def command(**given: Unpack[Given]) -> None:
+def command(**given: Unpack[DemoArgs]) -> None:
     """Evaluate the demo RAG system: no key, nothing to start.
 
     Serves a small RAG system over the manuals of a made-up phone, asks it the questions of
@@ -64,7 +63,7 @@ def command(**given: Unpack[Given]) -> None:
     ragstone demo --html demo.html
     ragstone demo --retriever worse        # then: ragstone runs, ragstone compare, ragstone view
     """
-    outputs = results.outputs_of(given)
+    outputs = outputs_of(given)
     outputs.check(*store_files(given["store"]))
     click.echo(_INTRODUCTION, err=outputs.data_on_stdout)
     place_said(given["store"], no_store=given["no_store"])

@@ -320,7 +320,7 @@ _RESULT = (
 )
 
 
-class Given(TypedDict):
+class JudgeTestArgs(TypedDict):
     """What the command line said, by the names of its options.
 
     Beside these stand fields of the plan that mean what is typed, None if nothing was.
@@ -356,7 +356,7 @@ def command() -> None:
     epilog="Exit codes: 0 fine, 1 a mark was missed, 2 usage or input error, 3 too much failed, "
     "over budget, or a mark with nothing to look at, 130 interrupted.",
 )
-def test(**given: Unpack[Given]) -> None:
+def test(**given: Unpack[JudgeTestArgs]) -> None:
     """Test a judge without labels: errors put into claims must be noticed.
 
     Takes claims of DATA (rows with contexts, and a response or reference; a query is not needed)
@@ -391,7 +391,12 @@ def test(**given: Unpack[Given]) -> None:
 
 
 def _finished(
-    given: Given, plan: Plan, cases: Sequence[Case], *, data: Source, marks: Sequence[JudgeTestGate]
+    given: JudgeTestArgs,
+    plan: Plan,
+    cases: Sequence[Case],
+    *,
+    data: Source,
+    marks: Sequence[JudgeTestGate],
 ) -> int:
     """Test the judge, tell what came of it, and return the exit code."""
     budget = Budget(plan.max_calls, plan.max_cost)

@@ -17,7 +17,7 @@ from rich.text import Text
 from ragstone._internal.text import count
 from ragstone.cli import GATE_FAILED, TOO_MUCH_FAILED, silent_pipes
 from ragstone.cli.output import WRITERS, progress
-from ragstone.cli.parse import Given, is_place_typed, plan_of
+from ragstone.cli.parse import RunArgs, is_place_typed, plan_of
 from ragstone.datasets import Dataset
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import Config, metric_names
@@ -63,7 +63,7 @@ class PromptfooTests:
         tests = replace(self, configuration=replace(read, dataset=first))
         return tests, plan.model_copy(update={"limit": None})
 
-    def plan(self, given: Given, config: Config) -> Plan:
+    def plan(self, given: RunArgs, config: Config) -> Plan:
         """Return the plan of a run of these tests, and tell what is to be known of it.
 
         The command line goes before the configuration, and that before `ragstone.yaml`; no target
@@ -130,7 +130,9 @@ MADE_UP = "*"
 _MEASURED = re.compile(rf"{METRIC}(,threshold=[^,]+)?")
 
 
-def compare_ways(data: str | Path | Dataset, plan: Plan, given: Given, *, tracing: Tracing) -> int:
+def compare_ways(
+    data: str | Path | Dataset, plan: Plan, given: RunArgs, *, tracing: Tracing
+) -> int:
     """Score in both ways, print where they differ, and return the exit code.
 
     Raises:
@@ -152,7 +154,7 @@ def compare_ways(data: str | Path | Dataset, plan: Plan, given: Given, *, tracin
     return TOO_MUCH_FAILED
 
 
-def _check_heeded(given: Given) -> None:
+def _check_heeded(given: RunArgs) -> None:
     """Refuse what would be left out in silence.
 
     Raises:

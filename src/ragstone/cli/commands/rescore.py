@@ -7,10 +7,8 @@ from typing import Unpack, cast
 import click
 from rich.console import Console
 
-from ragstone.cli import options as result_options
-from ragstone.cli import parse as results
-from ragstone.cli.options import GROUPS, PLUGIN, STORE, load_plugins
-from ragstone.cli.output import Outputs, conclude, progress
+from ragstone.cli.options import GROUPS, PLUGIN, RESULTS, STORE, WORKBOOK, ResultArgs, load_plugins
+from ragstone.cli.output import Outputs, finish, outputs_of, progress
 from ragstone.cli.parse import RUN, config_here, open_store, read_by
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import metric_names
@@ -24,8 +22,8 @@ _OWN = ("output", "no_export")
 """Options of results that mean something else here: a workbook is written where one is named."""
 
 
-class Given(result_options.Given):
-    """What the command line said."""
+class RescoreArgs(ResultArgs):
+    """The options, as click passes them."""
 
     run: str
     policies: tuple[str, ...]
@@ -56,8 +54,8 @@ _PARAMS: Sequence[click.Parameter] = (
     PLUGIN,
     click.Option(["--save", "keep"], is_flag=True, help="Store the result as a run of its own."),
     *(option for option in GROUPS["Gates"] if option.name in FLAGS),
-    result_options.WORKBOOK,
-    *(option for option in result_options.RESULTS if option.name not in _OWN),
+    WORKBOOK,
+    *(option for option in RESULTS if option.name not in _OWN),
     STORE,
 )
 
@@ -67,7 +65,7 @@ _PARAMS: Sequence[click.Parameter] = (
     params=list(_PARAMS),
     epilog=f"{RUN} Exit codes as for run; its gates are not applied, but those named here.",
 )
-def command(**given: Unpack[Given]) -> None:
+def command(**given: Unpack[RescoreArgs]) -> None:
     """Score a stored run again, from what its judge answered then; nobody is asked.
 
     By other policies, side by side, or by metrics that need nothing that was not asked.
@@ -77,7 +75,7 @@ def command(**given: Unpack[Given]) -> None:
     ragstone rescore last --policy ragas --save
     ragstone rescore baseline -m hit@10 ndcg@10
     """
-    outputs = results.outputs_of(given, export=given["output"] is not None)
+    outputs = outputs_of(given, export=given["output"] is not None)
     load_plugins(*config_here().plugins, *given["plugin"])
     with open_store(given["store"]) as store:
         info = store.info(find_run(store, given["run"]))
@@ -86,7 +84,7 @@ def command(**given: Unpack[Given]) -> None:
     sys.exit(code)
 
 
-def _rescored(store: Store, info: RunInfo, given: Given, outputs: Outputs) -> int:
+def _rescored(store: Store, info: RunInfo, given: RescoreArgs, outputs: Outputs) -> int:
     said = cast("Mapping[str, Sequence[str]]", given)
     gates = [gate(text, *demand) for name, demand in FLAGS.items() for text in said[name]]
     with outputs.quiet(), progress(Console(stderr=True)) as on_row:
@@ -104,7 +102,7 @@ def _rescored(store: Store, info: RunInfo, given: Given, outputs: Outputs) -> in
     if given["keep"]:
         save(run, store, transcript=info.transcript)
         outputs.console.print(f"stored as run {run.manifest.run_id}", markup=False)
-    return conclude(run, outputs)
+    return finish(run, outputs)
 
 
 def _policies(said: Sequence[str]) -> Sequence[str]:

@@ -8,21 +8,18 @@ from typing import Unpack
 import click
 
 from ragstone._internal.plugins import FILES
-from ragstone.cli import options as result_options
-from ragstone.cli import parse as results
 from ragstone.cli.commands.run import evaluated
-from ragstone.cli.options import OTEL, PLUGIN, STORE, load_plugins, store_files
-from ragstone.cli.output import Outputs, conclude
+from ragstone.cli.options import OTEL, PLUGIN, RESULTS, STORE, ResultArgs, load_plugins, store_files
+from ragstone.cli.output import Outputs, finish, outputs_of
 from ragstone.cli.parse import config_here, open_store, tracing_of
 from ragstone.errors import UsageError
 from ragstone.evaluation.recorder import RunChangedError, StoreOptions
-from ragstone.evaluation.rescore import ORIGIN
 from ragstone.store import RunInfo, Store, find_run
-from ragstone.types.config import Plan
+from ragstone.types.config import ORIGIN, Plan
 
 
-class Given(result_options.Given):
-    """What the command line said."""
+class ResumeArgs(ResultArgs):
+    """The options, as click passes them."""
 
     run: str | None
     store: str | None
@@ -37,14 +34,14 @@ _OPTIONS = (
         ["--retry-failed"], is_flag=True, help="Do the rows again of which a score failed."
     ),
     PLUGIN,
-    *result_options.RESULTS,
+    *RESULTS,
     STORE,
     OTEL,
 )
 
 
 @click.command(name="resume", params=list(_OPTIONS))
-def command(**given: Unpack[Given]) -> None:
+def command(**given: Unpack[ResumeArgs]) -> None:
     """Go on with a stored run: the newest unfinished one that can go on, or RUN.
 
     RUN is an id, the beginning of one, a tag, or `last`. What was finished stays. The same command
@@ -56,7 +53,7 @@ def command(**given: Unpack[Given]) -> None:
     ragstone resume
     ragstone resume last --retry-failed
     """
-    outputs = results.outputs_of(given)
+    outputs = outputs_of(given)
     outputs.check(*store_files(given["store"]))
     load_plugins(*config_here().plugins, *given["plugin"])
     with open_store(given["store"]) as store:
@@ -64,7 +61,7 @@ def command(**given: Unpack[Given]) -> None:
     sys.exit(code)
 
 
-def _resumed(store: Store, given: Given, outputs: Outputs) -> int:
+def _resumed(store: Store, given: ResumeArgs, outputs: Outputs) -> int:
     if given["run"]:
         return _gone_on(store, store.info(find_run(store, given["run"])), given, outputs)
     passed_over = False
@@ -90,7 +87,7 @@ def _unfinished(store: Store) -> Iterator[RunInfo]:
             yield info
 
 
-def _gone_on(store: Store, info: RunInfo, given: Given, outputs: Outputs) -> int:
+def _gone_on(store: Store, info: RunInfo, given: ResumeArgs, outputs: Outputs) -> int:
     """Go on with a run, and return the exit code.
 
     Raises:
@@ -113,7 +110,7 @@ def _gone_on(store: Store, info: RunInfo, given: Given, outputs: Outputs) -> int
     outputs.check(path, store.name, *files)
     if info.finished and len(store.done(run_id, but_failed=True)) == info.rows:
         click.echo(f"run {run_id}: no score failed, so there is nothing to do again", err=True)
-        return conclude(store.load(run_id), outputs)
+        return finish(store.load(run_id), outputs)
     _check_there(run_id, path, files)
     keeping: StoreOptions = {"store": store, "resume": run_id, "retry_failed": retries}
     with tracing_of(given["otel"]) as tracing:

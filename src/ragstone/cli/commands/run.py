@@ -10,14 +10,13 @@ from rich.console import Console
 from ragstone.cli.commands.metrics import print_catalogue
 from ragstone.cli.commands.promptfoo import PromptfooTests, compare_ways, promptfoo_tests
 from ragstone.cli.options import GROUPS, GroupedCommand, load_plugins
-from ragstone.cli.output import Outputs, conclude, print_estimate, progress
+from ragstone.cli.output import Outputs, finish, outputs_of, print_estimate, progress
 from ragstone.cli.parse import (
-    Given,
+    RunArgs,
     config_of,
     data_of,
     files_read,
     keeping_of,
-    outputs_of,
     plan_of,
     tracing_of,
 )
@@ -46,7 +45,7 @@ EPILOG = (
     brief=True,
     epilog=EPILOG,
 )
-def command(**given: Unpack[Given]) -> None:
+def command(**given: Unpack[RunArgs]) -> None:
     """Evaluate a RAG system, or answers it gave before.
 
     DATA is .xlsx, .csv, .json, .jsonl or .yaml with a column `query`, and what is known of
@@ -71,7 +70,7 @@ def command(**given: Unpack[Given]) -> None:
     sys.exit(_done(given, config, outputs))
 
 
-def _done(given: Given, config: Config, outputs: Outputs) -> int:
+def _done(given: RunArgs, config: Config, outputs: Outputs) -> int:
     """Do what was asked of the data, and return the exit code."""
     data = data_of(given, config)
     tests = promptfoo_tests(data)
@@ -101,7 +100,7 @@ def evaluated(
     keeping: StoreOptions,
     tracing: Tracing = UNTRACED,
 ) -> int:
-    """Evaluate with progress shown, conclude, and return the exit code, also when interrupted."""
+    """Evaluate with progress shown, finish, and return the exit code, also when interrupted."""
     tests = data if isinstance(data, PromptfooTests) else None
     with outputs.quiet(), progress(Console(stderr=True)) as on_row:
         options: Watched = {"on_row": on_row, "on_notice": _print_notice, "tracing": tracing}
@@ -114,7 +113,7 @@ def evaluated(
         except RunInterruptedError as stop:
             run = stop.run
             interrupted = True
-    code = conclude(run, outputs, first=_is_first(keeping), interrupted=interrupted)
+    code = finish(run, outputs, first=_is_first(keeping), interrupted=interrupted)
     if (run.partial or run.stopped) and "store" in keeping:
         how = "the same command" if tests else "`ragstone resume`"
         click.echo(f"Run {run.manifest.run_id} is stored: {how} goes on with it.", err=True)
