@@ -125,7 +125,7 @@ def test_what_is_too_little_is_told_and_no_pass(stored: Command) -> None:
         put(store, "run-d", [1.0] * 12, partial=True)
     few = stored("compare", "run-a", "run-c", "--fail-on-regression")
     assert few.code == 3
-    assert "Exit code 3: no verdict, as only 10 of 12 samples of A (83%)" in few.err
+    assert "Exit code 3: no verdict, because only 10 of 12 samples of A (83%)" in few.err
     assert "no regression" not in few.out
     enough = stored("compare", "run-a", "run-c", "--fail-on-regression", "--min-paired", "0.8")
     assert enough.code == 0
@@ -201,9 +201,9 @@ def test_data_goes_to_standard_output_and_words_to_standard_error(stored: Comman
         (("run-",), "2 runs begin with 'run-'"),
         (("run-a", "run-b", "-m", "hit"), "no metric of both runs named 'hit'"),
         (("run-a", "run-b", "--cluster", "sources"), "did you mean 'source'"),
-        (("run-a", "run-b", "--min-effect", "-1"), "from 0"),
+        (("run-a", "run-b", "--min-effect", "-1"), "0 or more"),
         (("run-a", "run-b", "--min-effect", "nan"), "'nan' is no number"),
-        (("run-a", "run-b", "--min-paired", "101%"), "from 0 to 100%"),
+        (("run-a", "run-b", "--min-paired", "101%"), "from 0% to 100%"),
         (("run-a", "run-b", "--json", "-", "--markdown", "-"), "- would be written twice"),
         (("run-a", "run-b", "--json", ".ragstone"), "is a folder"),
         (("run-a", "run-b", "--top", "-1"), "--top"),

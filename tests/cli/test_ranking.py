@@ -199,7 +199,7 @@ def test_a_regression_against_the_baseline_is_exit_1(files: Path, ragstone: Comm
     assert "REGRESSION: mrr@5 -1.0000" in said.out
     said = ragstone(*asked, "--fail-on-regression", "--min-effect", "2", "--json", "none.json")
     assert not (files / "none.json").exists()
-    assert (said.code, "--min-effect 2 lets every drop pass" in said.err) == (2, True)
+    assert (said.code, "--min-effect 2 accepts every drop" in said.err) == (2, True)
     (files / "qrels").write_text("q1 0 a 1\n")
     (files / "b.run").write_text("q1 Q0 a 1 1 x\n")
     said = ragstone(*asked, "--fail-on-regression")
@@ -238,7 +238,7 @@ def test_a_report_is_what_the_command_writes_itself(files: Path, ragstone: Comma
         (("--ranking", "b.run", "--html", "x.html"), "--html is for one ranking"),
         (("--html", "-"), "--html: name a file"),
         (("--fail-on-regression",), "there is nothing to compare with"),
-        (("--min-paired", "2"), "name a share of A's samples"),
+        (("--min-paired", "2"), "must be from 0% to 100%"),
         (("--min-paired", "abc"), "--min-paired: 'abc' is no number; write 0.8 or 80%"),
         (("--min-effect", "abc"), "--min-effect: 'abc' is no number; write 0.8 or 80%"),
         (("-o", "x.csv"), "does not end in .xlsx"),
@@ -288,7 +288,7 @@ def test_a_stored_ranking_cannot_be_scored_again_or_gone_on_with(
     for again in (("rescore", "last"), ("resume", "last", "--retry-failed")):
         said = ragstone(*again)
         assert said.code == 2
-        assert "is of a ranking from a file" in said.err
+        assert "contains scores of a ranking file" in said.err
 
 
 def test_a_plugin_that_raises_costs_its_scores_and_not_the_run(
