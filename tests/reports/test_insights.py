@@ -15,7 +15,6 @@ from tests.reports.ranked import ranked_run
 
 from ragstone import evaluate
 from ragstone.errors import Cause
-from ragstone.types.config import ORIGIN
 from ragstone.metrics import get
 from ragstone.reports.html import write_html
 from ragstone.reports.insights import (
@@ -34,7 +33,7 @@ from ragstone.reports.junit import write_junit
 from ragstone.results.run import Run
 from ragstone.store import Store, save_ranking
 from ragstone.types.claim import JudgedClaim, Label
-from ragstone.types.config import Plan
+from ragstone.types.config import ORIGIN, Plan
 from ragstone.types.gate import Gate, Of, Op
 from ragstone.types.reply import Failure
 from ragstone.types.row import Row, TargetCall

@@ -96,7 +96,7 @@ def _gone_on(store: Store, info: RunInfo, given: ResumeArgs, outputs: Outputs) -
     run_id, retries = info.id, given["retry_failed"]
     if info.ranked:
         raise UsageError(
-            f"run {run_id} is of a ranking from a file and is there whole; evaluate the file again "
+            f"run {run_id} contains scores of a ranking file, and is complete; evaluate the file again "
             "with `ragstone rank`"
         )
     if info.finished and not retries:
