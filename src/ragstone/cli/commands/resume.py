@@ -96,8 +96,8 @@ def _gone_on(store: Store, info: RunInfo, given: ResumeArgs, outputs: Outputs) -
     run_id, retries = info.id, given["retry_failed"]
     if info.ranked:
         raise UsageError(
-            f"run {run_id} contains scores of a ranking file, and is complete; evaluate the file again "
-            "with `ragstone rank`"
+            f"run {run_id} contains scores of a ranking file, and is complete; "
+            "evaluate the file again with `ragstone rank`"
         )
     if info.finished and not retries:
         raise UsageError(f"run {run_id} is finished; --retry-failed does its failed rows again")
