@@ -48,7 +48,7 @@ def test_a_metric_says_what_it_is(name: str) -> None:
 def test_a_docstring_gives_formula_range_meaning_and_source(name: str) -> None:
     text = registered()[name].__doc__ or ""
     for word in ("Formula: ", "Range ", "1.0: ", "0.0: ", "Undefined: ", "Source: "):
-        assert word in " ".join(text.split()), f"{name} does not say {word}"
+        assert word in " ".join(text.split()), f"{name} does not define {word}"
 
 
 @pytest.mark.parametrize(

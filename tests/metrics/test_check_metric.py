@@ -86,11 +86,11 @@ async def test_one_check_that_fails_fails_all_and_all_is_asked(
 async def test_contexts_without_texts_are_undefined(checks: Any, both: CheckMetric) -> None:
     made = checks(in_contexts="S", in_reference="S")
     score = await made.score(both, contexts=({"id": "1"},))
-    assert (score.state, score.reason) == ("undefined", "the contexts have no texts")
+    assert (score.state, score.reason) == ("undefined", "the contexts have no text")
 
 
 def test_a_subclass_says_its_checks() -> None:
-    with pytest.raises(UsageError, match="does not say checks"):
+    with pytest.raises(UsageError, match="does not define checks"):
 
         @register("silent")
         class Silent(CheckMetric):

@@ -65,7 +65,7 @@ def test_a_blank_text_is_no_source(checks: Any) -> None:
 def test_contexts_may_have_no_texts(checks: Any, texts: tuple[str, ...], textless: bool) -> None:
     sample = checks().sample(contexts=[{"text": text, "id": "1"} for text in texts])
     obstacle = RESPONSE_IN_CONTEXTS.obstacle(sample)
-    assert obstacle == ("the contexts have no texts" if textless else None)
+    assert obstacle == ("the contexts have no text" if textless else None)
     assert RESPONSE_IN_CONTEXTS.sources(sample) == texts  # quotes are counted by these places
 
 

@@ -278,7 +278,7 @@ def test_a_mark_lies_within_the_range_of_its_policy(policy: str) -> None:
         with pytest.raises(UsageError) as raised:
             get(f"faithfulness:{policy},threshold={mark:g}")
         assert str(raised.value) == (
-            f"threshold={mark:g} is not between {low} and {high}; 80 per cent is written 0.8"
+            f"threshold={mark:g} is not between {low} and {high}; write 80 percent as 0.8"
         )
 
 

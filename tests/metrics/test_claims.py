@@ -264,7 +264,7 @@ async def test_nothing_retrieved_recalls_nothing(checks: Any) -> None:
         ({"reference": ""}, "the reference is empty"),
         ({"reference": "Well."}, "the reference makes no claims"),
         ({"reference_claims": ()}, "the reference makes no claims"),
-        ({"contexts": ({"id": "1"},)}, "the contexts have no texts"),
+        ({"contexts": ({"id": "1"},)}, "the contexts have no text"),
     ],
 )
 async def test_where_the_question_does_not_arise_it_is_undefined(

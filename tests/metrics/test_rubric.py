@@ -139,7 +139,7 @@ async def test_and_nothing_else() -> None:
     [
         ({"response": " \n"}, "the response is blank"),
         ({"reference": " "}, "the reference is blank"),
-        ({"contexts": (Context(id="1"),)}, "the contexts have no texts"),
+        ({"contexts": (Context(id="1"),)}, "the contexts have no text"),
     ],
 )
 async def test_what_is_blank_cannot_be_rated(changed: dict[str, object], reason: str) -> None:
@@ -172,7 +172,7 @@ def test_lower_may_be_better() -> None:
 
 
 def test_a_class_without_a_rubric_is_refused() -> None:
-    with pytest.raises(UsageError, match="Bare does not say rubric"):
+    with pytest.raises(UsageError, match="Bare does not define rubric"):
 
         @register("bare")
         class Bare(RubricMetric):
@@ -256,12 +256,12 @@ def test_all_problems_are_told_at_once_each_with_its_row(write: Write) -> None:
         "label:\n"
     )
     assert problems(write(text)) == [
-        "row 1: name: this is no metric name; use lower case letters, digits and _, got 'Polite!'",
+        "row 1: name: invalid metric name; use lower case letters, digits and _, got 'Polite!'",
         "row 2: criteria: this is blank, got '  '",
         "row 4: levels.1.5: a level is a whole number, such as 3, got '1.5'",
         "row 5: levels.2: this is blank, got ''",
         "row 6: reads.1: Input should be 'query', 'response', 'contexts' or 'reference', got 'way'",
-        "row 7: there is no key 'critera'; did you mean 'criteria'?",
+        "row 7: unknown key 'critera'; did you mean 'criteria'?",
         "row 8: label: this is blank, got ''",
     ]
 
@@ -269,26 +269,29 @@ def test_all_problems_are_told_at_once_each_with_its_row(write: Write) -> None:
 @each_case(
     ("text", "told"),
     [
-        ("", "there is no criteria"),
-        ("- a\n", "`key: value` lines with name, criteria and levels belong here"),
-        ("just words\n", "`key: value` lines with name, criteria and levels belong here"),
+        ("", "criteria is missing"),
+        ("- a\n", "expected `key: value` lines with name, criteria and levels"),
+        ("just words\n", "expected `key: value` lines with name, criteria and levels"),
         ("a: [\n", "invalid YAML"),
         ("a: \x01\n", "invalid YAML"),
-        (GOOD.replace("3: neutral, 5: warm", ""), "levels: a scale needs two levels or more"),
-        (GOOD.replace("3: n", "1: n"), "row 3: the name '1' stands twice"),
+        (GOOD.replace("3: neutral, 5: warm", ""), "levels: a scale needs at least two levels"),
+        (GOOD.replace("3: n", "1: n"), "row 3: the key '1' appears twice"),
         (GOOD.replace("3: n", "01: n"), "levels.01: a level is a whole number"),
         (GOOD.replace("3: n", "yes: n"), "levels.yes: a level is a whole number"),
         (GOOD.replace("3: n", "9999999999: n"), "a level is a whole number"),
         (GOOD + "higher_is_better: x\n", "row 4: higher_is_better: Input should be a valid bool"),
         (GOOD + "reads: [response]\n", "reads: the judge always reads query; add it"),
-        (GOOD + "name: again\n", "row 1: the name 'name' stands twice"),
-        (GOOD + "label: !!python/name:os.system x\n", "has no meaning here; write a plain value"),
-        (GOOD.replace("How polite is it?", "&a [*a, *a]"), "an alias stands here; write it out"),
-        ("rubrics: []\n", "row 1: rubrics: a list of rubrics belongs here"),
-        ("rubrics: x\n", "rubrics: a list of rubrics belongs here"),
-        (GOOD + "rubrics: [{name: a}]\n", "a list of rubrics belongs here, and nothing beside it"),
-        ("rubrics:\n- name: a\n- x\n", "row 2: there is no criteria"),
-        ("rubrics:\n- name: a\n- x\n", "row 3: `key: value` lines"),
+        (GOOD + "name: again\n", "row 1: the key 'name' appears twice"),
+        (GOOD + "label: !!python/name:os.system x\n", "is not supported; write a plain value"),
+        (
+            GOOD.replace("How polite is it?", "&a [*a, *a]"),
+            "aliases are not supported; write the value out",
+        ),
+        ("rubrics: []\n", "row 1: rubrics: expected a list of rubrics"),
+        ("rubrics: x\n", "rubrics: expected a list of rubrics"),
+        (GOOD + "rubrics: [{name: a}]\n", "expected a list of rubrics and no other keys"),
+        ("rubrics:\n- name: a\n- x\n", "row 2: criteria is missing"),
+        ("rubrics:\n- name: a\n- x\n", "row 3: expected `key: value` lines"),
     ],
 )
 def test_what_is_no_rubric_is_refused(write: Write, text: str, told: str) -> None:
@@ -298,13 +301,15 @@ def test_what_is_no_rubric_is_refused(write: Write, text: str, told: str) -> Non
 def test_a_name_that_stands_twice_in_a_list_is_refused(write: Write) -> None:
     item = GOOD.replace("\n", "\n  ").rstrip()
     assert problems(write(f"rubrics:\n- {item}\n- {item}\n")) == [
-        "row 5: name: 'politeness' stands twice"
+        "row 5: name: 'politeness' appears twice"
     ]
 
 
 def test_aliases_cannot_make_a_small_file_large(write: Write) -> None:
     lines = ["a0: &a0 [x, x]", *(f"a{n + 1}: &a{n + 1} [*a{n}, *a{n}]" for n in range(40))]
-    assert any("an alias stands here" in problem for problem in problems(write("\n".join(lines))))
+    assert any(
+        "aliases are not supported" in problem for problem in problems(write("\n".join(lines)))
+    )
 
 
 def test_lists_within_lists_do_not_end_the_process(write: Write) -> None:
@@ -329,10 +334,10 @@ def test_the_definition_says_criteria_scale_and_what_is_read(write: Write) -> No
     assert rubric.definition == (
         "How polite is it?\n"
         "\n"
-        "Formula: the level that the judge gives the response by these criteria. Range 1 to 5.\n"
+        "Formula: the level that the judge assigns to the response. Range 1 to 5.\n"
         "1: rude\n"
         "3: neutral\n"
         "5: warm\n"
         "The judge reads: query, response.\n"
-        "Undefined: the response, or another text it reads, is blank. One call a sample."
+        "Undefined: a text that the judge reads is blank. One call per sample."
     )

@@ -1,4 +1,4 @@
-"""The catalogue: every metric by name, the groups, and what a list of names stands for."""
+"""All metrics by name, the groups, and the selection of metrics by names."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -100,9 +100,9 @@ DOCUMENTED: tuple[type[Metric], ...] = (
     *(Hit, Recall, Precision, F1, MRR),
     *(Faithfulness, ResponseRelevancy, ContextPrecision),
 )
-"""The metrics of the documents: what the groups of families stand for, beside the user's own.
+"""The built-in metrics of the groups `all`, `all_retrieval` and `all_generation`.
 
-All others of ours run by name, as a group keeps the numbers that it is known for.
+All others run by name, so that a group always has the same metrics. Custom metrics join the groups.
 """
 
 Belongs = Callable[[type[Metric]], bool]
@@ -113,7 +113,7 @@ GROUPS: Mapping[str, Belongs] = {
     "all_generation": lambda cls: GROUPS["all"](cls) and cls.family == "generation",
     "all_judged": lambda cls: bool(cls.asks),
 }
-"""Group name -> whether a metric belongs to it; none that has to be given parameters does."""
+"""Group name -> whether a metric belongs to it; metrics with required parameters never do."""
 
 
 def _stranger(cls: type[Metric]) -> bool:
@@ -121,7 +121,7 @@ def _stranger(cls: type[Metric]) -> bool:
 
 
 def catalogue() -> Mapping[str, MetricInfo]:
-    """Describe every metric by name: ranking metrics first, of each family the documents' first."""
+    """Return the description of every metric by name, in the order of reports."""
     found = registered()
     documented = {cls.name: found[cls.name] for cls in DOCUMENTED}
     infos = {name: cls.info() for name, cls in {**documented, **found}.items()}
@@ -131,13 +131,13 @@ def catalogue() -> Mapping[str, MetricInfo]:
 def select(
     names: Sequence[str], **defaults: str | int | float | tuple[int, ...] | None
 ) -> tuple[Metric, ...]:
-    """Read metric and group names; `defaults` fill the parameters that a name does not say.
+    """Return the metrics of metric and group names; `defaults` fill parameters not set in a name.
 
-    Several values of `k` make as many metrics of a name that has a cut-off and does not say it.
-    A metric that is named twice is there once, at its first place.
+    Several values of `k` give one metric each, if the name has a cut-off and does not set it.
+    Duplicate metrics are removed.
 
     Raises:
-        UnknownNameError: a name is no metric and no group.
+        UnknownNameError: a name is neither a metric nor a group.
         UsageError: a name's parameters are not the metric's, or out of range.
     """
     fillings = _fillings(defaults)
@@ -165,7 +165,7 @@ def _members(group: str) -> list[str]:
 
 
 def _complete(cls: type[Metric]) -> bool:
-    """Tell whether a metric is one without being given parameters."""
+    """Return whether a metric has no required parameters."""
     assert is_dataclass(cls)
     return all(
         field.default is not MISSING or field.default_factory is not MISSING
@@ -175,6 +175,6 @@ def _complete(cls: type[Metric]) -> bool:
 
 def _known(name: str) -> str:
     bare = re.split("[@:,]", name, maxsplit=1)[0]
-    if bare not in registered() and bare != "success":  # which the registry has a word for
+    if bare not in registered() and bare != "success":  # the registry has a hint for it
         raise UnknownNameError("metric", bare, [*catalogue(), *GROUPS])
     return name

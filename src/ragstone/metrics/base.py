@@ -17,28 +17,28 @@ from ragstone.types.score import NOTHING, Detail, MetricInfo, Score
 
 T = TypeVar("T")
 FAMILIES = ("retrieval", "generation")
-"""What metrics are grouped by, in the order of reports."""
+"""The families of metrics, in the order of reports."""
 Count = Annotated[int, Field(ge=1)]
-"""How many of something; at least one."""
+"""A number of items, at least 1."""
 Cutoff = Annotated[int, Field(ge=1, le=2**31 - 1)]
-"""A rank to cut at: the first k documents count."""
+"""A cut-off rank: the first k documents count."""
 
 
 class Ask(Protocol):
-    """How a metric asks: awaits the judge's answer to one question.
+    """Asks the judge one question.
 
     Raises:
         JudgeError: the judge did not answer.
     """
 
     async def __call__(self, question: Question[T]) -> T:
-        """Return the answer, asking each question of a sample once however often it comes."""
+        """Return the answer; equal questions about a sample share one call."""
         ...
 
 
 @dataclass(frozen=True)
 class Metric(ABC):
-    """Scores one sample, from answers or from rankings.
+    """Scores one sample, from judge answers or rankings.
 
     A subclass is registered under a name; `str()` of an instance is that name with the
     parameters, and `metrics.get(str(metric)) == metric`.
@@ -48,25 +48,25 @@ class Metric(ABC):
     label: ClassVar[str]
     family: ClassVar[str] = "generation"
     needs: ClassVar[tuple[str, ...]] = ()
-    """The Sample fields without which no row can be scored."""
+    """The Sample fields that a row needs to be scored."""
     asks: ClassVar[tuple[str, ...]] = ()
-    """The kinds of question that a judge must take."""
+    """The kinds of question that the judge must support."""
     says: ClassVar[tuple[str, ...]] = ()
-    """What a class of this family has to say of itself, beside the methods it writes."""
+    """Class attributes that a subclass must define."""
     calls: ClassVar[int] = 0
-    """The judge's calls a sample, at the parameters' defaults and with nothing in the cache."""
+    """Judge calls per sample with default parameters and an empty cache."""
     packages: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """The libraries that it imports as it scores -> what pip installs to have them."""
+    """Libraries imported when scoring -> the pip requirement that installs them."""
     low: ClassVar[float] = 0.0
     high: ClassVar[float] = 1.0
     higher_is_better: ClassVar[bool] = True
 
     @abstractmethod
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Score one sample that has everything the metric needs."""
+        """Score one sample with all needed fields."""
 
     def summarise(self, scores: Sequence[Score]) -> Detail:
-        """Return figures of the metric's own, by name, about the scored ones."""
+        """Return further figures about all scores, by name."""
         del scores
         return NOTHING
 
@@ -75,12 +75,12 @@ class Metric(ABC):
 
     @cached_property
     def _written(self) -> str:
-        """The name with the parameters that are not at their default; told for every row."""
+        """The name with all parameters that differ from their default."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         cut = f"@{values.pop('k')}" if "k" in values else ""
         policy = values.pop("policy", STRICT.name)
         shown = [
-            f",{field.name}={_said(values[field.name])}"
+            f",{field.name}={_format(values[field.name])}"
             for field in fields(self)
             if field.name in values and values[field.name] != field.default
         ]
@@ -88,34 +88,34 @@ class Metric(ABC):
 
     @property
     def spelled(self) -> str:
-        """The name with every parameter that has a value, those at their default too."""
+        """The name with all parameters that have a value, including defaults."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         known = {name: value for name, value in values.items() if value is not None}
         cut = f"@{known.pop('k')}" if "k" in known else ""
         rule = f":{known.pop('policy')}" if "policy" in known else ""
         return "".join(
-            [self.name, cut, rule, *(f",{key}={_said(it)}" for key, it in known.items())]
+            [self.name, cut, rule, *(f",{key}={_format(it)}" for key, it in known.items())]
         )
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least and the most that a score can be."""
+        """The minimum and maximum of a score."""
         return self.low, self.high
 
     @property
     def question_kinds(self) -> tuple[str, ...]:
-        """The kinds of question that it asks with these parameters."""
+        """The kinds of question asked with these parameters."""
         return self.asks
 
     @property
     def described(self) -> MetricInfo:
-        """What this metric, with its parameters, is, for people."""
+        """The description of this metric with its parameters."""
         low, high = self.range
         return self.info().model_copy(update={"low": low, "high": high})
 
     @classmethod
     def info(cls) -> MetricInfo:
-        """Describe the metric for people; the description is its docstring's first line."""
+        """Return the description of the class, with the first line of its docstring."""
         return MetricInfo(
             name=cls.name,
             label=cls.label,
@@ -129,8 +129,8 @@ class Metric(ABC):
         )
 
 
-def _said(value: object) -> str:
-    """Write a parameter's value as a name has it: `true`, `0.8`, `truths`."""
+def _format(value: object) -> str:
+    """Format a parameter's value as in names: `true`, `0.8`, `truths`."""
     if isinstance(value, bool):
         return str(value).lower()
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)

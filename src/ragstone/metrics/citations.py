@@ -1,4 +1,4 @@
-"""Citations: the marks in a response that name contexts, and the claims they stand behind."""
+"""Citation metrics: marks in a response that name contexts, and the claims they support."""
 
 import re
 from abc import abstractmethod
@@ -26,14 +26,14 @@ from ragstone.types.score import Score
 
 
 class Source(NamedTuple):
-    """One name in a mark, and the numbers of the contexts that go by it, from 0; none if none."""
+    """One name in a mark, and the indexes of the contexts with this name."""
 
     name: str
     contexts: tuple[int, ...]
 
 
 class Mark(NamedTuple):
-    """A mark such as `[1, 3]`, its place in the response, and the sources it names."""
+    """A mark such as `[1, 3]`, its position in the response, and the sources it names."""
 
     start: int
     end: int
@@ -41,14 +41,14 @@ class Mark(NamedTuple):
 
 
 class Cited(NamedTuple):
-    """What one sentence cites, each source once, and the numbers of the claims it makes."""
+    """The distinct sources that one sentence cites, and the indexes of its claims."""
 
     claims: tuple[int, ...]
     sources: tuple[Source, ...]
 
 
 class Citations(NamedTuple):
-    """What the sentences with marks cite, and the claims that no sentence clearly makes."""
+    """The sentences with marks, and the claims that cannot be assigned to a sentence."""
 
     sentences: tuple[Cited, ...]
     unplaced: frozenset[int]
@@ -75,14 +75,14 @@ _USED = re.compile(r"\s?[-+*/]?=|\.[a-z_]")
 def find_citations(response: str, contexts: Sequence[Context]) -> tuple[Mark, ...]:
     """Return the marks of a response that name contexts, in order.
 
-    A number is the place of a context, from 1, or where no context has that place, an id; `1-3`
-    is three sources, and `[Source 1]` is `[1]`. Where some number is no place and all are ids,
-    all are meant as ids. Other words in brackets are a mark if they are an id. A number of up to
-    three digits that names nothing is a source without contexts; a greater one is more likely a
-    year. Code, links `[text](url)`, link definitions `[1]: url` and indexes such as `a[1]` are no
-    marks: what stands right before an index is one small letter or written as a variable
-    (`my_list`, `myList`), or the index is used (`rows[1] = 5`). The time this takes grows with
-    the text and no faster.
+    A number is the position of a context, from 1, or an id if no context has that position; `1-3`
+    is three sources, and `[Source 1]` is `[1]`. If some number is not a position and all are ids,
+    all are read as ids. Other words in brackets are a mark if they are an id. An unknown number of
+    up to three digits is a source without contexts; a larger one is more likely a year.
+
+    Code, links `[text](url)`, link definitions `[1]: url` and indexes such as `a[1]` are not marks.
+    An index follows a single small letter or a name written as a variable (`my_list`, `myList`), or
+    is used (`rows[1] = 5`). The time is linear in the length of the text.
     """
     found = list(_bracketed(response))
     inner = {text for _, _, text in found}
@@ -96,11 +96,9 @@ def cited_sentences(
 ) -> Citations:
     """Return what each sentence with marks cites, and which of the claims it makes.
 
-    Without marks nothing is cited, wherever the claims stand.
-
-    A mark belongs to the sentence it stands in, or right after: past the full stop, before the
-    next sentence's words. At the head of a line of words it belongs to that line. A claim belongs
-    to the sentences that its span touches, or where it has none, to the one that clearly says it.
+    A mark belongs to the sentence that contains it or that it follows, after the full stop and
+    before the next sentence. At the start of a line it belongs to that line. A claim belongs to the
+    sentences that its span touches or, without a span, to the sentence that clearly matches it.
     """
     marks = find_citations(response, contexts)
     plain = _without(response, marks)  # else "It is. [id] it was." may be one sentence or two
@@ -124,7 +122,7 @@ def cited_sentences(
 
 
 class _Names:
-    """What the words in a mark's brackets stand for."""
+    """Resolves the words in a mark's brackets to sources."""
 
     def __init__(self, contexts: Sequence[Context], parts: Sequence[str]) -> None:
         self._count = len(contexts)
@@ -137,7 +135,7 @@ class _Names:
         self._by_id = named <= self._ids.keys() and any(not self._place(part) for part in named)
 
     def sources(self, text: str) -> tuple[Source, ...]:
-        """Return what a mark names; nothing if it is none."""
+        """Return the sources that a mark names; none if it is not a mark."""
         whole = text.strip()
         if whole in self._ids and not whole.isdecimal():
             return (Source(whole, self._ids[whole]),)
@@ -172,7 +170,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _bracketed(response: str) -> Iterator[tuple[int, int, str]]:
-    """Yield (start, end, words) of what may be a mark: brackets that are no code and no link."""
+    """Yield (start, end, words) of brackets that are neither code nor links."""
     code = list(_code(response))
     begins = [start for start, _ in code]
     index = -1  # where the last index ended: a[1][2]
@@ -193,9 +191,9 @@ def _is_index(text: str, start: int, end: int) -> bool:
 
 
 def _code(text: str) -> Iterator[Span]:
-    """Yield what stands between a run of backticks and the next of the same length.
+    """Yield the text between a run of backticks and the next run of the same length.
 
-    Three or more that nothing closes go on to the end; fewer do not reach past a blank line.
+    An unclosed run of three or more extends to the end; shorter runs end at a blank line.
     """
     runs = list(_TICKS.finditer(text))
     after: list[int | None] = []
@@ -220,7 +218,7 @@ def _code(text: str) -> Iterator[Span]:
 
 
 def _without(response: str, marks: Sequence[Mark]) -> str:
-    """Return the response with blanks where its marks are; all else keeps its place."""
+    """Return the response with its marks replaced by blanks."""
     pieces: list[str] = []
     last = 0
     for start, end, _ in marks:
@@ -245,16 +243,12 @@ def _sentences_of(marks: Sequence[Mark], spans: Sequence[Span], plain: str) -> I
         yield after if heads and words else before
 
 
-# CitationMetric: the family that holds a response's citations against its claims' quotes.
-
-
 @dataclass(frozen=True)
 class CitationMetric(CheckMetric):
-    """Reckons with what a response's sentences cite and what its claims rest on.
+    """A metric that compares the citations of sentences with the quotes that support their claims.
 
-    That is the quotes of faithfulness's verdicts, so nothing more is asked. A supported claim
-    without a quote, and one that no sentence clearly makes, is left out and counted in the
-    detail: what it should have cited, or did, is not known. A subclass counts.
+    The verdicts are shared with faithfulness. Supported claims without a quote, and claims that
+    cannot be assigned to a sentence, are left out and counted in the detail.
     """
 
     checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_CONTEXTS,)
@@ -264,13 +258,10 @@ class CitationMetric(CheckMetric):
     def count_citations(
         self, sentences: Sequence[Cited], behind: Mapping[int, frozenset[int]]
     ) -> Score:
-        """Return the score.
-
-        `behind` are, a claim that is known about, the contexts that support it, by its quotes.
-        """
+        """Return the score; `behind` is claim -> the contexts that contain its quotes."""
 
     def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
-        """Find the citations and what each claim rests on."""
+        """Find the citations, and the contexts that support each claim."""
         (claims,) = judged
         if not claims:
             return Score.undefined(NO_CLAIMS)
@@ -286,31 +277,30 @@ class CitationMetric(CheckMetric):
                 behind[number] = contexts
         left_out = {"supported_without_quote": quoteless, "unplaced": len(found.unplaced)}
         if not behind:
-            said = ", ".join(f"{name.replace('_', ' ')}: {n}" for name, n in left_out.items())
-            return Score.undefined(f"what the claims should cite is not known ({said})")
+            counts = ", ".join(f"{name.replace('_', ' ')}: {n}" for name, n in left_out.items())
+            return Score.undefined(
+                f"the sources that the claims should cite are unknown ({counts})"
+            )
         sentences = [
             each._replace(claims=tuple(claim for claim in each.claims if claim in behind))
             for each in found.sentences
         ]
         score = self.count_citations(sentences, behind)
-        told = {name: number for name, number in left_out.items() if number}
-        return score.model_copy(update={"detail": {**score.detail, **told}})
-
-
-# Citation precision.
+        counts = {name: number for name, number in left_out.items() if number}
+        return score.model_copy(update={"detail": {**score.detail, **counts}})
 
 
 @register("citation_precision")
 class CitationPrecision(CitationMetric):
     """The share of the response's citations that support a claim of their sentence.
 
-    Formula: sources cited by a sentence whose context a quote of a SUPPORTED claim of that
-    sentence stands in / sources cited. One that names no context is wrong; one of a sentence
-    without claims, such as a list of sources, is left out. A judge quotes one source where two
-    would do, so a second right one may count as wrong: rather too low. Range 0 to 1. 1.0: every
-    citation is right. 0.0: none is. Undefined: no claims, no citations, no quotes. Two calls a
-    sample, both faithfulness's. Source: after Gao et al., ALCE (EMNLP 2023), which entails each
-    sentence from its passages anew.
+    Formula: cited sources that contain a quote of a SUPPORTED claim of their sentence / cited
+    sources. A citation of no known context is wrong; citations of a sentence without claims, such
+    as a list of sources, do not count. A judge quotes one source even if two would do, so a second
+    correct citation may count as wrong and the score is rather low. Range 0 to 1. 1.0: every
+    citation is correct. 0.0: none is. Undefined: no claims, no citations, or no quotes. Two calls
+    per sample, shared with faithfulness.
+    Source: after Gao et al., ALCE (EMNLP 2023), which verifies each sentence again.
     """
 
     label: ClassVar[str] = "Citation Precision"
@@ -318,7 +308,7 @@ class CitationPrecision(CitationMetric):
     def count_citations(
         self, sentences: Sequence[Cited], behind: Mapping[int, frozenset[int]]
     ) -> Score:
-        """Count the citations that stand at a claim, and the right ones among them."""
+        """Count the citations of sentences with claims, and the correct ones."""
         right = [
             any(behind[claim].intersection(source.contexts) for claim in sentence.claims)
             for sentence in sentences
@@ -331,19 +321,15 @@ class CitationPrecision(CitationMetric):
         return Score.scored(sum(right) / len(right), detail=detail)
 
 
-# Citation recall.
-
-
 @register("citation_recall")
 class CitationRecall(CitationMetric):
-    """The share of the response's claims that cite a context which supports them.
+    """The share of the response's claims that cite a context that supports them.
 
-    Formula: claims whose sentence cites at least one of the contexts that the quotes of their
-    SUPPORTED verdict stand in / claims. A judge quotes one source where two would do, so a second
-    right one may count as wrong: the number is rather too low. Range 0 to 1. 1.0: every claim
-    cites its source. 0.0: none does. Undefined: no claims, or no quotes. Two calls a sample, both
-    faithfulness's.
-    Source: after Gao et al., ALCE (EMNLP 2023), which counts sentences, and joins what one cites.
+    Formula: claims whose sentence cites a context with a quote of their SUPPORTED verdict / claims.
+    A judge quotes one source even if two would do, so a correct citation may count as wrong and the
+    score is rather low. Range 0 to 1. 1.0: every claim cites its source. 0.0: none does. Undefined:
+    no claims, or no quotes. Two calls per sample, shared with faithfulness.
+    Source: after Gao et al., ALCE (EMNLP 2023), which counts sentences and joins their citations.
     """
 
     label: ClassVar[str] = "Citation Recall"

@@ -1,4 +1,4 @@
-"""ClaimVerifier: how a metric has claims found and verified. Families of metrics build on it."""
+"""Checks: extracting the claims of one text and verifying them against another."""
 
 import asyncio
 from abc import abstractmethod
@@ -18,15 +18,13 @@ from ragstone.types.questions import BATCH, ExtractClaims, ExtractTruths, Verify
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
 
-# Check: whose claims are held against what.
-
 
 @checks_dataclass(frozen=True)
 class Check:
-    """The claims of the response or the reference, held against another of a sample's texts.
+    """The claims of the response or the reference, compared with another text of the sample.
 
-    The reference is the expected answer, and the facts that an answer must contain: those are
-    its claims where a row lists them, and no judge is asked for others.
+    The reference is the expected answer and the row's `reference_claims`. If the row lists
+    claims, no others are extracted.
     """
 
     of: Literal["response", "reference"]
@@ -34,16 +32,13 @@ class Check:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The Sample fields without which it cannot be made."""
+        """The Sample fields that the check needs."""
         return tuple(
             "reference_claims" if text == "reference" else text for text in (self.of, self.against)
         )
 
     def given_claims(self, sample: Sample) -> tuple[str, ...] | None:
-        """Return the claims that the row lists; None where they are to be found in the text.
-
-        Equal ones are one, and blank ones none.
-        """
+        """Return the claims that the row lists, without duplicates; None if it lists none."""
         if self.of == "response" or sample.reference_claims is None:
             return None
         return tuple(dict.fromkeys(filter(str.strip, sample.reference_claims)))
@@ -53,7 +48,7 @@ class Check:
         return (sample.response if self.of == "response" else sample.reference) or ""
 
     def sources(self, sample: Sample) -> tuple[str, ...]:
-        """Return the texts that the claims are held against."""
+        """Return the texts that the claims are compared with."""
         if self.against == "contexts":
             return tuple(context.text for context in sample.contexts or ())
         if self.against == "response":
@@ -64,7 +59,7 @@ class Check:
 
     @property
     def no_sources_reason(self) -> str:
-        """What is said where there is nothing to hold the claims against."""
+        """The reason if there is nothing to compare the claims with."""
         return (
             "there are no contexts"
             if self.against == "contexts"
@@ -72,13 +67,13 @@ class Check:
         )
 
     def obstacle(self, sample: Sample) -> str | None:
-        """Return why the check cannot be made of a sample that has what it needs; None if it can.
+        """Return why a sample with the needed fields cannot be checked; None if it can.
 
-        An empty list of contexts and an empty response back no claim, and that is no obstacle.
+        Empty contexts and an empty response support no claim, but can be checked.
         """
         sources = self.sources(sample)
         if self.against == "contexts" and sources and not any(map(str.strip, sources)):
-            return "the contexts have no texts"
+            return "the contexts have no text"
         return "the reference is empty" if self.against == "reference" and not sources else None
 
 
@@ -86,17 +81,17 @@ RESPONSE_IN_CONTEXTS = Check("response", "contexts")
 RESPONSE_IN_REFERENCE = Check("response", "reference")
 REFERENCE_IN_CONTEXTS = Check("reference", "contexts")
 REFERENCE_IN_RESPONSE = Check("reference", "response")
-"""The four checks that all metrics of claims are made of."""
+"""The four checks that all claim metrics use."""
 
 
 T = TypeVar("T")
 
 
 class ClaimInputs(NamedTuple):
-    """A check's claims and the texts to hold them against.
+    """A check's claims and the texts to compare them with.
 
-    `bases` are what the claims are verified against: the sources, or the facts in each. `note` is
-    what is to be known of how the claims were found.
+    `bases` are the sources, or the facts extracted from each. `note` is about how the claims were
+    found.
     """
 
     check: Check
@@ -107,7 +102,7 @@ class ClaimInputs(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """The claims of a check with their verdicts, in the order of their text."""
+    """The claims of a check with their verdicts, in the order of the text."""
 
     claims: tuple[JudgedClaim, ...]
     note: str | None = None
@@ -115,17 +110,17 @@ class CheckResult(NamedTuple):
 
 @dataclass(frozen=True)
 class ClaimVerifier(Metric):
-    """A metric that has claims found and verified.
+    """A metric that has claims extracted and verified.
 
-    What is asked depends on the sample and these parameters alone, so metrics that share them
-    share the questions.
+    Questions depend on the sample and these parameters only, so metrics with equal parameters share
+    them.
 
     Attributes:
-        verify: all claims in calls of `batch_size` (`batch`), one a call (`each`), or against the
-            facts extracted from each source first (`truths`, at most `truths_limit` a source).
+        verify: all claims in calls of `batch_size` (`batch`), one per call (`each`), or against
+            facts extracted from each source (`truths`, at most `truths_limit` per source).
         claim_source: from the judge (`llm`), the text's sentences (`sentences`), or those where the
             judge found none to be read (`hybrid`).
-        allow_partial: let the judge say PARTIALLY_SUPPORTED.
+        allow_partial: allow the label PARTIALLY_SUPPORTED.
     """
 
     asks: ClassVar[tuple[str, ...]] = (ExtractClaims.kind, VerifyClaims.kind)
@@ -138,21 +133,21 @@ class ClaimVerifier(Metric):
 
     @property
     def active_checks(self) -> tuple[Check, ...]:
-        """The checks that it makes with these parameters."""
+        """The checks that the metric makes with these parameters."""
         return ()
 
     @cached_property
     def question_settings(self) -> tuple[object, ...]:
-        """How claims are found and verified: metrics that agree in it ask the same."""
+        """The parameters that affect questions; metrics with equal ones share all questions."""
         return tuple(getattr(self, field.name) for field in fields(ClaimVerifier))
 
     @property
     def question_kinds(self) -> tuple[str, ...]:
-        """Those of every metric of claims, and what the parameters add."""
+        """The kinds of question with these parameters."""
         return (*self.asks, *((ExtractTruths.kind,) if self.verify == "truths" else ()))
 
     async def judge_claims(self, check: Check, sample: Sample, ask: Ask) -> CheckResult:
-        """Return the claims of a check with their verdicts; none where there are no claims.
+        """Return the claims of a check with their verdicts.
 
         Raises:
             JudgeError: a question was not answered.
@@ -164,11 +159,11 @@ class ClaimVerifier(Metric):
         return CheckResult(tuple(judged), prepared.note)
 
     async def prepare(self, check: Check, sample: Sample, ask: Ask) -> ClaimInputs:
-        """Return a check's claims and the texts to hold them against.
+        """Return a check's claims and the texts to compare them with.
 
         Raises:
-            JudgeError: a question was not answered. All others were awaited: what was paid for is
-                in the ledger.
+            JudgeError: a question was not answered; all others were awaited and are in the
+                transcript.
         """
         sources = check.sources(sample)
         finding = capture_error(self._claims(check, sample, ask))
@@ -203,7 +198,7 @@ class ClaimVerifier(Metric):
             return await ask(by_sentence), note
 
     async def _truths(self, sources: tuple[str, ...], ask: Ask) -> tuple[str, ...]:
-        """Return the facts in each source, a line each."""
+        """Return the facts of each source, one per line."""
         asked = [ExtractTruths(context=source, limit=self.truths_limit) for source in sources]
         truths: list[str] = []
         for facts in await asyncio.gather(*(capture_error(ask(question)) for question in asked)):
@@ -213,7 +208,7 @@ class ClaimVerifier(Metric):
         return tuple(truths)
 
     async def verify_claims(self, prepared: ClaimInputs, ask: Ask) -> tuple[Verdict, ...]:
-        """Return a verdict on each claim, its quotes placed in the sources.
+        """Return a verdict on each claim, with quotes located in the sources.
 
         Raises:
             JudgeError: the judge did not answer.
@@ -235,7 +230,7 @@ class ClaimVerifier(Metric):
 
 
 async def capture_error(asking: Awaitable[T]) -> T | JudgeError:
-    """Return what comes of asking, the error as a value."""
+    """Return the answer, or the JudgeError as a value."""
     try:
         return await asking
     except JudgeError as error:
@@ -243,7 +238,7 @@ async def capture_error(asking: Awaitable[T]) -> T | JudgeError:
 
 
 def _located(verdicts: Sequence[Verdict], sources: Sequence[str]) -> tuple[Verdict, ...]:
-    """Return verdicts on facts with their quotes' places in the sources the facts came from."""
+    """Return verdicts on facts with their quotes located in the sources of the facts."""
     stacks = [QuoteFinder(source) for source in sources]
     found: list[Verdict] = []
     for verdict in verdicts:
@@ -262,72 +257,70 @@ def _located(verdicts: Sequence[Verdict], sources: Sequence[str]) -> tuple[Verdi
     return tuple(found)
 
 
-# CheckMetric: the family that reckons with the verdicts of several checks.
-
 JudgedClaims = tuple[JudgedClaim, ...]
-"""The claims of one check with their verdicts, in the order of their text; none if there are none.
-The claims of one text are the same, in the same order, in all its checks."""
+"""The claims of one check with their verdicts, in the order of the text. All checks of a text have
+the same claims in the same order."""
 
 NO_CLAIMS = "the response makes no claims"
 
 
 @dataclass(frozen=True)
 class CheckMetric(ClaimVerifier):
-    """Reckons with the claims of one check or several; only SUPPORTED counts as said.
+    """A metric computed from the claims of one or more checks; policies do not apply.
 
-    A question that was not answered is a failed score; no policy makes a number of it. A
-    subclass says which checks, and which of them its parameters call for, where that is not all.
+    A question without an answer fails the score. Subclasses define `checks`, and `active_checks`
+    if the parameters select some of them.
     """
 
     says: ClassVar[tuple[str, ...]] = ("checks",)
     checks: ClassVar[tuple[Check, ...]]
 
     def __init_subclass__(cls) -> None:
-        """Take what the class needs from its checks, unless it says more."""
+        """Derive `needs` from the checks, unless the class defines it."""
         super().__init_subclass__()
         if "checks" in cls.__dict__ and "needs" not in cls.__dict__:
             cls.needs = tuple(dict.fromkeys(need for check in cls.checks for need in check.needs))
 
     @property
     def active_checks(self) -> tuple[Check, ...]:
-        """The checks that it makes with these parameters."""
+        """The checks that the metric makes with these parameters."""
         return self.checks
 
     @abstractmethod
     def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
-        """Return the score that the checks' claims come to, in the order of `active_checks`."""
+        """Return the score; `judged` has the claims of each of the `active_checks`."""
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Make all checks at once, and reckon."""
+        """Make all checks at once and compute the score."""
         for check in self.active_checks:
             if obstacle := check.obstacle(sample):
                 return Score.undefined(obstacle)
         asked = [
             capture_error(self.judge_claims(check, sample, ask)) for check in self.active_checks
         ]
-        told: list[CheckResult] = []
-        for outcome in await asyncio.gather(*asked):  # all are awaited, whatever becomes of one
+        results: list[CheckResult] = []
+        for outcome in await asyncio.gather(*asked):  # all are awaited, even if one fails
             if isinstance(outcome, JudgeError):
                 raise outcome
-            told.append(outcome)
-        score = self.compute(sample, *(each.claims for each in told))
+            results.append(outcome)
+        score = self.compute(sample, *(each.claims for each in results))
         if score.value is None:
             return score
-        notes = dict.fromkeys(each.note for each in told if each.note)
+        notes = dict.fromkeys(each.note for each in results if each.note)
         detail = {**score.detail, "note": "; ".join(notes)} if notes else score.detail
-        claims = tuple(claim for each in told for claim in each.claims)
+        claims = tuple(claim for each in results for claim in each.claims)
         return score.model_copy(update={"claims": claims, "detail": detail})
 
 
 def supported(judged: Sequence[JudgedClaim]) -> list[bool]:
-    """Return, claim by claim, whether it is SUPPORTED."""
+    """Return whether each claim is SUPPORTED."""
     return [claim.label is Label.SUPPORTED for claim in judged]
 
 
 def quoted(claim: JudgedClaim, sample: Sample) -> frozenset[int]:
-    """Return the numbers of the contexts that the verdict's quotes stand in, from 0.
+    """Return the indexes of the contexts that contain the verdict's quotes.
 
-    A context with the same text as one of them is among them: a quote names one of two copies.
+    Contexts with equal text are all included, because a quote names only one of them.
     """
     texts = [context.text for context in sample.contexts or ()]
     found = {texts[item.context] for item in claim.evidence if item.verified}

@@ -1,4 +1,4 @@
-"""PolicyScorer: applies a policy to what the ledger holds of one sample."""
+"""Scoring claims by a policy: verdicts and failures of one sample become a score."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from ragstone.types.claim import Claim, JudgedClaim, Label, Texts, Verdict
 from ragstone.types.gate import reaches
 from ragstone.types.policy import STRICT, Policy, PolicyName, PolicyOutcome, get_policy
 from ragstone.types.questions import Explain
-from ragstone.types.reply import Failure, JudgeFailureError, PartialVerdict
+from ragstone.types.reply import Failure, JudgeFailureError
 from ragstone.types.sample import Sample
 from ragstone.types.score import Detail, MetricInfo, Score, State
 
@@ -36,7 +36,7 @@ class PolicyScorer:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least and the most that a score can be."""
+        """The minimum and maximum of a score."""
         ends = self._turned(self.policy.low), self._turned(1.0)
         return min(ends), max(ends)
 
@@ -46,9 +46,9 @@ class PolicyScorer:
     def score_verdicts(
         self, judged: Sequence[JudgedClaim], *, doubt: str | None = None, due: int | None = None
     ) -> Score:
-        """Score by the verdicts; with a `doubt` the score is flagged, and that is the reason.
+        """Score verdicts; with a `doubt` the score is flagged, for this reason.
 
-        `due` is the number of claims, where not as many verdicts came.
+        `due` is the number of claims, if it differs from the number of verdicts.
         """
         labels = [claim.label for claim in judged]
         detail: Detail = {"claims": len(labels) if due is None else due} | {
@@ -62,56 +62,50 @@ class PolicyScorer:
         return self._scored(self.policy.number(labels, due=due), detail, tuple(judged), doubt)
 
     def score_outcome(
-        self, ruling: PolicyOutcome, reason: str, cause: Cause | None = None
+        self, outcome: PolicyOutcome, reason: str, cause: Cause | None = None
     ) -> Score:
-        """Score a situation that is no matter of weights."""
-        if ruling.value is not None:
-            doubt = reason if ruling.flagged else None
-            never = None if ruling.passes else reason
-            return self._scored(ruling.value, {"why": reason}, (), doubt, never)
-        if ruling.state is State.FAILED:
+        """Score a situation for which the policy has a fixed outcome."""
+        if outcome.value is not None:
+            doubt = reason if outcome.flagged else None
+            never = None if outcome.passes else reason
+            return self._scored(outcome.value, {"why": reason}, (), doubt, never)
+        if outcome.state is State.FAILED:
             return Score.failed(cause or Cause.MALFORMED, reason)
         return Score.undefined(reason)
 
     def score_failure(self, cause: Cause, reason: str) -> Score:
-        """Score a sample one of whose questions was not answered."""
+        """Score a sample with an unanswered question."""
         return self.score_outcome(self.policy.without_reply(cause), reason, cause)
 
     def score_partial(self, failure: Failure, claims: Sequence[Claim]) -> Score:
-        """Score verdicts that came back, but not one that can be read for each claim."""
-        returned, due = failure.returned, len(claims)
+        """Score a reply without exactly one readable verdict per claim."""
+        returned, due, reason = failure.returned, len(claims), failure.message
         if failure.cause is Cause.COUNT_MISMATCH:
-            return self._miscounted(failure, claims)
-        if failure.cause is Cause.MALFORMED and len(returned) == due:
+            rule = self.policy.miscounted
+            if rule is None:
+                return Score.failed(failure.cause, reason)
+            returned = returned[:due] if rule.cut else returned
+            if not returned:
+                return self.score_outcome(rule.nothing, reason, failure.cause)
+        elif failure.cause is Cause.MALFORMED and len(returned) == due:
             if self.policy.misread is None:
-                return Score.failed(failure.cause, failure.message)
-            return self._flagged(returned, claims, failure.message)
-        return self.score_failure(failure.cause, failure.message)
-
-    def _miscounted(self, failure: Failure, claims: Sequence[Claim]) -> Score:
-        rule = self.policy.miscounted
-        if rule is None:
-            return Score.failed(failure.cause, failure.message)
-        returned = failure.returned[: len(claims)] if rule.cut else failure.returned
-        if not returned:
-            return self.score_outcome(rule.nothing, failure.message, failure.cause)
-        return self._flagged(returned, claims, failure.message)
-
-    def _flagged(
-        self, returned: Sequence[PartialVerdict], claims: Sequence[Claim], reason: str
-    ) -> Score:
+                return Score.failed(failure.cause, reason)
+        else:
+            return self.score_failure(failure.cause, reason)
         judged: list[JudgedClaim] = []
         for place, item in enumerate(returned, 1):
             verdict = item.verdict
             if verdict is None:
                 if self.policy.misread is None:
                     return Score.failed(Cause.MALFORMED, reason)
-                said = f"the label {item.written!r} cannot be read"
-                verdict = Verdict(label=self.policy.misread, reason=said)
-            judged.append(
-                JudgedClaim.of(_claim(claims, item.number or place), verdict, self.against)
-            )
-        return self.score_verdicts(judged, doubt=reason, due=len(claims))
+                why = f"the label {item.written!r} cannot be read"
+                verdict = Verdict(label=self.policy.misread, reason=why)
+            number = item.number or place
+            claim = Claim(text=f"(no claim has the number {number})")
+            if 1 <= number <= due:
+                claim = claims[number - 1]
+            judged.append(JudgedClaim.of(claim, verdict, self.against))
+        return self.score_verdicts(judged, doubt=reason, due=due)
 
     def _scored(
         self,
@@ -121,7 +115,7 @@ class PolicyScorer:
         doubt: str | None,
         never: str | None = None,
     ) -> Score:
-        """Hold the value against the mark; what is in doubt, or `never` passes, does not."""
+        """Compare the value with the threshold; scores with `doubt` or `never` do not pass."""
         value, threshold = self._turned(value), self.threshold
         if threshold is None and self.policy.threshold is not None:
             threshold = self._turned(self.policy.threshold)
@@ -149,26 +143,16 @@ class PolicyScorer:
         )
 
 
-def _claim(claims: Sequence[Claim], number: int) -> Claim:
-    if 1 <= number <= len(claims):
-        return claims[number - 1]
-    return Claim(text=f"(no claim has the number {number})")
-
-
-# ClaimMetric: the family that scores one check's claims by a policy.
-
-
 @claim_metric_dataclass(frozen=True)
 class ClaimMetric(ClaimVerifier):
-    """Scores the claims of one check by the verdicts on them; the policy makes the number.
+    """A metric that scores the claims of one check by a policy.
 
-    A subclass says which check. What is asked never depends on the policy: any policy reads the
-    same ledger.
+    Subclasses define the check. Questions never depend on the policy, so all policies share them.
 
     Attributes:
-        policy: how verdicts become a number, and what happens where there are none.
-        threshold: what a score has to reach to pass; None is the policy's own.
-        include_reason: have the verdicts summed up in words: the detail `explanation`.
+        policy: how verdicts and failures become a score.
+        threshold: what a score must reach to pass; None is the policy's own.
+        include_reason: ask the judge for a summary of the verdicts (detail `explanation`).
     """
 
     says: ClassVar[tuple[str, ...]] = ("check",)
@@ -176,7 +160,7 @@ class ClaimMetric(ClaimVerifier):
     check: ClassVar[Check]
 
     def __init_subclass__(cls) -> None:
-        """Take what the class needs from its check, unless it says more."""
+        """Derive `needs` from the check, unless the class defines it."""
         super().__init_subclass__()
         if "check" in cls.__dict__ and "needs" not in cls.__dict__:
             cls.needs = cls.check.needs
@@ -188,27 +172,29 @@ class ClaimMetric(ClaimVerifier):
     def __post_init__(self) -> None:
         low, high = self.range
         if self.threshold is not None and not low <= self.threshold <= high:
-            said = f"threshold={self.threshold:g} is not between {low:g} and {high:g}"
-            raise UsageError(f"{said}; 80 per cent is written 0.8")
+            raise UsageError(
+                f"threshold={self.threshold:g} is not between {low:g} and {high:g}; "
+                "write 80 percent as 0.8"
+            )
 
     @property
     def range(self) -> tuple[float, float]:
-        """The policy's: weights may be less than 0."""
+        """The range of the policy, whose weights can be negative."""
         return self._scorer.range
 
     @property
     def described(self) -> MetricInfo:
-        """What this metric is; its policy among that."""
+        """The description of this metric, with its policy."""
         return super().described.model_copy(update={"policy": self.policy})
 
     @property
     def active_checks(self) -> tuple[Check, ...]:
-        """Its one check."""
+        """The one check of the metric."""
         return (self.check,)
 
     @property
     def question_kinds(self) -> tuple[str, ...]:
-        """Those of every metric of claims, and what the parameters add."""
+        """The kinds of question with these parameters."""
         return (*super().question_kinds, *((Explain.kind,) if self.include_reason else ()))
 
     @property
@@ -223,10 +209,10 @@ class ClaimMetric(ClaimVerifier):
         )
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Have the claims found and verified, and let the policy make the number."""
+        """Have the claims extracted and verified, and apply the policy."""
         scorer, check = self._scorer, self.check
         if check.given_claims(sample) is None and not check.text(sample):
-            if check.of == "reference":  # no policy rules on an answer to expect
+            if check.of == "reference":  # policies are about responses
                 return Score.undefined("the reference is empty")
             return scorer.score_outcome(scorer.policy.empty_response, "the response is empty")
         if obstacle := check.obstacle(sample):
@@ -257,11 +243,11 @@ class ClaimMetric(ClaimVerifier):
         score = scorer.score_verdicts(
             [JudgedClaim.of(*pair, check.against) for pair in zip(claims, verdicts, strict=True)]
         )
-        # without sources nothing was judged, and not every policy comes this far
+        # without sources nothing was judged
         return await self._explained(score, ask) if self.include_reason and sources else score
 
     async def _explained(self, score: Score, ask: Ask) -> Score:
-        """Add the judge's summing up; where it gives none, the score stays as it is."""
+        """Add the judge's summary of the verdicts."""
         if score.state is not State.SCORED:
             return score
         claims = score.claims
@@ -271,7 +257,7 @@ class ClaimMetric(ClaimVerifier):
             reasons=tuple(claim.reason or "" for claim in claims),
         )
         try:
-            said = await ask(question)
+            explanation = await ask(question)
         except JudgeError as error:
-            said = f"none: {error}"
-        return score.model_copy(update={"detail": {**score.detail, "explanation": said}})
+            explanation = f"none: {error}"
+        return score.model_copy(update={"detail": {**score.detail, "explanation": explanation}})

@@ -1,4 +1,4 @@
-"""The registry: metrics by name, and names with parameters read back into metrics."""
+"""The registry: metrics by name, and parsing of names with parameters."""
 
 import re
 import sys
@@ -29,7 +29,7 @@ from ragstone.metrics.rubric import NAME, rubric_metric, rubrics_in
 M = TypeVar("M", bound=Metric)
 
 GROUP = "ragstone.metrics"
-"""The entry points under which an installed package names its metrics."""
+"""The entry point group of installed packages with metrics."""
 OURS = "ragstone"
 
 _SPEC = re.compile(rf"(?P<name>{NAME.pattern})(?:@(?P<k>\d+))?(?::(?P<policy>[a-z][a-z-]*))?")
@@ -42,16 +42,16 @@ _packages: dict[type[Metric], str] = {}
 
 @dataclass_transform(frozen_default=True)
 def register(name: str, *, replace: bool = False) -> Callable[[type[M]], type[M]]:
-    """Make a Metric subclass a frozen dataclass and known under a name, as a decorator.
+    """Register a Metric subclass under a name and make it a frozen dataclass; a decorator.
 
-    A class without a `label` is called by its name in reports too.
+    Reports use `label`, or the name if there is none.
 
     Raises:
         UsageError: the name is not lower case letters, digits and `_`, or is taken (`replace`
             takes it over), or the class leaves something out or is of an unknown family.
     """
     if not NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is no metric name; use lower case letters, digits and _")
+        raise UsageError(f"invalid metric name {name!r}; use lower case letters, digits and _")
 
     def enter(cls: type[M]) -> type[M]:
         taken = _metrics.get(name)
@@ -64,9 +64,9 @@ def register(name: str, *, replace: bool = False) -> Callable[[type[M]], type[M]
             raise UsageError(f"{name}: family {cls.family!r}; it must be {' or '.join(FAMILIES)}")
         if isabstract(cls):
             left = ", ".join(sorted(cls.__abstractmethods__))
-            raise UsageError(f"{name}: the class {cls.__name__} does not write {left}")
+            raise UsageError(f"{name}: the class {cls.__name__} does not define {left}")
         if left := ", ".join(said for said in cls.says if not hasattr(cls, said)):
-            raise UsageError(f"{name}: the class {cls.__name__} does not say {left}")
+            raise UsageError(f"{name}: the class {cls.__name__} does not define {left}")
         cls.name, cls.label = name, getattr(cls, "label", name)
         # pydantic types its decorator's result as its own protocol; it returns the class it got
         made = cast("type[M]", dataclass(frozen=True)(cls))
@@ -86,7 +86,7 @@ def _installed() -> tuple[EntryPoint, ...]:
 
 
 def _load_installed() -> None:
-    """Register what installed packages name; each once, the first time that anybody asks."""
+    """Register the metrics of installed packages, once."""
     for point in _installed():
         if point in _loaded:
             continue
@@ -106,11 +106,11 @@ def _load_installed() -> None:
 
 
 def load_plugin(name: str) -> None:
-    """Register metrics of one's own: a Python module, a file FILE.py, or rubrics in FILE.yaml.
+    """Register custom metrics from a Python module, FILE.py, or rubrics in FILE.yaml.
 
     Raises:
         UsageError: there is none of that name, it cannot be imported or read, or a name is taken.
-        InputError: a file of rubrics says something wrong; all problems at once.
+        InputError: a file of rubrics is invalid; lists all problems.
     """
     _load_installed()  # so that `replace=True` can take over what is installed
     if not name.lower().endswith(FILES[1:]):
@@ -148,10 +148,10 @@ def registered() -> Mapping[str, type[Metric]]:
 
 
 def get(spec: str, **defaults: str | int | float | None) -> Metric:
-    """Return the metric that a name with parameters stands for, such as `precision@5`.
+    """Parse a name with parameters, such as `precision@5`.
 
     `NAME[@K][:POLICY][,PARAMETER=VALUE ...]`; `defaults` fill the parameters of those names that
-    the metric has and the name does not say.
+    the metric has and the name does not set.
 
     Raises:
         UnknownNameError: there is no metric of that name.
@@ -172,7 +172,7 @@ def get(spec: str, **defaults: str | int | float | None) -> Metric:
     for part in rest:
         key, equals, value = part.partition("=")
         if not equals:
-            raise UsageError(f"{spec!r}: {part!r} is no PARAMETER=VALUE")
+            raise UsageError(f"{spec!r}: {part!r} is not PARAMETER=VALUE")
         key = key.strip()
         key = key if key in known else _OLD_NAMES.get(key, key)
         if key in said:

@@ -1,4 +1,4 @@
-"""Rubric: criteria and a scale that a judge rates responses by, and how a YAML file says them."""
+"""Rubrics: criteria and a scale by which a judge rates responses, read from YAML."""
 
 import re
 from collections import Counter
@@ -20,13 +20,13 @@ from ragstone.types.sample import Sample
 from ragstone.types.score import Detail, Score
 
 NAME = re.compile(r"[a-z][a-z0-9_]*")
-"""What a metric may be called."""
+"""Valid names of metrics."""
 
 LIST = "rubrics"
-"""The key of a file that holds several."""
+"""The key of a file with several rubrics."""
 
 ALWAYS = ("query", "response")
-"""What the judge is shown whatever the criteria."""
+"""Texts that the judge always sees."""
 
 _LEVEL = re.compile(r"0|-?[1-9][0-9]{0,8}")
 _TAGS = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map")}
@@ -41,7 +41,7 @@ def _level(given: object) -> object:
 
 def _scale(levels: Mapping[int, str]) -> Mapping[int, str]:
     if len(levels) < 2:
-        raise ValueError("a scale needs two levels or more")
+        raise ValueError("a scale needs at least two levels")
     return levels
 
 
@@ -53,7 +53,7 @@ def _read(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _name(given: str) -> str:
     if not NAME.fullmatch(given):
-        raise ValueError("this is no metric name; use lower case letters, digits and _")
+        raise ValueError("invalid metric name; use lower case letters, digits and _")
     return given
 
 
@@ -62,13 +62,12 @@ Text = Literal["query", "response", "contexts", "reference"]
 
 
 class Rubric(BaseModel):
-    """Criteria that responses are rated by, and the scale.
+    """Criteria for rating responses, and the scale.
 
     Attributes:
-        criteria: what to look at, in words.
-        levels: number -> what it means; at least two.
-        reads: the texts of a sample that the judge is shown.
-        higher_is_better: whether the highest level is the best.
+        criteria: what the judge should look at.
+        levels: number -> meaning; at least two.
+        reads: the texts of a sample that the judge sees.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -80,32 +79,32 @@ class Rubric(BaseModel):
 
 
 class NamedRubric(Rubric):
-    """A rubric as a file has it: with the name of the metric that it makes."""
+    """A rubric in a file, with the name of its metric."""
 
     name: Annotated[str, AfterValidator(_name)]
     label: NotBlank | None = None
 
     @property
     def definition(self) -> str:
-        """The criteria, the scale, and what the metric makes of them, for people."""
+        """The docstring of the metric: criteria, scale and formula."""
         low, *_, high = sorted(self.levels)
         scale = [f"{level}: {self.levels[level].strip()}" for level in sorted(self.levels)]
-        formula = "Formula: the level that the judge gives the response by these criteria."
+        formula = "Formula: the level that the judge assigns to the response."
         return "\n".join(
             [
                 *(self.criteria.strip(), "", f"{formula} Range {low} to {high}.", *scale),
                 f"The judge reads: {', '.join(self.reads)}.",
-                "Undefined: the response, or another text it reads, is blank. One call a sample.",
+                "Undefined: a text that the judge reads is blank. One call per sample.",
             ]
         )
 
 
 def rubrics_in(path: Path) -> tuple[NamedRubric, ...]:
-    """Read the rubric of a YAML file, or those in the list that it has under `rubrics`.
+    """Read the rubric of a YAML file, or the list of rubrics under `rubrics`.
 
     Raises:
         UsageError: the file cannot be read.
-        InputError: it is no YAML, or a rubric of it says something wrong; all problems at once.
+        InputError: the file is invalid; lists all problems.
     """
     page = _Page()
     root = compose_file(path, typed=False)
@@ -121,62 +120,62 @@ def rubrics_in(path: Path) -> tuple[NamedRubric, ...]:
                 page.problem((*place, *inner), told)
             continue
         if found.setdefault(rubric.name, rubric) is not rubric:
-            page.problem((*place, "name"), f"name: {rubric.name!r} stands twice")
+            page.problem((*place, "name"), f"name: {rubric.name!r} appears twice")
     if page.problems:
         raise InputError(str(path), sorted(page.problems, key=lambda it: it.row or 0))
     return tuple(found.values())
 
 
 def _items(said: object, page: "_Page") -> list[tuple[_Place, object]]:
-    """Return each rubric of a file as it is written, and its place."""
+    """Return each rubric of a file as plain values, with its position."""
     if not isinstance(said, dict) or LIST not in said:
         return [((), cast("object", said))]
     several = cast("dict[str, object]", said)
     items = several[LIST]
     if len(several) > 1 or not isinstance(items, list) or not items:
-        page.problem((LIST,), f"{LIST}: a list of rubrics belongs here, and nothing beside it")
+        page.problem((LIST,), f"{LIST}: expected a list of rubrics and no other keys")
         return []
     return [((LIST, n), item) for n, item in enumerate(cast("list[object]", items))]
 
 
 def _told(kind: str, place: _Place, why: str, seen: object) -> str:
-    """Say what is wrong with a rubric's value."""
+    """Return a message about an invalid value of a rubric."""
     key = ".".join(map(str, place))
     if kind == "missing":
-        return f"there is no {key}"
+        return f"{key} is missing"
     if kind == "extra_forbidden":
         near = nearest(key, NamedRubric.model_fields)
         hint = (
             f"did you mean {near!r}?" if near else f"known: {', '.join(NamedRubric.model_fields)}"
         )
-        return f"there is no key {key!r:.80}; {hint}"
+        return f"unknown key {key!r:.80}; {hint}"
     if kind in ("model_type", "model_attributes_type"):
-        return "`key: value` lines with name, criteria and levels belong here"
+        return "expected `key: value` lines with name, criteria and levels"
     return f"{key}: {why.removeprefix('Value error, ')}, got {seen!r:.80}"
 
 
 @dataclass(frozen=True)
 class _Page:
-    """What a file says, as text, lists and mappings; the row of each value, and what is wrong."""
+    """The values of a file with their rows, and the problems found."""
 
     problems: list[Problem] = field(default_factory=list[Problem])
     _rows: dict[_Place, int] = field(default_factory=dict[_Place, int])
     _seen: set[int] = field(default_factory=set[int])
 
     def problem(self, place: _Place, seen: str) -> None:
-        """Note what is wrong with the value at a place, or with what it should be in."""
+        """Add a problem with a value, or with the mapping it should be in."""
         inner = next((place[:n] for n in range(len(place), 0, -1) if place[:n] in self._rows), ())
         self.problems.append(Problem(seen, row=self._rows.get(inner)))
 
     def value(self, node: Node, place: _Place) -> object:
-        """Return a node's value; numbers stay text, as the key they stand under reads them."""
+        """Return a node's value; numbers stay text, because the key decides how they are read."""
         self._rows[place] = node.start_mark.line + 1
         if id(node) in self._seen:
-            self.problem(place, "an alias stands here; write it out")
+            self.problem(place, "aliases are not supported; write the value out")
             return None
         self._seen.add(id(node))
         if node.tag not in _TAGS:
-            self.problem(place, f"{node.tag} has no meaning here; write a plain value")
+            self.problem(place, f"{node.tag} is not supported; write a plain value")
         if isinstance(node, SequenceNode):
             return [self.value(item, (*place, n)) for n, item in enumerate(node.value)]
         if isinstance(node, MappingNode):
@@ -189,19 +188,16 @@ class _Page:
         for name, value in node.value:
             key = name.value if isinstance(name, ScalarNode) else ""
             if key in named:
-                self.problem(place, f"the name {key!r} stands twice")
+                self.problem(place, f"the key {key!r} appears twice")
             named[key] = self.value(value, (*place, key))
         return named
 
 
-# RubricMetric: the family that has responses rated by criteria in words.
-
-
 @rubric_metric_dataclass(frozen=True)
 class RubricMetric(Metric):
-    """The level that a judge gives a response by a rubric; one call a sample.
+    """The level that a judge assigns to a response by a rubric; one call per sample.
 
-    A subclass says which rubric; its range, its direction and its needs are the rubric's.
+    Subclasses define the rubric, which determines the range, direction and needed fields.
     """
 
     says: ClassVar[tuple[str, ...]] = ("rubric",)
@@ -217,7 +213,7 @@ class RubricMetric(Metric):
             cls.needs = tuple(text for text in cls.rubric.reads if text != "query")
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Have the response rated; the judge's reason is the score's."""
+        """Have the response rated; the score has the judge's reason."""
         reads, levels, response = self.rubric.reads, self.rubric.levels, sample.response or ""
         reference = sample.reference if "reference" in reads else None
         contexts = tuple(context.text for context in sample.contexts or ())
@@ -226,7 +222,7 @@ class RubricMetric(Metric):
         if reference is not None and not reference.strip():
             return Score.undefined("the reference is blank")
         if "contexts" in reads and contexts and not any(text.strip() for text in contexts):
-            return Score.undefined("the contexts have no texts")
+            return Score.undefined("the contexts have no text")
         question = RateResponse(
             criteria=self.rubric.criteria.strip(),
             levels=tuple((level, levels[level].strip()) for level in sorted(levels)),
@@ -240,13 +236,13 @@ class RubricMetric(Metric):
         return score.model_copy(update={"reason": rating.reason})
 
     def summarise(self, scores: Sequence[Score]) -> Detail:
-        """Count the responses at each level: a mean hides how a scale was used."""
+        """Count the responses at each level."""
         came = Counter(score.value for score in scores)
         return {f"Level {level}": came[level] for level in sorted(self.rubric.levels)}
 
 
 def rubric_metric(rubric: NamedRubric, file: Path) -> type[RubricMetric]:
-    """Return the class of a file's rubric, not registered yet; the file stands for its module."""
+    """Return the metric class of a rubric, not yet registered, with the file as its module."""
     label = {} if rubric.label is None else {"label": rubric.label}
     said = {"__doc__": rubric.definition, "__module__": str(file), "rubric": rubric}
     return type(rubric.name, (RubricMetric,), {**said, **label})
