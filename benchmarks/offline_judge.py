@@ -1,16 +1,16 @@
-"""How good the offline judge is on claims that people labelled, and how fast.
+"""Accuracy of the offline judge on claims with human labels, and its speed.
 
 python benchmarks/offline_judge.py DIR
 
-The weights that ship were learned of some of these rows: what they come to on rows they were not
-learned of is in training/offline_judge/MODEL_CARD.md. This measures what is installed.
+The installed weights were trained on some of these rows; training/offline_judge/MODEL_CARD.md has
+the figures for sources left out of training.
 
-DIR holds *.jsonl.gz, one row a line: `contexts` (texts), `response` (one claim or more), `label`
-(SUPPORTED, CONTRADICTED, NOT_ENOUGH_INFO or NOT_SUPPORTED) and `split`. A row is supported if all
-its claims are; its confidence is that of its least supported claim. Prints, a source a line:
-balanced accuracy of supported or not, and AUC; a coin has 0.50 in both. Then what importing the
-judge takes after NumPy and pydantic, and claims a second of processor time, against three contexts
-of 100 words, by how many claims a question has.
+DIR has *.jsonl.gz files with a row per line: `contexts` (texts), `response` (one claim or more),
+`label` (SUPPORTED, CONTRADICTED, NOT_ENOUGH_INFO or NOT_SUPPORTED) and `split`. A row is supported
+if all its claims are; its confidence is that of its least supported claim. Prints for each source
+balanced accuracy (supported or not) and AUC; a coin flip has 0.50 in both. Then the time to import
+the judge after NumPy and pydantic, and claims per second of processor time with three contexts of
+100 words, by the number of claims per question.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ FEWEST = 50
 
 
 def rows(path: Path) -> list[dict[str, object]]:
-    """Return at most ROWS rows of a source, of its dev split where that is large enough."""
+    """Return at most ROWS rows of a source, from its dev split if that is large enough."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
         found = [json.loads(line) for line in file]
     dev = [row for row in found if row["split"] == "dev"]
@@ -44,13 +44,13 @@ def rows(path: Path) -> list[dict[str, object]]:
 
 
 def support(verdict: Verdict) -> float:
-    """Return how supported a claim is, in [0, 1]: the confidence, turned round if it is not."""
+    """Return the probability of support, in [0, 1], from label and confidence."""
     confidence = verdict.confidence or 0.0
     return confidence if verdict.label is Label.SUPPORTED else 1 - confidence
 
 
 async def judged(judge: OfflineJudge, row: dict[str, object]) -> tuple[bool, float]:
-    """Return whether a row is held to be supported, and how much."""
+    """Return whether the judge calls a row supported, and the probability."""
     response = str(row["response"])
     claims = (await judge.answer(ExtractClaims(query="", response=response))).value
     texts = tuple(claim.text for claim in claims) or (response,)
@@ -80,7 +80,7 @@ WORDS, CONTEXTS, CLAIMS, ROUNDS = 100, 3, 600, 3
 
 
 def questions(source: Path, at_once: int, *, own: bool) -> Iterator[VerifyClaims]:
-    """Yield questions, each with other contexts; its claims are on these if `own`, else any."""
+    """Yield questions with different contexts; their claims are about these if `own`."""
     with gzip.open(source, "rt", encoding="utf-8") as file:
         found = [json.loads(line) for line in file]
     claims = [str(row["response"]) for row in found]
@@ -102,7 +102,7 @@ def questions(source: Path, at_once: int, *, own: bool) -> Iterator[VerifyClaims
 
 
 async def speed(source: Path, at_once: int, *, own: bool) -> float:
-    """Return the claims judged a second of processor time, in the best of some rounds."""
+    """Return the claims per second of processor time, in the best of some rounds."""
     asked = list(questions(source, at_once, own=own))
     judge = OfflineJudge()
     times: list[float] = []
@@ -127,9 +127,9 @@ print(time.process_time() - begin)
 
 
 def import_time() -> float:
-    """Return the seconds that importing the judge takes after NumPy and pydantic, at the least.
+    """Return the shortest time to import the judge after NumPy and pydantic, in seconds.
 
-    The modules are compiled before, as those of an installed package are.
+    The modules are compiled first, like those of an installed package.
     """
     command = [sys.executable, "-c", IMPORTS]
     with tempfile.TemporaryDirectory() as folder:
@@ -139,7 +139,7 @@ def import_time() -> float:
 
 
 def main() -> None:
-    """Print a line a source, and a line a size of question."""
+    """Print a line per source, and a line per number of claims."""
     paths = sorted(Path(sys.argv[1]).glob("*.jsonl.gz"))
     for path in paths:
         accuracy, area = figures(path)
@@ -149,8 +149,8 @@ def main() -> None:
     for at_once in (1, 5, 20):
         fast = [asyncio.run(speed(source, at_once, own=own)) for own in (False, True)]
         print(
-            f"{at_once:2} claims a question: {fast[0]:.0f} claims a second, "
-            f"{fast[1]:.0f} where they are on what the contexts are on"
+            f"{at_once:2} claims per question: {fast[0]:.0f} claims per second, "
+            f"{fast[1]:.0f} if they are about the contexts"
         )
 
 

@@ -1,11 +1,10 @@
-"""How many of the demo's planted errors the offline judge finds: precision and recall.
+"""How many of the demo's injected errors the offline judge finds: precision and recall.
 
-python benchmarks/planted_errors.py
+python benchmarks/injected_errors.py
 
-Asks the demo all its questions, judges every claim of every answer, and counts: a claim is wrong
-if and only if it is a planted error; it is found if its verdict is not SUPPORTED, and missed where
-the judge does not even take it for a claim. Beside it, in the same run, what a judge finds that
-calls every claim, or none, unsupported.
+It asks the demo all its questions, judges every claim of every answer, and counts. A claim is wrong
+if it is an injected error. It is found if its verdict is not SUPPORTED, and missed if the judge
+does not extract it as a claim. The baseline calls every claim unsupported.
 """
 
 from collections import Counter
@@ -20,14 +19,14 @@ SERVICE = make_service("good")
 
 def answer(query: str) -> dict[str, object]:
     """Ask the demo's service within the process."""
-    said = SERVICE.chat(query, mode=Mode.RAG, top_k=5, score_threshold=0.0)
-    contexts = [{"id": str(f.passage.id), "text": f.passage.text} for f in said.found]
-    return {"response": said.response, "contexts": contexts}
+    reply = SERVICE.chat(query, mode=Mode.RAG, top_k=5, score_threshold=0.0)
+    contexts = [{"id": str(f.passage.id), "text": f.passage.text} for f in reply.found]
+    return {"response": reply.response, "contexts": contexts}
 
 
 @dataclass(frozen=True)
 class Count:
-    """Claims by whether they are wrong and whether they were found; and those that went wrong."""
+    """Claims by whether they are wrong and whether they were found, and the misjudged ones."""
 
     counts: Counter[tuple[bool, bool]]
     by_kind: Counter[tuple[str, bool]]
@@ -36,17 +35,17 @@ class Count:
 
     @property
     def precision(self) -> float:
-        """Wrong ones among those found."""
+        """The share of wrong claims among those found."""
         return self.counts[True, True] / (self.counts[True, True] + self.counts[False, True])
 
     @property
     def recall(self) -> float:
-        """Found ones among those that are wrong."""
+        """The share of found claims among the wrong ones."""
         return self.counts[True, True] / self.wrong
 
     @property
     def wrong(self) -> int:
-        """All that are wrong."""
+        """The number of wrong claims."""
         return self.counts[True, True] + self.counts[True, False]
 
 
@@ -80,7 +79,7 @@ def main() -> None:
     """Print the counts and the rates."""
     result = count()
     total = result.counts.total()
-    print(f"claims: {total}, planted errors: {result.wrong}")
+    print(f"claims: {total}, injected errors: {result.wrong}")
     print(f"precision {result.precision:.3f}, recall {result.recall:.3f}")
     print(f"calling every claim unsupported: precision {result.wrong / total:.3f}, recall 1.000")
     for (kind, found), n in sorted(result.by_kind.items()):
