@@ -1,7 +1,8 @@
-"""Codec: what the store holds, as JSON text and back."""
+"""Rows and other values as JSON text, and back."""
 
 import hashlib
 import json
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -22,35 +23,59 @@ _APART = {"exchanges"}
 
 @dataclass(frozen=True)
 class Texts:
-    """A row as JSON: `body` is all but the exchanges, which are the `transcript`."""
+    """A row as JSON: `transcript` has the exchanges, and `body` all other fields."""
 
     body: str
     transcript: str
 
 
 def encode_row(row: Row, *, transcript: bool = True) -> Texts:
-    """Return a row as texts; without its transcript, what the judge wrote is left out.
+    """Return a row as texts; without its transcript, texts of the judge are left out.
 
-    What was asked, when, and at what cost stays, and so do the scores with their claims.
+    Questions, times and costs stay, and so do the scores with their claims.
     """
-    exchanges = row.exchanges if transcript else tuple(map(_silent, row.exchanges))
-    return Texts(to_text(_ROW, row, apart=_APART), _ledger(exchanges))
+    exchanges = row.exchanges if transcript else tuple(map(_without_texts, row.exchanges))
+    plain: list[dict[str, object]] = []
+    for exchange in exchanges:  # zeros are left out: this takes half the time of `to_text`
+        outcome = exchange.outcome
+        usage = {name: number for name, number in vars(outcome.usage).items() if number != 0}
+        plain.append({**vars(exchange), "outcome": {**vars(outcome), "usage": usage}})
+    try:
+        written = to_json(plain).decode()
+    except PydanticSerializationError:  # UTF-8 has no halves of characters
+        written = to_text(_EXCHANGES, exchanges)
+    return Texts(to_text(_ROW, row, apart=_APART), written)
+
+
+def _without_texts(exchange: Exchange) -> Exchange:
+    outcome = exchange.outcome
+    if isinstance(outcome, Reply):
+        return replace(exchange, outcome=replace(outcome, value=None, raw=None))
+    return replace(exchange, outcome=replace(outcome, returned=(), raw=None))
 
 
 def decode_row(texts: Texts) -> Row:
-    """Return the row that texts were made of; what an older version did not store is at default.
+    """Return the row of these texts; fields that an older version did not store have defaults.
 
     Raises:
-        ValidationError: the texts are not those of a row.
+        ValidationError: the texts are not a row.
     """
-    exchanges = from_text(_EXCHANGES, texts.transcript)
-    return replace(from_text(_ROW, texts.body), exchanges=tuple(map(_typed, exchanges)))
+    exchanges: list[Exchange] = []
+    for exchange in from_text(_EXCHANGES, texts.transcript):
+        outcome = exchange.outcome
+        if isinstance(outcome, Reply) and outcome.value is not None:
+            # a question of a plug-in that is not loaded: the run can be shown without its type
+            with suppress(UnknownNameError):
+                adapter = adapter_of(exchange.kind)
+                outcome = replace(outcome, value=adapter.validate_python(outcome.value))
+        exchanges.append(replace(exchange, outcome=outcome))
+    return replace(from_text(_ROW, texts.body), exchanges=tuple(exchanges))
 
 
 def to_text(adapter: TypeAdapter[T], value: T, *, apart: set[str] | None = None) -> str:
-    """Return a value as JSON; half a character is written as an escape, and comes back as it was.
+    """Return a value as JSON; half a character is escaped, and comes back unchanged.
 
-    A NUL is an escape in JSON, so that PostgreSQL takes it too.
+    A NUL is escaped in JSON, so that PostgreSQL accepts it too.
     """
     try:
         return adapter.dump_json(value, exclude=apart).decode()
@@ -59,10 +84,10 @@ def to_text(adapter: TypeAdapter[T], value: T, *, apart: set[str] | None = None)
 
 
 def from_text(adapter: TypeAdapter[T], text: str) -> T:
-    """Return the value that a text was made of.
+    """Return the value of a text.
 
     Raises:
-        ValidationError: the text is not that of such a value.
+        ValidationError: the text is not such a value.
     """
     try:
         return adapter.validate_json(text)
@@ -73,46 +98,12 @@ def from_text(adapter: TypeAdapter[T], text: str) -> T:
 
 
 def column(text: str) -> str:
-    """Return a text as a column can hold it: NUL and halves of characters as escapes."""
+    """Return a text with NUL and halves of characters escaped, for a column of text."""
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
 
 
 def query_fingerprint(query: str) -> str:
-    """Return 16 hex digits that tell queries apart."""
+    """Return 16 hex digits that identify a query."""
     return hashlib.sha256(query.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _ledger(exchanges: tuple[Exchange, ...]) -> str:
-    """Return the exchanges as JSON, without zeros in their usage: half the time of `to_text`."""
-    try:
-        return to_json([_plain(exchange) for exchange in exchanges]).decode()
-    except PydanticSerializationError:
-        return to_text(_EXCHANGES, exchanges)
-
-
-def _plain(exchange: Exchange) -> dict[str, object]:
-    outcome = exchange.outcome
-    usage = {name: number for name, number in vars(outcome.usage).items() if number != 0}
-    return {**vars(exchange), "outcome": {**vars(outcome), "usage": usage}}
-
-
-def _silent(exchange: Exchange) -> Exchange:
-    outcome = exchange.outcome
-    if isinstance(outcome, Reply):
-        return replace(exchange, outcome=replace(outcome, value=None, raw=None))
-    return replace(exchange, outcome=replace(outcome, returned=(), raw=None))
-
-
-def _typed(exchange: Exchange) -> Exchange:
-    """Give a reply's value its type back; one that was left out stays None."""
-    outcome = exchange.outcome
-    if not isinstance(outcome, Reply) or outcome.value is None:
-        return exchange
-    try:
-        adapter = adapter_of(exchange.kind)
-    except UnknownNameError:  # a plug-in's that is not loaded: a run can be looked at without it
-        return exchange
-    value = adapter.validate_python(outcome.value)
-    return replace(exchange, outcome=replace(outcome, value=value))

@@ -8,7 +8,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from ragstone._internal.sqlite import WAIT, make_folder, use_wal
+from ragstone._internal.files import WAIT, make_folder, use_wal
 from ragstone.store.errors import StoreError
 from ragstone.types.config import DEFAULT_STORE
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from ragstone._internal.sqlite import WAIT
+from ragstone._internal.files import WAIT
 from ragstone._internal.text import one_line
 from ragstone.errors import UsageError
 

@@ -39,9 +39,9 @@ def _place() -> Column[int]:
 RUNS = Table(
     "runs",
     METADATA,
-    Column("number", Integer, primary_key=True),  # short, as every row and score repeats it
+    Column("number", Integer, primary_key=True),  # short, because every row and score has it
     Column("id", Text, nullable=False, unique=True),
-    Column("started_at", Text, nullable=False),  # ISO 8601 in UTC, which sorts as it reads
+    Column("started_at", Text, nullable=False),  # ISO 8601 in UTC, which sorts in the order of time
     Column("finished_at", Text),
     Column("tag", Text, unique=True),
     Column("fingerprint", Text, nullable=False),
@@ -56,11 +56,11 @@ RUNS = Table(
 )
 
 UNDER_WAY = ".importing"
-"""What the id of a run ends with that is being imported, or was as its import was killed."""
+"""The suffix of the id of a run that is being imported, or whose import was killed."""
 WHOLE = ~RUNS.c.id.endswith(UNDER_WAY, autoescape=True)
-"""What holds for all other runs."""
+"""The condition for all other runs."""
 NEWEST = RUNS.c.started_at.desc(), RUNS.c.number.desc()
-"""The order in which the run that was started last is the first."""
+"""The order with the run that was started last first."""
 
 ROWS = Table(
     "rows",
@@ -79,7 +79,7 @@ ROWS = Table(
     Column("cost_usd", Double),
     sqlite_with_rowid=False,
 )
-"""What finds and counts rows: narrow, so that a million are looked through in a second."""
+"""Finds and counts rows; narrow, so that a million are scanned in a second."""
 
 SCORES = Table(
     "scores",
@@ -94,7 +94,7 @@ SCORES = Table(
     Column("cause", Text),
     sqlite_with_rowid=False,
 )
-"""The figures of scores, one metric's side by side; reasons and claims stand in the texts."""
+"""The figures of scores, by metric; reasons and claims are in the texts."""
 
 TEXTS = Table(
     "texts",
@@ -104,7 +104,7 @@ TEXTS = Table(
     Column("body", Text, nullable=False),
     Column("transcript", Text, nullable=False),
 )
-"""Rows as JSON: all but the exchanges, and the exchanges."""
+"""Rows as JSON: the exchanges, and all other fields."""
 
 QUERY_BLOCKS = Table(
     "query_blocks",
@@ -115,7 +115,7 @@ QUERY_BLOCKS = Table(
     Column("why", LargeBinary, nullable=False),
     Column("names", LargeBinary, nullable=False),
 )
-"""A ranking's run has no rows, scores and texts: its queries, some thousands a line."""
+"""A ranking's run has no rows, scores and texts, but some thousand queries per line."""
 
 VALUE_BLOCKS = Table(
     "value_blocks",
@@ -126,7 +126,7 @@ VALUE_BLOCKS = Table(
     Column("failed", LargeBinary),
     Column("numbers", LargeBinary, nullable=False),
 )
-"""What one metric says of the queries of a block; `place` is that of the first of them."""
+"""The scores of one metric for the queries of a block; `place` is the first one's."""
 
 
 # Migrating: the tables of a store are made, and brought up to date, as it is opened.

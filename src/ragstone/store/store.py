@@ -233,19 +233,19 @@ class Store:
         return read_values(number, column(metric), reading=self.connect)
 
     def usage(self, run_id: str) -> Usage:
-        """Return what the judge cost for the rows that are stored."""
+        """Return the usage of the judge for the stored rows."""
         with self.connect() as connection:
             return sum_usage(connection, self._number(connection, run_id))
 
     @contextmanager
     def connect(self) -> Generator[Connection, None, None]:
-        """Give a connection to read with."""
+        """Give a connection to read."""
         with translate_errors(self.name), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
     def transaction(self) -> Generator[Connection, None, None]:
-        """Give a connection within a transaction, which is kept if the block ends well."""
+        """Give a connection in a transaction, which is committed unless the block raises."""
         with (
             translate_errors(self.name),
             self._engine.connect().execution_options(**WRITING) as connection,

@@ -1,4 +1,4 @@
-"""RowWriter: writes the rows of one run as they finish, in batches, in a thread of its own."""
+"""RowWriter: writes the rows of a run as they finish, in batches, in its own thread."""
 
 import asyncio
 import logging
@@ -22,20 +22,18 @@ from ragstone.types.reply import NOTHING_SPENT
 from ragstone.types.row import Row
 from ragstone.types.score import State
 
-# Record: what one row puts into the tables, and how records are written.
-
 RECORDS_AT_ONCE = 2000
-"""Lines of one statement, at most: some databases take 32,766 values in one."""
+"""Lines of one statement, at most; some databases limit a statement to 32,766 values."""
 
-_STATES = {state: state.value for state in State}  # an enumeration's own way is slow
+_STATES = {state: state.value for state in State}  # `state.value` is slow
 
 
 @dataclass(frozen=True)
 class Record:
-    """One row as the values of the tables' columns, in their order.
+    """One row as values of the tables' columns, in the order of the columns.
 
     Attributes:
-        size: characters of text in it.
+        size: the number of characters of its texts.
     """
 
     row: tuple[object, ...]
@@ -45,7 +43,7 @@ class Record:
 
     @classmethod
     def of(cls, run: int, row: Row, *, transcript: bool) -> "Record":
-        """Make the record of a row of the run with that number."""
+        """Return the record of a row of the run with that number."""
         place, sample = row.index, row.sample
         spent = [exchange.outcome.usage for exchange in row.exchanges]
         usage = reduce(add, spent) if spent else NOTHING_SPENT
@@ -84,7 +82,7 @@ class Record:
 
 
 def write(connection: Connection, records: Sequence[Record]) -> None:
-    """Write records within the connection's transaction, in place of those of the same places."""
+    """Write records in the connection's transaction; they replace records of the same places."""
     last = {record.row[:2]: record for record in records}.values()
     for table, lines in (
         (ROWS, [record.row for record in last]),
@@ -99,10 +97,10 @@ def write(connection: Connection, records: Sequence[Record]) -> None:
 
 @lru_cache(maxsize=64)
 def _put(table: Table, *, lines: int, dialect: str) -> str:
-    """Return the statement that inserts lines and replaces those whose key is there.
+    """Return the statement that inserts lines and replaces lines with the same key.
 
-    One statement for many: a statement for each line would have the writer's thread and the
-    event loop pass Python's lock to and fro thousands of times a second.
+    With one statement for each line, the writer's thread and the event loop would exchange
+    Python's lock thousands of times per second.
     """
     names = [each.name for each in table.c]
     keys = [each.name for each in table.primary_key]
@@ -117,24 +115,24 @@ def _put(table: Table, *, lines: int, dialect: str) -> str:
 
 
 AT_ONCE = 200
-"""Rows that are written in one transaction, at most."""
+"""Rows in one transaction, at most."""
 CHARACTERS = 4_000_000
-"""Text in one transaction after which no row is added to it."""
+"""Characters of text after which a transaction gets no more rows."""
 PAUSE = 0.25
-"""Seconds after which a row is handed on to be written, however few there are."""
+"""Seconds after which rows are written, even if they are few."""
 AHEAD = 3
-"""Batches that may wait to be written before `put` waits too."""
+"""Batches that may wait before `put` waits too."""
 
 _log = logging.getLogger("ragstone.store")
 
 
 class RowWriter:
-    """Writes rows; made by `store.open_writer(run_id)`, and used as `async with`.
+    """Writes rows; returned by `store.open_writer(run_id)`, and used with `async with`.
 
-    `put` makes a row's texts at once, so that nothing of it is held, and waits only where the
-    database is far behind. Leaving the block, in whatever way, writes what was put. Where the
-    database fails, the next `put`, or else leaving, raises a StoreError; nothing more is written
-    then, and what was written stays.
+    `put` encodes a row at once, so that the row is not kept in memory. It waits only if the
+    database is far behind. Leaving the block, even with an error, writes all rows that were put.
+    If the database fails, the next `put` or leaving the block raises a StoreError. Then nothing
+    more is written, and rows that were written stay.
     """
 
     def __init__(
@@ -153,10 +151,10 @@ class RowWriter:
         self._error: BaseException | None = None
 
     async def __aenter__(self) -> Self:
-        """Take the run's lock and a connection.
+        """Lock the run, and connect.
 
         Raises:
-            StoreError: the database cannot be used, or another process works on the run.
+            StoreError: the database cannot be used, or another process is working on the run.
         """
         self._loop = asyncio.get_running_loop()
         self._ready: asyncio.Future[None] = self._loop.create_future()
@@ -172,10 +170,10 @@ class RowWriter:
         return self
 
     async def put(self, row: Row) -> None:
-        """Have a row written, in place of the one at its place if there is one.
+        """Write a row; it replaces a row at the same place.
 
         Raises:
-            StoreError: the database failed; the message says what was not written.
+            StoreError: the database failed; the message has the number of lost rows.
         """
         self._check()
         record = self._record(row)
@@ -197,39 +195,35 @@ class RowWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Write what was put, also where the block was cancelled, and give the run free."""
+        """Write all rows that were put, also after a cancellation, and unlock the run."""
         self._hand_on()
         self._batches.put(None)
         cancelled: asyncio.CancelledError | None = None
         while not self._ended.done():
             try:
                 await asyncio.wait([self._ended])
-            except asyncio.CancelledError as again:  # what is finished is written all the same
+            except asyncio.CancelledError as again:  # finished rows are written first
                 cancelled = again
         if error is None:
             self._check()
-        elif self._error:
-            self._warn(error)
+        elif self._error and not isinstance(error, StoreError):
+            _log.warning("%s", self._loss(self._error))
         if cancelled:
             raise cancelled
 
     def _check(self) -> None:
         if isinstance(self._error, StoreError):
-            raise StoreError(self._said(self._error)) from self._error
+            raise StoreError(self._loss(self._error)) from self._error
         if self._error:
             raise self._error
 
-    def _said(self, error: BaseException) -> str:
+    def _loss(self, error: BaseException) -> str:
         lost = self._put - self._written
         rows = "1 finished row is" if lost == 1 else f"{lost} finished rows are"
         return (
             f"{error}\n{rows} not stored; the {self._written} before "
             f"are, and `ragstone resume {self._name}` goes on from there"
         )
-
-    def _warn(self, error: BaseException) -> None:
-        if self._error and not isinstance(error, StoreError):
-            _log.warning("%s", self._said(self._error))
 
     def _hand_on(self) -> None:
         if self._timer:
@@ -241,7 +235,7 @@ class RowWriter:
             self._batch, self._size = [], 0
 
     def _work(self) -> None:
-        """Write batches until the end; this is the thread."""
+        """Write batches until the end, in the thread."""
         error: BaseException | None = None
         try:
             with self._hold() as connection:
@@ -265,7 +259,7 @@ class RowWriter:
         _finish(self._ended)
 
     def _tell(self, call: Callable[..., None], *arguments: object) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed, and nothing waits
             self._loop.call_soon_threadsafe(call, *arguments)
 
 
