@@ -10,8 +10,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 
-from filelock import lock_descriptor
-
 from ragstone.errors import UsageError
 
 WAIT = 30
@@ -116,6 +114,8 @@ def open_locked(path: Path) -> FileIO:
         BlockingIOError: another process, or another block of this one, has locked it.
         OSError: it cannot be opened or locked.
     """
+    from filelock import lock_descriptor  # slow to import, and most commands lock no file
+
     while True:
         with ExitStack() as stack:
             file = stack.enter_context(path.open("ab+", buffering=0))
