@@ -450,5 +450,10 @@ def test_what_is_wrong_with_a_rubric_is_told_whole(
     Path("mine.yaml").write_text("name: Mine\nlevels: {1: a}\n", encoding="utf-8")
     said = ragstone("run", rows_of_run_plugins, "--plugin", "mine.yaml", "-m", "hit")
     assert said.code == 2
-    for told in ("mine.yaml: 3 problems", "criteria is missing", "invalid metric name", "two levels"):
+    for told in (
+        "mine.yaml: 3 problems",
+        "criteria is missing",
+        "invalid metric name",
+        "two levels",
+    ):
         assert told in said.err

@@ -11,8 +11,7 @@ import ragstone
 from ragstone._internal.rate_limit import Budget, Limits, RetryingCaller
 from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError, UsageError
 from ragstone.judges.embeddings import DryRunEmbedder, EmbeddingJudge
-from ragstone.judges.llm.providers.catalog import PROVIDERS
-from ragstone.judges.llm.providers.openai import OpenAICompatibleModel
+from ragstone.judges.llm.providers.openai import PROVIDERS, OpenAICompatibleModel
 from ragstone.judges.llm.providers.pricing import Flat
 from ragstone.metrics.correctness import AnswerSimilarity
 from ragstone.metrics.responses import ResponseRelevancy

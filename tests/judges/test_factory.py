@@ -13,8 +13,7 @@ from ragstone.judges.cascade import CascadeJudge
 from ragstone.judges.dry_run import LEAST, MOST, DryRunJudge
 from ragstone.judges.factory import make_judge
 from ragstone.judges.llm.judge import LlmJudge
-from ragstone.judges.llm.providers.catalog import PROVIDERS
-from ragstone.judges.llm.providers.openai import OpenAICompatibleModel
+from ragstone.judges.llm.providers.openai import PROVIDERS, OpenAICompatibleModel
 from ragstone.judges.llm.providers.pricing import Flat
 from ragstone.judges.offline import OfflineJudge
 from ragstone.judges.panel import PanelJudge

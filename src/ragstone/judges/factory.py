@@ -18,8 +18,7 @@ from ragstone.judges.instrumentation import UNTRACED, Tracing
 from ragstone.judges.llm.judge import LlmJudge
 from ragstone.judges.llm.prompt import Prompt
 from ragstone.judges.llm.providers.base import Model
-from ragstone.judges.llm.providers.catalog import PROVIDERS
-from ragstone.judges.llm.providers.openai import OpenAICompatibleModel
+from ragstone.judges.llm.providers.openai import PROVIDERS, OpenAICompatibleModel
 from ragstone.judges.llm.providers.pricing import Price, price_of
 from ragstone.judges.llm.providers.pydantic_ai import EXTRAS, PydanticAiModel, check
 from ragstone.judges.local import EntailmentJudge

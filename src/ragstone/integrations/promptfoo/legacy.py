@@ -16,8 +16,7 @@ from ragstone.judges.instrumentation import UNTRACED, Tracing
 from ragstone.judges.llm.judge import sentences_asked_for
 from ragstone.judges.llm.prompt import fenced, sections
 from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
-from ragstone.judges.llm.providers.catalog import PROVIDERS, Provider
-from ragstone.judges.llm.providers.openai import OpenAICompatibleModel
+from ragstone.judges.llm.providers.openai import PROVIDERS, OpenAICompatibleModel, Provider
 from ragstone.judges.llm.providers.pricing import Price, price_of
 from ragstone.types.claim import Claim, Label, Verdict
 from ragstone.types.config import Plan

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from ragstone._internal.quotes import find_quote
 from ragstone._internal.sentences import Sentence, split_sentences
-from ragstone.judges.llm.parsing.grades import parse_grades
+from ragstone.judges.llm.parsing.items import parse_grades
 from ragstone.judges.llm.parsing.responses import (
     parse_abstention,
     parse_claims,

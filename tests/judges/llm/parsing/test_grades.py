@@ -4,7 +4,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause
-from ragstone.judges.llm.parsing.grades import parse_grades
+from ragstone.judges.llm.parsing.items import parse_grades
 from ragstone.judges.llm.parsing.responses import parse_claims, parse_explanation
 from ragstone.types.reply import Failure, JudgeFailureError
 

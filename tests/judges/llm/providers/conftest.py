@@ -7,8 +7,7 @@ import pytest
 from ragstone._internal.rate_limit import Limits, RetryingCaller
 from ragstone.errors import CallError
 from ragstone.judges.llm.providers.base import ModelPrompt
-from ragstone.judges.llm.providers.catalog import PROVIDERS
-from ragstone.judges.llm.providers.openai import OpenAICompatibleModel
+from ragstone.judges.llm.providers.openai import PROVIDERS, OpenAICompatibleModel
 
 PROMPT = ModelPrompt("Be brief.", "What is it?", {"title": "Claims", "type": "object"}, 100)
 KEY = "sk-a-key-that-nobody-may-see"

@@ -5,7 +5,7 @@ from aiohttp import web
 
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.judges.llm.providers.base import ModelPrompt
-from ragstone.judges.llm.providers.catalog import AZURE_VERSION
+from ragstone.judges.llm.providers.openai import AZURE_VERSION
 
 CHAT = "/v1/chat/completions"
 SCHEMA = {"title": "Claims", "type": "object"}
