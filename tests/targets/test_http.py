@@ -10,7 +10,7 @@ from ragstone._internal.http import Connection
 from ragstone._internal.rate_limit import Limits
 from ragstone.errors import CallError, Cause, TargetError, UsageError
 from ragstone.targets.base import Answer
-from ragstone.targets.http import HttpTarget, events_of, fields_of, shaped
+from ragstone.targets.http import HttpTarget, parse_events, parse_field, parse_fields
 from ragstone.targets.spec import ApiDescription
 from ragstone.types.sample import Context, Sample
 
@@ -20,13 +20,13 @@ CONTEXTS = "retrieved_chunks[].{id: point_id, text: text, score: score}"
 
 def read(reply: object, **paths: str) -> dict[str, object]:
     content = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
-    return fields_of(content, paths, stream=False)
+    return parse_fields(content, paths, stream=False)
 
 
 def streamed(*events: object, **paths: str) -> dict[str, object]:
     said = [event if isinstance(event, str) else json.dumps(event) for event in events]
     stream = "".join(f"data: {event}\n\n" for event in said)
-    return fields_of(stream.encode(), paths, stream=True)
+    return parse_fields(stream.encode(), paths, stream=True)
 
 
 def test_a_whole_reply() -> None:
@@ -169,7 +169,7 @@ def test_a_character_cut_apart_by_a_stream_is_whole_again() -> None:
 )
 def test_events_that_are_text(events: list[str], response: str) -> None:
     stream = "".join(f"data: {event}\n\n" for event in events).encode()
-    assert fields_of(stream, {"response": "@"}, stream=True) == {"response": response}
+    assert parse_fields(stream, {"response": "@"}, stream=True) == {"response": response}
 
 
 def test_words_between_events_of_json_say_nothing() -> None:
@@ -200,12 +200,12 @@ def test_an_error_that_is_null_is_none() -> None:
 @each_case("value", ["text", {"a": 1}, 5, None, iter([])])
 def test_contexts_that_are_no_list(value: object) -> None:
     with pytest.raises(CallError, match="expected contexts to be a list"):
-        shaped("contexts", value)
+        parse_field("contexts", value)
 
 
 def test_contexts_stay_as_they_are() -> None:
     contexts = (Context(text="a"), Context(text="b", id="1"))
-    assert shaped("contexts", contexts) == contexts
+    assert parse_field("contexts", contexts) == contexts
 
 
 SEARCH, CHAT, HEALTH = "/api/v1/rag/search", "/api/v1/chat/query", "/api/v1/health"
@@ -457,18 +457,18 @@ def test_the_environment_is_not_changed() -> None:
     ],
 )
 def test_events(stream: str, events: list[str]) -> None:
-    assert events_of(stream.encode()) == events
+    assert parse_events(stream.encode()) == events
 
 
 @each_case("stream", [b"", b"\n\n", b": ping\n\n", b"data: [DONE]\n\n", b"<html>"])
 def test_a_reply_without_events(stream: bytes) -> None:
     with pytest.raises(CallError, match="the reply contains no events") as caught:
-        events_of(stream)
+        parse_events(stream)
     assert caught.value.cause is Cause.MALFORMED
 
 
 def test_an_event_named_error_fails_the_reply() -> None:
     stream = b"data: half an\n\nevent: error\ndata: out of\ndata: memory\n\ndata: answer\n\n"
     with pytest.raises(CallError, match="stopped with an error: out of memory") as caught:
-        events_of(stream)
+        parse_events(stream)
     assert caught.value.cause is Cause.UNREACHABLE

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ragstone._internal.concurrency import working
 from ragstone.errors import CallError, Cause
 from ragstone.targets.base import FIELDS, Answer, Target
-from ragstone.targets.http import shaped
+from ragstone.targets.http import parse_field
 from ragstone.types.reply import Failure
 from ragstone.types.row import Row
 
@@ -40,7 +40,7 @@ def validate_answer(answer: Answer, wanted: frozenset[str]) -> Answer:
     lacking = dict(answer.lacking)
     for name, value in answer.fields.items():
         try:
-            fields[name] = shaped(name, value)
+            fields[name] = parse_field(name, value)
         except CallError as error:
             lacking[name] = Failure(error.cause, str(error))
     met = {"ranking"} if "contexts" in fields else set[str]()

@@ -14,7 +14,7 @@ from ragstone._internal.rate_limit import RateLimiter
 from ragstone._internal.text import quoted
 from ragstone.errors import CallError, Cause, TargetError
 from ragstone.targets.base import FIELDS, Answer, Target
-from ragstone.targets.http import shaped
+from ragstone.targets.http import parse_field
 from ragstone.types.reply import Failure
 from ragstone.types.row import TargetCall
 from ragstone.types.sample import Sample
@@ -153,11 +153,11 @@ def _by_name(signature: inspect.Signature | None) -> tuple[str, ...]:
 
 def _fields(result: object) -> Mapping[str, object]:
     if isinstance(result, str):
-        return {"response": shaped("response", result)}
+        return {"response": parse_field("response", result)}
     if not isinstance(result, Mapping):
         raise CallError(Cause.MALFORMED, f"returned {type(result).__name__}, not text or a mapping")
     given = cast("Mapping[object, object]", result)
     if strange := [repr(name) for name in given if name not in FIELDS]:
         known = ", ".join(FIELDS)
         raise CallError(Cause.MALFORMED, f"returned {', '.join(strange)}; it may return {known}")
-    return {name: shaped(name, given[name]) for name in FIELDS if given.get(name) is not None}
+    return {name: parse_field(name, given[name]) for name in FIELDS if given.get(name) is not None}

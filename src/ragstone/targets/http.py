@@ -1,4 +1,4 @@
-"""Reading a target's reply: JSON or server-sent events, and Sample fields found in it by path."""
+"""HTTP targets: calls of an API, and Sample fields parsed from its JSON or event streams."""
 
 import json
 import re
@@ -29,17 +29,15 @@ from ragstone.types.reply import Failure
 from ragstone.types.row import TargetCall
 from ragstone.types.sample import Context, Sample
 
-# Server-sent events: what a stream of `data:` lines says (HTML standard, section 9.2).
-
 _DONE = "[DONE]"
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-def events_of(content: bytes) -> list[str]:
-    """Return the data of each event, in order, without the `[DONE]` that closes many streams.
+def parse_events(content: bytes) -> list[str]:
+    """Return the data of each server-sent event (HTML standard, section 9.2), without `[DONE]`.
 
     Raises:
-        CallError: there is no event, or one that is named `error`.
+        CallError: there is no event, or one named `error`.
     """
     events: list[str] = []
     data: list[str] = []
@@ -68,39 +66,46 @@ def events_of(content: bytes) -> list[str]:
 _WHOLE = "@"
 
 
-def fields_of(content: bytes, paths: Mapping[str, str], *, stream: bool) -> dict[str, object]:
+def parse_fields(content: bytes, paths: Mapping[str, str], *, stream: bool) -> dict[str, object]:
     """Return Sample fields from a reply's body, each found by its path.
 
     Raises:
         CallError: the body is not valid JSON, or has no suitable value at a path.
     """
     if stream:
-        events = events_of(content)
+        events = parse_events(content)
         return {field: _streamed(field, events, path) for field, path in paths.items()}
-    data = _json(content)
+    try:
+        data: object = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        seen = _excerpt(content.decode("utf-8", "replace"))
+        raise CallError(Cause.MALFORMED, f"the reply is not valid JSON: {seen}") from error
     fields: dict[str, object] = {}
     for field, path in paths.items():
-        if (found := _found(data, path)) is None:
-            said = f"the reply has no value at {path!r}; it has {_keys(data)}"
-            raise CallError(Cause.MALFORMED, said)
-        fields[field] = shaped(field, found)
+        if (found := _search(data, path)) is None:
+            has = _excerpt(data)
+            if isinstance(data, dict):
+                keys = sorted(cast("dict[str, object]", data))
+                has = f"the keys {quoted(', '.join(keys[:12]))}" if keys else "no keys"
+            raise CallError(Cause.MALFORMED, f"the reply has no value at {path!r}; it has {has}")
+        fields[field] = parse_field(field, found)
     return fields
 
 
-def shaped(field: str, value: object) -> object:
-    """Return a value in the shape of the Sample field: text, or contexts.
+def parse_field(field: str, value: object) -> object:
+    """Return a value as a Sample field: text, or contexts.
 
     Raises:
-        CallError: it has not that shape.
+        CallError: it has another type.
     """
     if field == "response":
         if not isinstance(value, str):
             raise CallError(
-                Cause.MALFORMED, f"expected the response to be text, got {_said(value)}"
+                Cause.MALFORMED, f"expected the response to be text, got {_excerpt(value)}"
             )
-        return _whole(value)
+        return _join_halves(value)
     if not isinstance(value, list | tuple):
-        raise CallError(Cause.MALFORMED, f"expected {field} to be a list, got {_said(value)}")
+        raise CallError(Cause.MALFORMED, f"expected {field} to be a list, got {_excerpt(value)}")
     return tuple(_context(item, field) for item in cast("list[object]", value))
 
 
@@ -113,8 +118,10 @@ def _context(item: object, field: str) -> Context:
     # a place of a ranking that should have an id and has none would count as a wrong document
     needed = "text" if field == "contexts" or "id" not in known else "id"
     if needed not in shown:
-        raise CallError(Cause.MALFORMED, f"an item of {field} has no {needed}: {_said(known)}")
-    shown = {key: _whole(part) if isinstance(part, str) else part for key, part in shown.items()}
+        raise CallError(Cause.MALFORMED, f"an item of {field} has no {needed}: {_excerpt(known)}")
+    shown = {
+        key: _join_halves(part) if isinstance(part, str) else part for key, part in shown.items()
+    }
     try:
         return Context.model_validate(shown)
     except ValidationError as error:
@@ -123,63 +130,42 @@ def _context(item: object, field: str) -> Context:
         raise CallError(Cause.MALFORMED, f"an item of {field}: {place}: {fault['msg']}") from error
 
 
-def _json(content: bytes) -> object:
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
-        said = _said(content.decode("utf-8", "replace"))
-        raise CallError(Cause.MALFORMED, f"the reply is not valid JSON: {said}") from error
-
-
 def _streamed(field: str, events: list[str], path: str) -> object:
-    """Join the pieces of a text, or take the last list that came."""
+    """Join the pieces of a text, or take the last list."""
     if field == "response" and path == _WHOLE:
-        return _whole("".join(_plain(events)))
-    pieces = [_found(_event(event), path) for event in events]
+        # Events are plain text, or JSON strings if all of them are.
+        strings = [text for event in events if isinstance(text := _event(event, plain=True), str)]
+        return _join_halves("".join(strings if len(strings) == len(events) else events))
+    pieces = [_search(_event(event), path) for event in events]
     if not (pieces := [piece for piece in pieces if piece is not None]):
         raise CallError(Cause.MALFORMED, f"no event of the reply has a value at {path!r}")
     if field != "response":
-        return shaped(field, pieces[-1])
-    if strange := [piece for piece in pieces if not isinstance(piece, str)]:
-        raise CallError(Cause.MALFORMED, f"a piece of the response is {_said(strange[0])}")
-    return _whole("".join(cast("list[str]", pieces)))
+        return parse_field(field, pieces[-1])
+    if other := [piece for piece in pieces if not isinstance(piece, str)]:
+        raise CallError(Cause.MALFORMED, f"a piece of the response is {_excerpt(other[0])}")
+    return _join_halves("".join(cast("list[str]", pieces)))
 
 
-def _plain(events: list[str]) -> list[str]:
-    """Return events that are text: as JSON strings if all of them are, else as they came."""
-    texts = [_loaded(event) for event in events]
-    for text in texts:
-        _check_fault(text)
-    strings = [text for text in texts if isinstance(text, str)]
-    return strings if len(strings) == len(events) else events
-
-
-def _loaded(event: str) -> object:
-    try:
-        return cast("object", json.loads(event))
-    except (ValueError, RecursionError):
-        return None
-
-
-def _event(text: str) -> object:
-    """Return an event's JSON; None for a word such as `done`."""
+def _event(text: str, *, plain: bool = False) -> object:
+    """Return an event's JSON; None if it is `plain` text, or a word such as `done`."""
     try:
         data = cast("object", json.loads(text))
     except (ValueError, RecursionError) as error:
-        if text.lstrip()[:1] not in ("{", "["):
+        if plain or text.lstrip()[:1] not in ("{", "["):
             return None
-        raise CallError(Cause.MALFORMED, f"an event is not valid JSON: {_said(text)}") from error
-    _check_fault(data)
+        seen = _excerpt(text)
+        raise CallError(Cause.MALFORMED, f"an event is not valid JSON: {seen}") from error
+    _check_error(data)
     return data
 
 
-def _check_fault(data: object) -> None:
-    fault = cast("dict[str, object]", data).get("error") if isinstance(data, dict) else None
-    if fault:
-        raise CallError(Cause.UNREACHABLE, f"the reply stopped with an error: {_said(fault)}")
+def _check_error(data: object) -> None:
+    error = cast("dict[str, object]", data).get("error") if isinstance(data, dict) else None
+    if error:
+        raise CallError(Cause.UNREACHABLE, f"the reply stopped with an error: {_excerpt(error)}")
 
 
-def _found(data: object, path: str) -> object:
+def _search(data: object, path: str) -> object:
     try:
         return cast("object", jmespath.search(path, data))
     except (JMESPathError, RecursionError) as error:
@@ -187,22 +173,15 @@ def _found(data: object, path: str) -> object:
         raise CallError(Cause.MALFORMED, f"{path!r} does not fit the reply: {said}") from error
 
 
-def _whole(text: str) -> str:
+def _join_halves(text: str) -> str:
     """Join halves of surrogate pairs, which streams cut apart; a half alone becomes U+FFFD."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _keys(data: object) -> str:
-    if isinstance(data, dict):
-        keys = sorted(cast("dict[str, object]", data))
-        return f"the keys {quoted(', '.join(keys[:12]))}" if keys else "no keys"
-    return _said(data)
-
-
-def _said(value: object) -> str:
-    """Return the beginning of a value as its sender would write it."""
+def _excerpt(value: object) -> str:
+    """Return the start of a value as its sender would write it."""
     try:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
@@ -302,7 +281,7 @@ class HttpTarget(Target):
         )
         try:
             stream = call.stream is not None
-            return fields_of(reply.content, {**call.reply}, stream=stream), reply.latency_ms
+            return parse_fields(reply.content, {**call.reply}, stream=stream), reply.latency_ms
         except CallError as error:
             if not any(secret.encode() in reply.content for secret in self._secrets):
                 raise
