@@ -297,6 +297,6 @@ def test_calls_that_failed_in_another_tools_file_are_failed(ragstone, tmp_path) 
     assert "TimeoutError()" in said.out
     assert "7 of 10 scores of faithfulness failed, more than 10%" in said.err
     words = " ".join(said.out.split())
-    told = "Next: 7 scores failed as calls had failed before, by what runs.jsonl says: collect"
+    told = "Next: 7 scores failed because runs.jsonl records failed calls: collect"
     assert told in words
     assert "--retry-failed" not in words

@@ -86,7 +86,7 @@ def test_the_same_command_goes_on(ragstone: Command, folder: Path, by: signal.Si
     assert before >= (1 if killed else first - CONCURRENCY - 2)
     done = ragstone(*RUN, "--json", "summary.json")
     assert done.code == 0, done.err
-    assert f"{before} of {ROWS} rows were finished" in done.err
+    assert f"{before} of {ROWS} rows are finished" in done.err
     assert stored(folder) == [(True, ROWS)]
     assert len(asked(folder)) == first + ROWS - before
     summary = json.loads((folder / "summary.json").read_text())["metrics"]["hit@1"]

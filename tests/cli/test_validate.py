@@ -50,7 +50,7 @@ def test_in_github_actions_each_bad_file_is_an_error_at_its_line(
     said = ragstone("validate", "bad.csv", "none.csv")
     errors = [line for line in said.err.splitlines() if line.startswith("::error")]
     assert [line.partition("::")[2].partition("::")[0] for line in errors] == [
-        "error file=bad.csv,line=3,title=bad data",
+        "error file=bad.csv,line=3,title=invalid data",
         "error title=nothing was scored",
     ]
 

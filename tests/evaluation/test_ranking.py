@@ -458,7 +458,7 @@ class Short(RankingMetric):
 @pytest.mark.parametrize(
     ("metric", "values", "failed"),
     [
-        (First(), [1.0, 0.0, 0.0], {1: "the metric raised IndexError at test_ranked_columns.py:"}),
+        (First(), [1.0, 0.0, 0.0], {1: "the metric raised IndexError at test_ranking.py:"}),
         (Whole(), [1.0, 0.0, 0.5], {1: "which is no number"}),
         (Short(), [0.0] * 3, dict.fromkeys(range(3), "values of shape (0,) for 1 queries")),
     ],

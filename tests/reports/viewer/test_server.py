@@ -56,7 +56,7 @@ def test_another_programs_database_is_no_store(tmp_path: Path) -> None:
 def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     path = tmp_path / "notes.db"
     path.write_text("these are notes " * 100)
-    with pytest.raises(StoreError, match="no database"):
+    with pytest.raises(StoreError, match="not a database"):
         open_read_only(str(path))
 
 

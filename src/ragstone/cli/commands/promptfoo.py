@@ -80,7 +80,7 @@ class PromptfooTests:
                 "context"
             )
         if plan.sheet is not None:
-            raise UsageError(f"{file} has no sheets; leave --sheet {plan.sheet} out")
+            raise UsageError(f"{file} has no sheets; remove --sheet {plan.sheet}")
         if asks_in_text(plan):
             legacy_model(plan)
         how = MODES.get(plan.policy, "scored by ragstone's own rules")
