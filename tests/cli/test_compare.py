@@ -202,7 +202,7 @@ def test_data_goes_to_standard_output_and_words_to_standard_error(stored: Comman
         (("run-a", "run-b", "-m", "hit"), "no metric of both runs named 'hit'"),
         (("run-a", "run-b", "--cluster", "sources"), "did you mean 'source'"),
         (("run-a", "run-b", "--min-effect", "-1"), "0 or more"),
-        (("run-a", "run-b", "--min-effect", "nan"), "'nan' is no number"),
+        (("run-a", "run-b", "--min-effect", "nan"), "'nan' is not a number"),
         (("run-a", "run-b", "--min-paired", "101%"), "from 0% to 100%"),
         (("run-a", "run-b", "--json", "-", "--markdown", "-"), "- would be written twice"),
         (("run-a", "run-b", "--json", ".ragstone"), "is a folder"),

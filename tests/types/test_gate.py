@@ -76,7 +76,7 @@ def test_a_share_is_a_number_or_per_cent(text: str, number: float) -> None:
 
 @each_case("text", ["", "%", "nan", "inf", "1e999", "ten", "0,8", "1 2", "0x1", "1%%"])
 def test_a_share_that_is_no_number_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"is no number; write 0\.8 or 80%"):
+    with pytest.raises(UsageError, match=r"is not a number; use 0\.8 or 80%"):
         share(text)
 
 
@@ -94,12 +94,12 @@ def test_a_gate_is_read(text: str, metric: str, mark: float) -> None:
 
 @each_case("text", ["", "hit", "0.8", "=0.8", " =0.8"])
 def test_what_is_no_gate_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is no gate; write METRIC=VALUE"):
+    with pytest.raises(UsageError, match="; use METRIC=VALUE"):
         gate(text, ">=")
 
 
 def test_a_gate_on_no_number_is_refused() -> None:
-    with pytest.raises(UsageError, match="'high' is no number"):
+    with pytest.raises(UsageError, match="'high' is not a number"):
         gate("hit=high", "<=")
 
 

@@ -51,7 +51,7 @@ class Verdict(BaseModel):
 
 
 Texts = Literal["response", "reference", "contexts"]
-"""What claims are held against; the number in their evidence counts these, from 0."""
+"""What claims are compared with; evidence refers to these texts by index."""
 
 
 class JudgedClaim(BaseModel):
@@ -84,7 +84,7 @@ class JudgedClaim(BaseModel):
 
 
 class ClaimIssue(StrEnum):
-    """What went wrong with a claim that is not backed, or that is missing from the response."""
+    """The issue of an unsupported claim, or of a claim missing from the response."""
 
     NOT_RETRIEVED = "not retrieved"
     IGNORED = "retrieved and ignored"
@@ -93,7 +93,7 @@ class ClaimIssue(StrEnum):
 
 
 class DiagnosedClaim(BaseModel):
-    """A claim of the response or the reference, and what went wrong with it."""
+    """A claim of the response or the reference, and its issue."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

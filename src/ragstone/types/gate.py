@@ -1,4 +1,4 @@
-"""Gate: a demand on what a metric came to, which decides a run's exit code."""
+"""Gates: requirements on metrics that decide the exit code of a run."""
 
 import math
 import re
@@ -13,12 +13,11 @@ from ragstone.types.score import Summary
 
 Op = Literal[">=", "<="]
 Of = Literal["mean", "interval", "scored"]
-"""What is held against a mark: the mean, the end of its interval that is the worse for the gate, or
-the share of the rows that were scored."""
+"""The compared value: the mean, the pessimistic end of its interval, or the coverage."""
 FLAGS: Mapping[str, tuple[Op, Of]] = MappingProxyType(
     {"fail_under": (">=", "mean"), "fail_over": ("<=", "mean"), "min_coverage": (">=", "scored")}
 )
-"""Setting -> the gates that it makes, metric by metric."""
+"""Setting -> the operator and quantity of its gates."""
 EPSILON = 1e-9
 """Sums of fractions are not exact, so a value that misses its threshold by less has reached it."""
 _SHARE = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)\s*")
@@ -30,7 +29,7 @@ def reaches(value: float, threshold: float, op: Op = ">=") -> bool:
 
 
 class Gate(BaseModel):
-    """The demand that what a metric came to be at least (`>=`) or at most (`<=`) a mark."""
+    """The requirement that a metric is at least (`>=`) or at most (`<=`) a threshold."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -40,14 +39,14 @@ class Gate(BaseModel):
     of: Of = "mean"
 
     def check(self, summaries: Mapping[str, Summary]) -> "GateResult":
-        """Hold a run's summaries against the mark; a mean over nothing is no pass."""
+        """Compare a run's summaries with the threshold; `passed` is None if nothing was scored."""
         value = self._value(summaries[self.metric]) if self.metric in summaries else None
         passed = None if value is None else reaches(value, self.threshold, self.op)
         return GateResult(**dict(self), value=value, passed=passed)
 
     @property
     def demand(self) -> tuple[str, Op, Of]:
-        """What is held against the mark, and how: another mark on the same replaces it."""
+        """What is compared, and how; a later gate with the same demand replaces this one."""
         return self.metric, self.op, self.of
 
     def _value(self, summary: Summary) -> float | None:
@@ -59,7 +58,7 @@ class Gate(BaseModel):
 
 
 class GateResult(Gate):
-    """A gate, the mean it was held against, and whether it passed: None if nothing was scored."""
+    """A gate, the value it was compared with, and whether it passed; None if undetermined."""
 
     value: float | None
     passed: bool | None
@@ -84,25 +83,25 @@ class GateResult(Gate):
 
 
 def share(text: str) -> float:
-    """Read a share written `0.1` or `10%`.
+    """Parse a share such as `0.1` or `10%`.
 
     Raises:
-        UsageError: the text is no number.
+        UsageError: the text is not a number.
     """
     match = _SHARE.fullmatch(text)
     number = float(match[1]) if match else math.nan
     if match is None or not math.isfinite(number):
-        raise UsageError(f"{text!r} is no number; write 0.8 or 80%")
+        raise UsageError(f"{text!r} is not a number; use 0.8 or 80%")
     return number / 100 if match[2] else number
 
 
 def gate(text: str, op: Op, of: Of = "mean") -> Gate:
-    """Read a gate written `METRIC=VALUE`.
+    """Parse a gate such as `METRIC=VALUE`.
 
     Raises:
-        UsageError: it is not written so.
+        UsageError: the text has another form.
     """
     metric, equals, mark = text.rpartition("=")
     if not equals or not metric.strip():
-        raise UsageError(f"{text!r} is no gate; write METRIC=VALUE, such as faithfulness=0.8")
+        raise UsageError(f"invalid gate {text!r}; use METRIC=VALUE, such as faithfulness=0.8")
     return Gate(metric=metric.strip(), op=op, threshold=share(mark), of=of)

@@ -1,7 +1,7 @@
-"""Policy: the rule that turns verdicts into a number. Applied to the ledger, asked of nobody.
+"""Policies: the rules that turn verdicts into a score, without any calls.
 
-Each document that rules on faithfulness is one policy, as data; a preset joins a policy with the
-way of asking that its document describes.
+Each tool or document with a rule for faithfulness is one policy, as data. A preset combines a
+policy with the judge settings of its document.
 """
 
 import math
@@ -19,7 +19,7 @@ from ragstone.types.score import State
 
 @dataclass(frozen=True)
 class PolicyOutcome:
-    """What a score is in one situation; `passes` is False where it never reaches a mark."""
+    """The score in one situation; with `passes=False` it never passes a threshold."""
 
     state: State
     value: float | None = None
@@ -27,8 +27,8 @@ class PolicyOutcome:
     passes: bool = True
 
     def __str__(self) -> str:
-        said = self.state.value if self.value is None else f"{self.value:.1f}"
-        return said + (", flagged" if self.flagged else "")
+        text = self.state.value if self.value is None else f"{self.value:.1f}"
+        return text + (", flagged" if self.flagged else "")
 
 
 UNDEFINED = PolicyOutcome(State.UNDEFINED)
@@ -36,17 +36,18 @@ FAILED = PolicyOutcome(State.FAILED)
 ONE = PolicyOutcome(State.SCORED, 1.0)
 ZERO = PolicyOutcome(State.SCORED, 0.0)
 NEVER = PolicyOutcome(State.SCORED, 0.0, passes=False)
-"""0.0 that passes no mark, not even one of 0."""
+"""0.0 that passes no threshold, not even 0."""
 ZERO_FLAGGED = PolicyOutcome(State.SCORED, 0.0, flagged=True)
 HALF_FLAGGED = PolicyOutcome(State.SCORED, 0.5, flagged=True)
 
 
 @dataclass(frozen=True)
 class CountMismatch:
-    """What fewer or more verdicts than claims come to: their mean weight, flagged.
+    """The score if there are fewer or more verdicts than claims: their mean weight, flagged.
 
-    `cut` leaves out those past the number of claims; `nothing` is for no verdict at all. With
-    `taken_off` it is no mean: all that verdicts lack of 1, and 1 for each missing, is taken off.
+    `cut` ignores verdicts beyond the number of claims; `nothing` applies if there are none. With
+    `taken_off`, the score is 1 minus the mean deduction per claim: 1 minus the weight of each
+    verdict, and 1 for each missing verdict.
     """
 
     nothing: PolicyOutcome
@@ -56,21 +57,21 @@ class CountMismatch:
 
 @dataclass(frozen=True)
 class Policy:
-    """How verdicts become a number, and what happens where there are none.
+    """How verdicts become a score, and what happens without them.
 
     Attributes:
         source: whose rule it is.
-        weights: what each label counts; the score is the mean weight of a response's verdicts.
-        threshold: what a score has to reach to pass; None is no mark.
+        weights: the weight of each label; the score is the mean weight of all verdicts.
+        threshold: what a score must reach to pass; None for no threshold.
         empty_response: the response is "".
-        no_claims: the response is not empty and claims nothing.
-        no_contexts: there are claims and the contexts are an empty list; None verifies nothing
-            and calls every claim NOT_ENOUGH_INFO.
+        no_claims: the response is not empty and makes no claims.
+        no_contexts: there are claims and no contexts; None makes every claim NOT_ENOUGH_INFO
+            without asking the judge.
         refused: the judge refused.
         unanswered: unreachable, timed out, rate limited, truncated or over budget.
         unreadable: nothing could be read, after the re-ask.
         miscounted: fewer or more verdicts than claims, after the re-ask; None fails.
-        misread: the label that an unreadable one stands for, flagged; None fails.
+        misread: the label that replaces an unreadable one, flagged; None fails.
     """
 
     name: str
@@ -88,26 +89,26 @@ class Policy:
 
     @property
     def low(self) -> float:
-        """The least that a score can be."""
+        """The minimum score."""
         return min(0.0, *self.weights.values())
 
     @property
     def high(self) -> float:
-        """The most that a score can be."""
+        """The maximum score."""
         return max(self.weights.values())
 
     def number(self, labels: Sequence[Label], *, due: int | None = None) -> float:
-        """Return the mean weight; `labels` holds at least one.
+        """Return the mean weight of at least one label.
 
-        `due` is the number of claims, where not as many labels came.
+        `due` is the number of claims, if it differs from the number of labels.
         """
         if due is not None and self.miscounted is not None and self.miscounted.taken_off:
-            lacking = math.fsum(1 - self.weights[label] for label in labels)
-            return max(0.0, 1 - (lacking + max(0, due - len(labels))) / due)
+            deducted = math.fsum(1 - self.weights[label] for label in labels)
+            return max(0.0, 1 - (deducted + max(0, due - len(labels))) / due)
         return math.fsum(self.weights[label] for label in labels) / len(labels)
 
     def without_reply(self, cause: Cause) -> PolicyOutcome:
-        """Return what a sample comes to whose question was not answered."""
+        """Return the outcome of a sample with an unanswered question."""
         rulings = {Cause.REFUSAL: self.refused, Cause.MALFORMED: self.unreadable}
         return rulings.get(cause, self.unanswered)
 
@@ -126,7 +127,7 @@ def _weights(
 
 
 STRICT = Policy("strict", "ragstone's own rule", _weights(1, 0, 0, 0))
-"""Only what the contexts support counts; what cannot be said is not a number. The default."""
+"""Only supported claims count, and failures are never numbers. The default."""
 
 _ALL = (
     STRICT,
@@ -200,7 +201,7 @@ PRESETS: Mapping[str, Mapping[str, str | int | bool]] = MappingProxyType(
         "promptfoo-plan": MappingProxyType({"policy": "promptfoo-plan", "batch_size": 5}),
     }
 )
-"""Preset -> the settings it stands for: a policy, and the way of asking of its document."""
+"""Preset -> its settings: a policy and the judge settings of its document."""
 
 
 def get_policy(name: str) -> Policy:
@@ -216,7 +217,7 @@ def get_policy(name: str) -> Policy:
 
 
 def preset(name: str) -> Mapping[str, str | int | bool]:
-    """Return the settings that a preset stands for.
+    """Return the settings of a preset.
 
     Raises:
         UnknownNameError: there is none of that name.

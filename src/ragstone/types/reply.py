@@ -102,7 +102,7 @@ class Reply(Generic[T_co]):
         notes: what a reader of the numbers should know of how it came about.
         raw: the reply as the model wrote it; None where no model wrote one.
         final: False where a doubt stayed because asking again was cut short: not to be kept.
-        cascade: what went up from a cheap judge to a dear one; None where there are no two.
+        cascade: how a cascade split the verdicts; None without a cascade.
     """
 
     value: T_co
@@ -119,7 +119,7 @@ class PartialVerdict:
     """One item of a reply that could not be used whole, as it came.
 
     Attributes:
-        number: the claim it says it is about, from 1; None if it does not say.
+        number: the number of its claim, from 1; None if it has none.
         written: the label as written.
         verdict: what could be read; None if the label is not one.
     """
@@ -148,7 +148,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: CallError) -> "Failure":
-        """Return the failure that an error tells of, whole if it carries one."""
+        """Return the failure of an error, complete if the error carries it."""
         if isinstance(error, JudgeFailureError):
             return error.failure
         usage = Usage(calls=error.tries, retries=max(0, error.tries - 1))

@@ -29,10 +29,10 @@ class Row:
 
     Attributes:
         index: its place in the data set, from 0.
-        lacking: Sample field -> why the target did not give it; metrics that need it fail.
+        lacking: Sample field -> why the target did not return it; metrics that need it fail.
         calls: what the target was asked for this row.
-        exchanges: what the judge was asked about it, and what came back: the ledger.
-        blamed: what went wrong with each claim that is not backed, or missing.
+        exchanges: the questions to the judge and its replies: the transcript.
+        blamed: the issue of each unsupported or missing claim.
         notes: what a reader of the numbers should know, such as duplicates in the ranking.
     """
 

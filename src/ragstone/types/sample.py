@@ -18,13 +18,13 @@ from ragstone._internal.fields import DocumentId, Figure, FrozenMap, NotBlank, d
 STAND_INS: Mapping[str, str] = MappingProxyType(
     {"ranking": "contexts", "reference_claims": "reference"}
 )
-"""Field -> the one that takes its place where it is missing."""
+"""Field -> the field used if it is missing."""
 Tags = FrozenMap[str, Figure]
 NO_TAGS: Tags = MappingProxyType({})
 
 
 def in_words(field: str) -> str:
-    """Return a field's name, with that of its stand-in: `ranking (or contexts)`."""
+    """Return a field's name with its substitute: `ranking (or contexts)`."""
     return f"{field} (or {STAND_INS[field]})" if field in STAND_INS else field
 
 
@@ -71,7 +71,7 @@ class Sample(BaseModel):
     tags: Tags = Field(default_factory=lambda: NO_TAGS)
 
     def held(self, field: str) -> object:
-        """Return what the sample holds of a field, or of the one that stands in for it."""
+        """Return the value of a field, or of its substitute if it is missing."""
         own = getattr(self, field)
         return getattr(self, STAND_INS[field]) if own is None and field in STAND_INS else own
 

@@ -1,4 +1,4 @@
-"""Score: scored, undefined or failed; and what many scores of one metric come to."""
+"""Score: scored, undefined or failed; and the summary of many scores."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ NOTHING: Detail = MappingProxyType({})
 
 
 class State(StrEnum):
-    """Whether there is a number, and if not, why not."""
+    """Whether there is a number, and if not, why."""
 
     SCORED = "scored"
     UNDEFINED = "undefined"
@@ -25,11 +25,11 @@ class State(StrEnum):
 
 
 class Score(BaseModel):
-    """What one metric says of one sample.
+    """The result of one metric for one sample.
 
-    *scored* has a finite number; *undefined* means that the question does not arise (`reason`
-    says why); *failed* that it arose and was not answered (`cause` and `reason`). `fallback`
-    marks a number that a policy made up where the judge gave none.
+    *scored* has a finite number. *undefined* means that the metric does not apply (see `reason`),
+    and *failed* that a question was not answered (see `cause` and `reason`). `fallback` marks a
+    number that a policy imputed because the judge gave none.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -63,27 +63,27 @@ class Score(BaseModel):
 
     @classmethod
     def undefined(cls, reason: str) -> "Score":
-        """Return the score of a question that does not arise."""
+        """Return the score of a metric that does not apply."""
         return cls(state=State.UNDEFINED, reason=reason)
 
     @classmethod
     def failed(cls, cause: Cause, reason: str) -> "Score":
-        """Return the score of a question that arose and was not answered."""
+        """Return the score if a question was not answered."""
         return cls(state=State.FAILED, cause=cause, reason=reason)
 
 
 def mean_detail(scores: Sequence[Score], name: str) -> float | None:
-    """Return the mean of a detail over the scores that have it as a number; None over nothing."""
+    """Return the mean of a numeric detail over the scores that have it; None if none has."""
     found = [score.detail.get(name) for score in scores]
     numbers = [number for number in found if isinstance(number, int | float)]
     return math.fsum(numbers) / len(numbers) if numbers else None
 
 
 class MetricInfo(BaseModel):
-    """What a metric is, for people: its names, family, definition, range and needs.
+    """The description of a metric: names, family, definition, range and needs.
 
-    `calls` are the judge's, a sample, at its parameters' defaults; `policy` is the rule that
-    makes its number, where there are several.
+    `calls` are judge calls per sample with default parameters; `policy` is its scoring policy, if
+    it has one.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
@@ -101,28 +101,28 @@ class MetricInfo(BaseModel):
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least and the most that a score can be."""
+        """The minimum and maximum of a score."""
         return self.low, self.high
 
     @property
     def better(self) -> str:
-        """Which end of the range is the good one: `higher` or `lower`."""
+        """Whether `higher` or `lower` scores are better."""
         return "higher" if self.higher_is_better else "lower"
 
 
 class Summary(BaseModel):
-    """What the scores of one metric come to.
+    """The summary of the scores of one metric.
 
     Attributes:
-        mean: over the scored ones; None over nothing.
-        interval: 95 % interval of the mean; None for fewer than two, and where all are the same
-            inside the metric's range.
-        bounds: the mean if all that failed had scored worst, and if best; None over nothing.
+        mean: over all scored rows; None if there are none.
+        interval: 95 % interval of the mean; None for fewer than two scores, and if all are the
+            same value within the metric's range.
+        bounds: the mean if all failed rows had the worst or the best score.
         n: rows of the run; scored + undefined + failed.
-        flagged: scored ones whose number a policy made up.
-        causes: failed ones by cause.
-        pass_rate: share of the scored ones with a pass mark that passed; None without marks.
-        extra: the metric's own figures by name (`Hits`, `Misses`, ...).
+        flagged: scored rows whose score a policy imputed.
+        causes: failed rows by cause.
+        pass_rate: share of passing scores among those with a threshold; None without any.
+        extra: further figures of the metric (`Hits`, `Misses`, ...).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
