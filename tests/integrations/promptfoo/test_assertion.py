@@ -111,10 +111,10 @@ def test_a_variable_can_be_chosen_where_two_could_be_one_field() -> None:
     ("config", "said"),
     [
         ({"metrics": "hit"}, "did you mean 'metric'"),
-        ({"metric": "all"}, "metrics; an assertion is one"),
-        ({"metric": "hallucination"}, "is better when lower"),
-        ({"judge": "offline", "model": "gpt-4"}, "leave one out"),
-        ({"threshold": "0.8"}, "is no number"),
+        ({"metric": "all"}, "metrics; an assertion takes one"),
+        ({"metric": "hallucination"}, "lower is better for hallucination"),
+        ({"judge": "offline", "model": "gpt-4"}, "use one of them"),
+        ({"threshold": "0.8"}, "expected a number"),
         ({"policy": "mild"}, "there is no policy named 'mild'"),
     ],
 )
@@ -127,8 +127,8 @@ def test_a_config_that_says_what_there_is_not_is_refused(config: dict, said: str
 @pytest.mark.parametrize(
     ("answer", "variables", "said"),
     [
-        ("I cannot say.", VARS, "says nothing of this test: the response makes no claims"),
-        (WRONG, {"query": "How?"}, "says nothing of this test: the row has no contexts"),
+        ("I cannot say.", VARS, "is undefined for this test: the response makes no claims"),
+        (WRONG, {"query": "How?"}, "is undefined for this test: the row has no contexts"),
     ],
 )
 def test_nothing_to_judge_is_no_result(answer: str, variables: dict, said: str) -> None:

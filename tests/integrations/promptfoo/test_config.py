@@ -176,7 +176,7 @@ def test_the_global_block_and_the_environment_turn_ragas_mode_on(
 
 def test_assertions_of_other_types_are_told(read) -> None:
     found = read(**asserting(FAITHFUL, {"type": "contains", "value": "x"}))
-    said = "assertions of type contains are promptfoo's own and are not run"
+    said = "assertions of type contains are not supported and were skipped"
     assert found.demands.notes == (said,)
 
 
@@ -186,32 +186,44 @@ ECHOED = {"tests": [{"vars": TEST["vars"]}]}
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"scenarios": []}, "the configuration has scenarios, which is not read here"),
-        ({"tests": "file://tests.csv"}, "tests stand in a file of their own"),
-        ({"prompts": ["file://p.txt"]}, "stands in a file"),
-        ({**ECHOED, "prompts": ["{{ query | upper }}"]}, "only {{NAME}} is filled in here"),
-        ({**ECHOED, "providers": ["openai:gpt-4"]}, "only echo"),
+        ({"scenarios": []}, "the configuration: unsupported: scenarios"),
+        ({"tests": "file://tests.csv"}, "tests in a separate file are not supported"),
+        ({"prompts": ["file://p.txt"]}, "is a file, which is not supported"),
+        ({**ECHOED, "prompts": ["{{ query | upper }}"]}, "only {{NAME}} is supported"),
+        ({**ECHOED, "providers": ["openai:gpt-4"]}, "only provider echo"),
         ({"tests": [{"vars": {"query": "{{env.X}}"}}]}, "the var query is a template or a file"),
-        ({"tests": [TEST, {**TEST, "assert": [{**FAITHFUL, "threshold": 1}]}]}, "differently"),
-        (asserting({"type": "not-context-faithfulness"}), "does not turn this type round"),
-        (asserting({"type": "contains", "value": "x"}), "no assertion is one that ragstone scores"),
-        (asserting(FAITHFUL, options={"rubricPrompt": "x"}), "options of defaultTest has rubric"),
+        (
+            {"tests": [TEST, {**TEST, "assert": [{**FAITHFUL, "threshold": 1}]}]},
+            "tests have different assertions",
+        ),
+        (asserting({"type": "not-context-faithfulness"}), "does not negate this type"),
+        (asserting({"type": "contains", "value": "x"}), "none of the assertions can be scored"),
+        (
+            asserting(FAITHFUL, options={"rubricPrompt": "x"}),
+            "options of defaultTest: unsupported: rubric",
+        ),
         (
             asserting(RECALL, {**RECALL, "value": "No."}),
-            "test 1: two context-recall expect different answers ('{{query}} Yes.' and 'No.')",
+            "two context-recall assertions expect different answers ('{{query}} Yes.' and 'No.')",
         ),
         (
             asserting(RECALL, {"type": "context-recall"}),
             "expect different answers ('{{query}} Yes.' and None)",
         ),
-        (asserting({**RECALL, "value": ["a", "b"]}), "context-recall is ['a', 'b'], not a text"),
-        (asserting({**FAITHFUL, "threshold": "high"}), "'high' is no number"),
-        (asserting({**FAITHFUL, "contextTransform": "output"}), "has contextTransform, which is"),
-        (asserting({"type": "answer-relevance", "threshold": True}), "True is no number"),
-        (asserting({**FAITHFUL, "provider": "openai"}), "is no provider:model"),
+        (
+            asserting({**RECALL, "value": ["a", "b"]}),
+            "context-recall must be a string, got ['a', 'b']",
+        ),
+        (asserting({**FAITHFUL, "threshold": "high"}), "threshold must be a number, got 'high'"),
+        (asserting({**FAITHFUL, "contextTransform": "output"}), "unsupported: contextTransform"),
+        (
+            asserting({"type": "answer-relevance", "threshold": True}),
+            "must be a number, got True",
+        ),
+        (asserting({**FAITHFUL, "provider": "openai"}), "must be provider:model"),
         (
             asserting({**FAITHFUL, "provider": {"id": "openai:m", "config": {"seed": 1}}}),
-            "the grading provider's seed cannot be used",
+            "the grading provider's seed is not supported",
         ),
     ],
 )

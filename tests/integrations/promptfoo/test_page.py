@@ -5,8 +5,8 @@ from pathlib import Path
 
 import yaml
 
+from ragstone.integrations.promptfoo.assertion import OWN
 from ragstone.integrations.promptfoo.asserts import METRICS
-from ragstone.integrations.promptfoo.config import OWN
 
 PAGE = (Path(__file__).parents[3] / "docs" / "promptfoo.md").read_text(encoding="utf-8")
 

@@ -45,7 +45,7 @@ async def test_the_real_program_passes_and_fails_as_it_should(promptfoo) -> None
     assert [claim["pass"] for claim in whole["componentResults"]] == [True, False]
     assert [claim["score"] for claim in claims] == [1, 0]
     assert "no setting of this assertion named 'metrics'; did you mean 'metric'?" in odd["error"]
-    assert "says nothing of this test: the response makes no claims" in nothing["error"]
+    assert "is undefined for this test: the response makes no claims" in nothing["error"]
 
 
 async def test_a_judge_that_refuses_never_passes(promptfoo, faulty, behave) -> None:
@@ -67,4 +67,4 @@ async def test_a_judge_that_refuses_never_passes(promptfoo, faulty, behave) -> N
     assert not any(test["success"] for test in done.tests)
     errors = [str(test["error"]) for test in done.tests]
     assert all("faithfulness was not judged (refusal)" in error for error in errors[:2])
-    assert all("was not judged, and 0.0 is made up" in error for error in errors[2:])
+    assert all("was not judged, and 0.0 was imputed" in error for error in errors[2:])

@@ -21,7 +21,7 @@ from ragstone.cli.parse import RunArgs, is_place_typed, plan_of
 from ragstone.datasets import Dataset
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import Config, metric_names
-from ragstone.integrations.promptfoo.asserts import LEGACY, Watched, asks_in_text
+from ragstone.integrations.promptfoo.asserts import LEGACY, ProgressOptions, asks_in_text
 from ragstone.integrations.promptfoo.comparison import METRIC, RAGAS, BothWays, Pair, both_ways
 from ragstone.integrations.promptfoo.config import (
     Configuration,
@@ -141,7 +141,7 @@ def compare_ways(
     _check_heeded(given)
 
     @contextmanager
-    def watching() -> Generator[Watched, None, None]:
+    def watching() -> Generator[ProgressOptions, None, None]:
         with progress(Console(stderr=True)) as on_row:
             yield {"on_row": on_row, "on_notice": _print_notice, "tracing": tracing}
 

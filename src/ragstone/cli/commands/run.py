@@ -24,7 +24,7 @@ from ragstone.evaluation.config_file import Config
 from ragstone.evaluation.dry_run import estimate
 from ragstone.evaluation.recorder import StoreOptions
 from ragstone.evaluation.runner import evaluate
-from ragstone.integrations.promptfoo.asserts import Watched, evaluate_tests
+from ragstone.integrations.promptfoo.asserts import ProgressOptions, evaluate_tests
 from ragstone.judges.instrumentation import UNTRACED, Tracing
 from ragstone.results.run import RunInterruptedError
 from ragstone.store import Store, StoreError
@@ -103,7 +103,11 @@ def evaluated(
     """Evaluate with progress shown, finish, and return the exit code, also when interrupted."""
     tests = data if isinstance(data, PromptfooTests) else None
     with outputs.quiet(), progress(Console(stderr=True)) as on_row:
-        options: Watched = {"on_row": on_row, "on_notice": _print_notice, "tracing": tracing}
+        options: ProgressOptions = {
+            "on_row": on_row,
+            "on_notice": _print_notice,
+            "tracing": tracing,
+        }
         try:
             if isinstance(data, PromptfooTests):
                 run = evaluate_tests(data.dataset, plan, options, **keeping)

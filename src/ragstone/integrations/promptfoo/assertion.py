@@ -1,18 +1,22 @@
-"""Assertion: what promptfoo calls for an assertion of type `python`."""
+"""The entry point that promptfoo calls for an assertion of type `python`."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import NotRequired, TypedDict, cast
 
 from ragstone._internal.concurrency import finish_in_thread
 from ragstone._internal.rate_limit import Budget
 from ragstone.datasets import samples_of
 from ragstone.datasets.adapters.promptfoo import record_of
-from ragstone.errors import RagstoneError
+from ragstone.errors import RagstoneError, UnknownNameError, UsageError
+from ragstone.evaluation.config_file import Config, model_names, read_config
 from ragstone.evaluation.scoring import score_rows
-from ragstone.integrations.promptfoo.config import Settings
 from ragstone.judges.factory import make_judge
-from ragstone.metrics import ClaimMetric
+from ragstone.metrics import ClaimMetric, Metric, select
 from ragstone.types.claim import JudgedClaim
+from ragstone.types.config import ClaimPlan, JudgePlan, Plan
 from ragstone.types.gate import reaches
 from ragstone.types.policy import get_policy
 from ragstone.types.reply import Usage
@@ -20,7 +24,102 @@ from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score, State
 
-# Grading: a Score as the result of a promptfoo assertion.
+DEFAULT_THRESHOLD = 0.5
+"""The threshold if neither the test nor the policy has one."""
+
+OWN = ("metric", "threshold", "model", "preset", "config")
+"""Keys of a `config` beside fields of the plan."""
+_ASKING = ("timeout", "retries", "columns")
+KEYS = (*OWN, *JudgePlan.model_fields, *ClaimPlan.model_fields, *_ASKING)
+TYPES = ("python", "not-python")
+
+NOTHING: Mapping[str, object] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How one assertion is judged; `named` is the metric as the user wrote it."""
+
+    named: str
+    metric: Metric
+    threshold: float
+    plan: Plan
+
+    @classmethod
+    def of(cls, config: Mapping[str, object], test: Mapping[str, object] = NOTHING) -> "Settings":
+        """Read an assertion's `config`; `test` is the whole test, for the threshold beside it.
+
+        The config takes precedence over RAGSTONE_JUDGE, its preset and its config file.
+
+        Raises:
+            UsageError: a setting is unknown or invalid, or promptfoo cannot use the metric.
+        """
+        if unknown := sorted(config.keys() - set(KEYS)):
+            raise UnknownNameError("setting of this assertion", unknown[0], KEYS)
+        plan = _plan(config)
+        named = str(config.get("metric", "faithfulness"))
+        metrics = select([named], **plan.parameters)
+        if len(metrics) != 1:
+            raise UsageError(f"metric: {named} is {len(metrics)} metrics; an assertion takes one")
+        metric = metrics[0]
+        if not metric.higher_is_better:
+            raise UsageError(
+                f"metric: lower is better for {named}, but promptfoo passes scores above a "
+                "threshold; use a metric where higher is better, such as faithfulness"
+            )
+        threshold = _threshold(config, test)
+        if not isinstance(metric, ClaimMetric):
+            return cls(named, metric, DEFAULT_THRESHOLD if threshold is None else threshold, plan)
+        own = (metric.threshold, get_policy(metric.policy).threshold, DEFAULT_THRESHOLD)
+        threshold = next(each for each in (threshold, *own) if each is not None)
+        return cls(named, replace(metric, threshold=threshold), threshold, plan)
+
+
+def _plan(given: Mapping[str, object]) -> Plan:
+    fields = {key: value for key, value in given.items() if key not in OWN}
+    if "model" in given:
+        if "judge" in given:
+            raise UsageError("judge and model are the same setting; use one of them")
+        fields["judge"] = model_names(str(given["model"]))
+    elif "judge" not in given and (judge := os.environ.get("RAGSTONE_JUDGE", "").strip()):
+        fields["judge"] = judge
+    file, preset = given.get("config"), given.get("preset")
+    config = Config() if file is None else read_config(str(file))
+    return config.plan(fields, preset_said=None if preset is None else str(preset))
+
+
+def _threshold(config: Mapping[str, object], test: Mapping[str, object]) -> float | None:
+    """Return the threshold in the `config`, or else the one beside it in the test."""
+    same = [
+        one
+        for one in _all_assertions(test)
+        if one.get("type") in TYPES and (one.get("config") or {}) == config
+    ]
+    found = dict.fromkeys(_number(one["threshold"]) if "threshold" in one else None for one in same)
+    if "threshold" in config:
+        return _number(config["threshold"])
+    if len(found) > 1:
+        values = " and ".join("none" if value is None else f"{value:g}" for value in found)
+        raise UsageError(
+            f"Python assertions with the same config have different thresholds ({values}), and "
+            "promptfoo does not report which one is running; put each threshold into its config"
+        )
+    return next(iter(found), None)
+
+
+def _all_assertions(test: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
+    for one in cast("Sequence[object]", test.get("assert") or ()):
+        if isinstance(one, Mapping):
+            assertion = cast("Mapping[str, object]", one)
+            yield assertion
+            yield from _all_assertions(assertion)
+
+
+def _number(given: object) -> float:
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise UsageError(f"threshold: expected a number such as 0.8, got {given!r}")
+    return float(given)
+
 
 Tokens = dict[str, int | dict[str, int]]
 
@@ -36,11 +135,11 @@ GradingResult = TypedDict(
         "componentResults": NotRequired["list[GradingResult]"],
     },
 )
-"""What promptfoo takes from a Python assertion."""
+"""The result of a Python assertion in promptfoo's format."""
 
 
 def graded(row: Row, score: Score, value: float, settings: Settings) -> GradingResult:
-    """Return the result of one test that was scored, with its claims as components."""
+    """Return the result of a scored test, with one component per claim."""
     passed = score.passed if score.passed is not None else reaches(value, settings.threshold)
     return {
         "pass": passed,
@@ -61,13 +160,13 @@ def graded(row: Row, score: Score, value: float, settings: Settings) -> GradingR
 
 def _reason(score: Score, value: float, settings: Settings, *, passed: bool) -> str:
     sign = ">=" if passed else "<"
-    said = score.reason or f"{settings.metric.label} {value:.2f} is {sign} {settings.threshold:g}"
+    reason = score.reason or f"{settings.metric.label} {value:.2f} is {sign} {settings.threshold:g}"
     metric = settings.metric
     if not isinstance(metric, ClaimMetric):
-        return said
+        return reason
     weights = get_policy(metric.policy).weights
-    lacking = [claim for claim in score.claims if weights[claim.label] < 1]
-    return "; ".join([said, *(f'{claim.label}: "{claim.text}"' for claim in lacking)])
+    unsupported = [claim for claim in score.claims if weights[claim.label] < 1]
+    return "; ".join([reason, *(f'{claim.label}: "{claim.text}"' for claim in unsupported)])
 
 
 def _component(claim: JudgedClaim, settings: Settings) -> GradingResult:
@@ -99,23 +198,22 @@ def _tokens(usage: Usage) -> Tokens:
 
 
 class JudgeFailedError(RagstoneError):
-    """There is no score that may pass or fail.
+    """There is no score to pass or fail.
 
-    promptfoo turns a failed result into a passed one under `not-python`, also one with an `error`;
-    what is raised fails under both.
+    Under `not-python`, promptfoo passes failed results, even those with an `error`. An exception
+    fails under both `python` and `not-python`.
     """
 
 
 def get_assert(output: object, context: Mapping[str, object]) -> GradingResult:
-    """Return promptfoo's result for what a provider answered, one component a claim.
+    """Return promptfoo's result for a provider's output, with one component per claim.
 
-    The `config` of the assertion says how it is judged (see `Settings`); the offline judge does
-    it else.
+    The assertion's `config` sets the judge (see `Settings`); the default is the offline judge.
 
     Raises:
-        JudgeFailedError: the judge did not answer, the policy made the number up, or there is
-            nothing to judge; no result that `not-` could turn into a pass.
-        UsageError: the config or the test's variables cannot be used.
+        JudgeFailedError: the judge did not answer, the score was imputed, or there is nothing to
+            judge.
+        UsageError: the config or the test's variables are invalid.
     """
     test = _part(context, "test")
     settings = Settings.of(_part(context, "config"), test)
@@ -153,14 +251,12 @@ def _scored(sample: Sample, settings: Settings) -> Row:
 
 
 def _value(score: Score, settings: Settings) -> float:
-    """Return a number that the judge stands behind."""
+    """Return the score's number, unless it was imputed or is missing."""
     name = settings.named
     if score.fallback:
-        raise JudgeFailedError(
-            f"{name} was not judged, and {score.value} is made up: {score.reason}"
-        )
+        raise JudgeFailedError(f"{name} was not judged; {score.value} was imputed: {score.reason}")
     if score.value is not None:
         return score.value
     if score.state is State.FAILED:
         raise JudgeFailedError(f"{name} was not judged ({score.cause}): {score.reason}")
-    raise JudgeFailedError(f"{name} says nothing of this test: {score.reason}")
+    raise JudgeFailedError(f"{name} is undefined for this test: {score.reason}")

@@ -1,4 +1,4 @@
-"""Demands: what the assertions of a configuration ask of every test, as metrics and settings."""
+"""The assertions of a configuration, as metrics and settings, and how they are evaluated."""
 
 import os
 import re
@@ -30,7 +30,7 @@ from ragstone.types.sample import Sample
 from ragstone.types.score import Score
 
 RECALL = "context-recall"
-"""The type whose value is the expected answer."""
+"""The assertion type whose value is the expected answer."""
 METRICS: Mapping[str, str] = MappingProxyType(
     {
         "context-faithfulness": "faithfulness",
@@ -39,16 +39,16 @@ METRICS: Mapping[str, str] = MappingProxyType(
         "answer-relevance": "response_relevancy",
     }
 )
-"""Type of assertion -> our metric of the same meaning."""
-MARKED = ("context-faithfulness", RECALL)
-"""Those whose metric takes a mark; the thresholds of the others are held against apart."""
+"""Assertion type -> our equivalent metric."""
+WITH_THRESHOLD = ("context-faithfulness", RECALL)
+"""Types whose metric has a threshold parameter; other thresholds are compared separately."""
 ASSERTION = ("type", "value", "threshold", "grading", "provider", "metric")
-"""What an assertion may say. `metric` is a name of the user's own, which changes no number."""
+"""Keys of an assertion. `metric` is a display name and affects no score."""
 _OURS = frozenset(METRICS.values())
 
 VARIABLE = "PROMPTFOO_RAGAS_FAITHFULNESS"
 RETRIES = 1
-"""Further tries in RAGAS mode, unless `maxRetries` says."""
+"""Retries in RAGAS mode, unless `maxRetries` is set."""
 
 Thing = Mapping[str, object]
 NOTHING: Thing = MappingProxyType({})
@@ -56,15 +56,15 @@ NO_CONFIG = Config()
 
 
 @dataclass(frozen=True)
-class Demands:
-    """What is to be measured, and how.
+class AssertRequirements:
+    """What the assertions of a configuration measure, and how.
 
     Attributes:
-        metrics: names as `--metric` takes them, with their marks.
-        thresholds: name of a metric that takes no mark -> what its score has to reach.
+        metrics: names as `--metric` takes them, with their thresholds.
+        thresholds: metric without a threshold parameter -> the score it must reach.
         settings: fields of the plan, and `preset`.
-        ragas: whether RAGAS mode is on; else faithfulness is promptfoo's own.
-        notes: what is otherwise than in promptfoo, or has no effect here.
+        ragas: whether RAGAS mode is on; otherwise faithfulness is promptfoo's own.
+        notes: differences from promptfoo, and settings without effect.
     """
 
     metrics: tuple[str, ...]
@@ -74,7 +74,7 @@ class Demands:
     notes: tuple[str, ...]
 
     def over(self, config: Config = NO_CONFIG) -> Config:
-        """Return settings in which these go before those of a `ragstone.yaml`, and its preset."""
+        """Return the settings merged over those of a `ragstone.yaml` and its preset."""
         said = dict(self.settings)
         named = said.pop("preset", None)
         filled = {**preset(str(named)), **said} if named else said
@@ -82,9 +82,9 @@ class Demands:
         return replace(config, settings=MappingProxyType(settings), preset=None)
 
     def failing(self, scores: Mapping[str, Score]) -> list[str]:
-        """Return the metrics that a test does not pass by, as promptfoo fails it for one.
+        """Return the metrics that fail a test; in promptfoo, one is enough.
 
-        What is undefined or failed passes nothing, nor does a number that the policy made up.
+        Undefined, failed and imputed scores never pass.
         """
         asserted = {full: score for full, score in scores.items() if _bare(full) in _OURS}
         return [
@@ -102,36 +102,36 @@ def _bare(metric: str) -> str:
 
 
 def part(of: Thing, name: str) -> Thing:
-    """Return an object within an object; an empty one where there is none."""
+    """Return a mapping inside a mapping; empty if it is missing."""
     found = of.get(name)
     return cast("Thing", found) if isinstance(found, Mapping) else NOTHING
 
 
-def demands_of(assertions: Sequence[Thing], *, whole: Thing, grader: object) -> Demands:
+def demands_of(assertions: Sequence[Thing], *, whole: Thing, grader: object) -> AssertRequirements:
     """Read one test's assertions; `whole` is the configuration, `grader` the test's own provider.
 
     Raises:
-        UsageError: an assertion cannot be done as promptfoo does it.
+        UsageError: an assertion is unsupported or invalid.
     """
     ours = [one for one in assertions if _kind(one) in METRICS]
     if not ours:
         names = ", ".join(METRICS)
-        raise UsageError(f"no assertion is one that ragstone scores: {names}")
+        raise UsageError(f"none of the assertions can be scored; supported types: {names}")
     others = sorted({_kind(one) for one in assertions} - METRICS.keys())
-    notes = [f"assertions of type {name} are promptfoo's own and are not run" for name in others]
+    notes = [f"assertions of type {name} are not supported and were skipped" for name in others]
     notes += [
         f"{_kind(one)} is scored by ragstone's {METRICS[_kind(one)]}, not by promptfoo's own rule"
         for one in ours
         if _kind(one) != "context-faithfulness"
     ]
     for one in ours:
-        if strange := sorted(one.keys() - set(ASSERTION)):
-            raise UsageError(f"{_kind(one)} has {', '.join(strange)}, which is not read here")
+        if unknown := sorted(one.keys() - set(ASSERTION)):
+            raise UsageError(f"{_kind(one)}: unsupported: {', '.join(unknown)}")
     asking = _asking(ours, whole)
     ragas = asking.get("useRagas") is True or os.environ.get(VARIABLE, "").lower() in ("true", "1")
     said = next((one["provider"] for one in (asking, *ours) if one.get("provider")), grader)
     settings = {**(_ragas_mode(asking) if ragas else {"policy": "promptfoo"}), **_judge(said)}
-    return Demands(
+    return AssertRequirements(
         metrics=tuple(dict.fromkeys(map(_metric, ours))),
         thresholds=_thresholds(ours),
         settings=settings,
@@ -141,21 +141,21 @@ def demands_of(assertions: Sequence[Thing], *, whole: Thing, grader: object) -> 
 
 
 def expected_by(assertions: Sequence[Thing], at: str) -> str | None:
-    """Return the expected answer, a template, of one test's context-recall; None without one.
+    """Return the expected answer (a template) of a test's context-recall, if it has one.
 
     Raises:
-        UsageError: it is no text, or two of them expect another one each; `at` is the test.
+        UsageError: it is not a string, or two assertions expect different answers.
     """
     found = [one.get("value") for one in assertions if one.get("type") == RECALL]
     if any(value != found[0] for value in found):
-        said = " and ".join(f"{value!r:.40}" for value in found)
+        values = " and ".join(f"{value!r:.40}" for value in found)
         raise UsageError(
-            f"{at}: two {RECALL} expect different answers ({said}), and a sample has one "
-            "reference; write a test for each"
+            f"{at}: two {RECALL} assertions expect different answers ({values}), but a sample has "
+            "one reference; write one test for each"
         )
     value = found[0] if found else None
     if value is not None and not isinstance(value, str):
-        raise UsageError(f"{at}: the value of {RECALL} is {value!r:.40}, not a text")
+        raise UsageError(f"{at}: the value of {RECALL} must be a string, got {value!r:.40}")
     return value
 
 
@@ -163,8 +163,8 @@ def _kind(assertion: Thing) -> str:
     kind = str(assertion.get("type"))
     if kind.removeprefix("not-") in METRICS and kind not in METRICS:
         raise UsageError(
-            f"{kind}: promptfoo 0.121.20 does not turn this type round, it passes what reaches the "
-            f"threshold; write {kind.removeprefix('not-')}"
+            f"{kind}: promptfoo 0.121.20 does not negate this type; scores above the threshold "
+            f"pass; write {kind.removeprefix('not-')}"
         )
     return kind
 
@@ -173,17 +173,17 @@ def _metric(assertion: Thing) -> str:
     kind, mark = _kind(assertion), _threshold(assertion)
     return (
         METRICS[kind]
-        if mark is None or kind not in MARKED
+        if mark is None or kind not in WITH_THRESHOLD
         else f"{METRICS[kind]},threshold={mark!r}"
     )
 
 
 def _thresholds(ours: Iterable[Thing]) -> Mapping[str, float]:
-    """Return the highest threshold of each metric that takes no mark."""
+    """Return the highest threshold of each metric without a threshold parameter."""
     found: dict[str, float] = {}
     for one in ours:
         mark, name = _threshold(one), METRICS[_kind(one)]
-        if mark is not None and _kind(one) not in MARKED:
+        if mark is not None and _kind(one) not in WITH_THRESHOLD:
             found[name] = max(mark, found.get(name, mark))
     return MappingProxyType(found)
 
@@ -193,15 +193,15 @@ def _threshold(assertion: Thing) -> float | None:
     if mark is None:
         return None
     if isinstance(mark, bool) or not isinstance(mark, int | float):
-        raise UsageError(f"{_kind(assertion)}: the threshold {mark!r} is no number")
+        raise UsageError(f"{_kind(assertion)}: the threshold must be a number, got {mark!r}")
     return float(mark)
 
 
 def _asking(ours: Iterable[Thing], whole: Thing) -> Thing:
-    """Return how the judge is to be asked: an assertion's `grading`, else the global `ragas`."""
+    """Return the judge's settings: an assertion's `grading` over the global `ragas`."""
     gradings = [part(one, "grading") for one in ours if _kind(one) == "context-faithfulness"]
     if any(grading != gradings[0] for grading in gradings):
-        raise UsageError("two context-faithfulness of one test have another `grading` each")
+        raise UsageError("two context-faithfulness assertions of one test have different `grading`")
     return {**part(whole, "ragas"), **(gradings[0] if gradings else NOTHING)}
 
 
@@ -212,7 +212,7 @@ def _ragas_mode(asking: Thing) -> dict[str, object]:
 
 
 def _judge(said: object) -> dict[str, object]:
-    """Return the settings that a grading provider stands for; `text` is whichever is usual."""
+    """Return the settings of a grading provider; `text` is the default."""
     if said is None or said == "text":
         return {}
     if not isinstance(said, Mapping):
@@ -223,10 +223,10 @@ def _judge(said: object) -> dict[str, object]:
         return _judge(given.get("text")) | ({"embedding_model": embedding} if embedding else {})
     config = part(given, "config")
     names = {"apiBaseUrl": "base_url", "temperature": "temperature", "max_tokens": "max_tokens"}
-    if strange := sorted(config.keys() - names.keys() - {"apiKey"}):
+    if unknown := sorted(config.keys() - names.keys() - {"apiKey"}):
         raise UsageError(
-            f"the grading provider's {', '.join(strange)} cannot be used; there are: "
-            f"{', '.join(names)}. A key stands in the environment, such as OPENAI_API_KEY"
+            f"the grading provider's {', '.join(unknown)} is not supported; supported: "
+            f"{', '.join(names)}. Set keys in the environment, such as OPENAI_API_KEY"
         )
     settings = {ours: config[theirs] for theirs, ours in names.items() if theirs in config}
     return {"judge": _model(str(given.get("id"))), **settings}
@@ -237,26 +237,26 @@ def _model(said: str) -> str:
     provider, *rest = said.split(":")
     model = rest[1:] if rest[:1] in (["chat"], ["embedding"], ["embeddings"]) else rest
     if len(model) != 1:
-        raise UsageError(f"the grading provider {said!r} is no provider:model, as openai:gpt-4 is")
+        raise UsageError(
+            f"the grading provider {said!r} must be provider:model, such as openai:gpt-4"
+        )
     return f"{provider}:{model[0]}"
 
 
-# Running: samples evaluated in promptfoo's own way, where the policy is that, or in ours.
-
 LEGACY = "promptfoo"
-"""The policy under which a judge is asked and read as promptfoo 0.121.20 does without RAGAS."""
+"""The policy that prompts and parses like promptfoo 0.121.20 without RAGAS mode."""
 CLAIMS = (ExtractClaims.kind, VerifyClaims.kind)
 
 
 def asks_in_text(plan: Plan) -> bool:
-    """Tell whether a plan has claims asked about in plain text."""
+    """Return whether a plan uses promptfoo's plain-text prompts."""
     metrics = select(plan.metrics, **plan.parameters)
     kinds = {kind for metric in metrics for kind in metric.question_kinds}
     return plan.policy == LEGACY and not kinds.isdisjoint(CLAIMS)
 
 
-class Watched(TypedDict, total=False):
-    """Who is told of a run while it goes on: these of `options.Options`."""
+class ProgressOptions(TypedDict, total=False):
+    """The options of `evaluate` that watch a run."""
 
     on_row: Callable[[Row, int], None]
     on_notice: Callable[[str], None]
@@ -266,29 +266,29 @@ class Watched(TypedDict, total=False):
 def evaluate_tests(
     samples: Dataset | Sequence[Sample],
     plan: Plan,
-    watched: Watched | None = None,
+    watched: ProgressOptions | None = None,
     **keeping: Unpack[StoreOptions],
 ) -> Run:
     """Evaluate samples by a plan, as `ragstone.evaluate` does.
 
-    Under the policy `promptfoo` claims are asked about in plain text, and read as promptfoo
-    0.121.20 reads them; all other questions go to the judge that the plan names.
+    Under the policy `promptfoo`, claims use the plain-text prompts and parsing of promptfoo
+    0.121.20; all other questions go to the plan's judge.
 
     Raises:
-        UsageError: what was asked cannot be done; nothing was scored.
-        RunInterruptedError: Ctrl-C; its `run` holds the rows that were finished.
+        UsageError: the plan cannot run; nothing was scored.
+        RunInterruptedError: Ctrl-C; its `run` has the finished rows.
     """
-    told: Watched = watched or {}
+    progress: ProgressOptions = watched or {}
     if not asks_in_text(plan):
-        return evaluate(samples, plan=plan, **told, **keeping)
+        return evaluate(samples, plan=plan, **progress, **keeping)
     budget = Budget(plan.max_calls, plan.max_cost)
-    judge = _running_judge(plan, budget, told.get("tracing", UNTRACED))
+    judge = _legacy_judges(plan, budget, progress.get("tracing", UNTRACED))
     unlimited = plan.model_copy(update={"max_calls": None, "max_cost": None})  # the judge counts
-    made = Evaluation.of(samples, plan=unlimited, judge=judge, **told, **keeping)
+    made = Evaluation.of(samples, plan=unlimited, judge=judge, **progress, **keeping)
     return replace(made, budget=budget).run_in_thread()
 
 
-def _running_judge(plan: Plan, budget: Budget, tracing: Tracing) -> Judge:
+def _legacy_judges(plan: Plan, budget: Budget, tracing: Tracing) -> Judge:
     text: Judge = legacy_judge(plan, budget, tracing)
     text = CachedJudge(text, REPLIES) if plan.cache else text
     asked = [metric.question_kinds for metric in select(plan.metrics, **plan.parameters)]

@@ -9,7 +9,7 @@ from pathlib import Path
 from ragstone._internal.rate_limit import Budget
 from ragstone.datasets import Dataset
 from ragstone.evaluation.runner import evaluate
-from ragstone.integrations.promptfoo.asserts import LEGACY, Watched, evaluate_tests
+from ragstone.integrations.promptfoo.asserts import LEGACY, ProgressOptions, evaluate_tests
 from ragstone.integrations.promptfoo.legacy import UNHEEDED, legacy_judge
 from ragstone.metrics import ClaimMetric, select
 from ragstone.results.run import Run
@@ -23,7 +23,7 @@ RAGAS = "promptfoo-plan"
 """The policy, and preset, of RAGAS mode."""
 ALIKE = 1e-9
 """Scores that are nearer than this are the same."""
-Watching = Callable[[], AbstractContextManager[Watched]]
+Watching = Callable[[], AbstractContextManager[ProgressOptions]]
 """Opens what shows one run's progress."""
 
 
