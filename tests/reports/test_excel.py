@@ -21,7 +21,7 @@ from ragstone.reports.excel import FOLDER, check_output, write_workbook, write_w
 from ragstone.reports.excel.book import Book, Value, count_lines, sheet_names
 from ragstone.reports.excel.samples import add_claims, add_samples, add_values, join_ids
 from ragstone.reports.format import cell
-from ragstone.reports.table_rows import describe_claim
+from ragstone.reports.tables import describe_claim
 from ragstone.results.run import Run
 from ragstone.types.claim import Evidence
 from ragstone.types.gate import Gate

@@ -20,8 +20,8 @@ from tests.reports.ranked import ranked_run
 from ragstone._internal.files import check_writable, write_file
 from ragstone._internal.text import MARK
 from ragstone.errors import UsageError
-from ragstone.reports.table_rows import BATCH
 from ragstone.reports.tables import (
+    BATCH,
     STDOUT,
     check_table,
     csv_safe,

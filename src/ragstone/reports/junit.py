@@ -24,7 +24,7 @@ from ragstone._internal.text import one_line, strip_controls
 from ragstone.reports.facts import CAUSES, partial_notice
 from ragstone.reports.format import NO_VALUE, decimal, interval
 from ragstone.reports.insights import checked_metrics, excerpt, shortfall
-from ragstone.reports.table_rows import describe_claim
+from ragstone.reports.tables import describe_claim
 from ragstone.results.run import Run
 from ragstone.types.claim import Label
 from ragstone.types.row import Row

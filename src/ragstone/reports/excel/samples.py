@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from ragstone.reports.excel.book import MAX_COLUMNS, MAX_ROWS, Book, Page, Value, count_lines
 from ragstone.reports.insights import excerpt
-from ragstone.reports.table_rows import ClaimLine, claim_lines, count_or_none, describe_claim
+from ragstone.reports.tables import ClaimLine, claim_lines, count_or_none, describe_claim
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim, Label
 from ragstone.types.row import Row
