@@ -108,7 +108,7 @@ def test_a_module_that_raises_says_what(plugin: Path, text: str, told: str, name
 def test_a_usage_error_of_the_module_comes_through_as_it_is(plugin: Path) -> None:
     text = "from ragstone.metrics import register\nregister('Not A Name')"
     plugin.write_text(text, encoding="utf-8")
-    with pytest.raises(UsageError, match=r"^'Not A Name' is no metric name"):
+    with pytest.raises(UsageError, match=r"^invalid metric name 'Not A Name'"):
         import_plugin(str(plugin))
 
 

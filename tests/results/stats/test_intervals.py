@@ -8,8 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.results.stats import difference_interval, mean_interval
-from ragstone.results.stats.clusters import Clusters
-from ragstone.results.stats.intervals import BLOCK, FEW, LARGE, RESAMPLES, bca, proportion_interval
+from ragstone.results.stats.intervals import (
+    BLOCK,
+    FEW,
+    LARGE,
+    RESAMPLES,
+    Clusters,
+    bca,
+    proportion_interval,
+)
 
 scores = st.lists(
     st.one_of(st.sampled_from([0.0, 0.2, 1.0]), st.floats(0, 1)), min_size=2, max_size=40

@@ -1,4 +1,4 @@
-"""Change: what one run was asked to do, or was done with, otherwise than the other."""
+"""ConfigChange: a difference between the configurations of two runs."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ NOTHING = "none"
 
 
 class About(StrEnum):
-    """What a change is a change of."""
+    """The subject of a change."""
 
     JUDGE = "judge"
     DATA = "data"
@@ -27,7 +27,7 @@ class About(StrEnum):
 
 
 class ConfigChange(NamedTuple):
-    """One thing that is not the same: what it is about, its name, and what it was in A and in B."""
+    """One difference: its subject, its name, and its values in A and in B."""
 
     about: About
     name: str
@@ -35,27 +35,27 @@ class ConfigChange(NamedTuple):
     b: str
 
 
-_PACE = ("cache", "rpm", "tpm", "max_calls", "max_cost")
+_LIMITS = ("cache", "rpm", "tpm", "max_calls", "max_cost")
 _HASH, _NOTE = "prompts, model and options (hash)", "judge note"
-_ASKED = {"judge", _NOTE, *JudgePlan.model_fields} - {*_PACE}
-"""Changes that say more than that the judge's hash changed too, as it does with each of them."""
+_ASKED = {"judge", _NOTE, *JudgePlan.model_fields} - {*_LIMITS}
+"""Changes that change the hash of the judge too, and are more specific."""
 _JUDGING = [name for plan in (JudgePlan, ClaimPlan) for name in plan.model_fields]
 _ABOUT: Mapping[str, About] = MappingProxyType(
-    {name: About.JUDGE for name in _JUDGING if name not in _PACE}
+    {name: About.JUDGE for name in _JUDGING if name not in _LIMITS}
     | dict.fromkeys(("limit", "columns", "sheet"), About.DATA)
     | dict.fromkeys(("k", "min_similarity", "threshold"), About.RETRIEVAL)
 )
-"""Field of the plan -> what it is about; all others are settings."""
+"""Field of the plan -> its subject; all other fields are settings."""
 
-_TOLD_ELSEWHERE = ("metrics", "judge", "target", "fallback_target")
-"""Fields of the plan of which the manifest, or the list of metrics, knows what came of them."""
+_REPORTED_ELSEWHERE = ("metrics", "judge", "target", "fallback_target")
+"""Fields of the plan with a result in the manifest or the list of metrics."""
 
 
 def changes(a: Run, b: Run) -> tuple[ConfigChange, ...]:
-    """Return what changed from A to B, what matters most first; what is the same is not listed.
+    """Return the differences between two runs, the most important first.
 
-    Where neither run asked a judge, nothing about one is a change. What only follows from another
-    change is left out: another judge has another note, and another hash.
+    If neither run has a judge, settings of the judge are left out. So are changes that follow
+    from others: another judge has another note, and another hash.
     """
     judged = a.manifest.judge is not None or b.manifest.judge is not None
     one, two = _facts(a.manifest) | _rules(a, b), _facts(b.manifest) | _rules(b, a)
@@ -73,7 +73,7 @@ def changes(a: Run, b: Run) -> tuple[ConfigChange, ...]:
 
 
 def _facts(manifest: Manifest) -> dict[tuple[About, str], str]:
-    """Return all that may change, in words."""
+    """Return everything that may change, as text."""
     source, identity = manifest.source, manifest.identity
     data = source.fingerprint or identity.get("data fingerprint")
     told: dict[tuple[About, str], object] = {
@@ -92,13 +92,13 @@ def _facts(manifest: Manifest) -> dict[tuple[About, str], str]:
     }
     told[About.SETTINGS, "gates"] = list(map(_mark, manifest.plan.gates))
     for name, value in manifest.plan.model_dump(mode="json", exclude={"gates"}).items():
-        if name not in _TOLD_ELSEWHERE:
+        if name not in _REPORTED_ELSEWHERE:
             told[_ABOUT.get(name, About.SETTINGS), name] = value
     return {what: _words(value) for what, value in told.items()}
 
 
 def _rules(run: Run, other: Run) -> dict[tuple[About, str], str]:
-    """Return how each metric that both have makes its numbers."""
+    """Return how each metric of both runs is computed."""
     return {
         (About.METRICS, name): _rule(info)
         for name, info in run.metrics.items()

@@ -20,7 +20,7 @@ from ragstone.results.stats import (
     smallest_difference,
     wins_losses_ties,
 )
-from ragstone.results.stats.clusters import Clusters
+from ragstone.results.stats.intervals import Clusters
 from ragstone.types.gate import EPSILON
 
 ALPHA = 0.05

@@ -2,11 +2,15 @@
 
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ragstone.results.stats.clusters import Clusters, Numbers
 from ragstone.results.stats.distributions import NORMAL, beta_below, root_of, t_quantile
+
+Numbers = NDArray[np.float64]
 
 RESAMPLES = 2000
 DRAWS = 20_000
@@ -17,6 +21,75 @@ LARGE = 500
 """For more groups, resampling is as good as its analytic form, which is instant."""
 
 Ends = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Independent groups of values, sorted, so that the order of the values does not matter.
+
+    Attributes:
+        totals: the sum of each group's values.
+        sizes: how many values each group has.
+        mean: of all values, with `math.fsum`.
+    """
+
+    totals: Numbers
+    sizes: Numbers
+    mean: float
+
+    @classmethod
+    def of(
+        cls,
+        values: Sequence[float],
+        clusters: Sequence[Hashable] | None = None,
+        *,
+        total: float | None = None,
+    ) -> Self:
+        """Group values by the label of their cluster; None is a cluster of its own.
+
+        `total` is `math.fsum` of the values, if it is known.
+
+        Raises:
+            ValueError: there is not one label for each value.
+        """
+        data = np.asarray(values, dtype=np.float64)
+        mean = (math.fsum(values) if total is None else total) / len(values)
+        if clusters is None:
+            return cls(np.sort(data), np.ones(data.size), mean)
+        if len(clusters) != data.size:
+            raise ValueError(f"{data.size} values have {len(clusters)} cluster labels")
+        codes = _codes(clusters)
+        order = np.lexsort((data, codes))  # so that a sum has one last digit, not several
+        starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+        totals = np.add.reduceat(data[order], starts)
+        sizes = np.diff(starts, append=data.size).astype(np.float64)
+        order = np.lexsort((sizes, totals))
+        return cls(totals[order], sizes[order], mean)
+
+    @property
+    def count(self) -> int:
+        """How many groups there are."""
+        return self.totals.size
+
+    @property
+    def alone(self) -> bool:
+        """Whether every value is a group of its own."""
+        return bool(self.sizes.max() == 1)
+
+    @property
+    def means(self) -> Numbers:
+        """The mean of each group."""
+        return self.totals / self.sizes
+
+
+def _codes(labels: Sequence[Hashable]) -> NDArray[np.int64]:
+    """Number the labels in their order; each None gets a number of its own."""
+    numbers: dict[Hashable, int] = {}
+    codes = np.empty(len(labels), dtype=np.int64)
+    for place, label in enumerate(labels):
+        key = (place,) if label is None else label
+        codes[place] = numbers.setdefault(key, len(numbers))
+    return codes
 
 
 def bca(groups: Clusters, level: float) -> Ends:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.results.stats.clusters import Clusters, Numbers
 from ragstone.results.stats.distributions import NORMAL, root_of, t_both_tails, t_quantile
+from ragstone.results.stats.intervals import Clusters, Numbers
 
 Signs = NDArray[np.uint8]
 
