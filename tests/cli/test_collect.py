@@ -102,7 +102,7 @@ def test_the_data_are_never_written_over(ragstone, tmp_path) -> None:
     (tmp_path / "questions.json").write_text('[{"query": "q"}]', encoding="utf-8")
     said = ragstone("collect", "questions.json", "-o", "./questions.json")
     assert said.code == 2
-    assert "is read, and cannot be written" in said.err
+    assert "is an input file, so it cannot be written" in said.err
 
 
 def test_its_page_of_help_groups_the_options() -> None:
@@ -153,7 +153,7 @@ def test_after_a_crash_the_same_command_goes_on(ragstone, questions, tmp_path) -
     said = ragstone(*arguments)
     part = next((tmp_path / "responses").glob(f"chat_responses_k5_*.json{ENDING}"))
     assert said.code == 130
-    assert f"1 of 2 answers are kept in {part.relative_to(tmp_path)}" in said.err
+    assert f"1 of 2 answers are saved in {part.relative_to(tmp_path)}" in said.err
     with part.open("a", encoding="utf-8") as file:
         file.write('{"index": 1, "id"')  # as a crash leaves a line
     (tmp_path / "mended").touch()
@@ -195,7 +195,10 @@ def test_after_an_outage_only_what_failed_is_asked_again(ragstone, failing, tmp_
     arguments = ("collect", data, "--target", failing, "-o", "out.json")
     said = ragstone(*arguments)
     assert said.code == 3
-    assert "The same command asks again for what failed; with --fresh, for all rows." in said.out
+    assert (
+        "Run the same command to retry failed rows, or add --fresh to call for all rows again."
+        in said.out
+    )
     assert asked(tmp_path) == list("pqrs")
     (tmp_path / "failing.txt").write_text("", encoding="utf-8")
     assert ragstone(*arguments).code == 0

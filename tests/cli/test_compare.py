@@ -157,7 +157,10 @@ def test_the_data_of_a_run_are_not_written_over(stored: Command, tmp_path: Path)
         put(store, "run-c", [1.0] * 12, path="data.jsonl")
     for one, other in (("run-a", "run-c"), ("run-c", "run-a")):
         said = stored("compare", one, other, "--json", "data.jsonl")
-        assert (said.code, "data.jsonl is read, and cannot be written" in said.err) == (2, True)
+        assert (said.code, "data.jsonl is an input file, so it cannot be written" in said.err) == (
+            2,
+            True,
+        )
     assert not (tmp_path / "data.jsonl").exists()
 
 

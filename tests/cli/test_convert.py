@@ -119,8 +119,8 @@ def test_what_a_format_cannot_hold_is_told(ragstone, tmp_path) -> None:
     said = ragstone("convert", "a.json", "a.csv")
     assert said.code == 0
     assert said.err.splitlines() == [
-        f"Not held by .csv: response (1 row, first a): {EMPTY}",
-        f"Not held by .csv: tags (1 row, first a): {TYPES}",
+        f"Not stored by .csv: response (1 row, first a): {EMPTY}",
+        f"Not stored by .csv: tags (1 row, first a): {TYPES}",
     ]
     assert ragstone("convert", "a.json", "a.jsonl").err == ""
 
@@ -139,7 +139,7 @@ def test_neither_the_input_nor_an_unknown_format_is_written(ragstone, tmp_path) 
     said = ragstone("convert", "a.csv", "./a.csv")
     assert (said.code, said.err) == (
         2,
-        "Error: a.csv is read, and cannot be written; name another place\n",
+        "Error: a.csv is an input file, so it cannot be written; name another place\n",
     )
     said = ragstone("convert", "a.csv", "a.pdf")
     assert said.err == f"Error: .pdf cannot be written; use {', '.join(WRITERS)}\n"
@@ -196,7 +196,7 @@ def test_cells_that_a_spreadsheet_would_reckon_with_are_told(ragstone, tmp_path)
     said = ragstone("convert", "a.json", "a.csv")
     assert said.err == (
         "Note: 2 cells may be a formula to a spreadsheet (they begin with =, +, - or @); "
-        "in .xlsx they are text\n"
+        ".xlsx stores them as text\n"
     )
     assert load(tmp_path / "a.csv").samples == load(tmp_path / "a.json").samples
     assert ragstone("convert", "a.json", "a.xlsx").err == ""

@@ -62,7 +62,7 @@ def test_what_an_llm_would_take_is_told_before_and_nobody_is_asked(ragstone, row
     said = ragstone("judge", "test", rows, "--model", "gpt-4o-mini", "--dry-run")
     assert said.code == 0, said.err
     assert said.out.startswith(
-        "Nobody was asked. Testing openai:gpt-4o-mini on the 2 claims of rows"
+        "Dry run: no calls were made. Testing openai:gpt-4o-mini on the 2 claims of rows"
     )
     assert "at most" in said.out
     assert "by list prices (an estimate)" in said.out
@@ -159,7 +159,7 @@ def test_a_smaller_test_leaves_the_larger_one(ragstone, rows: str, tmp_path: Pat
     assert "has a test of 2 claims of the same data" in said.err
     assert "this one is of 1" in said.err
     (tmp_path / rows).write_text(json.dumps(ROWS[0]))
-    assert "Kept in" in ragstone("judge", "test", rows).err
+    assert "Saved to" in ragstone("judge", "test", rows).err
 
 
 def test_a_judge_that_supports_nothing_fails_the_test(ragstone, tmp_path: Path) -> None:

@@ -303,9 +303,7 @@ def test_nothing_is_kept_and_somewhere_is_a_contradiction(
 ) -> None:
     said = run("--no-store", "--store", "postgresql://me:secret@host/name")
     assert said.code == 2
-    assert (
-        "--no-store keeps nothing; leave it out, or --store postgresql://me@host/name" in said.err
-    )
+    assert "--no-store stores nothing; remove it, or --store postgresql://me@host/name" in said.err
     demo = ragstone("demo", "--limit", "1", "--no-store", "--store", "a.db", "--no-export")
     assert demo.code == 2
     assert stores(tmp_path) == set()
@@ -347,7 +345,7 @@ def test_no_output_takes_the_place_of_the_store(
     before = (tmp_path / place).read_bytes()
     said = ragstone(*ASKED[command], *typed, "--json", place)
     assert said.code == 2
-    assert f"{place} is read, and cannot be written" in said.err
+    assert f"{place} is an input file, so it cannot be written" in said.err
     assert (tmp_path / place).read_bytes() == before
 
 
@@ -359,7 +357,7 @@ def test_no_output_takes_the_place_of_what_stands_beside_the_store(
     assert run().code == 0
     said = ragstone(*ASKED[command], "--json", USUAL + ending)
     assert said.code == 2
-    assert f"{USUAL}{ending} is read, and cannot be written" in said.err
+    assert f"{USUAL}{ending} is an input file, so it cannot be written" in said.err
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_a_spent_budget_leaves_the_run_to_the_same_command(run: Run, served: Ser
     done = run(config, *words, "--max-calls", "2")
     assert done.code == 3
     assert "the budget of 2 calls (--max-calls) is spent" in done.err
-    assert "the same command goes on with it" in done.err
+    assert "the same command continues it" in done.err
     asked = len(served.asked)
     done = run(None, *words)
     assert (done.code, "1 of 3 rows are finished" in done.err) == (0, True)
@@ -87,7 +87,9 @@ def test_reports_name_the_file_and_the_tests_that_were_run(run: Run, served: Ser
 def test_a_dry_run_asks_nobody(run: Run, served: Served) -> None:
     done = run(configuration(served.url, ALL_BACKED, HALF), "--dry-run")
     assert (done.code, served.asked) == (0, [])
-    assert " ".join(done.out.split()).startswith("Nobody was asked. The judge would take: rows 2")
+    assert " ".join(done.out.split()).startswith(
+        "Dry run: no calls were made. Estimated judge usage: rows 2"
+    )
 
 
 @pytest.mark.parametrize(
@@ -219,20 +221,23 @@ def test_what_the_target_did_not_give_fails_both_ways(
     ("words", "said"),
     [
         (("--compare-legacy", "--json", "-"), "--compare-legacy prints a table"),
-        (("--compare-legacy", "--policy", "ragas"), "leave --policy and --preset out"),
+        (("--compare-legacy", "--policy", "ragas"), "remove --policy and --preset"),
         (
             ("--compare-legacy", "--fail-under", "faithfulness=1", "-v", "--gates-on", "mean"),
-            "has no use for --verbose, --fail-under, --gates-on; leave that out",
+            "does not use --verbose, --fail-under, --gates-on; remove it",
         ),
-        (("--compare-legacy", "--dry-run"), "has no use for --dry-run"),
-        (("--compare-legacy", "--store", "runs.db"), "has no use for --store; leave that out"),
-        (("--compare-legacy", "--fresh", "--no-transcript"), "for --fresh, --no-transcript; leave"),
-        (("--compare-legacy", "-m", "hit"), "scores faithfulness, and --metric says hit"),
-        (("--compare-legacy", "-m", "all"), "scores faithfulness, and --metric says all"),
-        (("--compare-legacy", "-m", "faithfulness:strict"), "or name a mark"),
+        (("--compare-legacy", "--dry-run"), "does not use --dry-run"),
+        (("--compare-legacy", "--store", "runs.db"), "does not use --store; remove it"),
+        (
+            ("--compare-legacy", "--fresh", "--no-transcript"),
+            "use --fresh, --no-transcript; remove",
+        ),
+        (("--compare-legacy", "-m", "hit"), "scores faithfulness, and --metric is hit"),
+        (("--compare-legacy", "-m", "all"), "scores faithfulness, and --metric is all"),
+        (("--compare-legacy", "-m", "faithfulness:strict"), "or set a threshold"),
         (
             ("--compare-legacy", "-m", "faithfulness,threshold=1 faithfulness,threshold=0"),
-            "--metric says faithfulness,threshold=0, faithfulness,threshold=1",
+            "--metric is faithfulness,threshold=0, faithfulness,threshold=1",
         ),
     ],
 )

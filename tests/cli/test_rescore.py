@@ -144,7 +144,7 @@ def test_metrics_of_ones_own_are_loaded_first(stored: Command, tmp_path: Path) -
         (("--policy", "ragas,"), "a name is empty"),
         (("-m", "hit", "--policy", "ragas"), "and not to: hit@5"),
         (("-m", "faithfulnes"), "did you mean 'faithfulness'"),
-        (("--json", ".ragstone/ragstone.db"), "ragstone.db is read"),
+        (("--json", ".ragstone/ragstone.db"), "ragstone.db is an input file"),
     ],
 )
 def test_what_cannot_be_done_is_said(stored: Command, words: tuple[str, ...], told: str) -> None:

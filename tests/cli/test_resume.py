@@ -139,7 +139,7 @@ def test_a_run_whose_data_changed_is_passed_over(ragstone: Command, folder: Path
     done = ragstone("resume", "--no-export", "--json", "-")
     assert done.code == 0, done.err
     assert json.loads(done.out)["run_id"] == run_id
-    assert "Passed over: run" in done.err
+    assert "Skipped: run" in done.err
     assert "other.jsonl changed since the run was started" in done.err
     assert "--fresh" not in done.err, "resume has no such option"
     stuck = ragstone("resume")
@@ -177,7 +177,7 @@ def test_where_nothing_failed_nothing_is_done_again(ragstone: Command, folder: P
     before = len(asked(folder))
     said = ragstone("resume", "last", "--retry-failed", "--no-export", "--json", "-")
     assert said.code == 0
-    assert "no score failed, so there is nothing to do again" in said.err
+    assert "no score failed, so there is nothing to retry" in said.err
     assert json.loads(said.out)["metrics"]["hit@1"]["n"] == ROWS
     assert len(asked(folder)) == before
 

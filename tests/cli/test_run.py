@@ -173,7 +173,7 @@ def test_the_data_set_is_never_written_over(ragstone: Command, answers: str, opt
     before = Path(answers).read_text(encoding="utf-8")
     said = ragstone("run", answers, option, answers)
     assert said.code == 2
-    assert "is read, and cannot be written" in said.err
+    assert "is an input file, so it cannot be written" in said.err
     assert Path(answers).read_text(encoding="utf-8") == before
 
 

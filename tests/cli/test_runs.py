@@ -213,7 +213,7 @@ def test_where_nobody_can_be_asked_nothing_is_deleted(
     age(place, run_id, days=2)
     said = ragstone("runs", *words)
     assert said.code == 2
-    assert f"no terminal to ask whether to delete {run_id}; say --yes" in said.err
+    assert f"no terminal to ask whether to delete {run_id}; add --yes" in said.err
     assert ids(ragstone) == [run_id]
 
 
@@ -313,7 +313,7 @@ def test_an_export_makes_the_folder_and_spares_the_data(
     for words in (["export", oldest, "answers.jsonl"], ["list", "--json", "answers.jsonl"]):
         said = ragstone("runs", *words)
         assert said.code == 2
-        assert "answers.jsonl is read, and cannot be written" in said.err
+        assert "answers.jsonl is an input file, so it cannot be written" in said.err
     assert data.read_text(encoding="utf-8") == before
 
 
@@ -322,7 +322,7 @@ def test_a_folder_is_no_store_and_nothing_else_is_advised(
 ) -> None:
     (tmp_path / "adir").mkdir()
     said = ragstone("runs", "--store", "adir")
-    assert (said.code, said.err) == (2, "Error: adir is a folder; name the store's file in it\n")
+    assert (said.code, said.err) == (2, "Error: adir is a folder; name a file in it\n")
 
 
 @pytest.mark.parametrize(

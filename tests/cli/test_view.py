@@ -80,7 +80,7 @@ def test_other_machines_are_let_in_only_where_that_is_said(
 def test_who_exposes_the_pages_is_warned(ragstone: Callable[..., object], tmp_path: Path) -> None:
     Store.open(tmp_path / "runs.db").close()
     said = ragstone("view", "nobody", "--host", "0.0.0.0", "--expose", "--store", "runs.db")
-    assert "there is no password" in said.err
+    assert "without a password" in said.err
 
 
 @pytest.mark.parametrize("missing", ["starlette", "uvicorn"])

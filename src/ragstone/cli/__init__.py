@@ -87,7 +87,7 @@ def logs() -> Generator[None, None, None]:
     """
     level = os.environ.get("LOG_LEVEL", "").strip().lower()
     if level and level not in LEVELS:
-        raise UsageError(f"LOG_LEVEL {level!r} is no level; known: {', '.join(LEVELS)}")
+        raise UsageError(f"LOG_LEVEL {level!r} is not a log level; known: {', '.join(LEVELS)}")
     logger = logging.getLogger("ragstone")
     handler = logging.StreamHandler()
     handler.setFormatter(_Plain("%(levelname)s %(name)s: %(message)s"))
@@ -103,18 +103,18 @@ def logs() -> Generator[None, None, None]:
 
 COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "run": ("ragstone.cli.commands.run", "Evaluate a RAG system, or answers it gave before."),
+        "run": ("ragstone.cli.commands.run", "Evaluate a RAG system, or answers that you saved."),
         "rank": ("ragstone.cli.commands.rank", "Evaluate rankings of many queries, from files."),
-        "resume": ("ragstone.cli.commands.resume", "Go on with a stored run."),
+        "resume": ("ragstone.cli.commands.resume", "Resume a stored run."),
         "runs": (
             "ragstone.cli.commands.runs",
             "List the stored runs; show, tag, delete or export one.",
         ),
-        "report": ("ragstone.cli.commands.report", "Write again what a stored run wrote."),
-        "view": ("ragstone.cli.commands.view", "Look at the stored runs in a browser."),
+        "report": ("ragstone.cli.commands.report", "Write the results of a stored run again."),
+        "view": ("ragstone.cli.commands.view", "Show the stored runs in a browser."),
         "rescore": (
             "ragstone.cli.commands.rescore",
-            "Score a stored run again, without asking anybody.",
+            "Score a stored run again, without new calls.",
         ),
         "compare": ("ragstone.cli.commands.compare", "Compare two stored runs, sample by sample."),
         "metrics": (
@@ -123,24 +123,24 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         ),
         "policies": (
             "ragstone.cli.commands.policies",
-            "Print what each policy makes of each situation.",
+            "Show how each policy handles each situation.",
         ),
         "collect": (
             "ragstone.cli.commands.collect",
-            "Ask a RAG system now, to judge its answers later.",
+            "Save the answers of a RAG system, to judge them later.",
         ),
         "validate": (
             "ragstone.cli.commands.validate",
-            "Read data files, and tell all that is wrong.",
+            "Check data files, and report all their problems.",
         ),
         "convert": ("ragstone.cli.commands.convert", "Write a data set in another format."),
         "judge": (
             "ragstone.cli.commands.judge",
-            "Test the judge: are errors put into claims noticed?",
+            "Test the judge: does it notice injected errors?",
         ),
         "demo": (
             "ragstone.cli.commands.demo",
-            "Evaluate the demo RAG system: no key, nothing to start.",
+            "Evaluate the demo RAG system; needs no key and no server.",
         ),
         "demo-server": (
             "ragstone.cli.commands.demo_server",
@@ -180,14 +180,14 @@ class _Commands(click.Group):
 @click.group(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Without a command it is `run`: see `ragstone run --help`.",
+    epilog="The default command is `run`: see `ragstone run --help`.",
 )
 @click.version_option(package_name="ragstone", message="%(package)s %(version)s")
 def ragstone() -> None:
-    """Evaluate RAG systems, and say how far the numbers can be trusted.
+    """Evaluate RAG systems, and show how far to trust the scores.
 
     \b
-    ragstone demo                                    see it work, in a minute
+    ragstone demo                                    try it, in a minute
     ragstone data.xlsx --api-url http://localhost:8000
     ragstone answers.jsonl -m faithfulness --fail-under faithfulness=0.8
     ragstone answers.jsonl -m faithfulness --model gpt-4o-mini

@@ -88,7 +88,7 @@ LEAST = 0.0001
 
 def print_estimate(estimate: "Estimate", console: Console) -> None:
     """Print an estimate: one number, or `N to M` where they differ."""
-    console.print("Nobody was asked. The judge would take:\n", markup=False)
+    console.print("Dry run: no calls were made. Estimated judge usage:\n", markup=False)
     lines = (
         ("rows", f"{estimate.rows:,}"),
         ("calls", _span(estimate.calls)),
@@ -149,13 +149,15 @@ def check_files(
         if path != STDOUT:
             check_writable(path)
     folders = {Path(name).resolve(): name for name in inputs if Path(name).is_dir()}
-    taken = {Path(name).resolve(): f"{name} is read, and cannot be written" for name in inputs}
+    taken = {
+        Path(name).resolve(): f"{name} is an input file, so it cannot be written" for name in inputs
+    }
     for path in (*named, *written):
         if path.resolve() in taken:
             raise UsageError(f"{taken[path.resolve()]}; name another place")
         for folder in folders.keys() & set(() if path == STDOUT else path.resolve().parents):
             raise UsageError(
-                f"{path} is in {folders[folder]}, which is read, and cannot be written there; "
+                f"{path} is in {folders[folder]}, an input folder, so it cannot be written there; "
                 "name another place"
             )
         taken[path.resolve()] = f"{path} would be written twice"

@@ -25,7 +25,7 @@ from ragstone.types.config import DEFAULT_API, DEFAULT_STORE, SETTINGS, Plan
 
 # The store that commands about stored runs look into.
 
-RUN = "RUN is an id, the beginning of one, a tag, or `last`."
+RUN = "RUN is an id, the start of an id, a tag, or `last`."
 """What the help of such a command says."""
 
 
@@ -36,9 +36,7 @@ def place_said(given: str | None, *, no_store: bool) -> str | None:
         UsageError: --store and --no-store are both typed.
     """
     if no_store and is_place_typed():
-        raise UsageError(
-            f"--no-store keeps nothing; leave it out, or --store {display_name(given)}"
-        )
+        raise UsageError(f"--no-store stores nothing; remove it, or --store {display_name(given)}")
     return (
         given if _source() in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT) else None
     )
@@ -69,7 +67,7 @@ def open_store(place: str | None, *, make: bool = False, made_by: str = "ragston
             "called; go there, or name a store with --store or RAGSTONE_STORE"
         )
     if "://" not in str(place) and path.is_dir():
-        raise UsageError(f"{path} is a folder; name the store's file in it")
+        raise UsageError(f"{path} is a folder; name a file in it")
     return Store.open(place)
 
 
@@ -132,7 +130,7 @@ def keeping_of(given: RunArgs, config: Config) -> StoreOptions:
     said = place_said(given["store"], no_store=given["no_store"])
     if given["no_store"]:
         if given["fresh"] or given["no_transcript"]:
-            raise UsageError("--no-store keeps nothing; leave --fresh and --no-transcript out")
+            raise UsageError("--no-store stores nothing; remove --fresh and --no-transcript")
         return {}
     return {
         "store": said or config.store or True,
@@ -212,7 +210,7 @@ def data_of(given: RunArgs, config: Config) -> str | Path:
     here = Path(DATASET.name)
     if here.exists():
         return here
-    click.echo(f"No DATA named: using the sample data set of ragstone, {DATASET.name}.", err=True)
+    click.echo(f"No DATA given: using the sample data set of ragstone, {DATASET.name}.", err=True)
     return DATASET
 
 

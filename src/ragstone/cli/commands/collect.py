@@ -67,16 +67,16 @@ _OUTPUT = (
     cls=GroupedCommand,
     params=[click.Argument(["data"])],
     groups={"Data": READING, "RAG system": _TARGET, "Result": _OUTPUT},
-    epilog="Exit codes: 0 fine, 2 usage or input error, 3 too much failed, 130 interrupted.",
+    epilog="Exit codes: 0 success; 2 usage or input error; 3 too many failures; 130 interrupted.",
 )
 def command(
     data: str, mode: str, output: Path | None, fresh: bool, config: Path | None, **given: object
 ) -> None:
-    """Ask the RAG system for every row of DATA, and save what it answers, to be judged later.
+    """Call the RAG system for every row of DATA, and save its answers to judge them later.
 
-    Each answer is kept as it comes, in FILE.part: after a crash or Ctrl-C the same command goes on,
-    and what failed is asked again. A row that failed is saved with the cause; FILE.part then stays.
-    A FILE that is there already, and whole, is written anew with --fresh only.
+    Each answer is saved to FILE.part when it arrives. After a crash or Ctrl-C, run the same command
+    again to continue; failed rows are retried. A failed row is saved with its cause, and FILE.part
+    then remains. A complete FILE is replaced only with --fresh.
 
     \b
     ragstone collect questions.xlsx --api-url http://localhost:8000 --delay 7 -o responses.json
@@ -108,13 +108,14 @@ def _ask(collector: Collector) -> None:
     kept = collector.journal
     if before := len(kept.answered):
         of = f"{before} of {len(collector.dataset.samples)}"
-        click.echo(f"Going on with {kept.path}: {of} rows are there.")
+        click.echo(f"Continuing {kept.path}: {of} rows are done.")
     try:
         with progress(Console(stderr=True)) as on_row:
             collector.run(on_row)
     except KeyboardInterrupt:
         click.echo(
-            f"{_count(collector)} are kept in {kept.path}; the same command goes on.", err=True
+            f"{_count(collector)} are saved in {kept.path}; run the same command to continue.",
+            err=True,
         )
         sys.exit(INTERRUPTED)
 
@@ -125,7 +126,7 @@ def _places(
     """Return the file to write, and those of collections of the same that were broken off.
 
     Without a name it is the file of the last of these, or a new one; data and target are in its
-    name, so that no other collection goes on with it.
+    name, so that no other collection continues it.
     """
     if output is not None:
         if output.suffix.lower() != SUFFIX:
@@ -168,7 +169,9 @@ def _concluded(collector: Collector, out: Path) -> int:
     if failed:
         for cause, said in sorted(collector.reasons.items()):
             click.echo(f"  {cause}, first: {quoted(said)}")
-        click.echo("The same command asks again for what failed; with --fresh, for all rows.")
+        click.echo(
+            "Run the same command to retry failed rows, or add --fresh to call for all rows again."
+        )
     if more := len(collector.journal.beyond):
         click.echo(
             f"{count(more, 'answer')} to rows beyond --limit stay in {collector.journal.path}"

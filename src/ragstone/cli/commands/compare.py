@@ -66,10 +66,10 @@ _PARAMS: Sequence[click.Parameter] = (
         default=TOP,
         metavar="N",
         show_default=True,
-        help="Samples and claims told of each kind.",
+        help="Number of samples and claims to list in each section.",
     ),
     *OPTIONS,
-    click.Option(["--json"], type=_PATH, metavar="FILE|-", help="Write all of it as JSON."),
+    click.Option(["--json"], type=_PATH, metavar="FILE|-", help="Write the comparison as JSON."),
     click.Option(
         ["--markdown"], type=_PATH, metavar="FILE|-", help="Write the report as Markdown."
     ),
@@ -79,10 +79,10 @@ _PARAMS: Sequence[click.Parameter] = (
 
 @click.command(name="compare", params=[*_PARAMS], epilog=EPILOG)
 def command(**given: Unpack[CompareArgs]) -> None:
-    """Compare two stored runs, sample by sample: what moved, and is it more than chance?
+    """Compare two stored runs, sample by sample, and test whether differences are significant.
 
-    A and B are run ids, unique beginnings of one, tags, or `last`. B is the newest finished run
-    if it is left out. What is said of gains and drops is of B against A.
+    A and B are run ids, unique starts of ids, tags, or `last`. Without B, A is compared with the
+    newest finished run. Changes are shown for B relative to A.
 
     \b
     ragstone compare baseline

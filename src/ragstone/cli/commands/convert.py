@@ -28,10 +28,10 @@ from ragstone.reports.tables import csv_safe
 def command(
     source: str, out: Path, columns: tuple[str, ...], sheet: str | None, limit: int | None
 ) -> None:
-    """Write a data set, of whatever tool, as .jsonl, .json, .csv or .xlsx.
+    """Convert a data set of any supported tool to .jsonl, .json, .csv or .xlsx.
 
-    It is read back before it takes OUT's place: what OUT's format cannot hold is told, and nothing
-    else is lost. JSON and JSON Lines hold all that a row has. OUT may not be IN.
+    The result is read back before it replaces OUT, and anything that OUT's format cannot store is
+    reported. JSON and JSON Lines store everything. OUT must differ from IN.
 
     \b
     ragstone convert ragchecker.json answers.jsonl
@@ -48,11 +48,11 @@ def command(
     for note in given.source.notes:
         click.echo(f"Note: {given.source.name}: {note}", err=True)
     for loss in lost:
-        click.echo(f"Not held by {suffix}: {loss}", err=True)
+        click.echo(f"Not stored by {suffix}: {loss}", err=True)
     if suffix == ".csv" and (found := sum(map(_is_formula, texts_in(given.samples)))):
         click.echo(
             f"Note: {count(found, 'cell')} may be a formula to a spreadsheet (they begin with =, "
-            "+, - or @); in .xlsx they are text",
+            "+, - or @); .xlsx stores them as text",
             err=True,
         )
     click.echo(f"wrote {out}: {count(len(given.samples), 'row')}")

@@ -42,9 +42,9 @@ _OPTIONS = (
         type=click.IntRange(1),
         default=5,
         show_default=True,
-        help="Top results to consider.",
+        help="Number of top results to score.",
     ),
-    click.Option(["--limit"], type=click.IntRange(1), help="Only the first questions."),
+    click.Option(["--limit"], type=click.IntRange(1), help="Use only the first questions."),
     RETRIEVER,
     *RESULTS,
     STORE,
@@ -54,10 +54,10 @@ _OPTIONS = (
 
 @click.command(name="demo", params=list(_OPTIONS))
 def command(**given: Unpack[DemoArgs]) -> None:
-    """Evaluate the demo RAG system: no key, nothing to start.
+    """Evaluate the demo RAG system; needs no key and no server.
 
-    Serves a small RAG system over the manuals of a made-up phone, asks it the questions of
-    qr_smartphone_dataset.xlsx, and scores what comes back with every metric that needs no LLM.
+    Starts a small RAG system over the manuals of a fictional phone, sends it the questions of
+    qr_smartphone_dataset.xlsx, and scores the answers with every metric that needs no LLM.
 
     \b
     ragstone demo --html demo.html

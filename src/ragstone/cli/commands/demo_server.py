@@ -11,31 +11,31 @@ RETRIEVER = click.Option(
     type=click.Choice([str(variant) for variant in Variant]),
     default="good",
     show_default=True,
-    help="`worse` finds less, to be compared.",
+    help="`worse` finds less, for comparisons.",
 )
 
 
 @click.command(name="demo-server", params=[RETRIEVER])
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=8000,
     show_default=True,
-    help="0 takes a free one.",
+    help="0 picks a free port.",
 )
 @click.option(
     "--noise",
     type=click.FloatRange(0, 1),
     default=0.0,
     show_default=True,
-    help="How far a similarity may be moved at random.",
+    help="Maximum random change of a similarity.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of that randomness.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed for --noise.")
 def command(host: str, port: int, retriever: str, noise: float, seed: int) -> None:
     """Serve the demo RAG system over HTTP.
 
-    A small RAG service over the manuals of a made-up phone, with some wrong answers planted.
+    A small RAG service over the manuals of a fictional phone, with some injected errors.
 
     \b
     ragstone demo-server --port 8000

@@ -236,7 +236,7 @@ def code_of(result: JudgeTest, marks: Sequence[JudgeTestGate]) -> int:
     troubles = [f"{mark.kind}: nothing was answered" for mark in blind]
     if result.stopped:
         tested = f"{result.claims:,} of {count(result.planned, 'claim')} tested"
-        troubles.append(f"{result.stopped}, {tested}: nothing is kept")
+        troubles.append(f"{result.stopped}, {tested}: nothing is saved")
     if result.failed > MAX_FAILURES * result.asked:
         troubles.append(
             f"{result.failed:,} of {count(result.asked, 'question')} were not answered; "
@@ -294,18 +294,18 @@ _TEST = (
         default=60,
         show_default=True,
         metavar="N",
-        help="Claims to take.",
+        help="Number of claims to test.",
     ),
     CONFIG,
-    click.Option(["--dry-run"], is_flag=True, help="Tell what it would take; ask nobody."),
+    click.Option(["--dry-run"], is_flag=True, help="Estimate calls and cost; call nothing."),
 )
 _RESULT = (
     click.Option(
         ["--fail-under"],
         multiple=True,
         metavar="[KIND=]SHARE",
-        help="Exit 1 if less is right: 80% of all, number=90% of a kind, noticed=80% of all "
-        "changes.",
+        help="Exit 1 if a smaller share is right: 80% of all, number=90% of a kind, noticed=80% of "
+        "all changes.",
     ),
     click.Option(
         ["--show"],
@@ -313,10 +313,10 @@ _RESULT = (
         default=1,
         show_default=True,
         metavar="N",
-        help="Changed claims to show of each kind that the judge missed; --json has all.",
+        help="Number of missed changes to show of each kind; --json has all.",
     ),
     click.Option(["--json", "json_file"], metavar="FILE|-", help="Write the result as JSON."),
-    click.Option(["--no-store"], is_flag=True, help="Keep nothing: no report will tell of it."),
+    click.Option(["--no-store"], is_flag=True, help="Do not save the result."),
 )
 
 
@@ -340,7 +340,7 @@ class JudgeTestArgs(TypedDict):
 
 @click.group(name="judge")
 def command() -> None:
-    """Test the judge that is configured.
+    """Test the judge.
 
     \b
     ragstone judge test answers.jsonl --model gpt-4o-mini
@@ -353,17 +353,17 @@ def command() -> None:
     params=[click.Argument(["data"], required=False)],
     groups={"Data": READING, "Test": _TEST, "Judge": JUDGE, "Limits": LIMITS, "Result": _RESULT},
     brief=True,
-    epilog="Exit codes: 0 fine, 1 a mark was missed, 2 usage or input error, 3 too much failed, "
-    "over budget, or a mark with nothing to look at, 130 interrupted.",
+    epilog="Exit codes: 0 success; 1 a gate failed; 2 usage or input error; 3 too many failures, "
+    "over budget, or a gate with nothing to check; 130 interrupted.",
 )
 def test(**given: Unpack[JudgeTestArgs]) -> None:
-    """Test a judge without labels: errors put into claims must be noticed.
+    """Test a judge without labels: does it notice errors injected into claims?
 
-    Takes claims of DATA (rows with contexts, and a response or reference; a query is not needed)
-    that the judge calls supported, changes each in several ways (a number, a name, a negation
-    ...), counts how often that is noticed, and shows what was not. What changes nothing (the order
-    of contexts and of claims) must change no verdict. Without DATA the claims are those of the
-    demo's manuals. The result is kept, and reports of runs by the same judge tell it.
+    The test takes claims of DATA that the judge calls supported (rows need contexts, and a response
+    or reference), changes each in several ways (a number, a name, a negation ...), counts how
+    often the judge notices, and lists what it missed. Reordering contexts or claims must not
+    change a verdict. Without DATA, the claims come from the demo's manuals. The result is saved,
+    and reports of runs with this judge show it.
 
     \b
     ragstone judge test answers.jsonl
@@ -384,7 +384,7 @@ def test(**given: Unpack[JudgeTestArgs]) -> None:
     if sum(len(case.claims) for case in cases) < given["n"]:
         told += passed_over(SkippedCounts.of(samples))
     if given["dry_run"]:
-        click.echo(f"Nobody was asked. {told}")
+        click.echo(f"Dry run: no calls were made. {told}")
     else:
         click.echo(told, err=True)
         sys.exit(_finished(given, plan, cases, data=data, marks=marks))
@@ -420,7 +420,7 @@ def _finished(
         answered = "in the reply cache" if plan.cache else "lost, by --no-cache"
         so_far = f"{result.claims:,} of {count(result.planned, 'claim')} tested until then"
         click.echo(
-            f"Interrupted, {so_far}; nothing is kept, and what a model answered is {answered}.",
+            f"Interrupted, {so_far}; nothing is saved, and replies of the model are {answered}.",
             err=True,
         )
         return INTERRUPTED
@@ -471,16 +471,16 @@ def _keep(key: str, result: JudgeTest) -> None:
     try:
         saved = save_test(key, result)
     except OSError as error:
-        click.echo(f"The result could not be kept in {FILE}: {error}", err=True)
+        click.echo(f"The result could not be saved to {FILE}: {error}", err=True)
         return
     if saved.backup:
         said = f"{FILE} could not be read (another version's?), and is now {saved.backup}"
         click.echo(said, err=True)
     if larger := saved.larger:
         click.echo(
-            f"Not kept: {FILE} has a test of {count(larger.claims, 'claim')} of the same data "
-            f"({larger.at:%Y-%m-%d}), this one is of {result.claims:,}. Reports tell that one.",
+            f"Not saved: {FILE} has a test of {count(larger.claims, 'claim')} of the same data "
+            f"({larger.at:%Y-%m-%d}), this one is of {result.claims:,}. Reports show that one.",
             err=True,
         )
     else:
-        click.echo(f"Kept in {FILE}: reports of runs by this judge tell it.", err=True)
+        click.echo(f"Saved to {FILE}: reports of runs with this judge will show it.", err=True)

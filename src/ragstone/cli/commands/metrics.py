@@ -118,9 +118,9 @@ _JSON = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.")
 def command(context: click.Context, plugin: tuple[str, ...], as_json: bool) -> None:
     """List the metrics: what each measures, needs and costs, its range and direction.
 
-    Yours are among them: those of --plugin, of the config file in this folder, and of
-    installed packages. `ragstone metrics show NAME` prints the whole definition of one, with
-    the parameters that the name says.
+    Your own metrics are included: those of --plugin, of the config file in this folder, and of
+    installed packages. `ragstone metrics show NAME` prints the full definition of one, with the
+    parameters in its name.
 
     \b
     ragstone metrics
@@ -141,7 +141,7 @@ def command(context: click.Context, plugin: tuple[str, ...], as_json: bool) -> N
 @command.command(name="show", params=[click.Argument(["name"]), PLUGIN, _JSON])
 @click.pass_obj
 def show(before: bool, name: str, plugin: tuple[str, ...], as_json: bool) -> None:
-    """Print the whole definition of a metric; NAME may carry parameters."""
+    """Print the full definition of a metric; NAME may include parameters."""
     load_plugins(*plugin)
     if name in GROUPS:
         members = ", ".join(map(str, select([name])))

@@ -78,10 +78,10 @@ NOTES = (
 
 @click.command(name="policies")
 def command() -> None:
-    """Print what each policy makes of each situation.
+    """Show how each policy handles each situation.
 
-    A policy turns verdicts into a number, and says what happens where there are none. Choose
-    one with --policy NAME, or one with the way of asking of its document with --preset NAME.
+    A policy turns verdicts into a score, and decides what happens if there are none. Choose one
+    with --policy NAME; --preset NAME also sets how the judge is called.
 
     \b
     ragstone policies

@@ -161,20 +161,20 @@ def _check_heeded(given: RunArgs) -> None:
         UsageError: something was typed that a comparison has no use for.
     """
     if given["policy"] is not None or given["preset"] is not None:
-        raise UsageError("--compare-legacy scores by two policies; leave --policy and --preset out")
+        raise UsageError("--compare-legacy scores with two policies; remove --policy and --preset")
     typed = cast("Mapping[str, object]", given)
     named = [name for name in UNHEEDED if typed[name]] + ["store"] * is_place_typed()
     unheeded = [f"--{name.replace('_', '-')}" for name in named]
     if unheeded:
         raise UsageError(
-            "--compare-legacy prints a table of two scores a sample, and has no use for "
-            f"{', '.join(unheeded)}; leave that out"
+            "--compare-legacy prints a table of two scores per sample, and does not use "
+            f"{', '.join(unheeded)}; remove it"
         )
     names = set(metric_names(given["metrics"]))
     if len(names) > 1 or not all(map(_MEASURED.fullmatch, names)):
         raise UsageError(
-            f"--compare-legacy scores {METRIC}, and --metric says {', '.join(sorted(names))}; "
-            f"leave it out, or name a mark: -m {METRIC},threshold=0.8"
+            f"--compare-legacy scores {METRIC}, and --metric is {', '.join(sorted(names))}; "
+            f"remove it, or set a threshold: -m {METRIC},threshold=0.8"
         )
 
 

@@ -42,8 +42,8 @@ _PARAMS: Sequence[click.Parameter] = (
         ["--policy", "--policies", "policies"],
         multiple=True,
         metavar="NAME",
-        help=f"How verdicts become a number: {', '.join(POLICIES)}; several stand side by "
-        "side, and `all` is each.  [default: the run's]",
+        help=f"How verdicts become a number: {', '.join(POLICIES)}; several "
+        "are compared, and `all` is every policy.  [default: the run's]",
     ),
     click.Option(
         ["-m", "--metric", "metrics"],
@@ -52,7 +52,7 @@ _PARAMS: Sequence[click.Parameter] = (
         help="Metrics or groups to score by.  [default: the run's]",
     ),
     PLUGIN,
-    click.Option(["--save", "keep"], is_flag=True, help="Store the result as a run of its own."),
+    click.Option(["--save", "keep"], is_flag=True, help="Store the result as a new run."),
     *(option for option in GROUPS["Gates"] if option.name in FLAGS),
     WORKBOOK,
     *(option for option in RESULTS if option.name not in _OWN),
@@ -63,12 +63,13 @@ _PARAMS: Sequence[click.Parameter] = (
 @click.command(
     name="rescore",
     params=list(_PARAMS),
-    epilog=f"{RUN} Exit codes as for run; its gates are not applied, but those named here.",
+    epilog=f"{RUN} Exit codes are those of run. Only the gates given here are applied, not those "
+    "of the stored run.",
 )
 def command(**given: Unpack[RescoreArgs]) -> None:
-    """Score a stored run again, from what its judge answered then; nobody is asked.
+    """Score a stored run again, from the stored replies of its judge; no calls are made.
 
-    By other policies, side by side, or by metrics that need nothing that was not asked.
+    Use other policies, or other metrics whose questions are already answered.
 
     \b
     ragstone rescore last --policy all

@@ -1,4 +1,4 @@
-"""`ragstone resume`: go on with a stored run."""
+"""`ragstone resume`: resume a stored run."""
 
 import sys
 from collections.abc import Iterator
@@ -30,9 +30,7 @@ class ResumeArgs(ResultArgs):
 
 _OPTIONS = (
     click.Argument(["run"], required=False),
-    click.Option(
-        ["--retry-failed"], is_flag=True, help="Do the rows again of which a score failed."
-    ),
+    click.Option(["--retry-failed"], is_flag=True, help="Retry rows with failed scores."),
     PLUGIN,
     *RESULTS,
     STORE,
@@ -42,12 +40,12 @@ _OPTIONS = (
 
 @click.command(name="resume", params=list(_OPTIONS))
 def command(**given: Unpack[ResumeArgs]) -> None:
-    """Go on with a stored run: the newest unfinished one that can go on, or RUN.
+    """Resume a stored run: RUN, or the newest unfinished one that can be resumed.
 
-    RUN is an id, the beginning of one, a tag, or `last`. What was finished stays. The same command
-    that began a run goes on with it too; this one needs not its options. The data set is read
-    where it was; files of the target and prompts are looked for where this is called. Keys come
-    from the environment.
+    RUN is an id, the start of an id, a tag, or `last`. Finished rows are not evaluated again.
+    Running the original command again also resumes a run; here you do not repeat its options. The
+    data set is read from where it was. Files of the target and prompts are read from the current
+    folder, and keys from the environment.
 
     \b
     ragstone resume
@@ -69,11 +67,11 @@ def _resumed(store: Store, given: ResumeArgs, outputs: Outputs) -> int:
         try:
             return _gone_on(store, info, given, outputs)
         except RunChangedError as error:
-            click.echo(f"Passed over: {error}", err=True)
+            click.echo(f"Skipped: {error}", err=True)
             passed_over = True
     other = "other " if passed_over else ""
     raise UsageError(
-        f"there is no {other}unfinished run of a file that nobody works on; name one to do its "
+        f"there is no {other}unfinished run of a file that can be resumed; name a run to retry its "
         "failed rows again"
     )
 
@@ -100,16 +98,16 @@ def _gone_on(store: Store, info: RunInfo, given: ResumeArgs, outputs: Outputs) -
             "evaluate the file again with `ragstone rank`"
         )
     if info.finished and not retries:
-        raise UsageError(f"run {run_id} is finished; --retry-failed does its failed rows again")
+        raise UsageError(f"run {run_id} is finished; --retry-failed retries its failed rows")
     if origin := info.manifest.identity.get(ORIGIN):
-        raise UsageError(f"run {run_id} was scored again from run {origin}; go on with that one")
+        raise UsageError(f"run {run_id} was scored again from run {origin}; resume that one")
     path, plan = info.manifest.source.path, info.manifest.plan
     if path is None:
-        raise UsageError(f"run {run_id} is of samples in memory; go on with it from Python")
+        raise UsageError(f"run {run_id} has samples from memory; resume it from Python")
     files = _files(plan)
     outputs.check(path, store.name, *files)
     if info.finished and len(store.done(run_id, but_failed=True)) == info.rows:
-        click.echo(f"run {run_id}: no score failed, so there is nothing to do again", err=True)
+        click.echo(f"run {run_id}: no score failed, so there is nothing to retry", err=True)
         return finish(store.load(run_id), outputs)
     _check_there(run_id, path, files)
     keeping: StoreOptions = {"store": store, "resume": run_id, "retry_failed": retries}

@@ -31,9 +31,9 @@ from ragstone.store import Store, StoreError
 from ragstone.types.config import Plan
 
 EPILOG = (
-    "What an option says goes before RAGSTONE_JUDGE, then --preset, then the config file. "
-    "Exit codes: 0 fine, 1 a gate or a promptfoo test failed, 2 usage, input or key error, 3 too "
-    "much failed, over budget, or a gate with nothing scored, 130 interrupted."
+    "Options take precedence over RAGSTONE_JUDGE, then --preset, then the config file. "
+    "Exit codes: 0 success; 1 a gate or a promptfoo test failed; 2 usage, input or key error; 3 "
+    "too many failures, over budget, or a gate with nothing scored; 130 interrupted."
 )
 
 
@@ -46,12 +46,12 @@ EPILOG = (
     epilog=EPILOG,
 )
 def command(**given: Unpack[RunArgs]) -> None:
-    """Evaluate a RAG system, or answers it gave before.
+    """Evaluate a RAG system, or answers that you saved.
 
-    DATA is .xlsx, .csv, .json, .jsonl or .yaml with a column `query`, and what is known of
-    each query: point_ids, reference, response, contexts ... Whatever the metrics need and no
-    row holds, the RAG API is asked for. It may be a promptfooconfig.yaml, too. Without DATA it
-    is qr_smartphone_dataset.xlsx here, else the sample data set that comes with ragstone.
+    DATA is an .xlsx, .csv, .json, .jsonl or .yaml file with a column `query`, and other columns
+    such as point_ids, reference, response or contexts. If no row has what a metric needs, the
+    RAG API is called. DATA can also be a promptfooconfig.yaml. Without DATA, ragstone uses
+    qr_smartphone_dataset.xlsx in this folder, or else its own sample data set.
 
     \b
     ragstone run data.xlsx --metric hit recall --k 5
@@ -120,7 +120,7 @@ def evaluated(
     code = finish(run, outputs, first=_is_first(keeping), interrupted=interrupted)
     if (run.partial or run.stopped) and "store" in keeping:
         how = "the same command" if tests else "`ragstone resume`"
-        click.echo(f"Run {run.manifest.run_id} is stored: {how} goes on with it.", err=True)
+        click.echo(f"Run {run.manifest.run_id} is stored: {how} continues it.", err=True)
     return tests.code(run, code) if tests else code
 
 

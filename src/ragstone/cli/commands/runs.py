@@ -24,7 +24,7 @@ from ragstone.store.search import summarise
 
 _AGE = re.compile(r"(\d{1,5})\s*([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24}
-_YES = click.Option(["--yes"], is_flag=True, help="Do not ask first.")
+_YES = click.Option(["--yes"], is_flag=True, help="Do not ask for confirmation.")
 
 
 class _Runs(click.Group):
@@ -38,9 +38,9 @@ class _Runs(click.Group):
 
 @click.group(name="runs", cls=_Runs)
 def command() -> None:
-    """List the stored runs, look at one, tag, delete, export and import them.
+    """List the stored runs; show, tag, delete, export or import them.
 
-    Without a command it lists them, newest first. RUN is an id, the beginning of one, a tag, or
+    Without a command, it lists them, newest first. RUN is an id, the start of an id, a tag, or
     `last`.
 
     \b
@@ -59,7 +59,7 @@ def command() -> None:
             type=click.IntRange(1),
             default=20,
             show_default=True,
-            help="Only the newest.",
+            help="Number of runs to list.",
         ),
         click.Option(
             ["--json", "file"],
@@ -71,7 +71,7 @@ def command() -> None:
     ],
 )
 def list_(limit: int, file: Path | None, store: str | None) -> None:
-    """List the runs, newest first: what each was of, how far it is, what it came to."""
+    """List the runs, newest first, with their data, progress and scores."""
     with open_store(store) as opened:
         found = opened.runs(limit=limit + 1)
         infos = [summarise(opened, info) for info in found[:limit]]
@@ -95,7 +95,7 @@ def list_(limit: int, file: Path | None, store: str | None) -> None:
 
 @command.command(name="show", params=[click.Argument(["run"]), STORE], epilog=RUN)
 def show(run: str, store: str | None) -> None:
-    """Print what a run was asked to do, and what it came to."""
+    """Print the settings and results of a run."""
     with open_store(store) as opened, silent_pipes():
         run_id = find_run(opened, run)
         console = Console(highlight=False)
@@ -107,7 +107,7 @@ def show(run: str, store: str | None) -> None:
     name="tag", params=[click.Argument(["run"]), click.Argument(["name"]), STORE], epilog=RUN
 )
 def tag_(run: str, name: str, store: str | None) -> None:
-    """Give a run a name, instead of the one it has; another run that has it loses it."""
+    """Tag a run. A tag belongs to one run: others lose it, and an earlier tag is replaced."""
     with open_store(store) as opened:
         run_id = find_run(opened, run)
         before = tag(opened, run_id, name)
@@ -118,7 +118,7 @@ def tag_(run: str, name: str, store: str | None) -> None:
 
 @command.command(name="untag", params=[click.Argument(["run"]), STORE], epilog=RUN)
 def untag_(run: str, store: str | None) -> None:
-    """Take a run's name away."""
+    """Remove a run's tag."""
     with open_store(store) as opened:
         run_id = find_run(opened, run)
         untag(opened, run_id)
@@ -131,7 +131,7 @@ def untag_(run: str, store: str | None) -> None:
     epilog=RUN,
 )
 def delete_(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
-    """Delete runs, with all their rows; one that a process works on stays."""
+    """Delete runs with all their rows, except runs in progress."""
     with open_store(store) as opened:
         run_ids = list(dict.fromkeys(find_run(opened, name) for name in runs))
         if not yes and not _confirmed(run_ids):
@@ -145,14 +145,14 @@ def delete_(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
     name="prune",
     params=[
         click.Option(
-            ["--older-than"], required=True, metavar="AGE", help="Such as 12h, 30d or 8w."
+            ["--older-than"], required=True, metavar="AGE", help="Minimum age: 12h, 30d or 8w."
         ),
         _YES,
         STORE,
     ],
 )
 def prune_(older_than: str, yes: bool, store: str | None) -> None:
-    """Delete the runs that began long ago; tagged ones stay, and those being worked on."""
+    """Delete old runs, except tagged runs and runs in progress."""
     before = datetime.now(UTC) - _age(older_than)
     with open_store(store) as opened:
         if not yes:
@@ -178,7 +178,7 @@ def prune_(older_than: str, yes: bool, store: str | None) -> None:
     epilog=RUN,
 )
 def export_(run: str, file: Path, store: str | None) -> None:
-    """Write a run to one file, to be kept or given away; FILE.gz is compressed."""
+    """Export a run to one file; FILE.gz is compressed."""
     with open_store(store) as opened:
         info = opened.info(find_run(opened, run))
         check_files(file, inputs=read_by(opened, info))
@@ -190,7 +190,7 @@ def export_(run: str, file: Path, store: str | None) -> None:
     name="import", params=[click.Argument(["file"], type=click.Path(path_type=Path)), STORE]
 )
 def import__(file: Path, store: str | None) -> None:
-    """Enter a run that was exported, under its own id."""
+    """Import an exported run; it keeps its id."""
     check_archive(file)
     with open_store(store, make=True) as opened:
         run_id = import_(opened, file)
@@ -204,7 +204,7 @@ def _confirmed(run_ids: list[str]) -> bool:
         UsageError: there is nobody to ask.
     """
     if not sys.stdin.isatty():
-        raise UsageError(f"no terminal to ask whether to delete {', '.join(run_ids)}; say --yes")
+        raise UsageError(f"no terminal to ask whether to delete {', '.join(run_ids)}; add --yes")
     for run_id in run_ids:
         click.echo(run_id)
     what = "this run" if len(run_ids) == 1 else f"these {len(run_ids)} runs"

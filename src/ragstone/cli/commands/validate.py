@@ -29,10 +29,10 @@ _NEEDS = frozenset(need for info in catalogue().values() for need in info.needs)
     ],
 )
 def command(files: tuple[str, ...], columns: tuple[str, ...], sheet: str | None) -> None:
-    """Read data files, and tell everything that is wrong with them; nobody is asked.
+    """Read data files, and report all their problems; no calls are made.
 
-    A good file is one line: its rows, how many of them have each field, and the metrics that could
-    run on it as it is. Exit code 2 if a file cannot be used.
+    A valid file is reported in one line: its rows, how many of them have each field, and which
+    metrics can run on it. Exit code 2 if a file cannot be used.
 
     \b
     ragstone validate questions.xlsx

@@ -32,15 +32,15 @@ _PARAMS = (
         type=click.IntRange(0, 65535),
         default=8420,
         show_default=True,
-        help="0 takes a free one.",
+        help="0 picks a free port.",
     ),
-    click.Option(["--host"], default=LOOPBACK, show_default=True, help="Where to listen."),
+    click.Option(["--host"], default=LOOPBACK, show_default=True, help="Address to listen on."),
     click.Option(
         ["--expose"],
         is_flag=True,
-        help="Allow a --host that other machines reach: there is no password.",
+        help="Allow a --host that other machines can reach; there is no password.",
     ),
-    click.Option(["--no-browser"], is_flag=True, help="Only print the address."),
+    click.Option(["--no-browser"], is_flag=True, help="Print the URL; do not open a browser."),
     STORE,
 )
 
@@ -51,10 +51,10 @@ _PARAMS = (
 def command(
     run: str | None, port: int, host: str, expose: bool, no_browser: bool, store: str | None
 ) -> None:
-    """Show the stored runs as web pages: scores, samples with their claims, two runs compared.
+    """Show the stored runs as web pages: scores, samples with their claims, comparisons.
 
-    The pages only read the store, and only this machine reaches them. A run that is going on is
-    shown as it goes.
+    The pages are read-only and can be opened from this machine only. A run in progress is
+    updated while it runs.
 
     \b
     ragstone view
@@ -75,15 +75,15 @@ def _check_exposed(host: str, *, expose: bool) -> None:
     if not expose:
         raise UsageError(
             f"--host {host}: other machines would reach the pages, which show every stored text "
-            "and ask for no password; --expose says that you want that"
+            "without a password; add --expose if you want that"
         )
     click.echo(
-        f"Warning: whoever reaches {host} can read all runs of this store; there is no password.",
+        f"Warning: anyone who can reach {host} can read all runs here, without a password.",
         err=True,
     )
 
 
 def _tell(url: str, *, browser: bool) -> None:
-    click.echo(f"The runs are shown at {url} (Ctrl-C stops this).")
+    click.echo(f"Showing the runs at {url} (Ctrl-C stops this).")
     if browser:  # some browsers hold up whoever opens them
         Thread(target=webbrowser.open, args=(url,), daemon=True).start()
