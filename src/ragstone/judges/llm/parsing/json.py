@@ -86,6 +86,8 @@ def read_word(written: object, words: Mapping[str, T]) -> T | None:
     The keys of `words` are in lower case, with single spaces.
     """
     if isinstance(written, str):
+        if written in words:  # nearly always
+            return words[written]
         return words.get(_GAPS.sub(" ", written[:80]).strip(" .!\"'`*").lower())
     if isinstance(written, bool | int | float) and written in (0, 1):
         return words.get(str(int(written)))
@@ -113,15 +115,18 @@ def parse_value(
     answer = reply[thought.end() :].strip() if thought else reply
     if not answer:
         raise unusable(text, Cause.MALFORMED, "the reply is empty")
-    begins = f"the reply begins {quoted(answer)!r}"
+    values: tuple[object, ...] = ()
+    invalid = ""
     try:
         values = _json_values(answer, shown)
     except ValueError as error:
-        raise unusable(text, Cause.MALFORMED, f"invalid JSON ({error}); {begins}") from None
+        invalid = f"invalid JSON ({error})"
     accepted = list(dict.fromkeys(read for value in values if (read := accept(value)) is not None))
     if len(accepted) == 1:
         return accepted[0]
-    if accepted:
+    if invalid:
+        seen = invalid
+    elif accepted:
         seen = f"{len(accepted)} different answers in one reply"
     elif values or strict_json:
         seen = "no JSON of the requested form"
@@ -131,7 +136,8 @@ def parse_value(
         raise unusable(text, Cause.REFUSAL, f"the judge refused: {quoted(answer)}")
     else:
         seen = "neither JSON nor another known form"
-    raise unusable(text, Cause.MALFORMED, f"{seen}; {begins}")
+    message = f"{seen}; the reply begins {quoted(answer)!r}"
+    raise unusable(text, Cause.MALFORMED, message)
 
 
 def unusable(

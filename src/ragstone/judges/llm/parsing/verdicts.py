@@ -59,7 +59,7 @@ _VERDICTS = ItemFormat(
         "claim", "claim_number", "claim_id", "statement", "statement_number", "statement_id",
         "number", "index", "id",
     ),
-    words=_LABELS,
+    words={**_LABELS, **{label.value: label for label in Label}},
     label=label_pattern(_LABELS),
     line=numbered_pattern("claim", "statement", "verdict"),
     side=lambda label: label is Label.SUPPORTED,
