@@ -78,7 +78,7 @@ async def store(place: Path, runs: list[tuple[str, Run]]) -> None:
         for name, run in runs:
             run_id = run.manifest.run_id
             kept.begin(run.manifest, run.metrics, fingerprint=run_id)
-            async with kept.writing(run_id) as writer:
+            async with kept.open_writer(run_id) as writer:
                 for row in run.rows:
                     await writer.put(row)
             kept.finish(run_id, extras=run.extras, summary=run.to_dict())
