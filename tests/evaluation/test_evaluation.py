@@ -272,7 +272,7 @@ def test_a_run_shows_itself_in_a_line() -> None:
     [({"preset": "ragas"}, "preset"), ({"config": "c", "preset": "ragas"}, "config and preset")],
 )
 def test_a_plan_holds_all_settings(options: dict[str, str], said: str) -> None:
-    with pytest.raises(UsageError, match=f"plan= holds all settings; leave {said} out"):
+    with pytest.raises(UsageError, match=f"plan= contains all settings; remove {said}"):
         evaluate([ANSWERED], plan=Plan(metrics=("hit",)), **options)  # type: ignore[arg-type]
 
 

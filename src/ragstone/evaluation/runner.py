@@ -35,11 +35,10 @@ from ragstone.metrics import Metric, RankingMetric, load_plugin, select
 from ragstone.results.run import Run, RunInterruptedError
 from ragstone.targets import Target, get_target
 from ragstone.types.config import Manifest, Plan
-from ragstone.types.gate import FLAGS, Gate, gate
+from ragstone.types.gate import FLAGS, gate
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 
-Gates = tuple[Gate, ...]
 Data = str | Path | Dataset | Iterable[Sample | Mapping[str, object]]
 """A file, the result of `load`, samples, or mappings of their fields (by any known column name)."""
 
@@ -105,40 +104,35 @@ class Options(StoreOptions, total=False):
 
 
 def plan_of(options: Options) -> Plan:
-    """Join the options into a plan: what they say goes before what `plan` says.
+    """Return the plan of the options; they override the settings of `plan` or `config`.
 
     Raises:
-        UsageError: an option does not exist, or is out of its range.
+        UsageError: an option does not exist or is out of range.
     """
-    if strange := sorted(options.keys() - Options.__annotations__.keys()):
-        raise UnknownNameError("option of evaluate", strange[0], Options.__annotations__)
+    if unknown := sorted(options.keys() - Options.__annotations__.keys()):
+        raise UnknownNameError("option of evaluate", unknown[0], Options.__annotations__)
     if "plan" in options and (both := sorted(options.keys() & {"config", "preset"})):
-        raise UsageError(f"plan= holds all settings; leave {' and '.join(both)} out")
+        raise UsageError(f"plan= contains all settings; remove {' and '.join(both)}")
     config = read_config(options["config"]) if "config" in options else Config()
     for module in config.plugins:
         load_plugin(module)
-    said = _said(options)
-    if "plan" not in options:
-        return config.plan(said, preset_said=options.get("preset"))
-    base = options["plan"]
-    return Plan.of({**dict(base), **said, "gates": (*base.gates, *cast("Gates", said["gates"]))})
 
-
-def _said(options: Options) -> dict[str, object]:
-    """Return the fields of the plan that the options say."""
     objects = {name for name in ("judge", "target") if not isinstance(options.get(name), str)}
     given = cast("dict[str, object]", options)
-    said = {name: given[name] for name in given.keys() & Plan.model_fields.keys() - objects}
+    settings = {name: given[name] for name in given.keys() & Plan.model_fields.keys() - objects}
     if "metrics" in options:
         metrics = options["metrics"]
         several = [metrics] if isinstance(metrics, str | Metric) else metrics
-        said["metrics"] = tuple(m.spelled if isinstance(m, Metric) else m for m in several)
-    said["gates"] = tuple(
-        gate(f"{metric}={mark}", *demand)
+        settings["metrics"] = tuple(m.spelled if isinstance(m, Metric) else m for m in several)
+    gates = tuple(
+        gate(f"{metric}={threshold}", *demand)
         for name, demand in FLAGS.items()
-        for metric, mark in cast("Mapping[str, float | str]", given.get(name, {})).items()
+        for metric, threshold in cast("Mapping[str, float | str]", given.get(name, {})).items()
     )
-    return said
+    if "plan" not in options:
+        return config.plan({**settings, "gates": gates}, preset_said=options.get("preset"))
+    base = options["plan"]
+    return Plan.of({**dict(base), **settings, "gates": (*base.gates, *gates)})
 
 
 def load_data(data: Data, plan: Plan) -> Dataset:

@@ -17,7 +17,7 @@ Wanted = Literal["noticed", "resisted", "supported", "kept"]
 give the same verdict as before."""
 
 MAX_FAILURES = 0.1
-"""The share of questions that may fail before a test says nothing about the judge."""
+"""The share of questions that may fail before a test is inconclusive."""
 
 WORDS: Mapping[Wanted, str] = MappingProxyType(
     {
