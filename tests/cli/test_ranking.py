@@ -246,8 +246,8 @@ def test_a_report_is_what_the_command_writes_itself(files: Path, ragstone: Comma
         (("--store", "--baseline", "none"), "there is no run named 'none'"),
         (("--store", "s.db", "--json", "s.db"), "s.db is an input file, so it cannot be written"),
         (("--json", "x", "--markdown", "x"), "x would be written twice"),
-        (("--qrels", "beir", "--json", "beir/qrels/test.tsv"), "is in beir, which is read"),
-        (("--qrels", "beir", "-o", "beir/x.xlsx"), "is in beir, which is read"),
+        (("--qrels", "beir", "--json", "beir/qrels/test.tsv"), "is in beir, an input folder"),
+        (("--qrels", "beir", "-o", "beir/x.xlsx"), "is in beir, an input folder"),
     ],
 )
 def test_what_cannot_be_kept_or_written_is_told_before_the_work(

@@ -7,8 +7,8 @@ from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.ask_target import DROPPED, add_answer, ask_target
 from ragstone.evaluation.runner import evaluate_async
 from ragstone.results.run import Run
-from ragstone.targets import get_target
 from ragstone.targets.base import Answer, Target
+from ragstone.targets.factory import get_target
 from ragstone.types.config import Plan
 from ragstone.types.reply import Failure
 from ragstone.types.row import Row

@@ -14,7 +14,7 @@ from ragstone.evaluation.collect import (
     discard_journal,
     fields_of_mode,
 )
-from ragstone.targets import get_target
+from ragstone.targets.factory import get_target
 from ragstone.types.config import Plan
 from ragstone.types.reply import Failure
 from ragstone.types.row import Row

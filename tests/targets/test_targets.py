@@ -4,7 +4,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import InputError, TargetError, UsageError
-from ragstone.targets import get_target
+from ragstone.targets.factory import get_target
 from ragstone.targets.function import FunctionTarget
 from ragstone.targets.http import HttpTarget
 from ragstone.types.config import Plan

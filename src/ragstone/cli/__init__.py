@@ -151,9 +151,9 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
 """Command -> the module that holds it as `command`, and its help in a line."""
 
 
-def later(name: str) -> ModuleType:
-    """Return a module of this package that few calls of a command need, loaded when one does."""
-    return import_module(f"ragstone.cli.commands.{name}")
+def load(name: str) -> ModuleType:
+    """Return a module of ragstone that few calls of a command need, loaded when one does."""
+    return import_module(f"ragstone.{name}")
 
 
 class _Commands(click.Group):

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from time import monotonic
 from types import MappingProxyType
@@ -18,7 +17,7 @@ from rich.table import Table
 
 from ragstone._internal.files import check_writable
 from ragstone._internal.text import count
-from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED, silent_pipes
+from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED, load, silent_pipes
 from ragstone.cli.options import ResultArgs
 from ragstone.errors import UsageError
 from ragstone.reports.github import no_commands, report_to_github
@@ -167,7 +166,7 @@ def _later(module: str, name: str) -> Callable[[Run, Path], None]:
     """Return a function of the reports whose module is loaded when it is first called."""
 
     def write(run: Run, path: Path) -> None:
-        function: object = getattr(import_module(f"ragstone.reports.{module}"), name)
+        function: object = getattr(load(f"reports.{module}"), name)
         cast("Callable[[Run, Path], None]", function)(run, path)
 
     return write
@@ -210,9 +209,7 @@ class Outputs:
             UsageError: a path cannot be written, is an input, or is named twice.
         """
         if self.export:
-            from ragstone.reports.excel import check_output  # loads XlsxWriter
-
-            check_output(self.workbook or self.folder / "workbook.xlsx")
+            load("reports.excel").check_output(self.workbook or self.folder / "workbook.xlsx")
         for name in self.files.keys() - PIPED:
             if self.files[name] == STDOUT:
                 raise UsageError(f"--{name}: name a file; this format is not for standard output")
@@ -266,9 +263,9 @@ def finish(run: Run, outputs: Outputs, *, first: bool = False, interrupted: bool
         if path != STDOUT:
             WRITERS[name](run, path)
     if outputs.export and run.rows:
-        from ragstone.reports.excel import write_workbooks  # loads XlsxWriter
-
-        files += write_workbooks(run, output=outputs.workbook, folder=outputs.folder)
+        files += load("reports.excel").write_workbooks(
+            run, output=outputs.workbook, folder=outputs.folder
+        )
     with silent_pipes():
         console = outputs.console
         with no_commands(console.file, os.environ):

@@ -22,8 +22,8 @@ from ragstone.datasets import Dataset
 from ragstone.datasets.adapters.responses import MODES, UNFINISHED, response_record
 from ragstone.errors import Cause, InputError, Problem, UsageError
 from ragstone.evaluation.ask_target import ask_target
-from ragstone.targets import Target, get_target
-from ragstone.targets.base import FIELDS
+from ragstone.targets.base import FIELDS, Target
+from ragstone.targets.factory import get_target
 from ragstone.targets.spec import ApiDescription, filled_variables
 from ragstone.types.config import Plan
 from ragstone.types.reply import Failure

@@ -33,7 +33,8 @@ from ragstone.judges.router import RouterJudge
 from ragstone.judges.spec import begins_free, is_free
 from ragstone.metrics import Metric, RankingMetric, load_plugin, select
 from ragstone.results.run import Run, RunInterruptedError
-from ragstone.targets import Target, get_target
+from ragstone.targets.base import Target
+from ragstone.targets.factory import get_target
 from ragstone.types.config import Manifest, Plan
 from ragstone.types.gate import FLAGS, gate
 from ragstone.types.row import Row

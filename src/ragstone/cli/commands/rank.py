@@ -5,17 +5,16 @@ import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from time import monotonic
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Unpack, cast
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ragstone.cli import TOO_MUCH_FAILED, silent_pipes
+from ragstone.cli import TOO_MUCH_FAILED, load, silent_pipes
 from ragstone.cli.options import (
     GATES,
     PLUGIN,
@@ -224,10 +223,8 @@ def command(**given: Unpack[RankArgs]) -> None:
         )
     if given["store"] is None and given["baseline"] is None:
         sys.exit(_rank(given, outputs, limits, None))
-    from ragstone.cli.parse import open_store  # loads SQLAlchemy
-
     place, saves = place_here(given["store"]), given["store"] is not None
-    with open_store(place, make=saves, made_by="ragstone rank --store") as store:
+    with load("cli.parse").open_store(place, make=saves, made_by="ragstone rank --store") as store:
         sys.exit(_rank(given, outputs, limits, store))
 
 
@@ -239,7 +236,7 @@ def _rank(
     plan = Plan.of({"metrics": ("all_retrieval",), **typed})
     runs: list[Run] = []
     if store is not None and given["baseline"] is not None:
-        runs.append(store.load(_stores().find_run(store, given["baseline"])))
+        runs.append(store.load(load("store").find_run(store, given["baseline"])))
     evaluation = RankingEvaluation.of(
         given["qrels"], plan, missing=given["missing"], ties=given["tie_rule"]
     )
@@ -255,7 +252,7 @@ def _rank(
     saved: list[str] = []
     if store is not None and given["store"] is not None:
         for run in evaluated:
-            _stores().save_ranking(store, run)
+            load("store").save_ranking(store, run)
             saved.append(f"stored as run {run.manifest.run_id} in {store.name}")
     return _finish(evaluated, compared, outputs, saved)
 
@@ -271,9 +268,7 @@ def _finish(
             _write(name, path, evaluated[0], document)
     files = [path for path in outputs.files.values() if path != STDOUT]
     if outputs.workbook is not None:
-        from ragstone.reports.excel import write_workbooks  # loads XlsxWriter
-
-        files += write_workbooks(evaluated[0], output=outputs.workbook)
+        files += load("reports.excel").write_workbooks(evaluated[0], output=outputs.workbook)
     with silent_pipes():
         console = outputs.console
         with no_commands(console.file, os.environ):
@@ -289,10 +284,6 @@ def _finish(
     if trouble := next((run.troubles for run in evaluated if run.troubles), None):
         click.echo(f"Exit code {TOO_MUCH_FAILED}: {'; '.join(trouble)}", err=True)
     return max(*codes, *map(exit_code, evaluated), 0)  # 3 outranks 1
-
-
-def _stores() -> ModuleType:
-    return import_module("ragstone.store")  # loads SQLAlchemy
 
 
 def _write(name: str, path: Path, run: Run, document: Mapping[str, object] | None) -> None:
