@@ -139,7 +139,7 @@ def test_a_run_whose_data_changed_is_passed_over(ragstone: Command, folder: Path
     done = ragstone("resume", "--no-export", "--json", "-")
     assert done.code == 0, done.err
     assert json.loads(done.out)["run_id"] == run_id
-    assert "Skipped: run" in done.err
+    assert "Skipped: cannot resume run" in done.err
     assert "other.jsonl changed since the run was started" in done.err
     assert "--fresh" not in done.err, "resume has no such option"
     stuck = ragstone("resume")
