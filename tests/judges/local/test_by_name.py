@@ -160,11 +160,11 @@ def test_calls_of_this_machine_are_told_apart(make_model, tmp_path: Path) -> Non
     foretold = CliRunner().invoke(group, [*options, "--dry-run"]).output
     assert "calls on this machine" in foretold
     done = CliRunner().invoke(group, [*options, "--json", "out.json"])
-    assert "1 call of a model on this machine" in " ".join(done.output.split())
+    assert "1 call of a local model" in " ".join(done.output.split())
     usage = json.loads((tmp_path / "out.json").read_text())["usage"]
     assert (usage["calls"], usage["local_calls"]) == (0, 1)
     again = CliRunner().invoke(group, options).output
-    assert "1 reply came from the cache" in " ".join(again.split())
+    assert "1 reply from the cache" in " ".join(again.split())
 
 
 def test_a_local_model_is_tested_whatever_the_limit(make_model, tmp_path: Path) -> None:
