@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ragstone import evaluate
-from ragstone.demo.questions import DATASET, planted_in
+from ragstone.demo.questions import DATASET, errors_in
 from ragstone.demo.service import Mode, make_service
 
 SERVICE = make_service("good")
@@ -55,7 +55,7 @@ def count() -> Count:
     assert run.summary()["faithfulness"].failed == 0
     result = Count(Counter(), Counter(), set(), set())
     for row in run.rows:
-        kinds = {error.sentence: error.kind for error in planted_in(row.sample.response or "")}
+        kinds = {error.sentence: error.kind for error in errors_in(row.sample.response or "")}
         claims = row.scores["faithfulness"].claims
         for sentence, kind in kinds.items():
             if not any(sentence in claim.text for claim in claims):

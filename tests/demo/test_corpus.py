@@ -50,26 +50,26 @@ def test_no_sentence_is_said_twice():
 
 
 def test_a_paraphrase_is_not_a_copy():
-    assert not [line for _, line in lines() if line.said == line.text]
+    assert not [line for _, line in lines() if line.paraphrase == line.text]
 
 
 def test_a_correct_paraphrase_brings_no_number_that_its_passage_lacks():
     for passage, line in lines():
-        if line.planted is None:
+        if line.error is None:
             strange = numbers(line.spoken) - numbers(passage.text)
-            assert not strange, (passage.id, line.said, strange)
+            assert not strange, (passage.id, line.paraphrase, strange)
 
 
 def test_a_wrong_number_is_one_that_its_passage_lacks():
-    wrong = [(passage, line) for passage, line in lines() if line.planted is Flaw.WRONG_NUMBER]
+    wrong = [(passage, line) for passage, line in lines() if line.error is Flaw.WRONG_NUMBER]
     for passage, line in wrong:
-        assert numbers(line.spoken) - numbers(passage.text), (passage.id, line.said)
+        assert numbers(line.spoken) - numbers(passage.text), (passage.id, line.paraphrase)
 
 
 @pytest.mark.parametrize("flaw", list(Flaw))
-def test_every_kind_of_error_is_planted_several_times(flaw: Flaw):
-    assert sum(line.planted is flaw for _, line in lines()) >= 4
+def test_every_kind_of_error_is_injected_several_times(flaw: Flaw):
+    assert sum(line.error is flaw for _, line in lines()) >= 4
 
 
-def test_a_planted_line_says_something_else_than_the_manual():
-    assert all(line.said for _, line in lines() if line.planted)
+def test_an_injected_line_says_something_else_than_the_manual():
+    assert all(line.paraphrase for _, line in lines() if line.error)

@@ -6,7 +6,7 @@ from python_calamine import CalamineWorkbook
 from tests.cases import each_case
 
 from ragstone.demo.corpus import Flaw, corpus
-from ragstone.demo.questions import DATASET, Entry, entries, planted, planted_in
+from ragstone.demo.questions import DATASET, Entry, entries, errors_in, injected_errors
 from ragstone.demo.service import Mode, make_service
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "make_demo_dataset.py"
@@ -89,23 +89,23 @@ def answers() -> list[str]:
     ]
 
 
-def test_planted_errors_of_all_kinds_appear_in_the_answers():
-    seen = {error for answer in answers() for error in planted_in(answer)}
+def test_injected_errors_of_all_kinds_appear_in_the_answers():
+    seen = {error for answer in answers() for error in errors_in(answer)}
     assert len(seen) >= 12
     assert {error.kind for error in seen} == set(Flaw)
 
 
-def test_most_answers_have_no_planted_error():
-    wrong = [answer for answer in answers() if planted_in(answer)]
+def test_most_answers_have_no_injected_error():
+    wrong = [answer for answer in answers() if errors_in(answer)]
     assert 0.15 <= len(wrong) / len(entries()) <= 0.45
 
 
 def test_the_errors_of_an_answer_are_told_in_its_order():
-    first, second = planted()[3], planted()[0]
+    first, second = injected_errors()[3], injected_errors()[0]
     response = f"{first.sentence} The phone is blue. {second.sentence}"
-    assert planted_in(response) == (first, second)
+    assert errors_in(response) == (first, second)
 
 
-def test_what_the_manual_says_is_no_planted_error():
-    assert all(not planted_in(error.truth) for error in planted())
-    assert planted_in("") == ()
+def test_what_the_manual_says_is_no_injected_error():
+    assert all(not errors_in(error.truth) for error in injected_errors())
+    assert errors_in("") == ()

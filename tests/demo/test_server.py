@@ -48,7 +48,7 @@ async def test_chat(client: aiohttp.ClientSession):
     body = {"query": QUERY, "session_id": "s", "mode": "rag", "top_k": 5, "score_threshold": 0.0}
     reply = await post(client, CHAT, body)
     assert reply.keys() == {"response", "retrieved_chunks"}
-    assert "36 months" in reply["response"], "a planted error"
+    assert "36 months" in reply["response"], "a injected error"
     assert reply["retrieved_chunks"][0].keys() == {"point_id", "text", "score"}
 
 

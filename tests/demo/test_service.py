@@ -1,4 +1,4 @@
-"""The offline judge finds the demo's planted errors, and does not cry wolf."""
+"""The offline judge finds the demo's injected errors, and does not cry wolf."""
 
 import importlib.util
 import sys
@@ -93,14 +93,14 @@ def test_several_questions_are_answered_with_nothing_found(
     assert 4 <= answers.count(NOT_FOUND) < len(unanswerable), "most, but as in life not all"
 
 
-# The offline judge finds the demo's planted errors, and does not cry wolf.
+# The offline judge finds the demo's injected errors, and does not cry wolf.
 
 
-BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "planted_errors.py"
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "injected_errors.py"
 
 
-def test_most_planted_errors_are_found_and_few_others() -> None:
-    spec = importlib.util.spec_from_file_location("planted_errors", BENCHMARK)
+def test_most_injected_errors_are_found_and_few_others() -> None:
+    spec = importlib.util.spec_from_file_location("injected_errors", BENCHMARK)
     assert spec is not None
     assert spec.loader is not None
     script = importlib.util.module_from_spec(spec)

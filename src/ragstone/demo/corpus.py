@@ -1,7 +1,7 @@
-"""The demo's corpus: passages of a fictional phone's manuals, and what the service says of them.
+"""The demo's corpus: passages of a fictional phone's manuals, with paraphrases.
 
-The service does not generate text: it says a passage's lines, mostly in other words. Some lines are
-planted errors, so it is known which sentences of its answers are wrong, and in what way.
+The service does not generate text: it answers with paraphrased lines. Some lines contain injected
+errors, so it is known which sentences of its answers are wrong, and how.
 """
 
 from enum import StrEnum
@@ -15,7 +15,7 @@ from ragstone.datasets.formats.yaml import Loader
 
 
 class Flaw(StrEnum):
-    """In what way a planted sentence is wrong."""
+    """The kind of an injected error."""
 
     WRONG_NUMBER = "wrong_number"
     CONTRADICTION = "contradiction"
@@ -23,24 +23,24 @@ class Flaw(StrEnum):
 
 
 class Line(BaseModel):
-    """One sentence of a passage, and how the service puts it.
+    """One sentence of a passage, and the service's version of it.
 
     Attributes:
-        text: the sentence as it stands in the manual.
-        said: the service's words for it; None says `text` itself.
-        planted: set where `said` is deliberately wrong.
+        text: the sentence in the manual.
+        paraphrase: the service's version; None if it uses `text`.
+        error: the kind of error, if `paraphrase` is deliberately wrong.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: str
-    said: str | None = None
-    planted: Flaw | None = None
+    paraphrase: str | None = None
+    error: Flaw | None = None
 
     @property
     def spoken(self) -> str:
         """The sentence that an answer shows."""
-        return self.said or self.text
+        return self.paraphrase or self.text
 
 
 class Passage(BaseModel):
@@ -55,7 +55,7 @@ class Passage(BaseModel):
 
     @property
     def text(self) -> str:
-        """The lines as they stand in the manual, without the title."""
+        """The passage as in the manual, without the title."""
         return " ".join(line.text for line in self.lines)
 
 

@@ -40,7 +40,7 @@ class Entry(BaseModel):
 def grounded_samples() -> tuple[Sample, ...]:
     """Return each question that the manuals answer: its reference, its passages and two more.
 
-    Nothing of the demo's answers is in them, so no planted error is.
+    They contain nothing of the demo's answers, so no injected errors.
     """
     passages = corpus()
     places = {passage.id: n for n, passage in enumerate(passages)}
@@ -70,36 +70,33 @@ def entries() -> tuple[Entry, ...]:
     return TypeAdapter(tuple[Entry, ...]).validate_python(rows)
 
 
-# What is known to be wrong in the demo's answers: the planted errors that an answer says.
-
-
 @dataclass(frozen=True, slots=True)
-class Planted:
-    """A sentence that the service says although its passage does not."""
+class InjectedError:
+    """A sentence in an answer that its passage does not support."""
 
     sentence: str
     kind: Flaw
     passage_id: int
     truth: str
-    """What the passage has in its place."""
+    """The sentence in the passage."""
 
 
 @cache
-def planted() -> tuple[Planted, ...]:
-    """Return every planted error of the corpus, by passage."""
+def injected_errors() -> tuple[InjectedError, ...]:
+    """Return every injected error of the corpus, by passage."""
     return tuple(
-        Planted(line.said, line.planted, passage.id, line.text)
+        InjectedError(line.paraphrase, line.error, passage.id, line.text)
         for passage in corpus()
         for line in passage.lines
-        if line.planted is not None and line.said is not None
+        if line.error is not None and line.paraphrase is not None
     )
 
 
-def planted_in(response: str) -> tuple[Planted, ...]:
-    """Return the planted errors that stand in an answer of the service, in their order there.
+def errors_in(response: str) -> tuple[InjectedError, ...]:
+    """Return the injected errors in an answer of the service, in order.
 
-    Every other sentence of such an answer is backed by the passages it was composed from.
+    The passages support every other sentence of such an answer.
     """
-    places = ((response.find(error.sentence), error) for error in planted())
-    standing = sorted((place for place in places if place[0] >= 0), key=lambda place: place[0])
-    return tuple(error for _, error in standing)
+    places = ((response.find(error.sentence), error) for error in injected_errors())
+    found = sorted((place for place in places if place[0] >= 0), key=lambda place: place[0])
+    return tuple(error for _, error in found)

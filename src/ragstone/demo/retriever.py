@@ -72,7 +72,7 @@ class Index:
         self._size = rows.rowcount
 
     def rarity(self, word: str) -> float:
-        """Return how much a word tells: the inverse document frequency that bm25 weighs it with."""
+        """Return a word's inverse document frequency, as in BM25."""
         (found,) = self._found(
             "SELECT count(*) FROM entries WHERE entries MATCH ?", (self._any_of([word]),)
         )

@@ -1,4 +1,4 @@
-"""The demo's HTTP server: three endpoints over a Service, on loopback unless told otherwise."""
+"""The demo's HTTP server: three endpoints over a Service, on loopback by default."""
 
 import asyncio
 import errno
@@ -109,7 +109,7 @@ async def running(
         port: 0 takes a free one.
 
     Raises:
-        UsageError: nothing can listen there; the message says why.
+        UsageError: the address is not available.
     """
     if not 0 <= port <= 65535:
         raise UsageError(f"port is {port}; it must be between 0 and 65535")
@@ -136,7 +136,7 @@ def serve(
     """Serve until Ctrl-C, then return; `ready` is called with the base URL once it listens.
 
     Raises:
-        UsageError: nothing can listen there; the message says why.
+        UsageError: the address is not available.
     """
 
     async def until_stopped() -> None:

@@ -19,12 +19,12 @@ MOST_PASSAGES = 3
 MOST_LINES = 4
 FEWEST_LINES = 2
 NEAR_ENOUGH = 0.6
-"""A line is said if it scores at least this share of the best line's score."""
+"""Lines below this share of the best line's score are left out."""
 LINES_PER_PASSAGE = 100
 
 
 class Answerer:
-    """Says the lines that fit a question; the same question and passages give the same answer."""
+    """Answers with the lines that match a question; deterministic."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
         """Index every line of the passages, under its passage's title."""
@@ -57,7 +57,7 @@ class Answerer:
 
 
 def _chosen(scored: Sequence[tuple[float, Line]]) -> list[Line]:
-    """Return the lines to say, in the order given; of equal lines the earlier is preferred."""
+    """Return the matching lines, in the order given; ties go to the earlier line."""
     order = sorted(range(len(scored)), key=lambda place: -scored[place][0])[:MOST_LINES]
     mark = NEAR_ENOUGH * scored[order[0]][0]
     said = [
@@ -75,7 +75,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the service said, and the passages that it looked at for it, best first."""
+    """A response, and the passages it was composed from, best first."""
 
     response: str
     found: tuple[Found, ...]

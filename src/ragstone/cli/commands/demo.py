@@ -22,7 +22,7 @@ from ragstone.types.config import Plan
 
 _INTRODUCTION = """\
 The demo RAG system answers questions about a made-up phone; some of its answers
-have an error planted in them, which faithfulness should find.
+contain an injected error, which faithfulness should find.
 """
 
 

@@ -1,4 +1,4 @@
-"""Attributes: what spans say of samples, scores, questions and models' calls."""
+"""Span attributes of samples, scores, questions and model calls."""
 
 import json
 from collections.abc import Generator, Mapping
@@ -23,7 +23,7 @@ Attributes: TypeAlias = Mapping[str, Value]
 EVALUATION = "gen_ai.evaluation.result"
 """The event of a score."""
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-"""The environment variable by which instrumentations are told to record texts."""
+"""The environment variable that makes instrumentations record texts."""
 _CAPTURING = frozenset({"true", "1", "span_only", "span_and_event"})
 _PROVIDERS: Mapping[str, str] = MappingProxyType(
     {
@@ -39,7 +39,7 @@ _PORTS: Mapping[str, int] = MappingProxyType({"http": 80, "https": 443})
 
 
 def texts_wanted(environ: Mapping[str, str]) -> bool:
-    """Tell whether texts of samples, prompts and replies are to stand in spans."""
+    """Return whether spans include the texts of samples, prompts and replies."""
     return environ.get(CAPTURE, "").strip().lower() in _CAPTURING
 
 
@@ -60,7 +60,7 @@ def of_row(row: Row, *, texts: bool) -> Attributes:
 
 
 def of_score(name: str, score: Score, *, texts: bool) -> Attributes:
-    """Return what the event of a score says; its reason may quote the judge, so it is a text."""
+    """Return the attributes of a score event; its reason may quote the judge and counts as text."""
     told: dict[str, Value] = {
         "gen_ai.evaluation.name": name,
         "ragstone.metric.state": score.state.value,
@@ -133,7 +133,7 @@ def of_completion(completion: Completion, *, texts: bool) -> Attributes:
 
 
 def of_tokens(usage: Usage) -> dict[str, Value]:
-    """Return the tokens that a provider told of, by the convention's names; none where it did not.
+    """Return the token counts that a provider reported, by the convention's names.
 
     As there, all counts of a kind are part of its total.
     """
@@ -155,17 +155,14 @@ def _text(text: str) -> dict[str, object]:
     return {"type": "text", "content": text}
 
 
-# A span around a block: its end, and the class of error it ended with.
-
-
 @contextmanager
 def spanned(
     tracer: "Tracer", name: str, attributes: Attributes, *, client: bool = False
 ) -> Generator["Span", None, None]:
-    """Have a span stand while the block lasts; what is begun in the block is a child of it.
+    """Wrap a block in a span; spans started inside are its children.
 
-    An error is told by its class alone, or its cause: its words may quote a sample. `client` says
-    that another process is asked.
+    Errors are recorded by class or cause only, because their messages may quote a sample.
+    `client` marks a call to another process.
     """
     from opentelemetry.trace import SpanKind, StatusCode  # an extra
 

@@ -99,17 +99,15 @@ class TracedEmbedder(Embedder):
             return vectors, usage
 
 
-# OpenTelemetry: the Tracing that makes spans.
-
 NEEDS = "OpenTelemetry needs an extra: pip install 'ragstone[otel]'"
 
 
 class OpenTelemetry(Tracing):
-    """Makes spans with the tracer provider that the program has set up, or with one given.
+    """Makes spans with the given tracer provider, or with the program's global one.
 
-    A sample's span is a child of the caller's span, where there is one; a question's span is a
-    child of its sample's, and a model's call of its question's. Texts stand in spans only if
-    OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT asks for them. It exports nothing by itself.
+    A sample's span is a child of the caller's span, if there is one. A question's span is a child
+    of its sample's, and a model call's span of its question's. Spans include texts only if
+    OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT is set. Exporting is up to the provider.
 
     Raises:
         UsageError: the extra is not installed.
@@ -168,13 +166,13 @@ _OURS = "http/protobuf"
 
 @contextmanager
 def exporting(environ: Mapping[str, str]) -> Generator[OpenTelemetry, None, None]:
-    """Make spans while the block lasts, and send what is left of them at its end.
+    """Make spans inside the block, and flush them at its end.
 
-    Where a tracer provider has been set up already, as `opentelemetry-instrument` does, it is
-    used and left as it is. The standard OTEL_* variables say all else.
+    An existing tracer provider, as from `opentelemetry-instrument`, is used unchanged. The
+    standard OTEL_* variables set everything else.
 
     Raises:
-        UsageError: the extra is not installed, no endpoint is named, or one of another protocol.
+        UsageError: the extra is not installed, no endpoint is set, or its protocol is unsupported.
     """
     try:
         from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider  # an extra
@@ -200,11 +198,11 @@ def _provider(environ: Mapping[str, str]) -> "ExportingTracerProvider":
         raise UsageError(NEEDS) from error
     if not any(environ.get(name, "").strip() for name in ENDPOINTS):
         raise UsageError(
-            f"--otel: say where the spans go with {ENDPOINTS[1]}, such as http://localhost:4318"
+            f"--otel needs an endpoint: set {ENDPOINTS[1]}, such as http://localhost:4318"
         )
     for name in _PROTOCOLS:
         if (protocol := environ.get(name, "").strip() or _OURS) != _OURS:
-            raise UsageError(f"{name}={protocol}: spans are sent by {_OURS} only; leave it out")
+            raise UsageError(f"{name}={protocol}: only {_OURS} is supported; unset it")
     named = "OTEL_SERVICE_NAME" in environ or "service.name=" in environ.get(
         "OTEL_RESOURCE_ATTRIBUTES", ""
     )

@@ -44,7 +44,7 @@ class Pair:
 
     @property
     def is_alike(self) -> bool:
-        """Whether both say the same: one number, or none both times."""
+        """Whether both modes agree: the same number, or no number in both."""
         if self.difference is None:
             return self.legacy.state is self.ragas.state
         return abs(self.difference) < ALIKE
@@ -57,14 +57,14 @@ class Pair:
 
 @dataclass(frozen=True)
 class BothWays:
-    """What two runs over the same samples came to.
+    """The scores of the same samples in both modes.
 
     Attributes:
-        judge: who answered in both.
+        judge: the judge of both runs.
         pairs: the samples that both runs finished.
-        samples: how many there were to score.
-        troubles: why the pairs decide nothing: samples are missing, a budget was spent, or too
-            much failed, or was made up, in RAGAS mode. What the legacy way made up is its nature.
+        samples: the number of samples.
+        troubles: why the comparison is not conclusive: missing samples, a spent budget, or too
+            many failed or imputed scores in RAGAS mode. Imputed legacy scores are normal.
     """
 
     judge: str
@@ -92,7 +92,7 @@ class BothWays:
 
     @property
     def differing(self) -> list[Pair]:
-        """The pairs that are not alike; the greatest difference first, then those without one."""
+        """The pairs that differ, the largest difference first, then pairs without two numbers."""
         found = [pair for pair in self.pairs if not pair.is_alike]
         return sorted(found, key=lambda pair: -abs(pair.difference or 0.0))
 
@@ -105,12 +105,12 @@ class BothWays:
 def both_ways(data: str | Path | Dataset, plan: Plan, watching: Watching) -> BothWays:
     """Score the faithfulness of the same responses in both ways; nothing is stored.
 
-    Whatever the rows lack, the target is asked for once. The judge is asked anew for each way; a
-    budget of the plan is for each. Of the metrics only the mark of `faithfulness` is heeded, and
-    of settings of the judge the legacy way heeds those that it has.
+    Missing fields are requested from the target once. The judge is called separately in each
+    mode, with the plan's budget for each. Of the metrics, only the threshold of `faithfulness`
+    is used. Legacy mode ignores judge settings that it does not have.
 
     Raises:
-        UsageError: the judge cannot be asked in both ways, or what was asked cannot be done.
+        UsageError: the judge does not work in both modes, or the plan cannot run.
         RunInterruptedError: Ctrl-C; nothing can be compared.
     """
     named = (METRIC + _mark(plan),)
@@ -142,7 +142,7 @@ def both_ways(data: str | Path | Dataset, plan: Plan, watching: Watching) -> Bot
 
 
 def _again(run: Run) -> Dataset:
-    """Return what a run scored, with what its samples lack, to be scored once more."""
+    """Return a run's samples, with their missing fields, to score them again."""
     samples = tuple(row.sample for row in run.rows)
     lacking = {number: row.lacking for number, row in enumerate(run.rows) if row.lacking}
     return Dataset(

@@ -43,7 +43,7 @@ SCHEMA: Mapping[str, object] = {
     "required": ["text"],
     "additionalProperties": False,
 }
-"""Models are bound to JSON on the wire; the plain text stands in it. Text as it is is read too."""
+"""Models reply in JSON on the wire; the plain text is its `text`. Bare text is accepted too."""
 
 _PLACE = re.compile(r"\{([a-z]+)\}")
 _PROMPTS = {ExtractClaims.kind: "statements", VerifyClaims.kind: "verdicts"}
@@ -212,12 +212,10 @@ def _read(question: Question[T], text: str) -> object:
     return tuple(Verdict(label=labels[backed]) for backed in verdicts_in(text))
 
 
-# Legacy: the numbers that promptfoo 0.121.20 makes of a judge's plain text.
-
 MARKER = "final verdict for each statement in order:"
-"""What stands before the verdicts, in any case; without it, each stands behind `verdict: `."""
+"""Case-insensitive prefix of the verdicts; without it, each follows `verdict: `."""
 INSUFFICIENT = "Insufficient Information"
-"""What a reply holds, in just this case, that found no context relevant."""
+"""Case-sensitive marker of a reply that found no relevant context."""
 
 _EACH = re.compile(r"verdict: (yes|no)")
 _NUMBER = re.compile(r"[0-9]+[.)]")
@@ -231,10 +229,10 @@ def statements_in(reply: str) -> tuple[str, ...]:
 
 
 def verdicts_in(reply: str) -> tuple[bool, ...]:
-    """Return the verdicts of a reply, True for what is supported.
+    """Return the verdicts of a reply; True means supported.
 
-    Behind the first marker, what stands between two full stops is one verdict, a yes where it has
-    those letters anywhere.
+    After the first marker, each text between two full stops is a verdict: yes if it contains
+    "yes" anywhere.
     """
     text = reply.lower()
     if MARKER not in text:
@@ -244,18 +242,18 @@ def verdicts_in(reply: str) -> tuple[bool, ...]:
 
 
 def faithfulness(statements: int, verdicts: Sequence[bool]) -> float:
-    """Return what is left of 1 when every no, and every verdict that is missing, is taken off.
+    """Return 1 minus the share of statements with a "no" or without a verdict.
 
-    Verdicts past the number of statements count too; it is never less than 0, and 0 over nothing.
+    Extra verdicts count too. The minimum is 0; without statements it is 0.
     """
     if not statements:
         return 0.0
-    lacking = verdicts.count(False) + max(0, statements - len(verdicts))
-    return max(0.0, 1 - lacking / statements)
+    unsupported = verdicts.count(False) + max(0, statements - len(verdicts))
+    return max(0.0, 1 - unsupported / statements)
 
 
 def context_recall(reply: str) -> float:
-    """Return the share of a reply's tagged lines that are attributed; 0 where none is tagged.
+    """Return the share of a reply's tagged lines that are attributed; 0 without tagged lines.
 
     A line with both tags is not attributed.
     """
@@ -264,11 +262,11 @@ def context_recall(reply: str) -> float:
 
 
 def context_relevance(reply: str, context: str | Sequence[str]) -> float:
-    """Return what a reply extracted, each once, over the units of the context; never above 1.
+    """Return the distinct extracts of a reply over the units of the context; at most 1.
 
-    The units of a list are its texts; of one text its lines, and where it has one, its sentences:
-    then the reply is read by sentence too. A number alone, such as `2.`, is no unit. Whether what
-    was extracted is in the context is not looked at.
+    The units of a list are its texts. The units of a text are its lines, or its sentences if it
+    has one line; the reply is split the same way. A bare number such as `2.` is not a unit.
+    Extracts are not checked against the context.
     """
     if not isinstance(context, str):
         units, found = len(context), statements_in(reply)
@@ -282,12 +280,12 @@ def context_relevance(reply: str, context: str | Sequence[str]) -> float:
 
 
 def _sentences_in(text: str) -> tuple[str, ...]:
-    """Return the lines of a text, or of one line what white space behind a stop parts."""
+    """Return the lines of a text, or the sentences of a single line."""
     lines = statements_in(text)
     parts = _STOP.split(lines[0].strip()) if len(lines) == 1 else lines
     return tuple(part for part in parts if not _NUMBER.fullmatch(part.strip()))
 
 
 def answer_relevance(cosines: Sequence[float]) -> float:
-    """Return the mean likeness of the guessed queries to the real one, which may be below 0."""
+    """Return the mean similarity of the generated queries to the query; it may be negative."""
     return math.fsum(cosines) / len(cosines)
