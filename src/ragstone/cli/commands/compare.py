@@ -12,9 +12,14 @@ from rich.console import Console
 from ragstone._internal.files import write_text
 from ragstone.cli import silent_pipes
 from ragstone.cli.options import STORE
-from ragstone.cli.output import check_files
+from ragstone.cli.output import (
+    REGRESSION_OPTIONS,
+    RegressionArgs,
+    RegressionLimits,
+    check_files,
+    code_of,
+)
 from ragstone.cli.parse import open_store, read_by
-from ragstone.cli.regressions import OPTIONS, RegressionArgs, RegressionLimits, code_of
 from ragstone.errors import UsageError
 from ragstone.reports.comparison import as_markdown, print_comparison, print_regressions
 from ragstone.reports.format import finite
@@ -68,7 +73,7 @@ _PARAMS: Sequence[click.Parameter] = (
         show_default=True,
         help="Number of samples and claims to list in each section.",
     ),
-    *OPTIONS,
+    *REGRESSION_OPTIONS,
     click.Option(["--json"], type=_PATH, metavar="FILE|-", help="Write the comparison as JSON."),
     click.Option(
         ["--markdown"], type=_PATH, metavar="FILE|-", help="Write the report as Markdown."

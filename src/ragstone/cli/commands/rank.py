@@ -29,9 +29,16 @@ from ragstone.cli.options import (
     typed_settings,
     written,
 )
-from ragstone.cli.output import WRITERS, Outputs, exit_code, outputs_of
-from ragstone.cli.regressions import OPTIONS as REGRESSION_OPTIONS
-from ragstone.cli.regressions import RegressionArgs, RegressionLimits, code_of
+from ragstone.cli.output import (
+    REGRESSION_OPTIONS,
+    WRITERS,
+    Outputs,
+    RegressionArgs,
+    RegressionLimits,
+    code_of,
+    exit_code,
+    outputs_of,
+)
 from ragstone.datasets.rankings import TieRule
 from ragstone.errors import UsageError
 from ragstone.evaluation.ranking import Missing, RankingEvaluation
