@@ -85,7 +85,7 @@ def test_an_interrupt_tells_what_came_until_then(tested, judge_server) -> None:
         signal.signal(signal.SIGINT, before)
     assert done.exit_code == 130
     assert "4 of 12 claims (it was interrupted)" in done.output
-    assert "Interrupted, 4 of 12 claims tested until then; nothing is kept" in done.output
+    assert "Interrupted, 4 of 12 claims tested until then; nothing is saved" in done.output
     told = json.loads(Path("out.json").read_text())
     assert (told["asked"], told["stopped"]) == (3, "it was interrupted")
     assert not FILE.exists()
