@@ -25,10 +25,10 @@ class SlowJudge(Judge):
 
     def __init__(self, judge: Judge, seconds: float = 0.01) -> None:
         self.judge, self.seconds = judge, seconds
-        self.open_recorder = self.cancelled = 0
+        self.begun = self.cancelled = 0
 
     async def answer(self, question: Question[T]) -> Reply[T]:
-        self.open_recorder += 1
+        self.begun += 1
         try:
             await asyncio.sleep(self.seconds)
         except asyncio.CancelledError:
@@ -121,7 +121,7 @@ async def test_closing_cancels_what_is_under_way_and_waits() -> None:
     asking = [asyncio.create_task(transcript.ask(q)) for q in (ONE, SAME, OTHER)]
     await asyncio.sleep(0.01)
     await transcript.close()
-    assert (judge.open_recorder, judge.cancelled) == (2, 2)
+    assert (judge.begun, judge.cancelled) == (2, 2)
     told = await asyncio.gather(*asking, return_exceptions=True)
     assert all(isinstance(error, asyncio.CancelledError) for error in told)
     assert (transcript.exchanges, transcript.usage) == ((), Usage())

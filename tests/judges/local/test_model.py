@@ -18,12 +18,12 @@ class Runs:
     def __init__(self, hold: Event | None = None) -> None:
         self.seen: list[list[str]] = []
         self.threads: set[int] = set()
-        self.hold, self.open_recorder = hold, Event()
+        self.hold, self.begun = hold, Event()
 
     def __call__(self, items: Sequence[str]) -> list[str]:
         self.seen.append(list(items))
         self.threads.add(get_ident())
-        self.open_recorder.set()
+        self.begun.set()
         if self.hold:
             self.hold.wait(10)
         if "bad" in items:
@@ -58,7 +58,7 @@ async def test_what_arrives_during_a_run_is_the_next_one() -> None:
     runs = Runs(hold)
     both = batches(runs)
     first = asyncio.create_task(both.results(["a"]))
-    await asyncio.to_thread(runs.open_recorder.wait, 10)
+    await asyncio.to_thread(runs.begun.wait, 10)
     later = [asyncio.create_task(both.results([text])) for text in ("b", "c")]
     await asyncio.sleep(0)
     hold.set()
@@ -88,7 +88,7 @@ async def test_what_nobody_waits_for_any_more_is_not_run() -> None:
     runs = Runs(hold)
     both = batches(runs)
     first = asyncio.create_task(both.results(["a"]))
-    await asyncio.to_thread(runs.open_recorder.wait, 10)
+    await asyncio.to_thread(runs.begun.wait, 10)
     given_up = asyncio.create_task(both.results(["b"]))
     await asyncio.sleep(0)
     given_up.cancel()

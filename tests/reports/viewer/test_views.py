@@ -239,12 +239,12 @@ async def until(viewed, *, rows: int) -> dict[str, object]:
 def test_a_slow_comparison_holds_up_no_other_page(
     served, view, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    open_recorder, may_end, made = Event(), Event(), []
+    begun, may_end, made = Event(), Event(), []
     really = pages.compare
 
     def slow(*given: object, **named: object) -> object:
         made.append(given)
-        open_recorder.set()
+        begun.set()
         assert may_end.wait(30)
         return really(*given, **named)
 
@@ -257,7 +257,7 @@ def test_a_slow_comparison_holds_up_no_other_page(
         ]
         for each in ask:
             each.start()
-        assert open_recorder.wait(30)
+        assert begun.wait(30)
         assert viewed.get("/runs/run-a").status == 200
         assert viewed.get("/").status == 200
         may_end.set()
