@@ -159,7 +159,7 @@ def test_after_a_crash_the_same_command_goes_on(ragstone, questions, tmp_path) -
     (tmp_path / "mended").touch()
     said = ragstone(*arguments)
     assert said.code == 0, said.err
-    assert "1 of 2 rows are there" in said.out
+    assert "1 of 2 rows are done" in said.out
     assert load(part.with_suffix("")).samples[1].response == "yes"
     asked = (tmp_path / "asked.txt").read_text(encoding="utf-8").splitlines()
     assert [query.split()[0] for query in asked] == ["How", "Who", "Who"]

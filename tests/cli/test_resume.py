@@ -186,7 +186,7 @@ def test_without_a_store_nothing_is_kept(ragstone: Command, folder: Path) -> Non
     assert ragstone(*RUN, "--no-store", "--limit", "3").code == 0
     assert not (folder / ".ragstone").exists()
     refused = ragstone(*RUN, "--no-store", "--fresh")
-    assert (refused.code, "leave --fresh" in refused.err) == (2, True)
+    assert (refused.code, "remove --fresh" in refused.err) == (2, True)
 
 
 def test_resume_reads_the_data_set_where_it_was(

@@ -165,13 +165,13 @@ def test_no_sample_gives_more_than_a_few_claims_and_the_same_ones_each_time() ->
     assert select_cases([sample], 100)[0].claims == case.claims
 
 
-def test_the_demos_samples_hold_no_planted_error() -> None:
-    planted = {line.said for passage in corpus() for line in passage.lines if line.planted}
+def test_the_demos_samples_hold_no_injected_error() -> None:
+    injected = {line.paraphrase for passage in corpus() for line in passage.lines if line.error}
     samples = grounded_samples()
-    assert planted
+    assert injected
     assert len(samples) > 50
     texts = [text.text for sample in samples for text in sample.contexts or ()]
-    assert not [said for said in planted for text in texts if said and said in text]
+    assert not [line for line in injected for text in texts if line and line in text]
 
 
 def test_a_result_says_in_a_line_what_it_came_to() -> None:
