@@ -97,8 +97,8 @@ def test_show_says_what_stands_in(ragstone: Command) -> None:
 
 def test_show_prints_criteria_and_levels(ragstone: Command) -> None:
     said = ragstone("metrics", "show", "politeness", "--plugin", POLITENESS).out
-    assert "How polite is the response to whoever asked?\nLook at its tone only: a wrong" in said
-    assert "\n4: friendly\n5: friendly, and sees to whoever asked\n" in said
+    assert "How polite is the response to the user?\nLook at its tone only: a wrong" in said
+    assert "\n4: friendly\n5: friendly and attentive to the user\n" in said
     assert "range 1 to 5" in words(said)
     assert "parameters\n" not in said
 

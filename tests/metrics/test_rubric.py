@@ -66,7 +66,7 @@ async def test_the_example_runs_through_evaluate() -> None:
     }
     first = run.rows[0].scores["politeness"]
     assert (first.value, first.reason) == (5.0, "its tone")
-    assert dict(first.detail) == {"meaning": "friendly, and sees to whoever asked"}
+    assert dict(first.detail) == {"meaning": "friendly and attentive to the user"}
     assert run.rows[3].scores["politeness"].reason == "the response is blank"
     assert len(judge.asked) == 3
 
@@ -79,7 +79,7 @@ def test_a_files_metric_is_known_by_its_name() -> None:
     info = metric.described
     assert (info.label, info.family, info.low, info.high) == ("Politeness", "generation", 1, 5)
     assert (info.needs, info.calls, info.higher_is_better) == (("response",), 1, True)
-    assert info.description == "How polite is the response to whoever asked?"
+    assert info.description == "How polite is the response to the user?"
     assert origin("politeness") == str(EXAMPLE)
 
 
