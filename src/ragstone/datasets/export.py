@@ -92,7 +92,6 @@ def _same(one: object, other: object) -> bool:
 
 
 def _record(sample: Sample) -> dict[str, object]:
-    """Return a sample as an object of JSON."""
     made: dict[str, object] = {"id": sample.id, "query": sample.query}
     for field in ("response", "reference", "reference_claims"):
         if (value := getattr(sample, field)) is not None:

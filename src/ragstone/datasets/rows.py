@@ -171,7 +171,6 @@ class _Row:
     def _read(
         self, column: str, reader: Callable[[cells.Plain], T | None], *, ids: bool = False
     ) -> T | None:
-        """Return the value of a column; None if it is missing or invalid."""
         given = self._record.values.get(column)
         try:
             if ids:

@@ -89,7 +89,6 @@ def _python(text: str) -> object:
 
 
 def _joins_texts(text: str) -> bool:
-    """Return whether two texts are side by side without a comma."""
     kinds = [
         token.type
         for token in generate_tokens(StringIO(text).readline)

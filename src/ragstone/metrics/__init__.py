@@ -153,7 +153,6 @@ def select(
 def _fillings(
     defaults: Mapping[str, str | int | float | tuple[int, ...] | None],
 ) -> list[dict[str, str | int | float | None]]:
-    """Return the defaults, once for each of several `k`."""
     k = defaults.get("k")
     single = {key: value for key, value in defaults.items() if not isinstance(value, tuple)}
     return [single | {"k": one} for one in k] if isinstance(k, tuple) else [single]
@@ -165,7 +164,6 @@ def _members(group: str) -> list[str]:
 
 
 def _complete(cls: type[Metric]) -> bool:
-    """Return whether a metric has no required parameters."""
     assert is_dataclass(cls)
     return all(
         field.default is not MISSING or field.default_factory is not MISSING

@@ -75,7 +75,6 @@ class Metric(ABC):
 
     @cached_property
     def _written(self) -> str:
-        """The name with all parameters that differ from their default."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         cut = f"@{values.pop('k')}" if "k" in values else ""
         policy = values.pop("policy", STRICT.name)
@@ -130,7 +129,6 @@ class Metric(ABC):
 
 
 def _format(value: object) -> str:
-    """Format a parameter's value as in names: `true`, `0.8`, `truths`."""
     if isinstance(value, bool):
         return str(value).lower()
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)

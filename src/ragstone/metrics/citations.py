@@ -170,7 +170,6 @@ def _parts(text: str) -> list[str]:
 
 
 def _bracketed(response: str) -> Iterator[tuple[int, int, str]]:
-    """Yield (start, end, words) of brackets that are neither code nor links."""
     code = list(_code(response))
     begins = [start for start, _ in code]
     index = -1  # where the last index ended: a[1][2]
@@ -218,7 +217,6 @@ def _code(text: str) -> Iterator[Span]:
 
 
 def _without(response: str, marks: Sequence[Mark]) -> str:
-    """Return the response with its marks replaced by blanks."""
     pieces: list[str] = []
     last = 0
     for start, end, _ in marks:
@@ -228,7 +226,6 @@ def _without(response: str, marks: Sequence[Mark]) -> str:
 
 
 def _sentences_of(marks: Sequence[Mark], spans: Sequence[Span], plain: str) -> Iterator[int]:
-    """Yield the number of the sentence that each mark belongs to."""
     starts = [start for start, _ in spans]
     lines = [match.start() for match in re.finditer("\n", plain)]
     for mark in marks:

@@ -198,7 +198,6 @@ class ClaimVerifier(Metric):
             return await ask(by_sentence), note
 
     async def _truths(self, sources: tuple[str, ...], ask: Ask) -> tuple[str, ...]:
-        """Return the facts of each source, one per line."""
         asked = [ExtractTruths(context=source, limit=self.truths_limit) for source in sources]
         truths: list[str] = []
         for facts in await asyncio.gather(*(capture_error(ask(question)) for question in asked)):
@@ -238,7 +237,6 @@ async def capture_error(asking: Awaitable[T]) -> T | JudgeError:
 
 
 def _located(verdicts: Sequence[Verdict], sources: Sequence[str]) -> tuple[Verdict, ...]:
-    """Return verdicts on facts with their quotes located in the sources of the facts."""
     stacks = [QuoteFinder(source) for source in sources]
     found: list[Verdict] = []
     for verdict in verdicts:

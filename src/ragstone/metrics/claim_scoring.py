@@ -247,7 +247,6 @@ class ClaimMetric(ClaimVerifier):
         return await self._explained(score, ask) if self.include_reason and sources else score
 
     async def _explained(self, score: Score, ask: Ask) -> Score:
-        """Add the judge's summary of the verdicts."""
         if score.state is not State.SCORED:
             return score
         claims = score.claims

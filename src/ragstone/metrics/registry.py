@@ -86,7 +86,6 @@ def _installed() -> tuple[EntryPoint, ...]:
 
 
 def _load_installed() -> None:
-    """Register the metrics of installed packages, once."""
     for point in _installed():
         if point in _loaded:
             continue

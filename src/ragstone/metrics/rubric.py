@@ -127,7 +127,6 @@ def rubrics_in(path: Path) -> tuple[NamedRubric, ...]:
 
 
 def _items(said: object, page: "_Page") -> list[tuple[_Place, object]]:
-    """Return each rubric of a file as plain values, with its position."""
     if not isinstance(said, dict) or LIST not in said:
         return [((), cast("object", said))]
     several = cast("dict[str, object]", said)
@@ -139,7 +138,6 @@ def _items(said: object, page: "_Page") -> list[tuple[_Place, object]]:
 
 
 def _told(kind: str, place: _Place, why: str, seen: object) -> str:
-    """Return a message about an invalid value of a rubric."""
     key = ".".join(map(str, place))
     if kind == "missing":
         return f"{key} is missing"

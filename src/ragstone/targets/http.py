@@ -131,7 +131,6 @@ def _context(item: object, field: str) -> Context:
 
 
 def _streamed(field: str, events: list[str], path: str) -> object:
-    """Join the pieces of a text, or take the last list."""
     if field == "response" and path == _WHOLE:
         # Events are plain text, or JSON strings if all of them are.
         strings = [text for event in events if isinstance(text := _event(event, plain=True), str)]
@@ -181,7 +180,6 @@ def _join_halves(text: str) -> str:
 
 
 def _excerpt(value: object) -> str:
-    """Return the start of a value as its sender would write it."""
     try:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):

@@ -152,7 +152,6 @@ def pair_texts(
 
 
 def _ids_or_scores(value: object, part: str) -> list[object] | Unreadable | None:
-    """Return the ids or scores of a row; None if it has none."""
     found = value
     if isinstance(value, str):
         try:

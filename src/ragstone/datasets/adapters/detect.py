@@ -334,12 +334,10 @@ def _records(rows: Iterable[Row]) -> Iterable[Record]:
 
 
 def _filled(record: Record) -> dict[str, str]:
-    """Return plain name -> name of the columns that have a value."""
     return {plain_name(name): name for name, v in record.values.items() if v is not None}
 
 
 def _open_objects(record: Record, shape: Shape) -> Record:
-    """Make the parts of objects columns: `inputs.question`."""
     names = set(map(plain_name, shape.opened))
     values: dict[str, object] = {}
     for name, value in record.values.items():

@@ -73,110 +73,80 @@ def results(rows: Iterable[Row]) -> list[Row]:
     """Return a record for each result, by test and prompt, with promptfoo's own scores as tags.
 
     Its id is the test's number and the prompt's, such as `3.1`. The contexts are those that an
-    assertion looked at, and the reference is what a context-recall expected. What no assertion
-    tells is the test's variable by any name that ragstone reads; where there is none, the query is
-    the prompt, and the contexts are those in the provider's metadata. A test whose provider failed
-    says so in its `errors`.
+    assertion used, and the reference is what a context-recall expected. Other fields are the test's
+    variables, by any name that ragstone reads. Without such variables the query is the prompt, and
+    the contexts are those in the provider's metadata. If the provider failed, `errors` has why.
     """
     given = list(rows)
     tests = [row for row in given if isinstance(row, Record)]
-    rest = [row for row in given if not isinstance(row, Record)]
     tests.sort(key=lambda test: (_at(test.values, "test"), _at(test.values, "prompt")))
-    return [
-        *rest,
-        *(
-            Record(test.row, _record(test.values), failed_fields(_error(test.values)))
-            for test in tests
-        ),
+    records = [
+        Record(test.row, _record(test.values), failed_fields(_error(test.values))) for test in tests
     ]
+    return [*(row for row in given if not isinstance(row, Record)), *records]
 
 
 def _record(test: Values) -> Values:
-    response = _part(test, "response")
-    prompt = _part(test, "prompt")
-    given = _part(response, "metadata")
+    response, prompt, provider = (_part(test, name) for name in ("response", "prompt", "provider"))
+    components = _part(test, "gradingResult").get("componentResults")
+    items = cast("Sequence[object]", components) if isinstance(components, list) else ()
+    assertions = [
+        (str(assertion.get("type")), assertion, item)
+        for item in items
+        if _is_object(item) and (assertion := _part(item, "assertion"))
+    ]
+
+    # promptfoo's scores are of what the assertions used, not of the variables: a transform may have
+    # made the contexts, and templates in variables are filled in.
+    contexts = (
+        _part(item, "metadata").get("context")
+        for kind, _, item in assertions
+        if kind.startswith(ON_CONTEXTS)
+    )
+    references = (
+        _part(item, "metadata").get("renderedAssertionValue", assertion.get("value"))
+        for kind, assertion, item in assertions
+        if kind == RECALL
+    )
+    variables = dict(_part(test, "vars"))
+    used = {"contexts": next(filter(None, contexts), None), "reference": next(references, None)}
+    for field, value in used.items():
+        if value:
+            variables[next((name for name in variables if field_of(name) == field), field)] = value
+    metadata = _part(response, "metadata").items()
     record = record_of(
-        _variables(test),
+        variables,
         response.get("output"),
         prompt=str(prompt.get("raw", "")),
-        given={"contexts": next((v for k, v in given.items() if field_of(k) == "contexts"), None)},
+        given={"contexts": next((v for k, v in metadata if field_of(k) == "contexts"), None)},
     )
-    number = f"{_at(test, 'test') + 1}.{_at(test, 'prompt') + 1}"
-    return {**record, "id": number, **_tags(test, prompt)}
 
-
-def _variables(test: Values) -> Values:
-    """Return the variables, with what the assertions looked at in the place of the like.
-
-    It is what promptfoo's own scores are of: a transform may have made the contexts, and templates
-    within a variable are filled there.
-    """
-    found = dict(_part(test, "vars"))
-    for field, seen in (("contexts", _looked_at(test)), ("reference", _expected(test))):
-        if seen:
-            found[next((name for name in found if field_of(name) == field), field)] = seen
-    return found
-
-
-def _tags(test: Values, prompt: Values) -> Values:
-    provider = _part(test, "provider")
-    own: dict[str, object] = {
+    error = None if test.get("success") else test.get("error")
+    tags: dict[str, object] = {
         "provider": provider.get("label") or provider.get("id"),
         "prompt": prompt.get("label"),
         "passed": test.get("success"),
         "score": test.get("score"),
-        "error": None if test.get("success") else _first_line(test.get("error")),
+        "error": error.partition("\n")[0] if isinstance(error, str) else None,
     }
     times = Counter[str]()
-    for one in _assertions(test):
-        kind = _kind(one)
+    for kind, _, item in assertions:
         times[kind] += 1
-        own.setdefault(kind if times[kind] == 1 else f"{kind}_{times[kind]}", one.get("score"))
-    return {f"{PREFIX}_{name}": value for name, value in own.items()}
+        tags.setdefault(kind if times[kind] == 1 else f"{kind}_{times[kind]}", item.get("score"))
+    number = f"{_at(test, 'test') + 1}.{_at(test, 'prompt') + 1}"
+    return {**record, "id": number, **{f"{PREFIX}_{name}": tags[name] for name in tags}}
 
 
 def _error(test: Values) -> str | None:
     """Return why the provider gave no answer; failed assertions do not count."""
     response = _part(test, "response")
-    if said := error_message(response.get("error")):
-        return said
+    if error := error_message(response.get("error")):
+        return error
     output = response.get("output")
     unanswered = output is None or (output == "" and not _part(test, "gradingResult"))
-    return (
-        error_message(test.get("error"))
-        if unanswered and test.get("failureReason") != ASSERTED
-        else None
-    )
-
-
-def _first_line(error: object) -> str | None:
-    """Return what went wrong, without the trace that may follow."""
-    return error.partition("\n")[0] if isinstance(error, str) else None
-
-
-def _looked_at(test: Values) -> object:
-    """Return the contexts that the first assertion on contexts looked at."""
-    asserted = (one for one in _assertions(test) if _kind(one).startswith(ON_CONTEXTS))
-    found = (_part(one, "metadata").get("context") for one in asserted)
-    return next((context for context in found if context), None)
-
-
-def _expected(test: Values) -> object:
-    for one in _assertions(test):
-        if _kind(one) == RECALL:
-            value = _part(one, "assertion").get("value")
-            return _part(one, "metadata").get("renderedAssertionValue", value)
-    return None
-
-
-def _kind(assertion: Values) -> str:
-    return str(_part(assertion, "assertion").get("type"))
-
-
-def _assertions(test: Values) -> list[Values]:
-    found = _part(test, "gradingResult").get("componentResults")
-    items = cast("Sequence[object]", found) if isinstance(found, list) else ()
-    return [item for item in items if _is_object(item) and _part(item, "assertion")]
+    if not unanswered or test.get("failureReason") == ASSERTED:
+        return None
+    return error_message(test.get("error"))
 
 
 def _at(test: Values, of: str) -> int:

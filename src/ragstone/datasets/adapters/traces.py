@@ -10,7 +10,7 @@ from typing import cast
 from ragstone.datasets.adapters.conversations import messages_in, one_turn
 from ragstone.datasets.adapters.responses import error_message, failed_fields
 from ragstone.datasets.table import Record, Unreadable
-from ragstone.datasets.values import SEVERAL_TURNS, spelled
+from ragstone.datasets.values import SEVERAL_TURNS, object_in, spelled
 from ragstone.errors import Problem
 from ragstone.types.sample import Sample
 
@@ -46,7 +46,10 @@ def spans_in(record: Record) -> Iterator[Span]:
     """Yield the spans that a row of a file is, or holds."""
     values = record.values
     if "resourceSpans" in values or "scopeSpans" in values:
-        for place, span in enumerate(_exported(values)):
+        resources = _objects(values["resourceSpans"]) if "resourceSpans" in values else [values]
+        scopes = (scope for each in resources for scope in _objects(each.get("scopeSpans")))
+        exported = (span for scope in scopes for span in _objects(scope.get("spans")))
+        for place, span in enumerate(exported):
             yield Span(
                 record.row,
                 str(span.get("traceId", "")),
@@ -74,7 +77,6 @@ def spans_in(record: Record) -> Iterator[Span]:
 
 
 def _error(flat: Values) -> str | None:
-    """Return the error in a span's status, or else of its recorded exception."""
     if not any(str(flat.get(name)).upper() in _ERRORS for name in _CODES):
         return None
     events = [dict(_flat("", event, 0)) for event in _objects(flat.get("events"))]
@@ -86,14 +88,6 @@ def _error(flat: Values) -> str | None:
     ]
     said = (error_message(value) for value in (*map(flat.get, _WHY), *thrown))
     return next(filter(None, said), "the status of its span is error")
-
-
-def _exported(values: Values) -> Iterator[Values]:
-    """Yield the spans of OTLP's JSON."""
-    resources = _objects(values["resourceSpans"]) if "resourceSpans" in values else [values]
-    for resource in resources:
-        for scope in _objects(resource.get("scopeSpans")):
-            yield from _objects(scope.get("spans"))
 
 
 def _objects(value: object) -> list[Values]:
@@ -126,7 +120,6 @@ def _value(value: object, depth: int) -> object:
 
 
 def _flat(before: str, value: object, depth: int) -> Iterator[tuple[str, object]]:
-    """Yield the dotted name and value of everything in objects; None is nothing."""
     if isinstance(value, Mapping) and value and depth <= _DEEPEST:
         for name, part in cast("Values", value).items():
             yield from _flat(f"{before}.{name}" if before else str(name), part, depth + 1)
@@ -181,13 +174,13 @@ def traces(
 
 
 def _record(trace: str, spans: Sequence[Span]) -> Record:
-    """Return the record of a trace; outermost spans have precedence."""
     ids = {span.id: span for span in spans}
     ordered = sorted(spans, key=lambda span: len(_above(span, ids)))
     outer = [span for span in ordered if _kind(span) not in (*_MODELS, *_STEPS)]
     models = [span for span in ordered if _kind(span) in _MODELS]
     searches = [span for span in ordered if _kind(span) in _SEARCHES]
-    searched = next((t for span in spans for n in _QUERIES if (t := _text(span, n))), None)
+    texts = (span.attributes.get(name) for span in spans for name in _QUERIES)
+    searched = next((text for text in texts if isinstance(text, str) and text.strip()), None)
     asked = _questions(outer, ids)
     query = (
         _one(asked.values())
@@ -196,13 +189,15 @@ def _record(trace: str, spans: Sequence[Span]) -> Record:
         or _one(_questions(models, ids).values())
     )
     deepest = max((len(_above(ids[name], ids)) for name in asked), default=len(spans))
-    answering = [span for span in ordered if _kind(span) not in _STEPS]
     answering = [
         span
-        for span in answering
-        if _kind(span) in _MODELS
-        or len(_above(span, ids)) <= deepest
-        or _first([span], _INPUTS, "query") == query
+        for span in ordered
+        if _kind(span) not in _STEPS
+        and (
+            _kind(span) in _MODELS
+            or len(_above(span, ids)) <= deepest
+            or _first([span], _INPUTS, "query") == query
+        )
     ]
     values: dict[str, object] = {
         "id": trace,
@@ -256,17 +251,15 @@ def _found(spans: Sequence[Span], ids: Mapping[str, Span]) -> list[dict[str, obj
 
     A nested search returns the same documents; parallel searches may return duplicates.
     """
-    telling = {span.id: span for span in spans if _name(span.attributes, _DOCUMENTS)}
-    if not telling:
+    lists = {span.id: found for span in spans if (found := _documents(span.attributes)) is not None}
+    if not lists:
         return None
-    outermost = [s for s in telling.values() if not telling.keys() & _above(s, ids)]
+    outermost = [name for name in lists if not lists.keys() & _above(ids[name], ids)]
     documents: list[dict[str, object]] = []
-    for span in outermost or telling.values():
+    for name in outermost or lists:
         before = [(each.get("id"), each.get("text")) for each in documents]
         documents += [
-            each
-            for each in _documents(span.attributes)
-            if (each.get("id"), each.get("text")) not in before
+            each for each in lists[name] if (each.get("id"), each.get("text")) not in before
         ]
     return documents
 
@@ -277,7 +270,6 @@ def _kind(span: Span) -> str:
 
 
 def _above(span: Span, ids: Mapping[str, Span]) -> set[str]:
-    """Return the ids of the spans that a span lies in."""
     seen: set[str] = set()
     while span.parent is not None and span.parent in ids and span.parent not in seen:
         span = ids[span.parent]
@@ -288,39 +280,25 @@ def _above(span: Span, ids: Mapping[str, Span]) -> set[str]:
 def _first(spans: Iterable[Span], names: Sequence[str], field: str) -> object:
     """Return the first text, or what is wrong with it, under these names in these spans."""
     inside = _ASKED if field == "query" else _ANSWERED
-    for span in spans:
-        for name in names:
-            if (found := _said(span.attributes.get(name), field, inside)) not in (None, ""):
-                return found
+    for value in (span.attributes.get(name) for span in spans for name in names):
+        if messages_in(value) is not None:
+            found = one_turn(value, field)
+        elif (parts := object_in(value)) is not None:
+            found = next((text for n in inside if isinstance(text := parts.get(n), str)), None)
+        else:
+            found = value if isinstance(value, str | Unreadable) else None
+        if found not in (None, ""):
+            return found
     return None
 
 
-def _said(value: object, field: str, inside: Sequence[str]) -> object:
-    if messages_in(value) is not None:
-        return one_turn(value, field)
-    if isinstance(value, str) and isinstance(found := spelled(value), dict):
-        value = found
-    if isinstance(value, Mapping):
-        parts = cast("Values", value)
-        return next((said for name in inside if isinstance(said := parts.get(name), str)), None)
-    return value if isinstance(value, str | Unreadable) else None
-
-
-def _text(span: Span, name: str) -> str | None:
-    value = span.attributes.get(name)
-    return value if isinstance(value, str) and value.strip() else None
-
-
-def _name(attributes: Values, names: Sequence[str]) -> str | None:
-    return next(
-        (n for n in names if any(k == n or k.startswith(f"{n}.") for k in attributes)), None
-    )
-
-
-def _documents(attributes: Values) -> list[dict[str, object]]:
+def _documents(attributes: Values) -> list[dict[str, object]] | None:
     """Return the documents of a span: a list, a text that spells one, or numbered attributes."""
-    if (name := _name(attributes, _DOCUMENTS)) is None:
-        return []
+    name = next(
+        (n for n in _DOCUMENTS if any(k == n or k.startswith(f"{n}.") for k in attributes)), None
+    )
+    if name is None:
+        return None
     given = attributes.get(name)
     found: object = spelled(given) if isinstance(given, str) else given
     if isinstance(found, list):

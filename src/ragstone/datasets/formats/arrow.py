@@ -63,7 +63,6 @@ def _need(name: str) -> None:
 
 
 def _names(folder: Path) -> list[str]:
-    """Return the Arrow files of a saved folder; none may lie elsewhere."""
     if (folder / SPLITS).is_file():
         splits = sorted(part.name for part in folder.iterdir() if (part / STATE).is_file())
         offer = f"; name one: {folder / splits[0]}" if splits else ""
@@ -86,7 +85,6 @@ def _names(folder: Path) -> list[str]:
 
 
 def _frames(files: Sequence[File], whole: File) -> "list[DataFrame]":
-    """Return the columns of files, which must fit into memory together."""
     frames: list[DataFrame] = []
     size = 0
     for file in files:

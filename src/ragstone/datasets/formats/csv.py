@@ -42,7 +42,6 @@ def read(file: File) -> Table:
 
 
 def _rows(text: str, delimiter: str, line: int) -> Iterator[Cells | Problem]:
-    """Yield each row, up to the first that cannot be parsed."""
     # Strict, as otherwise a quote that is never closed swallows the rest of the file in silence.
     reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
     begins = line
@@ -59,8 +58,6 @@ def _rows(text: str, delimiter: str, line: int) -> Iterator[Cells | Problem]:
 
 
 def _delimiter(text: str) -> str:
-    """Return the delimiter that makes most sense of the first line that is not blank."""
-
     def sense(delimiter: str) -> tuple[int, int]:
         header = next((row for row in _rows(text, delimiter, 1) if _has_cells(row)), None)
         if header is None or isinstance(header, Problem):

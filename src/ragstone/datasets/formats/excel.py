@@ -305,7 +305,6 @@ def _refuse_size(scan: SheetScan, archive: Archive, file: File, sheet: str) -> N
 def _choose_sheet(
     workbook: CalamineWorkbook, sheet: str | None, file: File
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the name of the sheet to read, and a note on the sheets that are ignored."""
     sheets = [data for data in workbook.sheets_metadata if data.typ == SheetTypeEnum.WorkSheet]
     names = [data.name for data in sheets]
     if not names:

@@ -124,7 +124,6 @@ def _note_order(frame: "LazyFrame", problems: Problems) -> None:
 
 
 def _runs(queries: "Series") -> tuple[list[str], Spans]:
-    """Return the query of each run of rows with the same one, and which rows are the run's."""
     new = queries.ne_missing(queries.shift()).to_numpy()
     starts = np.flatnonzero(new) if len(new) else np.zeros(0, np.int64)
     starts = np.union1d(starts, [0] if len(new) else [])

@@ -219,7 +219,6 @@ class Spans:
                     first[key] = place
 
     def _crowded(self, owners: slice, hashes: Hashes) -> bool:
-        """Tell whether two things of one of these owners have the same hash."""
         sizes = self.sizes[owners]
         keys = np.full((len(sizes), int(sizes.max(initial=0))), _EMPTY)
         fill(keys, hashes >> np.uint64(1), sizes)

@@ -199,7 +199,6 @@ class Block:
         return Matches.none(tuple(pairs))
 
     def _matched_alone(self, row: int) -> "Matches":
-        """Match one query's documents without their hashes."""
         of_row = np.array([row])
         judged = self.judgements.documents
         members = self.members[self.judged.members(of_row)].tolist()
@@ -342,7 +341,6 @@ def gathered(batches: Iterable[Batch]) -> Batch:
 
 
 def _joined(texts: list[Texts]) -> Texts:
-    """Return all texts, in one buffer."""
     before = 0
     starts: list[Integers] = []
     for each in texts:

@@ -104,7 +104,6 @@ def _any(
     *,
     least: int,
 ) -> Fields:
-    """Find the fields of lines of any shape."""
     ends = np.flatnonzero(buffer[blanks] == _BREAK)
     before = np.append(len(PADDING) - 1, blanks[:-1])
     some = np.flatnonzero(blanks - before > 1)  # blanks with a field right before them
@@ -349,7 +348,6 @@ def _parts(
 
 
 def _runs(queries: Texts, starts: Integers) -> tuple[list[str], Spans]:
-    """Return the query of each run of lines with the same one, and which lines are the run's."""
     names = queries.part(starts).strings()
     return names, Spans.of(np.diff(starts, append=len(queries)))
 
