@@ -54,7 +54,16 @@ def spelled(text: str) -> list[object] | dict[object, object] | None:
     try:
         found = parsed_json(text)
     except ValueError:
-        found = _python(text)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # `\d` in a text is not our user's code
+                found = cast("object", ast.literal_eval(text))
+                tokens = generate_tokens(StringIO(text).readline)
+                kinds = [token.type for token in tokens if token.type not in (NL, COMMENT)]
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError, TokenError):
+            return None
+        if (STRING, STRING) in pairwise(kinds):  # without a comma, Python joins the two texts
+            return None
     if isinstance(found, tuple):
         return list(cast("tuple[object, ...]", found))
     if isinstance(found, list | dict):
@@ -76,25 +85,6 @@ def _object(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
         for name in (name for name in values if times[name] > 1):
             values[name] = Unreadable(f"duplicate name {name!r} in an object")
     return values
-
-
-def _python(text: str) -> object:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python warns of `\d` in a text: not our user's code
-            found: object = ast.literal_eval(text)
-            return None if _joins_texts(text) else found
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError, TokenError):
-        return None
-
-
-def _joins_texts(text: str) -> bool:
-    kinds = [
-        token.type
-        for token in generate_tokens(StringIO(text).readline)
-        if token.type not in (NL, COMMENT)
-    ]
-    return any(pair == (STRING, STRING) for pair in pairwise(kinds))
 
 
 Scalar = str | int | float | bool
@@ -135,7 +125,9 @@ def normalise_cell(value: object, depth: int = 0) -> Plain | None:
         case timedelta() | UUID():
             return str(value)
         case Decimal():
-            return _number(_from_decimal(value))
+            whole = value.is_finite() and value.adjusted() <= _BITS
+            whole = whole and value == value.to_integral_value()
+            return _number(int(value) if whole else float(value))
         case BaseModel():
             return normalise_cell(value.model_dump(), depth)
         case list() | tuple():
@@ -278,12 +270,6 @@ def _name(key: object) -> str | int | float:
     if isinstance(key, bool) or not isinstance(key, str | int | float):
         raise ValueError(f"the name {key!r} is not text; put it in quotes")
     return cast("str | int | float", normalise_cell(key))
-
-
-def _from_decimal(value: Decimal) -> int | float:
-    if not value.is_finite() or value.adjusted() > _BITS or value != value.to_integral_value():
-        return float(value)
-    return int(value)
 
 
 def _number(value: int | float) -> int | float:

@@ -108,16 +108,12 @@ All others run by name, so that a group always has the same metrics. Custom metr
 Belongs = Callable[[type[Metric]], bool]
 
 GROUPS: Mapping[str, Belongs] = {
-    "all": lambda cls: cls in DOCUMENTED or _stranger(cls),
+    "all": lambda cls: cls in DOCUMENTED or origin(cls.name) != OURS,
     "all_retrieval": lambda cls: GROUPS["all"](cls) and cls.family == "retrieval",
     "all_generation": lambda cls: GROUPS["all"](cls) and cls.family == "generation",
     "all_judged": lambda cls: bool(cls.asks),
 }
 """Group name -> whether a metric belongs to it; metrics with required parameters never do."""
-
-
-def _stranger(cls: type[Metric]) -> bool:
-    return origin(cls.name) != OURS
 
 
 def catalogue() -> Mapping[str, MetricInfo]:
@@ -140,27 +136,25 @@ def select(
         UnknownNameError: a name is neither a metric nor a group.
         UsageError: a name's parameters are not the metric's, or out of range.
     """
-    fillings = _fillings(defaults)
+    k = defaults.get("k")
+    single = {key: value for key, value in defaults.items() if not isinstance(value, tuple)}
+    fillings = [single | {"k": one} for one in k] if isinstance(k, tuple) else [single]
+    classes = registered()
     found: dict[str, Metric] = {}
     for name in names:
-        for each in _members(name) if name in GROUPS else [_known(name)]:
+        bare = re.split("[@:,]", name, maxsplit=1)[0]
+        members = [name]
+        if belongs := GROUPS.get(name):
+            members = [
+                each for each in catalogue() if belongs(classes[each]) and _complete(classes[each])
+            ]
+        elif bare not in classes and bare != "success":  # the registry has a hint for it
+            raise UnknownNameError("metric", bare, [*catalogue(), *GROUPS])
+        for each in members:
             for filling in fillings:
                 metric = get(each, **filling)
                 found.setdefault(str(metric), metric)
     return tuple(found.values())
-
-
-def _fillings(
-    defaults: Mapping[str, str | int | float | tuple[int, ...] | None],
-) -> list[dict[str, str | int | float | None]]:
-    k = defaults.get("k")
-    single = {key: value for key, value in defaults.items() if not isinstance(value, tuple)}
-    return [single | {"k": one} for one in k] if isinstance(k, tuple) else [single]
-
-
-def _members(group: str) -> list[str]:
-    found = registered()
-    return [name for name in catalogue() if GROUPS[group](found[name]) and _complete(found[name])]
 
 
 def _complete(cls: type[Metric]) -> bool:
@@ -169,10 +163,3 @@ def _complete(cls: type[Metric]) -> bool:
         field.default is not MISSING or field.default_factory is not MISSING
         for field in fields(cls)
     )
-
-
-def _known(name: str) -> str:
-    bare = re.split("[@:,]", name, maxsplit=1)[0]
-    if bare not in registered() and bare != "success":  # the registry has a hint for it
-        raise UnknownNameError("metric", bare, [*catalogue(), *GROUPS])
-    return name

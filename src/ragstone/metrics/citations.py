@@ -178,15 +178,13 @@ def _bracketed(response: str) -> Iterator[tuple[int, int, str]]:
         at = bisect_right(begins, start) - 1
         if match["definition"] or (at >= 0 and start < code[at][1]):
             continue
-        if match["square"] and (start == index or _is_index(response, start, end)):
-            index = end
-            continue
+        if match["square"]:
+            word = _WORD_BEFORE.search(response[max(0, start - 40) : start])
+            named = word and (_VARIABLE.fullmatch(word[0]) or _USED.match(response, end))
+            if start == index or named:
+                index = end
+                continue
         yield start, end, match["square"] or match["lens"]
-
-
-def _is_index(text: str, start: int, end: int) -> bool:
-    before = _WORD_BEFORE.search(text[max(0, start - 40) : start])
-    return bool(before and (_VARIABLE.fullmatch(before[0]) or _USED.match(text, end)))
 
 
 def _code(text: str) -> Iterator[Span]:

@@ -244,10 +244,7 @@ class ClaimMetric(ClaimVerifier):
             [JudgedClaim.of(*pair, check.against) for pair in zip(claims, verdicts, strict=True)]
         )
         # without sources nothing was judged
-        return await self._explained(score, ask) if self.include_reason and sources else score
-
-    async def _explained(self, score: Score, ask: Ask) -> Score:
-        if score.state is not State.SCORED:
+        if not (self.include_reason and sources) or score.state is not State.SCORED:
             return score
         claims = score.claims
         question = Explain(

@@ -176,12 +176,9 @@ class _Page:
             self.problem(place, f"{node.tag} is not supported; write a plain value")
         if isinstance(node, SequenceNode):
             return [self.value(item, (*place, n)) for n, item in enumerate(node.value)]
-        if isinstance(node, MappingNode):
-            return self._mapping(node, place)
-        assert isinstance(node, ScalarNode)
-        return node.value
-
-    def _mapping(self, node: MappingNode, place: _Place) -> dict[str, object]:
+        if isinstance(node, ScalarNode):
+            return node.value
+        assert isinstance(node, MappingNode)
         named: dict[str, object] = {}
         for name, value in node.value:
             key = name.value if isinstance(name, ScalarNode) else ""

@@ -78,9 +78,6 @@ class Bleu(TextMetric):
         return Score.scored(min(found.score / 100, 1.0))  # rounding can exceed 1
 
 
-# chrF.
-
-
 @register("chrf")
 class ChrF(TextMetric):
     """How many character sequences response and reference share.

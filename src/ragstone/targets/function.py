@@ -64,7 +64,11 @@ class FunctionTarget(Target):
         fields, failure = await self._answer(sample)
         call = TargetCall("function", (perf_counter() - start) * 1000, failure)
         absent = wanted - fields.keys() - ({"ranking"} if "contexts" in fields else set[str]())
-        lacking = {name: failure or self._left_out(name) for name in absent}
+        fix = f"return a mapping of {', '.join(FIELDS)}"
+        lacking = {
+            name: failure or Failure(Cause.MALFORMED, f"{self.name} returned no {name}; {fix}")
+            for name in absent
+        }
         return Answer(fields, lacking, (call,))
 
     async def _answer(self, sample: Sample) -> tuple[Mapping[str, object], Failure | None]:
@@ -83,10 +87,6 @@ class FunctionTarget(Target):
                 return {}, Failure(Cause.TIMEOUT, said)
             said = f"{self.name} raised {type(error).__name__}: {quoted(str(error))}"
             return {}, Failure(Cause.UNREACHABLE, said.removesuffix(": "))
-
-    def _left_out(self, name: str) -> Failure:
-        said = f"{self.name} returned no {name}; return a mapping of {', '.join(FIELDS)}"
-        return Failure(Cause.MALFORMED, said)
 
 
 def function_named(name: str) -> Function:
@@ -121,7 +121,9 @@ def _caller(
         signature = None
     if not callable(function):
         raise TargetError(f"{name} is a class whose objects cannot be called; add __call__")
-    names = _by_name(signature)
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    found = signature.parameters.items() if signature else ()
+    names = tuple(name for name, part in found if name in GIVEN and part.kind in kinds)
     # the first argument is the query, whatever it is called, where nothing else carries it
     first = not {"query", "sample"}.intersection(names)
     if signature:
@@ -141,14 +143,6 @@ def _caller(
         return await cast("Awaitable[object]", result) if inspect.isawaitable(result) else result
 
     return call
-
-
-def _by_name(signature: inspect.Signature | None) -> tuple[str, ...]:
-    if signature is None:
-        return ()
-    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    found = signature.parameters.items()
-    return tuple(name for name, parameter in found if name in GIVEN and parameter.kind in kinds)
 
 
 def _fields(result: object) -> Mapping[str, object]:

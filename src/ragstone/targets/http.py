@@ -154,14 +154,9 @@ def _event(text: str, *, plain: bool = False) -> object:
             return None
         seen = _excerpt(text)
         raise CallError(Cause.MALFORMED, f"an event is not valid JSON: {seen}") from error
-    _check_error(data)
-    return data
-
-
-def _check_error(data: object) -> None:
-    error = cast("dict[str, object]", data).get("error") if isinstance(data, dict) else None
-    if error:
+    if isinstance(data, dict) and (error := cast("dict[str, object]", data).get("error")):
         raise CallError(Cause.UNREACHABLE, f"the reply stopped with an error: {_excerpt(error)}")
+    return cast("object", data)
 
 
 def _search(data: object, path: str) -> object:
@@ -217,7 +212,7 @@ class HttpTarget(Target):
         self._parts = (self._client,)
 
     async def __aenter__(self) -> Self:
-        """Open the session, and see whether the API is well."""
+        """Open the session and check the API's health."""
         await super().__aenter__()
         try:
             await self._check_health()
@@ -235,7 +230,7 @@ class HttpTarget(Target):
         try:
             await self._client.send("GET", url, headers=headers, retries=0)
         except CallError as error:
-            if error.status in (404, 405):  # an API without a health check is no sick API
+            if error.status in (404, 405):  # the API has no health check
                 return
             raise TargetError(
                 f"the RAG system is not ready: {error}\nStart it, or set another with --api-url "

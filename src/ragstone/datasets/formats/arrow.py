@@ -31,8 +31,7 @@ def read(file: File) -> Table:
         UsageError: the package that reads them is not installed.
         InputError: the file is damaged, or too large.
     """
-    _need(file.name)
-    return _table(_frames([file], file))
+    return _table([file], file)
 
 
 def read_folder(folder: Path) -> tuple[File, Table]:
@@ -43,23 +42,17 @@ def read_folder(folder: Path) -> tuple[File, Table]:
         InputError: one of its files is damaged, or it is too large.
     """
     names = _names(folder)
-    _need(folder.name)
     files = [File.read(folder / name) for name in names]
     whole = File(folder.name, b"".join(file.content for file in files))
-    return whole, _table(_frames(files, whole))
+    return whole, _table(files, whole)
 
 
 def is_folder(path: Path) -> bool:
-    """Tell whether a path is a folder; one that no file system knows is none."""
+    """Return whether a path is a folder; False if it is not a valid path."""
     try:
         return path.is_dir()
     except (OSError, ValueError):
         return False
-
-
-def _need(name: str) -> None:
-    if find_spec("polars") is None:
-        raise UsageError(f"{name}: reading it needs an extra: pip install '{EXTRA}'")
 
 
 def _names(folder: Path) -> list[str]:
@@ -84,35 +77,35 @@ def _names(folder: Path) -> list[str]:
     return names
 
 
-def _frames(files: Sequence[File], whole: File) -> "list[DataFrame]":
-    frames: list[DataFrame] = []
-    size = 0
-    for file in files:
-        frames.append(_frame(file, whole, taken=size))
-        size += int(frames[-1].estimated_size())
-    return frames
+def _table(files: Sequence[File], whole: File) -> Table:
+    """Return the rows of files, which must fit into memory together.
 
-
-def _frame(file: File, whole: File, *, taken: int) -> "DataFrame":
-    """Return the columns of a file; more and more rows are unpacked while they fit.
-
-    Columns that are packed well may be a thousand times as large as their file. A single record
-    batch of Arrow is unpacked as one.
+    Columns that are packed well may be a thousand times as large as their file, so more and more
+    rows are unpacked while they fit. A single record batch of Arrow is unpacked as one.
     """
-    rows = FIRST
-    while True:
-        frame = _unpacked(file, rows)
-        size = max(1, int(frame.estimated_size()))
-        if taken + size > LARGEST:
-            seen = f"its columns need more than {LARGEST:,} bytes"
-            raise whole.refused(seen, "split it into several files, or use .jsonl")
-        if frame.height < rows:
-            return frame
-        rows = min(8 * rows, 2 * rows * LARGEST // size)
+    if find_spec("polars") is None:
+        raise UsageError(f"{whole.name}: reading it needs an extra: pip install '{EXTRA}'")
+    frames: list[DataFrame] = []
+    taken = 0
+    for file in files:
+        rows = FIRST
+        while True:
+            frame = _unpacked(file, rows)
+            size = max(1, int(frame.estimated_size()))
+            if taken + size > LARGEST:
+                seen = f"its columns need more than {LARGEST:,} bytes"
+                raise whole.refused(seen, "split it into several files, or use .jsonl")
+            if frame.height < rows:
+                break
+            rows = min(8 * rows, 2 * rows * LARGEST // size)
+        frames.append(frame)
+        taken += int(frame.estimated_size())
+    values = (row for frame in frames for row in frame.iter_rows(named=True))
+    return Table((Record(number, row) for number, row in enumerate(values, 1)))
 
 
 def _unpacked(file: File, rows: int) -> "DataFrame":
-    import polars  # an extra, and slow to import: whoever has no such file needs none
+    import polars  # an extra, and slow to import
 
     content = BytesIO(file.content)
     try:
@@ -122,10 +115,5 @@ def _unpacked(file: File, rows: int) -> "DataFrame":
             return polars.read_ipc(content, n_rows=rows)
         return polars.read_ipc_stream(content, n_rows=rows)
     except (polars.exceptions.PolarsError, OSError, ValueError) as error:
-        said = str(error).partition("\n")[0]
-        raise file.refused(f"cannot read the columns: {said}") from error
-
-
-def _table(frames: "list[DataFrame]") -> Table:
-    rows = (row for frame in frames for row in frame.iter_rows(named=True))
-    return Table((Record(number, row) for number, row in enumerate(rows, 1)))
+        why = str(error).partition("\n")[0]
+        raise file.refused(f"cannot read the columns: {why}") from error

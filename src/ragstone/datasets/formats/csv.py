@@ -2,8 +2,7 @@
 
 import csv
 import re
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from io import StringIO
 
 from ragstone.datasets.columns import FIELD_OF, plain_name
@@ -16,7 +15,7 @@ _SAID = re.compile(r"sep=(.)\r?\n")
 _LARGEST = 2**31 - 1
 """The longest cell in characters; the csv module's own limit, 131072, is short for contexts."""
 _HEADER = 100_000
-"""How many characters are looked at to find the delimiter out."""
+"""How many characters are read to find the delimiter."""
 
 
 def read(file: File) -> Table:
@@ -31,10 +30,17 @@ def read(file: File) -> Table:
     text, line = file.text(), 1
     if said := _SAID.match(text):
         text, line = text[said.end() :], 2
-    with _long_cells():
-        usual = "\t" if file.suffix == ".tsv" else _delimiter(text[:_HEADER])
-        delimiter = said[1] if said else usual
+    usual = csv.field_size_limit(_LARGEST)  # the csv module has one limit for the whole process
+    try:
+        if said:
+            delimiter = said[1]
+        elif file.suffix == ".tsv":
+            delimiter = "\t"
+        else:
+            delimiter = max(_DELIMITERS, key=lambda each: _known_names(text[:_HEADER], each))
         rows = list(_rows(text, delimiter, line))
+    finally:
+        csv.field_size_limit(usual)
     try:
         return Table.headed(rows)
     except ValueError as error:
@@ -57,26 +63,11 @@ def _rows(text: str, delimiter: str, line: int) -> Iterator[Cells | Problem]:
         )
 
 
-def _delimiter(text: str) -> str:
-    def sense(delimiter: str) -> tuple[int, int]:
-        header = next((row for row in _rows(text, delimiter, 1) if _has_cells(row)), None)
-        if header is None or isinstance(header, Problem):
-            return 0, 0
-        names = [plain_name(str(cell)) for cell in header[1] if cell is not None]
-        return sum(name in FIELD_OF for name in names), len(names)
-
-    return max(_DELIMITERS, key=sense)
-
-
-def _has_cells(row: Cells | Problem) -> bool:
-    return isinstance(row, Problem) or any(cell is not None for cell in row[1])
-
-
-@contextmanager
-def _long_cells() -> Generator[None]:
-    """Let cells be long; the csv module knows one limit for the whole process."""
-    usual = csv.field_size_limit(_LARGEST)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(usual)
+def _known_names(text: str, delimiter: str) -> tuple[int, int]:
+    """Count the known names, and all names, in the first line that is not blank."""
+    for row in _rows(text, delimiter, 1):
+        if isinstance(row, Problem):
+            break
+        if names := [plain_name(str(cell)) for cell in row[1] if cell is not None]:
+            return sum(name in FIELD_OF for name in names), len(names)
+    return 0, 0

@@ -55,8 +55,8 @@ def read(file: File) -> Table:
     """Return the objects of a YAML file, numbered by the line each begins on.
 
     Raises:
-        InputError: the file is no plain YAML, repeats a name in an object, or nests or repeats
-            itself beyond measure.
+        InputError: the file is not plain YAML, an object has a name twice, or values are nested or
+            repeated too much.
     """
     text = file.text()
     with yaml_errors(file.name):
@@ -65,8 +65,16 @@ def read(file: File) -> Table:
         except _BAD_SCALAR as error:
             raise file.refused(f"cannot read a value in this YAML: {error}") from error
     found = rows_in(made, file)
-    rows = zip(_lines(root, len(found.items)), found.items, strict=True)
-    records = [Record.of(line, item) for line, item in rows]
+
+    # The list of items is the root, or is in it.
+    if isinstance(root, MappingNode):
+        lists = [part for name, part in root.value if name.value in ENVELOPES]
+        lists = lists or [part for name, part in root.value if name.value in OTHERS]
+        root = lists[-1]  # of two of one name, one merged in, Python's dict has the last
+    lines = range(1, len(found.items) + 1)
+    if isinstance(root, SequenceNode) and len(root.value) == len(found.items):
+        lines = [item.start_mark.line + 1 for item in root.value]
+    records = [Record.of(line, item) for line, item in zip(lines, found.items, strict=True)]
     return Table(records, notes=found.notes, beside=found.beside)
 
 
@@ -133,14 +141,3 @@ def _parts(node: Node) -> list[Node]:
                 )
             names.add((key.tag, key.value))
     return [part for pair in node.value for part in pair]
-
-
-def _lines(root: Node, count: int) -> list[int]:
-    """Return the line that each item begins on: the items' list is the root, or is in it."""
-    if isinstance(root, MappingNode):
-        lists = [part for name, part in root.value if name.value in ENVELOPES]
-        lists = lists or [part for name, part in root.value if name.value in OTHERS]
-        root = lists[-1]  # of two of one name, one merged in, Python's dict has the last
-    if not isinstance(root, SequenceNode) or len(root.value) != count:
-        return list(range(1, count + 1))
-    return [item.start_mark.line + 1 for item in root.value]
