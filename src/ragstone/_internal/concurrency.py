@@ -153,12 +153,12 @@ def finish_in_thread(call: Callable[[], Coroutine[object, object, None]]) -> Non
     Raises:
         KeyboardInterrupt: Ctrl-C.
     """
-    open_recorder: list[asyncio.Task[None]] = []
+    started: list[asyncio.Task[None]] = []
     outcome: list[BaseException] = []
     ended = Event()
 
     async def finish() -> None:
-        open_recorder.append(cast("asyncio.Task[None]", asyncio.current_task()))
+        started.append(cast("asyncio.Task[None]", asyncio.current_task()))
         await call()
 
     def work() -> None:
@@ -175,7 +175,7 @@ def finish_in_thread(call: Callable[[], Coroutine[object, object, None]]) -> Non
         _wait(ended)
     except KeyboardInterrupt:
         with suppress(KeyboardInterrupt, RuntimeError):  # the loop may have ended just now
-            for task in open_recorder:
+            for task in started:
                 task.get_loop().call_soon_threadsafe(task.cancel)
             _wait(ended)
         raise

@@ -1,10 +1,9 @@
-"""`ragstone judge test`: how far the judge that is configured can be trusted, without labels."""
+"""`ragstone judge test`: test the configured judge without labels."""
 
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ragstone._internal.concurrency import finish_in_thread
-from ragstone._internal.files import write_file
+from ragstone._internal.files import write_text
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import count, one_line
 from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED
@@ -35,13 +34,12 @@ from ragstone.evaluation.judge_testing import (
     JudgeTestRunner,
     KindResult,
     SkippedCounts,
-    TrialResult,
     plan_questions,
     save_test,
     select_cases,
 )
 from ragstone.evaluation.judge_testing.cases import LONGEST, SHORTEST, Case
-from ragstone.evaluation.judge_testing.result import MAX_FAILURES, WORDS, Wanted
+from ragstone.evaluation.judge_testing.result import MAX_FAILURES, WORDS
 from ragstone.evaluation.judge_testing.runner import (
     KINDS,
     JudgeTestGate,
@@ -56,9 +54,6 @@ from ragstone.results.stats.histograms import Share
 from ragstone.types.config import Plan, Source
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import Usage
-from ragstone.types.sample import Sample
-
-# What `ragstone judge test` prints: kind by kind, the share that is right, and how sure it is.
 
 SAID: Mapping[str, str] = MappingProxyType(
     {
@@ -77,18 +72,35 @@ SAID: Mapping[str, str] = MappingProxyType(
         "claims_reversed": "the claims in reverse order",
     }
 )
-"""Kind -> what was done."""
+"""Kind of change -> what was changed."""
 WIDE = 100
-"""Columns of a terminal that the table needs with what was done in it."""
+"""Columns of a terminal that shows what was changed."""
+WIDEST = 200
+"""Characters shown of a claim."""
+LENGTHS = f"{SHORTEST} to {LONGEST} characters"
+OURS = "the demo's manuals"
+INTERRUPT = "it was interrupted"
 
 
 def print_test(test: JudgeTest, console: Console) -> None:
-    """Print a test: a table with a heading for each thing that is wanted of a judge."""
-    console.print(Text(_begins(test)))
-    for wanted, words in WORDS.items():
+    """Print a test's results: for each kind of change, the share that is right and its interval."""
+    claims = count(test.claims, "claim")
+    if test.stopped:
+        claims = f"{test.claims:,} of {count(test.planned, 'claim')} ({test.stopped}),"
+    which = "it was" if test.supported == 1 else "those were"
+    changed = f", and {which} changed" if test.supported else ""
+    console.print(
+        Text(
+            f"{test.judge}: {claims} of {count(test.samples, 'sample')} of {test.data}; it called "
+            f"{test.supported:,} supported{changed}"
+        )
+    )
+    for wanted, heading in WORDS.items():
         kinds = [kind for kind in test.kinds if kind.wanted == wanted]
+        if len(kinds) > 1:
+            kinds.append(test.total(wanted))
         console.print()
-        console.print(_table(wanted, words, [*kinds, test.total(wanted)], console.width >= WIDE))
+        console.print(_table(heading, kinds, console.width >= WIDE))
     if test.local_calls:
         console.print()
         calls = count(test.local_calls, "call")
@@ -102,45 +114,28 @@ def print_test(test: JudgeTest, console: Console) -> None:
     console.print(Text(f"{count(test.calls, 'call')}, {cost}{failed}{unasked}"))
 
 
-def _begins(test: JudgeTest) -> str:
-    claims = count(test.claims, "claim")
-    if test.stopped:
-        claims = f"{test.claims:,} of {count(test.planned, 'claim')} ({test.stopped}),"
-    of = f"{claims} of {count(test.samples, 'sample')} of {test.data}"
-    which = "it was" if test.supported == 1 else "those were"
-    changed = f", and {which} changed" if test.supported else ""
-    return f"{test.judge}: {of}; it called {test.supported:,} supported{changed}"
-
-
-def _table(wanted: Wanted, words: str, kinds: list[KindResult], wide: bool) -> Table:
+def _table(heading: str, kinds: Sequence[KindResult], wide: bool) -> Table:
     table = Table(box=SIMPLE, show_edge=False, pad_edge=False, header_style="bold")
-    heads = ("kind", *(("what was done",) if wide else ()), words, "95 % interval", "applied to")
-    for head in heads:
-        table.add_column(head, justify="left" if head in heads[: 1 + wide] else "right")
-    for kind in kinds if len(kinds) > 2 else kinds[:-1]:
-        last = kind.kind == wanted
-        name = "together" if last else kind.kind
-        done = [Text("" if last else SAID[kind.kind])] if wide else []
-        of = "" if last else f"{kind.applied:,} of {kind.of:,}"
-        cells = (Text(name, "bold"), *done, *map(Text, (*_figures(kind), of)))
-        table.add_row(*cells)
+    table.add_column("kind")
+    if wide:
+        table.add_column("what was done")
+    for head in (heading, "95 % interval", "applied to"):
+        table.add_column(head, justify="right")
+    for kind in kinds:
+        if kind.kind == kind.wanted:  # the total
+            name, done, applied = "together", "", ""
+        else:
+            name, done = kind.kind, SAID[kind.kind]
+            applied = f"{kind.applied:,} of {kind.of:,}"
+        share = Share(kind.right, kind.answered)
+        figures = (share.seen, share.interval) if kind.answered else (NO_VALUE, NO_VALUE)
+        cells = (done, *figures, applied) if wide else (*figures, applied)
+        table.add_row(Text(name, "bold"), *map(Text, cells))
     return table
 
 
-def _figures(kind: KindResult) -> tuple[str, str]:
-    if not kind.answered:
-        return NO_VALUE, NO_VALUE
-    share = Share(kind.right, kind.answered)
-    return share.seen, share.interval
-
-
-# What a test of a judge would take, and of what, told before anybody is asked.
-
-LENGTHS = f"{SHORTEST} to {LONGEST} characters"
-
-
 def forecast(plan: Plan, cases: Sequence[Case], *, wanted: int, named: str) -> str:
-    """Say what a test would take at most; nobody is asked."""
+    """Return how many calls a test makes at most, and what they cost, without making them."""
     questions = plan_questions(cases)
 
     def usage(guess: Guess) -> Usage:
@@ -149,91 +144,64 @@ def forecast(plan: Plan, cases: Sequence[Case], *, wanted: int, named: str) -> s
 
     claims = sum(len(case.claims) for case in cases)
     of = count(claims, "claim") if claims >= wanted else f"the {count(claims, 'claim')}"
-    said = f"Testing {plan.judge} on {of} of {named}"
+    text = f"Testing {plan.judge} on {of} of {named}"
     least, most = usage(LEAST), usage(MOST)
     if most.local_calls:
-        said += f", at most {count(most.local_calls, 'call')} of a model on this machine"
+        text += f", at most {count(most.local_calls, 'call')} of a model on this machine"
     if not most.calls:
-        return f"{said}: nothing to pay"
-    said = f"{said}: at most {count(most.calls, 'call')}"
+        return f"{text}: nothing to pay"
+    text += f": at most {count(most.calls, 'call')}"
     if least.calls != most.calls:
-        said += f" ({least.calls:,} if all goes well)"
+        text += f" ({least.calls:,} if all goes well)"
     if plan.max_calls is not None and plan.max_calls < most.calls:
-        said += f", of which --max-calls allows {plan.max_calls:,}"
+        text += f", of which --max-calls allows {plan.max_calls:,}"
     if most.cost_usd == 0:
-        return f"{said}, at no cost"
+        return f"{text}, at no cost"
     if least.cost_usd is None or most.cost_usd is None:
-        return f"{said}; no price is known"
+        return f"{text}; no price is known"
     between = f"{dollars(least.cost_usd)} to {dollars(most.cost_usd)}"
-    return f"{said}, {between} by list prices (an estimate)"
+    return f"{text}, {between} by list prices (an estimate)"
 
 
-def passed_over(found: SkippedCounts) -> str:
-    """Say what gave no claim, after what a test would take."""
-    told = list(_reasons(found))
-    return f". Claims have {LENGTHS}; passed over: {', '.join(told)}" if told else ""
-
-
-def nothing_to_test(named: str, found: SkippedCounts) -> str:
-    """Say why there is no claim at all, and what to do."""
-    told = ", ".join(_reasons(found)) or f"no text in {count(found.rows, 'row')}"
-    return (
-        f"{named}: no row has contexts and a claim of {LENGTHS} (passed over: {told}); "
-        "`ragstone collect` asks a RAG system for answers and contexts, and without DATA the "
-        "claims are those of the demo's manuals"
+def _skipped(counts: SkippedCounts) -> str:
+    reasons = (
+        (counts.without_contexts, "row", " without contexts"),
+        (counts.short, "shorter sentence", ""),
+        (counts.long, "longer sentence", ""),
     )
+    return ", ".join(f"{count(number, what)}{more}" for number, what, more in reasons if number)
 
 
-def _reasons(found: SkippedCounts) -> Sequence[str]:
-    told: list[str] = []
-    if found.without_contexts:
-        told.append(f"{count(found.without_contexts, 'row')} without contexts")
-    if found.short:
-        told.append(f"{count(found.short, 'shorter sentence')}")
-    if found.long:
-        told.append(f"{count(found.long, 'longer sentence')}")
-    return told
-
-
-# What becomes of a judge's test: JSON where it was asked for, and an exit code.
-
-
-def write_test(file: str, result: JudgeTest, marks: Sequence[JudgeTestGate]) -> None:
+def write_test(file: str, result: JudgeTest, gates: Sequence[JudgeTestGate]) -> None:
     """Write a test as JSON into a file; `-` is standard output.
 
     Raises:
-        UsageError: the file system refuses.
+        UsageError: the file cannot be written.
     """
-    told: dict[str, object] = result.model_dump(mode="json")
-    told["kinds"] = [
+    document: dict[str, object] = result.model_dump(mode="json")
+    document["kinds"] = [
         {**kind.model_dump(mode="json"), "share": kind.share, "interval": kind.interval}
         for kind in result.kinds
     ]
-    told["gates"] = [
-        {"kind": mark.kind, "threshold": mark.threshold, "value": mark.result(result).share,
-         "passed": mark.check(result)}
-        for mark in marks
+    document["gates"] = [
+        {"kind": gate.kind, "threshold": gate.threshold, "value": gate.result(result).share,
+         "passed": gate.check(result)}
+        for gate in gates
     ]  # fmt: skip
-    text = json.dumps(told, ensure_ascii=False, indent=2) + "\n"
+    text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
     if file == "-":
         click.echo(text, nl=False)
     else:
-        write_file(Path(file), partial(_fill, text=text))
+        write_text(Path(file), text)
 
 
-def _fill(path: Path, *, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
-
-
-def code_of(result: JudgeTest, marks: Sequence[JudgeTestGate]) -> int:
-    """Say what was missed, and return the exit code."""
-    missed, blind = failed_gates(marks, result)
-    for mark in missed:
-        held = mark.result(result)
-        click.echo(
-            f"Gate FAILED: {mark.kind} {held.share:.1%} is under {mark.threshold:.0%}", err=True
-        )
-    troubles = [f"{mark.kind}: nothing was answered" for mark in blind]
+def code_of(result: JudgeTest, gates: Sequence[JudgeTestGate]) -> int:
+    """Print failed gates and other problems, and return the exit code."""
+    failed, unanswered = failed_gates(gates, result)
+    for gate in failed:
+        share = gate.result(result).share
+        click.echo(f"Gate FAILED: {gate.kind} {share:.1%} is under {gate.threshold:.0%}", err=True)
+    troubles = [f"{gate.kind}: nothing was answered" for gate in unanswered]
     if result.stopped:
         tested = f"{result.claims:,} of {count(result.planned, 'claim')} tested"
         troubles.append(f"{result.stopped}, {tested}: nothing is saved")
@@ -247,17 +215,11 @@ def code_of(result: JudgeTest, marks: Sequence[JudgeTestGate]) -> int:
     if troubles:
         click.echo(f"Exit code {TOO_MUCH_FAILED}: {'; '.join(troubles)}", err=True)
         return TOO_MUCH_FAILED
-    return GATE_FAILED if missed else 0
-
-
-# What a judge missed in its test, claim by claim: a few of each kind.
-
-WIDEST = 200
-"""Characters shown of a claim."""
+    return GATE_FAILED if failed else 0
 
 
 def print_missed(test: JudgeTest, console: Console, *, most: int) -> None:
-    """Print at most `most` claims of each kind at which the judge did not do what is wanted."""
+    """Print at most `most` claims of each kind that the judge judged wrong."""
     missed = test.missed()
     if not missed or not most:
         return
@@ -270,22 +232,16 @@ def print_missed(test: JudgeTest, console: Console, *, most: int) -> None:
             head = f"{kind} ({len(found):,})" if not number else ""
             console.print()
             console.print(Text(f"  {head:<22}sample {one_line(tried.sample, 60)}", "bold"))
-            for name, text in _lines(tried):
+            kept = KINDS[tried.kind] == "kept"
+            changed = tried.claim != tried.was
+            lines = {"was": one_line(tried.was, WIDEST)} if changed else {}
+            lines["put" if changed else "claim"] = one_line(tried.claim, WIDEST)
+            lines["said"] = (
+                f"{tried.label_before}, then {tried.label}" if kept else f"{tried.label}"
+            )
+            for name, text in lines.items():
                 console.print(Text(f"    {name:<5} {text}"), soft_wrap=True)
 
-
-def _lines(tried: TrialResult) -> Iterator[tuple[str, str]]:
-    if tried.claim != tried.was:
-        yield "was", one_line(tried.was, WIDEST)
-        yield "put", one_line(tried.claim, WIDEST)
-    else:
-        yield "claim", one_line(tried.claim, WIDEST)
-    kept = KINDS[tried.kind] == "kept"
-    yield "said", f"{tried.label_before}, then {tried.label}" if kept else f"{tried.label}"
-
-
-OURS = "the demo's manuals"
-INTERRUPT = "it was interrupted"
 
 _TEST = (
     click.Option(
@@ -321,10 +277,7 @@ _RESULT = (
 
 
 class JudgeTestArgs(TypedDict):
-    """What the command line said, by the names of its options.
-
-    Beside these stand fields of the plan that mean what is typed, None if nothing was.
-    """
+    """The options, as click passes them; those of settings are beside these, None if not typed."""
 
     data: str | None
     n: int
@@ -371,89 +324,57 @@ def test(**given: Unpack[JudgeTestArgs]) -> None:
     ragstone judge test answers.jsonl --judge local:models/nli --fail-under number=90%
     """
     config = config_here() if given["config"] is None else read_config(given["config"])
-    # here --fail-under is about kinds of changes, not about metrics
+    # here --fail-under sets gates for kinds of changes, not for metrics
     typed = typed_settings({**given, "fail_under": ()})
     plan = config.plan(typed)
     check_needed(plan, typed)
-    marks = [JudgeTestGate.of(text) for text in given["fail_under"]]
-    samples, data = _samples(given["data"], plan)
+    gates = [JudgeTestGate.of(text) for text in given["fail_under"]]
+    if given["data"] is None:
+        samples = grounded_samples()[: plan.limit]
+        data = Source(name=OURS, fingerprint="", rows=len(samples))
+    else:
+        dataset = load(
+            given["data"],
+            sheet=plan.sheet,
+            columns=plan.columns,
+            limit=plan.limit,
+            queries=False,
+        )
+        samples, data = dataset.samples, dataset.source
     cases = select_cases(samples, given["n"])
     if not cases:
-        raise UsageError(nothing_to_test(data.name, SkippedCounts.of(samples)))
-    told = forecast(plan, cases, wanted=given["n"], named=data.name)
-    if sum(len(case.claims) for case in cases) < given["n"]:
-        told += passed_over(SkippedCounts.of(samples))
+        skipped = SkippedCounts.of(samples)
+        reasons = _skipped(skipped) or f"no text in {count(skipped.rows, 'row')}"
+        raise UsageError(
+            f"{data.name}: no row has contexts and a claim of {LENGTHS} (passed over: {reasons}); "
+            "`ragstone collect` asks a RAG system for answers and contexts, and without DATA the "
+            "claims are those of the demo's manuals"
+        )
+    estimate = forecast(plan, cases, wanted=given["n"], named=data.name)
+    few = sum(len(case.claims) for case in cases) < given["n"]
+    if few and (reasons := _skipped(SkippedCounts.of(samples))):
+        estimate += f". Claims have {LENGTHS}; passed over: {reasons}"
     if given["dry_run"]:
-        click.echo(f"Dry run: no calls were made. {told}")
+        click.echo(f"Dry run: no calls were made. {estimate}")
     else:
-        click.echo(told, err=True)
-        sys.exit(_finished(given, plan, cases, data=data, marks=marks))
+        click.echo(estimate, err=True)
+        sys.exit(_run(given, plan, cases, data=data, gates=gates))
 
 
-def _finished(
+def _run(
     given: JudgeTestArgs,
     plan: Plan,
     cases: Sequence[Case],
     *,
     data: Source,
-    marks: Sequence[JudgeTestGate],
+    gates: Sequence[JudgeTestGate],
 ) -> int:
-    """Test the judge, tell what came of it, and return the exit code."""
+    """Test the judge, save and print the result, and return the exit code."""
     budget = Budget(plan.max_calls, plan.max_cost)
     judge = make_judge(plan, asked=[[VerifyClaims.kind]], budget=budget)
-    testing = JudgeTestRunner(judge, cases)
+    runner = JudgeTestRunner(judge, cases)
     free = is_free(plan.judge)
-    interrupted = not _went_on(testing, plan.concurrency, lambda: None if free else budget.spent)
-    stopped = INTERRUPT if interrupted else budget.spent
-    result = testing.result(data=data.name, version=VERSION, stopped=stopped)
-    result = result.model_copy(update={"fingerprint": data.fingerprint})
-    if result.conclusive and not given["no_store"]:
-        _keep(judge_key(plan, judge, VERSION), result)
-    file = given["json_file"]
-    console = Console(highlight=False, stderr=file == "-")
-    if result.asked:
-        print_test(result, console)
-        print_missed(result, console, most=given["show"])
-    if file is not None:
-        write_test(file, result, marks)
-    if interrupted:
-        answered = "in the reply cache" if plan.cache else "lost, by --no-cache"
-        so_far = f"{result.claims:,} of {count(result.planned, 'claim')} tested until then"
-        click.echo(
-            f"Interrupted, {so_far}; nothing is saved, and replies of the model are {answered}.",
-            err=True,
-        )
-        return INTERRUPTED
-    return code_of(result, marks)
-
-
-def _samples(data: str | None, plan: Plan) -> tuple[Sequence[Sample], Source]:
-    if data is None:
-        samples = grounded_samples()[: plan.limit]
-        return samples, Source(name=OURS, fingerprint="", rows=len(samples))
-    dataset = load(data, sheet=plan.sheet, columns=plan.columns, limit=plan.limit, queries=False)
-    return dataset.samples, dataset.source
-
-
-def _went_on(testing: JudgeTestRunner, concurrency: int, spent: Callable[[], str | None]) -> bool:
-    """Test until the end, or until something is spent; False where Ctrl-C ended it."""
-    with _progress() as on_case:
-        try:
-            finish_in_thread(
-                partial(
-                    testing.run,
-                    concurrency=concurrency,
-                    spent=spent,
-                    on_case=on_case,
-                )
-            )
-        except KeyboardInterrupt:
-            return False
-    return True
-
-
-@contextmanager
-def _progress() -> Generator[Callable[[int, int], None], None, None]:
+    interrupted = False
     console = Console(stderr=True)
     columns = (TextColumn("testing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(
@@ -464,18 +385,50 @@ def _progress() -> Generator[Callable[[int, int], None], None, None]:
         def on_case(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total)
 
-        yield on_case
+        try:
+            finish_in_thread(
+                partial(
+                    runner.run,
+                    concurrency=plan.concurrency,
+                    spent=lambda: None if free else budget.spent,
+                    on_case=on_case,
+                )
+            )
+        except KeyboardInterrupt:
+            interrupted = True
+    stopped = INTERRUPT if interrupted else budget.spent
+    result = runner.result(data=data.name, version=VERSION, stopped=stopped)
+    result = result.model_copy(update={"fingerprint": data.fingerprint})
+    if result.conclusive and not given["no_store"]:
+        _save(judge_key(plan, judge, VERSION), result)
+    file = given["json_file"]
+    console = Console(highlight=False, stderr=file == "-")
+    if result.asked:
+        print_test(result, console)
+        print_missed(result, console, most=given["show"])
+    if file is not None:
+        write_test(file, result, gates)
+    if interrupted:
+        replies = "in the reply cache" if plan.cache else "lost, by --no-cache"
+        so_far = f"{result.claims:,} of {count(result.planned, 'claim')} tested until then"
+        click.echo(
+            f"Interrupted, {so_far}; nothing is saved, and replies of the model are {replies}.",
+            err=True,
+        )
+        return INTERRUPTED
+    return code_of(result, gates)
 
 
-def _keep(key: str, result: JudgeTest) -> None:
+def _save(key: str, result: JudgeTest) -> None:
     try:
         saved = save_test(key, result)
     except OSError as error:
         click.echo(f"The result could not be saved to {FILE}: {error}", err=True)
         return
     if saved.backup:
-        said = f"{FILE} could not be read (another version's?), and is now {saved.backup}"
-        click.echo(said, err=True)
+        click.echo(
+            f"{FILE} could not be read (another version's?), and is now {saved.backup}", err=True
+        )
     if larger := saved.larger:
         click.echo(
             f"Not saved: {FILE} has a test of {count(larger.claims, 'claim')} of the same data "
