@@ -191,5 +191,5 @@ def test_an_interrupt_says_where_the_answers_are(tmp_path: Path, rows: str, opti
             said = process.communicate(timeout=240)[1]
             call.close()
     assert process.returncode == 130
-    assert "Interrupted, 0 of 2 claims tested until then; nothing is kept" in said
-    assert f"what a model answered is {told}." in said
+    assert "Interrupted, 0 of 2 claims tested until then; nothing is saved" in said
+    assert f"replies of the model are {told}." in said

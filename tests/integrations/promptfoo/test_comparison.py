@@ -58,7 +58,7 @@ def test_the_greatest_difference_comes_first_and_what_has_none_last() -> None:
     ]
     assert "same score: 1 of 4 samples" in lines
     assert "mean over the 3 scored both ways: legacy 0.6667, RAGAS mode 0.4167" in lines
-    assert "* made up by the policy, as the judge gave no whole answer" in lines
+    assert "* imputed by the policy, because the judge's answer was incomplete" in lines
 
 
 def test_without_a_difference_there_is_no_table() -> None:

@@ -2,17 +2,14 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from functools import partial
 from hashlib import sha256
-from itertools import count as count_from
 from pathlib import Path
 
 import click
 from rich.console import Console
 
-from ragstone._internal.files import write_file
+from ragstone._internal.files import write_text
 from ragstone._internal.text import count, quoted
 from ragstone.cli import INTERRUPTED, TOO_MUCH_FAILED
 from ragstone.cli.options import CONFIG, READING, GroupedCommand, setting, typed_settings
@@ -28,7 +25,7 @@ from ragstone.types.config import DEFAULT_API, Plan
 FOLDER = Path("responses")
 """Where responses are saved if no file is named."""
 SUFFIX = ".json"
-"""What such a file's name ends with: `run` tells by it how to read the file."""
+"""The ending of such a file's name: `run` chooses the format by it."""
 
 _TARGET = (
     click.Option(["--api-url"], help=f"URL of the RAG API.  [default: {DEFAULT_API}]"),
@@ -88,87 +85,71 @@ def command(
     out, unfinished = _places(data, output, plan=plan, mode=mode, target=target, fresh=fresh)
     check_files(out, inputs=[data, *([target] if Path(target).is_file() else [])])
     dataset = load(data, sheet=plan.sheet, columns=plan.columns, limit=plan.limit)
+    rows = len(dataset.samples)
     part = out.with_name(out.name + ENDING)
     collector = Collector.of(dataset, plan=plan, mode=mode, target=target, part=part, fresh=fresh)
-    with collector.journal as kept:
-        if out.exists() and not fresh and not (kept.rows or kept.beyond):
+    with collector.journal as journal:
+        if out.exists() and not fresh and not (journal.rows or journal.beyond):
             raise UsageError(f"{out} already exists; use another -o, or replace it with --fresh")
-        _ask(collector)
-        write_file(out, partial(_write, document=collector.document()))
-        if not collector.journal.has_more:
-            collector.journal.discard()
+        if before := len(journal.answered):
+            click.echo(f"Continuing {journal.path}: {before} of {rows} rows are done.")
+        try:
+            with progress(Console(stderr=True)) as on_row:
+                collector.run(on_row)
+        except KeyboardInterrupt:
+            click.echo(
+                f"{len(journal.answered)} of {rows} answers are saved in {journal.path}; run the "
+                "same command to continue.",
+                err=True,
+            )
+            sys.exit(INTERRUPTED)
+        document = json.dumps(collector.document(), ensure_ascii=False, indent=2)
+        write_text(out, document + "\n")
+        if not journal.has_more:
+            journal.discard()
     for superseded in unfinished:
         if superseded != part:
             discard_journal(superseded)
-    sys.exit(_concluded(collector, out))
-
-
-def _ask(collector: Collector) -> None:
-    """Ask for every row that has no answer; Ctrl-C ends the command."""
-    kept = collector.journal
-    if before := len(kept.answered):
-        of = f"{before} of {len(collector.dataset.samples)}"
-        click.echo(f"Continuing {kept.path}: {of} rows are done.")
-    try:
-        with progress(Console(stderr=True)) as on_row:
-            collector.run(on_row)
-    except KeyboardInterrupt:
-        click.echo(
-            f"{_count(collector)} are saved in {kept.path}; run the same command to continue.",
-            err=True,
-        )
-        sys.exit(INTERRUPTED)
+    sys.exit(_finish(collector, out))
 
 
 def _places(
     data: str, output: Path | None, *, plan: Plan, mode: str, target: str, fresh: bool
 ) -> tuple[Path, list[Path]]:
-    """Return the file to write, and those of collections of the same that were broken off.
+    """Return the file to write, and the unfinished files of earlier calls with the same settings.
 
-    Without a name it is the file of the last of these, or a new one; data and target are in its
-    name, so that no other collection continues it.
+    Without a name, the newest unfinished file is continued. A new file's name has a hash of the
+    data and the target, so that no other collection continues it.
     """
     if output is not None:
         if output.suffix.lower() != SUFFIX:
             raise UsageError(f"-o {output}: saved responses are JSON; name a file {SUFFIX}")
         return output, []
-    asked = collection_settings(target, plan=plan, mode=mode)
-    said = json.dumps([str(Path(data).resolve()), plan.sheet, asked])
-    key = sha256(said.encode()).hexdigest()[:8]
-    name = f"{mode}_responses_k{asked['top_k']}"
+    settings = collection_settings(target, plan=plan, mode=mode)
+    identity = json.dumps([str(Path(data).resolve()), plan.sheet, settings])
+    key = sha256(identity.encode()).hexdigest()[:8]
+    name = f"{mode}_responses_k{settings['top_k']}"
     unfinished = sorted(FOLDER.glob(f"{name}_*_{key}{SUFFIX}{ENDING}"))
     if unfinished and not fresh:
         return unfinished[-1].with_suffix(""), unfinished
     now = datetime.now(UTC).astimezone()
-    names = (f"{name}_{now:%Y%m%d_%H%M%S}{more}_{key}{SUFFIX}" for more in _numbers())
-    return next(out for out in map(FOLDER.joinpath, names) if not out.exists()), unfinished
+    name = f"{name}_{now:%Y%m%d_%H%M%S}"
+    out, number = FOLDER / f"{name}_{key}{SUFFIX}", 2
+    while out.exists():
+        out, number = FOLDER / f"{name}_{number}_{key}{SUFFIX}", number + 1
+    return out, unfinished
 
 
-def _numbers() -> Iterator[str]:
-    """Yield what tells files of one second apart."""
-    yield ""
-    yield from (f"_{number}" for number in count_from(2))
-
-
-def _write(path: Path, *, document: Mapping[str, object]) -> None:
-    text = json.dumps(document, ensure_ascii=False, indent=2)
-    path.write_text(text + "\n", encoding="utf-8")
-
-
-def _count(collector: Collector) -> str:
-    return f"{len(collector.journal.answered)} of {len(collector.dataset.samples)} answers"
-
-
-def _concluded(collector: Collector, out: Path) -> int:
-    """Say what came of it, and return the exit code."""
+def _finish(collector: Collector, out: Path) -> int:
+    """Print what was collected and what failed, and return the exit code."""
     rows, failed = len(collector.dataset.samples), collector.failed
     causes = ", ".join(f"{cause} {times}" for cause, times in sorted(collector.causes.items()))
-    said = f"; {failed} failed ({causes})" if failed else ""
-    click.echo(f"wrote {out}: {count(rows, 'row')}{said}")
+    failures = f"; {failed} failed ({causes})" if failed else ""
+    click.echo(f"wrote {out}: {count(rows, 'row')}{failures}")
     click.echo(f"Judge them: ragstone run {out}")
     if failed:
-        for cause, said in sorted(collector.reasons.items()):
-            click.echo(f"  {cause}, first: {quoted(said)}")
+        for cause, reason in sorted(collector.reasons.items()):
+            click.echo(f"  {cause}, first: {quoted(reason)}")
         click.echo(
             "Run the same command to retry failed rows, or add --fresh to call for all rows again."
         )

@@ -1,8 +1,8 @@
-"""A promptfoo configuration as DATA of `run`: what it says, and which of its tests fail."""
+"""A promptfoo configuration as DATA of `run`: its plan, its failing tests, and both modes."""
 
 import math
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from ragstone.datasets import Dataset
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import Config, metric_names
 from ragstone.integrations.promptfoo.asserts import LEGACY, ProgressOptions, asks_in_text
-from ragstone.integrations.promptfoo.comparison import METRIC, RAGAS, BothWays, Pair, both_ways
+from ragstone.integrations.promptfoo.comparison import METRIC, RAGAS, BothWays, both_ways
 from ragstone.integrations.promptfoo.config import (
     Configuration,
     is_configuration,
@@ -40,12 +40,12 @@ MODES: Mapping[str, str] = MappingProxyType(
 )
 """Policy -> what it is in promptfoo's words."""
 MOST = 20
-"""Failing tests that are named."""
+"""Failing tests whose ids are printed."""
 
 
 @dataclass(frozen=True)
 class PromptfooTests:
-    """The tests of a configuration, and the file that they stand in."""
+    """The tests of a configuration file."""
 
     file: Path
     configuration: Configuration
@@ -64,10 +64,10 @@ class PromptfooTests:
         return tests, plan.model_copy(update={"limit": None})
 
     def plan(self, given: RunArgs, config: Config) -> Plan:
-        """Return the plan of a run of these tests, and tell what is to be known of it.
+        """Return the plan of a run of these tests, and print notes about it.
 
-        The command line goes before the configuration, and that before `ragstone.yaml`; no target
-        is asked but one that is named.
+        The command line takes precedence over the configuration, and that over `ragstone.yaml`.
+        Only a target that is named is called.
 
         Raises:
             UsageError: options contradict each other, cannot be read, or name columns.
@@ -84,13 +84,14 @@ class PromptfooTests:
         if asks_in_text(plan):
             legacy_model(plan)
         how = MODES.get(plan.policy, "scored by ragstone's own rules")
-        said = f"{len(self.dataset.samples):,} samples; {how} (policy {plan.policy})"
-        for note in () if given["compare_legacy"] else (said, *demands.notes):
-            click.echo(f"{file}: {note}", err=True)
+        if not given["compare_legacy"]:
+            samples = f"{len(self.dataset.samples):,} samples"
+            for note in (f"{samples}; {how} (policy {plan.policy})", *demands.notes):
+                click.echo(f"{file}: {note}", err=True)
         return plan.model_copy(update={"fallback_target": None})
 
     def code(self, run: Run, code: int) -> int:
-        """Return 1 in the place of 0 where a test fails, and say which."""
+        """Print the tests that fail, and return 1 instead of 0 if there are any."""
         failing = [
             f"{row.sample.id} ({', '.join(names)})"
             for row in run.rows
@@ -105,11 +106,11 @@ class PromptfooTests:
 
 
 def promptfoo_tests(data: str | Path) -> PromptfooTests | None:
-    """Return what a promptfoo configuration holds; None if the file is none.
+    """Return the tests of a promptfoo configuration; None if the file is something else.
 
     Raises:
-        UsageError: it holds what cannot be read here; the message says what to do.
-        InputError: it is no YAML or JSON, or a test's vars make no sample.
+        UsageError: it contains something that ragstone does not support.
+        InputError: it is not YAML or JSON, or a test's vars are not a sample.
     """
     file = Path(data)
     return PromptfooTests(file, read_configuration(file)) if is_configuration(file) else None
@@ -119,14 +120,14 @@ def promptfoo_tests(data: str | Path) -> PromptfooTests | None:
 
 LEGACY_COMPARISON_MOST = 30
 """Samples that the table shows."""
-UNHEEDED = (
+UNUSED = (
     *("dry_run", "output", "verbose", *WRITERS),
     *(*FLAGS, "gates_on", "cluster", "include_reason"),
     *("fresh", "no_transcript"),
 )
-"""Options of `run` that say what becomes of one run's numbers, or where it is kept."""
-MADE_UP = "*"
-"""Stands behind a number that the policy made up."""
+"""Options of `run` for the results or the store of a single run."""
+IMPUTED = "*"
+"""Follows a score that the policy imputed."""
 _MEASURED = re.compile(rf"{METRIC}(,threshold=[^,]+)?")
 
 
@@ -136,14 +137,17 @@ def compare_ways(
     """Score in both ways, print where they differ, and return the exit code.
 
     Raises:
-        UsageError: something is asked that this has no use for.
+        UsageError: an option has no effect on such a comparison.
     """
-    _check_heeded(given)
+    _check_options(given)
+
+    def print_notice(notice: str) -> None:
+        click.echo(notice, err=True)
 
     @contextmanager
     def watching() -> Generator[ProgressOptions, None, None]:
         with progress(Console(stderr=True)) as on_row:
-            yield {"on_row": on_row, "on_notice": _print_notice, "tracing": tracing}
+            yield {"on_row": on_row, "on_notice": print_notice, "tracing": tracing}
 
     found = both_ways(data, plan, watching)
     with silent_pipes():
@@ -154,21 +158,17 @@ def compare_ways(
     return TOO_MUCH_FAILED
 
 
-def _check_heeded(given: RunArgs) -> None:
-    """Refuse what would be left out in silence.
-
-    Raises:
-        UsageError: something was typed that a comparison has no use for.
-    """
+def _check_options(given: RunArgs) -> None:
     if given["policy"] is not None or given["preset"] is not None:
         raise UsageError("--compare-legacy scores with two policies; remove --policy and --preset")
     typed = cast("Mapping[str, object]", given)
-    named = [name for name in UNHEEDED if typed[name]] + ["store"] * is_place_typed()
-    unheeded = [f"--{name.replace('_', '-')}" for name in named]
-    if unheeded:
+    unused = [f"--{name.replace('_', '-')}" for name in UNUSED if typed[name]]
+    if is_place_typed():
+        unused.append("--store")
+    if unused:
         raise UsageError(
             "--compare-legacy prints a table of two scores per sample, and does not use "
-            f"{', '.join(unheeded)}; remove it"
+            f"{', '.join(unused)}; remove it"
         )
     names = set(metric_names(given["metrics"]))
     if len(names) > 1 or not all(map(_MEASURED.fullmatch, names)):
@@ -178,57 +178,44 @@ def _check_heeded(given: RunArgs) -> None:
         )
 
 
-def _print_notice(notice: str) -> None:
-    click.echo(notice, err=True)
-
-
 def print_both_ways(found: BothWays, console: Console) -> None:
-    """Print the samples that differ, the greatest difference first, and how far both agree."""
-    differing = found.differing
+    """Print the samples that differ, largest difference first, and how often both agree."""
+    pairs, differing, scored = found.pairs, found.differing, found.both_scored
     if differing:
-        console.print(_table(differing[:LEGACY_COMPARISON_MOST]))
+        table = Table("sample", title="Faithfulness, where they differ", title_justify="left")
+        for name in ("legacy", "RAGAS mode", "difference", "passes"):
+            table.add_column(name, justify="right")
+        for pair in differing[:LEGACY_COMPARISON_MOST]:
+            scores = (pair.legacy, pair.ragas)
+            change = "" if pair.difference is None else f"{pair.difference:+.2f}"
+            passes = " / ".join("yes" if score.passed else "no" for score in scores)
+            table.add_row(Text(pair.sample), *map(_shown, scores), change, passes)
+        console.print(table)
     if len(differing) > LEGACY_COMPARISON_MOST:
         console.print(f"and {len(differing) - LEGACY_COMPARISON_MOST:,} more that differ")
-    if len(found.pairs) < found.samples:
-        console.print(f"only {len(found.pairs):,} of {found.samples:,} samples were finished")
-    for line in _agreement(found):
+    if len(pairs) < found.samples:
+        console.print(f"only {len(pairs):,} of {found.samples:,} samples were finished")
+    same = sum(pair.is_alike for pair in pairs)
+    passing = sum(pair.passes_alike for pair in pairs)
+    lines = [
+        f"same score: {same:,} of {len(pairs):,} samples",
+        f"same verdict, passed or not: {passing:,} of {len(pairs):,} samples",
+    ]
+    if scored:
+        legacy = math.fsum(pair.legacy.value or 0.0 for pair in scored) / len(scored)
+        ragas = math.fsum(pair.ragas.value or 0.0 for pair in scored) / len(scored)
+        lines.append(
+            f"mean over the {len(scored):,} scored both ways: legacy {legacy:.4f}, RAGAS mode "
+            f"{ragas:.4f}"
+        )
+    if any(score.fallback for pair in pairs for score in (pair.legacy, pair.ragas)):
+        lines.append(f"{IMPUTED} imputed by the policy, because the judge's answer was incomplete")
+    lines.append(f"judge: {found.judge}, {count(found.calls, 'call')}; nothing was stored")
+    for line in lines:
         console.print(line, markup=False)
-
-
-def _table(pairs: Sequence[Pair]) -> Table:
-    table = Table("sample", title="Faithfulness, where they differ", title_justify="left")
-    for name in ("legacy", "RAGAS mode", "difference", "passes"):
-        table.add_column(name, justify="right")
-    for pair in pairs:
-        change = "" if pair.difference is None else f"{pair.difference:+.2f}"
-        passes = " / ".join("yes" if score.passed else "no" for score in (pair.legacy, pair.ragas))
-        table.add_row(Text(pair.sample), _shown(pair.legacy), _shown(pair.ragas), change, passes)
-    return table
 
 
 def _shown(score: Score) -> str:
     if score.value is None:
         return str(score.cause or score.state)
-    return f"{score.value:.2f}{MADE_UP if score.fallback else ''}"
-
-
-def _agreement(found: BothWays) -> list[str]:
-    pairs, scored = found.pairs, found.both_scored
-    alike = sum(pair.is_alike for pair in pairs)
-    passing = sum(pair.passes_alike for pair in pairs)
-    lines = [
-        f"same score: {alike:,} of {len(pairs):,} samples",
-        f"same verdict, passed or not: {passing:,} of {len(pairs):,} samples",
-    ]
-    if scored:
-        means = [
-            math.fsum(score.value or 0.0 for score in scores) / len(scored)
-            for scores in zip(*((pair.legacy, pair.ragas) for pair in scored), strict=True)
-        ]
-        lines.append(
-            f"mean over the {len(scored):,} scored both ways: legacy {means[0]:.4f}, RAGAS mode "
-            f"{means[1]:.4f}"
-        )
-    if any(score.fallback for pair in pairs for score in (pair.legacy, pair.ragas)):
-        lines.append(f"{MADE_UP} made up by the policy, as the judge gave no whole answer")
-    return [*lines, f"judge: {found.judge}, {count(found.calls, 'call')}; nothing was stored"]
+    return f"{score.value:.2f}{IMPUTED if score.fallback else ''}"
