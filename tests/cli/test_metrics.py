@@ -91,7 +91,7 @@ def test_show_prints_the_whole_definition(ragstone: Command) -> None:
 def test_show_says_what_stands_in(ragstone: Command) -> None:
     told = words(ragstone("metrics", "show", "hit@3").out)
     assert "needs ranking (or contexts), relevance" in told
-    assert "asks nobody calls none groups all, all_retrieval" in told
+    assert "asks nothing calls none groups all, all_retrieval" in told
     assert "k 3 [default: 5] a whole number from 1" in told
 
 

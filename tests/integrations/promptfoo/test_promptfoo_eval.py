@@ -67,4 +67,4 @@ async def test_a_judge_that_refuses_never_passes(promptfoo, faulty, behave) -> N
     assert not any(test["success"] for test in done.tests)
     errors = [str(test["error"]) for test in done.tests]
     assert all("faithfulness was not judged (refusal)" in error for error in errors[:2])
-    assert all("was not judged, and 0.0 was imputed" in error for error in errors[2:])
+    assert all("was not judged; 0.0 was imputed" in error for error in errors[2:])

@@ -1,4 +1,4 @@
-"""`ragstone metrics`: the list of metrics, and the whole definition of one."""
+"""`ragstone metrics`: list the metrics, or print the definition of one."""
 
 import json
 import re
@@ -24,12 +24,8 @@ from ragstone.types.policy import POLICIES
 from ragstone.types.sample import in_words
 from ragstone.types.score import MetricInfo
 
-# The list of metrics: a table, or a list where the terminal is too narrow for one.
-
 WIDE = 110
-"""Columns of a terminal that the table needs."""
-
-HEADS = ("metric", "what it measures", "needs", "calls", "range", "better")
+"""Columns of a terminal that shows the metrics as a table; a narrower one shows a list."""
 
 NOTES = (
     "calls: the judge's, a sample, at the parameters' defaults and with nothing in the cache.",
@@ -39,66 +35,41 @@ NOTES = (
 
 
 def print_catalogue(console: Console) -> None:
-    """Print every metric: what it measures, needs and costs, and how its number is read."""
-    infos = list(catalogue().values())
+    """Print all metrics: what each measures, needs and costs, its range and direction."""
+    table = Table(box=SIMPLE, pad_edge=False, header_style="bold")
+    table.add_column("metric", no_wrap=True, overflow="fold")
+    table.add_column("what it measures", overflow="fold")
+    table.add_column("needs", max_width=24, overflow="fold")
+    table.add_column("calls", overflow="fold")
+    table.add_column("range", no_wrap=True, overflow="fold")
+    table.add_column("better", no_wrap=True, overflow="fold")
+    for info in catalogue().values():
+        place = _origin(info.name)
+        source = [] if place == OURS else [f"from {place}"]
+        needs, values = ", ".join(map(in_words, info.needs)), _range(info)
+        calls = str(info.calls or "none")
+        if console.width >= WIDE:
+            description = "\n".join([info.description, *source])
+            cells = (info.name, description, needs, calls, values, info.better)
+            table.add_row(*map(Text, cells))
+            continue
+        console.print(Text(info.name, "bold"))
+        lines = [info.description, f"needs {needs}"] if needs else [info.description]
+        lines += [f"calls: {calls}; {values}, {info.better} is better", *source]
+        for line in lines:
+            console.print(Padding(Text(line, overflow="fold"), (0, 0, 0, 2), expand=False))
     if console.width >= WIDE:
-        console.print(_table(infos))
-    else:
-        _print_list(infos, console)
+        console.print(table)
     for note in NOTES:
         console.print(Text(note))
 
 
-def _table(infos: Sequence[MetricInfo]) -> Table:
-    table = Table(box=SIMPLE, pad_edge=False, header_style="bold")
-    for head in HEADS:
-        whole = head in ("metric", "range", "better")
-        widest = 24 if head == "needs" else None
-        table.add_column(head, no_wrap=whole, max_width=widest, overflow="fold")
-    for info in infos:
-        said = "\n".join([info.description, *_foreign(info)])
-        cells = (info.name, said, needs_shown(info), calls_shown(info.calls))
-        table.add_row(*map(Text, (*cells, range_shown(info), info.better)))
-    return table
-
-
-def _print_list(infos: Sequence[MetricInfo], console: Console) -> None:
-    for info in infos:
-        console.print(Text(info.name, "bold"))
-        calls = f"calls: {calls_shown(info.calls)}"
-        lines = [
-            info.description,
-            f"needs {needs_shown(info)}" if info.needs else "",
-            f"{calls}; {range_shown(info)}, {info.better} is better",
-            *_foreign(info),
-        ]
-        for line in filter(None, lines):
-            console.print(Padding(Text(line, overflow="fold"), (0, 0, 0, 2), expand=False))
-
-
-def _foreign(info: MetricInfo) -> list[str]:
-    """Say where a metric comes from that is not ours."""
-    place = origin_shown(info.name)
-    return [] if place == OURS else [f"from {place}"]
-
-
-def needs_shown(info: MetricInfo) -> str:
-    """Say what a metric needs, and what stands in for it where it is missing."""
-    return ", ".join(map(in_words, info.needs))
-
-
-def calls_shown(calls: int) -> str:
-    """Say how many calls, `none` for 0."""
-    return str(calls or "none")
-
-
-def range_shown(info: MetricInfo) -> str:
-    """Say what a score can be."""
+def _range(info: MetricInfo) -> str:
     return f"{info.low:g} to {info.high:g}"
 
 
-def origin_shown(name: str) -> str:
-    """Say where a metric comes from; a file in the working folder by its path from there."""
+def _origin(name: str) -> str:
+    """Return where a metric comes from; a file in the working folder by its relative path."""
     place = origin(name)
     path = Path(place)
     inside = path.is_absolute() and path.is_relative_to(Path.cwd())
@@ -108,7 +79,7 @@ def origin_shown(name: str) -> str:
 Schema = Mapping[str, object]
 
 _WRAPPED = re.compile(r"(?<=[^\n]{70})(?<![.:])\n(?=\S)")
-"""Where a long line goes on in the next one: a narrow terminal breaks it at another place."""
+"""A line break within a paragraph, to be removed if the terminal is narrower."""
 
 _JSON = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.")
 
@@ -147,50 +118,51 @@ def show(before: bool, name: str, plugin: tuple[str, ...], as_json: bool) -> Non
         members = ", ".join(map(str, select([name])))
         raise UsageError(f"{name!r} is a group, of {members}; show one of them")
     metric = get(name)
-    if as_json or before:
-        _print_json(_defined(metric))
-    else:
-        _print_definition(metric, Console(highlight=False))
+    groups = [group for group in GROUPS if metric.name in {each.name for each in select([group])}]
+    parameters = _parameters(metric)
+    if not (as_json or before):
+        _print_definition(metric, parameters, groups, Console(highlight=False))
+        return
+    _print_json(
+        {
+            **_listed(metric.described),
+            "asks": list(metric.question_kinds),
+            "parameters": parameters,
+            "groups": groups,
+            "definition": cleandoc(metric.__doc__ or ""),
+        }
+    )
 
 
-def _print_json(said: object) -> None:
-    click.echo(json.dumps(said, indent=2, ensure_ascii=False))
+def _print_json(document: object) -> None:
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 def _listed(info: MetricInfo) -> dict[str, object]:
-    return {**info.model_dump(mode="json", exclude_none=True), "from": origin_shown(info.name)}
+    return {**info.model_dump(mode="json", exclude_none=True), "from": _origin(info.name)}
 
 
-def _defined(metric: Metric) -> dict[str, object]:
-    return {
-        **_listed(metric.described),
-        "asks": list(metric.question_kinds),
-        "parameters": {name: dict(_parameter(metric, name)) for name in _schemas(metric)},
-        "groups": _groups(metric),
-        "definition": cleandoc(metric.__doc__ or ""),
-    }
-
-
-def _print_definition(metric: Metric, console: Console) -> None:
+def _print_definition(
+    metric: Metric, parameters: Mapping[str, Schema], groups: Sequence[str], console: Console
+) -> None:
     info = metric.described
-    calls = calls_shown(info.calls)
     facts = {
         "label": info.label,
         "family": info.family,
-        "range": range_shown(info),
+        "range": _range(info),
         "direction": f"{info.better} is better",
-        "needs": needs_shown(info),
-        "asks": ", ".join(metric.question_kinds) or "nobody",
-        "calls": calls if calls == "none" else f"{calls} a sample, at the parameters' defaults",
-        "groups": ", ".join(_groups(metric)) or "none: it runs when it is named",
-        "from": origin_shown(info.name),
+        "needs": ", ".join(map(in_words, info.needs)),
+        "asks": ", ".join(metric.question_kinds) or "nothing",
+        "calls": f"{info.calls} a sample, at the parameters' defaults" if info.calls else "none",
+        "groups": ", ".join(groups) or "none: it runs when it is named",
+        "from": _origin(info.name),
     }
     console.print(Text(str(metric), "bold"))
     console.print(_grid(facts))
-    if parameters := {name: _words(_parameter(metric, name)) for name in _schemas(metric)}:
+    if parameters:
         console.print(Text("\nparameters", "bold"))
-        console.print(_grid(parameters))
-    text = cleandoc(metric.__doc__ or "It says nothing of itself.")
+        console.print(_grid({name: _described(each) for name, each in parameters.items()}))
+    text = cleandoc(metric.__doc__ or "It has no description.")
     if max(map(len, text.splitlines())) > console.width:
         text = _WRAPPED.sub(" ", text)
     console.print(Text(f"\n{text}"))
@@ -205,44 +177,40 @@ def _grid(facts: Mapping[str, str]) -> Table:
     return grid
 
 
-def _groups(metric: Metric) -> list[str]:
-    return [group for group in GROUPS if metric.name in {each.name for each in select([group])}]
-
-
-def _schemas(metric: Metric) -> Mapping[str, Schema]:
-    """Return parameter -> the JSON schema of its values."""
+def _parameters(metric: Metric) -> dict[str, Schema]:
+    """Return parameter -> its default, its value in this metric, and the values it may have."""
     schema = TypeAdapter(type(metric)).json_schema()
-    return cast("Mapping[str, Schema]", schema.get("properties", {}))
+    parameters: dict[str, Schema] = {}
+    for name, either in cast("Mapping[str, Schema]", schema.get("properties", {})).items():
+        kinds = cast("list[Schema]", either.get("anyOf", [either]))
+        kind = next(kind for kind in kinds if kind.get("type") != "null")
+        facts = {
+            "type": kind.get("type"),
+            "values": list(POLICIES) if name == "policy" else kind.get("enum"),
+            "least": kind.get("minimum"),
+            "most": kind.get("maximum"),
+        }
+        parameters[name] = {
+            "default": either.get("default"),
+            "value": getattr(metric, name),
+            **{key: fact for key, fact in facts.items() if fact is not None},
+        }
+    return parameters
 
 
-def _parameter(metric: Metric, name: str) -> Schema:
-    """Return a parameter's default, its value in this metric, and what it may be."""
-    schema = _schemas(metric)[name]
-    kinds = cast("list[Schema]", schema.get("anyOf", [schema]))
-    kind = next(kind for kind in kinds if kind.get("type") != "null")
-    values = list(POLICIES) if name == "policy" else kind.get("enum")
-    least, most = kind.get("minimum"), kind.get("maximum")
-    facts = {"type": kind.get("type"), "values": values, "least": least, "most": most}
-    return {
-        "default": schema.get("default"),
-        "value": getattr(metric, name),
-        **{key: value for key, value in facts.items() if value is not None},
-    }
-
-
-def _words(parameter: Schema) -> str:
-    values, default = parameter.get("values"), parameter["default"]
+def _described(parameter: Schema) -> str:
+    values, kind = parameter.get("values"), parameter.get("type")
     if values is not None:
         allowed = ", ".join(cast("list[str]", values))
-    elif parameter.get("type") == "boolean":
+    elif kind == "boolean":
         allowed = "true or false"
     else:
-        kind = {"integer": "a whole number", "number": "a number"}
-        allowed = kind.get(str(parameter.get("type")), "text")
+        words = {"integer": "a whole number", "number": "a number"}
+        allowed = words.get(str(kind), "text")
         allowed += f" from {parameter['least']}" if "least" in parameter else ""
-    changed = parameter["value"] != default
-    said = f"{_shown(parameter['value'])}  " if changed else ""
-    return f"{said}[default: {_shown(default)}]  {allowed}"
+    value, default = parameter["value"], parameter["default"]
+    changed = f"{_shown(value)}  " if value != default else ""
+    return f"{changed}[default: {_shown(default)}]  {allowed}"
 
 
 def _shown(value: object) -> str:
