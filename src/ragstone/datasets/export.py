@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import cast
 
 from ragstone.datasets.adapters.detect import SHAPES
 from ragstone.datasets.columns import CONVERSATIONS, FIELD_OF, plain_name
@@ -65,11 +64,14 @@ def losses(given: Sequence[Sample], kept: Sequence[Sample]) -> tuple[str, ...]:
     """Return one line per field that changed when samples were written and read back."""
     found: list[str] = []
     for field in Sample.model_fields:
-        pairs = (
-            (one.id, getattr(one, field), getattr(two, field))
-            for one, two in zip(given, kept, strict=True)
-        )
-        changed = [pair for pair in pairs if not _same(pair[1], pair[2])]
+        changed: list[tuple[str, object, object]] = []
+        for one, two in zip(given, kept, strict=True):
+            before, after = getattr(one, field), getattr(two, field)
+            same = before == after
+            if same and field == "tags":  # in tags, 1 is not True or 1.0
+                same = all(type(one.tags[name]) is type(two.tags[name]) for name in one.tags)
+            if not same:
+                changed.append((one.id, before, after))
         if not changed:
             continue
         name, before, after = changed[0]
@@ -82,13 +84,6 @@ def losses(given: Sequence[Sample], kept: Sequence[Sample]) -> tuple[str, ...]:
             why = f"read back as another value: {str(before)[:40]!r} became {str(after)[:40]!r}"
         found.append(f"{field} ({rows}): {why}")
     return tuple(found)
-
-
-def _same(one: object, other: object) -> bool:
-    if isinstance(one, Mapping) and isinstance(other, Mapping):  # in tags, 1 is not True or 1.0
-        tags, kept = cast("Mapping[str, object]", one), cast("Mapping[str, object]", other)
-        return tags == kept and all(type(tags[name]) is type(kept[name]) for name in tags)
-    return one == other
 
 
 def _record(sample: Sample) -> dict[str, object]:

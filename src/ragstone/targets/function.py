@@ -124,7 +124,7 @@ def _caller(
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     found = signature.parameters.items() if signature else ()
     names = tuple(name for name, part in found if name in GIVEN and part.kind in kinds)
-    # the first argument is the query, whatever it is called, where nothing else carries it
+    # the first argument is the query, whatever it is called, if no named parameter has it
     first = not {"query", "sample"}.intersection(names)
     if signature:
         try:

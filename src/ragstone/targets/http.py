@@ -182,7 +182,7 @@ def _excerpt(value: object) -> str:
     return quoted(text) if len(text) <= 80 else f"{quoted(text[:79])}…"
 
 
-# HttpTarget: a RAG system behind HTTP, asked as its description says.
+# HttpTarget: a RAG system behind HTTP, called according to its description.
 
 
 class HttpTarget(Target):

@@ -44,14 +44,14 @@ def record_of(
 
 
 def text_of(output: object) -> str | None:
-    """Return what a provider answered as text: JSON, where it answered with something else."""
+    """Return a provider's output as text; other values become JSON."""
     if output is None or isinstance(output, str):
         return output
     return json.dumps(output, ensure_ascii=False)
 
 
 def field_of(name: str) -> str | None:
-    """Return the field of a Sample that a variable of this name is; None for a tag."""
+    """Return the field of a Sample with this name; None for a tag."""
     return FIELD_OF.get(plain_name(name))
 
 
@@ -59,13 +59,13 @@ Row = Record | Sample | Problem
 Values = Mapping[str, object]
 
 ON_CONTEXTS = ("context-", "not-context-")
-"""How the types of assertion begin whose metadata hold the contexts; others' are the user's."""
+"""Prefixes of the types of assertion whose metadata has the contexts."""
 RECALL = "context-recall"
 """The type of assertion whose value is the expected answer."""
 PREFIX = "promptfoo"
-"""What the names of tags begin with that are promptfoo's own words on a test."""
+"""Prefix of the tags with promptfoo's own results."""
 ASSERTED = 1
-"""What `failureReason` is where an assertion failed, and not the call."""
+"""The `failureReason` if an assertion failed, and not the call."""
 NOTE = "read from each test: vars, prompt, response, and promptfoo's scores as tags"
 
 

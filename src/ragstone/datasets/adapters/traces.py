@@ -19,10 +19,10 @@ from ragstone.types.sample import Sample
 Values = Mapping[str, object]
 _DEEPEST = 50
 _STATE = ("status", "events")
-"""The parts of an exported span that tell how it went."""
+"""The parts of an exported span with its outcome."""
 _CODES = ("status_code", "status.status_code", "status.code")
 _ERRORS = ("ERROR", "STATUS_CODE_ERROR", "STATUSCODE.ERROR", "2")
-"""How the code of an error is written, in capitals."""
+"""The codes of errors, in capitals."""
 _WHY = ("status_message", "status.description", "status.message", "attributes.error.type")
 
 

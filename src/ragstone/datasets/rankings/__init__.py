@@ -33,7 +33,7 @@ _PACKED = (".gz", ".zst", ".zstd")
 def read_judgements(path: Path, columns: Mapping[str, str]) -> Judgements:
     """Read qrels of any of the formats; `columns` is our field -> the name in the file.
 
-    A folder is one of BEIR; what the file's ending does not tell is TREC's.
+    A folder is one of BEIR; a file with an unknown suffix is TREC's.
 
     Raises:
         UsageError: there is no such file or column, or an extra is not installed.

@@ -55,9 +55,13 @@ def read_ranking(
         InputError: the file is damaged, or too much is wrong with it to go on.
     """
     frame = _frame(path, ("query_id", "document_id"), columns, maybe="score")
-    import polars as pl  # an extra; whether it is there is told by now
+    import polars as pl  # an extra; `_frame` has checked that it is installed
 
-    _note_order(frame, problems)
+    if "score" not in frame.collect_schema().names():
+        problems.notes.append(
+            f"{problems.name}: no score column found, so the order of the rows is the "
+            "ranking; if there is one, map it with --map score=COLUMN"
+        )
     count = int(frame.select(pl.len()).collect().item())
     size = path.stat().st_size
     start, at_once = 0, AT_ONCE
@@ -75,8 +79,10 @@ def read_ranking(
             names, spans = names[:-1], Spans.of(spans.sizes[:-1])
         rows = np.arange(start + 1, start + len(part) + 1)
         _note_missing(part, rows, problems)
-        scored = "score" in part.columns
-        scores = _singles(_numbers(part["score"], rows, problems)) if scored else None
+        scores = None
+        if "score" in part.columns:
+            with np.errstate(over="ignore"):
+                scores = _numbers(part["score"], rows, problems).astype(np.float32)
         documents = _texts(part["document_id"])
         yield Batch(tuple(names), spans, documents, documents.hashes(), scores, rows)
         start += len(part)
@@ -115,14 +121,6 @@ def _frame(
     return scanned.select(wanted)
 
 
-def _note_order(frame: "LazyFrame", problems: Problems) -> None:
-    if "score" not in frame.collect_schema().names():
-        problems.notes.append(
-            f"{problems.name}: no score column found, so the order of the rows is the "
-            "ranking; if there is one, map it with --map score=COLUMN"
-        )
-
-
 def _runs(queries: "Series") -> tuple[list[str], Spans]:
     new = queries.ne_missing(queries.shift()).to_numpy()
     starts = np.flatnonzero(new) if len(new) else np.zeros(0, np.int64)
@@ -146,11 +144,6 @@ def _numbers(
         seen = f"the {numbers.name} {values[place]} is not a number"
         problems.add(seen, line=int(rows[place]))
     return values
-
-
-def _singles(values: NDArray[np.float64]) -> NDArray[np.float32]:
-    with np.errstate(over="ignore"):
-        return values.astype(np.float32)
 
 
 def _note_missing(frame: "DataFrame", rows: Integers, problems: Problems) -> None:

@@ -11,8 +11,8 @@ Integers = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 
 PADDING = b"\xff" * 8
-"""What stands before and behind a buffer's texts, so that eight bytes can be read at each end;
-no byte of it is blank."""
+"""The bytes before and after a buffer's texts, so that eight bytes can be read at each end; none is
+blank."""
 
 _WORD = np.dtype("<u8")
 _START, _STEP, _END = (
@@ -226,22 +226,22 @@ class Spans:
         return bool(np.any((keys[:, 1:] == keys[:, :-1]) & (keys[:, 1:] != _EMPTY)))
 
     def between(self, owners: slice) -> slice:
-        """Return where the things of owners that follow one another stand."""
+        """Return the positions of the items of consecutive owners."""
         last = owners.stop - 1
         return slice(int(self.starts[owners.start]), int(self.starts[last] + self.sizes[last]))
 
     def blocks(self, cells: int, other: "Spans | None" = None) -> Iterator[slice]:
-        """Yield owners that follow one another, as many as fit into a table of so many cells.
+        """Yield consecutive owners, as many as fit into a table of so many cells.
 
-        The table has a line an owner, as wide as the most that one of them owns; with `other`,
-        what they own there stands beside it.
+        The table has one line per owner, as wide as the most that one of them owns; with `other`,
+        what they own there is beside it.
         """
         beside = np.zeros_like(self.sizes) if other is None else other.sizes
         sizes = self.sizes + beside
         if not len(sizes):
             return
         widest = int(self.sizes.max() + beside.max())
-        if widest <= 2 * sizes.mean():  # they are alike: no need to look at each
+        if widest <= 2 * sizes.mean():  # they have similar sizes
             step = max(1, cells // max(widest, 1))
             for start in range(0, len(sizes), step):
                 yield slice(start, min(start + step, len(sizes)))

@@ -23,7 +23,7 @@ from ragstone.datasets.rankings.qrels import Judgements
 from ragstone.datasets.rankings.source import Problems
 from ragstone.types.rankings import Rankings
 
-# Batch: what was returned for some queries, as it stands in the file.
+# Batch: the rankings of some queries, in the order of the file.
 
 TieRule = Literal["trec_eval", "given"]
 """Which of two documents with equal scores is first: the one whose id is greater byte by byte, or
@@ -59,7 +59,7 @@ class Batch:
         return cls(tuple(queries), Spans.of(sizes), documents, documents.hashes(), None, nothing)
 
     def order(self, ties: TieRule = "trec_eval") -> Integers | None:
-        """Return the documents' places by rank, query after query; None where they stand so.
+        """Return the documents' places by rank, query after query; None if they are in that order.
 
         The higher score is first. Scores are held in single precision, as in trec_eval.
         """
@@ -104,7 +104,7 @@ class Block:
     Attributes:
         returned: Q owners of the documents that were returned.
         places: for each of those, by rank, its place in the batch.
-        judged: Q owners of what is judged; nothing for a query that nobody judged.
+        judged: Q owners of what is judged; nothing for a query without judgements.
         members: for each of those its place among the judgements.
         known: int64[Q], each query's place among the judgements; -1 where it has none.
     """
@@ -296,23 +296,19 @@ def matched(
         block = Block.of(batch, judgements, queries=queries, known=known[queries], order=order)
         matches = block.matches()
         for copies in matches.copies:
-            _note(batch, copies, problems)
+            first, second = sorted(copies, key=lambda place: int(batch.lines[place]))
+            query = quoted(batch.queries[batch.spans.owner(first)])
+            document = f"document {quoted(batch.documents.text(first))} of query {query}"
+            problems.add(
+                f"{document} is already at {problems.unit} {batch.lines[first]}",
+                "a ranking has each document once",
+                line=int(batch.lines[second]),
+            )
         judged = np.flatnonzero(known[queries] >= 0) + queries.start
         places: list[int] = judged.tolist()
         names = [batch.queries[place] for place in places]
         if names:
             yield names, block.rankings(matches, depth)
-
-
-def _note(batch: Batch, copies: tuple[int, int], problems: Problems) -> None:
-    first, second = sorted(copies, key=lambda place: int(batch.lines[place]))
-    query = quoted(batch.queries[batch.spans.owner(first)])
-    told = f"document {quoted(batch.documents.text(first))} of query {query}"
-    problems.add(
-        f"{told} is already at {problems.unit} {batch.lines[first]}",
-        "a ranking has each document once",
-        line=int(batch.lines[second]),
-    )
 
 
 # Gathering: parts of queries whose lines are scattered over a file, joined to whole queries.

@@ -125,7 +125,7 @@ class PlainShape:
 
 
 def _is_plain(content: bytes) -> bool:
-    """Tell whether this is UTF-8, with nothing escaped, and no control characters but breaks."""
+    """Return whether this is UTF-8 without escapes or control characters other than breaks."""
     if b"\\" in content:
         return False
     if not content.isascii():
@@ -154,7 +154,7 @@ def _texts(buffer: NDArray[np.uint8], opening: Integers, closing: Integers) -> T
     return Texts(buffer, starts, closing - starts)
 
 
-# Objects: a JSON object a line, each about one query, of whatever shape.
+# Objects: one JSON object per line, each about one query, of any shape.
 
 MOST_SHAPES = 100
 """How many sets of keys are cached."""
@@ -223,8 +223,7 @@ class Objects:
             return None
         query = id_of(given[query_name])
         if query is None:
-            told = "the query's id is not text or a whole number"
-            self.problems.add(told, line=number)
+            self.problems.add("the query's id is not text or a whole number", line=number)
             return None
         return Line(number, query, given[field_name])
 
@@ -313,7 +312,7 @@ def read_ranking(
 
 
 def _parts(path: Path, objects: Objects, on_read: OnRead | None) -> Iterator[QueryLines]:
-    """Yield what some lines hold; never nothing."""
+    """Yield the content of some lines at a time, at least one."""
     seen: dict[str, int] = {}
     before = 0
     with opened(path, on_read) as stream:
@@ -323,7 +322,10 @@ def _parts(path: Path, objects: Objects, on_read: OnRead | None) -> Iterator[Que
                 texts = zip(count(before + 1), content.split(b"\n"))
                 found = _read(objects.lines(texts), objects)
             if found and found.queries:
-                _note_copies(found, seen, objects.problems)
+                for query, line in zip(found.queries, found.lines.tolist(), strict=True):
+                    if (first := seen.setdefault(query, line)) != line:
+                        copy = f"query {quoted(query)} is already on line {first}"
+                        objects.problems.add(copy, "each query has one line", line=line)
                 yield found
             before += content.count(b"\n")
 
@@ -341,7 +343,7 @@ def _whole_lines(stream: Stream) -> Iterator[bytes]:
 
 
 def _plain(content: bytes, number: int, objects: Objects) -> QueryLines | None:
-    """Read lines as those are mostly written; None where one is written otherwise."""
+    """Read lines of a common shape; None if a line has another."""
     first = content.partition(b"\n")[0]
     try:
         value = parsed(first)
@@ -354,14 +356,22 @@ def _plain(content: bytes, number: int, objects: Objects) -> QueryLines | None:
 
 
 def _read(lines: Sequence[Line], objects: Objects) -> QueryLines | None:
-    """Take the ids, and the grades, from lines; None where something is wrong."""
+    """Take the ids, and the grades, from lines; None if a grade is too large."""
     problems = objects.problems
     known: list[dict[str, float]] = []
+    lists: list[Sequence[str]]
     if objects.field == "relevance":
         known = [_grades(line, problems) for line in lines]
-        lists: list[Sequence[str]] = [list(each) for each in known]
+        lists = [list(each) for each in known]
     else:
-        lists = [_listed(line, problems) for line in lines]
+        lists = []
+        for line in lines:
+            if isinstance(value := line.value, list):
+                lists.append(ids_of(line, cast("list[object]", value), problems))
+                continue
+            lists.append(())
+            seen = f"the ranking of query {quoted(line.query)} is not a list"
+            problems.add(seen, "it is a list of ids, best first", line=line.number)
     values = chain.from_iterable(each.values() for each in known)
     try:
         grades = np.fromiter(values, dtype=np.float64)
@@ -376,25 +386,6 @@ def _read(lines: Sequence[Line], objects: Objects) -> QueryLines | None:
         documents=Texts.of(list(chain.from_iterable(lists))),
         grades=grades,
     )
-
-
-def _note_copies(found: QueryLines, seen: dict[str, int], problems: Problems) -> None:
-    lines: list[int] = found.lines.tolist()
-    for query, line in zip(found.queries, lines, strict=True):
-        first = seen.setdefault(query, line)
-        if first != line:
-            told = f"query {quoted(query)} is already on line {first}"
-            problems.add(told, "each query has one line", line=line)
-
-
-def _listed(line: Line, problems: Problems) -> Sequence[str]:
-    """Return a ranking's ids; nothing if it is not a list of ids."""
-    value = line.value
-    if isinstance(value, list):
-        return ids_of(line, cast("list[object]", value), problems)
-    seen = f"the ranking of query {quoted(line.query)} is not a list"
-    problems.add(seen, "it is a list of ids, best first", line=line.number)
-    return ()
 
 
 def _grades(line: Line, problems: Problems) -> dict[str, float]:

@@ -45,8 +45,8 @@ class Judging:
         """Return all of them; `fix` describes a line, for the message if there are none.
 
         Raises:
-            InputError: a problem was noted; there is no judgement, or one document of a query
-                stands twice.
+            InputError: a problem was noted; there is no judgement, or a query has a document
+                twice.
         """
         if not self._queries:
             self._problems.add("there are no judgements", fix)
@@ -65,24 +65,17 @@ class Judging:
             grades, lines = grades[order], lines[order]
             sizes = np.bincount(numbers, weights=sizes).astype(np.int64)
         spans = Spans.of(sizes)
-        self._note_copies(list(places), spans, documents, hashes, lines)
+        names = list(places)
+        for first, second in spans.twice(documents, hashes):
+            document, query = quoted(documents.text(first)), quoted(names[spans.owner(first)])
+            seen = f"document {document} of query {query} was already judged at"
+            self._problems.add(
+                f"{seen} {self._problems.unit} {lines[first]}",
+                "remove one of the two",
+                line=int(lines[second]),
+            )
         self._problems.tell()
         return Judgements(places, spans, documents, hashes, grades)
-
-    def _note_copies(
-        self,
-        names: list[str],
-        spans: Spans,
-        documents: Texts,
-        hashes: Hashes,
-        lines: NDArray[np.int32],
-    ) -> None:
-        unit = self._problems.unit
-        for first, second in spans.twice(documents, hashes):
-            query = quoted(names[spans.owner(first)])
-            told = f"document {quoted(documents.text(first))} of query {query}"
-            seen = f"{told} was already judged at {unit} {lines[first]}"
-            self._problems.add(seen, "remove one of the two", line=int(lines[second]))
 
 
 @dataclass(frozen=True)
@@ -109,9 +102,9 @@ class Judgements:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return a hash of who was judged, what of, and how, in the order of the file.
+        """Return a hash of the queries, documents and grades, in the order of the file.
 
-        The documents are in it by their hashes, so that millions of them take no time.
+        It uses the hashes of the documents, which is fast for millions of them.
         """
         digest = sha256("\n".join(self.queries).encode("utf-8", "surrogatepass"))
         for column in (self.spans.sizes, self.hashes, self.grades):

@@ -36,7 +36,7 @@ class Stream:
         self._first = True
 
     def read(self, size: int = -1) -> bytes:
-        """Return so many bytes, fewer at the end, and none behind it.
+        """Return up to so many bytes; none at the end.
 
         Raises:
             InputError: the file is damaged, or not text.
@@ -47,9 +47,9 @@ class Stream:
             raise InputError(self._name, [Problem(f"the file is damaged: {error}")]) from error
         if self._first:
             self._first = False
-            for beginning, told in _OTHERS.items():
+            for beginning, problem in _OTHERS.items():
                 if found.startswith(beginning):
-                    raise InputError(self._name, [Problem(*told)])
+                    raise InputError(self._name, [Problem(*problem)])
             found = found.removeprefix(_MARK)
         if self._on_read:
             self._on_read(self._raw.tell())
@@ -73,7 +73,7 @@ def opened(path: Path, on_read: OnRead | None = None) -> Generator[Stream, None,
 
 
 def check(path: Path) -> None:
-    """Tell before the work whether there is such a file.
+    """Check that there is such a file, before the work begins.
 
     Raises:
         UsageError: there is none.
@@ -142,17 +142,17 @@ def resolve_column(field: str, said: Mapping[str, str], present: Collection[str]
 
 
 def check_names(said: Mapping[str, str]) -> None:
-    """Refuse what is mapped to no field.
+    """Check the names of mapped fields.
 
     Raises:
-        UsageError: a field is none of a ranking file.
+        UsageError: a field is not one of a ranking file.
     """
     for field in said:
         if field not in NAMES:
             raise UsageError(f"--map {field}=...: the fields are {', '.join(NAMES)}")
 
 
-# Problems: what is wrong with a file, gathered up to a bound and told at once; and notes.
+# Problems: what is wrong with a file, gathered up to a limit and reported together; and notes.
 
 MOST = InputError.shown - 1
 """Problems of one file that are gathered before it is given up."""
@@ -163,7 +163,7 @@ class Problems:
 
     Attributes:
         unit: what of the file is counted: lines, or the rows of a table.
-        notes: what is not wrong, but must be known of the numbers.
+        notes: what a reader of the numbers must know.
     """
 
     def __init__(self, path: Path, unit: str = "line") -> None:
@@ -184,10 +184,6 @@ class Problems:
             self.tell()
 
     def tell(self) -> None:
-        """Raise what was found, if anything was.
-
-        Raises:
-            InputError: something is wrong.
-        """
+        """Raise an InputError if problems were found."""
         if self._found:
             raise InputError(self.name, self._found)

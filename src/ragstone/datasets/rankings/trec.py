@@ -78,7 +78,7 @@ def fields_of(content: bytes, wanted: Sequence[int], *, least: int) -> Fields:
 def _is_regular(
     buffer: NDArray[np.uint8], blank: NDArray[np.bool_], table: Integers, breaks: int
 ) -> bool:
-    """Tell whether the last blank of each line alone ends one, and no two are neighbours."""
+    """Return whether only the last blank of each line is a break, and none are neighbours."""
     return bool(
         breaks == len(table)
         and np.all(buffer[table[:, -1]] == _BREAK)
@@ -123,7 +123,7 @@ def _any(
     return Fields(texts, lines, starts[places] - len(PADDING), full[~enough], len(ends))
 
 
-# Decimals: the numbers that stand in texts, many at once, and which texts hold none.
+# Decimals: reading many numbers from texts at once, and noting which texts are not numbers.
 
 _ZEROS = np.uint64(0x3030303030303030)
 _DOTS = np.uint64(0x2E2E2E2E2E2E2E2E)
@@ -341,7 +341,11 @@ def _parts(
                 continue
             rest = content[int(fields.begins[starts[-1]]) :]
             fields, starts = fields.until(int(starts[-1])), starts[:-1]
-        _note_short(fields.short, problems, before, shape, content)
+        short: list[int] = fields.short.tolist()
+        lines = content.split(b"\n") if short else []
+        for place in short:
+            seen = f"{quoted(lines[place].decode('utf-8', 'replace'))!r} has too few fields"
+            problems.add(seen, f"a line is {shape.line}", line=place + before)
         if len(fields.lines):
             yield replace(fields, lines=fields.lines + before), starts
         before += fields.count
@@ -350,15 +354,3 @@ def _parts(
 def _runs(queries: Texts, starts: Integers) -> tuple[list[str], Spans]:
     names = queries.part(starts).strings()
     return names, Spans.of(np.diff(starts, append=len(queries)))
-
-
-def _note_short(
-    short: Integers, problems: Problems, before: int, shape: _Shape, content: bytes
-) -> None:
-    if not len(short):
-        return
-    lines: list[bytes] = content.split(b"\n")
-    places: list[int] = short.tolist()
-    for line in places:
-        seen = f"{quoted(lines[line].decode('utf-8', 'replace'))!r} has too few fields"
-        problems.add(seen, f"a line is {shape.line}", line=line + before)
