@@ -139,7 +139,7 @@ def test_neither_the_input_nor_an_unknown_format_is_written(ragstone, tmp_path) 
     said = ragstone("convert", "a.csv", "./a.csv")
     assert (said.code, said.err) == (
         2,
-        "Error: a.csv is an input file, so it cannot be written; name another place\n",
+        "Error: a.csv is an input file, so it cannot be written; choose another path\n",
     )
     said = ragstone("convert", "a.csv", "a.pdf")
     assert said.err == f"Error: .pdf cannot be written; use {', '.join(WRITERS)}\n"
@@ -177,7 +177,7 @@ def test_what_could_not_be_read_back_replaces_nothing(ragstone, tmp_path, monkey
     monkeypatch.setattr("ragstone.datasets.export.WRITERS", {".csv": damaged})
     said = ragstone("convert", "a.json", "out.csv")
     assert said.code == 2
-    assert "Error: .csv cannot hold these rows (out.csv: 1 problem" in said.err
+    assert "Error: .csv cannot store these rows (out.csv: 1 problem" in said.err
     assert said.err.endswith("; write .jsonl\n")
     assert (tmp_path / "out.csv").read_text(encoding="utf-8") == "query\nold\n"
 
@@ -195,7 +195,7 @@ def test_cells_that_a_spreadsheet_would_reckon_with_are_told(ragstone, tmp_path)
     (tmp_path / "a.json").write_text(json.dumps(rows), encoding="utf-8")
     said = ragstone("convert", "a.json", "a.csv")
     assert said.err == (
-        "Note: 2 cells may be a formula to a spreadsheet (they begin with =, +, - or @); "
+        "Note: 2 cells may be read as formulas by a spreadsheet (they begin with =, +, - or @); "
         ".xlsx stores them as text\n"
     )
     assert load(tmp_path / "a.csv").samples == load(tmp_path / "a.json").samples

@@ -55,7 +55,7 @@ def test_a_mark_decides_the_exit_code(ragstone, rows: str) -> None:
     assert "Gate FAILED: qualifier" in said.err
     blind = ragstone("judge", "test", rows, "--fail-under", "qualifier=90%")
     assert blind.code == 3
-    assert "qualifier: nothing was answered" in blind.err
+    assert "qualifier: no question was answered" in blind.err
 
 
 def test_what_an_llm_would_take_is_told_before_and_nobody_is_asked(ragstone, rows: str) -> None:
@@ -78,8 +78,8 @@ def test_json_may_go_to_standard_output(ragstone, rows: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--temperature", "1"], "for an LLM, and the judge is offline"),
-        (["--cascade-threshold", "0.5"], "for a cascade, and the judge is offline"),
+        (["--temperature", "1"], "only for LLMs, but the judge is offline"),
+        (["--cascade-threshold", "0.5"], "only for cascades, but the judge is offline"),
         (["--fail-under", "numbers=1"], "did you mean 'number'"),
         (["--judge", "openai:x", "--model", "y"], "contradict each other"),
     ],
@@ -119,14 +119,14 @@ def test_claims_that_are_too_short_are_counted_and_told(ragstone, tmp_path: Path
     said = ragstone("judge", "test", "short.jsonl")
     assert said.code == 2
     assert (
-        "no row has contexts and a claim of 15 to 400 characters (passed over: 1 row without "
+        "no row has contexts and a claim of 15 to 400 characters (skipped: 1 row without "
         "contexts, 2 shorter sentences)"
     ) in " ".join(said.err.split())
     (tmp_path / "some.jsonl").write_text("\n".join(map(json.dumps, [*rows, ROWS[0]])))
     said = ragstone("judge", "test", "some.jsonl")
     assert said.code == 0
     assert "Testing offline on the 1 claim of some.jsonl" in said.err
-    assert "passed over: 1 row without contexts, 2 shorter sentences" in said.err
+    assert "skipped: 1 row without contexts, 2 shorter sentences" in said.err
 
 
 def test_wide_letters_count_two(ragstone, tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_smaller_test_leaves_the_larger_one(ragstone, rows: str, tmp_path: Pat
     said = ragstone("judge", "test", rows, "--n", "1")
     assert said.code == 0
     assert "has a test of 2 claims of the same data" in said.err
-    assert "this one is of 1" in said.err
+    assert "this test has only 1" in said.err
     (tmp_path / rows).write_text(json.dumps(ROWS[0]))
     assert "Saved to" in ragstone("judge", "test", rows).err
 
@@ -172,7 +172,7 @@ def test_a_judge_that_supports_nothing_fails_the_test(ragstone, tmp_path: Path) 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
 @pytest.mark.parametrize(
-    ("options", "told"), [((), "in the reply cache"), (("--no-cache",), "lost, by --no-cache")]
+    ("options", "told"), [((), "in the reply cache"), (("--no-cache",), "lost (--no-cache)")]
 )
 def test_an_interrupt_says_where_the_answers_are(tmp_path: Path, rows: str, options, told) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -74,7 +74,7 @@ def test_show_prints_the_whole_definition(ragstone: Command) -> None:
         "faithfulness:deepeval,verify=truths,batch_size=7 label Faithfulness family generation",
         "range 0 to 1 direction higher is better needs response, contexts",
         "asks extract_claims, verify_claims, extract_truths",
-        "calls 2 a sample, at the parameters' defaults",
+        "calls 2 per sample, with default parameters",
         "groups all, all_generation, all_judged from ragstone parameters verify truths",
         "verify truths [default: batch] batch, each, truths",
         "batch_size 7 [default: 20] a whole number from 1",
@@ -149,7 +149,7 @@ def test_plugins_of_the_config_file_are_listed(ragstone: Command) -> None:
     [
         (("show", "faithfullness"), "there is no metric named 'faithfullness'; did you mean"),
         (("show", "hit@0"), "'hit@0': k: Input should be greater than or equal to 1"),
-        (("show", "all_retrieval"), "'all_retrieval' is a group, of hit@5, recall@5"),
+        (("show", "all_retrieval"), "'all_retrieval' is a group (hit@5, recall@5"),
         (("--plugin", "nowhere.yaml"), "nowhere.yaml cannot be read"),
         (("--plugin", "nowhere.py"), "there is no file nowhere.py"),
     ],

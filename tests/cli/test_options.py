@@ -157,7 +157,7 @@ def test_a_key_alone_changes_nothing(planned: Planned, monkeypatch: pytest.Monke
 )
 def test_what_is_typed_for_an_llm_wants_one(planned: Planned, typed: str) -> None:
     flag = typed.split()[0]
-    with pytest.raises(UsageError, match=f"{flag}: for an LLM, and the judge is offline"):
+    with pytest.raises(UsageError, match=f"{flag}: only for LLMs, but the judge is offline"):
         planned(*typed.split())
     assert planned(*typed.split(), "--model", "gpt-4o-mini").judge == "openai:gpt-4o-mini"
     Path("ragstone.yaml").write_text("votes: 3\nbase_url: http://127.0.0.1:1/v1\n")

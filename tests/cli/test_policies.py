@@ -17,20 +17,20 @@ CELLS = {
     ("weighted", "else: mean of the weights (3)"): "1 / 0.5 / -1 / 0",
     ("weighted", "range"): "-1 to 1",
     ("ragas", "too few or many verdicts (2)"): (
-        "mean of those returned, flagged; of none: undefined"
+        "mean of those returned, flagged; if none: undefined"
     ),
     ("deepeval", "no claims in the response"): "1.0",
     ("deepeval", "contexts are an empty list"): "undefined",
-    ("deepeval", "one label unreadable (2)"): "it is NOT_ENOUGH_INFO, flagged",
+    ("deepeval", "one label unreadable (2)"): "counts as NOT_ENOUGH_INFO, flagged",
     ("ragaliq", "pass mark"): "0.7",
     ("promptfoo-plan", "no claims in the response"): "0.0, never passes",
     ("promptfoo-plan", "judge refused"): "0.0, flagged",
     ("promptfoo-plan", "not answered (1)"): "0.5, flagged",
     ("promptfoo-plan", "too few or many verdicts (2)"): (
-        "mean of those kept, flagged; of none: 0.5, flagged"
+        "mean of those kept, flagged; if none: 0.5, flagged"
     ),
     ("promptfoo", "too few or many verdicts (2)"): (
-        "1 - lacking and missing / claims, flagged; of none: 0.0, flagged"
+        "1 - (unsupported + missing) / claims, flagged; if none: 0.0, flagged"
     ),
     ("promptfoo", "no claims in the response"): "0.0",
 }

@@ -142,7 +142,7 @@ def test_metrics_of_ones_own_are_loaded_first(stored: Command, tmp_path: Path) -
     [
         (("--policy", "raga"), "did you mean 'ragas'"),
         (("--policy", "ragas,"), "a name is empty"),
-        (("-m", "hit", "--policy", "ragas"), "and not to: hit@5"),
+        (("-m", "hit", "--policy", "ragas"), "not to: hit@5"),
         (("-m", "faithfulnes"), "did you mean 'faithfulness'"),
         (("--json", ".ragstone/ragstone.db"), "ragstone.db is an input file"),
     ],

@@ -148,7 +148,7 @@ def test_a_run_whose_data_changed_is_passed_over(ragstone: Command, folder: Path
     assert "there is no other unfinished run" in stuck.err
     (folder / "other.jsonl").unlink()
     gone = ragstone("resume", "last")
-    assert (gone.code, "other.jsonl, which is not there" in gone.err) == (2, True)
+    assert (gone.code, "other.jsonl, which does not exist" in gone.err) == (2, True)
 
 
 def test_a_target_that_changed_is_told_in_words(ragstone: Command, folder: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_folder_without_the_target_is_told_where_the_data_are(
     monkeypatch.chdir(folder / "elsewhere")
     said = ragstone("resume", "last", "--store", str(folder / ".ragstone/ragstone.db"))
     assert said.code == 2
-    assert "needs target.py, looked for where `ragstone resume` is called" in said.err
+    assert "needs target.py, which the current folder does not contain" in said.err
     assert str(folder) in said.err
 
 

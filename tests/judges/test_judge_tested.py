@@ -45,7 +45,7 @@ def test_a_spent_budget_ends_it_and_the_same_command_goes_on(tested, judge_serve
     assert stopped.exit_code == 3
     assert "the budget of 2 calls (--max-calls) is spent" in stopped.output
     assert len(judge_server.asked) == 2
-    assert "of which --max-calls allows 2" in stopped.output
+    assert "; --max-calls allows 2" in stopped.output
     told = json.loads(Path("out.json").read_text())
     assert told["claims"] < told["planned"] == 12
     assert told["supported"] <= told["claims"]

@@ -174,7 +174,7 @@ async def test_hybrid_takes_the_sentences_where_extraction_failed_and_notes_it()
     judge = scripted(extract_claims=extracted)
     said = await score("faithfulness,claim_source=hybrid", judge)
     assert (said.value, len(said.claims)) == (1, 2)
-    assert said.detail["note"] == "the claims are sentences, as none were extracted: malformed"
+    assert said.detail["note"] == "the claims are sentences, because none were extracted: malformed"
     assert kinds(judge) == ["extract_claims", "extract_claims", "verify_claims"]
     fine = await score("faithfulness,claim_source=hybrid", judge := scripted())
     assert "note" not in fine.detail
@@ -185,7 +185,7 @@ async def test_a_note_of_the_judge_stands_beside_it() -> None:
     reply = Reply(tuple(verified(VerifyClaims(claims=TEXTS[:2], contexts=SOURCES))), notes=("hm",))
     judge = scripted(extract_claims=extracted, verify_claims=reply)
     note = (await score("faithfulness,claim_source=hybrid", judge)).detail["note"]
-    assert note == "the claims are sentences, as none were extracted: malformed; hm"
+    assert note == "the claims are sentences, because none were extracted: malformed; hm"
 
 
 async def test_hybrid_notes_it_also_where_there_is_no_number() -> None:

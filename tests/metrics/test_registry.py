@@ -164,7 +164,7 @@ def test_a_bad_name_is_refused(name: str) -> None:
 
 def test_a_taken_name_is_refused_and_nothing_changes() -> None:
     with pytest.raises(
-        UsageError, match=r"'hit' exists already \(ragstone\.metrics\.retrieval\.Hit\)"
+        UsageError, match=r"'hit' already exists \(ragstone\.metrics\.retrieval\.Hit\)"
     ):
         stranger("hit")
     assert registered()["hit"] is Hit
@@ -371,7 +371,9 @@ def test_a_broken_package_is_named_with_what_to_do(
     install: Install, text: str, point: str, said: str
 ) -> None:
     install("some-metrics", text, point)
-    told = f"^the installed package some-metrics 1.2 names .* as ragstone.metrics 'it', .*{said}"
+    told = (
+        f"^the installed package some-metrics 1.2 registers .* as ragstone.metrics 'it', .*{said}"
+    )
     for _ in range(2):
         with pytest.raises(UsageError, match=told) as refused:
             registered()
@@ -381,13 +383,13 @@ def test_a_broken_package_is_named_with_what_to_do(
 def test_two_packages_with_one_name_are_both_named(install: Install) -> None:
     install("a-metrics", metric_file("depth"))
     install("b-metrics", metric_file("depth"))
-    with pytest.raises(UsageError, match=r"[ab]-metrics 1\.2 .*exists already \([ab]_metrics\."):
+    with pytest.raises(UsageError, match=r"[ab]-metrics 1\.2 .*already exists \([ab]_metrics\."):
         registered()
 
 
 def test_a_package_does_not_take_a_built_in_name_in_silence(install: Install) -> None:
     install("some-metrics", metric_file("hit"))
-    with pytest.raises(UsageError, match=r"some-metrics.*'hit' exists already \(ragstone\.metric"):
+    with pytest.raises(UsageError, match=r"some-metrics.*'hit' already exists \(ragstone\.metric"):
         registered()
     assert registry._metrics["hit"] is Hit
 

@@ -89,7 +89,7 @@ def test_a_file_may_be_loaded_again_and_another_may_not_take_its_name(tmp_path: 
     other = tmp_path / "other.yml"
     other.write_text(EXAMPLE.read_text(encoding="utf-8"), encoding="utf-8")
     with pytest.raises(
-        InputError, match=r"(?s)other\.yml.*'politeness' exists already.*ness\.yaml"
+        InputError, match=r"(?s)other\.yml.*'politeness' already exists.*ness\.yaml"
     ):
         load_plugin(str(other))
 
@@ -97,7 +97,7 @@ def test_a_file_may_be_loaded_again_and_another_may_not_take_its_name(tmp_path: 
 def test_a_built_in_name_is_taken(tmp_path: Path) -> None:
     file = tmp_path / "hit.yaml"
     file.write_text("name: hit\ncriteria: x\nlevels: {1: a, 2: b}\n", encoding="utf-8")
-    where = r"'hit' exists already \(ragstone\.metrics\.retrieval\.Hit\)"
+    where = r"'hit' already exists \(ragstone\.metrics\.retrieval\.Hit\)"
     with pytest.raises(InputError, match=where):
         load_plugin(str(file))
 

@@ -94,7 +94,7 @@ def test_what_a_cascade_did_is_told(make_run: MakeRun) -> None:
     ]
     assert lines(CascadeStats(unanswered=1)) == [
         (
-            "Cascade: 1 escalated claim got no answer; the scores concerned failed or follow the "
+            "Cascade: 1 escalated claim got no answer; the affected scores failed or follow the "
             "policy"
         )
     ]

@@ -29,7 +29,7 @@ def test_permissions_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(sqlite3.OperationalError) as error:
         sqlite3.connect(tmp_path)
     file = tmp_path / "runs.db"
-    assert "it cannot be opened; name another place" in explain_sqlite_error(error.value, file)
+    assert "it cannot be opened; choose another path" in explain_sqlite_error(error.value, file)
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may do everything
     assert f"no files can be created in its folder {tmp_path}" in explain_sqlite_error(
         error.value, file

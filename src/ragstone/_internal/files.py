@@ -72,7 +72,7 @@ def check_writable(path: Path) -> None:
         raise UsageError(f"{path} cannot be written: {folder} is not a folder; choose another path")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise UsageError(
-            f"{path} cannot be written: the folder {folder} takes no new files; name another place"
+            f"{path} cannot be written: the folder {folder} is not writable; choose another path"
         )
 
 
@@ -101,7 +101,7 @@ def _place(temporary: Path, name: Path) -> bool:
 
 def _refusal(path: Path, error: OSError | ValueError) -> str:
     why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return f"{path} cannot be written: {why}; name another place"
+    return f"{path} cannot be written: {why}; choose another path"
 
 
 # File locks: one process at a time has a file; the end of the process, kill -9 too, frees it.

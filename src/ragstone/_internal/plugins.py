@@ -51,8 +51,8 @@ def entry_point_error(point: EntryPoint, said: str) -> UsageError:
     package = package_of(point)
     name = package.partition(" ")[0]
     return UsageError(
-        f"the installed package {package} names {point.value} as {point.group} {point.name!r}, "
-        f"which cannot be used: {said}; fix it, or leave it out: pip uninstall {name}"
+        f"the installed package {package} registers {point.value} as {point.group} {point.name!r}, "
+        f"which cannot be used: {said}; fix it, or remove it: pip uninstall {name}"
     )
 
 

@@ -423,7 +423,7 @@ GROUPS: Groups = MappingProxyType(
             click.Option(
                 ["--api-url"],
                 help=f"URL of the RAG API, called for every row.  [default: {DEFAULT_API}, called "
-                "if the data lack what the metrics need]",
+                "only if the metrics need it]",
             ),
             setting("target"),
             setting("min_similarity"),
@@ -457,7 +457,7 @@ GROUPS: Groups = MappingProxyType(
             click.Option(
                 ["--dry-run"],
                 is_flag=True,
-                help="Estimate the judge's calls, tokens and cost; call nothing.",
+                help="Estimate the judge's calls, tokens and cost; make no calls.",
             ),
         ),
         "Gates": GATES,

@@ -156,7 +156,7 @@ def check_files(
     }
     for path in (*named, *written):
         if path.resolve() in taken:
-            raise UsageError(f"{taken[path.resolve()]}; name another place")
+            raise UsageError(f"{taken[path.resolve()]}; choose another path")
         for folder in folders.keys() & set(() if path == STDOUT else path.resolve().parents):
             raise UsageError(
                 f"{path} is in {folders[folder]}, an input folder, so it cannot be written there; "
@@ -318,14 +318,14 @@ REGRESSION_OPTIONS: Sequence[click.Option] = (
         ["--min-effect"],
         default="0",
         metavar="DIFFERENCE",
-        help="Let --fail-on-regression pass a drop up to this: 0.02 or 2%.",
+        help="With --fail-on-regression: allow a drop of up to this: 0.02 or 2%.",
     ),
     click.Option(
         ["--min-paired"],
         default=f"{MIN_PAIRED:.0%}",
         metavar="SHARE",
         show_default=True,
-        help="Have --fail-on-regression exit 3 if a smaller share of A's samples is in B.",
+        help="With --fail-on-regression: exit 3 if a smaller share of A's samples is in B.",
     ),
 )
 

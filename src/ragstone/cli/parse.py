@@ -63,8 +63,8 @@ def open_store(place: str | None, *, make: bool = False, made_by: str = "ragston
     path = Path(place or DEFAULT_STORE)
     if not make and "://" not in str(place) and not path.exists():
         raise UsageError(
-            f"there is no store at {path}: `{made_by}` makes one in the folder where it is "
-            "called; go there, or name a store with --store or RAGSTONE_STORE"
+            f"there is no store at {path}: `{made_by}` creates one in the current "
+            "folder; change to another folder, or name a store with --store or RAGSTONE_STORE"
         )
     if "://" not in str(place) and path.is_dir():
         raise UsageError(f"{path} is a folder; name a file in it")
@@ -189,13 +189,14 @@ def check_needed(plan: Plan, typed: Mapping[str, object]) -> None:
     judged = any(map(is_model, single_names(plan.judge)))
     if flags and not judged and plan.embedding_model is None:
         raise UsageError(
-            f"{', '.join(flags)}: for an LLM, and the judge is {plan.judge}; name one with --model"
+            f"{', '.join(flags)}: only for LLMs, but the judge is {plan.judge}; choose one "
+            "with --model"
         )
     flags = [SETTINGS[name].flags[0] for name in CASCADE_ONLY if name in typed]
     if flags and f"{CASCADE}:" not in plan.judge:
         raise UsageError(
-            f"{', '.join(flags)}: for a cascade, and the judge is {plan.judge}; name one as "
-            "--judge cascade:offline+openai:gpt-4o-mini"
+            f"{', '.join(flags)}: only for cascades, but the judge is {plan.judge}; use one such "
+            "as --judge cascade:offline+openai:gpt-4o-mini"
         )
 
 

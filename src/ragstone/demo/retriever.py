@@ -63,8 +63,8 @@ class Index:
             )
         except sqlite3.OperationalError as error:
             raise UsageError(
-                f"the demo needs SQLite with FTS5, and this Python's has none ({error}); "
-                "use a Python from python.org, conda or your system"
+                f"the demo needs SQLite with FTS5, but this Python's SQLite does not have "
+                f"it ({error}); use a Python from python.org, conda or your system"
             ) from error
         rows = self._database.executemany(
             "INSERT INTO entries(rowid, title, body) VALUES (?, ?, ?)", entries

@@ -82,7 +82,7 @@ class RankingEvaluation:
         for metric in select(plan.metrics, **plan.parameters):
             if not isinstance(metric, RankingMetric):
                 needs = ", ".join(metric.needs)
-                raise UsageError(f"{metric} needs {needs}; rankings from files have ids alone")
+                raise UsageError(f"{metric} needs {needs}; rankings from files contain only ids")
             metrics.append(metric)
         plan = plan.model_copy(update={"gates": resolve_gates(plan, metrics)})
         judgements = read_judgements(qrels, plan.columns)
@@ -111,9 +111,9 @@ class RankingEvaluation:
         source = name or ranking.name
         if unknown and len(missing) == judged:
             theirs = next(iter(self.judgements.queries))
-            seen = f"no query of it is judged in {self.source.name}: its ids are such as "
-            seen += f"{quoted(unknown[0])}, there they are such as {quoted(theirs)}"
-            raise InputError(source, [Problem(seen, "write both alike")])
+            seen = f"none of its queries is judged in {self.source.name}: its ids look like "
+            seen += f"{quoted(unknown[0])}, and there like {quoted(theirs)}"
+            raise InputError(source, [Problem(seen, "write both in the same way")])
         both = judged - len(missing)
         ranked = both + len(unknown)
         notes = [
@@ -245,5 +245,5 @@ def _checked(values: NDArray[np.float64], queries: int) -> NDArray[np.float64]:
         raise ValueError(f"it returned values of shape {found.shape} for {queries} queries")
     if not np.isfinite(found).all():
         place = int(np.flatnonzero(~np.isfinite(found))[0])
-        raise ValueError(f"it returned {found[place]}, which is no number")
+        raise ValueError(f"it returned {found[place]}, which is not a number")
     return found

@@ -33,7 +33,7 @@ class CannotRescoreError(UsageError):
     def __init__(self, why: Mapping[str, str], *, place: str) -> None:
         self.why = why
         parts = "; ".join(f"{name}: {reason}" for name, reason in why.items())
-        super().__init__(f"{place} cannot be scored again by {parts}")
+        super().__init__(f"{place} cannot be rescored with {parts}")
 
 
 class TranscriptMissingError(UsageError):
@@ -157,7 +157,7 @@ def rescore(
         ]
     if known and not any(isinstance(metric, ClaimMetric) for metric in selected):
         names = ", ".join(map(str, selected))
-        raise UsageError(f"policies apply to metrics that judge claims, and not to: {names}")
+        raise UsageError(f"policies apply only to metrics that judge claims, not to: {names}")
     chosen = list({str(metric): metric for metric in selected}.values())
     by_name = [name for name in metrics if isinstance(name, Metric) or name not in GROUPS]
     required = set(map(str, _select(run, by_name, policies) if metrics else chosen))

@@ -58,7 +58,9 @@ class EmbeddingJudge(Judge):
 
     async def _compared(self, question: object) -> tuple[tuple[float, ...], Usage]:
         if not isinstance(question, TextSimilarity):
-            raise QuestionNotSupportedError(f"{self.name} makes embeddings: it only compares texts")
+            raise QuestionNotSupportedError(
+                f"{self.name} is an embedding model: it only compares texts"
+            )
         texts = list(dict.fromkeys((question.text, *question.others)))
         if not all(map(str.strip, texts)):
             message = f"{question.kind}: one of the texts is blank, and has no embedding"

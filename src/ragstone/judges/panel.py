@@ -115,8 +115,8 @@ class PanelJudge(MultiJudge):
         names = Counter(judge.name for judge in judges)
         self.name = ",".join(f"{n}*{name}" if n > 1 else name for name, n in names.items())
         self.description = (
-            f"a panel of {len(judges)}; each claim gets the label that most of them give, each "
-            "text the grade, or the median level"
+            f"a panel of {len(judges)}; the majority decides labels and grades; "
+            "ratings use the median level"
         )
         limited = [judge.kinds for judge in judges if judge.kinds is not None]
         self.kinds = reduce(lambda some, more: some & more, limited) if limited else None

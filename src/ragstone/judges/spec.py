@@ -70,7 +70,7 @@ def cascaded(name: str) -> tuple[str, str] | None:
     first, second = parts
     if is_model(first):
         raise UsageError(
-            f"--judge {name}: a cascade needs the first judge's confidence, and {first} has none; "
+            f"--judge {name}: a cascade needs the first judge's confidence, but {first} has none; "
             f"begin with {OFFLINE} or {LOCAL}:FOLDER"
         )
     return first, second
@@ -119,8 +119,8 @@ def check_model(name: str) -> None:
         UsageError: it has options, or is the beginning or the end of another judge's name.
     """
     meant: Mapping[str, str] = {
-        LOCAL: f"which model? Name its folder, {LOCAL}:FOLDER",
-        CASCADE: f"of which judges? Such as {CASCADE}:{OFFLINE}+openai:gpt-4o-mini",
+        LOCAL: f"no model is named; pass its folder, as {LOCAL}:FOLDER",
+        CASCADE: f"no judges are named; write, for example, {CASCADE}:{OFFLINE}+openai:gpt-4o-mini",
     }
     hub = f"a model of the Hugging Face hub is named {LOCAL}:{name}"
     if hint := hub if name.startswith("hf:") else meant.get(name):

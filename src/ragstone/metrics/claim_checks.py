@@ -194,7 +194,7 @@ class ClaimVerifier(Metric):
         except JudgeError as error:
             if self.claim_source != "hybrid" or error.cause is Cause.BUDGET:
                 raise
-            note = f"the claims are sentences, as none were extracted: {error.cause}"
+            note = f"the claims are sentences, because none were extracted: {error.cause}"
             return await ask(by_sentence), note
 
     async def _truths(self, sources: tuple[str, ...], ask: Ask) -> tuple[str, ...]:

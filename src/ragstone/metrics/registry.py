@@ -57,7 +57,7 @@ def register(name: str, *, replace: bool = False) -> Callable[[type[M]], type[M]
         taken = _metrics.get(name)
         if taken and not replace and _home(taken) != _home(cls):
             raise UsageError(
-                f"a metric named {name!r} exists already ({'.'.join(_home(taken))}); choose "
+                f"a metric named {name!r} already exists ({'.'.join(_home(taken))}); choose "
                 "another name, or register(..., replace=True)"
             )
         if cls.family not in FAMILIES:

@@ -194,7 +194,7 @@ def _cascade_lines(run: Run) -> Iterator[SummaryLine]:
         return
     if stats.unanswered:
         claims = count(stats.unanswered, "escalated claim")
-        words = f"{claims} got no answer; the scores concerned failed or follow the policy"
+        words = f"{claims} got no answer; the affected scores failed or follow the policy"
         yield SummaryLine("Cascade", words)
     if not stats.verdicts:
         return

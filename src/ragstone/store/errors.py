@@ -18,7 +18,7 @@ _SQLITE = {
     sqlite3.SQLITE_FULL: "the disk is full; free some space",
     sqlite3.SQLITE_READONLY: "it is read-only; change its permissions",
     sqlite3.SQLITE_PERM: "its permissions do not allow this; change them",
-    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; name another place",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; choose another path",
     sqlite3.SQLITE_NOTADB: "it is not a database; name another file",
     sqlite3.SQLITE_CORRUPT: "it is damaged; move it away, or repair it with .recover of sqlite3",
     sqlite3.SQLITE_IOERR: "the disk is full, or cannot be read or written; check the disk",

@@ -160,12 +160,12 @@ def _version(connection: Connection) -> str | None:
     tables = set(inspect(connection).get_table_names())
     if _VERSIONS not in tables:
         if tables:
-            raise StoreError("it is the database of another program; name another place")
+            raise StoreError("it is the database of another program; choose another path")
         return None
     found = connection.exec_driver_sql(f"SELECT version_num FROM {_VERSIONS}").scalars().all()  # noqa: S608 - a constant
     version = str(found[0]) if found else ""
     if not tables & set(METADATA.tables) or not version.isdecimal():
-        raise StoreError("it is the database of another program; name another place")
+        raise StoreError("it is the database of another program; choose another path")
     if int(version) > _LAST_KNOWN:
         raise StoreError(
             f"it was written by a newer ragstone (tables of version {version}, this one knows "

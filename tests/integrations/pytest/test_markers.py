@@ -48,7 +48,7 @@ def test_a_later_mark_goes_before_an_earlier_one(
 
 @each_case("mark", [{}, {"metric": []}, {"metric": 5}, {"metric": [5]}, {"fail_under": 0.8}])
 def test_a_mark_names_a_metric(mark: dict[str, object]) -> None:
-    with pytest.raises(UsageError, match="the mark rag needs a metric"):
+    with pytest.raises(UsageError, match="the marker rag needs a metric"):
         merge_marks([mark])
 
 
@@ -57,7 +57,7 @@ def test_a_mark_names_a_metric(mark: dict[str, object]) -> None:
 )
 def test_a_mark_that_demands_nothing_is_refused(also: dict[str, object]) -> None:
     marks = [{"metric": "hit@5", "fail_under": 1}, {"metric": "faithfulness", **also}]
-    with pytest.raises(UsageError, match="no mark sets a threshold for faithfulness: add fail_u"):
+    with pytest.raises(UsageError, match="no marker sets a threshold for faithfulness: add fail_u"):
         merge_marks(marks)
 
 

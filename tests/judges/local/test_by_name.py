@@ -78,8 +78,8 @@ def test_what_says_the_same_each_time_has_one_vote(make_model, judge: str, name:
         ("local:hf:nli", "is named hf:owner/name"),
         ("cascade:local:nowhere+openai:m", "there is no folder nowhere"),
         ("offline,foo:bar", "there is no provider of models named 'foo'"),
-        ("local", "which model? Name its folder"),
-        ("cascade", "of which judges?"),
+        ("local", "no model is named; pass its folder"),
+        ("cascade", "no judges are named"),
         ("hf:owner/name", "is named local:hf:owner/name"),
     ],
 )
@@ -174,7 +174,7 @@ def test_a_local_model_is_tested_whatever_the_limit(make_model, tmp_path: Path) 
     options = ["judge", "test", "rows.jsonl", "--judge", "local:nli", "--max-calls", "0"]
     done = CliRunner().invoke(group, [*options, "--json", "out.json"])
     assert done.exit_code == 0, done.output
-    assert "calls of a model on this machine: nothing to pay" in done.output
+    assert "calls of a model on this machine: at no cost" in done.output
     told = json.loads((tmp_path / "out.json").read_text())
     assert told["calls"] == 0
     assert told["local_calls"] > 0

@@ -33,8 +33,8 @@ from ragstone.results.compare import (
 from ragstone.store import Store, find_run
 
 EPILOG = (
-    "Exit codes: 0 fine, 1 a regression with --fail-on-regression, 2 usage error, 3 with "
-    "--fail-on-regression: a run is unfinished, too few samples could be paired, or none was "
+    "Exit codes: 0 success; 1 a regression, with --fail-on-regression; 2 usage error; 3, with "
+    "--fail-on-regression: a run is unfinished, too few samples were paired, or no metric was "
     "scored in both runs."
 )
 _PATH = click.Path(path_type=Path)
@@ -62,8 +62,8 @@ _PARAMS: Sequence[click.Parameter] = (
     click.Option(
         ["--cluster"],
         metavar="TAG",
-        help="Take the rows together that have the same tag: questions about one source are "
-        "no independent witnesses.",
+        help="Treat rows with the same value of this tag as one unit: questions about one source "
+        "are not independent.",
     ),
     click.Option(
         ["--top"],
@@ -99,7 +99,7 @@ def command(**given: Unpack[CompareArgs]) -> None:
         a = find_run(store, given["a"])
         b = find_run(store, given["b"]) if given["b"] else _newest(store, but=a)
         if a == b:
-            raise UsageError(f"A and B are both run {a}; name two runs")
+            raise UsageError(f"A and B are the same run, {a}; specify two different runs")
         read = read_by(store, *map(store.info, (a, b)))
         check_files(given["json"], given["markdown"], inputs=read)
         comparison = compare(
@@ -119,9 +119,9 @@ def _newest(store: Store, *, but: str) -> str:
     for info in store.runs():
         if info.finished:
             if info.id == but:
-                raise UsageError(f"A is the newest finished run, {but}; name B too")
+                raise UsageError(f"A is the newest finished run, {but}; specify B")
             return info.id
-    raise UsageError(f"{store.name} holds no finished run; name B too")
+    raise UsageError(f"{store.name} has no finished run; specify B")
 
 
 def _tell(

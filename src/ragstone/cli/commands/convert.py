@@ -51,8 +51,8 @@ def command(
         click.echo(f"Not stored by {suffix}: {loss}", err=True)
     if suffix == ".csv" and (found := sum(map(_is_formula, texts_in(given.samples)))):
         click.echo(
-            f"Note: {count(found, 'cell')} may be a formula to a spreadsheet (they begin with =, "
-            "+, - or @); .xlsx stores them as text",
+            f"Note: {count(found, 'cell')} may be read as formulas by a spreadsheet (they begin "
+            "with =, +, - or @); .xlsx stores them as text",
             err=True,
         )
     click.echo(f"wrote {out}: {count(len(given.samples), 'row')}")
@@ -67,10 +67,10 @@ def _losses(given: Dataset, made: Path, suffix: str) -> list[str]:
     try:
         told = list(losses(given.samples, load(made).samples))
     except UsageError as error:
-        raise UsageError(f"{suffix} cannot hold these rows ({error}); write .jsonl") from error
+        raise UsageError(f"{suffix} cannot store these rows ({error}); write .jsonl") from error
     if given.lacking:
         rows = count(len(given.lacking), "row")
-        told.append(f"why calls failed ({rows}): only saved responses hold that")
+        told.append(f"the causes of failed calls ({rows}), which only saved responses contain")
     return told
 
 

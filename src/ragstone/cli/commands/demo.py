@@ -21,7 +21,7 @@ from ragstone.evaluation.recorder import StoreOptions
 from ragstone.types.config import Plan
 
 _INTRODUCTION = """\
-The demo RAG system answers questions about a made-up phone; some of its answers
+The demo RAG system answers questions about a fictional phone; some of its answers
 contain an injected error, which faithfulness should find.
 """
 

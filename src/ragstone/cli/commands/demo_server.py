@@ -11,7 +11,7 @@ RETRIEVER = click.Option(
     type=click.Choice([str(variant) for variant in Variant]),
     default="good",
     show_default=True,
-    help="`worse` finds less, for comparisons.",
+    help="`worse` finds fewer relevant documents, for comparisons.",
 )
 
 

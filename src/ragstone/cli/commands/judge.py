@@ -60,14 +60,14 @@ SAID: Mapping[str, str] = MappingProxyType(
         "number": "another number",
         "date": "another date, month, weekday or year",
         "unit": "another unit or currency",
-        "name": "a name of another sample",
-        "negation": "a negation put in or taken out",
-        "qualifier": "a limit left out (`only`, `up to`, `if ...`)",
-        "invented": "a sentence of another sample added",
-        "unrelated": "a claim of another sample, as it is",
-        "order_in_claim": "that claim, with an order to call it supported",
-        "order_in_context": "that claim, with the order in a context",
-        "copied": "a sentence of the contexts, as it is",
+        "name": "a name from another sample",
+        "negation": "a negation added or removed",
+        "qualifier": "a qualifier removed (`only`, `up to`, `if ...`)",
+        "invented": "a sentence from another sample added",
+        "unrelated": "a claim from another sample, unchanged",
+        "order_in_claim": "that claim, with an instruction to call it supported",
+        "order_in_context": "that claim, with the instruction in a context",
+        "copied": "a sentence from the contexts, unchanged",
         "evidence_moved": "the context with the evidence last",
         "claims_reversed": "the claims in reverse order",
     }
@@ -104,7 +104,7 @@ def print_test(test: JudgeTest, console: Console) -> None:
     if test.local_calls:
         console.print()
         calls = count(test.local_calls, "call")
-        console.print(Text(f"{calls} of a model on this machine, nothing to pay"))
+        console.print(Text(f"{calls} of a model on this machine, at no cost"))
     if not test.calls and not test.failed and not test.unasked:
         return
     console.print()
@@ -149,12 +149,12 @@ def forecast(plan: Plan, cases: Sequence[Case], *, wanted: int, named: str) -> s
     if most.local_calls:
         text += f", at most {count(most.local_calls, 'call')} of a model on this machine"
     if not most.calls:
-        return f"{text}: nothing to pay"
+        return f"{text}: at no cost"
     text += f": at most {count(most.calls, 'call')}"
     if least.calls != most.calls:
         text += f" ({least.calls:,} if all goes well)"
     if plan.max_calls is not None and plan.max_calls < most.calls:
-        text += f", of which --max-calls allows {plan.max_calls:,}"
+        text += f"; --max-calls allows {plan.max_calls:,}"
     if most.cost_usd == 0:
         return f"{text}, at no cost"
     if least.cost_usd is None or most.cost_usd is None:
@@ -201,7 +201,7 @@ def code_of(result: JudgeTest, gates: Sequence[JudgeTestGate]) -> int:
     for gate in failed:
         share = gate.result(result).share
         click.echo(f"Gate FAILED: {gate.kind} {share:.1%} is under {gate.threshold:.0%}", err=True)
-    troubles = [f"{gate.kind}: nothing was answered" for gate in unanswered]
+    troubles = [f"{gate.kind}: no question was answered" for gate in unanswered]
     if result.stopped:
         tested = f"{result.claims:,} of {count(result.planned, 'claim')} tested"
         troubles.append(f"{result.stopped}, {tested}: nothing is saved")
@@ -226,7 +226,7 @@ def print_missed(test: JudgeTest, console: Console, *, most: int) -> None:
     more = any(len(found) > most for found in missed.values())
     rest = "; --show N shows more, --json FILE has all" if more else ""
     console.print()
-    console.print(Text(f"What it missed, kind by kind{rest}:"))
+    console.print(Text(f"Missed changes, by kind{rest}:"))
     for kind, found in missed.items():
         for number, tried in enumerate(found[:most]):
             head = f"{kind} ({len(found):,})" if not number else ""
@@ -253,7 +253,7 @@ _TEST = (
         help="Number of claims to test.",
     ),
     CONFIG,
-    click.Option(["--dry-run"], is_flag=True, help="Estimate calls and cost; call nothing."),
+    click.Option(["--dry-run"], is_flag=True, help="Estimate calls and cost; make no calls."),
 )
 _RESULT = (
     click.Option(
@@ -346,14 +346,14 @@ def test(**given: Unpack[JudgeTestArgs]) -> None:
         skipped = SkippedCounts.of(samples)
         reasons = _skipped(skipped) or f"no text in {count(skipped.rows, 'row')}"
         raise UsageError(
-            f"{data.name}: no row has contexts and a claim of {LENGTHS} (passed over: {reasons}); "
-            "`ragstone collect` asks a RAG system for answers and contexts, and without DATA the "
-            "claims are those of the demo's manuals"
+            f"{data.name}: no row has contexts and a claim of {LENGTHS} (skipped: {reasons}); "
+            "collect answers and contexts with `ragstone collect`, or omit DATA to use claims from "
+            "the demo's manuals"
         )
     estimate = forecast(plan, cases, wanted=given["n"], named=data.name)
     few = sum(len(case.claims) for case in cases) < given["n"]
     if few and (reasons := _skipped(SkippedCounts.of(samples))):
-        estimate += f". Claims have {LENGTHS}; passed over: {reasons}"
+        estimate += f". Claims have {LENGTHS}; skipped: {reasons}"
     if given["dry_run"]:
         click.echo(f"Dry run: no calls were made. {estimate}")
     else:
@@ -409,7 +409,7 @@ def _run(
     if file is not None:
         write_test(file, result, gates)
     if interrupted:
-        replies = "in the reply cache" if plan.cache else "lost, by --no-cache"
+        replies = "in the reply cache" if plan.cache else "lost (--no-cache)"
         so_far = f"{result.claims:,} of {count(result.planned, 'claim')} tested until then"
         click.echo(
             f"Interrupted, {so_far}; nothing is saved, and replies of the model are {replies}.",
@@ -427,12 +427,14 @@ def _save(key: str, result: JudgeTest) -> None:
         return
     if saved.backup:
         click.echo(
-            f"{FILE} could not be read (another version's?), and is now {saved.backup}", err=True
+            f"{FILE} could not be read (written by another version?); it is now {saved.backup}",
+            err=True,
         )
     if larger := saved.larger:
         click.echo(
             f"Not saved: {FILE} has a test of {count(larger.claims, 'claim')} of the same data "
-            f"({larger.at:%Y-%m-%d}), this one is of {result.claims:,}. Reports show that one.",
+            f"({larger.at:%Y-%m-%d}), and this test has only {result.claims:,}. "
+            "Reports show the larger.",
             err=True,
         )
     else:

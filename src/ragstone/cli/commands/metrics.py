@@ -28,9 +28,9 @@ WIDE = 110
 """Columns of a terminal that shows the metrics as a table; a narrower one shows a list."""
 
 NOTES = (
-    "calls: the judge's, a sample, at the parameters' defaults and with nothing in the cache.",
-    f"Groups: {', '.join(GROUPS)}. A cut-off of its own: hit@10.",
-    "The whole definition: ragstone metrics show NAME. Your own: --plugin FILE.py or FILE.yaml.",
+    "calls: judge calls per sample, with default parameters and an empty cache.",
+    f"Groups: {', '.join(GROUPS)}. To set a cut-off: hit@10.",
+    "Full definition: ragstone metrics show NAME. Your own metrics: --plugin FILE.py or FILE.yaml.",
 )
 
 
@@ -116,7 +116,7 @@ def show(before: bool, name: str, plugin: tuple[str, ...], as_json: bool) -> Non
     load_plugins(*plugin)
     if name in GROUPS:
         members = ", ".join(map(str, select([name])))
-        raise UsageError(f"{name!r} is a group, of {members}; show one of them")
+        raise UsageError(f"{name!r} is a group ({members}); show one of them")
     metric = get(name)
     groups = [group for group in GROUPS if metric.name in {each.name for each in select([group])}]
     parameters = _parameters(metric)
@@ -153,8 +153,8 @@ def _print_definition(
         "direction": f"{info.better} is better",
         "needs": ", ".join(map(in_words, info.needs)),
         "asks": ", ".join(metric.question_kinds) or "nothing",
-        "calls": f"{info.calls} a sample, at the parameters' defaults" if info.calls else "none",
-        "groups": ", ".join(groups) or "none: it runs when it is named",
+        "calls": f"{info.calls} per sample, with default parameters" if info.calls else "none",
+        "groups": ", ".join(groups) or "none; run it by name",
         "from": _origin(info.name),
     }
     console.print(Text(str(metric), "bold"))
@@ -162,7 +162,7 @@ def _print_definition(
     if parameters:
         console.print(Text("\nparameters", "bold"))
         console.print(_grid({name: _described(each) for name, each in parameters.items()}))
-    text = cleandoc(metric.__doc__ or "It has no description.")
+    text = cleandoc(metric.__doc__ or "No description.")
     if max(map(len, text.splitlines())) > console.width:
         text = _WRAPPED.sub(" ", text)
     console.print(Text(f"\n{text}"))

@@ -34,14 +34,14 @@ def _miscounted(policy: Policy) -> str:
     if miscount is None:
         return f"{State.FAILED.value}: {Cause.COUNT_MISMATCH.value}"
     kept = "those kept" if miscount.cut else "those returned"
-    made = "1 - lacking and missing / claims" if miscount.taken_off else f"mean of {kept}"
-    return f"{made}, flagged; of none: {_said(miscount.nothing)}"
+    made = "1 - (unsupported + missing) / claims" if miscount.taken_off else f"mean of {kept}"
+    return f"{made}, flagged; if none: {_said(miscount.nothing)}"
 
 
 def _misread(policy: Policy) -> str:
     if policy.misread is None:
         return f"{State.FAILED.value}: {Cause.MALFORMED.value}"
-    return f"it is {policy.misread.value}, flagged"
+    return f"counts as {policy.misread.value}, flagged"
 
 
 def _weights(policy: Policy) -> str:
@@ -67,12 +67,12 @@ SITUATIONS: Mapping[str, Callable[[Policy], str]] = MappingProxyType(
 """Situation -> what a policy says of it; the first from the top that applies decides."""
 
 NOTES = (
-    "The first that applies, from the top, decides.",
+    "The first situation that applies decides.",
     "(1) unreachable, timed out, rate limited, truncated or over budget",
-    "(2) after asking again",
-    f"(3) of {' / '.join(label.value for label in Label)}",
-    "flagged: a number that the policy made up; counted beside every mean, it never passes",
-    "A pass mark sets `passed`, not the exit code: that is --fail-under.",
+    "(2) after one retry",
+    f"(3) for {' / '.join(label.value for label in Label)}",
+    "flagged: imputed by the policy; counted separately, and never passes",
+    "A pass mark sets `passed`, not the exit code; use --fail-under for that.",
 )
 
 

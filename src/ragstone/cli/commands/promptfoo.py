@@ -173,7 +173,7 @@ def _check_options(given: RunArgs) -> None:
     names = set(metric_names(given["metrics"]))
     if len(names) > 1 or not all(map(_MEASURED.fullmatch, names)):
         raise UsageError(
-            f"--compare-legacy scores {METRIC}, and --metric is {', '.join(sorted(names))}; "
+            f"--compare-legacy scores {METRIC}, but --metric is {', '.join(sorted(names))}; "
             f"remove it, or set a threshold: -m {METRIC},threshold=0.8"
         )
 

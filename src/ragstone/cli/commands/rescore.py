@@ -43,13 +43,13 @@ _PARAMS: Sequence[click.Parameter] = (
         multiple=True,
         metavar="NAME",
         help=f"How verdicts become a number: {', '.join(POLICIES)}; several "
-        "are compared, and `all` is every policy.  [default: the run's]",
+        "are compared, and `all` means every policy.  [default: the run's]",
     ),
     click.Option(
         ["-m", "--metric", "metrics"],
         multiple=True,
         metavar="TEXT",
-        help="Metrics or groups to score by.  [default: the run's]",
+        help="Metrics or groups to score.  [default: the run's]",
     ),
     PLUGIN,
     click.Option(["--save", "keep"], is_flag=True, help="Store the result as a new run."),

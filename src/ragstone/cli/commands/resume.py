@@ -43,9 +43,9 @@ def command(**given: Unpack[ResumeArgs]) -> None:
     """Resume a stored run: RUN, or the newest unfinished one that can be resumed.
 
     RUN is an id, the start of an id, a tag, or `last`. Finished rows are not evaluated again.
-    Running the original command again also resumes a run; here you do not repeat its options. The
-    data set is read from where it was. Files of the target and prompts are read from the current
-    folder, and keys from the environment.
+    Running the original command again also resumes a run; `resume` does not need its options. The
+    data set is read from its original path, target and prompt files from the current folder, and
+    keys from the environment.
 
     \b
     ragstone resume
@@ -130,10 +130,12 @@ def _check_there(run_id: str, data: str, files: list[str]) -> None:
         RunChangedError: there is none.
     """
     if not Path(data).exists():
-        raise RunChangedError(f"run {run_id} is of {data}, which is not there; put it back")
+        raise RunChangedError(
+            f"run {run_id} needs the data set {data}, which does not exist; restore it"
+        )
     if missing := [name for name in files if not Path(name).is_file()]:
         raise RunChangedError(
-            f"run {run_id} needs {', '.join(missing)}, looked for where `ragstone resume` is "
-            "called; call it in the folder in which the run was begun (its data set is in "
+            f"run {run_id} needs {', '.join(missing)}, which the current folder "
+            "does not contain; change to the folder where the run was started (its data set is in "
             f"{Path(data).absolute().parent})"
         )

@@ -49,9 +49,9 @@ def command(**given: Unpack[RunArgs]) -> None:
     """Evaluate a RAG system, or answers that you saved.
 
     DATA is an .xlsx, .csv, .json, .jsonl or .yaml file with a column `query`, and other columns
-    such as point_ids, reference, response or contexts. If no row has what a metric needs, the
-    RAG API is called. DATA can also be a promptfooconfig.yaml. Without DATA, ragstone uses
-    qr_smartphone_dataset.xlsx in this folder, or else its own sample data set.
+    such as point_ids, reference, response or contexts. If no row has the fields that a metric
+    needs, ragstone calls the RAG API. DATA can also be a promptfooconfig.yaml. Without DATA,
+    ragstone uses qr_smartphone_dataset.xlsx in this folder, or else its own sample data set.
 
     \b
     ragstone run data.xlsx --metric hit recall --k 5

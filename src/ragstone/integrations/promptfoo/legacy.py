@@ -156,14 +156,14 @@ def legacy_model(plan: Plan) -> tuple[Provider, str]:
     provider, _, model = plan.judge.partition(":")
     if provider not in PROVIDERS or not model or "," in model:
         raise UsageError(
-            f"promptfoo's own way to score takes one model of {', '.join(PROVIDERS)}, such as "
-            f"--judge openai:gpt-4o-mini, and the judge is {plan.judge}; --preset promptfoo-plan "
-            "(RAGAS mode) takes any"
+            f"promptfoo's own scoring supports one model of {', '.join(PROVIDERS)}, such as "
+            f"--judge openai:gpt-4o-mini, but the judge is {plan.judge}; for other judges "
+            "use --preset promptfoo-plan (RAGAS mode)"
         )
     usual = Plan()
     if said := [name for name in UNHEEDED if getattr(plan, name) != getattr(usual, name)]:
         raise UsageError(
-            f"{', '.join(said)}: promptfoo's own way to score has no such setting; leave it out, "
+            f"{', '.join(said)}: promptfoo's own scoring does not support this; remove it, "
             "or score in RAGAS mode (--preset promptfoo-plan)"
         )
     return PROVIDERS[provider], model
@@ -181,7 +181,7 @@ def _shown(question: Question[T]) -> dict[str, str]:
     if isinstance(question, VerifyClaims):
         contexts, statements = "\n\n".join(question.contexts), "\n".join(question.claims)
         return {"contexts": contexts, "statements": statements}
-    raise QuestionNotSupportedError(f"promptfoo's own way to score does not ask {question.kind}")
+    raise QuestionNotSupportedError(f"promptfoo's own scoring does not ask {question.kind}")
 
 
 def _text(completion: Completion) -> str:
@@ -192,7 +192,7 @@ def _text(completion: Completion) -> str:
         said = "the token limit cut the reply; raise it with --max-tokens"
         raise JudgeError(Cause.TRUNCATED, said)
     if not completion.text:
-        raise JudgeError(Cause.MALFORMED, "the judge wrote nothing")
+        raise JudgeError(Cause.MALFORMED, "the judge's reply is empty")
     try:
         found = cast("object", json.loads(completion.text))
     except (ValueError, RecursionError):

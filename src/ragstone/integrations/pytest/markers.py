@@ -35,7 +35,7 @@ def keywords_of(mark: pytest.Mark) -> Mapping[str, object]:
     """
     if mark.args:
         given = ", ".join(map(repr, mark.args))
-        raise UsageError(f"the mark rag takes keyword arguments only: {_EXAMPLE}; got {given}")
+        raise UsageError(f"the marker rag takes keyword arguments only: {_EXAMPLE}; got {given}")
     return mark.kwargs
 
 
@@ -53,7 +53,7 @@ def merge_marks(marks: Iterable[Mapping[str, object]]) -> Options:
         given = rest.pop("metric", None)
         names = cast("Sequence[object]", [given] if isinstance(given, str) else given)
         if not isinstance(names, list | tuple) or not names or not _are_names(names):
-            raise UsageError(f"the mark rag needs a metric: {_EXAMPLE}")
+            raise UsageError(f"the marker rag needs a metric: {_EXAMPLE}")
         names = cast("Sequence[str]", names)
         metrics |= dict.fromkeys(names)
         for demand in DEMANDS:
@@ -67,7 +67,7 @@ def merge_marks(marks: Iterable[Mapping[str, object]]) -> Options:
     gated = {name for gate in gates if isinstance(gate, Mapping) for name in cast("Metrics", gate)}
     if idle := [name for name in metrics if name not in gated]:
         raise UsageError(
-            f"no mark sets a threshold for {', '.join(idle)}: add fail_under= or fail_over="
+            f"no marker sets a threshold for {', '.join(idle)}: add fail_under= or fail_over="
         )
     return cast("Options", merged)
 
@@ -111,7 +111,7 @@ def samples_of_mark(mark: pytest.Mark, folder: Path, stash: pytest.Stash) -> tup
         given = signature(_load).bind(folder, *mark.args, **mark.kwargs)
     except TypeError as error:
         shape = 'rag_dataset("answers.jsonl", sheet=None, columns=None, limit=None)'
-        raise pytest.Collector.CollectError(f"invalid mark: {error}; expected {shape}") from None
+        raise pytest.Collector.CollectError(f"invalid marker: {error}; expected {shape}") from None
     try:
         dataset = _load(*given.args, **given.kwargs)
     except UsageError as error:

@@ -63,7 +63,7 @@ class OfflineJudge(Judge):
     name = "offline"
     description = (
         "word-level: compares words, numbers, dates, negations and names with the contexts, "
-        "weighted by a model trained on human labels; not a reader: misses paraphrase and "
+        "weighted by a model trained on human labels; misses paraphrase and "
         "inference; confidence calibrated on English texts with 70 % of claims supported"
     )
     kinds = frozenset(
