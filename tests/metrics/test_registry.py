@@ -377,7 +377,7 @@ def test_a_broken_package_is_named_with_what_to_do(
     for _ in range(2):
         with pytest.raises(UsageError, match=told) as refused:
             registered()
-    assert str(refused.value).endswith("fix it, or leave it out: pip uninstall some-metrics")
+    assert str(refused.value).endswith("fix it, or remove it: pip uninstall some-metrics")
 
 
 def test_two_packages_with_one_name_are_both_named(install: Install) -> None:
