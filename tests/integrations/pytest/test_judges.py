@@ -92,7 +92,7 @@ def test_options_that_could_not_be_kept_are_refused(project: Any) -> None:
         "calls": f"{once}max_calls with --rag-max-calls",
         "cost": f"{once}max_cost with --rag-max-cost",
         "config": f"{once}config with --rag-config",
-        "preset": f"{once}preset by the file of --rag-config",
+        "preset": f"{once}preset with the file of --rag-config",
         "plan": f"{once}max_calls with --rag-max-calls",
         "object": "temperature, votes: for judges by name; offline was given as an object",
         "none": "judge=5 judge must be a name or a Judge",
