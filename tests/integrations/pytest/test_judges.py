@@ -94,7 +94,7 @@ def test_options_that_could_not_be_kept_are_refused(project: Any) -> None:
         "config": f"{once}config with --rag-config",
         "preset": f"{once}preset with the file of --rag-config",
         "plan": f"{once}max_calls with --rag-max-calls",
-        "object": "temperature, votes: for judges by name; offline was given as an object",
+        "object": "temperature, votes: for judges by name only; configure the Judge object",
         "none": "judge=5 judge must be a name or a Judge",
     }.items():
         outcome, message = ran.outcomes[f"test_it[{name}]"]
