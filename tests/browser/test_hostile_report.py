@@ -67,7 +67,9 @@ async def test_texts_from_outside_run_nothing_and_are_shown(browse: Browse, tmp_
     write(tmp_path / "report.html", list(HOSTILE))
     page = await browse((tmp_path / "report.html").as_uri())
     await expect(page.locator("#rows-table tbody tr")).to_have_count(len(HOSTILE))
-    await expect(page.locator(".facts.details")).to_contain_text("<script>document.title = 'run'</script>")
+    await expect(page.locator(".facts.details")).to_contain_text(
+        "<script>document.title = 'run'</script>"
+    )
     for place, shown in enumerate(HOSTILE.values()):
         await page.locator(f'tr[data-place="{place}"] a').click()
         await expect(page.locator(f'body[data-sample="{place}"]')).to_have_count(1)

@@ -443,7 +443,7 @@ def test_one_sheet_has_all_metrics_of_each_query(tmp_path: Path) -> None:
     assert book.sheetnames == ["Summary", "Per-Query Results"]
     head, *lines = book["Per-Query Results"].iter_rows(values_only=True)
     assert head == ("query_index", "id", "query", *METRICS, "reason")
-    unknown = "nothing is known of what is relevant to this query"
+    unknown = "the relevant documents for this query are unknown"
     assert lines == [
         (0, "q0", "q0", None, None, unknown),
         (1, "q1", "q1", 0, None, "it raised"),

@@ -48,7 +48,7 @@ def test_a_folder_is_no_store(tmp_path: Path) -> None:
 
 def test_a_place_below_a_file_is_no_store(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert "its folder cannot be made" in refused(tmp_path / "file" / "folder" / "runs.db")
+    assert "its folder cannot be created" in refused(tmp_path / "file" / "folder" / "runs.db")
 
 
 def test_a_text_is_no_store_and_stays_as_it_is(tmp_path: Path) -> None:

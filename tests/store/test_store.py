@@ -116,7 +116,7 @@ async def test_a_run_that_is_worked_on_is_nobody_elses(
         assert store.unfinished("f") is None
         with Store.open(place) as other:
             assert other.unfinished("f") is None
-            with pytest.raises(StoreError, match="run a is being worked on by another process"):
+            with pytest.raises(StoreError, match="run a is in use by another process"):
                 async with other.open_writer("a"):
                     pass
     assert store.unfinished("f") == "a"

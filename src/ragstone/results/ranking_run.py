@@ -15,8 +15,8 @@ from ragstone.types.row import LazyRows, Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
 
-NOT_RANKED = "the ranking has nothing of this query"
-NOT_JUDGED = "nothing is known of what is relevant to this query"
+NOT_RANKED = "the ranking does not contain this query"
+NOT_JUDGED = "the relevant documents for this query are unknown"
 REASONS = (NOT_RANKED, NOT_JUDGED)
 """Why a query has no scores."""
 COUNTED, SKIPPED, UNKNOWN = range(3)

@@ -108,7 +108,7 @@ class Run:
         """
         found = [self.stopped or "rows are missing"] if self.partial or self.stopped else []
         if blind := [gate.metric for gate in self.gates() if gate.passed is None]:
-            found.append(f"a gate has nothing to look at: {', '.join(blind)}")
+            found.append(f"a gate has no scores to check: {', '.join(blind)}")
         return (*found, *self.too_much_failed)
 
     @property

@@ -56,7 +56,7 @@ def create_store_engine(place: str | Path | None, *, reading: bool = False) -> E
         make_folder(path.parent)
     except OSError as error:
         raise StoreError(
-            f"{path}: its folder cannot be made: {error.strerror}; choose another path"
+            f"{path}: its folder cannot be created: {error.strerror}; choose another path"
         ) from error
     engine = create_engine(
         URL.create("sqlite", database=str(path)),

@@ -39,7 +39,7 @@ def run_lock(connection: Connection, run: int, *, name: str) -> Generator[None, 
                 stack.enter_context(_advisory_lock(connection, run))
         except BlockingIOError as error:
             raise RunLockedError(
-                f"run {name} is being worked on by another process; wait for its end"
+                f"run {name} is in use by another process; wait until it finishes"
             ) from error
         except OSError as error:
             raise StoreError(f"{_lock_path(connection, run)}: {error.strerror}") from error

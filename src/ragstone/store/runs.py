@@ -36,7 +36,7 @@ def find_run(store: Store, name: str) -> str:
         if name == LAST:
             found = connection.execute(_NAMES.limit(1)).scalar()
             if found is None:
-                raise StoreError(f"{store.name} holds no runs")
+                raise StoreError(f"{store.name} contains no runs")
             return found
         exact = select(RUNS.c.id).where(or_(RUNS.c.id == name, RUNS.c.tag == name), WHOLE)
         if (found := connection.execute(exact.order_by(RUNS.c.id != name)).scalar()) is not None:
@@ -53,7 +53,7 @@ def find_run(store: Store, name: str) -> str:
         lines = connection.execute(_NAMES.limit(1000)).all()
         names = [text for line in lines for text in line if text]
         if not names:
-            raise StoreError(f"there is no run named {name!r}: {store.name} holds none")
+            raise StoreError(f"there is no run named {name!r}: {store.name} contains no runs")
         near = nearest(name, names)
         hint = f"did you mean {near!r}?" if near else f"the newest: {', '.join(names[:5])}"
         raise StoreError(f"there is no run named {name!r} in {store.name}; {hint}")

@@ -49,7 +49,7 @@ def _cutoffs(given: object) -> int | tuple[int, ...]:
         wanted = "write a whole number from 1, or several with commas, such as 1,3,5,10"
         raise PydanticCustomError("cutoffs", wanted)
     if len(set(ks)) < len(ks):
-        raise PydanticCustomError("cutoffs", "a cut-off stands twice; write each once")
+        raise PydanticCustomError("cutoffs", "a cut-off is repeated; write each once")
     return ks[0] if len(ks) == 1 else ks
 
 

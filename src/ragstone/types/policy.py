@@ -140,12 +140,12 @@ _ALL = (
     replace(
         STRICT,
         name="ragas",
-        source="RAGAS: supported / returned, NaN where nothing came",
+        source="RAGAS: supported / returned, NaN if nothing was returned",
         miscounted=CountMismatch(nothing=UNDEFINED),
     ),
     Policy(
         "deepeval",
-        "DeepEval and DeepEvalEx: what is not contradicted is faithful",
+        "DeepEval and DeepEvalEx: everything not contradicted is faithful",
         _weights(1, 1, 0, 1),
         threshold=0.5,
         no_claims=ONE,
