@@ -233,7 +233,7 @@ def test_a_run_that_is_worked_on_is_not_deleted(ragstone: Command, place: str) -
     ):
         said = ragstone("runs", "delete", run_id, "--yes")
     assert said.code == 2
-    assert "is being worked on" in said.err
+    assert "is in use by another process" in said.err
     assert ids(ragstone) == [run_id]
 
 

@@ -177,7 +177,7 @@ def test_what_a_killed_import_left_is_no_run_and_is_cleared(
     assert rows(store)
     assert store.runs() == []
     for name in ("last", "r1"):
-        with pytest.raises(StoreError, match="holds no"):
+        with pytest.raises(StoreError, match="contains no"):
             find_run(store, name)
     for _ in range(100):  # PostgreSQL takes a moment to see that nobody is there
         with suppress(StoreError):

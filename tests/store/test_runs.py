@@ -77,7 +77,7 @@ def test_a_run_that_is_not_found_is_told_with_near_ones(shelf: Store, name: str,
 
 def test_an_empty_store_has_no_last_run(store: Store) -> None:
     for name in ("last", "x"):
-        with pytest.raises(StoreError, match="holds no"):
+        with pytest.raises(StoreError, match="contains no"):
             find_run(store, name)
 
 
@@ -105,7 +105,7 @@ def test_a_tag_for_no_run_changes_nothing(shelf: Store) -> None:
 async def test_a_deleted_run_is_gone_with_its_rows(shelf: Store, make: SimpleNamespace) -> None:
     async with shelf.open_writer("20260301-b2") as writer:
         await writer.put(make.full_row(0))
-        with pytest.raises(RunLockedError, match="is being worked on"):
+        with pytest.raises(RunLockedError, match="is in use by another process"):
             delete(shelf, "20260301-b2")
     delete(shelf, "20260301-b2")
     with shelf.connect() as connection:

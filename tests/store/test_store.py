@@ -137,7 +137,7 @@ def test_a_run_that_is_not_there_is_told(store: Store) -> None:
 async def test_a_finished_run_stays_as_it_was_entered(store: Store, make: SimpleNamespace) -> None:
     make.begin(store, "a")
     async with store.open_writer("a"):
-        with pytest.raises(RunLockedError, match="run a is being worked on"):
+        with pytest.raises(RunLockedError, match="run a is in use by another process"):
             store.finish("a", extras={})
     store.finish("a", extras={}, summary={"by": "one"})
     store.finish("a", extras={}, partial=True, summary={"by": "another"})
