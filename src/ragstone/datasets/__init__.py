@@ -92,7 +92,18 @@ def load(
         file, table = columnar.read_folder(path)
     else:
         file = File.read(path)
-        table = _read(file, sheet)
+        if file.suffix == UNFINISHED:
+            fix = "run the same `ragstone collect` command again to finish it"
+            raise UsageError(f"{file.name} is an unfinished collection; {fix}")
+        if file.suffix in WORKBOOKS:
+            table = excel.read(file, sheet=sheet)
+        elif file.suffix not in LOADERS:
+            known = ", ".join((*WORKBOOKS, *LOADERS))
+            raise UsageError(f"{file.name}: unsupported file type; save it as one of {known}")
+        elif sheet is not None:
+            raise UsageError(f"{file.name} has no sheets; remove --sheet {sheet}")
+        else:
+            table = LOADERS[file.suffix](file)
     if limit is not None and limit < 1:
         raise UsageError(f"the limit must be 1 or more, got {limit}")
     columns = columns or {}
@@ -138,20 +149,6 @@ def load(
         lacking=lacking,
         known=frozenset(chain.from_iterable(lacking.values())),
     )
-
-
-def _read(file: File, sheet: str | None) -> Table:
-    if file.suffix in WORKBOOKS:
-        return excel.read(file, sheet=sheet)
-    if file.suffix == UNFINISHED:
-        fix = "run the same `ragstone collect` command again to finish it"
-        raise UsageError(f"{file.name} is an unfinished collection; {fix}")
-    if file.suffix not in LOADERS:
-        known = ", ".join((*WORKBOOKS, *LOADERS))
-        raise UsageError(f"{file.name}: unsupported file type; save it as one of {known}")
-    if sheet is not None:
-        raise UsageError(f"{file.name} has no sheets; remove --sheet {sheet}")
-    return LOADERS[file.suffix](file)
 
 
 def samples_of(

@@ -36,10 +36,10 @@ CONTEXT_ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Part of a Context -> what others call it."""
 
 CONVERSATIONS = ("messages", "conversation", "turns")
-"""Columns that hold more than one turn, which a Sample does not."""
+"""Columns with several turns, which a Sample cannot have."""
 
 
-@lru_cache(maxsize=4096)  # a file has few names, and asks for them in every row
+@lru_cache(maxsize=4096)  # a file has few names, and uses them in every row
 def plain_name(name: str) -> str:
     """Return a name without case, blanks, underscores and hyphens: names match by this."""
     return re.sub(r"[\s_-]+", "", name).casefold()
@@ -55,7 +55,7 @@ FIELD_OF = by_name(ALIASES)
 PART_OF = by_name(CONTEXT_ALIASES)
 """Plain name -> the part of a Context that it means."""
 _SIMILAR = 0.85
-"""How like a field's name, from 0 to 1, another is that may be misspelt."""
+"""The least similarity, from 0 to 1, of a misspelt name to a field's name."""
 _TURNS = frozenset(map(plain_name, CONVERSATIONS))
 
 

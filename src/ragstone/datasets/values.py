@@ -45,8 +45,8 @@ def parsed_json(text: str) -> object:
 def spelled(text: str) -> list[object] | dict[object, object] | None:
     """Return the list or object that a text spells out; None if it does not spell one.
 
-    People's CSV files hold JSON, or what pandas writes for a list: `['a', 'b']`. What NumPy writes
-    (`['a' 'b']`) looks like that, but Python would read one text of it: that is None.
+    CSV files contain JSON, or what pandas writes for a list: `['a', 'b']`. NumPy's `['a' 'b']` is
+    None, because Python would read it as one text.
     """
     text = text.strip()
     if not text.startswith(("[", "{", "(")):
@@ -72,7 +72,7 @@ def spelled(text: str) -> list[object] | dict[object, object] | None:
 
 
 def object_in(value: object) -> Mapping[object, object] | None:
-    """Return the object that a value is, or that a text spells out; None if it is none."""
+    """Return a value that is an object, or a text that spells one, as an object; else None."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
         value = spelled(value)
     return cast("Mapping[object, object]", value) if isinstance(value, Mapping) else None
@@ -93,9 +93,9 @@ Plain: TypeAlias = Scalar | list["Plain | None"] | dict[str | int | float, "Plai
 
 SEVERAL_TURNS = "this is a conversation; write one row per turn"
 _DEEPEST = 50
-"""How many lists and objects may lie in one another; no data set of people's has ten."""
+"""How deep lists and objects may be nested; real data sets have fewer than ten levels."""
 EXACT = 10**15
-"""From here on, a float (like all numbers of Excel) may be another id."""
+"""Larger floats (all numbers of Excel are floats) may not be the id that was typed."""
 _BITS = 1023
 """Most bits of a whole number; larger ones cannot be floats, like grades."""
 
@@ -106,8 +106,8 @@ def normalise_cell(value: object, depth: int = 0) -> Plain | None:
     A UUID becomes text, a Decimal a number.
 
     Raises:
-        ValueError: it holds something that no report and no store could hold: NaN, infinity, a NUL,
-            half a character, an object of Python, or more than 50 lists in one another.
+        ValueError: it contains something that cannot be stored: NaN, infinity, a NUL, half of a
+            surrogate pair, another Python object, or more than 50 nested lists.
     """
     if depth > _DEEPEST:
         raise ValueError(f"lists or objects are nested more than {_DEEPEST} deep")
@@ -203,7 +203,7 @@ def exact(value: Plain) -> Plain:
 
 
 def refuse_date(value: object) -> None:
-    """Stop at an id that is a date.
+    """Refuse an id that is a date.
 
     Raises:
         ValueError: it is a date, a time or a duration.
@@ -302,7 +302,7 @@ _WIDE = re.compile(r"[０-９]+")
 _LIST = '; write a list such as 1, 2 or ["a", "b"]'
 
 _MISSING = frozenset(("nan", "none", "null", "n/a", "na"))
-"""What programs write, in any case, for what is not known."""
+"""What programs write, in any case, for missing values."""
 _DASHES = frozenset("-–—")
 
 
@@ -380,8 +380,8 @@ def spelled_ids(text: str) -> Plain | None:
     *missing*. In quotes they are ids.
 
     Raises:
-        ValueError: it begins as a list or object but is none, or it is not clear where ids end, or
-            whether there are any.
+        ValueError: it starts like a list or object but cannot be parsed, or it is not clear where
+            ids end, or whether there are any.
     """
     text = text.strip()
     if text.casefold() in _MISSING:

@@ -1,4 +1,4 @@
-"""Target: the RAG system under test. It is asked once a row, however many metrics run."""
+"""Target: the RAG system under test. It is called once per row for all metrics."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ class Answer:
     Attributes:
         fields: Sample field -> value, as `Sample` validates it.
         lacking: Sample field -> why it is missing.
-        calls: what was asked, with latency.
+        calls: the calls that were made, with latency.
     """
 
     fields: Mapping[str, object]
@@ -31,7 +31,7 @@ class Answer:
 class Target(AsyncResource, ABC):
     """The RAG system under test; `async with` opens and closes what it needs.
 
-    Opening it raises TargetError if it cannot be asked at all.
+    Opening it raises TargetError if it cannot be called at all.
 
     Attributes:
         name: what reports call it.

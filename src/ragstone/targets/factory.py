@@ -17,7 +17,7 @@ from ragstone.types.config import Plan
 def get_target(name: str | Function, plan: Plan, *, k: int) -> Target:
     """Return the target of a name, or of a Python function.
 
-    `k` documents are asked for, at the plan's threshold.
+    It is asked for `k` documents, with the plan's minimum similarity.
 
     Raises:
         TargetError, InputError, UsageError: the name is not a usable target.

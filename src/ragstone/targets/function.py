@@ -25,17 +25,17 @@ as its first argument. Returns the response, or a mapping of response, contexts 
 async."""
 
 GIVEN = ("query", "sample", "k", "min_similarity", "threshold")
-"""The parameter names that mean something."""
+"""The parameter names that have a meaning."""
 
 
 class FunctionTarget(Target):
-    """Calls a function once a row; a sync one in a thread, so that rows do not wait in line.
+    """Calls a function once per row; a sync one in a thread, so that rows run concurrently.
 
-    `timeout` frees the row after so many seconds; a sync function goes on in its thread. `delay`
-    lies between the starts of two calls. What the function raises fails its row.
+    A call fails after `timeout` seconds, but a sync function goes on in its thread. `delay` is the
+    time between the starts of two calls. An exception of the function fails its row.
 
     Raises:
-        TargetError: the function has parameters that nothing is known for.
+        TargetError: the function has other required parameters.
     """
 
     gives = frozenset(FIELDS)

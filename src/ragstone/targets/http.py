@@ -115,7 +115,7 @@ def _context(item: object, field: str) -> Context:
     bare = "id" if field == "ranking" else "text"
     known = cast("Mapping[str, object]", item) if isinstance(item, Mapping) else {bare: item}
     shown = {key: known[key] for key in ("id", "text", "score") if known.get(key) is not None}
-    # a place of a ranking that should have an id and has none would count as a wrong document
+    # an item of a ranking without its id would count as a wrong document
     needed = "text" if field == "contexts" or "id" not in known else "id"
     if needed not in shown:
         raise CallError(Cause.MALFORMED, f"an item of {field} has no {needed}: {_excerpt(known)}")
@@ -186,7 +186,7 @@ def _excerpt(value: object) -> str:
 
 
 class HttpTarget(Target):
-    """Asks an HTTP API; each row gets a session of its own, so no memory leaks between rows."""
+    """Calls an HTTP API; each row gets its own session, so that rows share no memory."""
 
     def __init__(
         self,

@@ -45,7 +45,7 @@ def variables_in(value: object) -> list[str]:
 
 
 def no_variables_in(value: object) -> list[str]:
-    """Return what begins as `${ENV}` does and is none, such as `${KEY:-default}`."""
+    """Return what starts like `${ENV}` but is not one, such as `${KEY:-default}`."""
     return [found for text in _texts(value) for found in NO_VARIABLE.findall(text)]
 
 
@@ -85,7 +85,7 @@ def filled_variables(text: str) -> str:
 
 
 def _filled(text: str, field: Callable[[str], str]) -> str:
-    """Fill fields and variables in one pass, so that what is filled in is never filled again."""
+    """Fill fields and variables in one pass, so that filled values are never filled again."""
     return _EITHER.sub(
         lambda found: os.environ.get(found[1], "") if found[1] else field(found[2]), text
     )
@@ -128,12 +128,12 @@ ROW_FIELDS = (
     "base",
     "tags.NAME",
 )
-"""What a `{field}` may name: the row's, the plan's, and a session of its own for each row."""
+"""The names of `{field}`s: of the row, of the plan, and a new session for each row."""
 
 
 def _path(expression: str) -> str:
     try:
-        jmespath.search(expression, None)  # finds functions that do not exist, too
+        jmespath.search(expression, None)  # also finds functions that do not exist
     except JMESPathTypeError:
         pass  # it would fit a reply that is not null
     except JMESPathError as error:
@@ -198,8 +198,8 @@ class ApiDescription(BaseModel):
 
     Attributes:
         base: the value of `{base}`.
-        health: asked first, once; an API that has none there (404, 405) is asked all the same.
-        headers: sent with every request; a call's own go before them.
+        health: requested first, once; 404 and 405 mean that there is no health check.
+        headers: sent with every request; a call's own headers take precedence.
         proxy: an HTTP proxy's URL.
     """
 
@@ -224,7 +224,7 @@ class ApiDescription(BaseModel):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The values of the variables it names: what no message may quote."""
+        """The values of the variables it names; messages never quote them."""
         values = (os.environ.get(name, "") for name in variables_in(self.model_dump()))
         return tuple(value for value in values if value.strip())
 
@@ -253,7 +253,7 @@ class ApiDescription(BaseModel):
         """Read the YAML text of a description; `name` is what messages call it.
 
         Raises:
-            InputError: it is none; all problems at once.
+            InputError: it is not valid; the error has all problems.
         """
         with yaml_errors(name):
             data: object = yaml.safe_load(text)

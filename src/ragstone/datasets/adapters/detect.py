@@ -68,7 +68,7 @@ class Shape:
 
 
 def _or_ours(name: str, of: str) -> tuple[str, ...]:
-    """Return a tool's name of a field, and then all that we read: rows may be of two makers."""
+    """Return a tool's name of a field, and then ours: rows may come from two tools."""
     return tuple(dict.fromkeys((name, of, *ALIASES[of])))
 
 
@@ -202,7 +202,7 @@ SHAPES = (
         ),
     ),
 )
-"""The first that a file's records have all of is what the file is taken for."""
+"""All known shapes; the first one whose needed names a file has is used."""
 
 
 def recognised(names: Iterable[str]) -> Shape | None:

@@ -21,9 +21,9 @@ from ragstone.types.sample import Sample
 MODES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"chat": ("response", "contexts"), "search": ("ranking",)}
 )
-"""How a target was asked -> the Sample fields that it was asked for."""
+"""The mode of a collection -> the Sample fields that it requests."""
 UNFINISHED = ".part"
-"""What the name of a file ends in whose answers are not whole yet, after that of the whole file."""
+"""Suffix of a file that is not complete yet, after the name of the complete file."""
 Failures = Mapping[str, Failure]
 """Sample field -> why the target did not give it."""
 
@@ -92,7 +92,7 @@ def failures_in(records: Iterable[object], file: str) -> Mapping[int, Failures]:
 
 
 def repetitions(records: Iterable[object]) -> tuple[str, ...]:
-    """Return a note on rows that are of one place of the data that was asked for, if there are."""
+    """Return a note on rows with the same `query_index`, if there are any."""
     places = (r.values.get("query_index") for r in records if isinstance(r, Record))
     times = Counter(str(place) for place in places if place is not None)
     twice = [f"{place} ({many} rows)" for place, many in times.items() if many > 1]
@@ -115,7 +115,7 @@ FIELDS = tuple(chain.from_iterable(MODES.values()))
 ANY = ""
 """Any value that describes an error."""
 _NOTHING = frozenset(("", "none", "null", "nan", "n/a", "false"))
-"""What is written, in any case, where nothing went wrong."""
+"""Values of a successful call, in any case."""
 _TEXTS = ("message", "error", "detail", "type", "name")
 """Names of the message in an error that is an object."""
 _CAUSES = (
@@ -177,7 +177,7 @@ def without_failed(
     ]
     usual = asked or returned or MODES["chat"]
     made: list[Sample] = []
-    missing: dict[int, Failures] = {}
+    missing: dict[int, dict[str, Failure]] = {}
     for index, (sample, error) in enumerate(pairs):
         gone = [
             name
@@ -187,11 +187,10 @@ def without_failed(
         ]
         made.append(sample.model_copy(update=dict.fromkeys(gone)) if gone else sample)
         if gone:
-            missing[index] = {name: _failure(error[name]) for name in gone}
+            missing[index] = {}
+        for name in gone:
+            matching = (cause for cause, words in _CAUSES if words.search(error[name]))
+            cause = next(matching, Cause.UNREACHABLE)
+            message = f"the file records a failed call: {error[name]}"
+            missing[index][name] = Failure(cause, message)
     return tuple(made), missing
-
-
-def _failure(message: str) -> Failure:
-    matching = (cause for cause, words in _CAUSES if words.search(message))
-    cause = next(matching, Cause.UNREACHABLE)
-    return Failure(cause, f"the file records a failed call: {message}")

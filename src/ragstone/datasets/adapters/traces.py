@@ -216,8 +216,8 @@ def _errors(
 ) -> Mapping[str, str]:
     """Return field -> what went wrong.
 
-    An outermost span that failed gave no answer, unless one beside it did, as after a retry. What
-    went wrong in an inner span counts where no answer came of it, or where it was a search.
+    An outermost span that failed counts, unless another one has an answer, as after a retry. The
+    error of an inner span counts if there is no answer, or if the span is a search.
     """
     erred = [span for span in ordered if span.error is not None]
     outer = [s for s in ordered if not _above(s, ids) and _kind(s) not in _STEPS]
@@ -241,7 +241,7 @@ def _questions(spans: Sequence[Span], ids: Mapping[str, Span]) -> dict[str, obje
 
 
 def _one(questions: Iterable[object]) -> object:
-    """Return the question that spans beside one another have, None if none; two are two turns."""
+    """Return the question of parallel spans, None without one; two questions are two turns."""
     found = list(dict.fromkeys(questions))
     return Unreadable(SEVERAL_TURNS) if len(found) > 1 else next(iter(found), None)
 

@@ -21,11 +21,11 @@ from ragstone.errors import Problem
 ENVELOPES = ("samples", "data", "rows", "tests", "examples")
 """The names under which an object may hold the list of rows."""
 OTHERS = ("test_cases", "goldens", "responses", "results", "resourceSpans")
-"""The names under which other tools' files hold it; looked at where none of ours is there."""
+"""The names in other tools' files; used if none of ours is there."""
 
 
 _LONG = re.compile(r"\d{4301}")
-"""A number that Python does not read."""
+"""A number that is too long for Python."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Listed:
     """The list of rows in a file's value.
 
     Attributes:
-        notes: what lies beside it and is left out.
+        notes: what is beside it and is ignored.
         beside: the file's `metadata`.
     """
 
@@ -134,7 +134,7 @@ def _lines(content: bytes) -> Iterator[Record | Problem]:
 
 
 def _over_lines(content: bytes) -> Problem | None:
-    """Return the problem that the first value ends in a later line than it begins in."""
+    """Return a problem if the first value spans several lines."""
     text = content.lstrip()
     row = content.count(b"\n", 0, len(content) - len(text)) + 1
     try:

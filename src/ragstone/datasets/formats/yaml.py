@@ -43,12 +43,12 @@ Loader.yaml_implicit_resolvers = {  # by first character, `""` for an empty valu
 }
 
 _DEEPEST = 60
-"""How deep lists and objects may nest. Far deeper ones take libyaml hours, or end the process."""
+"""How deep lists and objects may be nested; much deeper ones take libyaml hours, or crash it."""
 _REPEATED = 10_000_000
 """How many characters and values the aliases of a file may repeat; a bomb repeats billions."""
 
 _BAD_SCALAR = (ValueError, KeyError, IndexError, AttributeError, TypeError, OverflowError)
-"""What PyYAML lets through from a value that its tag does not fit, such as `!!timestamp soon`."""
+"""Errors that PyYAML raises for a value that does not fit its tag, such as `!!timestamp soon`."""
 
 
 def read(file: File) -> Table:
