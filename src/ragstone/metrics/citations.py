@@ -101,7 +101,13 @@ def cited_sentences(
     sentences that its span touches or, without a span, to the sentence that clearly matches it.
     """
     marks = find_citations(response, contexts)
-    plain = _without(response, marks)  # else "It is. [id] it was." may be one sentence or two
+    pieces: list[str] = []
+    last = 0
+    for mark in marks:
+        pieces += [response[last : mark.start], " " * (mark.end - mark.start)]
+        last = mark.end
+    # Without the marks, because "It is. [id] it was." may be one sentence or two.
+    plain = "".join([*pieces, response[last:]])
     spans = [(start, end) for _, start, end in split_sentences(plain)]
     if not marks or not spans:
         return Citations((), frozenset())
@@ -212,15 +218,6 @@ def _code(text: str) -> Iterator[Span]:
         elif fence or text.find("\n\n", run.end(), runs[close].start()) < 0:
             yield run.start(), runs[close].end()
             past = close + 1
-
-
-def _without(response: str, marks: Sequence[Mark]) -> str:
-    pieces: list[str] = []
-    last = 0
-    for start, end, _ in marks:
-        pieces += [response[last:start], " " * (end - start)]
-        last = end
-    return "".join([*pieces, response[last:]])
 
 
 def _sentences_of(marks: Sequence[Mark], spans: Sequence[Span], plain: str) -> Iterator[int]:

@@ -47,8 +47,8 @@ def register(name: str, *, replace: bool = False) -> Callable[[type[M]], type[M]
     Reports use `label`, or the name if there is none.
 
     Raises:
-        UsageError: the name is not lower case letters, digits and `_`, or is taken (`replace`
-            takes it over), or the class leaves something out or is of an unknown family.
+        UsageError: the name has other characters than lower case letters, digits and `_`, or is
+            taken (unless `replace`), or the class is incomplete or has an unknown family.
     """
     if not NAME.fullmatch(name):
         raise UsageError(f"invalid metric name {name!r}; use lower case letters, digits and _")
@@ -108,7 +108,7 @@ def load_plugin(name: str) -> None:
     """Register custom metrics from a Python module, FILE.py, or rubrics in FILE.yaml.
 
     Raises:
-        UsageError: there is none of that name, it cannot be imported or read, or a name is taken.
+        UsageError: it does not exist or cannot be imported or read, or a name is taken.
         InputError: a file of rubrics is invalid; lists all problems.
     """
     _load_installed()  # so that `replace=True` can take over what is installed
@@ -140,7 +140,7 @@ def registered() -> Mapping[str, type[Metric]]:
     """Return all metrics by name, in the order they were registered.
 
     Raises:
-        UsageError: what an installed package names as a metric cannot be loaded.
+        UsageError: a metric of an installed package cannot be loaded.
     """
     _load_installed()
     return dict(_metrics)
