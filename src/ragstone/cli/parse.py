@@ -1,4 +1,4 @@
-"""Given: what the command line of `run` said, and the plan, data and outputs that it means."""
+"""From the typed options to a plan, data and a store."""
 
 import os
 from collections.abc import Generator, Mapping, Sequence
@@ -23,14 +23,12 @@ from ragstone.store import RunInfo, Store
 from ragstone.store.engine import display_name
 from ragstone.types.config import DEFAULT_API, DEFAULT_STORE, SETTINGS, Plan
 
-# The store that commands about stored runs look into.
-
 RUN = "RUN is an id, the start of an id, a tag, or `last`."
-"""What the help of such a command says."""
+"""Part of the help of commands that take a RUN."""
 
 
 def place_said(given: str | None, *, no_store: bool) -> str | None:
-    """Return the place that --store or RAGSTONE_STORE says; None where neither does.
+    """Return the value of --store or RAGSTONE_STORE; None if neither is set.
 
     Raises:
         UsageError: --store and --no-store are both typed.
@@ -43,7 +41,7 @@ def place_said(given: str | None, *, no_store: bool) -> str | None:
 
 
 def is_place_typed() -> bool:
-    """Tell whether --store is typed: RAGSTONE_STORE and the config file speak of every run."""
+    """Whether --store is on the command line, not from RAGSTONE_STORE or the config file."""
     return _source() is ParameterSource.COMMANDLINE
 
 
@@ -52,9 +50,9 @@ def _source() -> ParameterSource | None:
 
 
 def open_store(place: str | None, *, make: bool = False, made_by: str = "ragstone run") -> Store:
-    """Open a store that is there; with `make`, a SQLite file is made where there is none.
+    """Open an existing store; with `make`, create a SQLite file if it is missing.
 
-    `made_by` is the command that makes one, which is told where there is none.
+    `made_by` is the command that creates one, for the message if it is missing.
 
     Raises:
         UsageError: there is no such file, or it is a folder.
@@ -72,13 +70,13 @@ def open_store(place: str | None, *, make: bool = False, made_by: str = "ragston
 
 
 def read_by(store: Store, *infos: RunInfo) -> list[str | Path]:
-    """Return the files that no output may write over: the store, and what the runs were of."""
+    """Return the files that no output may overwrite: the store and the data of the runs."""
     paths = (path for info in infos if (path := info.manifest.source.path))
     return [*store_files(store.name), *paths]
 
 
 _TRUSTED = ("target", "base_url")
-"""Settings by which a config file can run code or redirect a key: named when the file is used."""
+"""Settings with which a config file can run code or redirect a key; they are printed."""
 
 LLM_ONLY = (
     "base_url", "votes", "prompts", "temperature", "max_tokens", "strict_json", "rpm", "tpm",
@@ -88,10 +86,7 @@ CASCADE_ONLY = ("cascade_threshold", "cascade_audit_rate")
 
 
 class RunArgs(ResultArgs):
-    """What the command line said, by the names of its options.
-
-    Beside these stand the fields of the plan that mean what is typed, None if nothing was.
-    """
+    """The options, as click passes them; those of settings are beside these, None if not typed."""
 
     data: str | None
     test_data: str | None
@@ -122,51 +117,51 @@ class RunArgs(ResultArgs):
 
 
 def keeping_of(given: RunArgs, config: Config) -> StoreOptions:
-    """Return where the rows are kept: where it is typed, RAGSTONE_STORE, or the file says.
+    """Return how to store the rows: from the options, RAGSTONE_STORE, or the config file.
 
     Raises:
         UsageError: options contradict each other.
     """
-    said = place_said(given["store"], no_store=given["no_store"])
+    place = place_said(given["store"], no_store=given["no_store"])
     if given["no_store"]:
         if given["fresh"] or given["no_transcript"]:
             raise UsageError("--no-store stores nothing; remove --fresh and --no-transcript")
         return {}
     return {
-        "store": said or config.store or True,
+        "store": place or config.store or True,
         "fresh": given["fresh"],
         "transcript": not given["no_transcript"],
     }
 
 
 def config_of(given: RunArgs) -> Config:
-    """Return what the config file says: the one that is named, else the one in this folder.
+    """Read the config file that --config names, or else the one in this folder.
 
     Raises:
-        UsageError: it cannot be read, or says something wrong.
+        UsageError: it cannot be read, or a value is invalid.
     """
     return config_here() if given["config"] is None else read_config(given["config"])
 
 
 def config_here() -> Config:
-    """Return what the config file in this folder says, if there is one; what it names is told.
+    """Read the config file in this folder, if it exists, and print what it refers to.
 
     Raises:
-        UsageError: it cannot be read, or says something wrong.
+        UsageError: it cannot be read, or a value is invalid.
     """
     if not FILE.is_file():
         return Config()
     config = read_config(FILE)
     server = config.store if "://" in (config.store or "") else None
     named = (*map(config.settings.get, _TRUSTED), server)
-    says = [*config.plugins, *map(str, filter(None, named))]
-    more = f" It names: {', '.join(map(public_url, says))}." if says else ""
+    references = [*config.plugins, *map(str, filter(None, named))]
+    more = f" It names: {', '.join(map(public_url, references))}." if references else ""
     click.echo(f"Settings from {FILE}.{more}", err=True)
     return config
 
 
 def plan_of(given: RunArgs, config: Config) -> Plan:
-    """Return the plan: options first, RAGSTONE_JUDGE, --preset, the file, the file's own preset.
+    """Return the plan. Options win over RAGSTONE_JUDGE, --preset, the file, and its own preset.
 
     Raises:
         UsageError: options contradict each other, or cannot be read.
@@ -180,10 +175,10 @@ def plan_of(given: RunArgs, config: Config) -> Plan:
 
 
 def check_needed(plan: Plan, typed: Mapping[str, object]) -> None:
-    """Refuse options that have no effect on this judge.
+    """Check that all options have an effect on this judge.
 
     Raises:
-        UsageError: there is one.
+        UsageError: one has none.
     """
     flags = [SETTINGS[name].flags[0] for name in LLM_ONLY if name in typed]
     judged = any(map(is_model, single_names(plan.judge)))
@@ -201,7 +196,7 @@ def check_needed(plan: Plan, typed: Mapping[str, object]) -> None:
 
 
 def data_of(given: RunArgs, config: Config) -> str | Path:
-    """Return the data set's file; the sample data set where none is named."""
+    """Return the data set's file, or the sample data set if none is named."""
     named = one_of("DATA", given["data"], "--test-data", given["test_data"]) or config.data
     if named is not None:
         near = None if Path(named).exists() or Path(named).suffix else nearest(named, COMMANDS)
@@ -216,7 +211,7 @@ def data_of(given: RunArgs, config: Config) -> str | Path:
 
 
 def files_read(given: RunArgs, config: Config, plan: Plan) -> Sequence[str | Path]:
-    """Return the files beside the data set that a run reads or keeps, and must not write over.
+    """Return the files, other than the data set, that a run reads or stores to.
 
     Raises:
         UsageError: options contradict each other.
@@ -228,15 +223,12 @@ def files_read(given: RunArgs, config: Config, plan: Plan) -> Sequence[str | Pat
     return [*read, *store_files(place)]
 
 
-# Tracing from the command line: spans where --otel asks for them, else nothing.
-
-
 @contextmanager
 def tracing_of(otel: bool) -> Generator[Tracing, None, None]:
-    """Watch what is done in the block if `otel` says so.
+    """Trace the block if `otel` is set.
 
     Raises:
-        UsageError: the extra is not installed, or nothing names where spans go.
+        UsageError: the extra is not installed, or no endpoint for spans is set.
     """
     if not otel:
         yield UNTRACED

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Unpack
 
@@ -24,12 +24,7 @@ from ragstone.errors import UsageError
 from ragstone.reports.comparison import as_markdown, print_comparison, print_regressions
 from ragstone.reports.format import finite
 from ragstone.reports.tables import STDOUT
-from ragstone.results.compare import (
-    TOP,
-    Comparison,
-    Regressions,
-    compare,
-)
+from ragstone.results.compare import TOP, compare
 from ragstone.store import Store, find_run
 
 EPILOG = (
@@ -110,42 +105,34 @@ def command(**given: Unpack[CompareArgs]) -> None:
             top=given["top"],
         )
     found = limits.found(comparison)
-    _tell(comparison, {_as_json: given["json"], as_markdown: given["markdown"]}, found)
-    sys.exit(code_of(found))
-
-
-def _newest(store: Store, *, but: str) -> str:
-    """Return the newest finished run; that it is A itself is no comparison."""
-    for info in store.runs():
-        if info.finished:
-            if info.id == but:
-                raise UsageError(f"A is the newest finished run, {but}; specify B")
-            return info.id
-    raise UsageError(f"{store.name} has no finished run; specify B")
-
-
-def _tell(
-    comparison: Comparison,
-    files: Mapping[Callable[[Comparison], str], Path | None],
-    found: Regressions | None,
-) -> None:
-    """Write what was asked for, and print the rest where it is not in the way."""
-    texts = [(path, make(comparison)) for make, path in files.items() if path is not None]
+    texts: list[tuple[Path, str]] = []
+    if given["json"] is not None:
+        # ASCII with escapes, because a lone surrogate in the data has no UTF-8
+        document = json.dumps(finite(comparison.to_dict()), allow_nan=False, indent=2)
+        texts.append((given["json"], document + "\n"))
+    if given["markdown"] is not None:
+        texts.append((given["markdown"], as_markdown(comparison)))
     piped = [text for path, text in texts if path == STDOUT]
+    written = [path for path, _ in texts if path != STDOUT]
     for path, text in texts:
         if path != STDOUT:
             write_text(path, text)
     console = Console(file=sys.stderr if piped else sys.stdout, highlight=False)
     with silent_pipes():
         print_comparison(comparison, console)
-        for path, _ in texts:
-            if path != STDOUT:
-                console.print(f"wrote {path}", markup=False, soft_wrap=True)
+        for path in written:
+            console.print(f"wrote {path}", markup=False, soft_wrap=True)
         if found is not None and not found.doubts:
             print_regressions(found, console)
         sys.stdout.writelines(piped)
+    sys.exit(code_of(found))
 
 
-def _as_json(comparison: Comparison) -> str:
-    # ASCII with escapes, because a lone surrogate in the data has no UTF-8
-    return json.dumps(finite(comparison.to_dict()), allow_nan=False, indent=2) + "\n"
+def _newest(store: Store, *, but: str) -> str:
+    """Return the newest finished run, which must not be A itself."""
+    for info in store.runs():
+        if info.finished:
+            if info.id == but:
+                raise UsageError(f"A is the newest finished run, {but}; name B too")
+            return info.id
+    raise UsageError(f"{store.name} has no finished run; name B too")

@@ -13,7 +13,7 @@ from ragstone.types.policy import POLICIES, PRESETS, Policy, PolicyOutcome
 from ragstone.types.score import State
 
 WIDE = 160
-"""Columns of a terminal that the table needs; a narrower one gets a list a policy."""
+"""Columns of a terminal that shows a table; a narrower one shows a list for each policy."""
 
 
 def _said(ruling: PolicyOutcome, cause: str = "") -> str:
@@ -64,7 +64,7 @@ SITUATIONS: Mapping[str, Callable[[Policy], str]] = MappingProxyType(
         "range": lambda policy: f"{policy.low:g} to {policy.high:g}",
     }
 )
-"""Situation -> what a policy says of it; the first from the top that applies decides."""
+"""Situation -> its outcome under a policy; the first that applies, from the top, decides."""
 
 NOTES = (
     "The first situation that applies decides.",
@@ -89,28 +89,22 @@ def command() -> None:
     """
     console = Console(highlight=False)
     if console.width >= WIDE:
-        console.print(_table())
+        table = Table(
+            "situation", *POLICIES, title="Policies", title_justify="left", show_lines=True
+        )
+        for situation, outcome in SITUATIONS.items():
+            table.add_row(situation, *map(outcome, POLICIES.values()))
+        console.print(table)
     else:
-        _print_lists(console)
+        for policy in POLICIES.values():
+            console.print(f"{policy.name}: {policy.source}", markup=False)
+            lines = Table.grid(padding=(0, 2))
+            for situation, outcome in SITUATIONS.items():
+                lines.add_row("", situation, outcome(policy))
+            console.print(lines)
+            console.print()
     for note in (*NOTES, ""):
         console.print(note, markup=False)
     for name, settings in PRESETS.items():
-        said = ", ".join(f"{key}={str(value).lower()}" for key, value in settings.items())
-        console.print(f"--preset {name}: {said}", markup=False)
-
-
-def _table() -> Table:
-    table = Table("situation", *POLICIES, title="Policies", title_justify="left", show_lines=True)
-    for situation, ruling in SITUATIONS.items():
-        table.add_row(situation, *(ruling(policy) for policy in POLICIES.values()))
-    return table
-
-
-def _print_lists(console: Console) -> None:
-    for policy in POLICIES.values():
-        console.print(f"{policy.name}: {policy.source}", markup=False)
-        lines = Table.grid(padding=(0, 2))
-        for situation, ruling in SITUATIONS.items():
-            lines.add_row("", situation, ruling(policy))
-        console.print(lines)
-        console.print()
+        pairs = ", ".join(f"{key}={str(value).lower()}" for key, value in settings.items())
+        console.print(f"--preset {name}: {pairs}", markup=False)

@@ -86,29 +86,23 @@ def command(**given: Unpack[RescoreArgs]) -> None:
 
 
 def _rescored(store: Store, info: RunInfo, given: RescoreArgs, outputs: Outputs) -> int:
-    said = cast("Mapping[str, Sequence[str]]", given)
-    gates = [gate(text, *demand) for name, demand in FLAGS.items() for text in said[name]]
+    options = cast("Mapping[str, Sequence[str]]", given)
+    gates = [gate(text, *demand) for name, demand in FLAGS.items() for text in options[name]]
+    policies = [name.strip() for text in given["policies"] for name in text.split(",")]
+    if not all(policies):
+        raise UsageError("--policy: a name is empty; write one, several with commas, or all")
     with outputs.quiet(), progress(Console(stderr=True)) as on_row:
         run = rescore(
             store.load(info.id),
             metric_names(given["metrics"]),
-            policies=_policies(given["policies"]),
+            policies=list(dict.fromkeys(POLICIES if ALL in policies else policies)),
             gates=gates,
             on_row=on_row,
         )
     if not info.transcript and run.manifest.judge is not None:
-        raise TranscriptMissingError(
-            info.id
-        )  # all of its questions had failed: what came back is not there
+        # all of its questions had failed, so no reply is stored
+        raise TranscriptMissingError(info.id)
     if given["keep"]:
         save(run, store, transcript=info.transcript)
         outputs.console.print(f"stored as run {run.manifest.run_id}", markup=False)
     return finish(run, outputs)
-
-
-def _policies(said: Sequence[str]) -> Sequence[str]:
-    """Return the policies that are named, each once; with commas they may be several in one."""
-    names = [name.strip() for text in said for name in text.split(",")]
-    if any(not name for name in names):
-        raise UsageError("--policy: a name is empty; write one, several with commas, or all")
-    return list(dict.fromkeys(POLICIES if ALL in names else names))

@@ -28,7 +28,7 @@ _YES = click.Option(["--yes"], is_flag=True, help="Do not ask for confirmation."
 
 
 class _Runs(click.Group):
-    """Lists where no command is named, so that `ragstone runs --limit 5` does."""
+    """Lists the runs if no command is named, as in `ragstone runs --limit 5`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
@@ -153,7 +153,12 @@ def delete_(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
 )
 def prune_(older_than: str, yes: bool, store: str | None) -> None:
     """Delete old runs, except tagged runs and runs in progress."""
-    before = datetime.now(UTC) - _age(older_than)
+    age = _AGE.fullmatch(older_than.strip())
+    if age is None:
+        raise UsageError(
+            f"--older-than {older_than}: write hours, days or weeks, such as 12h, 30d or 8w"
+        )
+    before = datetime.now(UTC) - timedelta(hours=int(age[1]) * _HOURS[age[2]])
     with open_store(store) as opened:
         if not yes:
             busy = running_runs(opened)
@@ -198,11 +203,6 @@ def import__(file: Path, store: str | None) -> None:
 
 
 def _confirmed(run_ids: list[str]) -> bool:
-    """Ask a person; --yes stands in for one.
-
-    Raises:
-        UsageError: there is nobody to ask.
-    """
     if not sys.stdin.isatty():
         raise UsageError(f"no terminal to ask whether to delete {', '.join(run_ids)}; add --yes")
     for run_id in run_ids:
@@ -212,10 +212,3 @@ def _confirmed(run_ids: list[str]) -> bool:
         return True
     click.echo("nothing was deleted")
     return False
-
-
-def _age(text: str) -> timedelta:
-    match = _AGE.fullmatch(text.strip())
-    if match is None:
-        raise UsageError(f"--older-than {text}: write hours, days or weeks, such as 12h, 30d or 8w")
-    return timedelta(hours=int(match[1]) * _HOURS[match[2]])

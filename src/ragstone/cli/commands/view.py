@@ -61,29 +61,25 @@ def command(
     ragstone view last --port 0 --no-browser
     """
     if not is_loopback(host):
-        _check_exposed(host, expose=expose)
+        if not expose:
+            raise UsageError(
+                f"--host {host}: other machines would reach the pages, which show every stored "
+                "text without a password; add --expose if you want that"
+            )
+        click.echo(
+            f"Warning: anyone who can reach {host} can read all runs here, without a password.",
+            err=True,
+        )
     with open_read_only(store) as opened:
         path = f"/runs/{find_run(opened, run)}" if run else "/"
         with listen(host, port) as at:
             bound: int = at.getsockname()[1]
             app = make_app(opened, host=host, port=bound)
-            ready = partial(_tell, url_for(host, bound) + path, browser=not no_browser)
+            ready = partial(_open, url_for(host, bound) + path, browser=not no_browser)
             serve(app, at, ready=ready)
 
 
-def _check_exposed(host: str, *, expose: bool) -> None:
-    if not expose:
-        raise UsageError(
-            f"--host {host}: other machines would reach the pages, which show every stored text "
-            "without a password; add --expose if you want that"
-        )
-    click.echo(
-        f"Warning: anyone who can reach {host} can read all runs here, without a password.",
-        err=True,
-    )
-
-
-def _tell(url: str, *, browser: bool) -> None:
+def _open(url: str, *, browser: bool) -> None:
     click.echo(f"Showing the runs at {url} (Ctrl-C stops this).")
-    if browser:  # some browsers hold up whoever opens them
+    if browser:  # in a thread, because some browsers block the caller
         Thread(target=webbrowser.open, args=(url,), daemon=True).start()
