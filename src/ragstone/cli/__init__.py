@@ -16,20 +16,18 @@ import click
 
 from ragstone.errors import RagstoneError, UsageError
 
-# The command line as typed, made the one that click reads: `run` and repeated `-m` filled in.
-
 METRIC = re.compile(r"[a-z][a-z0-9_]*(@\d+)?(:[a-z-]+)?(,[a-z_]+=[\w.-]+)*")
 _OF_RANKINGS = ("--qrels", "--ranking")
 _OF_THE_GROUP = ("-h", "--help", "--version")
 
 
 def completed(given: Sequence[str], commands: Container[str]) -> list[str]:
-    """Return the arguments with the command `run` where none is named, one `-m` a metric.
+    """Return the arguments with `run` if no command is named, and one `-m` for each metric.
 
     `run` with rankings from files is `rank`.
 
     `-m hit recall` becomes `-m hit -m recall`: words after `-m` that look like metric names and
-    are no existing file.
+    are not existing files.
     """
     named = bool(given) and (given[0] in commands or given[0] in _OF_THE_GROUP)
     words = list(given if named else ["run", *given])
@@ -52,19 +50,17 @@ def _one_each(words: Sequence[str]) -> Iterator[str]:
         before = word
 
 
-# Exit codes: what a command says to the script that called it.
+# Exit codes
 
 GATE_FAILED = 1
 UNUSABLE = 2
 """Usage, input or key error: nothing was scored."""
 TOO_MUCH_FAILED = 3
-"""Or a gate had nothing scored, or the budget was spent."""
+"""Too many scores failed, a gate had nothing scored, or the budget was spent."""
 BROKEN = 70
 """A bug, ours or a plugin's (EX_SOFTWARE of sysexits.h)."""
 INTERRUPTED = 130
 
-
-# Logs: what ragstone does within, on standard error, where LOG_LEVEL asks for it.
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
 _CONTROLS = {*range(32), *range(127, 160)} - {ord("\t"), ord("\n")}
@@ -72,7 +68,7 @@ _SHOWN = dict.fromkeys(_CONTROLS, "\N{REPLACEMENT CHARACTER}")
 
 
 class _Plain(logging.Formatter):
-    """Lets no reply of a model steer the terminal."""
+    """Replaces control characters, so that a model's reply cannot control the terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
         return super().format(record).translate(_SHOWN)
@@ -83,7 +79,7 @@ def logs() -> Generator[None, None, None]:
     """Write ragstone's own log to standard error while the block lasts, from LOG_LEVEL on.
 
     Raises:
-        UsageError: LOG_LEVEL is no level.
+        UsageError: LOG_LEVEL is not a level.
     """
     level = os.environ.get("LOG_LEVEL", "").strip().lower()
     if level and level not in LEVELS:
@@ -152,7 +148,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 
 def load(name: str) -> ModuleType:
-    """Return a module of ragstone that few calls of a command need, loaded when one does."""
+    """Import a module of ragstone when it is first needed."""
     return import_module(f"ragstone.{name}")
 
 
@@ -197,8 +193,8 @@ def ragstone() -> None:
 def main() -> None:
     """Run the command line and leave with its exit code.
 
-    0 is fine, and `cli.codes` has the others. SIGTERM ends a run as Ctrl-C does: what was finished
-    is kept. LOG_LEVEL=debug shows the judge's prompts and replies.
+    SIGTERM ends a run as Ctrl-C does: finished rows are stored. LOG_LEVEL=debug shows the judge's
+    prompts and replies.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -215,28 +211,25 @@ def main() -> None:
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted.", err=True)
         code = INTERRUPTED
-    except Exception:  # noqa: BLE001 - told whole, with a code that no gate has
+    except Exception:  # noqa: BLE001 - printed with its traceback; no gate has this exit code
         traceback.print_exc()
         code = BROKEN
     sys.exit(code)
 
 
 def _print_refusal(error: RagstoneError) -> None:
-    """Print why nothing was scored; in GitHub Actions also as an annotation."""
+    """Print an error, in GitHub Actions also as an annotation."""
     from ragstone.reports.github import error_annotation, no_commands
 
     with no_commands(sys.stderr, os.environ):
         click.echo(f"Error: {error}", err=True)
-    if said := error_annotation(error, os.environ):
-        click.echo(said, err=True)
-
-
-# Pipes: a reader of standard output may leave before its end.
+    if annotation := error_annotation(error, os.environ):
+        click.echo(annotation, err=True)
 
 
 @contextmanager
 def silent_pipes() -> Generator[None, None, None]:
-    """Let a reader of standard output leave early, as `head` does, without a word."""
+    """Print no error if the reader of standard output stops early, as `head` does."""
     try:
         yield
         sys.stdout.flush()

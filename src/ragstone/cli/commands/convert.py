@@ -49,7 +49,8 @@ def command(
         click.echo(f"Note: {given.source.name}: {note}", err=True)
     for loss in lost:
         click.echo(f"Not stored by {suffix}: {loss}", err=True)
-    if suffix == ".csv" and (found := sum(map(_is_formula, texts_in(given.samples)))):
+    texts = texts_in(given.samples) if suffix == ".csv" else ()
+    if found := sum(csv_safe(text) != strip_controls(text) for text in texts):
         click.echo(
             f"Note: {count(found, 'cell')} may be read as formulas by a spreadsheet (they begin "
             "with =, +, - or @); .xlsx stores them as text",
@@ -59,25 +60,17 @@ def command(
 
 
 def _losses(given: Dataset, made: Path, suffix: str) -> list[str]:
-    """Return what a file that was made of samples does not hold of them.
-
-    Raises:
-        UsageError: it cannot be read back.
-    """
+    """Return what a file with these samples does not store of them."""
     try:
-        told = list(losses(given.samples, load(made).samples))
+        lost = list(losses(given.samples, load(made).samples))
     except UsageError as error:
         raise UsageError(f"{suffix} cannot store these rows ({error}); write .jsonl") from error
     if given.lacking:
         rows = count(len(given.lacking), "row")
-        told.append(f"the causes of failed calls ({rows}), which only saved responses contain")
-    return told
+        lost.append(f"the causes of failed calls ({rows}), which only saved responses contain")
+    return lost
 
 
 def _copy(made: Path, place: Path) -> None:
     with made.open("rb") as source, place.open("wb") as target:
         copyfileobj(source, target)
-
-
-def _is_formula(text: str) -> bool:
-    return csv_safe(text) != strip_controls(text)

@@ -269,7 +269,12 @@ def _finish(
 ) -> int:
     """Write and print the results, and return the exit code."""
     # files first: a reader of what is printed may stop reading
-    document = _as_json(compared) if compared else None
+    document: dict[str, object] | None = None
+    if compared:  # the first comparison beside the run, others in a list
+        first, *more = [
+            {"b": each.b.to_dict(), "comparison": each.comparison.to_dict()} for each in compared
+        ]
+        document = {"a": compared[0].a.to_dict(), **first, "more": more}
     for name, path in outputs.files.items():
         if path != STDOUT:
             _write(name, path, evaluated[0], document)
@@ -315,14 +320,6 @@ def _print(
         print_comparison(each.comparison, console)
         if each.regressions is not None and not each.regressions.doubts:
             print_regressions(each.regressions, console)
-
-
-def _as_json(compared: Sequence[Compared]) -> dict[str, object]:
-    """Return comparisons with one run as plain data: the run, the first other, and the rest."""
-    first, *more = [
-        {"b": each.b.to_dict(), "comparison": each.comparison.to_dict()} for each in compared
-    ]
-    return {"a": compared[0].a.to_dict(), **first, "more": more}
 
 
 SECONDS_BETWEEN_LINES = 10.0

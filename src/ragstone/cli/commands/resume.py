@@ -1,7 +1,6 @@
 """`ragstone resume`: resume a stored run."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Unpack
 
@@ -15,7 +14,7 @@ from ragstone.cli.parse import config_here, open_store, tracing_of
 from ragstone.errors import UsageError
 from ragstone.evaluation.recorder import RunChangedError, StoreOptions
 from ragstone.store import RunInfo, Store, find_run
-from ragstone.types.config import ORIGIN, Plan
+from ragstone.types.config import ORIGIN
 
 
 class ResumeArgs(ResultArgs):
@@ -55,41 +54,31 @@ def command(**given: Unpack[ResumeArgs]) -> None:
     outputs.check(*store_files(given["store"]))
     load_plugins(*config_here().plugins, *given["plugin"])
     with open_store(given["store"]) as store:
-        code = _resumed(store, given, outputs)
-    sys.exit(code)
-
-
-def _resumed(store: Store, given: ResumeArgs, outputs: Outputs) -> int:
-    if given["run"]:
-        return _gone_on(store, store.info(find_run(store, given["run"])), given, outputs)
-    passed_over = False
-    for info in _unfinished(store):
-        try:
-            return _gone_on(store, info, given, outputs)
-        except RunChangedError as error:
-            click.echo(f"Skipped: {error}", err=True)
-            passed_over = True
-    other = "other " if passed_over else ""
+        if given["run"]:
+            info = store.info(find_run(store, given["run"]))
+            sys.exit(_resume(store, info, given, outputs))
+        other = ""
+        for info in store.runs():
+            manifest = info.manifest
+            resumable = manifest.source.path is not None and ORIGIN not in manifest.identity
+            if info.finished or not resumable or store.unfinished(info.fingerprint) != info.id:
+                continue
+            try:
+                sys.exit(_resume(store, info, given, outputs))
+            except RunChangedError as error:
+                click.echo(f"Skipped: {error}", err=True)
+                other = "other "
     raise UsageError(
         f"there is no {other}unfinished run of a file that can be resumed; name a run to retry its "
         "failed rows again"
     )
 
 
-def _unfinished(store: Store) -> Iterator[RunInfo]:
-    """Yield the runs to go on with where none is named, newest first."""
-    for info in store.runs():
-        manifest = info.manifest
-        resumable = manifest.source.path is not None and ORIGIN not in manifest.identity
-        if not info.finished and resumable and store.unfinished(info.fingerprint) == info.id:
-            yield info
-
-
-def _gone_on(store: Store, info: RunInfo, given: ResumeArgs, outputs: Outputs) -> int:
-    """Go on with a run, and return the exit code.
+def _resume(store: Store, info: RunInfo, given: ResumeArgs, outputs: Outputs) -> int:
+    """Resume a run, and return the exit code.
 
     Raises:
-        RunChangedError: it cannot go on, as something is not what it was.
+        RunChangedError: its data, or a file that it needs, is missing or has changed.
     """
     run_id, retries = info.id, given["retry_failed"]
     if info.ranked:
@@ -104,38 +93,22 @@ def _gone_on(store: Store, info: RunInfo, given: ResumeArgs, outputs: Outputs) -
     path, plan = info.manifest.source.path, info.manifest.plan
     if path is None:
         raise UsageError(f"run {run_id} has samples from memory; resume it from Python")
-    files = _files(plan)
+    target = plan.target or plan.fallback_target or ""
+    file = target if Path(target).suffix in FILES else target.rpartition(":")[0]
+    files = [file] if "://" not in target and Path(file).suffix in FILES else []
+    files += plan.prompts.values()
     outputs.check(path, store.name, *files)
     if info.finished and len(store.done(run_id, but_failed=True)) == info.rows:
         click.echo(f"run {run_id}: no score failed, so there is nothing to retry", err=True)
         return finish(store.load(run_id), outputs)
-    _check_there(run_id, path, files)
-    keeping: StoreOptions = {"store": store, "resume": run_id, "retry_failed": retries}
-    with tracing_of(given["otel"]) as tracing:
-        return evaluated(path, plan, outputs=outputs, keeping=keeping, tracing=tracing)
-
-
-def _files(plan: Plan) -> list[str]:
-    """Return the files that a plan names, as it names them."""
-    target = plan.target or plan.fallback_target or ""
-    file = target if Path(target).suffix in FILES else target.rpartition(":")[0]
-    named = [file] if "://" not in target and Path(file).suffix in FILES else []
-    return [*named, *plan.prompts.values()]
-
-
-def _check_there(run_id: str, data: str, files: list[str]) -> None:
-    """Refuse to go on without a file of the run, and say where it may have been begun.
-
-    Raises:
-        RunChangedError: there is none.
-    """
-    if not Path(data).exists():
-        raise RunChangedError(
-            f"run {run_id} needs the data set {data}, which does not exist; restore it"
-        )
+    if not Path(path).exists():
+        raise RunChangedError(f"run {run_id} is of {path}, which is not there; put it back")
     if missing := [name for name in files if not Path(name).is_file()]:
         raise RunChangedError(
             f"run {run_id} needs {', '.join(missing)}, which the current folder "
             "does not contain; change to the folder where the run was started (its data set is in "
-            f"{Path(data).absolute().parent})"
+            f"{Path(path).absolute().parent})"
         )
+    keeping: StoreOptions = {"store": store, "resume": run_id, "retry_failed": retries}
+    with tracing_of(given["otel"]) as tracing:
+        return evaluated(path, plan, outputs=outputs, keeping=keeping, tracing=tracing)

@@ -67,11 +67,11 @@ def command(**given: Unpack[RunArgs]) -> None:
     if given["list_metrics"]:
         print_catalogue(Console(highlight=False))
         return
-    sys.exit(_done(given, config, outputs))
+    sys.exit(_run(given, config, outputs))
 
 
-def _done(given: RunArgs, config: Config, outputs: Outputs) -> int:
-    """Do what was asked of the data, and return the exit code."""
+def _run(given: RunArgs, config: Config, outputs: Outputs) -> int:
+    """Evaluate, estimate or compare, by the options, and return the exit code."""
     data = data_of(given, config)
     tests = promptfoo_tests(data)
     plan = tests.plan(given, config) if tests else plan_of(given, config)
@@ -102,10 +102,14 @@ def evaluated(
 ) -> int:
     """Evaluate with progress shown, finish, and return the exit code, also when interrupted."""
     tests = data if isinstance(data, PromptfooTests) else None
+
+    def print_notice(notice: str) -> None:
+        click.echo(notice, err=True)
+
     with outputs.quiet(), progress(Console(stderr=True)) as on_row:
         options: ProgressOptions = {
             "on_row": on_row,
-            "on_notice": _print_notice,
+            "on_notice": print_notice,
             "tracing": tracing,
         }
         try:
@@ -125,7 +129,7 @@ def evaluated(
 
 
 def _is_first(keeping: StoreOptions) -> bool:
-    """Tell whether the store that a run was kept in holds no other."""
+    """Whether a store has only one run."""
     place = keeping.get("store")
     if not place or isinstance(place, Store):
         return False
@@ -134,7 +138,3 @@ def _is_first(keeping: StoreOptions) -> bool:
             return len(store.runs(limit=2)) == 1
     except StoreError:  # the results count more than a hint beside them
         return False
-
-
-def _print_notice(notice: str) -> None:
-    click.echo(notice, err=True)

@@ -46,15 +46,18 @@ def command(files: tuple[str, ...], columns: tuple[str, ...], sheet: str | None)
         except UsageError as error:
             bad += 1
             with no_commands(sys.stderr, os.environ):
-                click.echo(_whole(error), err=True)
-            if said := error_annotation(error, os.environ):
-                click.echo(said, err=True)
+                problems = error.problems if isinstance(error, InputError) else ()
+                # the message of an InputError names only the first problems
+                first = str(error).splitlines()[0] if problems else str(error)
+                click.echo("\n".join([first, *(f"  {each}" for each in problems)]), err=True)
+            if annotation := error_annotation(error, os.environ):
+                click.echo(annotation, err=True)
     if bad:
         sys.exit(UNUSABLE)
 
 
 def described(name: str, dataset: Dataset) -> str:
-    """Return what a data set holds, in a line."""
+    """Describe a data set in a line."""
     samples = dataset.samples
     fields = [field for field in Sample.model_fields if field not in ("id", "tags")]
     counts = {field: sum(getattr(each, field) is not None for each in samples) for field in fields}
@@ -75,17 +78,9 @@ def described(name: str, dataset: Dataset) -> str:
 
 
 def _metrics(met: Collection[str]) -> str:
-    """Return the metrics that these fields are enough for: those of `all`, and how many others."""
+    """Return the metrics that these fields suffice for: those of `all`, and how many others."""
     known = {name: info for name, info in catalogue().items() if set(info.needs) <= set(met)}
     usual = [metric.name for metric in select(["all"]) if metric.name in known]
-    told = usual or list(known)[:3]
-    more = len(known) - len(told)
-    return ", ".join(told) + (f" and {more} more (`ragstone metrics`)" if more else "")
-
-
-def _whole(error: UsageError) -> str:
-    """Return a message with every problem, however many there are."""
-    if not isinstance(error, InputError):
-        return str(error)
-    first = str(error).splitlines()[0]
-    return "\n".join([first, *(f"  {problem}" for problem in error.problems)])
+    names = usual or list(known)[:3]
+    more = len(known) - len(names)
+    return ", ".join(names) + (f" and {more} more (`ragstone metrics`)" if more else "")
