@@ -133,6 +133,6 @@ def _newest(store: Store, *, but: str) -> str:
     for info in store.runs():
         if info.finished:
             if info.id == but:
-                raise UsageError(f"A is the newest finished run, {but}; name B too")
+                raise UsageError(f"A is the newest finished run, {but}; specify B")
             return info.id
-    raise UsageError(f"{store.name} has no finished run; name B too")
+    raise UsageError(f"{store.name} has no finished run; specify B")

@@ -102,7 +102,9 @@ def _resume(store: Store, info: RunInfo, given: ResumeArgs, outputs: Outputs) ->
         click.echo(f"run {run_id}: no score failed, so there is nothing to retry", err=True)
         return finish(store.load(run_id), outputs)
     if not Path(path).exists():
-        raise RunChangedError(f"run {run_id} is of {path}, which is not there; put it back")
+        raise RunChangedError(
+            f"run {run_id} needs the data set {path}, which does not exist; restore it"
+        )
     if missing := [name for name in files if not Path(name).is_file()]:
         raise RunChangedError(
             f"run {run_id} needs {', '.join(missing)}, which the current folder "
