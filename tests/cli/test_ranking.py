@@ -242,7 +242,7 @@ def test_a_report_is_what_the_command_writes_itself(files: Path, ragstone: Comma
         (("--min-paired", "abc"), "--min-paired: 'abc' is not a number; use 0.8 or 80%"),
         (("--min-effect", "abc"), "--min-effect: 'abc' is not a number; use 0.8 or 80%"),
         (("-o", "x.csv"), "does not end in .xlsx"),
-        (("--baseline", "last"), "`ragstone rank --store` makes one"),
+        (("--baseline", "last"), "`ragstone rank --store` creates one"),
         (("--store", "--baseline", "none"), "there is no run named 'none'"),
         (("--store", "s.db", "--json", "s.db"), "s.db is an input file, so it cannot be written"),
         (("--json", "x", "--markdown", "x"), "x would be written twice"),
