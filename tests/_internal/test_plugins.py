@@ -133,5 +133,5 @@ def test_what_a_package_names_is_loaded_or_told(
     if said is None:
         assert load_entry_point(point) == 42
     else:
-        with pytest.raises(UsageError, match=f"my-package-here 0.3 names {value} as .*{said}"):
+        with pytest.raises(UsageError, match=f"my-package-here 0.3 registers {value} as .*{said}"):
             load_entry_point(point)

@@ -100,7 +100,7 @@ def test_show_prints_criteria_and_levels(ragstone: Command) -> None:
     assert "How polite is the response to the user?\nLook at its tone only: a wrong" in said
     assert "\n4: friendly\n5: friendly and attentive to the user\n" in said
     assert "range 1 to 5" in words(said)
-    assert "parameters\n" not in said
+    assert "\nparameters\n" not in said
 
 
 def test_show_prints_what_a_python_file_says(ragstone: Command) -> None:

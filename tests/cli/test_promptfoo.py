@@ -95,10 +95,10 @@ def test_a_dry_run_asks_nobody(run: Run, served: Served) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--judge", "offline"), "takes one model of openai"),
-        (("--judge", "offline", "--dry-run"), "takes one model of openai"),
-        (("--judge", "openai:a,openai:b"), "takes one model of openai"),
-        (("--verify", "each", "--strict-json"), "strict_json, verify: promptfoo's own way"),
+        (("--judge", "offline"), "supports one model of openai"),
+        (("--judge", "offline", "--dry-run"), "supports one model of openai"),
+        (("--judge", "openai:a,openai:b"), "supports one model of openai"),
+        (("--verify", "each", "--strict-json"), "strict_json, verify: promptfoo's own scoring"),
         (("--max-cost", "1"), "the price of openai:m is unknown"),
         (("--map", "query=frage"), "promptfooconfig.json has no columns to --map"),
         (("--sheet", "x"), "promptfooconfig.json has no sheets; remove --sheet x"),
@@ -232,8 +232,8 @@ def test_what_the_target_did_not_give_fails_both_ways(
             ("--compare-legacy", "--fresh", "--no-transcript"),
             "use --fresh, --no-transcript; remove",
         ),
-        (("--compare-legacy", "-m", "hit"), "scores faithfulness, and --metric is hit"),
-        (("--compare-legacy", "-m", "all"), "scores faithfulness, and --metric is all"),
+        (("--compare-legacy", "-m", "hit"), "scores faithfulness, but --metric is hit"),
+        (("--compare-legacy", "-m", "all"), "scores faithfulness, but --metric is all"),
         (("--compare-legacy", "-m", "faithfulness:strict"), "or set a threshold"),
         (
             ("--compare-legacy", "-m", "faithfulness,threshold=1 faithfulness,threshold=0"),

@@ -162,7 +162,7 @@ def check(
 @given(judged=qrels, ran=rankings)
 def test_every_front_end_equals_trec_eval(write: Writer, judged: Qrels, ran: Ran) -> None:
     if not judged.keys() & ran.keys():
-        with pytest.raises(InputError, match="no query of it is judged"):
+        with pytest.raises(InputError, match="none of its queries is judged"):
             values_of(write, judged, ran, "skip")
         return
     evaluator = pytrec_eval.RelevanceEvaluator(judged, MEASURES)
@@ -177,7 +177,7 @@ def test_every_front_end_equals_trec_eval(write: Writer, judged: Qrels, ran: Ran
 @given(judged=qrels, ran=rankings)
 def test_what_is_missing_is_0_as_with_trec_evals_option_c(judged: Qrels, ran: Ran) -> None:
     if not judged.keys() & ran.keys():
-        with pytest.raises(InputError, match="no query of it is judged"):
+        with pytest.raises(InputError, match="none of its queries is judged"):
             values_of(as_trec, judged, ran, "zero")
         return
     found = values_of(as_trec, judged, ran, "zero")

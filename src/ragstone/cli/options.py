@@ -175,7 +175,7 @@ def full_help(ctx: click.Context) -> str:
 
 
 def rare(*flags: str, **options: Any) -> Option:
-    """Return an option that is no setting, and that the short help leaves out."""
+    """Return an option that is not a setting, and that the short help omits."""
     option = Option(flags, **options)
     option.common = False
     return option
@@ -185,8 +185,6 @@ GATES = tuple(
     map(setting, ("fail_under", "fail_over", "min_coverage", "gates_on", "max_failure_rate"))
 )
 
-
-# The options that say where a run's results go.
 
 _PATH = click.Path(path_type=Path)
 
@@ -209,10 +207,10 @@ FILES = MappingProxyType(
         "junit": ("FILE", "Write JUnit XML for CI: one test per sample and metric."),
     }
 )
-"""Format -> what stands for its file, and its help."""
+"""Format -> the placeholder for its file, and its help."""
 
 WORKBOOK = click.Option(["-o", "--output"], type=_PATH, metavar="FILE", help="Write a workbook.")
-"""For commands that write none unless one is named."""
+"""For commands that write a workbook only if one is named."""
 
 
 def written(name: str, *, description: str = "") -> click.Option:
@@ -306,7 +304,7 @@ PLUGIN = setting("plugin")
 
 
 def load_plugins(*names: str) -> None:
-    """Load plugins; what they print goes where it is not taken for results.
+    """Load plugins; their output goes to standard error.
 
     Raises:
         UsageError: one of them cannot be loaded.
@@ -316,14 +314,12 @@ def load_plugins(*names: str) -> None:
             load_plugin(name)
 
 
-# Where the store is, without opening it: nothing of the database is loaded for that.
-
 _BESIDE = ("-wal", "-shm", "-journal")
-"""How the files are called that SQLite keeps beside its own."""
+"""Endings of the files that SQLite adds beside a database."""
 
 
 def place_here(typed: str | None) -> str | None:
-    """Return where runs are kept: where it is typed, RAGSTONE_STORE, or the config file says.
+    """Return the store's place from the option, RAGSTONE_STORE or the config file.
 
     Raises:
         UsageError: the config file cannot be read, or a variable that it names is not set.
@@ -332,9 +328,9 @@ def place_here(typed: str | None) -> str | None:
 
 
 def store_here() -> str | None:
-    """Return where the config file in this folder says that runs are kept; None if it does not.
+    """Return `store` of the config file in this folder; None if it is not set.
 
-    Whatever else it says matters to those who evaluate.
+    The file's other settings are not checked.
 
     Raises:
         UsageError: the file cannot be read, or a variable that it names is not set.
@@ -344,17 +340,17 @@ def store_here() -> str | None:
     for entry in read_yaml_values(FILE):
         if isinstance(entry, YamlValue) and entry.key == "store":
             try:
-                said = entry.value
+                place = entry.value
             except ValueError as error:
                 raise InputError(str(FILE), [Problem(f"{entry}: {error}", row=entry.row)]) from None
-            return said if isinstance(said, str) else None
+            return place if isinstance(place, str) else None
     return None
 
 
 def store_files(place: str | None) -> Sequence[Path]:
-    """Return the files of the store at a place, which no output may write over.
+    """Return the files of a store, which no output may overwrite.
 
-    None is the usual place; a server has no files.
+    None is the default place; a server has no files.
     """
     if place and "://" in place:
         return ()

@@ -1,4 +1,4 @@
-"""What becomes of a finished run: printed, written where it was asked for, and an exit code."""
+"""The output of a run: progress, estimates, files, the printed results and the exit code."""
 
 import math
 import os
@@ -40,7 +40,7 @@ SECONDS_BETWEEN_LINES = 10.0
 
 @contextmanager
 def progress(console: Console) -> Generator[Callable[[Row, int], None], None, None]:
-    """Show how far a run is; gives what to call with each finished row and the rows in all."""
+    """Show a run's progress; yields a function of a finished row and the number of rows."""
     if console.is_terminal:
         with _bar(console) as on_row:
             yield on_row
@@ -58,8 +58,8 @@ def _bar(console: Console) -> Generator[Callable[[Row, int], None], None, None]:
         def on_row(row: Row, total: int) -> None:
             nonlocal failed
             failed += _failed(row)
-            said = f"evaluating ({failed} failed)" if failed else "evaluating"
-            bar.update(task, advance=1, total=total, description=said)
+            description = f"evaluating ({failed} failed)" if failed else "evaluating"
+            bar.update(task, advance=1, total=total, description=description)
 
         yield on_row
 
@@ -82,14 +82,12 @@ def _failed(row: Row) -> bool:
     return any(score.state is State.FAILED for score in row.scores.values())
 
 
-# What `--dry-run` prints: what the judge would take, as the least and the most.
-
 LEAST = 0.0001
-"""Of a cost that is shown, in US dollars."""
+"""The smallest cost that is printed exactly, in US dollars."""
 
 
 def print_estimate(estimate: "Estimate", console: Console) -> None:
-    """Print an estimate: one number, or `N to M` where they differ."""
+    """Print an estimate: one number each, or `N to M` if least and most differ."""
     console.print("Dry run: no calls were made. Estimated judge usage:\n", markup=False)
     lines = (
         ("rows", f"{estimate.rows:,}"),
@@ -132,16 +130,13 @@ def _between(least: str, most: str) -> str:
     return least if least == most else f"{least} to {most}"
 
 
-# Writable: whether the files that a command is to write can be written, told before its work.
-
-
 def check_files(
     *files: Path | None, inputs: Sequence[str | Path] = (), written: Sequence[Path] = ()
 ) -> None:
-    """Refuse, before anything is asked, files that could not be written in the end.
+    """Check, before any call is made, that files can be written.
 
-    `inputs` are read, a folder with all that is in it; `written` are other files that
-    are written and were looked at elsewhere.
+    `inputs` are files and folders that are read; `written` are other files that the command
+    writes, checked elsewhere.
 
     Raises:
         UsageError: a file cannot be written, is an input, or is named twice.
@@ -166,7 +161,7 @@ def check_files(
 
 
 def _later(module: str, name: str) -> Callable[[Run, Path], None]:
-    """Return a function of the reports whose module is loaded when it is first called."""
+    """Return a function of the reports; its module is loaded when it is called."""
 
     def write(run: Run, path: Path) -> None:
         function: object = getattr(load(f"reports.{module}"), name)
@@ -185,9 +180,9 @@ WRITERS: Mapping[str, Callable[[Run, Path], None]] = MappingProxyType(
         "junit": _later("junit", "write_junit"),
     }
 )
-"""What writes each format."""
+"""Format -> the function that writes it."""
 TABLES = frozenset({"rows", "claim_rows"})
-"""Formats whose file's ending says what kind of table it is."""
+"""Formats with several kinds of table, chosen by the file's ending."""
 PIPED = frozenset({"json", "rows", "claim_rows", "markdown"})
 """Formats that may go to standard output."""
 
@@ -206,7 +201,7 @@ class Outputs:
     verbose: bool = False
 
     def check(self, *inputs: str | Path) -> None:
-        """Refuse, before anything is asked, what could not be written in the end.
+        """Check, before any call is made, that all files can be written.
 
         Raises:
             UsageError: a path cannot be written, is an input, or is named twice.
@@ -221,7 +216,7 @@ class Outputs:
         check_files(*self.files.values(), inputs=inputs, written=self._workbooks())
 
     def _workbooks(self) -> list[Path]:
-        """Return the files that a named workbook may become."""
+        """Return the files that may be written for a named workbook."""
         if not self.export or self.workbook is None:
             return []
         parts = ("", "_retrieval", "_generation")
@@ -229,18 +224,18 @@ class Outputs:
 
     @contextmanager
     def quiet(self) -> Generator[None, None, None]:
-        """Send what a target or a plugin prints to standard error where data goes to output."""
+        """Send prints of a target or a plugin to standard error if data goes to standard output."""
         with redirect_stdout(sys.stderr) if self.data_on_stdout else nullcontext():
             yield
 
     @property
     def data_on_stdout(self) -> bool:
-        """Whether standard output is for machines."""
+        """Whether data goes to standard output."""
         return STDOUT in self.files.values()
 
     @property
     def console(self) -> Console:
-        """Where people read: standard output, unless data goes there."""
+        """The console for people: standard output, or standard error if data goes to the other."""
         return Console(file=sys.stderr if self.data_on_stdout else sys.stdout, highlight=False)
 
 
@@ -256,10 +251,10 @@ def outputs_of(given: ResultArgs, *, export: bool | None = None) -> Outputs:
 
 
 def finish(run: Run, outputs: Outputs, *, first: bool = False, interrupted: bool = False) -> int:
-    """Write what was asked for, print the run, and return the exit code; why it is 3 is printed.
+    """Write the files, print the run, and return the exit code.
 
-    `first` tells that no run was stored before. Files come first: whoever reads what is printed
-    may stop reading.
+    `first` means that no run was stored before. Files are written first, because a reader of
+    standard output may stop early.
     """
     files = [path for path in outputs.files.values() if path != STDOUT]
     for name, path in outputs.files.items():
@@ -291,13 +286,10 @@ def finish(run: Run, outputs: Outputs, *, first: bool = False, interrupted: bool
 
 
 def exit_code(run: Run) -> int:
-    """Return 3 where the run's numbers decide nothing, 1 where a gate failed, else 0."""
+    """Return 3 if the run has too many failures or no result, 1 if a gate failed, else 0."""
     if run.troubles:
         return TOO_MUCH_FAILED
     return GATE_FAILED if any(gate.passed is False for gate in run.gates()) else 0
-
-
-# Regressions: the options that let a comparison decide the exit code, for `compare` and `rank`.
 
 
 class RegressionArgs(TypedDict):
@@ -360,7 +352,7 @@ class RegressionLimits:
         return cls(given["fail_on_regression"], effect, paired)
 
     def found(self, comparison: Comparison) -> Regressions | None:
-        """Return what is worse in B than in A; None if it was not asked for.
+        """Return what is worse in B than in A; None without --fail-on-regression.
 
         Raises:
             UsageError: every drop would be accepted.
@@ -369,9 +361,9 @@ class RegressionLimits:
             return None
         widest = max((each.span for each in comparison.metric_changes), default=math.inf)
         if self.min_effect >= widest:
-            said = f"--min-effect {self.min_effect:g} accepts every drop"
             raise UsageError(
-                f"{said}: no metric can fall by more than {widest:g}; write 0.02 or 2%"
+                f"--min-effect {self.min_effect:g} accepts every drop: no metric can fall by more "
+                f"than {widest:g}; write 0.02 or 2%"
             )
         return find_regressions(comparison, min_effect=self.min_effect, min_paired=self.min_paired)
 

@@ -210,5 +210,5 @@ async def test_a_server_that_fails_is_no_answer(judge: Judge, faulty, behave, qu
 
 @pytest.mark.parametrize("named", ["offline", "openai:a,openai:b", "anthropic:m"])
 def test_only_one_model_can_be_read_so(named: str) -> None:
-    with pytest.raises(UsageError, match="takes one model of openai"):
+    with pytest.raises(UsageError, match="supports one model of openai"):
         legacy_judge(Plan(judge=named), Budget())
