@@ -300,7 +300,7 @@ def test_what_failed_when_responses_were_saved_is_known(tmp_path: Path) -> None:
     row["failures"] = {"response": {"cause": "timeout", "message": "no answer in 60 s"}}
     path = tmp_path / "responses.json"
     path.write_text(json.dumps(made), encoding="utf-8")
-    assert str(load(path).lacking[0]["response"].cause) == "timeout"
+    assert str(load(path).failures[0]["response"].cause) == "timeout"
     row["failures"] = {"response": "timeout"}
     path.write_text(json.dumps(made), encoding="utf-8")
     with pytest.raises(

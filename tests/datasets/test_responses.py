@@ -76,7 +76,7 @@ def why(loaded: Dataset, row: int = 1) -> dict[str, tuple[str, str]]:
     """Return field -> the cause and the file's own words, for what a row lacks."""
     return {
         field: (failure.cause.value, failure.message.partition("records a failed call: ")[2])
-        for field, failure in loaded.lacking.get(row, {}).items()
+        for field, failure in loaded.failures.get(row, {}).items()
     }
 
 
@@ -141,7 +141,7 @@ def test_an_assertion_of_promptfoo_that_failed_is_no_call(
     tmp_path: Path, changed: dict[str, object]
 ) -> None:
     loaded = results_of(tmp_path, **changed)
-    assert (loaded.lacking, loaded.samples[1].response is None) == ({}, False)
+    assert (loaded.failures, loaded.samples[1].response is None) == ({}, False)
 
 
 def test_saved_responses_with_an_error_failed(tmp_path: Path) -> None:
@@ -151,14 +151,14 @@ def test_saved_responses_with_an_error_failed(tmp_path: Path) -> None:
     assert why(loaded) == dict.fromkeys(BOTH, ("timeout", "read timed out"))
     loaded = document(tmp_path, saved({**row, "error": {"message": "boom"}}, mode="search"))
     assert why(loaded)["ranking"] == ("unreachable", "boom")
-    assert document(tmp_path, saved({**row, "error": ""})).lacking == {}
+    assert document(tmp_path, saved({**row, "error": ""})).failures == {}
 
 
 def test_what_ragstone_itself_saved_goes_before_an_error(tmp_path: Path) -> None:
     row = {"query_index": 1, "query": "q", "response": None, "retrieved_contexts": ["c"]}
     own = {"response": {"cause": "refusal", "message": "no"}}
     loaded = document(tmp_path, saved({**row, "error": "x", "failures": own}))
-    assert {f.cause for f in loaded.lacking[1].values()} == {Cause.REFUSAL}
+    assert {f.cause for f in loaded.failures[1].values()} == {Cause.REFUSAL}
 
 
 def test_an_observation_of_langfuse_that_failed(tmp_path: Path) -> None:
@@ -217,13 +217,13 @@ def test_an_inner_span_that_failed_counts_where_no_answer_came(tmp_path: Path) -
     asked = span("1", None, "CHAIN", input="q")
     assert why(lines(tmp_path, asked, model), 0)["response"] == ("unreachable", "boom")
     answered = span("1", None, "CHAIN", input="q", output="a")
-    assert lines(tmp_path, answered, model).lacking == {}
+    assert lines(tmp_path, answered, model).failures == {}
 
 
 def test_a_call_that_was_tried_again_gave_an_answer(tmp_path: Path) -> None:
     first = span("1", None, "LLM", input="q", status_code="ERROR", status_message="429")
     again = span("2", None, "LLM", input="q", output="a")
-    assert lines(tmp_path, first, again).lacking == {}
+    assert lines(tmp_path, first, again).failures == {}
     inner = span("3", "1", "CHAIN", input="q", output="a")
     assert why(lines(tmp_path, first, inner), 0)["response"] == ("rate_limited", "429")
 

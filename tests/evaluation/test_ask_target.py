@@ -79,7 +79,7 @@ def test_what_failed_is_gone_and_told() -> None:
     (row,) = rows({"response": "old"})
     made = add_answer(row, Answer({}, {"response": BROKEN}), every=True)
     assert made.sample.response is None
-    assert made.lacking == {"response": BROKEN}
+    assert made.failures == {"response": BROKEN}
 
 
 def test_new_contexts_are_not_judged_with_an_old_response() -> None:
@@ -108,21 +108,21 @@ def test_a_ranking_of_the_file_stays_where_only_what_lacks_is_asked() -> None:
     assert made.sample.ranked == OLD
     made = add_answer(row, Answer({}, {"contexts": BROKEN}), every=False)
     assert made.sample.ranked == OLD
-    assert "ranking" not in made.lacking
+    assert "ranking" not in made.failures
 
 
 def test_failed_contexts_are_a_failed_ranking_where_they_stand_in_for_it() -> None:
     (row,) = rows({"ranking": OLD})
     made = add_answer(row, Answer({}, {"contexts": BROKEN}), every=True)
     assert made.sample.ranked is None
-    assert made.lacking == {"contexts": BROKEN, "ranking": BROKEN}
+    assert made.failures == {"contexts": BROKEN, "ranking": BROKEN}
 
 
 def test_failed_contexts_leave_a_ranking_that_came() -> None:
     (row,) = rows({})
     made = add_answer(row, Answer({"ranking": NEW}, {"contexts": BROKEN}), every=True)
     assert made.sample.ranked == NEW
-    assert made.lacking == {"contexts": BROKEN}
+    assert made.failures == {"contexts": BROKEN}
 
 
 def data(count: int) -> list[dict[str, object]]:
@@ -179,9 +179,9 @@ async def test_a_server_that_dies_half_way(faulty, behave, quick) -> None:
         assert summary.scored + summary.failed == 20
         assert set(summary.causes) == {"unreachable"}
     assert run.summary()["hit@5"].mean == 1.0
-    failed = [row for row in run.rows if row.lacking]
+    failed = [row for row in run.rows if row.failures]
     for row in failed:
-        for failure in row.lacking.values():
+        for failure in row.failures.values():
             assert "\n" not in failure.message
     assert 0 < health(run)["error_rate"] < 1
 
@@ -312,7 +312,7 @@ async def test_the_plan_reaches_the_target(faulty, behave) -> None:
     first, second = faulty.called(SEARCH)
     assert (first.json["top_k"], first.json["score_threshold"]) == (7, 0.7)
     assert second.at - begun >= 0.1
-    assert sorted(len(row.lacking) for row in made) == [0, 1]
+    assert sorted(len(row.failures) for row in made) == [0, 1]
 
 
 async def test_a_run_s_record_holds_no_key(faulty) -> None:
@@ -330,13 +330,13 @@ async def test_a_users_target_is_read_at_the_door() -> None:
     (row,) = await collect(rows({}), target, {"contexts", "response", "ranking"}, every=True)
     assert row.sample.contexts is not None
     assert row.sample.contexts[0].text == "only text"
-    assert row.lacking["response"].cause is Cause.MALFORMED
-    assert "ranking" not in row.lacking, "the contexts stand in for it"
+    assert row.failures["response"].cause is Cause.MALFORMED
+    assert "ranking" not in row.failures, "the contexts stand in for it"
 
 
 async def test_what_a_target_leaves_out_is_failed_not_undefined() -> None:
     (row,) = await collect(rows({}), Scripted(Answer({})), {"response"}, every=True)
-    assert row.lacking["response"].message == "the target returned no response"
+    assert row.failures["response"].message == "the target returned no response"
 
 
 async def test_a_stored_answer_that_gives_way_is_told() -> None:

@@ -154,7 +154,7 @@ SAMPLES = (Sample(id="1", query="q"), Sample(id="2", query="r"))
 ANSWERED = SAMPLES[0].model_copy(
     update={"response": "", "contexts": (Context(text="c", id="5", score=0.5),), "ranking": ()}
 )
-FAILED = Row(1, SAMPLES[1], lacking={"response": Failure(Cause.TIMEOUT, "no answer")})
+FAILED = Row(1, SAMPLES[1], failures={"response": Failure(Cause.TIMEOUT, "no answer")})
 
 
 def kept(
@@ -175,7 +175,7 @@ def test_what_is_kept_comes_back(tmp_path: Path) -> None:
         answers.add(FAILED)
     again = read(path)
     assert again.rows[0].sample == ANSWERED
-    assert again.rows[1].lacking == FAILED.lacking
+    assert again.rows[1].failures == FAILED.failures
     assert again.answered == {0}
 
 

@@ -32,14 +32,14 @@ JUDGE = ScriptedJudge({"extract_claims": [CLAIM], "verify_claims": [{"label": "S
 LATE = Failure(Cause.TIMEOUT, "chat: no reply within 30 s")
 
 
-def row(index: int = 0, lacking: Mapping[str, Failure] | None = None, **fields: Any) -> Row:
+def row(index: int = 0, failures: Mapping[str, Failure] | None = None, **fields: Any) -> Row:
     known: dict[str, Any] = {
         "response": "It lasts 20 hours.",
         "contexts": (Context(id="1", text="Up to 20 hours."), Context(id="2", text="Blue.")),
         "relevance": {"1": 1.0, "3": 1.0},
     }
     sample = Sample(id=f"q{index}", query="How long?", **(known | fields))
-    return Row(index, sample, lacking=lacking or {})
+    return Row(index, sample, failures=failures or {})
 
 
 async def scored(
@@ -206,7 +206,7 @@ async def test_what_the_target_failed_to_give_fails_the_metrics_that_need_it(
     """Also where contexts could stand in for the ranking: the search failed, so it is not known."""
     ranking = None if field == "ranking" else (Context(id="1"), Context(id="2"))
     given = {"ranking": ranking} | ({field: None} if field != "reference" else {})
-    rows = [row(lacking={field: LATE}, **given)]
+    rows = [row(failures={field: LATE}, **given)]
     (result,) = await scored(rows, [HIT, RECALL, FAITHFULNESS])
     assert {name for name, score in result.scores.items() if score.state == "failed"} == failed
     for name in failed:
@@ -216,7 +216,7 @@ async def test_what_the_target_failed_to_give_fails_the_metrics_that_need_it(
 
 
 async def test_contexts_that_failed_fail_ranking_metrics_they_stand_in_for() -> None:
-    (result,) = await scored([row(lacking={"contexts": LATE}, contexts=None)], [HIT])
+    (result,) = await scored([row(failures={"contexts": LATE}, contexts=None)], [HIT])
     assert (result.scores["hit@2"].state, result.scores["hit@2"].cause) == ("failed", "timeout")
 
 
@@ -321,7 +321,7 @@ async def test_a_block_of_rows_is_scored_as_row_by_row() -> None:
         row(2, relevance=None),
         row(3, ranking=()),
         row(4, relevance={}),
-        row(5, lacking={"ranking": LATE}, ranking=None),
+        row(5, failures={"ranking": LATE}, ranking=None),
         row(6, contexts=None),
         row(7, ranking=tuple(Context(id=str(i)) for i in range(50))),
         row(8, contexts=(Context(text="no id"),)),

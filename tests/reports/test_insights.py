@@ -230,7 +230,7 @@ def test_rows_whose_calls_had_failed_before_are_not_done_again(
     late = Score.failed(Cause.TIMEOUT, "late")
     broken = Score.failed(before.cause, before.message)
     rows = list(of(make_run, [*STEADY, broken, broken, *[late] * later]).rows)
-    rows = [replace(row, calls=(), lacking={"response": before}) for row in rows]
+    rows = [replace(row, calls=(), failures={"response": before}) for row in rows]
     failed = make_run(rows, names=("faithfulness",))
     run = replace(stored(tmp_path, [ANSWER] * 20), counted=failed.tally)
     assert (next_step(run) or "").startswith(said)
@@ -239,7 +239,7 @@ def test_rows_whose_calls_had_failed_before_are_not_done_again(
 def test_what_a_target_failed_to_give_just_now_is_done_again(make_run: MakeRun) -> None:
     now = Failure(Cause.UNREACHABLE, "500")
     [row, *_] = of(make_run, [Score.failed(now.cause, now.message)]).rows
-    asked = replace(row, calls=(TargetCall("chat", 1.0, now),), lacking={"response": now})
+    asked = replace(row, calls=(TargetCall("chat", 1.0, now),), failures={"response": now})
     run = make_run([asked], names=("faithfulness",))
     assert (next_step(run) or "").startswith("1 score failed (unreachable): check that the service")
 

@@ -96,7 +96,7 @@ def full_row(place: int, text: str = "It lasts 20 hours.", hit: float = 1.0) -> 
             relevance={"5": 2, "x": 0},
             tags={"n": 3, "f": 3.0, "flag": True, "none": None, text: text, "big": 10**30},
         ),
-        lacking={"contexts": late},
+        failures={"contexts": late},
         calls=(TargetCall("chat", 5.25, late), TargetCall("search", 1.0)),
         scores={"faithfulness": faithful, "hit@5": Score.scored(hit)},
         exchanges=asked,

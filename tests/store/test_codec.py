@@ -54,7 +54,7 @@ def test_without_a_transcript_no_text_of_a_reply_is_there(make: SimpleNamespace)
 
 def test_what_an_older_version_did_not_store_is_at_its_default(make: SimpleNamespace) -> None:
     body = json.loads(encode_row(make.full_row(3)).body)
-    for name in ("lacking", "calls", "blamed", "notes"):
+    for name in ("failures", "calls", "blamed", "notes"):
         del body[name]
     del body["scores"]["hit@5"]["detail"], body["scores"]["hit@5"]["threshold"]
     exchange = {"key": "k", "kind": "explain", "outcome": {"value": "so"}, "latency_ms": 1.0}

@@ -106,7 +106,7 @@ class AsyncRag:
 )
 async def test_what_may_be_called(function, response: str) -> None:
     given = await answer(function)
-    assert given.lacking == {}
+    assert given.failures == {}
     assert given.fields == {"response": response}
 
 
@@ -136,7 +136,7 @@ async def test_a_class_is_made_once() -> None:
 )
 async def test_what_may_be_returned(result: object, fields: dict[str, object]) -> None:
     given = await answer(lambda q: result, frozenset(fields))
-    assert (given.fields, given.lacking) == (fields, {})
+    assert (given.fields, given.failures) == (fields, {})
 
 
 @each_case(
@@ -156,8 +156,8 @@ async def test_what_may_be_returned(result: object, fields: dict[str, object]) -
 async def test_what_may_not_be_returned(result: object, told: str) -> None:
     given = await answer(lambda q: result, ALL)
     assert given.fields == {}
-    assert given.lacking.keys() == ALL
-    for failure in given.lacking.values():
+    assert given.failures.keys() == ALL
+    for failure in given.failures.values():
         assert failure.cause is Cause.MALFORMED
         assert failure.message.startswith(told)
         assert "\n" not in failure.message
@@ -166,15 +166,15 @@ async def test_what_may_not_be_returned(result: object, told: str) -> None:
 async def test_what_is_wanted_and_left_out_has_failed() -> None:
     given = await answer(sync, ALL)
     assert given.fields == {"response": "sync Who?"}
-    assert given.lacking.keys() == {"contexts", "ranking"}
-    assert given.lacking["ranking"].message == (
+    assert given.failures.keys() == {"contexts", "ranking"}
+    assert given.failures["ranking"].message == (
         "rag returned no ranking; return a mapping of response, contexts, ranking"
     )
 
 
 async def test_contexts_stand_in_for_a_ranking() -> None:
     given = await answer(lambda q: {"contexts": ["a"]}, frozenset(("ranking",)))
-    assert given.lacking == {}
+    assert given.failures == {}
 
 
 def fail(error: BaseException):
@@ -208,7 +208,7 @@ async def test_a_function_that_raises_fails_its_row(
 ) -> None:
     for function in fail(error):
         given = await answer(function)
-        failure = given.lacking["response"]
+        failure = given.failures["response"]
         assert failure.cause is cause
         assert failure.message.startswith(told)
         assert "\n" not in failure.message
@@ -226,8 +226,8 @@ async def test_a_function_that_hangs_frees_its_row(is_async: bool) -> None:
 
     given = await answer(later if is_async else lambda q: stop.wait(30), timeout=0.1)
     stop.set()
-    assert given.lacking["response"].cause is Cause.TIMEOUT
-    assert "rag: no answer within 0.1 s" in given.lacking["response"].message
+    assert given.failures["response"].cause is Cause.TIMEOUT
+    assert "rag: no answer within 0.1 s" in given.failures["response"].message
 
 
 async def test_functions_that_hang_hold_up_no_other_row() -> None:
@@ -241,7 +241,7 @@ async def test_functions_that_hang_hold_up_no_other_row() -> None:
     asked = target(function, timeout=0.3)
     hanging = [ROW.model_copy(update={"id": str(number)}) for number in range(100)]
     given = await asyncio.gather(*(asked.ask(row, RESPONSE) for row in hanging))
-    assert all(one.lacking for one in given)
+    assert all(one.failures for one in given)
     last = await asked.ask(ROW.model_copy(update={"id": "last"}), RESPONSE)
     stop.set()
     assert last.fields == {"response": "fine"}
@@ -270,7 +270,7 @@ async def test_sync_functions_run_side_by_side() -> None:
 
     asked = target(together)
     given = await asyncio.gather(*(asked.ask(ROW, RESPONSE) for _ in range(40)))
-    assert not any(one.lacking for one in given)
+    assert not any(one.failures for one in given)
 
 
 async def test_leaving_cancels_an_async_function() -> None:

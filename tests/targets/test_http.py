@@ -249,7 +249,7 @@ async def test_the_default_api(faulty) -> None:
         "response": "An answer.",
         "contexts": (Context(id="5", text="five"),),
     }
-    assert given.lacking == {}
+    assert given.failures == {}
     assert [call.name for call in given.calls] == ["search", "chat"]
     assert all(call.latency_ms > 0 for call in given.calls)
     health, search, chat = faulty.calls
@@ -283,8 +283,8 @@ async def test_the_fields_of_a_call_come_together_or_not_at_all(faulty, behave) 
     faulty.script(CHAT, behave.reply({"response": "An answer."}))
     given = await answer(standard(faulty.url))
     assert given.fields.keys() == {"ranking"}
-    assert given.lacking.keys() == {"response", "contexts"}
-    failure = given.lacking["response"]
+    assert given.failures.keys() == {"response", "contexts"}
+    failure = given.failures["response"]
     assert failure.cause is Cause.MALFORMED
     assert failure.message.startswith("chat: the reply has no value at 'retrieved_chunks[]")
     assert [call.failure for call in given.calls] == [None, failure]
@@ -300,7 +300,7 @@ async def test_a_key_in_the_query_of_the_url_goes_with_every_call(faulty) -> Non
 @pytest.mark.parametrize("status", [404, 405])
 async def test_an_api_without_a_health_check(faulty, behave, status: int) -> None:
     faulty.script(HEALTH, behave.reply(status=status))
-    assert (await answer(standard(faulty.url))).lacking == {}
+    assert (await answer(standard(faulty.url))).failures == {}
 
 
 @pytest.mark.parametrize("status", [302, 400, 429, 500, 503])
@@ -403,7 +403,7 @@ async def test_a_stream_that_breaks_off_is_no_answer(faulty) -> None:
     faulty.script("/ask", half)
     given = await answer(described(faulty.url, "    stream: sse\n    reply: {response: t}"))
     assert given.fields == {}
-    assert given.lacking["response"].cause is Cause.TRUNCATED
+    assert given.failures["response"].cause is Cause.TRUNCATED
 
 
 @pytest.mark.parametrize(
@@ -417,7 +417,7 @@ async def test_no_message_quotes_the_environment(
     head = "headers: {Authorization: 'Bearer ${RAG_KEY}'}"
     given = await answer(described(faulty.url, "    reply: {response: a}", head))
     assert faulty.calls[0].headers["authorization"] == "Bearer sk-12345"
-    assert "sk-12345" not in given.lacking["response"].message
+    assert "sk-12345" not in given.failures["response"].message
     assert "sk-12345" not in repr(given)
 
 

@@ -44,7 +44,7 @@ async def test_the_chat_api_is_asked_as_the_page_says(faulty, behave, tmp_path: 
     path.write_text(re.sub(r"^proxy:.*\n", "", text, flags=re.MULTILINE), encoding="utf-8")
     async with get_target(str(path), Plan(), k=5) as target:
         answer = await target.ask(ROW, frozenset(("response", "contexts")))
-    assert answer.lacking == {}
+    assert answer.failures == {}
     assert answer.fields["response"] == "24 months."
     assert [context.id for context in answer.fields["contexts"]] == ["601"]
     assert faulty.calls[1].headers["authorization"] == "Bearer sk-1"
@@ -67,7 +67,7 @@ async def test_every_function_is_a_target(name: str, module_file) -> None:
     (text,) = (text for language, text in BLOCKS if language == "python")
     file = module_file(f"page_{name.lower()}_rag.py", text)
     answer = await get_target(f"{file}:{name}", Plan(), k=1).ask(ROW, frozenset(("response",)))
-    assert answer.lacking == {}
+    assert answer.failures == {}
     assert answer.fields["response"]
 
 

@@ -54,7 +54,7 @@ class Dataset:
     Attributes:
         collected: whether these are saved answers; then only an explicit target is called.
         absent: Sample field -> why no row has it, if the file records it.
-        lacking: index of a row, from 0 -> the failures of the calls for its answer.
+        failures: index of a row, from 0 -> the failures of the calls for its answer.
         known: Sample fields that may be missing in all samples, because these are part of a whole
             or because the calls failed.
     """
@@ -63,7 +63,7 @@ class Dataset:
     source: Source
     collected: bool = False
     absent: Mapping[str, str] = field(default_factory=dict[str, str])
-    lacking: Mapping[int, Failures] = field(default_factory=dict[int, Failures])
+    failures: Mapping[int, Failures] = field(default_factory=dict[int, Failures])
     known: frozenset[str] = frozenset()
 
 
@@ -125,15 +125,15 @@ def load(
     saved = found.shape is not None and found.shape.name == RESPONSES
     mode = found.table.beside.get("mode")
     asked = MODES["search" if mode == "search" else "chat"] if saved else ()
-    made, lacking = without_failed(samples, found.errors[: len(samples)], asked=asked)
+    made, failures = without_failed(samples, found.errors[: len(samples)], asked=asked)
     notes = found.table.notes
-    if lacking:
+    if failures:
         gone = sum(a.response != b.response for a, b in zip(samples, made, strict=True))
         also = f"; {gone} of them had a response, which is ignored" if gone else ""
-        notes = (*notes, f"failed calls recorded in the file: {len(lacking)}{also}")
+        notes = (*notes, f"failed calls recorded in the file: {len(failures)}{also}")
     if saved:
         notes = (*notes, *repetitions(found.given))
-        lacking = {**lacking, **failures_in(found.given, file.name)}
+        failures = {**failures, **failures_in(found.given, file.name)}
     source = Source(
         name=file.name,
         fingerprint=file.fingerprint,
@@ -146,8 +146,8 @@ def load(
         source,
         collected=saved,
         absent=absences(mode, file.name) if saved else {},
-        lacking=lacking,
-        known=frozenset(chain.from_iterable(lacking.values())),
+        failures=failures,
+        known=frozenset(chain.from_iterable(failures.values())),
     )
 
 

@@ -37,26 +37,26 @@ def ask_target(
 def validate_answer(answer: Answer, wanted: frozenset[str]) -> Answer:
     """Return an answer with validated fields; invalid and missing ones become failures."""
     fields: dict[str, object] = {}
-    lacking = dict(answer.lacking)
+    failures = dict(answer.failures)
     for name, value in answer.fields.items():
         try:
             fields[name] = parse_field(name, value)
         except CallError as error:
-            lacking[name] = Failure(error.cause, str(error))
+            failures[name] = Failure(error.cause, str(error))
     met = {"ranking"} if "contexts" in fields else set[str]()
-    for name in wanted - fields.keys() - lacking.keys() - met:
-        lacking[name] = Failure(Cause.MALFORMED, f"the target returned no {name}")
-    return replace(answer, fields=fields, lacking=lacking)
+    for name in wanted - fields.keys() - failures.keys() - met:
+        failures[name] = Failure(Cause.MALFORMED, f"the target returned no {name}")
+    return replace(answer, fields=fields, failures=failures)
 
 
 def add_answer(row: Row, answer: Answer, *, every: bool) -> Row:
-    """Return the row with a target's answer; failed fields are cleared and listed in `lacking`.
+    """Return the row with a target's answer; failed fields are cleared and listed in `failures`.
 
     The fields of a row must come from one reply, so new contexts discard an old response and, with
     `every`, an old ranking.
     """
-    fields: dict[str, object] = {**dict.fromkeys(answer.lacking), **answer.fields}
-    lacking = dict(answer.lacking)
+    fields: dict[str, object] = {**dict.fromkeys(answer.failures), **answer.fields}
+    failures = dict(answer.failures)
     notes = row.notes
     if "contexts" in fields and every:
         fields.setdefault("ranking", None)
@@ -68,12 +68,12 @@ def add_answer(row: Row, answer: Answer, *, every: bool) -> Row:
         notes += tuple(REPLACED.format(name) for name in replaced)
         if "contexts" in replaced and row.sample.ranking is None:
             fields.setdefault("ranking", row.sample.contexts)  # the old contexts were ranked
-    if "contexts" in lacking and fields.get("ranking", row.sample.ranking) is None:
-        lacking.setdefault("ranking", lacking["contexts"])  # they would have been the ranking
+    if "contexts" in failures and fields.get("ranking", row.sample.ranking) is None:
+        failures.setdefault("ranking", failures["contexts"])  # they would have been the ranking
     return replace(
         row,
         sample=row.sample.model_copy(update=fields),
-        lacking=lacking,
+        failures=failures,
         calls=answer.calls,
         notes=notes,
     )

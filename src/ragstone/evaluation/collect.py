@@ -68,15 +68,15 @@ class SavedResponse(BaseModel):
             **{field: getattr(sample, field) for field in FIELDS},
             failures={
                 field: FieldFailure(cause=failure.cause, message=failure.message)
-                for field, failure in row.lacking.items()
+                for field, failure in row.failures.items()
             },
         )
 
     def row(self, sample: Sample) -> Row:
         """Return the sample's row with the saved response."""
         fields = {field: getattr(self, field) for field in FIELDS}
-        lacking = {name: Failure(why.cause, why.message) for name, why in self.failures.items()}
-        return Row(self.index, sample.model_copy(update=fields), lacking=lacking)
+        failures = {name: Failure(why.cause, why.message) for name, why in self.failures.items()}
+        return Row(self.index, sample.model_copy(update=fields), failures=failures)
 
 
 class ResponseJournal:
@@ -162,7 +162,7 @@ class ResponseJournal:
     @property
     def answered(self) -> frozenset[int]:
         """The indexes of rows without failures."""
-        return frozenset(index for index, row in self.rows.items() if not row.lacking)
+        return frozenset(index for index, row in self.rows.items() if not row.failures)
 
     @property
     def has_more(self) -> bool:
@@ -354,7 +354,7 @@ class Collector:
         """Cause -> number of rows that failed for it."""
         rows = self.journal.rows.values()
         return Counter(
-            cause for row in rows for cause in {f.cause.value for f in row.lacking.values()}
+            cause for row in rows for cause in {f.cause.value for f in row.failures.values()}
         )
 
     @property
@@ -362,14 +362,14 @@ class Collector:
         """Cause -> the message of the first row that failed for it."""
         reasons: dict[str, str] = {}
         for _, row in sorted(self.journal.rows.items()):
-            for failure in row.lacking.values():
+            for failure in row.failures.values():
                 reasons.setdefault(failure.cause.value, failure.message)
         return reasons
 
     @property
     def failed(self) -> int:
         """The number of rows with a failed field."""
-        return sum(bool(row.lacking) for row in self.journal.rows.values())
+        return sum(bool(row.failures) for row in self.journal.rows.values())
 
     def document(self) -> Mapping[str, object]:
         """Return the output, `{metadata, responses}`, with rows in the order of the data."""
@@ -389,6 +389,6 @@ class Collector:
         return {
             "metadata": metadata,
             "responses": [
-                response_record(row.index, row.sample, row.lacking, mode=self.mode) for row in rows
+                response_record(row.index, row.sample, row.failures, mode=self.mode) for row in rows
             ],
         }

@@ -229,7 +229,7 @@ def _rescore(
             need
             for need in unmet
             if row.sample.held(need) is not None
-            or not row.lacking.keys().isdisjoint((need, STAND_INS.get(need, need)))
+            or not row.failures.keys().isdisjoint((need, STAND_INS.get(need, need)))
         }
         if on_row:
             on_row(row, len(rows))

@@ -278,7 +278,7 @@ class Evaluation:
         """Evaluate every row. `result` works at any time, also after a cancellation."""
         ranking = [metric for metric in self.metrics if isinstance(metric, RankingMetric)]
         rows: Iterator[Row] = (
-            Row(index, sample, lacking=self.dataset.lacking.get(index, {}))
+            Row(index, sample, failures=self.dataset.failures.get(index, {}))
             for index, sample in enumerate(self.dataset.samples)
             if index not in self.recorder.done
         )

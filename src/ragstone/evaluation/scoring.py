@@ -152,10 +152,10 @@ def _check_needs(metric: Metric, row: Row) -> Score | None:
     """Return the score of a row without the fields that the metric needs; None if it has them."""
 
     def failure_of(need: str) -> Failure | None:
-        own = row.lacking.get(need)
+        own = row.failures.get(need)
         if own is not None or getattr(row.sample, need) is not None:
             return own
-        return row.lacking.get(STAND_INS.get(need, need))
+        return row.failures.get(STAND_INS.get(need, need))
 
     failures = {need: failure_of(need) for need in metric.needs}
     for need, failure in failures.items():

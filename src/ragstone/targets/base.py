@@ -19,12 +19,12 @@ class Answer:
 
     Attributes:
         fields: Sample field -> value, as `Sample` validates it.
-        lacking: Sample field -> why it is missing.
+        failures: Sample field -> why it is missing.
         calls: the calls that were made, with latency.
     """
 
     fields: Mapping[str, object]
-    lacking: Mapping[str, Failure] = field(default_factory=dict[str, Failure])
+    failures: Mapping[str, Failure] = field(default_factory=dict[str, Failure])
     calls: tuple[TargetCall, ...] = ()
 
 
@@ -43,4 +43,4 @@ class Target(AsyncResource, ABC):
 
     @abstractmethod
     async def ask(self, sample: Sample, wanted: frozenset[str]) -> Answer:
-        """Request fields of one sample; failures are in `lacking`."""
+        """Request fields of one sample; `failures` has those that could not be got."""

@@ -65,11 +65,11 @@ class FunctionTarget(Target):
         call = TargetCall("function", (perf_counter() - start) * 1000, failure)
         absent = wanted - fields.keys() - ({"ranking"} if "contexts" in fields else set[str]())
         fix = f"return a mapping of {', '.join(FIELDS)}"
-        lacking = {
+        failures = {
             name: failure or Failure(Cause.MALFORMED, f"{self.name} returned no {name}; {fix}")
             for name in absent
         }
-        return Answer(fields, lacking, (call,))
+        return Answer(fields, failures, (call,))
 
     async def _answer(self, sample: Sample) -> tuple[Mapping[str, object], Failure | None]:
         limit = asyncio.timeout(self._timeout)

@@ -248,7 +248,7 @@ class HttpTarget(Target):
             **{f"tags.{name}": value for name, value in sample.tags.items()},
         }
         fields: dict[str, object] = {}
-        lacking: dict[str, Failure] = {}
+        failures: dict[str, Failure] = {}
         calls: list[TargetCall] = []
         for name, call in self._description.calls.items():
             if not wanted.intersection(call.reply):
@@ -258,12 +258,12 @@ class HttpTarget(Target):
                 given, latency = await self._make(call, values)
             except CallError as error:
                 failure = Failure(error.cause, f"{name}: {error}")
-                lacking |= dict.fromkeys(call.reply, failure)
+                failures |= dict.fromkeys(call.reply, failure)
                 calls.append(TargetCall(name, (perf_counter() - start) * 1000, failure))
             else:
                 fields |= given
                 calls.append(TargetCall(name, latency))
-        return Answer(fields, lacking, tuple(calls))
+        return Answer(fields, failures, tuple(calls))
 
     async def _make(self, call: CallDescription, values: Values) -> tuple[dict[str, object], float]:
         reply = await self._client.send(

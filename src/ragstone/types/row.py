@@ -29,7 +29,7 @@ class Row:
 
     Attributes:
         index: its place in the data set, from 0.
-        lacking: Sample field -> why the target did not return it; metrics that need it fail.
+        failures: Sample field -> why the target did not return it; metrics that need it fail.
         calls: what the target was asked for this row.
         exchanges: the questions to the judge and its replies: the transcript.
         blamed: the issue of each unsupported or missing claim.
@@ -38,7 +38,7 @@ class Row:
 
     index: int
     sample: Sample
-    lacking: Mapping[str, Failure] = field(default_factory=dict[str, Failure])
+    failures: Mapping[str, Failure] = field(default_factory=dict[str, Failure])
     calls: tuple[TargetCall, ...] = ()
     scores: Mapping[str, Score] = field(default_factory=dict[str, Score])
     exchanges: tuple[Exchange, ...] = ()
@@ -60,9 +60,9 @@ class Row:
     @property
     def failed_before(self) -> tuple[Cause, ...]:
         """The causes of the scores that failed for calls that had failed before, by the data."""
-        if self.calls or not self.lacking:
+        if self.calls or not self.failures:
             return ()
-        told = {(why.cause, why.message) for why in self.lacking.values()}
+        told = {(why.cause, why.message) for why in self.failures.values()}
         scores = self.scores.values()
         return tuple(s.cause for s in scores if s.cause and (s.cause, s.reason) in told)
 

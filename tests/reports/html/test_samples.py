@@ -96,9 +96,11 @@ def test_what_a_model_wrote_is_told_once(judged: Run) -> None:
 
 def test_a_sample_that_lacks_everything_is_data(judged: Run) -> None:
     sample = judged.rows[0].sample.model_validate({"id": "bare", "query": "Why?"})
-    told = sample_document(Row(7, sample, lacking={"response": Failure(Cause.TIMEOUT, "late")}), {})
+    told = sample_document(
+        Row(7, sample, failures={"response": Failure(Cause.TIMEOUT, "late")}), {}
+    )
     assert (told["place"], told["response"], told["contexts"]) == (7, None, None)
-    assert told["lacking"] == {"response": "timeout: late"}
+    assert told["failures"] == {"response": "timeout: late"}
 
 
 def told_of(run: Run) -> dict:

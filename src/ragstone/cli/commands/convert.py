@@ -65,8 +65,8 @@ def _losses(given: Dataset, made: Path, suffix: str) -> list[str]:
         lost = list(losses(given.samples, load(made).samples))
     except UsageError as error:
         raise UsageError(f"{suffix} cannot store these rows ({error}); write .jsonl") from error
-    if given.lacking:
-        rows = count(len(given.lacking), "row")
+    if given.failures:
+        rows = count(len(given.failures), "row")
         lost.append(f"the causes of failed calls ({rows}), which only saved responses contain")
     return lost
 

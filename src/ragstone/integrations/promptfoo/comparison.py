@@ -144,12 +144,12 @@ def both_ways(data: str | Path | Dataset, plan: Plan, watching: Watching) -> Bot
 def _again(run: Run) -> Dataset:
     """Return a run's samples, with their missing fields, to score them again."""
     samples = tuple(row.sample for row in run.rows)
-    lacking = {number: row.lacking for number, row in enumerate(run.rows) if row.lacking}
+    failures = {number: row.failures for number, row in enumerate(run.rows) if row.failures}
     return Dataset(
         samples,
         run.manifest.source.model_copy(update={"rows": len(samples)}),
-        lacking=lacking,
-        known=frozenset(chain.from_iterable(lacking.values())),
+        failures=failures,
+        known=frozenset(chain.from_iterable(failures.values())),
     )
 
 

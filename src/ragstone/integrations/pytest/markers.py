@@ -139,11 +139,11 @@ def _rows(dataset: Dataset) -> Iterator[Dataset]:
         for name in Sample.model_fields
         if any(getattr(sample, name) is not None for sample in dataset.samples)
     }
-    known = frozenset(held.union(chain.from_iterable(dataset.lacking.values())))
+    known = frozenset(held.union(chain.from_iterable(dataset.failures.values())))
     source = Source(name=dataset.source.name, rows=1, notes=dataset.source.notes)
     for index, sample in enumerate(dataset.samples):
-        lacking = {0: dataset.lacking[index]} if index in dataset.lacking else {}
-        yield replace(dataset, samples=(sample,), source=source, lacking=lacking, known=known)
+        failures = {0: dataset.failures[index]} if index in dataset.failures else {}
+        yield replace(dataset, samples=(sample,), source=source, failures=failures, known=known)
 
 
 FIELDS = ("judge", "base_url", "max_cost", "max_calls")

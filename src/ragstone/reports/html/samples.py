@@ -76,7 +76,7 @@ def sample_document(row: Row, policies: PolicyScores) -> dict[str, object]:
         ],
         "ranking": list(row.sample.ranked_ids),
         "latency_ms": row.latency_ms,
-        "lacking": {name: f"{why.cause}: {why.message}" for name, why in row.lacking.items()},
+        "failures": {name: f"{why.cause}: {why.message}" for name, why in row.failures.items()},
         "scores": {name: _score_document(name, score) for name, score in row.scores.items()},
         "policies": {
             name: {

@@ -31,7 +31,7 @@ function chips(row, titles) {
 }
 
 function gaps(row) {
-  return Object.entries(row.lacking ?? {}).map(([name, why]) =>
+  return Object.entries(row.failures ?? {}).map(([name, why]) =>
     element("p", { class: "notice bad" }, `No ${name} from the target: ${why}`),
   );
 }
