@@ -7,10 +7,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, SupportsIndex, TypeVar, cast
 
-from pydantic import AfterValidator, BeforeValidator, PlainSerializer
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+
+class FrozenModel(BaseModel):
+    """An immutable value that accepts no unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def _frozen(given: Mapping[K, V]) -> Mapping[K, V]:

@@ -9,8 +9,8 @@ from functools import cache
 from importlib.resources import files
 
 import yaml
-from pydantic import BaseModel, ConfigDict
 
+from ragstone._internal.fields import FrozenModel
 from ragstone.datasets.formats.yaml import Loader
 
 
@@ -22,7 +22,7 @@ class Flaw(StrEnum):
     INVENTED_FEATURE = "invented_feature"
 
 
-class Line(BaseModel):
+class Line(FrozenModel):
     """One sentence of a passage, and the service's version of it.
 
     Attributes:
@@ -30,8 +30,6 @@ class Line(BaseModel):
         paraphrase: the service's version; None if it uses `text`.
         error: the kind of error, if `paraphrase` is deliberately wrong.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: str
     paraphrase: str | None = None
@@ -43,10 +41,8 @@ class Line(BaseModel):
         return self.paraphrase or self.text
 
 
-class Passage(BaseModel):
+class Passage(FrozenModel):
     """One retrievable piece of a manual; `id` is its point id."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: int
     source: str

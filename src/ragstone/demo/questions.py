@@ -7,8 +7,9 @@ from importlib.resources import files
 from pathlib import Path
 
 import yaml
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import TypeAdapter
 
+from ragstone._internal.fields import FrozenModel
 from ragstone.datasets.formats.yaml import Loader
 from ragstone.demo.corpus import Flaw, corpus
 from ragstone.types.sample import Context, Sample
@@ -25,10 +26,8 @@ class Difficulty(StrEnum):
     HARD = "hard"
 
 
-class Entry(BaseModel):
+class Entry(FrozenModel):
     """One question; without point ids it is one that nothing in the corpus answers."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     query: str
     point_ids: tuple[int, ...]

@@ -13,9 +13,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from ragstone._internal.concurrency import finish_in_thread
+from ragstone._internal.fields import FrozenModel
 from ragstone._internal.files import open_locked
 from ragstone._internal.text import public_url
 from ragstone.datasets import Dataset
@@ -35,19 +36,15 @@ ENDING = UNFINISHED
 NOTE = "in chat mode, rows can have more contexts than top_k: those the response was generated from"
 
 
-class FieldFailure(BaseModel):
+class FieldFailure(FrozenModel):
     """Why the target did not return a field."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     cause: Cause
     message: str
 
 
-class SavedResponse(BaseModel):
+class SavedResponse(FrozenModel):
     """What a target returned for one row; one line of a journal."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     index: Annotated[int, Field(ge=0)]
     id: str

@@ -12,9 +12,8 @@ from ragstone._internal.concurrency import together
 from ragstone._internal.sentences import split_sentences
 from ragstone.errors import Cause
 from ragstone.judges.base import Judge, JudgeWrapper, outcome_of
-from ragstone.types.claim import Grade, Label, Verdict
+from ragstone.types.claim import BATCH, Grade, Label, Verdict
 from ragstone.types.questions import (
-    BATCH,
     GradeContexts,
     GradeSentences,
     Question,

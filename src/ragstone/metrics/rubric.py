@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import AfterValidator, BeforeValidator, ValidationError
 from pydantic.dataclasses import dataclass as rubric_metric_dataclass
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from ragstone._internal.fields import FrozenMap, NotBlank
+from ragstone._internal.fields import FrozenMap, FrozenModel, NotBlank
 from ragstone._internal.yaml import compose_file
 from ragstone.errors import InputError, Problem, nearest
 from ragstone.metrics.base import Ask, Metric
@@ -61,7 +61,7 @@ Level = Annotated[int, BeforeValidator(_level)]
 Text = Literal["query", "response", "contexts", "reference"]
 
 
-class Rubric(BaseModel):
+class Rubric(FrozenModel):
     """Criteria for rating responses, and the scale.
 
     Attributes:
@@ -69,8 +69,6 @@ class Rubric(BaseModel):
         levels: number -> meaning; at least two.
         reads: the texts of a sample that the judge sees.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     criteria: NotBlank
     levels: Annotated[FrozenMap[Level, NotBlank], AfterValidator(_scale)]

@@ -17,9 +17,10 @@ from typing import TextIO
 from uuid import uuid4
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, FiniteFloat, TypeAdapter, ValidationError
+from pydantic import FiniteFloat, TypeAdapter, ValidationError
 from sqlalchemy import select
 
+from ragstone._internal.fields import FrozenModel
 from ragstone.results.ranking_run import REASONS, RankingScores
 from ragstone.store.codec import Texts, decode_row, from_text
 from ragstone.store.errors import RunNotFoundError, StoreError
@@ -37,7 +38,7 @@ AT_ONCE = 200
 """Rows that are written in one transaction, so that other processes can write in between."""
 
 
-class _Queries(BaseModel):
+class _Queries(FrozenModel):
     """The scores of some thousand queries of a ranking's run.
 
     Attributes:
@@ -45,8 +46,6 @@ class _Queries(BaseModel):
         values: metric -> the score of each query.
         failed: metric -> place in the line -> why the metric failed.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     ids: Sequence[str]
     texts: Mapping[str, str]
@@ -65,7 +64,7 @@ class _Head(RunLine):
     ragstone_run: int
 
 
-class _End(BaseModel):
+class _End(FrozenModel):
     rows: int
 
 

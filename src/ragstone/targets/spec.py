@@ -14,14 +14,13 @@ import yaml
 from jmespath.exceptions import JMESPathError, JMESPathTypeError
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     JsonValue,
     ValidationError,
     model_validator,
 )
 
+from ragstone._internal.fields import FrozenModel
 from ragstone._internal.yaml import NAME, NO_VARIABLE, VARIABLE, yaml_errors
 from ragstone.errors import InputError, Problem, TargetError
 
@@ -178,10 +177,8 @@ HeaderName = Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")]
 Headers = Mapping[HeaderName, Annotated[str, _names(*ROW_FIELDS)]]
 
 
-class CallDescription(BaseModel):
+class CallDescription(FrozenModel):
     """One call: what is sent, and the Sample fields that its reply gives, by JMESPath."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     url: Url
     method: Literal["GET", "POST", "PUT"] = "POST"
@@ -193,7 +190,7 @@ class CallDescription(BaseModel):
     ]
 
 
-class ApiDescription(BaseModel):
+class ApiDescription(FrozenModel):
     """An HTTP API: where it is, how to reach it, and its calls by name, in the order made.
 
     Attributes:
@@ -202,8 +199,6 @@ class ApiDescription(BaseModel):
         headers: sent with every request; a call's own headers take precedence.
         proxy: an HTTP proxy's URL.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     base: Annotated[str, _names(), AfterValidator(_web)] | None = None
     health: Annotated[str, _names("base"), AfterValidator(_web)] | None = None

@@ -3,9 +3,12 @@
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from ragstone._internal.fields import Span
+from ragstone._internal.fields import FrozenModel, Span
+
+BATCH = 20
+"""Claims that are verified in one call by default."""
 
 
 class Label(StrEnum):
@@ -17,19 +20,15 @@ class Label(StrEnum):
     NOT_ENOUGH_INFO = "NOT_ENOUGH_INFO"
 
 
-class Claim(BaseModel):
+class Claim(FrozenModel):
     """One statement that can be true or false by itself, with its place in the response."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: str
     span: Span | None = None
 
 
-class Evidence(BaseModel):
+class Evidence(FrozenModel):
     """The quote a verdict rests on: context number (from 0), character offsets, verified or not."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     context: int = Field(ge=0)
     start: int | None = None
@@ -38,10 +37,8 @@ class Evidence(BaseModel):
     verified: bool
 
 
-class Verdict(BaseModel):
+class Verdict(FrozenModel):
     """A judge's word on one claim; `confidence` (0 to 1) and `judge` (its name) may be null."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     label: Label
     reason: str | None = None
@@ -54,10 +51,8 @@ Texts = Literal["response", "reference", "contexts"]
 """What claims are compared with; evidence refers to these texts by index."""
 
 
-class JudgedClaim(BaseModel):
+class JudgedClaim(FrozenModel):
     """A claim and the verdict on it, as one line of a report; `against` is what it is held to."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: str
     span: Span | None
@@ -92,44 +87,33 @@ class ClaimIssue(StrEnum):
     MEMORY = "from the model's memory"
 
 
-class DiagnosedClaim(BaseModel):
+class DiagnosedClaim(FrozenModel):
     """A claim of the response or the reference, and its issue."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     claim: str
     of: Literal["response", "reference"]
     blame: ClaimIssue
 
 
-# Grade, Rating, GeneratedQueries: a judge's answers about whole texts.
-
-
-class Grade(BaseModel):
+class Grade(FrozenModel):
     """Whether a context or sentence is relevant, and why."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     relevant: bool
     reason: str | None = None
 
 
-class Rating(BaseModel):
+class Rating(FrozenModel):
     """The level that a rubric gives a response, and why."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     level: int
     reason: str | None = None
 
 
-class GeneratedQueries(BaseModel):
+class GeneratedQueries(FrozenModel):
     """Queries that a response could answer.
 
     `noncommittal` is True if the response is evasive: "I don't know", "it depends".
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     queries: tuple[str, ...]
     noncommittal: bool

@@ -10,9 +10,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal, SupportsIndex, cast, get_args
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     FiniteFloat,
     ValidationError,
@@ -23,12 +21,12 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError, PydanticUndefined
 
-from ragstone._internal.fields import FrozenMap
+from ragstone._internal.fields import FrozenMap, FrozenModel
 from ragstone._internal.text import format_validation_errors
 from ragstone.errors import UsageError
+from ragstone.types.claim import BATCH
 from ragstone.types.gate import Gate, share
 from ragstone.types.policy import POLICIES, PRESETS, STRICT, PolicyName, PresetName
-from ragstone.types.questions import BATCH
 
 DEFAULT_API = "http://localhost:8000"
 DEFAULT_JUDGE = "offline"
@@ -113,10 +111,8 @@ def _setting(
     )
 
 
-class JudgePlan(BaseModel):
+class JudgePlan(FrozenModel):
     """Which judge answers, and how it is called."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     judge: str = _setting(
         DEFAULT_JUDGE,
@@ -205,10 +201,8 @@ class JudgePlan(BaseModel):
     )
 
 
-class ClaimPlan(BaseModel):
+class ClaimPlan(FrozenModel):
     """Parameters of the claim metrics, used if a metric's name does not set them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     policy: PolicyName = _setting(
         STRICT.name,
@@ -249,8 +243,6 @@ class ClaimPlan(BaseModel):
 
 class Plan(JudgePlan, ClaimPlan):
     """Everything a run is asked to do. Every field has a default."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     limit: int | None = _setting(None, "Read only the first rows.", group="Data", common=True, ge=1)
     sheet: str | None = _setting(
@@ -538,13 +530,11 @@ def settings_schema() -> dict[str, object]:
     }
 
 
-class Source(BaseModel):
+class Source(FrozenModel):
     """The data set of a run: its name, the SHA-256 of its bytes, and its rows.
 
     `path` is where the file was; None for samples in memory.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     fingerprint: str | None = None
@@ -553,7 +543,7 @@ class Source(BaseModel):
     path: str | None = None
 
 
-class Manifest(BaseModel):
+class Manifest(FrozenModel):
     """What a run was asked to do, what it was done with, and when.
 
     Attributes:
@@ -563,8 +553,6 @@ class Manifest(BaseModel):
         not_run: metric -> why it was not run.
         identity: what decides the numbers, by name: runs of one identity were asked the same.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     run_id: str
     version: str

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, FiniteFloat
+from pydantic import AliasChoices, Field, FiniteFloat
 
+from ragstone._internal.fields import FrozenModel
 from ragstone.errors import UsageError
 from ragstone.types.score import Summary
 
@@ -28,10 +29,8 @@ def reaches(value: float, threshold: float, op: Op = ">=") -> bool:
     return value >= threshold - EPSILON if op == ">=" else value <= threshold + EPSILON
 
 
-class Gate(BaseModel):
+class Gate(FrozenModel):
     """The requirement that a metric is at least (`>=`) or at most (`<=`) a threshold."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     metric: str
     op: Op

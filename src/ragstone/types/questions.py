@@ -6,11 +6,12 @@ from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Annotated, ClassVar, Generic, Literal, Self, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
+from ragstone._internal.fields import FrozenModel
 from ragstone._internal.text import count, format_validation_errors
 from ragstone.errors import Cause, JudgeError, UnknownNameError
-from ragstone.types.claim import Claim, GeneratedQueries, Grade, Label, Rating, Verdict
+from ragstone.types.claim import BATCH, Claim, GeneratedQueries, Grade, Label, Rating, Verdict
 from ragstone.types.reply import (
     NOTHING_SPENT,
     Failure,
@@ -23,10 +24,7 @@ from ragstone.types.reply import (
 T = TypeVar("T")
 
 
-# Question: what a judge can be asked. A question is a value, so it is asked once.
-
-
-class Question(BaseModel, ABC, Generic[T]):
+class Question(FrozenModel, ABC, Generic[T]):
     """What a judge can be asked; its reply has the type T.
 
     Fields are strings, numbers, tuples and nouns, never a Sample, so that equal questions have
@@ -34,13 +32,17 @@ class Question(BaseModel, ABC, Generic[T]):
     prompts name, as (name, value) pairs; none as a rule.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     kind: ClassVar[str]
     former_kind: ClassVar[str | None] = None
     """The name under which older runs stored this kind."""
 
     tags: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def __class_getitem__(cls, typevar_values: object) -> type[Self]:
+        """Return the class itself: no field depends on T, so pydantic need not build a copy."""
+        del typevar_values
+        return cls
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
@@ -243,11 +245,6 @@ def _one_each(reply: Reply[tuple[T, ...]], due: int, what: str, of: str) -> Repl
         raise JudgeFailureError(Failure(Cause.COUNT_MISMATCH, said, usage=reply.usage))
     return reply
 
-
-# Questions about claims: which there are, what contexts say of them, and the facts in a text.
-
-BATCH = 20
-"""Claims that are verified in one call, unless a metric says otherwise."""
 
 CLAIMS: TypeAdapter[tuple[Claim, ...]] = TypeAdapter(tuple[Claim, ...])
 VERDICTS: TypeAdapter[tuple[Verdict, ...]] = TypeAdapter(tuple[Verdict, ...])

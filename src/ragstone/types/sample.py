@@ -6,14 +6,20 @@ from typing import Annotated, cast
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     FiniteFloat,
     field_validator,
 )
 
-from ragstone._internal.fields import DocumentId, Figure, FrozenMap, NotBlank, document_id, known
+from ragstone._internal.fields import (
+    DocumentId,
+    Figure,
+    FrozenMap,
+    FrozenModel,
+    NotBlank,
+    document_id,
+    known,
+)
 
 STAND_INS: Mapping[str, str] = MappingProxyType(
     {"ranking": "contexts", "reference_claims": "reference"}
@@ -28,20 +34,18 @@ def in_words(field: str) -> str:
     return f"{field} (or {STAND_INS[field]})" if field in STAND_INS else field
 
 
-class Context(BaseModel):
+class Context(FrozenModel):
     """One retrieved text: what the generator saw, or one place of a ranking.
 
     `text` may be empty where only ids are known; `score` is the retriever's own, in its own unit.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: str = ""
     id: DocumentId | None = None
     score: Annotated[float | None, AfterValidator(known)] = None
 
 
-class Sample(BaseModel):
+class Sample(FrozenModel):
     """One row: what was asked, what came back, and what is known to be right.
 
     None is *missing* (not known); `""` and `()` are *empty* (known to be nothing).
@@ -57,8 +61,6 @@ class Sample(BaseModel):
         relevance: document id -> grade (> 0 is relevant); IR calls this qrels.
         tags: any other column, by name, for grouping.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: NotBlank
     query: NotBlank

@@ -6,9 +6,9 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Self
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, FiniteFloat, model_validator
+from pydantic import AliasChoices, ConfigDict, Field, FiniteFloat, model_validator
 
-from ragstone._internal.fields import Figure, FrozenMap, HighEnd, LowEnd
+from ragstone._internal.fields import Figure, FrozenMap, FrozenModel, HighEnd, LowEnd
 from ragstone.errors import Cause
 from ragstone.types.claim import JudgedClaim
 
@@ -24,15 +24,13 @@ class State(StrEnum):
     FAILED = "failed"
 
 
-class Score(BaseModel):
+class Score(FrozenModel):
     """The result of one metric for one sample.
 
     *scored* has a finite number. *undefined* means that the metric does not apply (see `reason`),
     and *failed* that a question was not answered (see `cause` and `reason`). `fallback` marks a
     number that a policy imputed because the judge gave none.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     state: State
     value: FiniteFloat | None = None
@@ -79,7 +77,7 @@ def mean_detail(scores: Sequence[Score], name: str) -> float | None:
     return math.fsum(numbers) / len(numbers) if numbers else None
 
 
-class MetricInfo(BaseModel):
+class MetricInfo(FrozenModel):
     """The description of a metric: names, family, definition, range and needs.
 
     `calls` are judge calls per sample with default parameters; `policy` is its scoring policy, if
@@ -110,7 +108,7 @@ class MetricInfo(BaseModel):
         return "higher" if self.higher_is_better else "lower"
 
 
-class Summary(BaseModel):
+class Summary(FrozenModel):
     """The summary of the scores of one metric.
 
     Attributes:
@@ -124,8 +122,6 @@ class Summary(BaseModel):
         pass_rate: share of passing scores among those with a threshold; None without any.
         extra: further figures of the metric (`Hits`, `Misses`, ...).
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     mean: float | None
     interval: tuple[float, float] | None

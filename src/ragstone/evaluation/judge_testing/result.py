@@ -5,8 +5,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from ragstone._internal.fields import FrozenModel
 from ragstone._internal.text import count
 from ragstone.results.stats.histograms import Share
 from ragstone.results.stats.intervals import proportion_interval
@@ -29,7 +28,7 @@ WORDS: Mapping[Wanted, str] = MappingProxyType(
 )
 
 
-class KindResult(BaseModel):
+class KindResult(FrozenModel):
     """The results of one kind of perturbation.
 
     Attributes:
@@ -37,8 +36,6 @@ class KindResult(BaseModel):
         applied: claims the perturbation applied to, out of `of`.
         failed: claims without an answer.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: str
     wanted: Wanted
@@ -59,7 +56,7 @@ class KindResult(BaseModel):
         return proportion_interval(self.right, self.answered) if self.answered else None
 
 
-class TrialResult(BaseModel):
+class TrialResult(FrozenModel):
     """One tested claim and the verdict on it.
 
     Attributes:
@@ -70,8 +67,6 @@ class TrialResult(BaseModel):
         right: whether that is the expected verdict.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     kind: str
     sample: str
     was: str
@@ -81,7 +76,7 @@ class TrialResult(BaseModel):
     right: bool | None
 
 
-class JudgeTest(BaseModel):
+class JudgeTest(FrozenModel):
     """The result of testing a judge.
 
     Attributes:
@@ -95,8 +90,6 @@ class JudgeTest(BaseModel):
         calls: calls to services; `cost_usd` is None if the price is unknown.
         local_calls: calls to models on this machine, which are free.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     judge: str
     data: str

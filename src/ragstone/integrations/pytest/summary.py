@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from operator import add
 
-from pydantic import BaseModel, ConfigDict
-
+from ragstone._internal.fields import FrozenModel
 from ragstone._internal.text import count, one_line
 from ragstone.integrations.pytest.plugin import SKIPPED
 from ragstone.reports.facts import CAUSES
@@ -17,10 +16,8 @@ from ragstone.types.reply import Usage
 from ragstone.types.score import NOTHING, MetricInfo, Score
 
 
-class WorkerReport(BaseModel):
+class WorkerReport(FrozenModel):
     """The scores of one sample without their claims, the judge, the cost, and the file's notes."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     judge: str | None
     metrics: dict[str, MetricInfo]

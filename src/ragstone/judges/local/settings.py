@@ -6,8 +6,9 @@ from importlib import import_module
 from types import ModuleType
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
+from ragstone._internal.fields import FrozenModel
 from ragstone._internal.text import format_validation_errors
 from ragstone.errors import UnknownNameError, UsageError
 from ragstone.judges.spec import LOCAL
@@ -26,7 +27,7 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-class LocalSettings(BaseModel):
+class LocalSettings(FrozenModel):
     """The options of a local model.
 
     Attributes:
@@ -46,8 +47,6 @@ class LocalSettings(BaseModel):
         threads: threads per run; by default the available cores.
         device: the device; `cuda` needs an onnxruntime that has it.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     labels: str | None = None
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.5
