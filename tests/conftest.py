@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
@@ -35,6 +36,10 @@ add_profile("fast", 20)
 add_profile("ci", 150)
 add_profile("deep", 1000, random=True)  # HYPOTHESIS_PROFILE=deep looks for new examples
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "fast"))
+
+# A shell starts background jobs with SIGINT ignored; the tests of Ctrl-C send it to themselves.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SLOW_FOLDERS = {"browser", "training"}
 SLOW_NAMES = {"subprocess", "Popen", "create_subprocess_exec", "runpytest", "onnx"}
