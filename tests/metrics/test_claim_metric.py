@@ -405,3 +405,14 @@ async def test_two_hundred_claims() -> None:
 def test_a_name_is_spelled_as_people_write_it(name: str, spelled: str) -> None:
     assert str(get(name)) == spelled
     assert get(spelled) == get(name)
+
+
+@pytest.mark.parametrize("policy", ["ragaliq", "deepeval", "promptfoo", "promptfoo-plan"])
+async def test_no_claims_in_a_response_that_states_something_are_flagged(policy: str) -> None:
+    empty = scripted(extract_claims=[])
+    judged = await score(f"faithfulness:{policy},threshold=0", empty)
+    assert (judged.state, judged.fallback, judged.passed) == (State.SCORED, True, False)
+    assert str(judged.reason).endswith("no claims in a response that seems to state something")
+    chatter = SAMPLE.model_copy(update={"response": "Hello! How can I help you?"})
+    judged = await score(f"faithfulness:{policy},threshold=0", empty, chatter)
+    assert (judged.state, judged.fallback) == (State.SCORED, False)

@@ -141,6 +141,8 @@ async def _score(metric: Metric, row: Row, transcript: Transcript) -> Score:
         raise
     except Exception as error:  # noqa: BLE001 - third-party metrics may raise anything
         return _score_exception(metric, row, error)
+    if ask.no_claims and score.value is not None and not score.claims:
+        score = score.flag("the judge found no claims in a response that seems to state something")
     if not ask.notes:
         return score
     own = score.detail.get("note")

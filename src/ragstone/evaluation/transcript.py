@@ -11,7 +11,8 @@ from types import MappingProxyType
 from typing import TypeVar, cast
 
 from ragstone.judges.base import Judge, outcome_of
-from ragstone.types.questions import Question
+from ragstone.judges.offline.claims import extract_claims
+from ragstone.types.questions import ExtractClaims, Question
 from ragstone.types.reply import Exchange, Failure, JudgeFailureError, Reply, Usage
 
 T = TypeVar("T")
@@ -85,12 +86,17 @@ class Transcript:
 
 
 class MetricAsker:
-    """Asks a transcript for one metric, and collects the notes on the replies."""
+    """Asks a transcript for one metric, and collects the notes on the replies.
+
+    `no_claims` becomes true if the judge found no claims in a response that seems to state
+    something.
+    """
 
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript
         self._keys = set[str]()
         self.notes: dict[str, None] = {}
+        self.no_claims = False
 
     async def __call__(self, question: Question[T]) -> T:
         """Return the answer; see `Transcript.ask`."""
@@ -99,4 +105,6 @@ class MetricAsker:
             self._transcript.join(question)
         reply = await self._transcript.reply(question)
         self.notes |= dict.fromkeys(reply.notes)
+        if isinstance(question, ExtractClaims) and not reply.value:
+            self.no_claims = self.no_claims or bool(extract_claims(question.response))
         return reply.value
