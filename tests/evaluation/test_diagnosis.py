@@ -5,6 +5,7 @@ from ragstone.errors import Cause
 from ragstone.evaluation.scoring import rescore_row
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
+from ragstone.reports.markdown import run_as_markdown
 from ragstone.results.run import Run
 from ragstone.types.claim import ClaimIssue, DiagnosedClaim
 from ragstone.types.questions import ExtractClaims, VerifyClaims
@@ -49,7 +50,7 @@ def test_each_claim_that_is_not_backed_or_missing_is_blamed() -> None:
     run, judge = ran("faithfulness", "context_recall", "claim_recall")
     assert blamed(run) == {
         "r2": ClaimIssue.CONTRADICTED,
-        "r3": ClaimIssue.MEMORY,
+        "r3": ClaimIssue.NOT_FOUND,
         "e2": ClaimIssue.IGNORED,
         "e3": ClaimIssue.NOT_RETRIEVED,
     }
@@ -71,7 +72,7 @@ def test_metrics_of_several_checks_blame_too() -> None:
 def test_where_nothing_was_retrieved_all_that_misses_was_not_retrieved() -> None:
     run, _ = ran("faithfulness", "context_recall", "claim_recall", contexts=[])
     assert blamed(run)["e2"] is ClaimIssue.NOT_RETRIEVED
-    assert blamed(run)["r1"] is ClaimIssue.MEMORY
+    assert blamed(run)["r1"] is ClaimIssue.NOT_FOUND
 
 
 def test_a_question_that_was_not_answered_blames_nothing() -> None:
@@ -128,11 +129,19 @@ def test_blame_stands_in_the_rows_and_the_summary() -> None:
     told = run.rows[0].to_dict()["blame"]
     assert told == [
         {"claim": "r2", "of": "response", "blame": "contradicted"},
-        {"claim": "r3", "of": "response", "blame": "from the model's memory"},
+        {"claim": "r3", "of": "response", "blame": "not found in any context"},
         {"claim": "e2", "of": "reference", "blame": "retrieved and ignored"},
         {"claim": "e3", "of": "reference", "blame": "not retrieved"},
     ]
     assert run.to_dict()["blame"] == dict.fromkeys(
-        ["contradicted", "from the model's memory", "retrieved and ignored", "not retrieved"], 1
+        ["contradicted", "not found in any context", "retrieved and ignored", "not retrieved"], 1
     )
     assert DiagnosedClaim.model_validate(told[0]) == run.rows[0].blamed[0]
+
+
+def test_a_diagnosis_states_what_was_observed_and_no_cause_it_cannot_know() -> None:
+    run, _ = ran("faithfulness")
+    assert blamed(run)["r3"].value == "not found in any context"
+    assert "memory" not in run_as_markdown(run)
+    former = {"claim": "r3", "of": "response", "blame": "from the model's memory"}
+    assert DiagnosedClaim.model_validate(former).blame is ClaimIssue.NOT_FOUND

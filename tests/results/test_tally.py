@@ -59,10 +59,10 @@ def test_the_targets_calls_by_name() -> None:
 
 
 def test_blame_and_notes_are_counted() -> None:
-    wrong = DiagnosedClaim(claim="c", of="response", blame=ClaimIssue.MEMORY)
+    wrong = DiagnosedClaim(claim="c", of="response", blame=ClaimIssue.NOT_FOUND)
     rows = [row(0, blamed=(wrong, wrong), notes=("odd", "odd")), row(1, notes=("odd",))]
     tally = RunSummaryBuilder.of(rows, ["hit@1"])
-    assert tally.blame == {ClaimIssue.MEMORY: 2}
+    assert tally.blame == {ClaimIssue.NOT_FOUND: 2}
     assert tally.notes == {"odd": 2}
 
 

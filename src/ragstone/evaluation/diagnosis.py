@@ -19,7 +19,7 @@ from ragstone.types.row import Row
 
 _ISSUES = {
     Label.CONTRADICTED: ClaimIssue.CONTRADICTED,
-    Label.NOT_ENOUGH_INFO: ClaimIssue.MEMORY,
+    Label.NOT_ENOUGH_INFO: ClaimIssue.NOT_FOUND,
 }
 """The issue of a response claim with this verdict; partially supported claims have none."""
 

@@ -151,8 +151,8 @@ class SelfKnowledge(CheckMetric):
     """The share of the response's claims that are correct and in no context.
 
     Formula: claims that the reference supports and the contexts do not / claims. Range 0 to 1;
-    lower is better, because such answers come from the model's memory. 0.0: no claim does. 1.0:
-    all do. Undefined: no claims, or a blank reference. Three calls per sample, two of them shared
+    lower is better, because the contexts should support every claim. 0.0: no claim is. 1.0: all
+    are. Undefined: no claims, or a blank reference. Three calls per sample, two of them shared
     with faithfulness.
     Source: Ru et al., RAGChecker (2024), self-knowledge.
     """

@@ -47,9 +47,7 @@ CLAIM_PROBLEMS: Mapping[ClaimIssue, str] = MappingProxyType(
         ClaimIssue.NOT_RETRIEVED: "missing because not retrieved",
         ClaimIssue.IGNORED: "missing although retrieved",
         ClaimIssue.CONTRADICTED: "contradicted by the contexts",
-        ClaimIssue.MEMORY: (
-            "not found in any context (from the model's memory, or a paraphrase the judge missed)"
-        ),
+        ClaimIssue.NOT_FOUND: "not found in any context",
     }
 )
 GATE_RESULTS = {True: "passed", False: "FAILED", None: "UNDETERMINED"}

@@ -84,7 +84,11 @@ class ClaimIssue(StrEnum):
     NOT_RETRIEVED = "not retrieved"
     IGNORED = "retrieved and ignored"
     CONTRADICTED = "contradicted"
-    MEMORY = "from the model's memory"
+    NOT_FOUND = "not found in any context"
+
+    @classmethod
+    def _missing_(cls, value: object) -> "ClaimIssue | None":
+        return cls.NOT_FOUND if value == "from the model's memory" else None  # older stored runs
 
 
 class DiagnosedClaim(FrozenModel):
