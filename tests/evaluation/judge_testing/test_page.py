@@ -17,11 +17,12 @@ async def test_the_offline_judges_figures_are_those_of_the_page() -> None:
     )
     rows = [
         f"| `{kind.kind}` | {kind.right} of {kind.answered} ({kind.share:.0%}) "
-        f"| {kind.interval[0]:.0%} to {kind.interval[1]:.0%} |\n"
+        f"| {kind.interval[0]:.0%} to {kind.interval[1]:.0%} |"
         for kind in test.kinds
         if kind.share is not None and kind.interval is not None
     ]
-    assert "".join(rows) in PAGE, "".join(rows)
+    missing = [row for row in rows if row not in PAGE]
+    assert not missing, missing
 
 
 def test_every_kind_is_on_the_page_and_has_words() -> None:
