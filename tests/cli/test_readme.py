@@ -116,6 +116,8 @@ def test_every_command_with_a_judge_can_be_told_what_it_takes(
     Path("answers.jsonl").write_text(json.dumps(ANSWERS), encoding="utf-8")
     Path("responses.json").write_text(json.dumps([ANSWERS]), encoding="utf-8")
     Path("promptfooconfig.yaml").write_text(json.dumps(CONFIGURATION), encoding="utf-8")
+    rubric = (ROOT / "examples/politeness.yaml").read_text(encoding="utf-8")
+    Path("politeness.yaml").write_text(rubric, encoding="utf-8")
     [prompt] = [block for _, block in blocks("markdown")]
     Path("my_verify.md").write_text(prompt, encoding="utf-8")
     if "local:models/" in " ".join(words):  # which a dry run looks for as well
