@@ -136,7 +136,7 @@ def test_what_is_wrong_with_a_ranking_is_told_with_its_line(
 @pytest.mark.parametrize(
     ("qrels", "told"),
     [
-        (QRELS + "q1 0 a 1\n", "line 4: document a of query q1 was already judged at line 1"),
+        (QRELS + "q1 0 a 1\n", "line 4: document a of query q1 is already judged at line 1"),
         ("q1 0 a yes\n", "line 1: the grade yes is not a number"),
         ("q1 0 a inf\n", "line 1: the grade inf is not a number"),
         ("q1 0 a\n", "line 1: 'q1 0 a' has too few fields"),
@@ -498,3 +498,13 @@ def test_the_queries_that_it_fails_on_are_those_of_the_files(tmp_path: Path) -> 
     assert (summary.mean, summary.failed, dict(summary.causes)) == (1.0, 1, {"metric_error": 1})
     assert "q2: the metric raised IndexError" in str(run.to_dict()["metrics"])
     assert run.troubles == ("1 of 3 scores of first failed, more than 10% (--max-failure-rate)",)
+
+
+@pytest.mark.parametrize("beside", ["", ', "b": 1.5', ', "b": 1'])
+def test_a_grade_too_large_for_a_number_is_reported_with_its_document(
+    beside: str, tmp_path: Path
+) -> None:
+    line = f'{{"query_id": "q1", "relevance": {{"a": 1{"0" * 400}{beside}}}}}\n'
+    known = written(tmp_path, "qrels.jsonl", '{"query_id": "q0", "relevance": ["a"]}\n' + line)
+    with pytest.raises(InputError, match=r"line 2: the grade 10+… of document a is not a finite"):
+        RankingEvaluation.of(known, Plan(metrics=("mrr",)))

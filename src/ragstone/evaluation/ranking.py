@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ragstone._internal.text import quoted
 from ragstone.datasets.rankings import (
     Batch,
-    Growing,
+    GrowingArray,
     Judgements,
     OnRead,
     Problems,
@@ -105,7 +105,7 @@ class RankingEvaluation:
                 queries = _Queries(self, problems_of(ranking))
                 queries.add(gathered(read_ranking(ranking, queries.problems, columns, on_read)))
                 break
-        queries.problems.tell()
+        queries.problems.raise_found()
         unknown, missing = queries.unknown, queries.missing
         judged = len(self.judgements)
         source = name or ranking.name
@@ -158,7 +158,7 @@ class _Queries:
         self._of = evaluation
         self._read: dict[str, bool] = {}
         self._ids: list[str] = []
-        self._values = Growing(np.float64)
+        self._values = GrowingArray(np.float64)
         self._failed: dict[str, dict[int, str]] = {}
         self._depth = depth_of(evaluation.metrics)
 
@@ -195,7 +195,7 @@ class _Queries:
             ids=ids,
             texts=self._of.texts,
             metrics=[str(metric) for metric in metrics],
-            values=self._values.floats(0).reshape(len(ids), len(metrics)),
+            values=self._values.array().reshape(len(ids), len(metrics)),
             why=np.repeat(np.array([COUNTED, SKIPPED, UNKNOWN], dtype=np.uint8), counts),
             failed=self._failed,
         )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ragstone.datasets.rankings import Problems
 from ragstone.datasets.rankings.byte_arrays import Spans, Texts
 from ragstone.datasets.rankings.join import Batch, matched
-from ragstone.datasets.rankings.qrels import Judgements, Judging
+from ragstone.datasets.rankings.qrels import Judgements, JudgementsBuilder
 from ragstone.errors import InputError
 from ragstone.types.rankings import Rankings
 
@@ -27,22 +27,22 @@ def batch_of(rankings: dict[str, list[str]]) -> Batch:
     sizes = np.array([len(ids) for ids in rankings.values()])
     texts = Texts.of([each for ids in rankings.values() for each in ids])
     lines = np.arange(1, len(texts) + 1)
-    return Batch(tuple(rankings), Spans.of(sizes), texts, texts.hashes(), None, lines)
+    return Batch(tuple(rankings), Spans(sizes), texts, texts.hashes(), None, lines)
 
 
 def judged_of(relevance: dict[str, dict[str, float]], noted: Problems) -> Judgements:
-    judging = Judging(noted)
+    judging = JudgementsBuilder(noted)
     sizes = np.array([len(known) for known in relevance.values()])
     texts = Texts.of([document for known in relevance.values() for document in known])
     grades = np.array([grade for known in relevance.values() for grade in known.values()])
     judging.add(list(relevance), sizes, texts, grades, np.arange(len(texts)))
-    return judging.judgements("")
+    return judging.build("")
 
 
 def rankings_of(batch: Batch, judged: Judgements, depth: int | None = None) -> list[Rankings]:
     noted = problems()
     found = [rankings for _, rankings in matched(batch, judged, noted, depth=depth)]
-    noted.tell()
+    noted.raise_found()
     return found
 
 
@@ -77,7 +77,7 @@ def test_queries_that_nobody_judged_are_left_out_and_their_copies_told() -> None
     assert found[0][1].gains.tolist() == [[0, 1]]
     list(matched(batch_of({"q0": ["a", "b", "a"]}), judged, noted))
     with pytest.raises(InputError, match="line 3: document a of query q0 is already at line 1"):
-        noted.tell()
+        noted.raise_found()
 
 
 @pytest.mark.parametrize("mask", [0, 2**64 - 1])

@@ -5,14 +5,15 @@ from pathlib import Path
 
 from ragstone.datasets.rankings import arrow as columnar
 from ragstone.datasets.rankings import beir, jsonl, trec
-from ragstone.datasets.rankings.byte_arrays import Growing
+from ragstone.datasets.rankings.beir import query_texts
+from ragstone.datasets.rankings.byte_arrays import GrowingArray
 from ragstone.datasets.rankings.join import Batch, TieRule, gathered, matched
 from ragstone.datasets.rankings.qrels import Judgements
 from ragstone.datasets.rankings.source import OnRead, Problems, check_names
 
 __all__ = [
     "Batch",
-    "Growing",
+    "GrowingArray",
     "Judgements",
     "OnRead",
     "Problems",
@@ -31,13 +32,13 @@ _PACKED = (".gz", ".zst", ".zstd")
 
 
 def read_judgements(path: Path, columns: Mapping[str, str]) -> Judgements:
-    """Read qrels of any of the formats; `columns` is our field -> the name in the file.
+    """Read qrels of any format; `columns` is field -> its name in the file.
 
-    A folder is one of BEIR; a file with an unknown suffix is TREC's.
+    A folder is read as BEIR, and a file with an unknown suffix as TREC.
 
     Raises:
         UsageError: there is no such file or column, or an extra is not installed.
-        InputError: its content is wrong; it holds every problem, up to a bound.
+        InputError: the content is wrong; the error has every problem, up to a limit.
     """
     if path.is_dir():
         path = beir.qrels_in(path)
@@ -54,7 +55,7 @@ def read_judgements(path: Path, columns: Mapping[str, str]) -> Judgements:
 
 
 def problems_of(path: Path) -> Problems:
-    """Return what gathers the problems of a file."""
+    """Return an empty collection for the problems of a file."""
     return Problems(path, "row" if _suffix(path) in columnar.SUFFIXES else "line")
 
 
@@ -64,13 +65,13 @@ def read_ranking(
     columns: Mapping[str, str],
     on_read: OnRead | None = None,
 ) -> Iterator[Batch]:
-    """Read a ranking of any of the formats, some whole queries at once.
+    """Read a ranking of any format, some whole queries at a time.
 
-    A query whose lines are not contiguous is returned in parts; `gathered` joins them.
+    A query whose lines are not contiguous comes in parts; `gathered` joins them.
 
     Raises:
         UsageError: there is no such file or column, or an extra is not installed.
-        InputError: it is damaged, or too much is wrong with it to go on.
+        InputError: the file is damaged, or has too many problems to continue.
     """
     suffix = _suffix(path)
     if suffix in _LINES:
@@ -78,18 +79,6 @@ def read_ranking(
     if suffix in columnar.SUFFIXES:
         return columnar.read_ranking(path, problems, columns, on_read)
     return trec.read_ranking(path, problems, on_read)
-
-
-def query_texts(path: Path) -> Mapping[str, str]:
-    """Return query id -> its text, where the qrels' folder is one of BEIR; else nothing.
-
-    Raises:
-        InputError: its queries cannot be read.
-    """
-    folder = path if path.is_dir() else path.parent.parent
-    if not path.is_dir() and path.parent.name != "qrels":
-        return {}
-    return beir.query_texts(folder, Problems(folder / "queries.jsonl"))
 
 
 def _suffix(path: Path) -> str:

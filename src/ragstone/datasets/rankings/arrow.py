@@ -1,4 +1,4 @@
-"""Columns: rankings and qrels in Parquet and Arrow files, a document a row, through polars."""
+"""Rankings and qrels in Parquet and Arrow files, one document per row, read by polars."""
 
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ragstone._internal.text import one_line
 from ragstone.datasets.rankings.byte_arrays import Integers, Spans, Texts, padded
 from ragstone.datasets.rankings.join import Batch
-from ragstone.datasets.rankings.qrels import Judgements, Judging
+from ragstone.datasets.rankings.qrels import Judgements, JudgementsBuilder
 from ragstone.datasets.rankings.source import EXTRA, OnRead, Problems, check, resolve_column
 from ragstone.errors import InputError, Problem, UsageError
 
@@ -19,40 +19,31 @@ if TYPE_CHECKING:
     from polars import DataFrame, LazyFrame, Series
 
 AT_ONCE = 1 << 18
-"""Rows that are read at once; more where one query has more."""
+"""Rows that are read at once; more if one query has more."""
 SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc")
 
 
 def read_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Judgements:
-    """Read a row a judged document: query, document and grade.
-
-    Raises:
-        UsageError: there is no such file or column, or polars is not installed.
-        InputError: its content is wrong.
-    """
+    """Read one judged document per row: query, document and grade."""
     frame = _frame(path, ("query_id", "document_id", "grade"), columns)
-    judging = Judging(problems)
+    judgements = JudgementsBuilder(problems)
     start = 0
     while len(part := frame.slice(start, AT_ONCE).collect()):
         rows = np.arange(start + 1, start + len(part) + 1)
         grades = _numbers(part["grade"], rows, problems, finite=True)
         _note_missing(part, rows, problems)
         names, spans = _runs(part["query_id"])
-        judging.add(names, spans.sizes, _texts(part["document_id"]), grades, rows)
+        judgements.add(names, spans.sizes, _texts(part["document_id"]), grades, rows)
         start += len(part)
-    return judging.judgements("each is a row")
+    return judgements.build("each is a row")
 
 
 def read_ranking(
     path: Path, problems: Problems, columns: Mapping[str, str], on_read: OnRead | None = None
 ) -> Iterator[Batch]:
-    """Read a row a document, some whole queries at once: query, document and score.
+    """Read one document per row, some whole queries at a time: query, document and score.
 
     Without a score the order of the rows is the ranking.
-
-    Raises:
-        UsageError: there is no such file or column, or polars is not installed.
-        InputError: the file is damaged, or too much is wrong with it to go on.
     """
     frame = _frame(path, ("query_id", "document_id"), columns, maybe="score")
     import polars as pl  # an extra; `_frame` has checked that it is installed
@@ -71,12 +62,12 @@ def read_ranking(
         part = frame.slice(start, at_once).collect()
         end = start + len(part)
         names, spans = _runs(part["query_id"])
-        if end < count:  # the last query may go on behind what was read
+        if end < count:  # the last query may continue after what was read
             if len(names) < 2:
                 at_once *= 2
                 continue
             part = part.head(int(spans.starts[-1]))
-            names, spans = names[:-1], Spans.of(spans.sizes[:-1])
+            names, spans = names[:-1], Spans(spans.sizes[:-1])
         rows = np.arange(start + 1, start + len(part) + 1)
         _note_missing(part, rows, problems)
         scores = None
@@ -91,9 +82,9 @@ def read_ranking(
 
 
 def _frame(
-    path: Path, fields: tuple[str, ...], said: Mapping[str, str], *, maybe: str | None = None
+    path: Path, fields: tuple[str, ...], mapped: Mapping[str, str], *, maybe: str | None = None
 ) -> "LazyFrame":
-    """Return the needed columns under our names; ids are text."""
+    """Return the needed columns under the names of their fields, and `maybe` if it exists."""
     check(path)
     if find_spec("polars") is None:
         raise UsageError(f"{path.name}: reading it needs an extra: pip install '{EXTRA}'")
@@ -105,9 +96,9 @@ def _frame(
     except (pl.exceptions.PolarsError, OSError) as error:
         seen = f"cannot read the columns: {one_line(str(error), 200)}"
         raise InputError(path.name, [Problem(seen)]) from error
-    wanted: list[pl.Expr] = []
+    selected: list[pl.Expr] = []
     for field in (*fields, *((maybe,) if maybe else ())):
-        name = resolve_column(field, said, present)
+        name = resolve_column(field, mapped, present)
         if name is None and field != maybe:
             raise UsageError(
                 f"{path.name}: no column found for {field} among {', '.join(present)}; "
@@ -117,8 +108,8 @@ def _frame(
             column = pl.col(name)
             is_number = field in ("score", "grade")
             typed = column.cast(pl.Float64 if is_number else pl.String, strict=False)
-            wanted.append(typed.alias(field))
-    return scanned.select(wanted)
+            selected.append(typed.alias(field))
+    return scanned.select(selected)
 
 
 def _runs(queries: "Series") -> tuple[list[str], Spans]:
@@ -126,7 +117,7 @@ def _runs(queries: "Series") -> tuple[list[str], Spans]:
     starts = np.flatnonzero(new) if len(new) else np.zeros(0, np.int64)
     starts = np.union1d(starts, [0] if len(new) else [])
     names = ["" if name is None else str(name) for name in queries.gather(starts).to_list()]
-    return names, Spans.of(np.diff(starts, append=len(queries)).astype(np.int64))
+    return names, Spans(np.diff(starts, append=len(queries)).astype(np.int64))
 
 
 def _texts(ids: "Series") -> Texts:
@@ -149,4 +140,4 @@ def _numbers(
 def _note_missing(frame: "DataFrame", rows: Integers, problems: Problems) -> None:
     for field in ("query_id", "document_id"):
         for place in np.flatnonzero(frame[field].is_null().to_numpy()).tolist():
-            problems.add(f"there is no {field}", line=int(rows[place]))
+            problems.add(f"there is no {field}", "fill it in", line=int(rows[place]))

@@ -9,16 +9,16 @@ import numpy as np
 
 from ragstone._internal.text import quoted
 from ragstone.datasets.rankings.byte_arrays import Texts
-from ragstone.datasets.rankings.qrels import Judgements, Judging
+from ragstone.datasets.rankings.qrels import Judgements, JudgementsBuilder
 from ragstone.datasets.rankings.source import Problems, opened
 from ragstone.errors import UsageError
 
 SPLIT = "test"
-"""The part whose qrels are taken where several are there and none is named."""
+"""The split whose qrels are used if there are several."""
 
 
 def qrels_in(folder: Path) -> Path:
-    """Return the qrels of a folder: of its part `test`, or the only ones.
+    """Return the qrels file of a folder: that of the split `test`, or the only one.
 
     Raises:
         UsageError: there are none, or several and none is named test.
@@ -33,12 +33,7 @@ def qrels_in(folder: Path) -> Path:
 
 
 def read_qrels(path: Path, problems: Problems) -> Judgements:
-    """Read lines of query, document and grade between tabs; the first line names the columns.
-
-    Raises:
-        UsageError: there is no such file.
-        InputError: its content is wrong.
-    """
+    """Read lines of query, document and grade between tabs; the first line may be a header."""
     queries: list[str] = []
     documents: list[str] = []
     grades: list[float] = []
@@ -57,23 +52,25 @@ def read_qrels(path: Path, problems: Problems) -> Judgements:
         documents.append(parts[1])
         grades.append(float(parts[2]))
         lines.append(number)
-    judging = Judging(problems)
+    judgements = JudgementsBuilder(problems)
     if queries:
         sizes = np.ones(len(queries), dtype=np.int64)
-        judging.add(queries, sizes, Texts.of(documents), np.array(grades), np.array(lines))
-    return judging.judgements("each is a line: QUERY, DOCUMENT, GRADE")
+        judgements.add(queries, sizes, Texts.of(documents), np.array(grades), np.array(lines))
+    return judgements.build("each is a line: QUERY, DOCUMENT, GRADE")
 
 
-def query_texts(folder: Path, problems: Problems) -> Mapping[str, str]:
-    """Return query id -> its text, of a folder's queries.jsonl; nothing without one.
+def query_texts(qrels: Path) -> Mapping[str, str]:
+    """Return query id -> text if the qrels are those of a BEIR folder with queries; else nothing.
 
     Raises:
-        InputError: it is damaged.
+        InputError: the queries cannot be read.
     """
+    folder = qrels if qrels.is_dir() else qrels.parent.parent
     path = folder / "queries.jsonl"
     texts: dict[str, str] = {}
-    if not path.is_file():
+    if not path.is_file() or not (qrels.is_dir() or qrels.parent.name == "qrels"):
         return texts
+    problems = Problems(path)
     with opened(path) as stream:
         content = stream.read()
     for number, line in enumerate(content.split(b"\n"), 1):
@@ -85,7 +82,7 @@ def query_texts(folder: Path, problems: Problems) -> Mapping[str, str]:
             texts[str(given["_id"])] = str(given["text"])
         except (ValueError, LookupError, TypeError):
             problems.add("expected an object with _id and text", line=number)
-    problems.tell()
+    problems.raise_found()
     return texts
 
 

@@ -1,8 +1,9 @@
-"""Texts: many byte strings in one buffer, hashed and compared without an object each."""
+"""Many texts in one buffer, hashed and compared without a Python object each; and their owners."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, overload
+from functools import cached_property
+from typing import Generic, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ Hashes = NDArray[np.uint64]
 
 PADDING = b"\xff" * 8
 """The bytes before and after a buffer's texts, so that eight bytes can be read at each end; none is
-blank."""
+a blank."""
 
 _WORD = np.dtype("<u8")
 _START, _STEP, _END = (
@@ -23,7 +24,7 @@ _HALF, _THIRD = np.uint64(32), np.uint64(29)
 
 @dataclass(frozen=True)
 class Texts:
-    """N byte strings: where each begins in the buffer, and its bytes.
+    """N byte strings: where each begins in the buffer, and its length.
 
     Attributes:
         buffer: uint8, PADDING first and last.
@@ -36,7 +37,7 @@ class Texts:
 
     @classmethod
     def of(cls, strings: Sequence[str]) -> "Texts":
-        """Take strings as UTF-8; half a character, which UTF-8 has not, keeps bytes of its own."""
+        """Encode strings as UTF-8; half a surrogate pair gets three bytes of its own."""
         joined = "\n".join(strings).encode("utf-8", "surrogatepass")
         buffer = padded(joined)
         breaks = np.flatnonzero(buffer == ord("\n"))
@@ -49,14 +50,11 @@ class Texts:
 
     @classmethod
     def joint(cls, buffer: NDArray[np.uint8], lengths: Integers) -> "Texts":
-        """Take texts that follow each other without gaps."""
+        """Return the texts of a buffer in which they follow each other without gaps."""
         return cls(buffer, np.cumsum(lengths) - lengths + len(PADDING), lengths)
 
     def joined(self) -> NDArray[np.uint8]:
-        """Return the bytes of all texts, one right behind the other.
-
-        They are in the buffer in their order.
-        """
+        """Return the bytes of all texts without gaps; their order must be that of the buffer."""
         full = self.lengths > 0
         edges = np.zeros(len(self.buffer), dtype=np.int8)
         edges[self.starts[full]] += 1
@@ -68,12 +66,12 @@ class Texts:
         return len(self.starts)
 
     def part(self, places: "Integers | slice") -> "Texts":
-        """Return some of the texts, in the same buffer."""
+        """Return the texts at some positions, in the same buffer."""
         return Texts(self.buffer, self.starts[places], self.lengths[places])
 
     @property
     def words(self) -> Hashes:
-        """The eight bytes at each place of the buffer as one number, without a copy."""
+        """The eight bytes from each position of the buffer as one number, without a copy."""
         count = max(len(self.buffer) - 7, 0)
         return np.ndarray((count,), dtype=_WORD, buffer=self.buffer.data, strides=(1,))
 
@@ -91,14 +89,14 @@ class Texts:
 
     @property
     def longest(self) -> int:
-        """The words that the longest text takes."""
+        """The number of words in the longest text."""
         return -(-int(self.lengths.max(initial=0)) // 8)
 
     def hashes(self) -> Hashes:
-        """Return uint64[N]: equal for equal texts, and for others hardly ever."""
+        """Return uint64[N]: equal for equal texts, and almost never for others."""
         hashed = self.lengths.astype(np.uint64) * _START
         for number in range(max(self.longest, 2)):
-            # two words of each, so that few texts have to be picked out
+            # two words of every text, because few texts are shorter
             some = slice(None) if number < 2 else np.flatnonzero(self.lengths > 8 * number)
             mixed = self.part(some).word(number)
             mixed ^= hashed[some]
@@ -110,14 +108,14 @@ class Texts:
         return hashed
 
     def equal(self, other: "Texts") -> NDArray[np.bool_]:
-        """Return bool[N]: which texts are the other's of the same place, byte by byte."""
+        """Return bool[N]: whether each text equals the other's text at the same position."""
         same = self.lengths == other.lengths
         for number in range(min(self.longest, other.longest)):
             same &= self.word(number) == other.word(number)
         return same
 
     def changes(self) -> Integers:
-        """Return where a text differs from the one before it; 0 is the first of these places."""
+        """Return the positions of texts that differ from the one before, and 0."""
         new = np.ones(len(self), dtype=np.bool_)
         new[1:] = self.lengths[1:] != self.lengths[:-1]
         for number in range(self.longest):
@@ -126,7 +124,7 @@ class Texts:
         return np.flatnonzero(new)
 
     def falling(self) -> list[NDArray[np.uint64]]:
-        """Return the keys by which `numpy.lexsort` puts the greatest text first, byte by byte."""
+        """Return keys for `numpy.lexsort` that sort texts by their bytes, the greatest first."""
         words = [~self.word(number).byteswap() for number in range(self.longest)]
         return [~self.lengths.astype(np.uint64), *reversed(words)]
 
@@ -136,7 +134,7 @@ class Texts:
         return self.buffer[start : start + int(self.lengths[place])].tobytes()
 
     def text(self, place: int) -> str:
-        """Return one text; a byte that is not UTF-8 becomes half a character."""
+        """Return one text; a byte that is not UTF-8 becomes half a surrogate pair."""
         found = self.bytes_at(place)
         try:
             return found.decode("utf-8", "surrogatepass")
@@ -154,87 +152,76 @@ class Texts:
 
 
 def padded(content: bytes) -> NDArray[np.uint8]:
-    """Return a buffer of these bytes."""
+    """Return a buffer of these bytes, with PADDING at both ends."""
     return np.frombuffer(b"".join((PADDING, content, PADDING)), dtype=np.uint8)
 
 
-# Spans: which of many things, one after the other, belong to which owner.
-
 CELLS = 1 << 17
-"""What is looked at at once: 1 MB of hashes."""
-_EMPTY = np.uint64(2**64 - 1)
+"""Hashes that are compared at once: 1 MB."""
+EMPTY = np.uint64(2**64 - 1)
+"""Fills a table of hashes beyond an owner's items."""
 
 
 @dataclass(frozen=True)
 class Spans:
-    """Q owners of N things, the first owner's first.
-
-    Attributes:
-        sizes: int64[Q], how many each owns.
-        starts: int64[Q], where each one's begin.
-    """
+    """N items of Q owners, one owner after the other; `sizes` is int64[Q], the items of each."""
 
     sizes: Integers
-    starts: Integers
 
-    @classmethod
-    def of(cls, sizes: Integers) -> "Spans":
-        """Take how many each owns."""
-        return cls(sizes, np.cumsum(sizes) - sizes)
+    @cached_property
+    def starts(self) -> Integers:
+        """int64[Q], the position of each owner's first item."""
+        return np.cumsum(self.sizes) - self.sizes
 
     def of_some(self, owners: Integers) -> "Spans":
-        """Return how many each of some owners has, as if they were all; -1 is one with nothing."""
+        """Return the spans of some owners only; -1 is an owner without items."""
         known = owners >= 0
         sizes = np.zeros(len(owners), dtype=np.int64)
         sizes[known] = self.sizes[owners[known]]
-        return Spans.of(sizes)
+        return Spans(sizes)
 
     def members(self, owners: Integers) -> Integers:
-        """Return the places of the things of some owners, one owner's after the other's."""
+        """Return the positions of some owners' items, one owner after the other."""
         sizes = self.sizes[owners]
         return np.repeat(self.starts[owners], sizes) + self.ranks(sizes)
 
     @staticmethod
     def ranks(sizes: Integers) -> Integers:
-        """Return 0, 1, 2 and so on for each owner, one owner after the other."""
+        """Return 0, 1, 2 and so on within each owner, one owner after the other."""
         starts = np.cumsum(sizes) - sizes
         return np.arange(int(sizes.sum())) - np.repeat(starts, sizes)
 
     def owner(self, place: int) -> int:
-        """Return who owns the thing at a place."""
+        """Return the owner of the item at a position."""
         return int(np.searchsorted(self.starts + self.sizes, place, side="right"))
 
     def twice(self, texts: Texts, hashes: Hashes) -> Iterator[tuple[int, int]]:
-        """Yield the places of two texts of one owner that are the same; `hashes` are theirs."""
-        for owners in self.blocks(CELLS):
-            things = self.between(owners)
-            if not self._crowded(owners, hashes[things]):
+        """Yield the positions of two equal texts of one owner; `hashes` are those of the texts."""
+        for owners in self.blocks():
+            items, sizes = self.between(owners), self.sizes[owners]
+            keys = np.full((len(sizes), int(sizes.max(initial=0))), EMPTY)
+            fill(keys, hashes[items] >> np.uint64(1), sizes)
+            keys.sort(axis=1)
+            if not np.any((keys[:, 1:] == keys[:, :-1]) & (keys[:, 1:] != EMPTY)):
                 continue
             first: dict[tuple[int, bytes], int] = {}
-            for place in range(things.start, things.stop):
+            for place in range(items.start, items.stop):
                 key = self.owner(place), texts.bytes_at(place)
                 if key in first:
                     yield first[key], place
                 else:
                     first[key] = place
 
-    def _crowded(self, owners: slice, hashes: Hashes) -> bool:
-        sizes = self.sizes[owners]
-        keys = np.full((len(sizes), int(sizes.max(initial=0))), _EMPTY)
-        fill(keys, hashes >> np.uint64(1), sizes)
-        keys.sort(axis=1)
-        return bool(np.any((keys[:, 1:] == keys[:, :-1]) & (keys[:, 1:] != _EMPTY)))
-
     def between(self, owners: slice) -> slice:
         """Return the positions of the items of consecutive owners."""
         last = owners.stop - 1
         return slice(int(self.starts[owners.start]), int(self.starts[last] + self.sizes[last]))
 
-    def blocks(self, cells: int, other: "Spans | None" = None) -> Iterator[slice]:
-        """Yield consecutive owners, as many as fit into a table of so many cells.
+    def blocks(self, other: "Spans | None" = None) -> Iterator[slice]:
+        """Yield consecutive owners, as many as fit into a table of CELLS cells.
 
-        The table has one line per owner, as wide as the most that one of them owns; with `other`,
-        what they own there is beside it.
+        The table has one line per owner, as wide as its longest line. With `other`, each line has
+        the owner's items there, too.
         """
         beside = np.zeros_like(self.sizes) if other is None else other.sizes
         sizes = self.sizes + beside
@@ -242,7 +229,7 @@ class Spans:
             return
         widest = int(self.sizes.max() + beside.max())
         if widest <= 2 * sizes.mean():  # they have similar sizes
-            step = max(1, cells // max(widest, 1))
+            step = max(1, CELLS // max(widest, 1))
             for start in range(0, len(sizes), step):
                 yield slice(start, min(start + step, len(sizes)))
             return
@@ -250,14 +237,14 @@ class Spans:
         pairs = zip(self.sizes.tolist(), beside.tolist(), strict=True)
         for place, (one, two) in enumerate(pairs):
             deep, wide = max(deep, one), max(wide, two)
-            if place > start and (place + 1 - start) * (deep + wide) > cells:
+            if place > start and (place + 1 - start) * (deep + wide) > CELLS:
                 yield slice(start, place)
                 start, deep, wide = place, one, two
         yield slice(start, len(sizes))
 
 
 def fill(table: Hashes, values: Hashes, sizes: Integers) -> None:
-    """Enter each owner's values into its line of the table, from the left."""
+    """Write each owner's values into its line of the table, from the left."""
     width = table.shape[1]
     if width and int(sizes.min()) == width:
         table[:] = values.reshape(-1, width)
@@ -265,48 +252,30 @@ def fill(table: Hashes, values: Hashes, sizes: Integers) -> None:
         table[np.repeat(np.arange(len(sizes)), sizes), Spans.ranks(sizes)] = values
 
 
-# Growing: columns of numbers that are filled part by part, and never held twice.
-
-Numbers = NDArray[np.int32] | NDArray[np.int64] | NDArray[np.uint64] | NDArray[np.float64]
-Kind = type[np.int32] | type[np.int64] | type[np.uint64] | type[np.float64]
+S = TypeVar("S", bound=np.generic)
 
 
-class Growing:
-    """Columns of numbers, each of its kind; joined parts would take twice the room for a moment."""
+class GrowingArray(Generic[S]):
+    """An array filled part by part; joining the parts at the end would take twice the memory."""
 
-    def __init__(self, *kinds: Kind) -> None:
-        self._kinds = kinds
-        self._columns = [bytearray() for _ in kinds]
+    def __init__(self, kind: type[S]) -> None:
+        self._kind = kind
+        self._content = bytearray()
 
-    def add(self, *parts: Numbers) -> None:
-        """Add some numbers to each column."""
-        for column, kind, part in zip(self._columns, self._kinds, parts, strict=True):
-            column += part.astype(kind, copy=False).tobytes()
+    def add(self, part: NDArray[np.generic]) -> None:
+        """Append some numbers."""
+        self._content += part.astype(self._kind, copy=False).tobytes()
 
-    def integers(self, column: int) -> NDArray[np.int64]:
-        """Return a column of int64."""
-        return np.frombuffer(self._columns[column], dtype=np.int64)
+    def array(self) -> NDArray[S]:
+        """Return all numbers; nothing can be appended while the array is in use."""
+        return np.frombuffer(self._content, dtype=self._kind)
 
-    def small_integers(self, column: int) -> NDArray[np.int32]:
-        """Return a column of int32."""
-        return np.frombuffer(self._columns[column], dtype=np.int32)
-
-    def hashes(self, column: int) -> NDArray[np.uint64]:
-        """Return a column of uint64."""
-        return np.frombuffer(self._columns[column], dtype=np.uint64)
-
-    def floats(self, column: int) -> NDArray[np.float64]:
-        """Return a column of float64."""
-        return np.frombuffer(self._columns[column], dtype=np.float64)
-
-
-# Lazy: a sequence whose items are made when they are looked at.
 
 T = TypeVar("T")
 
 
 class Lazy(Sequence[T]):
-    """`size` items, each made from its place, and kept nowhere."""
+    """`size` items, each made from its position when it is read, and not stored."""
 
     def __init__(self, size: int, make: Callable[[int], T]) -> None:
         self._size, self._make = size, make

@@ -1,4 +1,4 @@
-"""Block: some queries of a batch, and which of the documents returned for them are judged."""
+"""Joining rankings with judgements: which of the documents returned for a query are judged."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,37 +9,33 @@ from numpy.typing import NDArray
 
 from ragstone._internal.text import quoted
 from ragstone.datasets.rankings.byte_arrays import (
-    CELLS,
-    PADDING,
+    EMPTY,
     Hashes,
     Integers,
     Lazy,
     Spans,
     Texts,
     fill,
-    padded,
 )
 from ragstone.datasets.rankings.qrels import Judgements
 from ragstone.datasets.rankings.source import Problems
 from ragstone.types.rankings import Rankings
 
-# Batch: the rankings of some queries, in the order of the file.
-
 TieRule = Literal["trec_eval", "given"]
 """Which of two documents with equal scores is first: the one whose id is greater byte by byte, or
-the one that the file has first."""
+the one that is first in the file."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """N documents that were returned, query after query.
+    """The rankings of Q queries with N documents, in the order of the file.
 
     Attributes:
-        queries: the ids of the Q queries.
+        queries: the ids of the queries.
         spans: the positions of each query's documents.
-        documents: their ids, in the order of the file.
-        hashes: the ids' hashes.
-        scores: float32[N], by which they are ranked; None where their order is the ranking.
+        documents: their ids.
+        hashes: the hashes of the ids.
+        scores: float32[N], by which they are ranked; None if their order is the ranking.
         lines: int64[N], the line of each in the file, from 1.
     """
 
@@ -53,104 +49,104 @@ class Batch:
     @classmethod
     def empty(cls, queries: Sequence[str]) -> "Batch":
         """Return a batch in which nothing was returned for these queries."""
-        nothing = np.zeros(0, dtype=np.int64)
         sizes = np.zeros(len(queries), dtype=np.int64)
-        documents = Texts(padded(b""), nothing, nothing)
-        return cls(tuple(queries), Spans.of(sizes), documents, documents.hashes(), None, nothing)
+        documents = Texts.of([])
+        return cls(tuple(queries), Spans(sizes), documents, documents.hashes(), None, sizes[:0])
 
-    def order(self, ties: TieRule = "trec_eval") -> Integers | None:
-        """Return the documents' places by rank, query after query; None if they are in that order.
+    def order(self, ties: TieRule) -> Integers | None:
+        """Return the documents' positions by rank, query after query; None if that is their order.
 
-        The higher score is first. Scores are held in single precision, as in trec_eval.
+        The highest score is first. Scores are in single precision, as in trec_eval.
         """
         scores = self.scores
         if scores is None:
             return None
-        stands = np.less if ties == "trec_eval" else np.less_equal
-        falls = np.ones(len(scores), dtype=np.bool_)
-        falls[1:] = stands(scores[1:], scores[:-1])
-        falls[self.spans.starts[self.spans.sizes > 0]] = True
-        if falls.all():
+        precedes = np.less if ties == "trec_eval" else np.less_equal
+        sorted_there = np.ones(len(scores), dtype=np.bool_)
+        sorted_there[1:] = precedes(scores[1:], scores[:-1])
+        sorted_there[self.spans.starts[self.spans.sizes > 0]] = True
+        if sorted_there.all():
             return None
         owners = np.repeat(np.arange(len(self.queries)), self.spans.sizes)
-        some = self.spans.members(np.unique(owners[~falls]))
-        ranked = some[np.lexsort((-scores[some], owners[some]))]  # equal ones as the file has them
+        some = self.spans.members(np.unique(owners[~sorted_there]))
+        ranked = some[np.lexsort((-scores[some], owners[some]))]  # stable: ties as in the file
         if ties == "trec_eval":
-            self._break_ties(ranked, scores, owners)
+            same = (scores[ranked[1:]] == scores[ranked[:-1]]) & (
+                owners[ranked[1:]] == owners[ranked[:-1]]
+            )
+            if same.any():
+                tied = np.append(same, False) | np.append(False, same)
+                level = ranked[tied]
+                keys = self.documents.part(level).falling()
+                ranked[tied] = level[np.lexsort((*keys, -scores[level], owners[level]))]
         order = np.arange(len(scores))
         order[some] = ranked
         return order
 
-    def _break_ties(self, ranked: Integers, scores: NDArray[np.float32], owners: Integers) -> None:
-        """Put the document whose id is greater first among those with equal scores, in place."""
-        ties = (scores[ranked[1:]] == scores[ranked[:-1]]) & (
-            owners[ranked[1:]] == owners[ranked[:-1]]
-        )
-        if ties.any():
-            tied = np.append(ties, False) | np.append(False, ties)
-            level = ranked[tied]
-            keys = self.documents.part(level).falling()
-            ranked[tied] = level[np.lexsort((*keys, -scores[level], owners[level]))]
-
 
 _TOP = np.uint64(1 << 63)
-_EMPTY = np.uint64(2**64 - 1)
 
 
 @dataclass(frozen=True)
-class Block:
-    """Q queries with what was returned for them, best first, and what is judged.
+class Matches:
+    """H documents that were returned and are judged, and documents that were returned twice.
 
     Attributes:
-        returned: Q owners of the documents that were returned.
-        places: for each of those, by rank, its place in the batch.
-        judged: Q owners of what is judged; nothing for a query without judgements.
-        members: for each of those its place among the judgements.
-        known: int64[Q], each query's place among the judgements; -1 where it has none.
+        rows, ranks, members: int64[H], the query, the rank from 0, the position in the judgements.
+        copies: pairs of positions in the batch of the same document of the same query.
     """
 
-    batch: Batch
-    judgements: Judgements
-    returned: Spans
-    places: Integers
-    judged: Spans
+    rows: Integers
+    ranks: Integers
     members: Integers
-    known: Integers
+    copies: list[tuple[int, int]]
 
-    @classmethod
-    def of(
-        cls,
+
+class Block:
+    """Q consecutive queries of a batch, with the documents returned, best first, and those judged.
+
+    Attributes:
+        known: int64[Q], each query's position among the judgements; -1 if it has none.
+        returned: Q owners of the documents that were returned.
+        places: for each of those, by rank, its position in the batch.
+        judged: Q owners of the judged documents; none for a query without judgements.
+        members: for each of those its position among the judgements.
+    """
+
+    def __init__(
+        self,
         batch: Batch,
         judgements: Judgements,
-        *,
         queries: slice,
+        *,
         known: Integers,
         order: Integers | None,
-    ) -> "Block":
-        """Take queries of the batch that follow one another; `order` is that of the batch."""
+    ) -> None:
+        self.batch, self.judgements, self.known = batch, judgements, known
         between = batch.spans.between(queries)
-        places: Integers = np.arange(between.start, between.stop, dtype=np.int64)
-        return cls(
-            batch=batch,
-            judgements=judgements,
-            returned=Spans.of(batch.spans.sizes[queries]),
-            places=places if order is None else order[places],
-            judged=judgements.spans.of_some(known),
-            members=judgements.spans.members(known[known >= 0]),
-            known=known,
+        self.returned = Spans(batch.spans.sizes[queries])
+        self.places: Integers = (
+            np.arange(between.start, between.stop) if order is None else order[between]
         )
+        self.judged = judgements.spans.of_some(known)
+        self.members = judgements.spans.members(known[known >= 0])
 
-    def matches(self) -> "Matches":
-        """Find which documents are judged, and which are duplicates.
+    def matches(self) -> Matches:
+        """Find the documents that are judged, and duplicates.
 
-        Each row holds the hashes of what was returned and of what is judged, with the place in
-        their lowest bits; sorted, the same document's are neighbours. That hashes are the same is
-        verified with the documents themselves; where three are, which hardly happens, the row is
-        matched by its documents alone.
+        Each row of `keys` has the hashes of what was returned and of what is judged, with their
+        positions in the lowest bits. In a sorted row, equal hashes are neighbours. Their documents
+        are compared, too. A row with three equal hashes, which is rare, is matched without hashes.
         """
-        keys, bits, deep = self._keys()
+        deep = int(self.returned.sizes.max(initial=0))
+        width = deep + int(self.judged.sizes.max(initial=0))
+        low = np.uint64((1 << width.bit_length()) - 1)
+        keys = np.full((len(self.known), width), EMPTY)
+        fill(keys[:, :deep], self.batch.hashes[self.places] & ~low & ~_TOP, self.returned.sizes)
+        judged = self.judgements.hashes[self.members] & ~low & ~_TOP
+        fill(keys[:, deep:], judged, self.judged.sizes)
+        keys |= np.arange(width).astype(np.uint64)
         keys.sort(axis=1)
-        low = np.uint64((1 << bits) - 1)
         near = (keys[:, 1:] ^ keys[:, :-1]) <= low
         near &= keys[:, 1:] < _TOP
         rows, columns = np.divmod(np.flatnonzero(near), max(near.shape[1], 1))
@@ -159,54 +155,39 @@ class Block:
         three = (rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1] + 1)
         crowded = np.unique(np.concatenate((rows[1:][three], rows[left >= deep])))
         plain = ~np.isin(rows, crowded) if len(crowded) else np.ones(len(rows), dtype=np.bool_)
-        found = Matches.none()
+
+        # A returned and a judged document.
         hits = plain & (right >= deep)
-        found += self._hits(rows[hits], left[hits], right[hits] - deep)
-        copies = plain & (right < deep)
-        found += self._copies(rows[copies], left[copies], right[copies])
-        for row in crowded.tolist():
-            found += self._matched_alone(row)
-        return found
-
-    def _keys(self) -> tuple[Hashes, int, int]:
-        """Return uint64[Q, W], how many low bits are places, and where what is judged begins."""
-        deep = int(self.returned.sizes.max(initial=0))
-        width = deep + int(self.judged.sizes.max(initial=0))
-        bits = width.bit_length()
-        keys = np.full((len(self.known), width), _EMPTY)
-        keep = ~np.uint64((1 << bits) - 1) & ~_TOP
-        fill(keys[:, :deep], self.batch.hashes[self.places] & keep, self.returned.sizes)
-        judged = self.judgements.hashes[self.members] & keep
-        fill(keys[:, deep:], judged, self.judged.sizes)
-        keys |= np.arange(width).astype(np.uint64)
-        return keys, bits, deep
-
-    def _hits(self, rows: Integers, ranks: Integers, judged: Integers) -> "Matches":
-        members = self.members[self.judged.starts[rows] + judged]
-        places = self.places[self.returned.starts[rows] + ranks]
-        documents = self.batch.documents.part(places)
-        same = documents.equal(self.judgements.documents.part(members))
-        return Matches(rows[same], ranks[same], members[same], ())
-
-    def _copies(self, rows: Integers, ranks: Integers, later: Integers) -> "Matches":
-        if not len(rows):
-            return Matches.none()
-        first = self.places[self.returned.starts[rows] + ranks]
-        second = self.places[self.returned.starts[rows] + later]
+        row, rank = rows[hits], left[hits]
+        member = self.members[self.judged.starts[row] + right[hits] - deep]
         documents = self.batch.documents
-        same = documents.part(first).equal(documents.part(second))
-        pairs = zip(first[same].tolist(), second[same].tolist(), strict=True)
-        return Matches.none(tuple(pairs))
+        returned = documents.part(self.places[self.returned.starts[row] + rank])
+        same = returned.equal(self.judgements.documents.part(member))
+        found = [(row[same], rank[same], member[same])]
 
-    def _matched_alone(self, row: int) -> "Matches":
-        of_row = np.array([row])
-        judged = self.judgements.documents
-        members = self.members[self.judged.members(of_row)].tolist()
+        # Two returned documents.
+        twins = plain & (right < deep)
+        starts = self.returned.starts[rows[twins]]
+        one, two = self.places[starts + left[twins]], self.places[starts + right[twins]]
+        same = documents.part(one).equal(documents.part(two))
+        copies = list(zip(one[same].tolist(), two[same].tolist(), strict=True))
+
+        for index in crowded.tolist():
+            ranks, members, twice = self._match_row(index)
+            found.append((np.full(len(ranks), index), ranks, members))
+            copies += twice
+        all_rows, all_ranks, all_members = map(np.concatenate, zip(*found, strict=True))
+        return Matches(all_rows, all_ranks, all_members, copies)
+
+    def _match_row(self, row: int) -> tuple[Integers, Integers, list[tuple[int, int]]]:
+        """Return the ranks and members of one row's judged documents, and its copies."""
+        judged, owner = self.judgements.documents, np.array([row])
+        members = self.members[self.judged.members(owner)].tolist()
         known = {judged.bytes_at(member): member for member in members}
         first: dict[bytes, int] = {}
         copies: list[tuple[int, int]] = []
         hits: list[tuple[int, int]] = []
-        for rank, place in enumerate(self.places[self.returned.members(of_row)].tolist()):
+        for rank, place in enumerate(self.places[self.returned.members(owner)].tolist()):
             text = self.batch.documents.bytes_at(place)
             if text in first:
                 copies.append((first[text], place))
@@ -214,67 +195,31 @@ class Block:
                 hits.append((rank, known[text]))
             first.setdefault(text, place)
         ranks, found = np.array(hits, dtype=np.int64).reshape(-1, 2).T
-        return Matches(np.full(len(ranks), row), ranks, found, tuple(copies))
+        return ranks, found, copies
 
-    def rankings(self, matches: "Matches", depth: int | None) -> Rankings:
-        """Return the rankings of the queries that are judged, down to a rank; None is all."""
+    def rankings(self, matches: Matches, depth: int | None) -> Rankings:
+        """Return the rankings of the judged queries, down to a rank if `depth` is given."""
         deep = int(self.returned.sizes.max(initial=0)) if depth is None else depth
-        matches = matches.down_to(deep)
+        near = matches.ranks < deep
         rows = np.flatnonzero(self.known >= 0)
         number = np.cumsum(self.known >= 0) - 1
+
+        def ids(place: int) -> tuple[str, ...]:
+            places = self.places[self.returned.members(rows[place : place + 1])[:deep]]
+            return tuple(self.batch.documents.part(places).strings())
+
+        def relevance(place: int) -> Mapping[str, float]:
+            return self.judgements.relevance(int(self.known[rows[place]]))
+
         return Rankings.placed(
-            rows=number[matches.rows],
-            ranks=matches.ranks,
-            grades=self.judgements.grades[matches.members],
+            rows=number[matches.rows[near]],
+            ranks=matches.ranks[near],
+            grades=self.judgements.grades[matches.members[near]],
             n_retrieved=np.minimum(self.returned.sizes[rows], deep),
             judged=self.judgements.judged(self.known[rows]),
-            ids=Lazy(len(rows), lambda place: self._ids(int(rows[place]), deep)),
-            relevance=Lazy(len(rows), lambda place: self._relevance(int(rows[place]))),
+            ids=Lazy(len(rows), ids),
+            relevance=Lazy(len(rows), relevance),
         )
-
-    def _ids(self, row: int, depth: int) -> tuple[str, ...]:
-        places = self.places[self.returned.members(np.array([row]))[:depth]]
-        return tuple(self.batch.documents.part(places).strings())
-
-    def _relevance(self, row: int) -> Mapping[str, float]:
-        return self.judgements.relevance(int(self.known[row]))
-
-
-@dataclass(frozen=True)
-class Matches:
-    """H documents that were returned and are judged, and those that were returned twice.
-
-    Attributes:
-        rows, ranks, members: int64[H], the query, the rank from 0, the place in the judgements.
-        copies: the places in the batch of the same document of the same query, two and two.
-    """
-
-    rows: Integers
-    ranks: Integers
-    members: Integers
-    copies: tuple[tuple[int, int], ...]
-
-    @classmethod
-    def none(cls, copies: tuple[tuple[int, int], ...] = ()) -> "Matches":
-        """Return no match."""
-        nothing = np.zeros(0, dtype=np.int64)
-        return cls(nothing, nothing, nothing, copies)
-
-    def down_to(self, depth: int) -> "Matches":
-        """Return those of the first ranks."""
-        near = self.ranks < depth
-        return Matches(self.rows[near], self.ranks[near], self.members[near], self.copies)
-
-    def __add__(self, other: "Matches") -> "Matches":
-        return Matches(
-            np.concatenate((self.rows, other.rows)),
-            np.concatenate((self.ranks, other.ranks)),
-            np.concatenate((self.members, other.members)),
-            self.copies + other.copies,
-        )
-
-
-# Matching: a batch of what was returned, held against what is judged.
 
 
 def matched(
@@ -285,15 +230,14 @@ def matched(
     ties: TieRule = "trec_eval",
     depth: int | None = None,
 ) -> Iterator[tuple[list[str], Rankings]]:
-    """Yield the judged queries of a batch, some at once, and their rankings.
+    """Yield judged queries of a batch, some at a time, and their rankings down to `depth`.
 
-    Rankings end at the depth, if there is one. A duplicate document of a query is noted
-    as a problem.
+    A document that a query has twice becomes a problem.
     """
     known = np.array([judgements.queries.get(name, -1) for name in batch.queries], np.int64)
     order = batch.order(ties)
-    for queries in batch.spans.blocks(CELLS, judgements.spans.of_some(known)):
-        block = Block.of(batch, judgements, queries=queries, known=known[queries], order=order)
+    for queries in batch.spans.blocks(judgements.spans.of_some(known)):
+        block = Block(batch, judgements, queries, known=known[queries], order=order)
         matches = block.matches()
         for copies in matches.copies:
             first, second = sorted(copies, key=lambda place: int(batch.lines[place]))
@@ -301,23 +245,18 @@ def matched(
             document = f"document {quoted(batch.documents.text(first))} of query {query}"
             problems.add(
                 f"{document} is already at {problems.unit} {batch.lines[first]}",
-                "a ranking has each document once",
+                "remove one of the two",
                 line=int(batch.lines[second]),
             )
-        judged = np.flatnonzero(known[queries] >= 0) + queries.start
-        places: list[int] = judged.tolist()
-        names = [batch.queries[place] for place in places]
-        if names:
-            yield names, block.rankings(matches, depth)
-
-
-# Gathering: parts of queries whose lines are scattered over a file, joined to whole queries.
+        judged: list[int] = (np.flatnonzero(known[queries] >= 0) + queries.start).tolist()
+        if judged:
+            yield [batch.queries[place] for place in judged], block.rankings(matches, depth)
 
 
 def gathered(batches: Iterable[Batch]) -> Batch:
-    """Return one batch of whole queries, in the order in which they came up first.
+    """Join batches in which a query is in several parts; queries are in order of first appearance.
 
-    It holds the whole file: its text, and some 50 bytes a document.
+    The result has the whole text of the file, and some 50 bytes per document.
     """
     parts = list(batches)
     places: dict[str, int] = {}
@@ -326,23 +265,21 @@ def gathered(batches: Iterable[Batch]) -> Batch:
     owners = np.repeat(numbers, np.concatenate([part.spans.sizes for part in parts]))
     order = np.argsort(owners, kind="stable")
     scores = [part.scores for part in parts if part.scores is not None]
+    starts: list[Integers] = []
+    before = 0
+    for part in parts:
+        starts.append(part.documents.starts + before)
+        before += len(part.documents.buffer)
+    documents = Texts(
+        np.concatenate([part.documents.buffer for part in parts]),
+        np.concatenate(starts),
+        np.concatenate([part.documents.lengths for part in parts]),
+    )
     return Batch(
         queries=tuple(places),
-        spans=Spans.of(np.bincount(owners, minlength=len(places)).astype(np.int64)),
-        documents=_joined([part.documents for part in parts]).part(order),
+        spans=Spans(np.bincount(owners, minlength=len(places)).astype(np.int64)),
+        documents=documents.part(order),
         hashes=np.concatenate([part.hashes for part in parts])[order],
         scores=np.concatenate(scores)[order] if scores else None,
         lines=np.concatenate([part.lines for part in parts])[order],
     )
-
-
-def _joined(texts: list[Texts]) -> Texts:
-    before = 0
-    starts: list[Integers] = []
-    for each in texts:
-        starts.append(each.starts + before)
-        before += len(each.buffer)
-    buffer = np.concatenate([each.buffer for each in texts])
-    lengths = np.concatenate([each.lengths for each in texts])
-    assert len(buffer) >= len(PADDING)
-    return Texts(buffer, np.concatenate(starts), lengths)

@@ -1,4 +1,4 @@
-"""Judgements: which documents are known to be relevant to which query, and how much (qrels)."""
+"""Judgements: which documents are relevant to which query, and how relevant (qrels)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,19 +9,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone._internal.text import quoted
-from ragstone.datasets.rankings.byte_arrays import PADDING, Growing, Hashes, Integers, Spans, Texts
+from ragstone.datasets.rankings.byte_arrays import (
+    PADDING,
+    GrowingArray,
+    Hashes,
+    Integers,
+    Spans,
+    Texts,
+)
 from ragstone.datasets.rankings.source import Problems
 from ragstone.types.rankings import Judged
 
 
-class Judging:
-    """Gathers judgements part by part, each document once and in few bytes."""
+class JudgementsBuilder:
+    """Collects judgements part by part, in few bytes per document."""
 
     def __init__(self, problems: Problems) -> None:
         self._problems = problems
         self._queries: list[str] = []
         self._sizes: list[int] = []
-        self._columns = Growing(np.int64, np.uint64, np.float64, np.int32)
+        self._lengths, self._hashes = GrowingArray(np.int64), GrowingArray(np.uint64)
+        self._grades, self._lines = GrowingArray(np.float64), GrowingArray(np.int32)
         self._content = bytearray(PADDING)
 
     def add(
@@ -32,61 +40,64 @@ class Judging:
         grades: NDArray[np.float64],
         lines: Integers,
     ) -> None:
-        """Take runs of documents of one query each, and their lines; a query may have several."""
+        """Add runs of documents of one query each; a query may have several runs."""
         again = bool(self._queries) and self._queries[-1] == queries[0]
-        if again:  # a query that goes on from the part before
+        if again:  # the query continues from the part before
             self._sizes[-1] += int(sizes[0])
         self._queries += queries[again:]
         self._sizes += sizes[again:].tolist()
-        self._columns.add(documents.lengths, documents.hashes(), grades, lines)
+        self._lengths.add(documents.lengths)
+        self._hashes.add(documents.hashes())
+        self._grades.add(grades)
+        self._lines.add(lines)
         self._content += documents.joined().tobytes()
 
-    def judgements(self, fix: str) -> "Judgements":
-        """Return all of them; `fix` describes a line, for the message if there are none.
+    def build(self, fix: str) -> "Judgements":
+        """Return all judgements; `fix` describes a line, for the message if there are none.
 
         Raises:
-            InputError: a problem was noted; there is no judgement, or a query has a document
+            InputError: a problem was found, there are no judgements, or a query has a document
                 twice.
         """
         if not self._queries:
             self._problems.add("there are no judgements", fix)
-        self._problems.tell()
+        self._problems.raise_found()
         self._content += PADDING
         buffer = np.frombuffer(self._content, dtype=np.uint8)
-        documents, hashes = Texts.joint(buffer, self._columns.integers(0)), self._columns.hashes(1)
-        grades, lines = self._columns.floats(2), self._columns.small_integers(3)
+        documents = Texts.joint(buffer, self._lengths.array())
+        hashes, grades, lines = self._hashes.array(), self._grades.array(), self._lines.array()
         sizes = np.array(self._sizes, dtype=np.int64)
         places = dict(zip(self._queries, range(len(sizes)), strict=True))
-        if len(places) < len(self._queries):  # some queries' lines are scattered
+        if len(places) < len(self._queries):  # the lines of some queries are not contiguous
             places.clear()
             numbers = np.array([places.setdefault(name, len(places)) for name in self._queries])
             order = np.argsort(np.repeat(numbers, sizes), kind="stable")
             documents, hashes = documents.part(order), hashes[order]
             grades, lines = grades[order], lines[order]
             sizes = np.bincount(numbers, weights=sizes).astype(np.int64)
-        spans = Spans.of(sizes)
+        spans = Spans(sizes)
         names = list(places)
         for first, second in spans.twice(documents, hashes):
             document, query = quoted(documents.text(first)), quoted(names[spans.owner(first)])
-            seen = f"document {document} of query {query} was already judged at"
+            unit = self._problems.unit
             self._problems.add(
-                f"{seen} {self._problems.unit} {lines[first]}",
+                f"document {document} of query {query} is already judged at {unit} {lines[first]}",
                 "remove one of the two",
                 line=int(lines[second]),
             )
-        self._problems.tell()
+        self._problems.raise_found()
         return Judgements(places, spans, documents, hashes, grades)
 
 
 @dataclass(frozen=True)
 class Judgements:
-    """Grades of N documents, query after query; each document once a query.
+    """Grades of N documents, query after query; each document once per query.
 
     Attributes:
-        queries: query id -> its place, in the order of the file.
+        queries: query id -> its position, in the order of the file.
         spans: the positions of each query's documents.
         documents: their ids.
-        hashes: the ids' hashes.
+        hashes: the hashes of the ids.
         grades: float64[N]; above 0 is relevant, 0 is judged not relevant.
     """
 
@@ -97,12 +108,11 @@ class Judgements:
     grades: NDArray[np.float64]
 
     def __len__(self) -> int:
-        """How many queries there are."""
         return len(self.queries)
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return a hash of the queries, documents and grades, in the order of the file.
+        """A hash of the queries, documents and grades, in the order of the file.
 
         It uses the hashes of the documents, which is fast for millions of them.
         """
@@ -118,6 +128,5 @@ class Judgements:
     def relevance(self, place: int) -> dict[str, float]:
         """Return one query's grades: document id -> grade."""
         members = self.spans.members(np.array([place]))
-        return dict(
-            zip(self.documents.part(members).strings(), self.grades[members].tolist(), strict=True)
-        )
+        documents = self.documents.part(members).strings()
+        return dict(zip(documents, self.grades[members].tolist(), strict=True))

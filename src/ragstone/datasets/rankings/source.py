@@ -1,4 +1,4 @@
-"""Open a text file, plain or compressed with gzip or Zstandard, detected by its first bytes."""
+"""Ranking files: opening them, finding their columns, and collecting their problems."""
 
 import gzip
 import zlib
@@ -13,8 +13,7 @@ from ragstone.errors import InputError, Problem, UsageError
 
 EXTRA = "ragstone[scale]"
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-_MARK = b"\xef\xbb\xbf"
-_OTHERS = {
+_NOT_TEXT = {
     b"\xff\xfe": ("this is UTF-16 text", "save it as UTF-8"),
     b"\xfe\xff": ("this is UTF-16 text", "save it as UTF-8"),
     b"PK\x03\x04": ("this is a zip archive, not text", "unpack it"),
@@ -22,35 +21,46 @@ _OTHERS = {
     b"ARROW1": ("this is an Arrow file, not text", "change its extension to .arrow"),
 }
 OnRead = Callable[[int], None]
-"""Called with the number of bytes of the file on disk that are read so far."""
+"""Called with the number of bytes of the file on disk that have been read."""
 
 
 class Stream:
-    """The bytes of a text file, without a byte order mark."""
+    """The bytes of a text file, plain or compressed, without a byte order mark."""
 
     def __init__(self, path: Path, raw: BinaryIO, on_read: OnRead | None) -> None:
         self._name, self._raw, self._on_read = path.name, raw, on_read
-        start = raw.read(8)
-        raw.seek(0)
-        self._unpacked = _unpacked(path, raw, start)
         self._first = True
+        self._errors: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error)
+        self._unpacked = raw
+        start = raw.read(len(_ZSTD))
+        raw.seek(0)
+        if start.startswith(_GZIP):
+            self._unpacked = cast("BinaryIO", gzip.GzipFile(fileobj=raw))
+        elif start == _ZSTD:
+            if find_spec("zstandard") is None:
+                raise UsageError(f"{path.name}: reading it needs an extra: pip install '{EXTRA}'")
+            import zstandard  # an extra
+
+            self._errors = (*self._errors, zstandard.ZstdError)
+            reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+            self._unpacked = cast("BinaryIO", reader)
 
     def read(self, size: int = -1) -> bytes:
-        """Return up to so many bytes; none at the end.
+        """Return up to `size` bytes; none at the end.
 
         Raises:
             InputError: the file is damaged, or not text.
         """
         try:
             found = self._unpacked.read(size)
-        except (OSError, EOFError, zlib.error, *_zstd_errors()) as error:
+        except self._errors as error:
             raise InputError(self._name, [Problem(f"the file is damaged: {error}")]) from error
         if self._first:
             self._first = False
-            for beginning, problem in _OTHERS.items():
+            for beginning, problem in _NOT_TEXT.items():
                 if found.startswith(beginning):
                     raise InputError(self._name, [Problem(*problem)])
-            found = found.removeprefix(_MARK)
+            found = found.removeprefix(b"\xef\xbb\xbf")
         if self._on_read:
             self._on_read(self._raw.tell())
         return found
@@ -58,11 +68,7 @@ class Stream:
 
 @contextmanager
 def opened(path: Path, on_read: OnRead | None = None) -> Generator[Stream, None, None]:
-    """Open a file of text.
-
-    Raises:
-        UsageError: there is none, it cannot be read, or what unpacks it is not installed.
-    """
+    """Open a file of text, or raise a UsageError if it cannot be read."""
     check(path)
     try:
         raw = path.open("rb")
@@ -73,11 +79,7 @@ def opened(path: Path, on_read: OnRead | None = None) -> Generator[Stream, None,
 
 
 def check(path: Path) -> None:
-    """Check that there is such a file, before the work begins.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """Raise a UsageError if there is no such file."""
     if path.is_dir():
         raise UsageError(f"{path} is a folder; name a file in it")
     if not path.exists():
@@ -87,30 +89,6 @@ def check(path: Path) -> None:
             f"{path} is not a regular file and can be read only once; save it to a file"
         )
 
-
-def _unpacked(path: Path, raw: BinaryIO, start: bytes) -> BinaryIO:
-    if start.startswith(_GZIP):
-        return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
-    if start.startswith(_ZSTD):
-        if find_spec("zstandard") is None:
-            raise UsageError(f"{path.name}: reading it needs an extra: pip install '{EXTRA}'")
-        import zstandard  # an extra
-
-        return cast(
-            "BinaryIO", zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-        )
-    return raw
-
-
-def _zstd_errors() -> tuple[type[Exception], ...]:
-    if find_spec("zstandard") is None:
-        return ()
-    import zstandard  # an extra
-
-    return (zstandard.ZstdError,)
-
-
-# Naming: what the columns and keys of ranking files are called, and which is meant.
 
 NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -122,48 +100,38 @@ NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "relevance": ("relevance", "qrels", "point_ids"),
     }
 )
-"""Our field -> the names it goes by, the first that is there counts."""
+"""Field of a ranking file -> the names it may have; the first that is found is used."""
 
 
-def resolve_column(field: str, said: Mapping[str, str], present: Collection[str]) -> str | None:
+def resolve_column(field: str, mapped: Mapping[str, str], present: Collection[str]) -> str | None:
     """Return the name of a field in this file; None if it has none.
 
     Raises:
         UsageError: the mapped column does not exist.
     """
-    if field in said:
-        if said[field] not in present:
+    if field in mapped:
+        if mapped[field] not in present:
             known = ", ".join(map(str, present))
             raise UsageError(
-                f"--map {field}={said[field]}: there is no such column; known: {known}"
+                f"--map {field}={mapped[field]}: there is no such column; known: {known}"
             )
-        return said[field]
+        return mapped[field]
     return next((name for name in NAMES[field] if name in present), None)
 
 
-def check_names(said: Mapping[str, str]) -> None:
-    """Check the names of mapped fields.
-
-    Raises:
-        UsageError: a field is not one of a ranking file.
-    """
-    for field in said:
+def check_names(mapped: Mapping[str, str]) -> None:
+    """Raise a UsageError if a mapped field is not one of a ranking file."""
+    for field in mapped:
         if field not in NAMES:
             raise UsageError(f"--map {field}=...: the fields are {', '.join(NAMES)}")
 
 
-# Problems: what is wrong with a file, gathered up to a limit and reported together; and notes.
-
-MOST = InputError.shown - 1
-"""Problems of one file that are gathered before it is given up."""
-
-
 class Problems:
-    """Gathers what is wrong with one file.
+    """Collects the problems of one file, up to a limit.
 
     Attributes:
-        unit: what of the file is counted: lines, or the rows of a table.
-        notes: what a reader of the numbers must know.
+        unit: what places are counted in: lines, or the rows of a table.
+        notes: what a reader of the results should know.
     """
 
     def __init__(self, path: Path, unit: str = "line") -> None:
@@ -172,18 +140,18 @@ class Problems:
         self._found: list[Problem] = []
 
     def add(self, seen: str, fix: str = "", *, line: int | None = None) -> None:
-        """Note one problem; lines and rows are counted from 1.
+        """Add a problem; lines and rows are counted from 1.
 
         Raises:
-            InputError: there are too many to go on.
+            InputError: there are too many problems to continue.
         """
         where = "" if line is None else f"{self.unit} {line}: "
         self._found.append(Problem(where + seen, fix))
-        if len(self._found) >= MOST:
+        if len(self._found) >= InputError.shown - 1:
             self._found.append(Problem("the rest was not checked"))
-            self.tell()
+            self.raise_found()
 
-    def tell(self) -> None:
+    def raise_found(self) -> None:
         """Raise an InputError if problems were found."""
         if self._found:
             raise InputError(self.name, self._found)

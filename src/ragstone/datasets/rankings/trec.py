@@ -1,4 +1,4 @@
-"""TREC: qrels and run files, as trec_eval reads them: fields between blanks, line by line."""
+"""TREC: qrels and run files, read as trec_eval does: fields between blanks, line by line."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from ragstone._internal.text import quoted
 from ragstone.datasets.rankings.byte_arrays import PADDING, Hashes, Integers, Spans, Texts, padded
 from ragstone.datasets.rankings.join import Batch
-from ragstone.datasets.rankings.qrels import Judgements, Judging
+from ragstone.datasets.rankings.qrels import Judgements, JudgementsBuilder
 from ragstone.datasets.rankings.source import OnRead, Problems, Stream, opened
-
-# Fields: the texts between blanks, line by line, of many lines at once.
 
 _BLANK, _BREAK, _COMMENT = ord(" "), ord("\n"), ord("#")
 
@@ -25,10 +23,10 @@ class Fields:
 
     Attributes:
         texts: for each needed field its N texts, all in one buffer.
-        lines: int64[N], the lines' numbers, from 0.
-        begins: int64[N], where each line's first field begins, in bytes from the first line.
-        short: numbers of lines that have too few fields, and are left out too.
-        count: lines in all.
+        lines: int64[N], the numbers of the lines, from 0.
+        begins: int64[N], the offset of each line's first field in the content.
+        short: the numbers of lines with too few fields, which are left out too.
+        count: the number of all lines.
     """
 
     texts: tuple[Texts, ...]
@@ -37,15 +35,8 @@ class Fields:
     short: Integers
     count: int
 
-    @classmethod
-    def none(cls, wanted: int) -> "Fields":
-        """Return the fields of no lines."""
-        nothing = np.zeros(0, dtype=np.int64)
-        texts = Texts(padded(b""), nothing, nothing)
-        return cls((texts,) * wanted, nothing, nothing, nothing, 0)
-
     def until(self, place: int) -> "Fields":
-        """Return the lines before the one at a position among the N."""
+        """Return the first `place` of the N lines, and what is before the next one."""
         line = int(self.lines[place])
         return Fields(
             texts=tuple(each.part(slice(place)) for each in self.texts),
@@ -56,54 +47,42 @@ class Fields:
         )
 
 
-def fields_of(content: bytes, wanted: Sequence[int], *, least: int) -> Fields:
-    """Find the fields of whole lines, each with at least this many.
+def fields_of(content: bytes, needed: Sequence[int], *, least: int) -> Fields:
+    """Find the needed fields of whole lines, each with at least `least` fields.
 
     Fields are separated by blanks: spaces, tabs and other invisible ASCII characters.
     """
     if not content:
-        return Fields.none(len(wanted))
+        nothing = np.zeros(0, dtype=np.int64)
+        return Fields((Texts.of([]),) * len(needed), nothing, nothing, nothing, 0)
     ended = content if content.endswith(b"\n") else content + b"\n"
     buffer = padded(ended)
     blank = buffer <= _BLANK
     blanks = np.flatnonzero(blank)
     width = int(np.searchsorted(blanks, len(PADDING) + ended.index(b"\n"))) + 1
-    if width >= least and len(blanks) % width == 0 and b"#" not in ended:
-        table = blanks.reshape(-1, width)
-        if _is_regular(buffer, blank, table, ended.count(b"\n")):
-            return _regular(buffer, table, wanted)
-    return _any(buffer, blanks, wanted, least=least)
-
-
-def _is_regular(
-    buffer: NDArray[np.uint8], blank: NDArray[np.bool_], table: Integers, breaks: int
-) -> bool:
-    """Return whether only the last blank of each line is a break, and none are neighbours."""
-    return bool(
-        breaks == len(table)
-        and np.all(buffer[table[:, -1]] == _BREAK)
-        and not np.any(blank[1:] & blank[:-1])
-        and not blank[len(PADDING)]
-    )
-
-
-def _regular(buffer: NDArray[np.uint8], blanks: Integers, wanted: Sequence[int]) -> Fields:
-    begins = np.append(len(PADDING), blanks[:-1, -1] + 1)
+    if width < least or len(blanks) % width or b"#" in ended:
+        return _irregular(buffer, blanks, needed, least=least)
+    table = blanks.reshape(-1, width)
+    if (  # a blank that is not a break is inside a line, and no two blanks are neighbours
+        ended.count(b"\n") != len(table)
+        or not np.all(buffer[table[:, -1]] == _BREAK)
+        or np.any(blank[1:] & blank[:-1])
+        or blank[len(PADDING)]
+    ):
+        return _irregular(buffer, blanks, needed, least=least)
+    begins = np.append(len(PADDING), table[:-1, -1] + 1)
     texts: list[Texts] = []
-    for field in wanted:
-        starts = begins if field == 0 else blanks[:, field - 1] + 1
-        texts.append(Texts(buffer, starts, blanks[:, field] - starts))
-    lines = np.arange(len(blanks))
-    return Fields(tuple(texts), lines, begins - len(PADDING), np.zeros(0, np.int64), len(blanks))
+    for field in needed:
+        starts = begins if field == 0 else table[:, field - 1] + 1
+        texts.append(Texts(buffer, starts, table[:, field] - starts))
+    lines = np.arange(len(table))
+    return Fields(tuple(texts), lines, begins - len(PADDING), lines[:0], len(table))
 
 
-def _any(
-    buffer: NDArray[np.uint8],
-    blanks: Integers,
-    wanted: Sequence[int],
-    *,
-    least: int,
+def _irregular(
+    buffer: NDArray[np.uint8], blanks: Integers, needed: Sequence[int], *, least: int
 ) -> Fields:
+    """Find fields in lines that differ in their blanks, or include comments."""
     ends = np.flatnonzero(buffer[blanks] == _BREAK)
     before = np.append(len(PADDING) - 1, blanks[:-1])
     some = np.flatnonzero(blanks - before > 1)  # blanks with a field right before them
@@ -118,12 +97,10 @@ def _any(
     places = first[lines]
     texts = tuple(
         Texts(buffer, starts[places + field], stops[places + field] - starts[places + field])
-        for field in wanted
+        for field in needed
     )
     return Fields(texts, lines, starts[places] - len(PADDING), full[~enough], len(ends))
 
-
-# Decimals: reading many numbers from texts at once, and noting which texts are not numbers.
 
 _ZEROS = np.uint64(0x3030303030303030)
 _DOTS = np.uint64(0x2E2E2E2E2E2E2E2E)
@@ -136,38 +113,37 @@ _POWERS = np.array([10**power for power in range(20)], dtype=np.uint64)
 _TENS = 10.0 ** np.arange(20)
 _EXACT = np.uint64(2**53)
 _MOST = 19
-"""Digits that surely fit into 64 bits."""
+"""Digits that always fit into 64 bits."""
 _LOST, _MIDDLE, _NEAR = np.uint64(2**29 - 1), np.uint64(2**28), np.uint64(4)
-"""The bits of a double that a single has not, what they are half way, and what is near that."""
+"""The bits of a double that a single does not have, their middle value, and what is near it."""
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 
 
 def numbers(texts: Texts) -> tuple[NDArray[np.float64], Integers]:
     """Return float64[N], and the positions of texts that are not numbers.
 
-    Each is the number that Python reads: decimals, exponents and infinity, but not NaN.
+    Numbers are read as Python does: decimals, exponents and infinity, but not NaN.
     """
-    plain = _plain(texts)
-    return _with_the_rest(texts, plain.values, plain.right & (plain.mantissa <= _EXACT))
+    values, mantissa, plain = _plain(texts)
+    return _read_others(texts, values, plain & (mantissa <= _EXACT))
 
 
 def singles(texts: Texts) -> tuple[NDArray[np.float32], Integers]:
     """Return float32[N], `numbers` in single precision, and the positions of texts that are not."""
-    plain = _plain(texts)
-    sure = plain.right
-    if not bool(np.all(plain.mantissa <= _EXACT)):
-        # within two units of the last place: right, but where a single may be rounded either way
-        lost = (plain.values.view(np.uint64) & _LOST) - (_MIDDLE - _NEAR)
-        sure = sure & ((plain.mantissa <= _EXACT) | (lost > _NEAR + _NEAR))
-    values, wrong = _with_the_rest(texts, plain.values, sure)
+    values, mantissa, sure = _plain(texts)
+    if not bool(np.all(mantissa <= _EXACT)):
+        # within two units of the last place: exact, unless a single may be rounded either way
+        lost = (values.view(np.uint64) & _LOST) - (_MIDDLE - _NEAR)
+        sure = sure & ((mantissa <= _EXACT) | (lost > _NEAR + _NEAR))
+    values, wrong = _read_others(texts, values, sure)
     with np.errstate(over="ignore"):
         return values.astype(np.float32), wrong
 
 
-def _with_the_rest(
+def _read_others(
     texts: Texts, values: NDArray[np.float64], sure: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], Integers]:
-    """Read one by one what is not sure yet."""
+    """Read the texts that are not `sure` yet one by one."""
     wrong: list[int] = []
     for place in np.flatnonzero(~sure).tolist():
         text = texts.bytes_at(place)
@@ -178,26 +154,18 @@ def _with_the_rest(
     return values, np.array(wrong, dtype=np.int64)
 
 
-@dataclass(frozen=True)
-class _Plain:
-    """Numbers read as digits with a point among them, and which of the texts are such.
+def _plain(texts: Texts) -> tuple[NDArray[np.float64], Hashes, NDArray[np.bool_]]:
+    """Return numbers read as digits with a point among them, their digits, and which are such.
 
     A number is its mantissa over a power of ten: up to 2^53 over up to 10^22 that is rounded once,
     and so exactly (Clinger, How to Read Floating Point Numbers Accurately, 1990); else twice.
     """
-
-    values: NDArray[np.float64]
-    mantissa: Hashes
-    right: NDArray[np.bool_]
-
-
-def _plain(texts: Texts) -> _Plain:
     if not len(texts):
-        return _Plain(np.zeros(0), np.zeros(0, np.uint64), np.zeros(0, np.bool_))
+        return np.zeros(0), np.zeros(0, np.uint64), np.zeros(0, np.bool_)
     negative = texts.buffer[texts.starts] == ord("-")
     size = texts.lengths - negative
     ends = texts.starts + texts.lengths
-    point = _point(texts, ends, size)  # a point and all behind it: so many bytes
+    point = _point(texts, ends, size)
     behind = np.maximum(point - 1, 0)
     before = size - point
     whole, right = _digits(texts, ends - point, before)
@@ -211,13 +179,13 @@ def _plain(texts: Texts) -> _Plain:
     mantissa += whole * _POWERS[power]
     values = mantissa.astype(np.float64) / _TENS[power]
     np.negative(values, out=values, where=negative)
-    return _Plain(values, mantissa, right)
+    return values, mantissa, right
 
 
 def _point(texts: Texts, ends: Integers, size: Integers) -> "Integers | np.int64":
-    """Return how many bytes of each text its point and what is behind it take; 0 without one.
+    """Return how many bytes each text has from its point to its end; 0 without a point.
 
-    One number where it is the same for all, as it mostly is: that makes the rest twice as fast.
+    If it is the same for all, it is one number, which makes the rest twice as fast.
     """
     _, point, behind = texts.bytes_at(0).rpartition(b".")
     same = np.int64(len(point) and len(behind) + 1)
@@ -233,7 +201,7 @@ def _point(texts: Texts, ends: Integers, size: Integers) -> "Integers | np.int64
 def _digits(
     texts: Texts, ends: Integers, sizes: "Integers | np.int64"
 ) -> tuple[Hashes, NDArray[np.bool_]]:
-    """Return the whole numbers of so many digits, 0 to 8, before `ends`; and which are such.
+    """Return the whole numbers of up to 8 digits before `ends`, and which are such.
 
     Eight digits at once, pair by pair (Lemire, Number Parsing at a Gigabyte per Second, 2021).
     """
@@ -260,15 +228,15 @@ def _digits(
 
 
 AT_ONCE = 1 << 21
-"""Bytes that are read at once; more where one query has more."""
+"""Bytes that are read at once; more if one query has more."""
 
 
 @dataclass(frozen=True)
 class _Shape:
-    """The form of a line, its needed fields, and their minimum number."""
+    """The form of a line, its needed fields, and the minimum number of fields."""
 
     line: str
-    wanted: tuple[int, ...]
+    needed: tuple[int, ...]
     least: int
 
 
@@ -277,33 +245,23 @@ _RANKING = _Shape("QUERY Q0 DOCUMENT RANK SCORE NAME", (0, 2, 4), 6)
 
 
 def read_qrels(path: Path, problems: Problems) -> Judgements:
-    """Read a qrels file.
-
-    Raises:
-        UsageError: there is no such file.
-        InputError: its content is wrong.
-    """
-    judging = Judging(problems)
+    """Read a qrels file."""
+    judgements = JudgementsBuilder(problems)
     with opened(path) as stream:
         for fields, starts in _parts(stream, _QRELS, problems, whole_queries=False):
             queries, documents, written = fields.texts
-            runs, spans = _runs(queries, starts)
+            names, spans = _runs(queries, starts)
             grades, wrong = numbers(written)
             for place in np.union1d(wrong, np.flatnonzero(np.isinf(grades))).tolist():
                 seen = f"the grade {quoted(written.text(place))} is not a number"
                 fix = "grades are whole numbers, mostly 0, 1, 2"
                 problems.add(seen, fix, line=int(fields.lines[place]))
-            judging.add(runs, spans.sizes, documents, grades, fields.lines)
-    return judging.judgements(f"each is a line: {_QRELS.line}")
+            judgements.add(names, spans.sizes, documents, grades, fields.lines)
+    return judgements.build(f"each is a line: {_QRELS.line}")
 
 
 def read_ranking(path: Path, problems: Problems, on_read: OnRead | None = None) -> Iterator[Batch]:
-    """Read a run file, some whole queries at once; of a query whose lines are scattered, parts.
-
-    Raises:
-        UsageError: there is no such file.
-        InputError: it is damaged, or too much is wrong with it to go on.
-    """
+    """Read a run file, some whole queries at a time."""
     empty = True
     with opened(path, on_read) as stream:
         for fields, starts in _parts(stream, _RANKING, problems, whole_queries=True):
@@ -323,19 +281,19 @@ def read_ranking(path: Path, problems: Problems, on_read: OnRead | None = None) 
 def _parts(
     stream: Stream, shape: _Shape, problems: Problems, *, whole_queries: bool
 ) -> Iterator[tuple[Fields, Integers]]:
-    """Yield the fields of some lines at once, and where another query begins among them.
+    """Yield the fields of some lines at a time, at least one, and the positions of new queries.
 
-    Lines are counted from 1; there is one at least.
+    Lines are counted from 1.
     """
     rest, before, at_once, last = b"", 1, AT_ONCE, False
     while not last:
         more = stream.read(at_once)
         content, last = rest + more, not more
         end = len(content) if last else content.rfind(b"\n") + 1
-        fields = fields_of(content[:end], shape.wanted, least=shape.least)
+        fields = fields_of(content[:end], shape.needed, least=shape.least)
         rest = content[end:]
         starts = fields.texts[0].changes()
-        if whole_queries and not last:  # the last query may go on behind what was read
+        if whole_queries and not last:  # the last query may continue after what was read
             if len(starts) < 2:
                 rest, at_once = content, 2 * at_once
                 continue
@@ -345,7 +303,7 @@ def _parts(
         lines = content.split(b"\n") if short else []
         for place in short:
             seen = f"{quoted(lines[place].decode('utf-8', 'replace'))!r} has too few fields"
-            problems.add(seen, f"a line is {shape.line}", line=place + before)
+            problems.add(seen, f"write {shape.line}", line=place + before)
         if len(fields.lines):
             yield replace(fields, lines=fields.lines + before), starts
         before += fields.count
@@ -353,4 +311,4 @@ def _parts(
 
 def _runs(queries: Texts, starts: Integers) -> tuple[list[str], Spans]:
     names = queries.part(starts).strings()
-    return names, Spans.of(np.diff(starts, append=len(queries)))
+    return names, Spans(np.diff(starts, append=len(queries)))
