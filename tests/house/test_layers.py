@@ -2,6 +2,7 @@
 
 import ast
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 DEFERRED = {"__init__.py", "cli/__init__.py", "integrations/pytest/plugin.py"}
@@ -49,3 +50,19 @@ def test_nothing_inside_imports_the_public_api(source_files: list[Path]) -> None
                 assert node.level == 0, f"{path}: relative import"
             elif isinstance(node, ast.Import):
                 assert "ragstone" not in [alias.name for alias in node.names], path
+
+
+def test_no_modules_import_each_other_not_even_late(source_files: list[Path], root: Path) -> None:
+    paths = {
+        ".".join(path.relative_to(root / "src").with_suffix("").parts).removesuffix(
+            ".__init__"
+        ): path
+        for path in source_files
+    }
+    imports = {name: set[str]() for name in paths}
+    for name, path in paths.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module in paths:
+                within = {f"{node.module}.{alias.name}" for alias in node.names}
+                imports[name] |= (within & paths.keys()) or {node.module}
+    TopologicalSorter(imports).prepare()  # raises if there is a cycle

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 import pytest
 
+from ragstone.integrations.pytest import SKIPPED
+
 if TYPE_CHECKING:
     from typing import Unpack
 
@@ -36,8 +38,6 @@ SETTINGS = (
 )
 """Name, type and help of the options; `--rag-NAME` on the command line, `rag_name` in the ini."""
 NO_SKIP = "Fail instead of skipping tests whose judge is not configured or not able to answer."
-SKIPPED = "ragstone: "
-"""Prefix of our skip reasons."""
 NO_QUERY = "(not given)"
 """Placeholder for a missing query."""
 

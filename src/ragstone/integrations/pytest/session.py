@@ -14,6 +14,7 @@ from ragstone._internal.rate_limit import Budget
 from ragstone.errors import RagstoneError, UnknownNameError, UsageError
 from ragstone.evaluation.runner import Options, evaluate_async
 from ragstone.evaluation.runner import plan_of as plan_of_options
+from ragstone.integrations.pytest import SKIPPED
 from ragstone.integrations.pytest.markers import (
     ROWS,
     keywords_of,
@@ -22,7 +23,6 @@ from ragstone.integrations.pytest.markers import (
     split_thresholds,
 )
 from ragstone.integrations.pytest.messages import check, in_tests
-from ragstone.integrations.pytest.plugin import SKIPPED
 from ragstone.integrations.pytest.summary import WorkerReport
 from ragstone.judges.base import Judge, JudgeWrapper
 from ragstone.judges.dry_run import LEAST

@@ -7,7 +7,7 @@ from operator import add
 
 from ragstone._internal.fields import FrozenModel
 from ragstone._internal.text import count, one_line
-from ragstone.integrations.pytest.plugin import SKIPPED
+from ragstone.integrations.pytest import SKIPPED
 from ragstone.reports.facts import CAUSES
 from ragstone.reports.format import decimal, dollars, interval
 from ragstone.results.metric_summary import MetricSummaryBuilder
