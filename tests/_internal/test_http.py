@@ -407,7 +407,7 @@ async def test_after_429_fewer_requests_are_under_way(faulty, behave) -> None:
 async def test_a_late_try_is_made_again_where_that_is_wanted(faulty, behave) -> None:
     faulty.script(PATH, behave.hang(), behave.reply(b"fine"))
     begun = asyncio.get_running_loop().time()
-    reply = await sent(faulty.url + PATH, timeout=0.2, again_if_late=True)
+    reply = await sent(faulty.url + PATH, timeout=0.2, retry_timeouts=True)
     assert (reply.content, reply.tries) == (b"fine", 2)
     assert 1000 * (asyncio.get_running_loop().time() - begun) - reply.latency_ms >= 200
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from ragstone._internal.rate_limit import (
-    HOPELESS,
+    MAX_FAILURES,
     AdaptiveLimiter,
     Budget,
     CallResult,
@@ -209,13 +209,13 @@ async def test_a_try_that_the_budget_forbids_is_not_counted() -> None:
 
 async def test_after_ten_calls_given_up_in_a_row_each_is_tried_once() -> None:
     caller = RetryingCaller(Limits(retries=1))
-    await outcomes([caller.make(Server(down())) for _ in range(HOPELESS)])
+    await outcomes([caller.make(Server(down())) for _ in range(MAX_FAILURES)])
     assert (await failure(caller.make(Server(down())))).tries == 1
 
 
 async def test_one_answer_gives_hope_again() -> None:
     caller = RetryingCaller(Limits(retries=1))
-    await outcomes([caller.make(Server(down())) for _ in range(HOPELESS)])
+    await outcomes([caller.make(Server(down())) for _ in range(MAX_FAILURES)])
     await caller.make(Server("fine"))
     assert await caller.make(Server(down(), "fine")) == CallResult("fine", 2)
 
@@ -223,7 +223,7 @@ async def test_one_answer_gives_hope_again() -> None:
 @pytest.mark.parametrize("between", ["fine", CallError(Cause.MALFORMED, "no", status=400)])
 async def test_answers_between_keep_up_hope(between: object) -> None:
     caller = RetryingCaller(Limits(retries=1))
-    for _ in range(HOPELESS):
+    for _ in range(MAX_FAILURES):
         await outcomes([caller.make(Server(down()))])
         await outcomes([caller.make(Server(between))])
     assert (await failure(caller.make(Server(down())))).tries == 2
@@ -231,8 +231,8 @@ async def test_answers_between_keep_up_hope(between: object) -> None:
 
 async def test_a_budget_that_is_spent_is_no_sign_of_hope_nor_of_its_end() -> None:
     caller = RetryingCaller(Limits(retries=1, budget=Budget(max_calls=0)))
-    await outcomes([caller.make(Server("fine")) for _ in range(HOPELESS * 2)])
-    assert caller._given_up == 0
+    await outcomes([caller.make(Server("fine")) for _ in range(MAX_FAILURES * 2)])
+    assert caller._failures == 0
 
 
 @pytest.mark.parametrize("when", ["in line", "under way", "between tries"])
@@ -462,8 +462,8 @@ async def test_nothing_starts_while_it_is_held_not_even_what_waits_already() -> 
     before = now()
     waiting = asyncio.create_task(starts_of(pace, 2))
     await asyncio.sleep(0.005)
-    pace.hold(0.1)
-    pace.hold(0.01)  # a shorter hold does not shorten the longer one
+    pace.pause(0.1)
+    pace.pause(0.01)  # a shorter pause does not shorten the longer one
     first, second = await waiting
     assert first - before < 0.05
     assert second - before >= 0.1
@@ -483,7 +483,7 @@ async def test_one_start_may_keep_the_next_away_for_longer() -> None:
 
 async def test_a_hold_without_a_delay_lets_all_go_at_once_when_it_ends() -> None:
     pace = RateLimiter()
-    pace.hold(0.05)
+    pace.pause(0.05)
     before = now()
     started = await starts_of(pace, 100)
     assert started[0] - before >= 0.049

@@ -4,7 +4,7 @@ import pytest
 from yaml.nodes import MappingNode, ScalarNode
 
 from ragstone._internal.yaml import (
-    MOST,
+    MAX_BYTES,
     YamlValue,
     compose_file,
     expand_variables,
@@ -132,7 +132,7 @@ def test_what_cannot_be_read_is_told(file_of_yaml_nodes: Path) -> None:
 
 
 def test_a_file_that_nobody_wrote_is_not_read(file_of_yaml_nodes: Path) -> None:
-    file_of_yaml_nodes.write_text("#" * (MOST + 1))
+    file_of_yaml_nodes.write_text("#" * (MAX_BYTES + 1))
     with pytest.raises(UsageError, match="not a settings file"):
         compose_file(file_of_yaml_nodes)
 

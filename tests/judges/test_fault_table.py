@@ -211,7 +211,7 @@ def test_every_reply_being_a_fault_makes_no_number(judge_server, kit) -> None:
     run = evaluated(judge_server, kit, retries=1)
     assert outcome(run, kit) == right_but(*range(ROWS), became=Cause.UNREACHABLE)
     assert run.summary()["faithfulness"].mean is None
-    assert ROWS < judge_server.served < 2 * ROWS  # after ten hopeless calls, one try each
+    assert ROWS < judge_server.served < 2 * ROWS  # after ten failed calls, one try each
 
 
 @pytest.mark.parametrize("hang_first", [False, True])

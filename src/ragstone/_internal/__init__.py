@@ -1,1 +1,1 @@
-"""Concurrency, HTTP, files and text: what every package may use."""
+"""Concurrency, HTTP, files and text, for all other packages."""

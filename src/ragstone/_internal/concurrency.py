@@ -1,4 +1,4 @@
-"""Workers: a function over many items, so many at a time, results as they finish."""
+"""Workers: run a function on many items concurrently, and threads with their own event loop."""
 
 import asyncio
 from collections.abc import (
@@ -24,13 +24,13 @@ B = TypeVar("B")
 
 @dataclass(frozen=True)
 class _End:
-    """All workers have ended: by themselves, or with an error."""
+    """All workers have ended, possibly with an error."""
 
     error: BaseException | None = None
 
 
 class _Results(Generic[B]):
-    """Hands out results as they finish; raises what a worker raised."""
+    """Yields results as they finish; raises the exception of a worker."""
 
     def __init__(self, queue: "asyncio.Queue[B | _End]") -> None:
         self._queue = queue
@@ -53,8 +53,8 @@ async def working(
     """Run `work` on every item with `concurrency` workers, and iterate over the results.
 
     At most twice `concurrency` results wait to be taken; then the workers wait too. Leaving the
-    block cancels what is under way and waits until it has ended, so that no call goes on that
-    nobody will read.
+    block cancels the running workers and waits until they have ended, so that no call continues
+    unread.
     """
     source = _stream(items)
     queue: asyncio.Queue[B | _End] = asyncio.Queue(concurrency)
@@ -67,14 +67,22 @@ async def working(
                     item = await anext(source)
                 except StopAsyncIteration:
                     return
-            await queue.put(await _finished(work(item)))
+            try:
+                result = await work(item)
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if task is None or task.cancelling():
+                    raise
+                # the item cancelled itself: an error, because its result would be missing silently
+                raise RuntimeError("a call cancelled itself") from None
+            await queue.put(result)
 
     async def all_workers() -> None:
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(concurrency):
                     group.create_task(worker())
-        except* Exception as errors:  # noqa: BLE001 - raised again where results are taken
+        except* Exception as errors:  # noqa: BLE001 - raised again to the consumer
             await queue.put(_End(errors.exceptions[0]))
         else:
             await queue.put(_End())
@@ -89,28 +97,17 @@ async def working(
 
 
 async def together(calls: Iterable[Coroutine[object, object, A]]) -> list[A]:
-    """Await all at once, results in order; when one raises, the others are cancelled and ended."""
-    due = list(calls)
-    if len(due) == 1:  # a task of its own would cost more than many a call
-        return [await due[0]]
-    tasks = [asyncio.create_task(call) for call in due]
+    """Await all concurrently, and return results in order; if one raises, cancel the others."""
+    coroutines = list(calls)
+    if len(coroutines) == 1:  # a task would cost more than many calls
+        return [await coroutines[0]]
+    tasks = [asyncio.create_task(coroutine) for coroutine in coroutines]
     try:
         return list(await asyncio.gather(*tasks))
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _finished(under_way: Awaitable[B]) -> B:
-    """Await it; if it was cancelled by itself, not by us, say so: else its item would be lost."""
-    try:
-        return await under_way
-    except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():
-            raise
-        raise RuntimeError("a call cancelled itself") from None
 
 
 async def _stream(items: Iterable[A] | AsyncIterable[A]) -> AsyncGenerator[A, None]:
@@ -123,10 +120,9 @@ async def _stream(items: Iterable[A] | AsyncIterable[A]) -> AsyncGenerator[A, No
 
 
 async def in_thread(function: Callable[[], A]) -> A:
-    """Run a function in a daemon thread of its own.
+    """Run a function in its own daemon thread.
 
-    One that hangs holds up nothing but its own thread: neither others that wait for a thread of
-    a pool, nor the end of the program.
+    If it hangs, it blocks neither other functions, as in a thread pool, nor the process exit.
     """
     future: Future[A] = Future()
     run = partial(copy_context().run, function)
@@ -136,9 +132,9 @@ async def in_thread(function: Callable[[], A]) -> A:
             return
         try:
             future.set_result(run())
-        except StopIteration as error:  # no future may hold one
+        except StopIteration as error:  # a future cannot raise it
             future.set_exception(RuntimeError(f"StopIteration: {error}"))
-        except BaseException as error:  # noqa: BLE001 - raised again where it is awaited
+        except BaseException as error:  # noqa: BLE001 - raised again to the caller
             future.set_exception(error)
 
     Thread(target=work, name="ragstone call", daemon=True).start()
@@ -146,9 +142,9 @@ async def in_thread(function: Callable[[], A]) -> A:
 
 
 def finish_in_thread(call: Callable[[], Coroutine[object, object, None]]) -> None:
-    """Await a call in a loop of its own, in a thread of its own, and raise what it raises.
+    """Await a call in its own event loop and thread, and raise what it raises.
 
-    Ctrl-C cancels the call and waits for it to end; a second one does not wait for what hangs.
+    Ctrl-C cancels the call and waits for it to end; a second one returns at once.
 
     Raises:
         KeyboardInterrupt: Ctrl-C.
@@ -165,7 +161,7 @@ def finish_in_thread(call: Callable[[], Coroutine[object, object, None]]) -> Non
         try:
             with asyncio.Runner() as runner:
                 runner.run(finish())
-        except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
             outcome.append(error)
         finally:
             ended.set()
@@ -184,5 +180,5 @@ def finish_in_thread(call: Callable[[], Coroutine[object, object, None]]) -> Non
 
 
 def _wait(ended: Event) -> None:
-    while not ended.wait(0.2):  # in slices: a wait without end cannot be interrupted everywhere
+    while not ended.wait(0.2):  # Ctrl-C cannot interrupt an endless wait on all systems
         pass

@@ -1,4 +1,4 @@
-"""Values: the plain types that nouns are made of, each with its rule."""
+"""Validated field types that the data classes share."""
 
 import math
 import operator
@@ -19,24 +19,21 @@ class FrozenModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def _frozen(given: Mapping[K, V]) -> Mapping[K, V]:
-    return MappingProxyType({_whole(name): value for name, value in given.items()})
-
-
 def _whole(name: K) -> K:
     if not isinstance(name, str) or name.isascii():
         return name
     return type(name)(name.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
+def _frozen(given: Mapping[K, V]) -> Mapping[K, V]:
+    return MappingProxyType({_whole(name): value for name, value in given.items()})
+
+
 Span = tuple[int, int]
 """Character offsets (start, end) in a text; the end is exclusive."""
 
 FrozenMap = Annotated[Mapping[K, V], AfterValidator(_frozen), PlainSerializer(dict)]
-"""A mapping that is copied and wrapped read-only as it is validated.
-
-Half a character in a name becomes U+FFFD: JSON has no names with halves in them.
-"""
+"""A mapping that is copied and made read-only. Lone surrogates in keys become U+FFFD."""
 
 
 def known(value: V) -> V | None:
@@ -45,12 +42,12 @@ def known(value: V) -> V | None:
 
 
 LowEnd = Annotated[float, BeforeValidator(lambda end: -math.inf if end is None else end)]
-"""A lower bound; null, which JSON has in place of infinity, is unbounded."""
+"""A lower bound; null is unbounded, because JSON has no infinity."""
 HighEnd = Annotated[float, BeforeValidator(lambda end: math.inf if end is None else end)]
 """An upper bound; null is unbounded."""
 
 Figure = Annotated[str | int | float | bool | None, AfterValidator(known)]
-"""A plain value to show beside a number; NaN and infinities become None."""
+"""A plain value of a detail; NaN and infinities become None."""
 
 
 _WHOLE = re.compile(r"(-?[0-9]+)\.0+")
@@ -66,10 +63,10 @@ def document_id(value: object) -> str:
         if not (text := value.strip()):
             raise ValueError("a document id is blank")
         if text[-1] == "0" and (whole := _WHOLE.fullmatch(text)):
-            return whole[1]  # what pandas writes for 5 in a column with blanks
+            return whole[1]  # pandas writes 5 like this in a column with blanks
         return text
     if hasattr(value, "__index__") and not isinstance(value, bool):
-        return str(operator.index(cast("SupportsIndex", value)))  # NumPy's whole numbers too
+        return str(operator.index(cast("SupportsIndex", value)))  # also NumPy integers
     if not isinstance(value, float):
         raise ValueError(f"{value!r} is not a document id (text or a number)")
     if not math.isfinite(value):
@@ -90,5 +87,5 @@ NotBlank = Annotated[str, AfterValidator(_not_blank)]
 
 
 def tag_text(value: object) -> str:
-    """Return a tag's value as text: JSON's `true`, not Python's `True`."""
+    """Return a tag's value as text, with `true` and `false` as in JSON."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and files that one process locks."""
+"""Atomic writes, file locks, and SQLite in WAL mode."""
 
 import errno
 import os
@@ -15,28 +15,28 @@ from ragstone.errors import UsageError
 WAIT = 30
 """Seconds to wait for another process to unlock a SQLite file."""
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
-"""What file systems without hard links answer."""
+"""Errors of file systems without hard links."""
 
 
-def write_file(path: Path, write: Callable[[Path], None], *, keep: bool = False) -> Path:
-    """Have `write` fill a temporary file beside `path`, then move it there; return where it is.
+def write_file(path: Path, write: Callable[[Path], object], *, keep: bool = False) -> Path:
+    """Have `write` fill a temporary file beside `path`, then move it there; return its path.
 
     Missing folders are created. An existing file is replaced; with `keep` it stays, and the
     new one becomes `name-2`, `name-3`, ...
 
     Raises:
-        UsageError: the file system refuses.
+        UsageError: the file cannot be written.
     """
     try:
         path = path.resolve() if path.is_symlink() else path
         if path.exists() and not (path.is_file() or path.is_dir()):
-            write(path)  # a device or a pipe takes what it is given, and stays
+            write(path)  # a device or a pipe cannot be replaced
             return path
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".ragstone-{secrets.token_hex(8)}.tmp")
         try:
             write(temporary)
-            return _place_beside(temporary, path) if keep else temporary.replace(path)
+            return _move_to_free_name(temporary, path) if keep else temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
     except (OSError, ValueError) as error:
@@ -44,23 +44,19 @@ def write_file(path: Path, write: Callable[[Path], None], *, keep: bool = False)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file that holds a text, in UTF-8, as `write_file` does.
+    """Write a UTF-8 text as `write_file` does.
 
     Raises:
-        UsageError: the file system refuses.
+        UsageError: the file cannot be written.
     """
-
-    def write(file: Path) -> None:
-        file.write_text(text, encoding="utf-8", newline="\n")
-
-    write_file(path, write)
+    write_file(path, lambda file: file.write_text(text, encoding="utf-8", newline="\n"))
 
 
 def check_writable(path: Path) -> None:
-    """Tell before the work whether the file could be written; nothing is made.
+    """Check that a file could be written, without creating anything.
 
     Raises:
-        UsageError: it is a folder, or its folder cannot be made or written in.
+        UsageError: it is a folder, or its folder cannot be created or is not writable.
     """
     try:
         if path.is_dir():
@@ -76,27 +72,22 @@ def check_writable(path: Path) -> None:
         )
 
 
-def _place_beside(temporary: Path, path: Path) -> Path:
+def _move_to_free_name(temporary: Path, path: Path) -> Path:
     name, number = path, 1
-    while not _place(temporary, name):
+    while True:
+        try:
+            name.hardlink_to(temporary)  # unlike a move, fails if another process takes the name
+        except FileExistsError:
+            pass
+        except OSError as error:
+            if error.errno not in NO_LINKS:
+                raise
+            if not name.exists():
+                return temporary.replace(name)
+        else:
+            return name
         number += 1
         name = path.with_stem(f"{path.stem}-{number}")
-    return name
-
-
-def _place(temporary: Path, name: Path) -> bool:
-    try:
-        # a link, unlike a move, fails if another process took the name a moment ago
-        name.hardlink_to(temporary)
-    except FileExistsError:
-        return False
-    except OSError as error:
-        if error.errno not in NO_LINKS:
-            raise
-        if name.exists():
-            return False
-        temporary.replace(name)
-    return True
 
 
 def _refusal(path: Path, error: OSError | ValueError) -> str:
@@ -104,17 +95,16 @@ def _refusal(path: Path, error: OSError | ValueError) -> str:
     return f"{path} cannot be written: {why}; choose another path"
 
 
-# File locks: one process at a time has a file; the end of the process, kill -9 too, frees it.
-
-
 def open_locked(path: Path) -> FileIO:
-    """Open a file to read and append, and lock it until it is closed; a new one if there is none.
+    """Open or create a file to read and append, and lock it until it is closed.
+
+    The end of the process unlocks it too, even after kill -9.
 
     Raises:
-        BlockingIOError: another process, or another block of this one, has locked it.
+        BlockingIOError: another process or another part of this one has locked it.
         OSError: it cannot be opened or locked.
     """
-    from filelock import lock_descriptor  # slow to import, and most commands lock no file
+    from filelock import lock_descriptor  # slow to import, and rarely needed
 
     while True:
         with ExitStack() as stack:
@@ -130,10 +120,10 @@ def open_locked(path: Path) -> FileIO:
 
 @contextmanager
 def lock_file(path: Path, *, timeout: float) -> Generator[None, None, None]:
-    """Hold a lock while the block lasts: a file that has no content and is deleted afterwards.
+    """Hold a lock within the block: an empty file that is deleted afterwards.
 
     Raises:
-        BlockingIOError: another process held it for `timeout` seconds.
+        BlockingIOError: it was locked for `timeout` seconds.
         OSError: the file cannot be opened or locked.
     """
     until = time.monotonic() + timeout
@@ -149,7 +139,7 @@ def lock_file(path: Path, *, timeout: float) -> Generator[None, None, None]:
         try:
             yield
         finally:
-            with suppress(OSError):  # Windows does not delete open files
+            with suppress(OSError):  # Windows cannot delete open files
                 path.unlink()
 
 
@@ -163,10 +153,10 @@ def make_folder(folder: Path) -> None:
 
 
 def use_wal(connection: sqlite3.Connection, *, marker: str) -> None:
-    """Let reads go on beside a write.
+    """Switch to WAL mode, so that readers do not wait for a writer.
 
-    A file of another program is left as it is: one that has tables, and none named `marker`.
-    SQLite itself does not wait if two processes switch to WAL at once.
+    Files of other programs are not changed: those with tables, but none named `marker`. Retries,
+    because SQLite does not wait if two processes switch at once.
     """
     until = time.monotonic() + WAIT
     while True:

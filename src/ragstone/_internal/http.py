@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from time import perf_counter
-from types import TracebackType
 from typing import Self
 
 import aiohttp
@@ -21,19 +20,15 @@ LONGEST_REPLY = 32 * 1024 * 1024
 
 _CERTIFICATE = "its TLS certificate is not valid; a target's file can set `verify_tls: false`"
 
-_FOREIGN: tuple[tuple[type[Exception], Cause, bool, str], ...] = (
+_REFUSED = "the server refuses connections; is it running?"
+_ERRORS: tuple[tuple[type[Exception], Cause, bool, str], ...] = (
     (TimeoutError, Cause.TIMEOUT, False, LATE),
     (aiohttp.ClientConnectorCertificateError, Cause.UNREACHABLE, False, _CERTIFICATE),
     (aiohttp.ClientSSLError, Cause.UNREACHABLE, False, "the server does not support TLS (https)"),
     (aiohttp.ClientProxyConnectionError, Cause.UNREACHABLE, True, "the proxy is unreachable"),
     (aiohttp.ClientHttpProxyError, Cause.UNREACHABLE, True, "the proxy answered {error}"),
     (aiohttp.ClientConnectorDNSError, Cause.UNREACHABLE, True, "the host name is unknown"),
-    (
-        aiohttp.ClientConnectorError,
-        Cause.UNREACHABLE,
-        True,
-        "the server refuses connections; is it running?",
-    ),
+    (aiohttp.ClientConnectorError, Cause.UNREACHABLE, True, _REFUSED),
     (aiohttp.ServerDisconnectedError, Cause.UNREACHABLE, True, "the server closed the connection"),
     (aiohttp.ClientPayloadError, Cause.TRUNCATED, True, "the connection broke during the reply"),
     (
@@ -45,7 +40,7 @@ _FOREIGN: tuple[tuple[type[Exception], Cause, bool, str], ...] = (
     (aiohttp.ClientError, Cause.UNREACHABLE, True, "{error}"),
     (OSError, Cause.UNREACHABLE, True, "{error}"),
 )
-"""(aiohttp's error, cause, whether a retry may help, message); the first match applies."""
+"""aiohttp's error, cause, whether a retry may help, and message; the first match applies."""
 
 
 @dataclass(frozen=True)
@@ -54,15 +49,15 @@ class Connection:
 
     Attributes:
         timeout: seconds for one try.
-        again_if_late: whether a try that timed out is retried.
-        hopeless: words in a 429 or 5xx reply that no retry can fix, such as a spent quota.
+        retry_timeouts: whether a try that timed out is retried.
+        permanent: words in a 429 or 5xx reply that no retry can fix, such as a spent quota.
         secrets: texts that no message may contain.
     """
 
     timeout: float = 60.0
     limits: Limits = field(default_factory=Limits)
-    again_if_late: bool = False
-    hopeless: tuple[str, ...] = ()
+    retry_timeouts: bool = False
+    permanent: tuple[str, ...] = ()
     verify_tls: bool = True
     proxy: str | None = None
     secrets: tuple[str, ...] = field(default=(), repr=False)
@@ -100,12 +95,7 @@ class Client:
         )
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         if self._session:
             await self._session.close()
 
@@ -188,8 +178,8 @@ class Client:
         message = f"{place} answered {status} {response.reason or ''}".rstrip()
         message += f": {quoted(text)}" if text.strip() else ""
         cause = Cause.RATE_LIMITED if status == 429 else Cause.UNREACHABLE
-        hopeless = any(word in text for word in self._connection.hopeless)
-        if (status == 429 or status >= 500) and not hopeless:
+        permanent = any(word in text for word in self._connection.permanent)
+        if (status == 429 or status >= 500) and not permanent:
             raise retry_after(cause, message, _retry_after(response.headers.get("Retry-After")))
         if status in (401, 403) and place not in self._accepted:  # else it is about one request
             raise UsageError(f"{message}\nThe key or its permissions were rejected; the run stops.")
@@ -200,13 +190,14 @@ class Client:
 
     def _translated(self, error: Exception, place: str, text: str) -> CallError:
         timeout = self._connection.timeout
-        for kind, cause, again, words in _FOREIGN:
+        for kind, cause, retryable, words in _ERRORS:
             if isinstance(error, kind):
                 message = place + words.format(error=quoted(text), timeout=timeout)
+                # a server that never answered is most likely not running
                 absent = isinstance(error, aiohttp.ClientConnectorError) and not self._accepted
-                late = cause is Cause.TIMEOUT and self._connection.again_if_late
-                may_pass = late or (again and not absent)
-                return RetryableError(cause, message) if may_pass else CallError(cause, message)
+                timed_out = cause is Cause.TIMEOUT and self._connection.retry_timeouts
+                retry = timed_out or (retryable and not absent)
+                return RetryableError(cause, message) if retry else CallError(cause, message)
         raise error
 
 

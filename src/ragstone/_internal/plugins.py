@@ -1,4 +1,4 @@
-"""A user's Python: a module by name or by file, or what an installed package names."""
+"""Plugins: Python modules and files of the user, and entry points of installed packages."""
 
 import os
 import sys
@@ -7,21 +7,22 @@ from importlib.metadata import EntryPoint
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+from typing import cast
 from zlib import crc32
 
 from ragstone.errors import UsageError
 
 FILES = (".py", ".yaml", ".yml")
-"""How the name of a plugin ends that is a file; any other is a module."""
+"""Endings of plugins that are files; all others are modules."""
 
 
 def import_plugin(name: str) -> ModuleType:
     """Import `package.module` (found from the working folder too) or `path/to/file.py`.
 
-    A file finds its neighbours, as a script would, and what lies in the working folder.
+    A file can import modules from its own folder, like a script, and from the working folder.
 
     Raises:
-        UsageError: there is no such module or file, or it raises while it is imported.
+        UsageError: there is no such module or file, or its import raises.
     """
     _find_in(Path.cwd())
     try:
@@ -29,35 +30,34 @@ def import_plugin(name: str) -> ModuleType:
     except UsageError:
         raise
     except (Exception, SystemExit) as error:
-        said = f"{type(error).__name__}: {error}"
-        raise UsageError(f"{name} cannot be imported: {said}") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise UsageError(f"{name} cannot be imported: {reason}") from error
 
 
 def load_entry_point(point: EntryPoint) -> object:
-    """Load what an installed package names under an entry point.
+    """Load an entry point of an installed package.
 
     Raises:
-        UsageError: there is no such thing, or it raises while it is imported.
+        UsageError: it does not exist, or its import raises.
     """
     try:
-        found: object = point.load()
+        return cast("object", point.load())
     except (Exception, SystemExit) as error:
         raise entry_point_error(point, f"{type(error).__name__}: {error}") from error
-    return found
 
 
-def entry_point_error(point: EntryPoint, said: str) -> UsageError:
-    """Return the error of an entry point that cannot be used, with what to do about it."""
+def entry_point_error(point: EntryPoint, reason: str) -> UsageError:
+    """Return the error for an entry point that cannot be used."""
     package = package_of(point)
     name = package.partition(" ")[0]
     return UsageError(
         f"the installed package {package} registers {point.value} as {point.group} {point.name!r}, "
-        f"which cannot be used: {said}; fix it, or remove it: pip uninstall {name}"
+        f"which cannot be used: {reason}; fix it, or remove it: pip uninstall {name}"
     )
 
 
 def package_of(point: EntryPoint) -> str:
-    """Return the package that has an entry point, with its version."""
+    """Return the name and version of the package that has an entry point."""
     return f"{point.dist.name} {point.dist.version}" if point.dist else "?"
 
 

@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from random import uniform
-from types import TracebackType
 from typing import Generic, TypeVar
 
 from ragstone.errors import CallError, Cause
@@ -19,7 +18,7 @@ FIRST_BACKOFF, LONGEST_BACKOFF = 0.5, 30.0
 LONGEST_WAIT = 120.0
 """Seconds: a longer Retry-After fails the call at once."""
 LATE = "no reply within {timeout:g} s; raise the limit with --timeout"
-HOPELESS = 10
+MAX_FAILURES = 10
 """Failed calls in a row after which calls are not retried, until one succeeds."""
 
 
@@ -51,26 +50,21 @@ class AdaptiveLimiter:
             await turn
         except asyncio.CancelledError:
             if not turn.cancelled():  # the slot was given just now
-                await self.__aexit__(None, None, None)
+                await self.__aexit__()
             elif turn in self._line:  # else it was skipped already
                 self._line.remove(turn)
             raise
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         self._busy -= 1
         self._admit()
 
-    def narrow(self, begun: float) -> None:
-        """Halve the limit after a refused call that began at that loop time.
+    def narrow(self, started_at: float) -> None:
+        """Halve the limit after a 429 reply to a call that started at that loop time.
 
-        Calls that began before the last halving are ignored: they hit the same limit.
+        Calls that started before the last halving are ignored: they hit the old limit.
         """
-        if begun >= self._narrowed_at:
+        if started_at >= self._narrowed_at:
             self._narrowed_at = asyncio.get_running_loop().time()
             self._limit = max(1.0, self._limit / 2)
 
@@ -89,7 +83,7 @@ class AdaptiveLimiter:
 
 
 class RateLimiter:
-    """A minimum delay between starts; `hold` pauses all starts."""
+    """A minimum delay between starts; `pause` stops all starts."""
 
     def __init__(self, delay: float = 0.0) -> None:
         self._delay = delay
@@ -106,17 +100,17 @@ class RateLimiter:
             self._next = now + max(self._delay, after)
             return
         async with self._line:
-            while (wait := self._next - loop.time()) > 0:  # noqa: ASYNC110 - hold() may be called meanwhile
+            while (wait := self._next - loop.time()) > 0:  # noqa: ASYNC110 - pause() may be called meanwhile
                 await asyncio.sleep(wait)
             self._next = loop.time() + max(self._delay, after)
 
-    def hold(self, seconds: float) -> None:
+    def pause(self, seconds: float) -> None:
         """Allow no start for that many seconds."""
         self._next = max(self._next, asyncio.get_running_loop().time() + seconds)
 
 
 class Budget:
-    """Limits the calls and dollars of a run: no call begins once either is spent.
+    """Limits the calls and dollars of a run: no call starts once either is spent.
 
     Calls in progress are still charged, so the total may exceed the budget by their cost.
     """
@@ -127,7 +121,7 @@ class Budget:
 
     @property
     def spent(self) -> str | None:
-        """Which budget is spent, as a message; None while calls may begin."""
+        """A message about the spent budget; None while calls may start."""
         if self._max_calls is not None and self._calls >= self._max_calls:
             calls = "1 call" if self._max_calls == 1 else f"{self._max_calls:,} calls"
             return f"the budget of {calls} (--max-calls) is spent"
@@ -136,7 +130,7 @@ class Budget:
         return None
 
     def reserve(self) -> None:
-        """Count a call that is about to begin.
+        """Count a call that is about to start.
 
         Raises:
             CallError: the budget is spent.
@@ -187,7 +181,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class CallResult(Generic[T]):
-    """What a call returned, and how many tries it took."""
+    """The value a call returned, and the number of tries."""
 
     value: T
     tries: int
@@ -199,8 +193,8 @@ class RetryingCaller:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._slots = AdaptiveLimiter(limits.concurrency)
-        self._given_up = 0
-        self._pace = RateLimiter(max(limits.delay, 60 / limits.rpm if limits.rpm else 0.0))
+        self._failures = 0
+        self._starts = RateLimiter(max(limits.delay, 60 / limits.rpm if limits.rpm else 0.0))
 
     async def make(
         self, once: Callable[[], Awaitable[T]], *, retries: int | None = None, tokens: int = 0
@@ -213,7 +207,7 @@ class RetryingCaller:
         Raises:
             CallError: the last try failed; `tries` is the number of tries.
         """
-        if self._given_up >= HOPELESS:
+        if self._failures >= MAX_FAILURES:
             retries = 0
         elif retries is None:
             retries = self._limits.retries
@@ -224,39 +218,39 @@ class RetryingCaller:
                 value = await self._try(once, tokens)
             except CallError as error:
                 if not isinstance(error, RetryableError) or tries > retries:
-                    raise self._final(error, tries - (error.tries == 0)) from None
+                    if isinstance(error, RetryableError):
+                        self._failures += 1
+                    elif error.status is not None:  # the server does answer
+                        self._failures = 0
+                    made = tries - (error.tries == 0)
+                    _log.debug("gave up after %d tries: %s", made, error)
+                    after = f" (tried {made} times)" if made > 1 else ""
+                    raise CallError(
+                        error.cause, f"{error}{after}", status=error.status, tries=made
+                    ) from None
                 wait = error.wait
             else:
-                self._given_up = 0
+                self._failures = 0
                 return CallResult(value, tries)
             if wait is None:
                 backoff = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (tries - 1))
-                wait = uniform(backoff / 2, backoff)  # noqa: S311 - spreads retries, guards nothing
+                wait = uniform(backoff / 2, backoff)  # noqa: S311 - not for security
             await asyncio.sleep(wait)
 
     async def _try(self, once: Callable[[], Awaitable[T]], tokens: int) -> T:
         async with self._slots:
-            await self._pace.turn(60 * tokens / self._limits.tpm if self._limits.tpm else 0.0)
+            await self._starts.turn(60 * tokens / self._limits.tpm if self._limits.tpm else 0.0)
             if self._limits.budget:
                 self._limits.budget.reserve()
-            begun = asyncio.get_running_loop().time()
+            started_at = asyncio.get_running_loop().time()
             try:
                 value = await once()
             except RetryableError as error:
-                _log.debug("a try failed: %s", error)
+                _log.debug("try failed: %s", error)
                 if error.cause is Cause.RATE_LIMITED:
-                    self._slots.narrow(begun)
+                    self._slots.narrow(started_at)
                 if error.wait:
-                    self._pace.hold(error.wait)
+                    self._starts.pause(error.wait)
                 raise
             self._slots.widen()
             return value
-
-    def _final(self, error: CallError, tries: int) -> CallError:
-        if isinstance(error, RetryableError):
-            self._given_up += 1
-        elif error.status is not None:  # the server does answer
-            self._given_up = 0
-        _log.debug("given up after %d tries: %s", tries, error)
-        after = f" (tried {tries} times)" if tries > 1 else ""
-        return CallError(error.cause, f"{error}{after}", status=error.status, tries=tries)

@@ -6,7 +6,7 @@ two passes whose work grows with the length of the text and no faster:
 1. *Units* are found line by line. A unit ends at a blank line, at a line that ends in a colon and
    at one that ends in a Thai or Lao letter (they have no full stop). A list item begins a unit; a
    heading, a table row and a fenced code block are one each, not split further. Any other line
-   break is a wrapped line: the sentence goes on.
+   break is a wrapped line: the sentence continues.
 2. Inside a unit each terminator is looked at once. Full-width ones, the danda and the like always
    end a sentence; ``.``, ``!``, ``?`` and ``…`` do if white space and then something that can begin
    a sentence follow, and if a full stop is not that of an abbreviation, initial, ordinal or list
@@ -56,8 +56,6 @@ def _append(found: list[Sentence], text: str, start: int, end: int) -> None:
         found.append(Sentence(piece, end - len(left), end - len(left) + len(piece)))
 
 
-# Units: what the lines of a text say about where sentences can run.
-
 _LINE = r"""(?x)[ \t]*+(?:
     (?P<blank>\s*+\Z)
     |(?P<fence>`{3,}+|~{3,}+)
@@ -78,7 +76,7 @@ def _units(text: str) -> Iterator[tuple[int, int, bool]]:
     """Yield (start, end, whether it is prose to be split further) of each unit of a text."""
     start = here = 0
     fence = ""  # the marker that closes the code block we are in
-    before, settled = "", True  # what the unit so far is; whether a numbered line may follow it
+    before, settled = "", True  # kind of the current unit; whether a numbered line may follow it
     for line in text.splitlines(keepends=True):
         after, bare = here + len(line), line.rstrip()
         if fence:
@@ -107,8 +105,6 @@ def _units(text: str) -> Iterator[tuple[int, int, bool]]:
     yield start, len(text), not fence
 
 
-# Terminators: what may end a sentence inside a unit.
-
 _SOFT = ".!?…‼⁇⁈⁉‽\u037e"  # end a sentence only if what follows agrees
 _HARD = "。！？｡．।॥؟۔։።፧፨។៕။།༎᙮᠃᠉᥄᥅෴꘎꘏꣎꣏꤯꧉꩝꩞꩟꯫܀܁܂⸮"  # end one by themselves
 _STOPS = frozenset(_SOFT + _HARD)
@@ -131,7 +127,7 @@ _STOP = rf"""(?xs)[{_SOFT}{_HARD};「『“（](?:
     (?=(?P<gap>\s[\s"'“„«»‹›(\[{{（「『*_—–\-{_UNSEEN}]*+)?(?P<next>.?))"""
 _WORD = re.compile(r"[^\W_]+")
 _IDEOGRAPH = "[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
-_TOLD = re.compile(r"[他她我](?:[^\s。！？，]{0,5})[说說道问問]|[とっな]|という")
+_SPEECH_VERB = re.compile(r"[他她我](?:[^\s。！？，]{0,5})[说說道问問]|[とっな]|という")
 
 
 def _ends_sentence(text: str, begin: int, stop: re.Match[str], caseless: bool) -> bool:
@@ -141,7 +137,7 @@ def _ends_sentence(text: str, begin: int, stop: re.Match[str], caseless: bool) -
         return False
     run = stop["run"]
     if run is None:  # a whole quotation or aside of Chinese or Japanese
-        return at - begin < 2 if text[at] == "（" else not _TOLD.match(text, stop.end())
+        return at - begin < 2 if text[at] == "（" else not _SPEECH_VERB.match(text, stop.end())
     run = text[at] + run
     if not gap:
         if (run == "．" and follower.isdigit()) or text.startswith("។ល។", at):
@@ -150,7 +146,7 @@ def _ends_sentence(text: str, begin: int, stop: re.Match[str], caseless: bool) -
         glued = run[-1] in "!?" and letter.match(follower) and letter.match(text, at - 1)
         return bool(glued) or not _HARD_SET.isdisjoint(run)
     if at - begin <= 64 and not _WORD.search(text, begin, at):
-        return False  # nothing said yet: "... And then"
+        return False  # no words yet: "... And then"
     if not _HARD_SET.isdisjoint(run):
         return True
     where = stop.start("next")

@@ -1,7 +1,6 @@
-"""External texts in messages: without control characters and secrets, on one line.
+"""Texts for messages: without control characters and secrets, on one line.
 
-Unsafe characters are replaced by a visible mark, never dropped: a reader sees that something was
-there. Letters of every script, emoji and their joiners stay as they are.
+Unsafe characters are replaced by a visible mark. Letters of every script and emoji stay unchanged.
 """
 
 import re
@@ -13,9 +12,9 @@ from pydantic import ValidationError
 MARK = "\N{REPLACEMENT CHARACTER}"
 
 _UNSAFE = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and newline; ESC among them
-    r"\u202a-\u202e\u2066-\u2069"  # show text in another order than it is written in
-    r"\ud800-\udfff\ufffe\uffff]"  # halves of characters, and what XML forbids
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters except tab and newline
+    r"\u202a-\u202e\u2066-\u2069"  # change the order in which text is shown
+    r"\ud800-\udfff\ufffe\uffff]"  # lone surrogates, and characters that XML forbids
 )
 
 
@@ -36,36 +35,36 @@ def quoted(text: str) -> str:
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
-    """Return the text with every secret in it blotted out, the longest first."""
+    """Return the text with every secret replaced, the longest first."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "[hidden]")
     return text
 
 
 def public_url(url: str) -> str:
-    """Return the URL without its query, its user and password: what a message may show."""
+    """Return the URL without its query, user and password, to show in messages."""
     head = url.partition("?")[0].partition("#")[0]
     scheme, slashes, rest = head.partition("://")
     if not slashes:
         return head
     try:
         _ = urlsplit(head).port
-    except ValueError:  # what stands before the port may be a password: nothing is shown
+    except ValueError:  # the part before the port may be a password
         return f"{scheme}://..."
     host, slash, path = rest.partition("/")
     return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
 
 
 def format_validation_errors(error: ValidationError) -> str:
-    """Return what a value was refused for, in one line: where, why, and what was seen."""
-    told: list[str] = []
+    """Return the reasons why a value is invalid, in one line: where, why, and the value."""
+    problems: list[str] = []
     for fault in error.errors(include_url=False):
         place = ".".join(map(str, fault["loc"]))
         why = f"{fault['msg']}, got {fault['input']!r:.80}"
-        told.append(f"{place}: {why}" if place else why)
-    return "; ".join(told)
+        problems.append(f"{place}: {why}" if place else why)
+    return "; ".join(problems)
 
 
 def count(number: int, noun: str) -> str:
-    """Write how many there are of something whose plural takes an s."""
+    """Return a number with a noun, in the plural unless the number is 1."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")

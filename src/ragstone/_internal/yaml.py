@@ -12,7 +12,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from ragstone.errors import InputError, Problem, UsageError
 
-MOST = 1_000_000
+MAX_BYTES = 1_000_000
 """Size limit of a settings file, in bytes."""
 
 
@@ -31,7 +31,7 @@ def yaml_errors(file: str) -> Generator[None]:
 def compose_file(path: Path, *, typed: bool = True) -> Node | None:
     """Return the root node of a YAML file; None if it is empty.
 
-    With `typed`, nodes are tagged by what they look like (`!!int`); else every scalar is text.
+    With `typed`, nodes are tagged by their appearance (`!!int`); otherwise every scalar is text.
 
     Raises:
         UsageError: the file cannot be read, or is too large for a settings file.
@@ -40,8 +40,8 @@ def compose_file(path: Path, *, typed: bool = True) -> Node | None:
     if not path.is_file():
         raise UsageError(f"{path} cannot be read: there is no such file")
     try:
-        if path.stat().st_size > MOST:
-            raise UsageError(f"{path} has more than {MOST:,} bytes; it is not a settings file")
+        if path.stat().st_size > MAX_BYTES:
+            raise UsageError(f"{path} has more than {MAX_BYTES:,} bytes; it is not a settings file")
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
@@ -56,7 +56,7 @@ NO_VARIABLE = re.compile(rf"\$\{{(?!{NAME}\}})[^{{}}]*\}}?")
 
 
 def expand_variables(text: str) -> str:
-    """Return the text with the values of its variables, filled in in one pass.
+    """Return the text with its variables replaced by their values, in one pass.
 
     Raises:
         ValueError: a variable is not set, or its syntax is wrong; the message names all of them,

@@ -11,12 +11,12 @@ from hashlib import sha256
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from types import TracebackType
 from typing import Self, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
 from ragstone._internal.concurrency import in_thread
+from ragstone._internal.files import WAIT, make_folder, use_wal
 from ragstone.errors import CallError, JudgeError, UsageError
 from ragstone.judges.base import Judge, JudgeWrapper
 from ragstone.types.questions import TEXTS, Question
@@ -28,8 +28,6 @@ USAGE = TypeAdapter(Usage)
 
 LAYOUT = 1
 """Version of the table, stored in the file as `user_version`."""
-WAIT = 30.0
-"""Seconds to wait for another process's lock."""
 AT_ONCE = 200
 """Replies written in one transaction, at most."""
 
@@ -181,14 +179,11 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _open_for_writing(path: Path) -> sqlite3.Connection:
     """Open a file, with our table in WAL mode; reject files of other programs."""
     try:
-        if not path.parent.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if path.parent.name == ".ragstone":
-                (path.parent / ".gitignore").write_text("*\n", encoding="utf-8")
+        make_folder(path.parent)
         connection = _connect(path)
         try:
             _create_table(connection)
-            _use_wal(connection)
+            use_wal(connection, marker="replies")
             connection.execute("PRAGMA synchronous = NORMAL")
         except BaseException:
             connection.close()
@@ -215,20 +210,6 @@ def _create_table(connection: sqlite3.Connection) -> None:
             f"a newer ragstone wrote it (layout {layout}, this version supports {LAYOUT})"
         )
     connection.execute("COMMIT")
-
-
-def _use_wal(connection: sqlite3.Connection) -> None:
-    """Switch to WAL, so that reads do not wait; SQLite does not wait if two processes do this."""
-    until = time.monotonic() + WAIT
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                raise
-            time.sleep(0.01)
-        else:
-            return
 
 
 class CachedJudge(JudgeWrapper):
@@ -259,15 +240,10 @@ class CachedJudge(JudgeWrapper):
             await self._replies.close()
             raise
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         """Close the wrapped judge, then the file when everything is written."""
         try:
-            await super().__aexit__(kind, error, trace)
+            await super().__aexit__(*raised)
         finally:
             await self._replies.close()
 

@@ -216,8 +216,8 @@ class HttpTarget(Target):
         await super().__aenter__()
         try:
             await self._check_health()
-        except BaseException as error:
-            await super().__aexit__(type(error), error, None)
+        except BaseException:
+            await super().__aexit__()
             raise
         return self
 

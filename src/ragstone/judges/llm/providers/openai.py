@@ -269,7 +269,7 @@ class OpenAICompatibleModel(Model, Embedder):
         self._secrets = (key,) if key else ()
         self._with = f"with the key in {provider.key}" if key else "without a key"
         connection = Connection(
-            timeout=timeout, again_if_late=True, hopeless=(_NO_QUOTA,), secrets=self._secrets
+            timeout=timeout, retry_timeouts=True, permanent=(_NO_QUOTA,), secrets=self._secrets
         )
         self._client = Client(connection, caller=caller)
         self._parts = (self._client,)
