@@ -302,4 +302,4 @@ def module_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...
 @pytest.fixture(autouse=True)
 def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take away after each test what it registered."""
-    monkeypatch.setattr(registry, "_metrics", dict(registry._metrics))
+    monkeypatch.setattr(registry, "_metrics", dict(registry.registered()))

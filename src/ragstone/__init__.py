@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from ragstone.errors import RagstoneError, UsageError
     from ragstone.evaluation.runner import evaluate, evaluate_async
     from ragstone.judges.base import Judge
-    from ragstone.metrics import ClaimMetric, Metric, RankingMetric, get, register
+    from ragstone.metrics import Metric, get, register
+    from ragstone.metrics.claim_scoring import ClaimMetric
+    from ragstone.metrics.retrieval import RankingMetric
     from ragstone.results.run import Run
     from ragstone.targets.base import Answer, Target
     from ragstone.types.claim import Claim, Evidence, Label, Verdict
@@ -54,7 +56,9 @@ _HOMES = {
     "errors": ("RagstoneError", "UsageError"),
     "evaluation.runner": ("evaluate", "evaluate_async"),
     "judges.base": ("Judge",),
-    "metrics": ("ClaimMetric", "Metric", "RankingMetric", "get", "register"),
+    "metrics": ("Metric", "get", "register"),
+    "metrics.claim_scoring": ("ClaimMetric",),
+    "metrics.retrieval": ("RankingMetric",),
     "types.row": ("Row",),
     "results.run": ("Run",),
     "types.sample": ("Context", "Sample"),

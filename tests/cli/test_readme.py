@@ -82,7 +82,7 @@ def test_code_runs(
     block: str, demo_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(registry, "_metrics", dict(registry._metrics))
+    monkeypatch.setattr(registry, "_metrics", dict(registry.registered()))
     Path("results.json").write_text(json.dumps(RESULTS), encoding="utf-8")
     Path("promptfooconfig.yaml").write_text(json.dumps(CONFIGURATION), encoding="utf-8")
     code = block.replace("http://localhost:8000", demo_url)
@@ -97,7 +97,7 @@ EXAMPLES = [path for path in (ROOT / "examples").glob("*.py") if path.stem not i
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES), ids=lambda path: path.stem)
 def test_examples_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_metrics", dict(registry._metrics))
+    monkeypatch.setattr(registry, "_metrics", dict(registry.registered()))
     runpy.run_path(str(path), run_name="__main__")
 
 

@@ -14,7 +14,9 @@ from tests.cases import each_case
 from ragstone.errors import Cause, UnknownNameError, UsageError
 from ragstone.evaluation.runner import evaluate, evaluate_async
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.metrics import Faithfulness, Hit, Precision, get
+from ragstone.metrics import get
+from ragstone.metrics.claims import Faithfulness
+from ragstone.metrics.retrieval import Hit, Precision
 from ragstone.results.run import RunInterruptedError
 from ragstone.types.config import Plan
 from ragstone.types.reply import Failure

@@ -8,7 +8,7 @@ from ragstone import evaluate, load
 from ragstone.errors import UsageError
 from ragstone.judges.offline import OfflineJudge
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.metrics import Hit
+from ragstone.metrics.retrieval import Hit
 
 # b, the only relevant one, is at rank 3
 ROW = {"query": "q", "relevance": ["b"], "ranking": ["x", "y", "b"]}

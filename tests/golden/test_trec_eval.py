@@ -8,7 +8,7 @@ import pytest
 import pytrec_eval
 from tests.cases import each_case
 
-from ragstone.metrics import (
+from ragstone.metrics.retrieval import (
     F1,
     MAP,
     MRR,

@@ -6,8 +6,8 @@ from pydantic import TypeAdapter
 
 from ragstone.evaluation.runner import Options
 from ragstone.integrations.pytest.plugin import SETTINGS as PYTEST
-from ragstone.metrics import Faithfulness
 from ragstone.metrics.claim_scoring import ClaimMetric
+from ragstone.metrics.claims import Faithfulness
 from ragstone.types.config import SETTINGS, ClaimPlan, Plan
 
 MARKS = {"threshold"}

@@ -3,15 +3,18 @@ from typing import Any
 from tests.cases import each_case
 
 from ragstone.evaluation.scoring import score_rows
-from ragstone.metrics import ContextRecall, Faithfulness, Metric, SelfKnowledge
+from ragstone.metrics import Metric
 from ragstone.metrics.citations import CitationPrecision, CitationRecall
 from ragstone.metrics.claims import (
     ClaimPrecision,
     ClaimRecall,
     ClaimUtilization,
+    ContextRecall,
+    Faithfulness,
     HallucinatedClaims,
     Hallucination,
     NoiseSensitivity,
+    SelfKnowledge,
     UnsupportedClaims,
 )
 from ragstone.metrics.contexts import ContextRelevance

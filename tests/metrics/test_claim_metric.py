@@ -9,7 +9,8 @@ from ragstone.evaluation.runner import evaluate
 from ragstone.evaluation.scoring import rescore_row, score_rows
 from ragstone.judges.batching import SplitJudge
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.metrics import Faithfulness, get
+from ragstone.metrics import get
+from ragstone.metrics.claims import Faithfulness
 from ragstone.types.claim import Claim, Evidence, Label, Verdict
 from ragstone.types.policy import POLICIES, PRESETS
 from ragstone.types.questions import (

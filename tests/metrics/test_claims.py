@@ -6,12 +6,13 @@ from tests.cases import each_case
 from ragstone.errors import Cause, UnknownNameError
 from ragstone.evaluation.transcript import Transcript
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.metrics import Faithfulness, get
+from ragstone.metrics import get
 from ragstone.metrics.claims import (
     ClaimPrecision,
     ClaimRecall,
     ClaimUtilization,
     ContextRecall,
+    Faithfulness,
     HallucinatedClaims,
     Hallucination,
     NoiseSensitivity,

@@ -16,19 +16,11 @@ from tests.cases import each_case
 from ragstone.errors import UnknownNameError, UsageError
 from ragstone.evaluation.transcript import Transcript
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.metrics import (
-    F1,
-    ClaimMetric,
-    Hit,
-    Metric,
-    Precision,
-    RankingMetric,
-    catalogue,
-    registry,
-    select,
-)
+from ragstone.metrics import Metric, catalogue, registry, select
 from ragstone.metrics.claim_checks import REFERENCE_IN_CONTEXTS, Check
+from ragstone.metrics.claim_scoring import ClaimMetric
 from ragstone.metrics.registry import get, load_plugin, origin, register, registered
+from ragstone.metrics.retrieval import F1, Hit, Precision, RankingMetric
 from ragstone.types.rankings import Rankings
 from ragstone.types.sample import Context, Sample
 from ragstone.types.score import Detail, Score

@@ -5,7 +5,8 @@ from pydantic import ValidationError
 from tests.cases import each_case
 
 from ragstone.errors import UsageError
-from ragstone.metrics import F1, MAP, MRR, NDCG, BPref, Hit, Precision, Recall, RPrecision, get
+from ragstone.metrics import get
+from ragstone.metrics.retrieval import F1, MAP, MRR, NDCG, BPref, Hit, Precision, Recall, RPrecision
 from ragstone.types.rankings import Denominator, Rankings
 from ragstone.types.score import Score
 

@@ -6,21 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.metrics import (
+from ragstone.metrics import Metric
+from ragstone.metrics.claims import Faithfulness
+from ragstone.metrics.registry import get
+from ragstone.metrics.retrieval import (
     F1,
     MAP,
     MRR,
     NDCG,
     BPref,
-    Faithfulness,
     Hit,
-    Metric,
     Precision,
     RankingMetric,
     Recall,
     RPrecision,
 )
-from ragstone.metrics.registry import get
 from ragstone.types.policy import POLICIES
 from ragstone.types.rankings import Denominator, Rankings, ratio
 

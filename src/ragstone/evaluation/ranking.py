@@ -30,8 +30,8 @@ from ragstone.datasets.rankings import (
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.evaluation.preflight import resolve_gates
 from ragstone.evaluation.scoring import format_exception, is_builtin
-from ragstone.metrics import RankingMetric, select
-from ragstone.metrics.retrieval import depth_of
+from ragstone.metrics import select
+from ragstone.metrics.retrieval import RankingMetric, depth_of
 from ragstone.results.ranking_run import COUNTED, SKIPPED, UNKNOWN, RankingScores
 from ragstone.results.run import Run, new_run_id
 from ragstone.types.config import Manifest, Plan, Source

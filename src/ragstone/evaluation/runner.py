@@ -31,7 +31,8 @@ from ragstone.judges.factory import make_judge
 from ragstone.judges.instrumentation import UNTRACED, Tracing
 from ragstone.judges.router import RouterJudge
 from ragstone.judges.spec import begins_free, is_free
-from ragstone.metrics import Metric, RankingMetric, load_plugin, select
+from ragstone.metrics import Metric, load_plugin, select
+from ragstone.metrics.retrieval import RankingMetric
 from ragstone.results.run import Run, RunInterruptedError
 from ragstone.targets.base import Target
 from ragstone.targets.factory import get_target

@@ -13,8 +13,8 @@ from pydantic.dataclasses import dataclass
 from ragstone._internal.quotes import QuoteFinder
 from ragstone.errors import Cause, JudgeError
 from ragstone.metrics.base import Ask, Count, Metric
-from ragstone.types.claim import Claim, JudgedClaim, Label, Texts, Verdict
-from ragstone.types.questions import BATCH, ExtractClaims, ExtractTruths, VerifyClaims
+from ragstone.types.claim import BATCH, Claim, JudgedClaim, Label, Texts, Verdict
+from ragstone.types.questions import ExtractClaims, ExtractTruths, VerifyClaims
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
 

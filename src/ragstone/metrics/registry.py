@@ -2,13 +2,14 @@
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from inspect import isabstract
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import TypeVar, cast, dataclass_transform
 
 from pydantic import ValidationError
@@ -35,6 +36,25 @@ OURS = "ragstone"
 _SPEC = re.compile(rf"(?P<name>{NAME.pattern})(?:@(?P<k>\d+))?(?::(?P<policy>[a-z][a-z-]*))?")
 _OLD_NAMES = {"mark": "threshold", "claims": "claim_source", "partial": "allow_partial"}
 """Parameters as the metric names of older stored runs have them."""
+BUILT_IN: Mapping[str, Sequence[str]] = MappingProxyType(
+    {
+        "citations": ("citation_precision", "citation_recall"),
+        "claims": (
+            *("faithfulness", "unsupported_claims", "context_recall", "claim_recall"),
+            *("claim_precision", "claim_utilization", "hallucinated_claims", "self_knowledge"),
+            *("hallucination", "noise_sensitivity"),
+        ),
+        "contexts": ("context_precision", "context_utilization", "context_relevance"),
+        "correctness": ("answer_correctness", "answer_similarity"),
+        "responses": ("abstention", "response_relevancy"),
+        "retrieval": (
+            *("hit", "recall", "precision", "f1", "mrr", "map", "ndcg", "r_precision", "bpref"),
+        ),
+        "text": ("bleu", "chrf", "rouge_l", "exact_match", "contains"),
+    }
+)
+"""Module -> its metrics. A module is imported when one of them is first used."""
+_HOMES = {name: module for module, names in BUILT_IN.items() for name in names}
 _metrics: dict[str, type[Metric]] = {}
 _loaded: set[EntryPoint] = set()
 _packages: dict[type[Metric], str] = {}
@@ -54,6 +74,7 @@ def register(name: str, *, replace: bool = False) -> Callable[[type[M]], type[M]
         raise UsageError(f"invalid metric name {name!r}; use lower case letters, digits and _")
 
     def enter(cls: type[M]) -> type[M]:
+        _import_built_in(name)
         taken = _metrics.get(name)
         if taken and not replace and _home(taken) != _home(cls):
             raise UsageError(
@@ -74,6 +95,11 @@ def register(name: str, *, replace: bool = False) -> Callable[[type[M]], type[M]
         return made
 
     return enter
+
+
+def _import_built_in(name: str) -> None:
+    if name in _HOMES:
+        import_module(f"{__package__}.{_HOMES[name]}")
 
 
 def _home(cls: type[Metric]) -> tuple[str, str]:
@@ -127,7 +153,8 @@ def load_plugin(name: str) -> None:
 
 def origin(name: str) -> str:
     """Return where a metric comes from: `ragstone`, its package, or its file or module."""
-    cls = _metrics[name]
+    cls = find(name)
+    assert cls is not None
     if cls in _packages:
         return _packages[cls]
     if cls.__module__.partition(".")[0] == OURS:
@@ -136,14 +163,37 @@ def origin(name: str) -> str:
     return str(file or cls.__module__)
 
 
-def registered() -> Mapping[str, type[Metric]]:
-    """Return all metrics by name, in the order they were registered.
+def find(name: str) -> type[Metric] | None:
+    """Return the class of a metric; None if there is no metric of that name.
 
     Raises:
         UsageError: a metric of an installed package cannot be loaded.
     """
     _load_installed()
-    return dict(_metrics)
+    _import_built_in(name)
+    return _metrics.get(name)
+
+
+def custom() -> list[str]:
+    """Return the names of the metrics of plugins and of installed packages.
+
+    Raises:
+        UsageError: a metric of an installed package cannot be loaded.
+    """
+    _load_installed()
+    return [name for name in _metrics if origin(name) != OURS]
+
+
+def registered() -> Mapping[str, type[Metric]]:
+    """Return all metrics by name: those of ragstone, then others in the order of registration.
+
+    Raises:
+        UsageError: a metric of an installed package cannot be loaded.
+    """
+    _load_installed()
+    for name in _HOMES:
+        _import_built_in(name)
+    return {name: _metrics[name] for name in (*_HOMES, *_metrics) if name in _metrics}
 
 
 def get(spec: str, **defaults: str | int | float | None) -> Metric:
@@ -156,15 +206,14 @@ def get(spec: str, **defaults: str | int | float | None) -> Metric:
         UnknownNameError: there is no metric of that name.
         UsageError: the parameters are not the metric's, or out of range; or as `registered`.
     """
-    _load_installed()
     head, *rest = spec.split(",")
     match = _SPEC.fullmatch(head)
-    if not match or match["name"] not in _metrics:
+    cls = find(match["name"]) if match else None
+    if match is None or cls is None:
         name = match["name"] if match else head
         if name == "success":
             raise UsageError("there is no metric named 'success'; hit@k is trec_eval's success")
-        raise UnknownNameError("metric", name, _metrics)
-    cls = _metrics[match["name"]]
+        raise UnknownNameError("metric", name, registered())
     assert is_dataclass(cls)
     known = {field.name for field in fields(cls)}
     said = {key: match[key] for key in ("k", "policy") if match[key] is not None}

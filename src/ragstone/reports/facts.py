@@ -81,7 +81,7 @@ def summary_lines(run: Run, names: Sequence[str]) -> tuple[SummaryLine, ...]:
         lines.append(SummaryLine("Ranking", words))
     if "generation" in families:
         lines += _judge_lines(run, names)
-    known = catalogue()
+    known = catalogue() if manifest.not_run else dict[str, MetricInfo]()
     for name, why in manifest.not_run.items():
         metric = known.get(re.split("[@:,]", name)[0])
         if not families or metric is None or metric.family in families:

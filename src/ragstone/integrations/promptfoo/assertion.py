@@ -14,7 +14,8 @@ from ragstone.errors import RagstoneError, UnknownNameError, UsageError
 from ragstone.evaluation.config_file import Config, model_names, read_config
 from ragstone.evaluation.scoring import score_rows
 from ragstone.judges.factory import make_judge
-from ragstone.metrics import ClaimMetric, Metric, select
+from ragstone.metrics import Metric, select
+from ragstone.metrics.claim_scoring import ClaimMetric
 from ragstone.types.claim import JudgedClaim
 from ragstone.types.config import ClaimPlan, JudgePlan, Plan
 from ragstone.types.gate import reaches

@@ -11,7 +11,8 @@ from ragstone.datasets import Dataset
 from ragstone.evaluation.runner import evaluate
 from ragstone.integrations.promptfoo.asserts import LEGACY, ProgressOptions, evaluate_tests
 from ragstone.integrations.promptfoo.legacy import UNHEEDED, legacy_judge
-from ragstone.metrics import ClaimMetric, select
+from ragstone.metrics import select
+from ragstone.metrics.claim_scoring import ClaimMetric
 from ragstone.results.run import Run
 from ragstone.types.config import Plan
 from ragstone.types.policy import preset

@@ -16,8 +16,9 @@ from ragstone._internal.fields import tag_text
 from ragstone._internal.text import one_line
 from ragstone.errors import QuestionNotSupportedError, RagstoneError
 from ragstone.evaluation.scoring import rescore_row
-from ragstone.metrics import ClaimMetric, Metric, get
+from ragstone.metrics import Metric, get
 from ragstone.metrics.claim_checks import Check, ClaimVerifier
+from ragstone.metrics.claim_scoring import ClaimMetric
 from ragstone.reports.format import finite
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim
