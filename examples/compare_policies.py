@@ -1,4 +1,4 @@
-"""Judge answers once, and score them under every policy; no server, no key.
+"""Judge answers once and score them with every policy. Needs no server and no key.
 
 python examples/compare_policies.py
 """
@@ -15,7 +15,7 @@ SAMPLES = [
     },
     {"query": "Is it good?", "response": "Sure!", "contexts": [GUIDE]},
     {
-        "query": "How many megapixels has the main camera?",
+        "query": "How many megapixels does the main camera have?",
         "response": "The main camera has 50 megapixels.",
         "contexts": [GUIDE],
     },
@@ -26,6 +26,6 @@ if __name__ == "__main__":
     for row in run.rows:
         print(row.sample.query)
         for name, score in row.scores.items():
-            said = score.state if score.value is None else f"{score.value:.2f}"
-            print(f"  {name:<28} {said:<10} {score.reason or ''}")
-    print(f"asked {run.usage().calls} times in all")
+            value = score.state if score.value is None else f"{score.value:.2f}"
+            print(f"  {name:<28} {value:<10} {score.reason or ''}")
+    print(f"judge questions: {sum(len(row.exchanges) for row in run.rows)}")

@@ -1,4 +1,4 @@
-"""Evaluate a RAG system that is a Python function; no server, no key.
+"""Evaluate a RAG system that is a Python function. Needs no server and no key.
 
 python examples/evaluate_function.py
 """
@@ -12,7 +12,7 @@ GUIDE = {
 
 
 def answer(query: str) -> dict[str, object]:
-    """Retrieve by a word, and answer with what was found."""
+    """Retrieve texts by keyword, and answer with them."""
     found = [key for key in GUIDE if key in query.lower()]
     return {
         "response": " ".join(GUIDE[key] for key in found) or "I don't know.",
@@ -22,7 +22,7 @@ def answer(query: str) -> dict[str, object]:
 
 SAMPLES = [
     {"query": "How fast does the battery charge?", "relevance": ["battery"]},
-    {"query": "How many megapixels has the camera?", "relevance": ["camera"]},
+    {"query": "How many megapixels does the camera have?", "relevance": ["camera"]},
     {"query": "Is there a headphone jack?", "relevance": ["ports"]},
 ]
 

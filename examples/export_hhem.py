@@ -1,13 +1,13 @@
-"""HHEM-2.1-Open as a judge on this machine: export it to ONNX, with all that ragstone reads of it.
+"""Export HHEM-2.1-Open to ONNX, to use it as a local judge.
 
 python examples/export_hhem.py models/hhem
 ragstone answers.jsonl -m faithfulness --judge local:models/hhem
 
-It needs, in an environment of its own: pip install torch transformers onnxscript. It downloads the
-weights (0.44 GB) and the config and tokenizer of the T5 that they were made on; a folder may be
-named in the place of either. The Python code that lies beside the weights is not run: HHEM is a T5
-encoder with a classifier for each token, which transformers has, and its verdict stands at the
-first token. Where the weights are not those of just that, nothing is written.
+Install in a separate environment: pip install torch transformers onnxscript. The script downloads
+the weights (0.44 GB), and the config and tokenizer of their T5 base; both can also be local
+folders. It does not run the model's own Python code, because transformers has the same network: a
+T5 encoder with a classifier for each token, of which only the first token counts. If a weight is
+missing or left over, nothing is written.
 """
 
 import argparse
@@ -31,7 +31,7 @@ LABELS = ("hallucinated", "consistent")
 
 
 class FirstToken(torch.nn.Module):
-    """What a classifier of tokens says of the first one, which stands for the whole text."""
+    """A token classifier's result for the first token, which is the result for the whole text."""
 
     def __init__(self, classifier: T5ForTokenClassification) -> None:
         super().__init__()
@@ -46,18 +46,18 @@ def load(model: str, base: str) -> FirstToken:
     """Load HHEM's weights into transformers' own T5.
 
     Raises:
-        SystemExit: some weights are missing, or left over: it is another model.
+        SystemExit: weights are missing or left over, so this is another model.
     """
     weights = load_file(cached_file(model, "model.safetensors"))
-    classifier, told = T5ForTokenClassification.from_pretrained(
+    classifier, loading = T5ForTokenClassification.from_pretrained(
         None,
         config=AutoConfig.from_pretrained(base, num_labels=len(LABELS)),
         state_dict={name.removeprefix("t5."): weight for name, weight in weights.items()},
-        attn_implementation="eager",  # the one that torch.onnx can export at any length
+        attn_implementation="eager",  # torch.onnx can export this one at any length
         output_loading_info=True,
     )
-    if strange := [*told["missing_keys"], *told["unexpected_keys"]]:
-        raise SystemExit(f"{model} is not HHEM-2.1 on {base}: they differ in {strange[:5]}")
+    if differences := [*loading["missing_keys"], *loading["unexpected_keys"]]:
+        raise SystemExit(f"{model} is not HHEM-2.1 on {base}: they differ in {differences[:5]}")
     return FirstToken(classifier).float().eval()
 
 
@@ -85,8 +85,8 @@ def export(model: str, base: str, folder: Path) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path, help="where to write it")
+    parser.add_argument("folder", type=Path, help="output folder")
     parser.add_argument("--model", default="vectara/hallucination_evaluation_model")
-    parser.add_argument("--base", default="google/flan-t5-base", help="the T5 it was made on")
-    said = parser.parse_args()
-    export(said.model, said.base, said.folder)
+    parser.add_argument("--base", default="google/flan-t5-base", help="the T5 model it is based on")
+    arguments = parser.parse_args()
+    export(arguments.model, arguments.base, arguments.folder)

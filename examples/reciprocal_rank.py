@@ -1,4 +1,4 @@
-"""A metric of one's own: the reciprocal rank of the first relevant document.
+"""A custom metric: the reciprocal rank of the first relevant document.
 
 ragstone run data.xlsx --plugin examples/reciprocal_rank.py --metric reciprocal_rank --k 5
 """
@@ -20,7 +20,7 @@ class ReciprocalRank(RankingMetric):
     def value(
         self, retrieved_ids: Sequence[str], relevance: Mapping[str, float]
     ) -> tuple[float, dict[str, int | None]]:
-        """Score one query; `retrieved_ids` are best first and cut at k."""
+        """Score one query; `retrieved_ids` has the top k, best first."""
         for rank, document in enumerate(retrieved_ids, 1):
             if relevance.get(document, 0) > 0:
                 return 1 / rank, {"first_hit_rank": rank}
