@@ -6,7 +6,7 @@ import pytest
 from tests.cases import each_case
 
 import ragstone
-from ragstone._internal.yaml import MOST
+from ragstone._internal.yaml import MAX_BYTES
 from ragstone.errors import Cause, InputError, UsageError
 from ragstone.evaluation.transcript import Transcript
 from ragstone.judges.scripted import ScriptedJudge
@@ -318,7 +318,7 @@ def test_lists_within_lists_do_not_end_the_process(write: Write) -> None:
 
 def test_a_large_file_is_no_rubric(write: Write) -> None:
     with pytest.raises(UsageError, match="has more than 1,000,000 bytes"):
-        rubrics_in(write("#" * (MOST + 1)))
+        rubrics_in(write("#" * (MAX_BYTES + 1)))
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
