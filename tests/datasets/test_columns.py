@@ -7,7 +7,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.datasets import Dataset, load
-from ragstone.datasets.adapters.detect import SHAPES, compared, recognised
+from ragstone.datasets.adapters.detect import SHAPES, describe_nearest, recognise
 from ragstone.datasets.columns import (
     ALIASES,
     Layout,
@@ -191,7 +191,7 @@ def test_every_shape_has_a_file() -> None:
 @each_case("shape", SHAPES, ids=lambda shape: shape.name)
 def test_no_shape_hides_another(shape) -> None:
     for place in (0, -1):
-        assert recognised([group[place] for group in shape.needs]) == shape
+        assert recognise([group[place] for group in shape.needs]) == shape
 
 
 def test_ids_of_ragas_join_their_texts() -> None:
@@ -270,7 +270,7 @@ def test_a_file_of_no_shape_says_what_it_was_compared_with(tmp_path: Path) -> No
 
 
 def test_a_file_of_nothing_known_names_all_shapes() -> None:
-    assert compared(["a"]) == f"compared with: {', '.join(shape.name for shape in SHAPES)}"
+    assert describe_nearest(["a"]) == f"compared with: {', '.join(shape.name for shape in SHAPES)}"
 
 
 def test_an_object_without_rows_says_where_other_tools_have_them(write: Write) -> None:

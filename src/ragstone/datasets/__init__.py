@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
@@ -24,7 +24,7 @@ from ragstone.datasets.formats import excel
 from ragstone.datasets.formats import json as jsons
 from ragstone.datasets.formats import yaml as yaml_file
 from ragstone.datasets.rows import samples_in
-from ragstone.datasets.table import File, Table
+from ragstone.datasets.table import File, Record, Table
 from ragstone.errors import UsageError
 from ragstone.types.config import Source
 from ragstone.types.sample import Sample
@@ -125,7 +125,8 @@ def load(
     saved = found.shape is not None and found.shape.name == RESPONSES
     mode = found.table.beside.get("mode")
     asked = MODES["search" if mode == "search" else "chat"] if saved else ()
-    made, failures = without_failed(samples, found.errors[: len(samples)], asked=asked)
+    errors = [row.errors for row in islice(found.table.rows, limit) if isinstance(row, Record)]
+    made, failures = without_failed(samples, errors, asked=asked)
     notes = found.table.notes
     if failures:
         gone = sum(a.response != b.response for a, b in zip(samples, made, strict=True))

@@ -57,7 +57,7 @@ def samples_in(
         InputError: rows are wrong; it holds all problems.
         UsageError: `columns` contains an unknown field or column.
     """
-    found = list(islice(table.records, limit))
+    found = list(islice(table.rows, limit))
     problems = [problem for problem in found if isinstance(problem, Problem)]
     records = [record for record in found if isinstance(record, Record)]
     rows = [row for row in found if not isinstance(row, Problem)]

@@ -49,11 +49,13 @@ class Record:
         return cls(row, cast("Mapping[str, object]", values))
 
 
+Row = Record | Sample | Problem
+"""A row of a table; a Problem is one that cannot be read. Data in Python may contain Samples."""
+
+
 @dataclass(frozen=True)
 class Table:
-    """Rows in the order of the file. A row is a Problem if it cannot be read.
-
-    Data in Python may contain Samples as they are.
+    """Rows in the order of the file.
 
     Attributes:
         columns: the header's names; None if each record has its own names.
@@ -62,7 +64,7 @@ class Table:
         beside: the file's metadata.
     """
 
-    records: Iterable[Record | Sample | Problem]
+    rows: Iterable[Row]
     columns: tuple[str, ...] | None = None
     sheet: str | None = None
     notes: tuple[str, ...] = ()
@@ -82,7 +84,7 @@ class Table:
                 return None if value.is_nan() else value
             return None if isinstance(value, float) and isnan(value) else value
 
-        records: list[Record | Sample | Problem] = []
+        records: list[Row] = []
         for number, row in enumerate(rows, 1):
             record = row if isinstance(row, Sample) else Record.of(number, row)
             if isinstance(record, Record):

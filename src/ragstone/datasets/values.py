@@ -1,4 +1,7 @@
-"""Values of a file to fields of a Sample. A ValueError is the reason if that is impossible."""
+"""Values of a file to fields of a Sample.
+
+Every function raises a ValueError with the reason if a value cannot be read.
+"""
 
 import ast
 import json
@@ -23,14 +26,23 @@ from ragstone.datasets.columns import PART_OF, plain_name
 from ragstone.datasets.table import Unreadable
 from ragstone.types.sample import Context
 
-# Text that spells out a list or an object: JSON, or what Python prints for one.
+Scalar = str | int | float | bool
+Plain: TypeAlias = Scalar | list["Plain | None"] | dict[str | int | float, "Plain | None"]
+"""A value that is not missing, as in JSON, except that an object's names may be numbers."""
+
+SEVERAL_TURNS = "this is a conversation; write one row per turn"
+EXACT = 10**15
+"""Larger floats (all numbers of Excel are floats) may not be the id that was typed."""
+_DEEPEST = 50
+"""How deep lists and objects may be nested; real data sets have fewer than ten levels."""
+_BITS = 1023
+"""Most bits of a whole number; larger ones cannot be floats, such as grades."""
 
 
 def parsed_json(text: str) -> object:
     """Parse a JSON text; a name that is repeated in an object becomes Unreadable.
 
-    Raises:
-        ValueError: invalid JSON. `NaN` and `Infinity` pass here; `normalise_cell` rejects them.
+    `NaN` and `Infinity` pass here; `normalise_cell` rejects them.
     """
     try:
         return cast("object", json.loads(text, object_pairs_hook=_object))
@@ -38,44 +50,8 @@ def parsed_json(text: str) -> object:
         raise ValueError("this is nested too deeply") from None
     except json.JSONDecodeError:
         raise
-    except ValueError:  # the one other that json raises: Python does not read such a number
+    except ValueError:  # Python does not read such a number
         raise ValueError("a number of more than 4,300 digits is too large") from None
-
-
-def spelled(text: str) -> list[object] | dict[object, object] | None:
-    """Return the list or object that a text spells out; None if it does not spell one.
-
-    CSV files contain JSON, or what pandas writes for a list: `['a', 'b']`. NumPy's `['a' 'b']` is
-    None, because Python would read it as one text.
-    """
-    text = text.strip()
-    if not text.startswith(("[", "{", "(")):
-        return None
-    try:
-        found = parsed_json(text)
-    except ValueError:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # `\d` in a text is not our user's code
-                found = cast("object", ast.literal_eval(text))
-                tokens = generate_tokens(StringIO(text).readline)
-                kinds = [token.type for token in tokens if token.type not in (NL, COMMENT)]
-        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError, TokenError):
-            return None
-        if (STRING, STRING) in pairwise(kinds):  # without a comma, Python joins the two texts
-            return None
-    if isinstance(found, tuple):
-        return list(cast("tuple[object, ...]", found))
-    if isinstance(found, list | dict):
-        return cast("list[object] | dict[object, object]", found)
-    return None
-
-
-def object_in(value: object) -> Mapping[object, object] | None:
-    """Return a value that is an object, or a text that spells one, as an object; else None."""
-    if isinstance(value, str) and value.lstrip().startswith("{"):
-        value = spelled(value)
-    return cast("Mapping[object, object]", value) if isinstance(value, Mapping) else None
 
 
 def _object(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
@@ -87,27 +63,48 @@ def _object(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     return values
 
 
-Scalar = str | int | float | bool
-Plain: TypeAlias = Scalar | list["Plain | None"] | dict[str | int | float, "Plain | None"]
-"""A value that is not missing, as JSON has it; but an object's names may also be numbers."""
+def spelled(value: object) -> list[object] | dict[object, object] | None:
+    """Return a list or object, or the one that a text spells; None for any other value.
 
-SEVERAL_TURNS = "this is a conversation; write one row per turn"
-_DEEPEST = 50
-"""How deep lists and objects may be nested; real data sets have fewer than ten levels."""
-EXACT = 10**15
-"""Larger floats (all numbers of Excel are floats) may not be the id that was typed."""
-_BITS = 1023
-"""Most bits of a whole number; larger ones cannot be floats, like grades."""
+    CSV files contain JSON, or what pandas writes for a list: `['a', 'b']`. NumPy's `['a' 'b']` is
+    None, because Python would read it as one text.
+    """
+    found = value
+    if isinstance(value, str):
+        text = value.strip()
+        if not text.startswith(("[", "{", "(")):
+            return None
+        try:
+            found = parsed_json(text)
+        except ValueError:
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # `\d` in a text is not our user's code
+                    found = cast("object", ast.literal_eval(text))
+                    tokens = generate_tokens(StringIO(text).readline)
+                    kinds = [token.type for token in tokens if token.type not in (NL, COMMENT)]
+            except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError, TokenError):
+                return None
+            if (STRING, STRING) in pairwise(kinds):  # without a comma, Python joins the two texts
+                return None
+        if isinstance(found, tuple):
+            return list(cast("tuple[object, ...]", found))
+    if isinstance(found, list | dict):
+        return cast("list[object] | dict[object, object]", found)
+    return None
+
+
+def object_in(value: object) -> dict[object, object] | None:
+    """Return an object, or the one that a text spells; None for any other value."""
+    found = spelled(value)
+    return found if isinstance(found, dict) else None
 
 
 def normalise_cell(value: object, depth: int = 0) -> Plain | None:
     """Return a value as plain data: dates become ISO 8601 text, tuples lists, models objects.
 
-    A UUID becomes text, a Decimal a number.
-
-    Raises:
-        ValueError: it contains something that cannot be stored: NaN, infinity, a NUL, half of a
-            surrogate pair, another Python object, or more than 50 nested lists.
+    A UUID becomes text, a Decimal a number. NaN, infinity, a NUL, half of a surrogate pair, other
+    Python objects and more than 50 nested lists are refused.
     """
     if depth > _DEEPEST:
         raise ValueError(f"lists or objects are nested more than {_DEEPEST} deep")
@@ -117,7 +114,7 @@ def normalise_cell(value: object, depth: int = 0) -> Plain | None:
         case int() | float():
             return _number(value)
         case str():
-            return _sound(value)
+            return _storable(value)
         case Unreadable():
             raise ValueError(value.seen)
         case date() | time():
@@ -131,8 +128,7 @@ def normalise_cell(value: object, depth: int = 0) -> Plain | None:
         case BaseModel():
             return normalise_cell(value.model_dump(), depth)
         case list() | tuple():
-            items = cast("list[object]", value)
-            return [normalise_cell(item, depth + 1) for item in items]
+            return [normalise_cell(item, depth + 1) for item in cast("list[object]", value)]
         case Mapping():
             pairs = cast("Mapping[object, object]", value).items()
             return {_name(key): normalise_cell(item, depth + 1) for key, item in pairs}
@@ -141,11 +137,7 @@ def normalise_cell(value: object, depth: int = 0) -> Plain | None:
 
 
 def text(value: Plain) -> str:
-    """Return a value as text: 5.0 is `"5"`, True is `"true"`.
-
-    Raises:
-        ValueError: it is a list or an object.
-    """
+    """Return a value that is not a list or an object as text: 5.0 is `"5"`, True is `"true"`."""
     match value:
         case str():
             return value
@@ -158,17 +150,10 @@ def text(value: Plain) -> str:
 
 
 def query(value: Plain) -> str:
-    """Return what the user asked.
-
-    Raises:
-        ValueError: it is blank, not text, or a list of messages.
-    """
-    spelt = spelled(value) if isinstance(value, str) else value
-    if (
-        isinstance(spelt, list)
-        and spelt
-        and all(isinstance(item, dict) and "content" in item for item in spelt)
-    ):
+    """Return what the user asked; a list of messages is refused."""
+    items = spelled(value)
+    messages = items if isinstance(items, list) else []
+    if messages and all(isinstance(item, dict) and "content" in item for item in messages):
         raise ValueError(SEVERAL_TURNS)
     asked = text(value)
     if not asked.strip():
@@ -177,22 +162,14 @@ def query(value: Plain) -> str:
 
 
 def sample_id(value: Plain) -> str:
-    """Return a row's id as text.
-
-    Raises:
-        ValueError: it is blank, or is a list or an object.
-    """
+    """Return a row's id as text."""
     if not (name := text(exact(value)).strip()):
         raise ValueError("the id is blank; fill it in, or leave it out in every row")
     return name
 
 
 def exact(value: Plain) -> Plain:
-    """Return a value that is to be an id.
-
-    Raises:
-        ValueError: it is a float of 16 digits or more, so it may have been another number.
-    """
+    """Return an id; a float of 16 digits or more is refused: it may have been another number."""
     if isinstance(value, float) and abs(value) >= EXACT:
         shown = f"{value:.0f}"[:40]
         raise ValueError(
@@ -203,11 +180,7 @@ def exact(value: Plain) -> Plain:
 
 
 def refuse_date(value: object) -> None:
-    """Refuse an id that is a date.
-
-    Raises:
-        ValueError: it is a date, a time or a duration.
-    """
+    """Refuse an id that is a date, a time or a duration."""
     if isinstance(value, date | time | timedelta):
         raise ValueError(
             f"this is a date or time ({normalise_cell(value)}), not an id; "
@@ -216,11 +189,7 @@ def refuse_date(value: object) -> None:
 
 
 def claims(value: Plain) -> tuple[str, ...]:
-    """Return facts from a list, from a text that spells one, or from a text with one a line.
-
-    Raises:
-        ValueError: an item is blank or not text.
-    """
+    """Return facts from a list, from a text that spells one, or from a text with one per line."""
     if isinstance(value, str):
         lines = [line for line in value.splitlines() if line.strip()]
         value = normalise_cell(lines if (found := spelled(value)) is None else found) or []
@@ -233,11 +202,8 @@ def claims(value: Plain) -> tuple[str, ...]:
 
 
 def tags(value: Plain, column: str) -> dict[str, Scalar]:
-    """Return the tags that one column gives: the parts of an object, else one of the column's name.
-
-    An object is taken apart only in the column that is `tags`; see `tag` for all others.
-    """
-    if isinstance(value, str) and isinstance(found := spelled(value), dict):
+    """Return the tags of the column `tags`: an object's parts, or one tag with its name."""
+    if isinstance(value, str) and (found := object_in(value)) is not None:
         value = normalise_cell(found) or {}
     if isinstance(value, dict):
         return {str(name): tag(part) for name, part in value.items() if part is not None}
@@ -245,7 +211,7 @@ def tags(value: Plain, column: str) -> dict[str, Scalar]:
 
 
 def tag(value: Plain) -> Scalar:
-    """Return a tag's value: a text, number or boolean as it is, anything else as compact JSON."""
+    """Return a tag's value: a list or an object becomes compact JSON."""
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return value
@@ -280,21 +246,16 @@ def _number(value: int | float) -> int | float:
     return value
 
 
-def _sound(value: str) -> str:
+def _storable(value: str) -> str:
     if "\0" in value:
         raise ValueError("the text contains a NUL character (\\u0000); remove it")
-    if not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            half = value[error.start]
-            raise ValueError(
-                f"the text contains half of a surrogate pair ({half!a}); remove it"
-            ) from None
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        seen = f"the text contains half of a surrogate pair ({value[error.start]!a})"
+        raise ValueError(f"{seen}; remove it") from None
     return value
 
-
-# Documents of a row: contexts, rankings, and ids with grades, in every form that files have.
 
 _BETWEEN = re.compile(r"[,;|\t\r\n，、；]+")
 _NUMBERS = re.compile(r"\d+(\s+\d+)+")
@@ -309,10 +270,7 @@ _DASHES = frozenset("-–—")
 def contexts(value: Plain) -> tuple[Context, ...]:
     """Return texts in order, from a list of texts or objects, or from one text.
 
-    A text that spells a list is that list; any other is one context. `""` is none.
-
-    Raises:
-        ValueError: an item is neither a text nor an object with one, or a list cannot be read.
+    A text that spells a list is that list; any other is one context, and `""` is no context.
     """
     if isinstance(value, str):
         start = value.lstrip()
@@ -322,13 +280,10 @@ def contexts(value: Plain) -> tuple[Context, ...]:
             raise ValueError(
                 f'this starts like a list but cannot be parsed{end}; write JSON: ["one", "two"]'
             )
-        value = (
-            normalise_cell(found) or []
-            if isinstance(found, list)
-            else [value]
-            if value.strip()
-            else []
-        )
+        if isinstance(found, list):
+            value = normalise_cell(found) or []
+        else:
+            value = [value] if value.strip() else []
     if not isinstance(value, list):
         raise ValueError(f"this is {kind(value)}, not a list of texts")
     return tuple(_document(item, number, ranked=False) for number, item in enumerate(value, 1))
@@ -338,9 +293,6 @@ def ranking(value: Plain) -> tuple[Context, ...] | None:
     """Return documents in rank order, from a list of ids or objects, or from ids in a text.
 
     None if the text means *missing*; see `spelled_ids`.
-
-    Raises:
-        ValueError: an item is neither an id nor an object with an id or a text.
     """
     given = spelled_ids(value) if isinstance(value, str) else value
     if given is None:
@@ -350,12 +302,9 @@ def ranking(value: Plain) -> tuple[Context, ...] | None:
 
 
 def relevance(value: Plain) -> dict[str, float] | None:
-    """Return document id -> grade; ids without grades have grade 1, and `""` or `[]` is none.
+    """Return document id -> grade, from an object, or from ids, which have grade 1.
 
     None if the text means *missing*; see `spelled_ids`.
-
-    Raises:
-        ValueError: an id or a grade is invalid, or an id has two grades.
     """
     given = spelled_ids(value) if isinstance(value, str) else value
     if given is None:
@@ -376,12 +325,8 @@ def relevance(value: Plain) -> dict[str, float] | None:
 def spelled_ids(text: str) -> Plain | None:
     """Parse a JSON or Python list or object, or ids separated by , ; | or line breaks.
 
-    None is returned for `nan`, `None`, `null`, `N/A` and `na`: programs write these for
-    *missing*. In quotes they are ids.
-
-    Raises:
-        ValueError: it starts like a list or object but cannot be parsed, or it is not clear where
-            ids end, or whether there are any.
+    None for `nan`, `None`, `null`, `N/A` and `na`, which programs write for *missing*. In quotes
+    they are ids.
     """
     text = text.strip()
     if text.casefold() in _MISSING:

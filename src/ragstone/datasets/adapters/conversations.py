@@ -1,12 +1,13 @@
-"""Turns: the one question, or the one answer, in what a chat model was sent or sent back."""
+"""Parts of other tools' values: the one turn of a chat, texts with ids, and parts of objects."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
-from typing import TypeVar, cast
+from typing import cast
 
+from ragstone._internal.text import count
 from ragstone.datasets.columns import ALIASES, PART_OF, plain_name
 from ragstone.datasets.table import Record, Unreadable
 from ragstone.datasets.values import SEVERAL_TURNS, object_in, spelled, spelled_ids
@@ -32,18 +33,18 @@ _KNOWN = frozenset(
 )
 """All roles in a list of messages, as named by OpenAI, LangChain, Gemini and Cohere."""
 _PLAIN = frozenset(("text", "input_text", "output_text"))
-"""Types of a message's parts that are its text; others are thoughts or images."""
+"""Types of a message's parts with its text; others are thoughts or images."""
 _LISTS = ("messages", "input_messages", "output_messages")
 _TEXTS = ("content", "parts", "text", "kwargs", "message")
 _DEEPEST = 8
-"""How deep a message's text may lie; real ones have 3."""
+"""How deep a message's text may be nested; real ones have 3 levels."""
 
 
 def one_turn(value: object, field: str) -> object:
     """Return the text that a field has in a list of messages; any other value as it is.
 
-    Several messages of the asking side are several turns, which become Unreadable, as does a role
-    that is not known. Of several answers the last one counts: those before it called tools.
+    Several messages of the user are several turns, which become Unreadable, as does an unknown
+    role. Of several answers the last one counts, because those before it called tools.
     """
     messages = messages_in(value)
     if messages is None:
@@ -59,15 +60,14 @@ def one_turn(value: object, field: str) -> object:
 
 
 def messages_in(value: object) -> Sequence[Mapping[str, object]] | None:
-    """Return the messages that a value is, spells, or holds under a usual name; None if none."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-        value = spelled(value)
-    if isinstance(value, Mapping):
-        parts = cast("Mapping[str, object]", value)
-        value = next((parts[name] for name in _LISTS if name in parts), [parts])
-    if not isinstance(value, list) or not value:
+    """Return the messages that a value is, spells, or has under a usual name, if any."""
+    found: object = spelled(value)
+    if isinstance(found, dict):
+        parts = cast("Mapping[str, object]", found)
+        found = next((parts[name] for name in _LISTS if name in parts), [parts])
+    if not isinstance(found, list) or not found:
         return None
-    items = cast("list[object]", value)
+    items = cast("list[object]", found)
     messages = [cast("Mapping[str, object]", item) for item in items if isinstance(item, Mapping)]
     whole = len(messages) == len(items) and all(map(_role, messages))
     return messages if whole else None
@@ -99,7 +99,7 @@ def _text(value: object, depth: int = 0) -> str:
         kind = parts.get("type")
         if depth and isinstance(kind, str) and kind.casefold() not in _PLAIN | _KNOWN:
             return ""
-        return next((said for n in _TEXTS if (said := _text(parts.get(n), depth + 1))), "")
+        return next((text for n in _TEXTS if (text := _text(parts.get(n), depth + 1))), "")
     if isinstance(value, list):
         return "".join(_text(part, depth + 1) for part in cast("list[object]", value))
     return ""
@@ -119,27 +119,28 @@ def pair_texts(
     rest = {name: value for name, value in values.items() if name not in columns.values()}
     lists: dict[str, list[object]] = {}
     for part, name in columns.items():
-        found = _ids_or_scores(values[name], part)
-        if isinstance(found, Unreadable):
-            return rest | {column: Unreadable(f"{name}: {found.seen}")}
-        lists |= {} if found is None else {part: found}
+        try:
+            if (found := _ids_or_scores(values[name], part)) is not None:
+                lists[part] = found
+        except ValueError as error:
+            return rest | {column: Unreadable(f"{name}: {error}")}
     given, place = values.get(column), column
-    parsed = spelled(given) if isinstance(given, str) else given
+    parsed = spelled(given)
     if isinstance(parsed, list):
-        texts = cast("list[object]", parsed)
+        texts = parsed
     elif isinstance(given, str) and not given.lstrip().startswith("["):
         texts = [given] if given.strip() else []
     elif given is not None or "id" not in lists:
         return rest
     else:
         texts, place = [None] * len(lists["id"]), columns["id"]
-    documents: list[object] = []
     for part, found in lists.items():
         if len(found) != len(texts):
-            what = "text" if place == column else "id"
-            many = "" if len(texts) == 1 else "s"
-            seen = f"{len(texts)} {what}{many}, but {len(found)} in {columns[part]}"
-            return rest | {place: Unreadable(seen)}
+            texts_or_ids = count(len(texts), "text" if place == column else "id")
+            return rest | {
+                place: Unreadable(f"{texts_or_ids}, but {len(found)} in {columns[part]}")
+            }
+    documents: list[object] = []
     for at, text in enumerate(texts):
         more = {part: found[at] for part, found in lists.items()}
         if not isinstance(text, Mapping):
@@ -151,18 +152,15 @@ def pair_texts(
     return rest | {place: documents}
 
 
-def _ids_or_scores(value: object, part: str) -> list[object] | Unreadable | None:
+def _ids_or_scores(value: object, part: str) -> list[object] | None:
     found = value
     if isinstance(value, str):
-        try:
-            found = spelled_ids(value) if value.strip() else None
-        except ValueError as error:
-            return Unreadable(str(error))
+        found = spelled_ids(value) if value.strip() else None
     if found is None:
         return None
     items = list(cast("list[object]", found)) if isinstance(found, list) else [found]
     if any(isinstance(item, dict | list) for item in items):
-        return Unreadable("expected a list of ids or scores")
+        raise ValueError("expected a list of ids or scores")
     if part == "score":
         for at, item in enumerate(items):
             with suppress(ValueError):  # other texts are refused later
@@ -170,28 +168,29 @@ def _ids_or_scores(value: object, part: str) -> list[object] | Unreadable | None
     return items
 
 
-T = TypeVar("T")
-_TAKEN_APART = frozenset(map(plain_name, ("tags", *ALIASES["tags"])))
-"""Columns whose parts go by their own names, too: each becomes a tag of that name."""
+_OPENED = frozenset(map(plain_name, ("tags", *ALIASES["tags"])))
+"""Columns whose parts also become columns under their own names alone: each is a tag."""
 
 
-def open_parts(rows: Sequence[T], named: Iterable[str]) -> tuple[list[T], tuple[str, ...]]:
-    """Return rows in which named parts of objects are columns, and the names found.
+def open_parts(
+    records: Sequence[Record], named: Iterable[str]
+) -> tuple[list[Record], tuple[str, ...]]:
+    """Return records in which named parts of objects are columns, and the names found.
 
-    Parts have both names, `metadata.contexts`; parts of the tags also their own name alone.
-    Existing columns stay as they are.
+    A name is that of the object and its part, `metadata.contexts`; for the tags' parts, their own
+    name is enough. Existing columns stay as they are.
     """
-    made = list(rows)
-    there = {plain_name(n) for row in made if isinstance(row, Record) for n in row.values}
+    opened = list(records)
+    there = {plain_name(name) for record in records for name in record.values}
     found: list[str] = []
     for name in named:
         if plain_name(name) in there:
             continue
-        parted = [_parted(row, name) if isinstance(row, Record) else row for row in made]
-        if any(new is not old for new, old in zip(parted, made, strict=True)):
-            made = cast("list[T]", parted)
+        parted = [_parted(record, name) for record in opened]
+        if any(new is not old for new, old in zip(parted, opened, strict=True)):
+            opened = parted
             found.append(name)
-    return made, tuple(found)
+    return opened, tuple(found)
 
 
 def _parted(record: Record, name: str) -> Record:
@@ -199,14 +198,14 @@ def _parted(record: Record, name: str) -> Record:
     for column, value in record.values.items():
         head, dot, inner = name.partition(".")
         if not dot or plain_name(head) != plain_name(column):
-            inner = name if plain_name(column) in _TAKEN_APART else ""
-        if inner and (found := _taken(value, inner)) is not None:
+            inner = name if plain_name(column) in _OPENED else ""
+        if inner and (found := _without(value, inner)) is not None:
             rest, part = found
             return replace(record, values={**record.values, column: rest, name: part})
     return record
 
 
-def _taken(value: object, name: str) -> tuple[Mapping[object, object], object] | None:
+def _without(value: object, name: str) -> tuple[Mapping[object, object], object] | None:
     """Return an object without a part, and the part; None if it has none of this name."""
     parts = object_in(value) or {}
     head, dot, inner = name.partition(".")
@@ -214,7 +213,7 @@ def _taken(value: object, name: str) -> tuple[Mapping[object, object], object] |
         if plain_name(str(key)) == plain_name(name):
             return {k: v for k, v in parts.items() if k != key}, part
         within = dot and plain_name(str(key)) == plain_name(head)
-        if within and (found := _taken(part, inner)) is not None:
+        if within and (found := _without(part, inner)) is not None:
             rest, part = found
             return {**parts, key: rest}, part
     return None

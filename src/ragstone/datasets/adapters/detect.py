@@ -1,4 +1,4 @@
-"""Shaping: records as another tool wrote them -> records whose columns are fields of a Sample."""
+"""Records as another tool wrote them to records whose columns are fields of a Sample."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,10 +18,6 @@ from ragstone.datasets.adapters.traces import traces
 from ragstone.datasets.columns import ALIASES, plain_name
 from ragstone.datasets.table import Record, Table
 from ragstone.datasets.values import object_in, spelled
-from ragstone.errors import Problem
-from ragstone.types.sample import Sample
-
-# Shape: how another tool's records are recognised, and which of their parts is which field.
 
 ONLY = ".*"
 """Suffix of a column's name for the only part of an object."""
@@ -32,18 +28,18 @@ PROMPTFOO = "promptfoo results"
 
 @dataclass(frozen=True)
 class Shape:
-    """What one tool writes, as data. Names match without case, blanks and underscores.
+    """The records that one tool writes. Names match without case, blanks and underscores.
 
     Attributes:
-        name: what messages call it.
-        needs: what its records have: of each group, one name.
-        columns: field of a Sample -> the columns that may be it; the first that holds something.
-        opened: objects whose parts are columns of their own: `inputs` gives `inputs.question`.
+        name: its name in messages.
+        needs: the names that its records have: one of each group.
+        columns: Sample field -> its possible columns; the first one with a value is used.
+        opened: objects whose parts become columns: `inputs` gives `inputs.question`.
         paired: columns with the ids, and with the scores, of the texts in `contexts`.
         joined: fields in which one text may contain several, separated by `|`.
         chat: whether a query or a response may be in a list of messages.
         left_out: columns that are not part of the sample.
-        errors: column that shows a failed call -> its value for failure, or ANY.
+        errors: column that shows a failed call -> its value for failure in lower case, or ANY.
         causes: columns with the reason of a failed call.
         within: columns with the parent of a row; rows with a parent are not samples.
     """
@@ -60,20 +56,21 @@ class Shape:
     causes: tuple[str, ...] = ()
     within: tuple[str, ...] = ()
 
-    def lacks(self, names: frozenset[str]) -> list[str]:
-        """Return the groups of names that are missing for this format."""
+    def missing(self, names: Iterable[str]) -> list[str]:
+        """Return the groups of which these names have none."""
+        plain = set(map(plain_name, names))
         return [
-            " or ".join(group) for group in self.needs if not names & set(map(plain_name, group))
+            " or ".join(group) for group in self.needs if not plain & set(map(plain_name, group))
         ]
 
 
 def _or_ours(name: str, of: str) -> tuple[str, ...]:
-    """Return a tool's name of a field, and then ours: rows may come from two tools."""
+    """Return a tool's name of a field, then ragstone's: a file may have rows of two tools."""
     return tuple(dict.fromkeys((name, of, *ALIASES[of])))
 
 
 def _under(part: str, of: str) -> tuple[str, ...]:
-    """Return all names of a field as columns under a part: `inputs.query`, `inputs.question`..."""
+    """Return all names of a field within an object: `inputs.query`, `inputs.question`..."""
     return tuple(f"{part}.{name}" for name in (of, *ALIASES[of]))
 
 
@@ -190,7 +187,7 @@ SHAPES = (
         },
         opened=("input", "output", "expectedOutput"),
         chat=True,
-        errors={"level": "ERROR"},
+        errors={"level": "error"},
         causes=("statusMessage",),
         within=("parentObservationId",),
     ),
@@ -205,27 +202,24 @@ SHAPES = (
 """All known shapes; the first one whose needed names a file has is used."""
 
 
-def recognised(names: Iterable[str]) -> Shape | None:
+def recognise(names: Iterable[str]) -> Shape | None:
     """Return the shape of records that have these names, all of them together."""
-    plain = frozenset(map(plain_name, names))
-    return next((shape for shape in SHAPES if not shape.lacks(plain)), None)
+    names = tuple(names)
+    return next((shape for shape in SHAPES if not shape.missing(names)), None)
 
 
-def compared(names: Iterable[str]) -> str:
-    """Return which formats these names were compared with, and what the nearest also need."""
-    plain = frozenset(map(plain_name, names))
-    lacking = [(shape, shape.lacks(plain)) for shape in SHAPES]
-    near = [(shape, gone) for shape, gone in lacking if len(gone) < len(shape.needs)]
+def describe_nearest(names: Iterable[str]) -> str:
+    """Return what the formats nearest to these names also need, and which others are known."""
+    names = tuple(names)
+    compared = [(shape, shape.missing(names)) for shape in SHAPES]
+    near = [(shape, missing) for shape, missing in compared if len(missing) < len(shape.needs)]
     near.sort(key=lambda pair: len(pair[1]) / len(pair[0].needs))
-    told = [f"{shape.name} also need {' and '.join(gone)}" for shape, gone in near]
-    rest = ", ".join(shape.name for shape, gone in lacking if len(gone) == len(shape.needs))
+    needs = "; ".join(f"{shape.name} also need {' and '.join(missing)}" for shape, missing in near)
+    rest = ", ".join(shape.name for shape, missing in compared if len(missing) == len(shape.needs))
+    if not needs:
+        return f"compared with: {rest}"
     also = f"; also compared: {rest}" if rest else ""
-    return (
-        f"of the other known formats, {'; '.join(told)}{also}" if told else f"compared with: {rest}"
-    )
-
-
-Row = Record | Sample | Problem
+    return f"of the other known formats, {needs}{also}"
 
 
 @dataclass(frozen=True)
@@ -233,20 +227,18 @@ class ShapedRecords:
     """A table after its format was detected.
 
     Attributes:
-        table: the rows, at most as many as requested.
+        table: the rows, at most as many as requested; a Record's `errors` are set.
         columns: Sample field -> its column, if the format defines it.
         shape: the detected format; None for ragstone's own columns.
         near: what to add to the message if no query column is found.
-        given: the rows before mapping.
-        errors: for each of these rows, Sample field -> why the call that fills it failed.
+        given: the records before mapping.
     """
 
     table: Table
-    columns: Mapping[str, str]
-    shape: Shape | None
-    near: str
-    given: Sequence[Row]
-    errors: Sequence[Mapping[str, str]] = ()
+    columns: Mapping[str, str] = field(default_factory=dict[str, str])
+    shape: Shape | None = None
+    near: str = ""
+    given: Sequence[Record] = ()
 
 
 def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ()) -> ShapedRecords:
@@ -254,60 +246,52 @@ def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ())
 
     `named` are the columns that the user mapped; they stay as they are.
     """
-    rows = iter(table.records)
-    found: list[Row] = list(islice(rows, limit))
-    names = list(dict.fromkeys(chain.from_iterable(r.values for r in _records(found))))
-    shape = recognised(names)
+    rows = iter(table.rows)
+    found = list(islice(rows, limit))
+    records = [row for row in found if isinstance(row, Record)]
+    names = list(dict.fromkeys(chain.from_iterable(record.values for record in records)))
+    shape = recognise(names)
     if shape is not None and shape.name in (SPANS, PROMPTFOO):
-        whole_file = [*found, *rows]
-        made, notes = traces(whole_file) if shape.name == SPANS else (results(whole_file), (NOTE,))
+        found += rows
+        records = [row for row in found if isinstance(row, Record)]
+        made, notes = traces(records) if shape.name == SPANS else (results(records), (NOTE,))
+        problems = [row for row in found if not isinstance(row, Record)]
         notes = (*table.notes, f"read as {shape.name}", *notes)
-        errors = [record.errors for record in _records(made)]
-        return ShapedRecords(Table(made[:limit], notes=notes), {}, shape, "", made, errors)
+        return ShapedRecords(Table([*problems, *made][:limit], notes=notes), shape=shape)
+    problems = [row for row in found if not isinstance(row, Record)]
     named = tuple(named)
-    found, parts = open_parts(found, named)
-    table = replace(table, records=found, columns=table.columns and (*table.columns, *parts))
+    records, parts = open_parts(records, named)
+    table = replace(
+        table, rows=[*problems, *records], columns=table.columns and (*table.columns, *parts)
+    )
     if shape is None:
-        near = compared(names) if names and table.sheet is None else ""
-        return ShapedRecords(table, {}, None, near, found)
+        near = describe_nearest(names) if names and table.sheet is None else ""
+        return ShapedRecords(table, near=near)
 
     # Rows that belong to another row, such as nested runs, are not samples.
     within = set(map(plain_name, shape.within))
-    outer = [row for row in found if not (isinstance(row, Record) and within & _filled(row).keys())]
-    opened = [_open_objects(row, shape) if isinstance(row, Record) else row for row in outer]
-    candidates, picked = _pick_columns(shape, list(_records(opened)))
+    outer = [record for record in records if not within & _filled(record).keys()]
+    opened = [_open_objects(record, shape) for record in outer]
+    candidates, picked = _pick_columns(shape, opened)
     mapped_by_user = frozenset(map(plain_name, named))
-    done: list[Row] = []
-    for row in opened:
-        if isinstance(row, Record):
-            row = _move_fields(row, candidates, picked, named=mapped_by_user)
-            row = _fit_fields(row, shape, picked)
-        done.append(row)
+    moved = [_move_fields(each, candidates, picked, named=mapped_by_user) for each in opened]
+    done = [_fit_fields(record, shape, picked) for record in moved]
     if shape.name == RESPONSES and table.beside.get("mode") == "search":
         # No answer was generated from these contexts: they are a ranking.
-        contexts = picked.get("contexts")
-        done = [
-            replace(
-                row, values={"ranking" if n == contexts else n: v for n, v in row.values.items()}
-            )
-            if isinstance(row, Record)
-            else row
-            for row in done
-        ]
+        old = picked.get("contexts")
+        done = [{"ranking" if n == old else n: v for n, v in row.items()} for row in done]
 
-    before = {plain_name(name): name for record in _records(opened) for name in record.values}
-    there = set(chain.from_iterable(record.values for record in _records(done)))
     notes = (f"read as {shape.name}",)
     if shape.name != RESPONSES:
-        ignored = [before[name] for name in map(plain_name, shape.left_out) if name in before]
+        there = {plain_name(name): name for record in opened for name in record.values}
+        ignored = [there[name] for name in map(plain_name, shape.left_out) if name in there]
         ignored = [name for name in ignored if name not in picked.values()]
         split = [
             picked[name]
             for name in shape.joined
-            if name in picked
-            and any(_is_joined(r.values.get(picked[name])) for r in _records(opened))
+            if name in picked and any(_is_joined(r.values.get(picked[name])) for r in opened)
         ]
-        nested = len(found) - len(outer)
+        nested = len(records) - len(outer)
         notes = (
             *table.notes,
             *notes,
@@ -315,22 +299,24 @@ def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ())
             *([f"split at |: {', '.join(split)}"] if split else []),
             *([f"nested rows, ignored: {nested}"] if nested else []),
         )
-    gone = set(chain.from_iterable(record.values for record in _records(opened))) - there
+    left = set(chain.from_iterable(done))
+    gone = set(chain.from_iterable(record.values for record in opened)) - left
     columns = table.columns and tuple(name for name in table.columns if name not in gone)
+    shaped = [
+        Record(record.row, values, failed_fields(error_in(record, shape.errors, shape.causes)))
+        for record, values in zip(outer, done, strict=True)
+    ]
     return ShapedRecords(
-        replace(table, records=done, columns=None if shape.opened else columns, notes=notes),
-        {name: column for name, column in picked.items() if column in there},
+        replace(
+            table,
+            rows=[*problems, *shaped],
+            columns=None if shape.opened else columns,
+            notes=notes,
+        ),
+        {name: column for name, column in picked.items() if column in left},
         shape,
-        "",
-        outer,
-        [failed_fields(error_in(r, shape.errors, shape.causes)) for r in _records(outer)]
-        if shape.errors
-        else (),
+        given=outer,
     )
-
-
-def _records(rows: Iterable[Row]) -> Iterable[Record]:
-    return (row for row in rows if isinstance(row, Record))
 
 
 def _filled(record: Record) -> dict[str, str]:
@@ -400,7 +386,7 @@ def _move_fields(
     return Record(record.row, values)
 
 
-def _fit_fields(record: Record, shape: Shape, picked: Mapping[str, str]) -> Record:
+def _fit_fields(record: Record, shape: Shape, picked: Mapping[str, str]) -> dict[str, object]:
     """Join texts with their ids and scores, split joined texts, and reduce chats to one turn."""
     out = {*shape.left_out, *(name for name, sign in shape.errors.items() if sign == ANY)}
     out = set(map(plain_name, out)) - set(map(plain_name, picked.values()))
@@ -415,7 +401,7 @@ def _fit_fields(record: Record, shape: Shape, picked: Mapping[str, str]) -> Reco
         for role in ROLES.keys() & picked.keys():
             if picked[role] in values:
                 values[picked[role]] = one_turn(values[picked[role]], role)
-    return Record(record.row, values)
+    return values
 
 
 def _is_joined(value: object) -> TypeGuard[str]:

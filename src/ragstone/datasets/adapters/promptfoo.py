@@ -1,21 +1,14 @@
-"""What `promptfoo eval -o FILE` wrote -> records: one a test, prompt and provider."""
+"""Results of `promptfoo eval -o FILE` as records: one per test, prompt and provider."""
 
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import TypeGuard, cast
 
 from ragstone.datasets.adapters.responses import error_message, failed_fields
 from ragstone.datasets.columns import FIELD_OF, plain_name
 from ragstone.datasets.table import Record
-from ragstone.errors import Problem
-from ragstone.types.sample import Sample
 
-# A test of promptfoo as a row of data: its variables, what was asked, and what came back.
-
-NOTHING: Mapping[str, object] = MappingProxyType({})
-NO_COLUMNS: Mapping[str, str] = MappingProxyType({})
 REPLACED = ("id", "response")
 """Fields that variables do not set: the response is the provider's."""
 
@@ -25,29 +18,26 @@ def record_of(
     response: object,
     prompt: str,
     *,
-    given: Mapping[str, object] = NOTHING,
-    columns: Mapping[str, str] = NO_COLUMNS,
+    given: Mapping[str, object] | None = None,
+    columns: Iterable[str] = (),
 ) -> dict[str, object]:
     """Return a test as a row of data, for `datasets.samples_of`.
 
-    The variables are read as the columns of a data file are; `columns` is our field -> a variable.
+    Variables are read like the columns of a data file; `columns` are fields that are mapped to one.
     Without a variable for the query, the prompt is the query; without one for the contexts, they
-    are what came with the response (`given`, the provider's metadata).
+    are those in `given`, the provider's metadata.
     """
-    kept = {name: value for name, value in variables.items() if field_of(name) not in REPLACED}
-    fields = {*columns, *map(field_of, kept)}
+    row = {name: value for name, value in variables.items() if field_of(name) not in REPLACED}
+    fields = {*columns, *map(field_of, row)}
     if "query" not in fields:
-        kept["query"] = prompt
+        row["query"] = prompt
     if "contexts" not in fields:
-        kept |= {name: value for name, value in given.items() if field_of(name) == "contexts"}
-    return {**kept, "response": text_of(response)}
-
-
-def text_of(output: object) -> str | None:
-    """Return a provider's output as text; other values become JSON."""
-    if output is None or isinstance(output, str):
-        return output
-    return json.dumps(output, ensure_ascii=False)
+        row |= {
+            name: value for name, value in (given or {}).items() if field_of(name) == "contexts"
+        }
+    if response is not None and not isinstance(response, str):
+        response = json.dumps(response, ensure_ascii=False)
+    return {**row, "response": response}
 
 
 def field_of(name: str) -> str | None:
@@ -55,7 +45,6 @@ def field_of(name: str) -> str | None:
     return FIELD_OF.get(plain_name(name))
 
 
-Row = Record | Sample | Problem
 Values = Mapping[str, object]
 
 ON_CONTEXTS = ("context-", "not-context-")
@@ -69,21 +58,17 @@ ASSERTED = 1
 NOTE = "read from each test: vars, prompt, response, and promptfoo's scores as tags"
 
 
-def results(rows: Iterable[Row]) -> list[Row]:
+def results(tests: Iterable[Record]) -> list[Record]:
     """Return a record for each result, by test and prompt, with promptfoo's own scores as tags.
 
-    Its id is the test's number and the prompt's, such as `3.1`. The contexts are those that an
-    assertion used, and the reference is what a context-recall expected. Other fields are the test's
-    variables, by any name that ragstone reads. Without such variables the query is the prompt, and
-    the contexts are those in the provider's metadata. If the provider failed, `errors` has why.
+    Its id is the number of the test and of the prompt, such as `3.1`. The contexts are those that
+    an assertion used, and the reference is what a context-recall expected. Other fields are as in
+    `record_of`. If the provider failed, `errors` has the reason.
     """
-    given = list(rows)
-    tests = [row for row in given if isinstance(row, Record)]
-    tests.sort(key=lambda test: (_at(test.values, "test"), _at(test.values, "prompt")))
-    records = [
-        Record(test.row, _record(test.values), failed_fields(_error(test.values))) for test in tests
+    return [
+        Record(test.row, _record(test.values), failed_fields(_error(test.values)))
+        for test in sorted(tests, key=lambda t: (_at(t.values, "test"), _at(t.values, "prompt")))
     ]
-    return [*(row for row in given if not isinstance(row, Record)), *records]
 
 
 def _record(test: Values) -> Values:
@@ -96,8 +81,8 @@ def _record(test: Values) -> Values:
         if _is_object(item) and (assertion := _part(item, "assertion"))
     ]
 
-    # promptfoo's scores are of what the assertions used, not of the variables: a transform may have
-    # made the contexts, and templates in variables are filled in.
+    # promptfoo scored what the assertions used, which may differ from the variables: a transform
+    # can make the contexts, and templates in variables are filled in.
     contexts = (
         _part(item, "metadata").get("context")
         for kind, _, item in assertions

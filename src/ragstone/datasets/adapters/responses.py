@@ -1,7 +1,7 @@
-"""Saved responses: what a target answered, in a file, to be judged later; written and read here.
+"""Saved responses: a target's answers in a file, to be judged later; and failed calls in files.
 
-The shape is that of `rag_evaluation`: `{metadata, responses}`. Ids and scores of what was
-retrieved, tags, and failures of calls are stored too, under separate names.
+The format is that of `rag_evaluation`, `{metadata, responses}`, with separate names for the ids and
+scores of what was retrieved, tags, and failures of calls.
 """
 
 import re
@@ -35,14 +35,12 @@ def response_record(
     retrieved = sample.ranking if mode == "search" else sample.contexts
     ids = [each.id for each in retrieved or ()]
     scores = [each.score for each in retrieved or ()]
-    relevant: object = sample.relevance
-    if sample.relevance is not None:
-        relevant = dict(sample.relevance)
-        if relevant and all(grade == 1 for grade in sample.relevance.values()):
-            relevant = [
-                int(name) if name.isdecimal() and str(int(name)) == name else name
-                for name in sample.relevance
-            ]
+    relevant: object = None if sample.relevance is None else dict(sample.relevance)
+    if sample.relevance and all(grade == 1 for grade in sample.relevance.values()):
+        relevant = [
+            int(name) if name.isdecimal() and str(int(name)) == name else name
+            for name in sample.relevance
+        ]
     record: dict[str, object] = {
         "query_index": index,
         "id": sample.id,
@@ -66,18 +64,14 @@ def response_record(
     return record
 
 
-def failures_in(records: Iterable[object], file: str) -> Mapping[int, Failures]:
-    """Return index of a row, from 0 -> its failures, for the rows that have some.
-
-    Raises:
-        InputError: the failures of a row are not in this format.
-    """
+def failures_in(records: Iterable[Record], file: str) -> Mapping[int, Failures]:
+    """Return index of a row, from 0 -> its recorded failures, for the rows that have some."""
     found: dict[int, Failures] = {}
     problems: list[Problem] = []
     for index, record in enumerate(records):
-        if not isinstance(record, Record) or record.values.get("failures") is None:
+        failures = cast("Mapping[str, Mapping[str, str]] | None", record.values.get("failures"))
+        if failures is None:
             continue
-        failures = cast("Mapping[str, Mapping[str, str]]", record.values["failures"])
         try:
             found[index] = {
                 field: Failure(Cause(each["cause"]), str(each["message"]))
@@ -91,11 +85,11 @@ def failures_in(records: Iterable[object], file: str) -> Mapping[int, Failures]:
     return found
 
 
-def repetitions(records: Iterable[object]) -> tuple[str, ...]:
+def repetitions(records: Iterable[Record]) -> tuple[str, ...]:
     """Return a note on rows with the same `query_index`, if there are any."""
-    places = (r.values.get("query_index") for r in records if isinstance(r, Record))
-    times = Counter(str(place) for place in places if place is not None)
-    twice = [f"{place} ({many} rows)" for place, many in times.items() if many > 1]
+    indexes = (record.values.get("query_index") for record in records)
+    times = Counter(str(index) for index in indexes if index is not None)
+    twice = [f"{index} ({many} rows)" for index, many in times.items() if many > 1]
     more = ", ..." if len(twice) > 5 else ""
     return (f"repeated query_index: {', '.join(twice[:5])}{more}",) if twice else ()
 
@@ -108,10 +102,8 @@ def absences(mode: object, file: str) -> Mapping[str, str]:
     return {field: why.format(field) for field in MODES["chat"]}
 
 
-# Failed calls, as recorded by other tools.
-
 FIELDS = tuple(chain.from_iterable(MODES.values()))
-"""Fields of a Sample that a call gives."""
+"""Fields of a Sample that a call can return."""
 ANY = ""
 """Any value that describes an error."""
 _NOTHING = frozenset(("", "none", "null", "nan", "n/a", "false"))
@@ -143,18 +135,15 @@ def error_message(value: object) -> str | None:
 def error_in(record: Record, signs: Mapping[str, str], causes: Sequence[str]) -> str | None:
     """Return the error of a record's call; None if it did not fail.
 
-    `signs` is column -> its value for failure, or ANY; the message is in the first of the columns
-    `causes` that has one.
+    `signs` is column -> its value for failure in lower case, or ANY; the message is in the first of
+    the columns `causes` that has one.
     """
-    held = {plain_name(name): value for name, value in record.values.items() if value is not None}
+    given = {plain_name(n): value for n, value in record.values.items() if value is not None}
     for column, sign in signs.items():
-        value = held.get(plain_name(column))
-        if error_message(value) is None or (
-            sign != ANY and str(value).casefold() != sign.casefold()
-        ):
-            continue
-        said = (error_message(held.get(plain_name(name))) for name in causes)
-        return next(filter(None, said), f"{column} is {value}")
+        value = given.get(plain_name(column))
+        if error_message(value) is not None and sign in (ANY, str(value).casefold()):
+            messages = (error_message(given.get(plain_name(name))) for name in causes)
+            return next(filter(None, messages), f"{column} is {value}")
     return None
 
 
@@ -177,20 +166,17 @@ def without_failed(
     ]
     usual = asked or returned or MODES["chat"]
     made: list[Sample] = []
-    missing: dict[int, dict[str, Failure]] = {}
+    failures: dict[int, Failures] = {}
     for index, (sample, error) in enumerate(pairs):
-        gone = [
-            name
-            for name in error
-            if (name == "response" and sample.response is not None)
-            or (name in usual and not getattr(sample, name))
-        ]
-        made.append(sample.model_copy(update=dict.fromkeys(gone)) if gone else sample)
-        if gone:
-            missing[index] = {}
-        for name in gone:
-            matching = (cause for cause, words in _CAUSES if words.search(error[name]))
-            cause = next(matching, Cause.UNREACHABLE)
-            message = f"the file records a failed call: {error[name]}"
-            missing[index][name] = Failure(cause, message)
-    return tuple(made), missing
+        missing: dict[str, Failure] = {}
+        for name in error:
+            if (name == "response" and sample.response is not None) or (
+                name in usual and not getattr(sample, name)
+            ):
+                matching = (cause for cause, words in _CAUSES if words.search(error[name]))
+                cause = next(matching, Cause.UNREACHABLE)
+                missing[name] = Failure(cause, f"the file records a failed call: {error[name]}")
+        made.append(sample.model_copy(update=dict.fromkeys(missing)) if missing else sample)
+        if missing:
+            failures[index] = missing
+    return tuple(made), failures

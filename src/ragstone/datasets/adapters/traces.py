@@ -1,6 +1,6 @@
-"""Traces -> records: one a trace, with the question, the answer and the documents of its spans.
+"""Traces as records: one per trace, with the query, the response and the documents of its spans.
 
-Attributes are read by OpenTelemetry's GenAI conventions and by OpenInference's.
+Attributes follow OpenTelemetry's GenAI conventions or OpenInference's.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,9 +12,6 @@ from ragstone.datasets.adapters.responses import error_message, failed_fields
 from ragstone.datasets.table import Record, Unreadable
 from ragstone.datasets.values import SEVERAL_TURNS, object_in, spelled
 from ragstone.errors import Problem
-from ragstone.types.sample import Sample
-
-# Spans, as OpenTelemetry (OTLP in JSON, the console exporter) and Phoenix write them.
 
 Values = Mapping[str, object]
 _DEEPEST = 50
@@ -43,7 +40,7 @@ class Span:
 
 
 def spans_in(record: Record) -> Iterator[Span]:
-    """Yield the spans that a row of a file is, or holds."""
+    """Yield the spans of a row: OTLP in JSON, or one span of the console exporter or Phoenix."""
     values = record.values
     if "resourceSpans" in values or "scopeSpans" in values:
         resources = _objects(values["resourceSpans"]) if "resourceSpans" in values else [values]
@@ -61,17 +58,16 @@ def spans_in(record: Record) -> Iterator[Span]:
         return
     flat = dict(_flat("", values, 0))
     parent = flat.get("parent_id", flat.get("parent_span_id"))
-    said = {
-        n.removeprefix("attributes."): v for n, v in flat.items() if n.startswith("attributes.")
-    }
+    prefix = "attributes."
+    attributes = {n.removeprefix(prefix): v for n, v in flat.items() if n.startswith(prefix)}
     if "span_kind" in flat:
-        said.setdefault("openinference.span.kind", flat["span_kind"])
+        attributes.setdefault("openinference.span.kind", flat["span_kind"])
     yield Span(
         record.row,
         str(flat.get("context.trace_id", record.row)),
         str(flat.get("context.span_id", record.row)),
         None if parent is None else str(parent),
-        said,
+        attributes,
         _error(flat),
     )
 
@@ -86,8 +82,8 @@ def _error(flat: Values) -> str | None:
     thrown = [
         event.get(f"attributes.{name}", event.get(name)) for event in events for name in names
     ]
-    said = (error_message(value) for value in (*map(flat.get, _WHY), *thrown))
-    return next(filter(None, said), "the status of its span is error")
+    messages = map(error_message, (*map(flat.get, _WHY), *thrown))
+    return next(filter(None, messages), "the status of its span is error")
 
 
 def _objects(value: object) -> list[Values]:
@@ -104,19 +100,17 @@ def _value(value: object, depth: int) -> object:
     """Return an OTLP AnyValue as plain data; 64-bit numbers are text there."""
     if not isinstance(value, Mapping) or depth > _DEEPEST:
         return None
-    for kind, held in cast("Values", value).items():
-        match kind:
-            case "arrayValue":
-                parts = cast("Values", held if isinstance(held, Mapping) else {})
-                return [_value(item, depth + 1) for item in _objects(parts.get("values"))]
-            case "kvlistValue":
-                parts = cast("Values", held if isinstance(held, Mapping) else {})
-                return dict(_pairs(parts.get("values"), depth + 1))
-            case "intValue":
-                return int(held) if isinstance(held, str) and held.isdecimal() else held
-            case _:
-                return held
-    return None
+    kind, content = next(iter(cast("Values", value).items()), ("", None))
+    parts = cast("Values", content if isinstance(content, Mapping) else {})
+    match kind:
+        case "arrayValue":
+            return [_value(item, depth + 1) for item in _objects(parts.get("values"))]
+        case "kvlistValue":
+            return dict(_pairs(parts.get("values"), depth + 1))
+        case "intValue" if isinstance(content, str) and content.isdecimal():
+            return int(content)
+        case _:
+            return cast("object", content)
 
 
 def _flat(before: str, value: object, depth: int) -> Iterator[tuple[str, object]]:
@@ -150,27 +144,20 @@ _ASKED = ("query", "question", "user_input", "input")
 _ANSWERED = ("response", "answer", "output", "result")
 
 
-def traces(
-    rows: Iterable[Record | Sample | Problem],
-) -> tuple[list[Record | Sample | Problem], tuple[str, ...]]:
-    """Return a record for each trace with a question, in order, and a note on the others."""
-    kept: list[Record | Sample | Problem] = []
+def traces(records: Iterable[Record]) -> tuple[list[Record | Problem], tuple[str, ...]]:
+    """Return a record for each trace with a query, in order, and a note on the others."""
     found: dict[str, list[Span]] = {}
-    for row in rows:
-        if isinstance(row, Record):
-            for span in spans_in(row):
-                found.setdefault(span.trace, []).append(span)
-        else:
-            kept.append(row)
-    records = [_record(trace, spans) for trace, spans in found.items()]
-    asked = [record for record in records if record.values["query"] is not None]
-    without = len(records) - len(asked)
-    notes = (f"traces without a query, ignored: {without}",) if without else ()
-    if not records or asked:
-        return [*kept, *asked], notes
-    seen = f"none of the {without} traces has a query"
-    fix = f"record one of these span attributes: {', '.join((*_INPUTS, *_QUERIES))}"
-    return [*kept, Problem(seen, fix, row=records[0].row)], ()
+    for record in records:
+        for span in spans_in(record):
+            found.setdefault(span.trace, []).append(span)
+    made = [_record(trace, spans) for trace, spans in found.items()]
+    asked: list[Record | Problem] = [each for each in made if each.values["query"] is not None]
+    without = len(made) - len(asked)
+    if made and not asked:
+        seen = f"none of the {without} traces has a query"
+        fix = f"record one of these span attributes: {', '.join((*_INPUTS, *_QUERIES))}"
+        return [Problem(seen, fix, row=made[0].row)], ()
+    return asked, (f"traces without a query, ignored: {without}",) if without else ()
 
 
 def _record(trace: str, spans: Sequence[Span]) -> Record:
@@ -204,7 +191,7 @@ def _record(trace: str, spans: Sequence[Span]) -> Record:
         "query": query,
         "response": _first(answering, _OUTPUTS, "response"),
     }
-    if (documents := _found(spans, ids)) is not None:
+    if (documents := _retrieved(spans, ids)) is not None:
         place = "contexts" if all("text" in each for each in documents) else "ranking"
         values[place] = documents
     errors = _errors(ordered, ids, answered=values["response"] is not None)
@@ -231,12 +218,9 @@ def _errors(
 
 def _questions(spans: Sequence[Span], ids: Mapping[str, Span]) -> dict[str, object]:
     """Return id of a span -> its question, for the outermost of the spans that have one."""
-    asked = {
-        span.id: said for span in spans if (said := _first([span], _INPUTS, "query")) is not None
-    }
-    outermost = {
-        name: said for name, said in asked.items() if not asked.keys() & _above(ids[name], ids)
-    }
+    found = {span.id: _first([span], _INPUTS, "query") for span in spans}
+    asked = {name: query for name, query in found.items() if query is not None}
+    outermost = {n: query for n, query in asked.items() if not asked.keys() & _above(ids[n], ids)}
     return outermost or asked
 
 
@@ -246,7 +230,7 @@ def _one(questions: Iterable[object]) -> object:
     return Unreadable(SEVERAL_TURNS) if len(found) > 1 else next(iter(found), None)
 
 
-def _found(spans: Sequence[Span], ids: Mapping[str, Span]) -> list[dict[str, object]] | None:
+def _retrieved(spans: Sequence[Span], ids: Mapping[str, Span]) -> list[dict[str, object]] | None:
     """Return the documents of a trace; None if no span has any.
 
     A nested search returns the same documents; parallel searches may return duplicates.
@@ -265,8 +249,8 @@ def _found(spans: Sequence[Span], ids: Mapping[str, Span]) -> list[dict[str, obj
 
 
 def _kind(span: Span) -> str:
-    said = span.attributes
-    return str(said.get("openinference.span.kind", said.get("gen_ai.operation.name"))).casefold()
+    given = span.attributes
+    return str(given.get("openinference.span.kind", given.get("gen_ai.operation.name"))).casefold()
 
 
 def _above(span: Span, ids: Mapping[str, Span]) -> set[str]:
@@ -299,11 +283,8 @@ def _documents(attributes: Values) -> list[dict[str, object]] | None:
     )
     if name is None:
         return None
-    given = attributes.get(name)
-    found: object = spelled(given) if isinstance(given, str) else given
-    if isinstance(found, list):
-        items = cast("list[object]", found)
-        return [_document(item) for item in items]
+    if isinstance(found := spelled(attributes.get(name)), list):
+        return [_document(item) for item in found]
     numbered: dict[int, dict[str, object]] = {}
     for key, value in attributes.items():
         number, _, part = key.removeprefix(f"{name}.").partition(".")

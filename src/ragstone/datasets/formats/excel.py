@@ -273,7 +273,7 @@ def read(file: File, *, sheet: str | None = None) -> Table:
         table = Table.headed(list(enumerate(rows, 1)), sheet=name)
     except ValueError as error:
         raise file.refused(f"sheet {name!r}: {error}") from error
-    return Table(table.records, table.columns, sheet=name, notes=(*notes, *table.notes))
+    return Table(table.rows, table.columns, sheet=name, notes=(*notes, *table.notes))
 
 
 def _refuse_size(scan: SheetScan, archive: Archive, file: File, sheet: str) -> None:
