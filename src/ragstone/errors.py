@@ -38,6 +38,8 @@ class Cause(StrEnum):
     UNREACHABLE = "unreachable"
     BUDGET = "budget"
     METRIC_ERROR = "metric_error"
+    JUDGE_ERROR = "judge_error"
+    TARGET_ERROR = "target_error"
 
 
 class RagstoneError(Exception):

@@ -5,7 +5,7 @@ import pytest
 
 from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.ask_target import DROPPED, add_answer, ask_target
-from ragstone.evaluation.runner import evaluate_async
+from ragstone.evaluation.runner import evaluate, evaluate_async
 from ragstone.results.run import Run
 from ragstone.targets.base import Answer, Target
 from ragstone.targets.factory import get_target
@@ -345,3 +345,21 @@ async def test_a_stored_answer_that_gives_way_is_told() -> None:
     (row,) = await collect(given, Scripted(fresh), {"contexts"}, every=False)
     assert row.sample.response == "new"
     assert any("the stored response was replaced" in note for note in row.notes)
+
+
+class BuggyTarget(Target):
+    name = "buggy"
+    gives = frozenset({"response"})
+
+    async def ask(self, sample: Sample, wanted: frozenset[str]) -> Answer:
+        assert wanted == {"response"}
+        return Answer({"response": {"right": "Fine words."}[sample.query]})
+
+
+def test_a_target_that_raises_fails_its_row_and_the_run_continues() -> None:
+    rows = [{"query": query, "contexts": ["Fine words."]} for query in ("right", "wrong", "right")]
+    run = evaluate(rows, metrics="faithfulness", target=BuggyTarget())
+    scores = [row.scores["faithfulness"] for row in run.rows]
+    assert [score.value for score in scores] == [1.0, None, 1.0]
+    assert scores[1].cause is Cause.TARGET_ERROR
+    assert "the target raised KeyError at test_ask_target.py" in str(scores[1].reason)

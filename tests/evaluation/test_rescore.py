@@ -142,7 +142,9 @@ def test_what_cannot_be_scored_by_a_policy_is_refused() -> None:
 
 def test_a_metric_that_is_not_loaded_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     run = made()
-    left = {name: cls for name, cls in registry.registered().items() if name != "unsupported_claims"}
+    left = {
+        name: cls for name, cls in registry.registered().items() if name != "unsupported_claims"
+    }
     monkeypatch.setattr(registry, "_metrics", left)
     with pytest.raises(UsageError, match=r"no metric named 'unsupported_claims'.*--plugin"):
         rescore(run)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from tests.cases import each_case
 
 from ragstone.errors import Cause, QuestionNotSupportedError
+from ragstone.evaluation.runner import evaluate
 from ragstone.evaluation.scoring import rescore_row, score_retrieval, score_rows
 from ragstone.judges.base import Judge
 from ragstone.judges.scripted import ScriptedJudge
@@ -390,3 +391,31 @@ async def test_scoring_again_asks_nobody_and_keeps_the_ledger_and_the_other_scor
     assert again.exchanges == result.exchanges
     with pytest.raises(QuestionNotSupportedError, match="has no answer"):
         await rescore_row(result, [get("faithfulness,allow_partial=true")])
+
+
+class BuggyJudge(Judge):
+    name = "buggy"
+    kinds = frozenset({"extract_claims", "verify_claims"})
+
+    async def answer(self, question: Question[T]) -> Reply[T]:
+        if isinstance(question, ExtractClaims):
+            if question.response == "Wrong.":
+                return None  # type: ignore[return-value]
+            return question.reply([{"text": question.response}])
+        verdicts = {"Right.": [{"label": "SUPPORTED"}]}
+        return question.reply(verdicts[question.claims[0]])  # type: ignore[attr-defined]
+
+
+def test_a_judge_that_raises_fails_its_question_and_the_run_continues(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    answers = ["Right.", "Strange.", "Odd.", "Wrong.", "Right."]
+    rows = [{"query": "q", "response": each, "contexts": ["c"]} for each in answers]
+    run = evaluate(rows, metrics="faithfulness", judge=BuggyJudge())
+    scores = [row.scores["faithfulness"] for row in run.rows]
+    assert [score.value for score in scores] == [1.0, None, None, None, 1.0]
+    assert {score.cause for score in scores[1:4]} == {Cause.JUDGE_ERROR}
+    assert "the judge raised KeyError at test_scoring.py" in str(scores[1].reason)
+    assert "the judge returned a NoneType" in str(scores[3].reason)
+    tracebacks = [each for each in caplog.records if each.exc_info]
+    assert [each.levelname for each in tracebacks].count("WARNING") == 1

@@ -75,13 +75,17 @@ async def test_what_is_not_supported_comes_through() -> None:
     await transcript.close()
 
 
-async def test_a_bug_of_the_judge_is_no_failure_of_the_question() -> None:
+async def test_a_bug_in_a_users_judge_fails_the_question_and_one_in_ragstone_the_run() -> None:
     class Broken(Judge):
         name = "broken"
 
         async def answer(self, question: Question[T]) -> Reply[T]:
             raise ZeroDivisionError(question)
 
+    transcript = Transcript(Broken())
+    with pytest.raises(JudgeError, match=r"the judge raised ZeroDivisionError at test_transcript"):
+        await transcript.ask(ONE)
+    Broken.__module__ = "ragstone.judges.broken"
     transcript = Transcript(Broken())
     with pytest.raises(ZeroDivisionError):
         await transcript.ask(ONE)

@@ -15,6 +15,11 @@ class AsyncResource:
     _open: AsyncExitStack
     _entered = 0
 
+    @property
+    def parts(self) -> tuple[AbstractAsyncContextManager[object], ...]:
+        """What is opened and closed with it."""
+        return self._parts
+
     async def __aenter__(self) -> Self:
         """Open the parts in order."""
         if not self._entered:

@@ -1,7 +1,9 @@
 """Plugins: Python modules and files of the user, and entry points of installed packages."""
 
+import logging
 import os
 import sys
+import traceback
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from importlib.util import module_from_spec, spec_from_file_location
@@ -10,10 +12,15 @@ from types import ModuleType
 from typing import cast
 from zlib import crc32
 
+from ragstone._internal.text import one_line
 from ragstone.errors import UsageError
 
 FILES = (".py", ".yaml", ".yml")
 """Endings of plugins that are files; all others are modules."""
+LONGEST = 300
+"""Characters of an exception's message that are stored."""
+_log = logging.getLogger("ragstone.plugins")
+_logged = set[tuple[object, ...]]()
 
 
 def import_plugin(name: str) -> ModuleType:
@@ -59,6 +66,22 @@ def entry_point_error(point: EntryPoint, reason: str) -> UsageError:
 def package_of(point: EntryPoint) -> str:
     """Return the name and version of the package that has an entry point."""
     return f"{point.dist.name} {point.dist.version}" if point.dist else "?"
+
+
+def is_builtin(part: object) -> bool:
+    """Return whether a metric, judge or target is part of ragstone; then exceptions are bugs."""
+    return type(part).__module__.partition(".")[0] == "ragstone"
+
+
+def describe_exception(what: str, error: Exception) -> str:
+    """Return one line about an exception in a user's code; the log has the first traceback."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    key = (what, type(error), last.filename, last.lineno)
+    level = logging.DEBUG if key in _logged else logging.WARNING
+    _logged.add(key)
+    _log.log(level, "%s raised an exception:", what, exc_info=error)
+    where = f"{Path(last.filename).name}:{last.lineno}"
+    return one_line(f"{what} raised {type(error).__name__} at {where}: {error}", LONGEST)
 
 
 def _find_in(folder: Path) -> None:

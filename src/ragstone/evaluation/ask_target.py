@@ -3,9 +3,11 @@
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from typing import cast
 
 from ragstone._internal.concurrency import working
-from ragstone.errors import CallError, Cause
+from ragstone._internal.plugins import describe_exception, is_builtin
+from ragstone.errors import CallError, Cause, RagstoneError
 from ragstone.targets.base import FIELDS, Answer, Target
 from ragstone.targets.http import parse_field
 from ragstone.types.reply import Failure
@@ -28,8 +30,18 @@ def ask_target(
         missing = wanted if every else wanted - held
         if not missing:
             return row
-        answer = validate_answer(await target.ask(row.sample, missing), missing)
-        return add_answer(row, answer, every=every)
+        try:
+            answer = await target.ask(row.sample, missing)
+            if not isinstance(cast("object", answer), Answer):
+                raise TypeError(f"it returned a {type(answer).__name__}, not an Answer")
+        except RagstoneError:
+            raise
+        except Exception as error:
+            if is_builtin(target):
+                raise
+            failure = Failure(Cause.TARGET_ERROR, describe_exception("the target", error))
+            answer = Answer({}, dict.fromkeys(missing, failure))
+        return add_answer(row, validate_answer(answer, missing), every=every)
 
     return working(rows, ask, concurrency=concurrency)
 

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ragstone._internal.plugins import describe_exception, is_builtin
 from ragstone._internal.text import quoted
 from ragstone.datasets.rankings import (
     Batch,
@@ -29,7 +30,6 @@ from ragstone.datasets.rankings import (
 )
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.evaluation.preflight import resolve_gates
-from ragstone.evaluation.scoring import format_exception, is_builtin
 from ragstone.metrics import select
 from ragstone.metrics.retrieval import RankingMetric, depth_of
 from ragstone.results.ranking_run import COUNTED, SKIPPED, UNKNOWN, RankingScores
@@ -235,7 +235,7 @@ def score_rankings(
             alone = metric.values(Rankings.of([ids], [relevance]))
             values[place] = _checked(alone, 1)[0]
         except Exception as error:  # noqa: BLE001 - third-party code
-            failed[place] = format_exception(metric, error)
+            failed[place] = describe_exception("the metric", error)
     return values, failed
 
 

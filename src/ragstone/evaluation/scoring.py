@@ -1,15 +1,12 @@
 """Scoring: rows, metrics and a judge give rows with scores."""
 
-import logging
-import traceback
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 
 from ragstone._internal.concurrency import together, working
-from ragstone._internal.text import one_line
+from ragstone._internal.plugins import describe_exception, is_builtin
 from ragstone.errors import CallError, Cause, QuestionNotSupportedError
 from ragstone.evaluation.diagnosis import diagnose
 from ragstone.evaluation.transcript import MetricAsker, Transcript
@@ -26,9 +23,6 @@ from ragstone.types.score import Score
 
 BATCH = 200
 """Rows scored together by ranking metrics."""
-LONGEST = 300
-"""Characters of an exception's message that are stored."""
-_log = logging.getLogger("ragstone.scoring")
 
 
 def score_rows(
@@ -172,22 +166,9 @@ def _check_needs(metric: Metric, row: Row) -> Score | None:
     return None
 
 
-def is_builtin(metric: Metric) -> bool:
-    """Return whether a metric is part of ragstone, so that its exceptions are ragstone's bugs."""
-    return type(metric).__module__.partition(".")[0] == "ragstone"
-
-
-def format_exception(metric: Metric, error: Exception) -> str:
-    """Return one line about an exception in a metric; the traceback goes to the log."""
-    _log.debug("%s raised:", metric, exc_info=error)
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{Path(last.filename).name}:{last.lineno}"
-    return one_line(f"the metric raised {type(error).__name__} at {where}: {error}", LONGEST)
-
-
 def _score_exception(metric: Metric, row: Row, error: Exception) -> Score:
     """Return a failed score if a third-party metric raised; raise errors of built-in ones."""
     if is_builtin(metric):
         error.add_note(f"while scoring sample {row.sample.id} with {metric}")
         raise error
-    return Score.failed(Cause.METRIC_ERROR, format_exception(metric, error))
+    return Score.failed(Cause.METRIC_ERROR, describe_exception("the metric", error))

@@ -2,10 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import TypeVar
+from traceback import walk_tb
+from typing import TypeVar, cast
 
 from ragstone._internal.lifecycle import AsyncResource
-from ragstone.errors import CallError
+from ragstone._internal.plugins import describe_exception, is_builtin
+from ragstone.errors import CallError, Cause, RagstoneError
 from ragstone.types.questions import Question
 from ragstone.types.reply import Failure, Outcome, Reply
 
@@ -52,13 +54,33 @@ class Judge(AsyncResource, ABC):
 async def outcome_of(judge: Judge, question: Question[T]) -> Outcome[T]:
     """Return a judge's reply, or its failure as a value.
 
+    An exception in a judge that is not part of ragstone fails the question.
+
     Raises:
         QuestionNotSupportedError: the judge does not take that kind of question.
     """
     try:
-        return await judge.answer(question)
+        reply = await judge.answer(question)
     except CallError as error:
         return Failure.of(error)
+    except RagstoneError:
+        raise
+    except Exception as error:
+        theirs = _their_modules(judge)
+        frames = (frame for frame, _ in walk_tb(error.__traceback__))
+        if not any(frame.f_globals.get("__name__") in theirs for frame in frames):
+            raise  # a bug in ragstone
+        return Failure(Cause.JUDGE_ERROR, describe_exception("the judge", error))
+    if isinstance(cast("object", reply), Reply):
+        return reply
+    message = f"the judge returned a {type(reply).__name__}; return question.reply(value)"
+    return Failure(Cause.JUDGE_ERROR, message)
+
+
+def _their_modules(part: object) -> set[str]:
+    """Return the modules of a judge and its parts, without those of ragstone."""
+    own = set[str]() if is_builtin(part) else {type(part).__module__}
+    return own.union(*map(_their_modules, part.parts if isinstance(part, AsyncResource) else ()))
 
 
 class JudgeWrapper(Judge):

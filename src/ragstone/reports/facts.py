@@ -32,6 +32,8 @@ CAUSES: Mapping[Cause, str] = MappingProxyType(
         Cause.UNREACHABLE: "unreachable",
         Cause.BUDGET: "over budget",
         Cause.METRIC_ERROR: "error in the metric",
+        Cause.JUDGE_ERROR: "error in the judge",
+        Cause.TARGET_ERROR: "error in the target",
     }
 )
 LABELS: Mapping[Label, str] = MappingProxyType(

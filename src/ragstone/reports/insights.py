@@ -256,6 +256,8 @@ def _failure_advice(run: Run) -> str | None:
         Cause.MALFORMED: other_model,
         Cause.COUNT_MISMATCH: other_model,
         Cause.METRIC_ERROR: f"fix the metric, then {again}",
+        Cause.JUDGE_ERROR: f"fix the judge, then {again}",
+        Cause.TARGET_ERROR: f"fix the target, then {again}",
     }.get(cause)
     return advice and f"{count(number, 'score')} failed ({CAUSES[cause]}): {advice}"
 
