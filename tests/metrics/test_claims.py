@@ -412,7 +412,7 @@ async def test_the_worked_example_of_hallucinated_claims(checks: Any) -> None:
     """Of four claims the third stands nowhere and the last is contradicted by both: 2/4."""
     made = checks(in_contexts="S N N C1", in_reference="S S P C1")
     score = await made.score(HallucinatedClaims())
-    assert (score.value, score.detail) == (0.5, {"claims": 4, "made_up": 2})
+    assert (score.value, score.detail) == (0.5, {"claims": 4, "hallucinated": 2})
     assert [claim.label[0] for claim in score.claims] == list("SNNCSSPC")
     assert made.kinds == ["extract_claims", "verify_claims", "verify_claims"]
 

@@ -83,15 +83,10 @@ def _members(group: str) -> list[str]:
         families = FAMILIES if group == "all" else (group.removeprefix("all_"),)
         names = [*(name for family in families for name in DOCUMENTED[family]), *custom()]
         found = {name: cls for name in names if (cls := find(name)) and cls.family in families}
-    return sorted(
-        (name for name, cls in found.items() if _is_complete(cls)),
-        key=lambda name: FAMILIES.index(found[name].family),
-    )
+    usable = (name for name, cls in found.items() if not _has_required_parameters(cls))
+    return sorted(usable, key=lambda name: FAMILIES.index(found[name].family))
 
 
-def _is_complete(cls: type[Metric]) -> bool:
+def _has_required_parameters(cls: type[Metric]) -> bool:
     assert is_dataclass(cls)
-    return all(
-        field.default is not MISSING or field.default_factory is not MISSING
-        for field in fields(cls)
-    )
+    return any(field.default is field.default_factory is MISSING for field in fields(cls))

@@ -1,4 +1,4 @@
-"""Metric: a definition. Frozen; its fields are its parameters."""
+"""Metric: the base class. Metrics are frozen; their fields are their parameters."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,6 @@ from typing import Annotated, ClassVar, Protocol, TypeVar
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from ragstone.types.policy import STRICT
 from ragstone.types.questions import Question
 from ragstone.types.sample import Sample
 from ragstone.types.score import NOTHING, Detail, MetricInfo, Score
@@ -51,7 +50,7 @@ class Metric(ABC):
     """The Sample fields that a row needs to be scored."""
     asks: ClassVar[tuple[str, ...]] = ()
     """The kinds of question that the judge must support."""
-    says: ClassVar[tuple[str, ...]] = ()
+    must_define: ClassVar[tuple[str, ...]] = ()
     """Class attributes that a subclass must define."""
     calls: ClassVar[int] = 0
     """Judge calls per sample with default parameters and an empty cache."""
@@ -71,30 +70,28 @@ class Metric(ABC):
         return NOTHING
 
     def __str__(self) -> str:
-        return self._written
+        return self._short_name
 
     @cached_property
-    def _written(self) -> str:
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        cut = f"@{values.pop('k')}" if "k" in values else ""
-        policy = values.pop("policy", STRICT.name)
-        shown = [
-            f",{field.name}={_format(values[field.name])}"
+    def _short_name(self) -> str:
+        changed = {
+            field.name: getattr(self, field.name)
             for field in fields(self)
-            if field.name in values and values[field.name] != field.default
-        ]
-        return "".join([self.name, cut, "" if policy == STRICT.name else f":{policy}", *shown])
+            if field.name == "k" or getattr(self, field.name) != field.default
+        }
+        return self._name_with(changed)
 
     @property
     def spelled(self) -> str:
         """The name with all parameters that have a value, including defaults."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        known = {name: value for name, value in values.items() if value is not None}
-        cut = f"@{known.pop('k')}" if "k" in known else ""
-        rule = f":{known.pop('policy')}" if "policy" in known else ""
-        return "".join(
-            [self.name, cut, rule, *(f",{key}={_format(it)}" for key, it in known.items())]
-        )
+        return self._name_with({key: it for key, it in values.items() if it is not None})
+
+    def _name_with(self, parameters: dict[str, object]) -> str:
+        cutoff = f"@{parameters.pop('k')}" if "k" in parameters else ""
+        policy = f":{parameters.pop('policy')}" if "policy" in parameters else ""
+        others = [f",{name}={_format(value)}" for name, value in parameters.items()]
+        return "".join([self.name, cutoff, policy, *others])
 
     @property
     def range(self) -> tuple[float, float]:

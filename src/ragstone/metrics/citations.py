@@ -112,18 +112,18 @@ def cited_sentences(
     if not marks or not spans:
         return Citations((), frozenset())
     ends = [end for _, end in spans]
-    making: dict[int, list[int]] = {}
+    claims_of: dict[int, list[int]] = {}
     for number, claim in enumerate(claims):
         start, end = claim.span or find_quote(claim.text, plain, spans) or (0, 0)
         for at in range(bisect_right(ends, start), len(spans)):
             if spans[at][0] >= end:
                 break
-            making.setdefault(at, []).append(number)
+            claims_of.setdefault(at, []).append(number)
     sources: dict[int, dict[Source, None]] = {}
     for at, mark in zip(_sentences_of(marks, spans, plain), marks, strict=True):
         sources.setdefault(at, {}).update(dict.fromkeys(mark.sources))
-    sentences = [Cited(tuple(making.get(at, ())), tuple(sources[at])) for at in sorted(sources)]
-    placed = {number for numbers in making.values() for number in numbers}
+    sentences = [Cited(tuple(claims_of.get(at, ())), tuple(sources[at])) for at in sorted(sources)]
+    placed = {number for numbers in claims_of.values() for number in numbers}
     return Citations(tuple(sentences), frozenset(range(len(claims))) - placed)
 
 
@@ -248,9 +248,9 @@ class CitationMetric(CheckMetric):
 
     @abstractmethod
     def count_citations(
-        self, sentences: Sequence[Cited], behind: Mapping[int, frozenset[int]]
+        self, sentences: Sequence[Cited], supporting: Mapping[int, frozenset[int]]
     ) -> Score:
-        """Return the score; `behind` is claim -> the contexts that contain its quotes."""
+        """Return the score; `supporting` is claim -> the contexts that contain its quotes."""
 
     def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
         """Find the citations, and the contexts that support each claim."""
@@ -258,26 +258,24 @@ class CitationMetric(CheckMetric):
         if not claims:
             return Score.undefined(NO_CLAIMS)
         found = cited_sentences(sample.response or "", sample.contexts or (), claims)
-        behind: dict[int, frozenset[int]] = {}
-        quoteless = 0
+        supporting: dict[int, frozenset[int]] = {}
+        without_quote = 0
         for number, claim in enumerate(claims):
             supported = claim.label is Label.SUPPORTED
             contexts = quoted(claim, sample) if supported else frozenset[int]()
             if supported and not contexts:
-                quoteless += 1
+                without_quote += 1
             elif number not in found.unplaced:
-                behind[number] = contexts
-        left_out = {"supported_without_quote": quoteless, "unplaced": len(found.unplaced)}
-        if not behind:
+                supporting[number] = contexts
+        left_out = {"supported_without_quote": without_quote, "unplaced": len(found.unplaced)}
+        if not supporting:
             counts = ", ".join(f"{name.replace('_', ' ')}: {n}" for name, n in left_out.items())
-            return Score.undefined(
-                f"the sources that the claims should cite are unknown ({counts})"
-            )
+            return Score.undefined(f"the claims' correct sources are unknown ({counts})")
         sentences = [
-            each._replace(claims=tuple(claim for claim in each.claims if claim in behind))
+            each._replace(claims=tuple(claim for claim in each.claims if claim in supporting))
             for each in found.sentences
         ]
-        score = self.count_citations(sentences, behind)
+        score = self.count_citations(sentences, supporting)
         counts = {name: number for name, number in left_out.items() if number}
         return score.model_copy(update={"detail": {**score.detail, **counts}})
 
@@ -298,11 +296,11 @@ class CitationPrecision(CitationMetric):
     label: ClassVar[str] = "Citation Precision"
 
     def count_citations(
-        self, sentences: Sequence[Cited], behind: Mapping[int, frozenset[int]]
+        self, sentences: Sequence[Cited], supporting: Mapping[int, frozenset[int]]
     ) -> Score:
         """Count the citations of sentences with claims, and the correct ones."""
         right = [
-            any(behind[claim].intersection(source.contexts) for claim in sentence.claims)
+            any(supporting[claim].intersection(source.contexts) for claim in sentence.claims)
             for sentence in sentences
             for source in sentence.sources
             if sentence.claims or not source.contexts
@@ -327,14 +325,14 @@ class CitationRecall(CitationMetric):
     label: ClassVar[str] = "Citation Recall"
 
     def count_citations(
-        self, sentences: Sequence[Cited], behind: Mapping[int, frozenset[int]]
+        self, sentences: Sequence[Cited], supporting: Mapping[int, frozenset[int]]
     ) -> Score:
-        """Count the claims that cite what supports them."""
+        """Count the claims that cite a supporting context."""
         cited = {
             claim
             for sentence in sentences
             for claim in sentence.claims
-            if any(behind[claim].intersection(source.contexts) for source in sentence.sources)
+            if any(supporting[claim].intersection(source.contexts) for source in sentence.sources)
         }
-        detail = {"claims": len(behind), "cited": len(cited)}
-        return Score.scored(len(cited) / len(behind), detail=detail)
+        detail = {"claims": len(supporting), "cited": len(cited)}
+        return Score.scored(len(cited) / len(supporting), detail=detail)

@@ -2,7 +2,7 @@
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass as checks_dataclass
 from dataclasses import fields
 from functools import cached_property
@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 from ragstone._internal.quotes import QuoteFinder
 from ragstone.errors import Cause, JudgeError
 from ragstone.metrics.base import Ask, Count, Metric
-from ragstone.types.claim import BATCH, Claim, JudgedClaim, Label, Texts, Verdict
+from ragstone.types.claim import BATCH, Claim, Evidence, JudgedClaim, Label, Texts, Verdict
 from ragstone.types.questions import ExtractClaims, ExtractTruths, VerifyClaims
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
@@ -23,8 +23,8 @@ from ragstone.types.score import Score
 class Check:
     """The claims of the response or the reference, compared with another text of the sample.
 
-    The reference is the expected answer and the row's `reference_claims`. If the row lists
-    claims, no others are extracted.
+    The reference is the expected answer with the row's `reference_claims`. If the row lists claims,
+    no others are extracted.
     """
 
     of: Literal["response", "reference"]
@@ -60,11 +60,9 @@ class Check:
     @property
     def no_sources_reason(self) -> str:
         """The reason if there is nothing to compare the claims with."""
-        return (
-            "there are no contexts"
-            if self.against == "contexts"
-            else f"the {self.against} is empty"
-        )
+        if self.against == "contexts":
+            return "there are no contexts"
+        return f"the {self.against} is empty"
 
     def obstacle(self, sample: Sample) -> str | None:
         """Return why a sample with the needed fields cannot be checked; None if it can.
@@ -110,16 +108,16 @@ class CheckResult(NamedTuple):
 
 @dataclass(frozen=True)
 class ClaimVerifier(Metric):
-    """A metric that has claims extracted and verified.
+    """A metric that extracts and verifies claims.
 
-    Questions depend on the sample and these parameters only, so metrics with equal parameters share
+    Questions depend only on the sample and these parameters: metrics with equal parameters share
     them.
 
     Attributes:
         verify: all claims in calls of `batch_size` (`batch`), one per call (`each`), or against
             facts extracted from each source (`truths`, at most `truths_limit` per source).
-        claim_source: from the judge (`llm`), the text's sentences (`sentences`), or those where the
-            judge found none to be read (`hybrid`).
+        claim_source: from the judge (`llm`), the sentences of the text (`sentences`), or its
+            sentences only if the judge failed (`hybrid`).
         allow_partial: allow the label PARTIALLY_SUPPORTED.
     """
 
@@ -168,14 +166,14 @@ class ClaimVerifier(Metric):
         sources = check.sources(sample)
         finding = capture_error(self._claims(check, sample, ask))
         if self.verify == "truths":
-            made, bases = await asyncio.gather(finding, capture_error(self._truths(sources, ask)))
+            found, bases = await asyncio.gather(finding, capture_error(self._truths(sources, ask)))
         else:
-            made, bases = await finding, sources
-        if isinstance(made, JudgeError):
-            raise made
+            found, bases = await finding, sources
+        if isinstance(found, JudgeError):
+            raise found
         if isinstance(bases, JudgeError):
             raise bases
-        claims, note = made
+        claims, note = found
         return ClaimInputs(check, claims, sources, bases, note)
 
     async def _claims(
@@ -198,13 +196,9 @@ class ClaimVerifier(Metric):
             return await ask(by_sentence), note
 
     async def _truths(self, sources: tuple[str, ...], ask: Ask) -> tuple[str, ...]:
-        asked = [ExtractTruths(context=source, limit=self.truths_limit) for source in sources]
-        truths: list[str] = []
-        for facts in await asyncio.gather(*(capture_error(ask(question)) for question in asked)):
-            if isinstance(facts, JudgeError):
-                raise facts
-            truths.append("\n".join(facts))
-        return tuple(truths)
+        questions = [ExtractTruths(context=source, limit=self.truths_limit) for source in sources]
+        truths = await gather_answers(ask(question) for question in questions)
+        return tuple("\n".join(facts) for facts in truths)
 
     async def verify_claims(self, prepared: ClaimInputs, ask: Ask) -> tuple[Verdict, ...]:
         """Return a verdict on each claim, with quotes located in the sources.
@@ -225,33 +219,37 @@ class ClaimVerifier(Metric):
                 batch_size=1 if self.verify == "each" else self.batch_size,
             )
         )
-        return _located(verdicts, prepared.sources) if self.verify == "truths" else verdicts
+        return _locate_quotes(verdicts, prepared.sources) if self.verify == "truths" else verdicts
 
 
-async def capture_error(asking: Awaitable[T]) -> T | JudgeError:
+async def capture_error(answer: Awaitable[T]) -> T | JudgeError:
     """Return the answer, or the JudgeError as a value."""
     try:
-        return await asking
+        return await answer
     except JudgeError as error:
         return error
 
 
-def _located(verdicts: Sequence[Verdict], sources: Sequence[str]) -> tuple[Verdict, ...]:
-    stacks = [QuoteFinder(source) for source in sources]
+async def gather_answers(answers: Iterable[Awaitable[T]]) -> list[T]:
+    """Await all answers concurrently, even if some fail, and raise the first JudgeError."""
+    found: list[T] = []
+    for answer in await asyncio.gather(*map(capture_error, answers)):
+        if isinstance(answer, JudgeError):
+            raise answer
+        found.append(answer)
+    return found
+
+
+def _locate_quotes(verdicts: Sequence[Verdict], sources: Sequence[str]) -> tuple[Verdict, ...]:
+    finders = [QuoteFinder(source) for source in sources]
     found: list[Verdict] = []
     for verdict in verdicts:
-        evidence = tuple(
-            item.model_copy(
-                update={
-                    "start": span[0] if span else None,
-                    "end": span[1] if span else None,
-                    "verified": span is not None,
-                }
-            )
-            for item in verdict.evidence
-            for span in [stacks[item.context].find(item.quote)]
-        )
-        found.append(verdict.model_copy(update={"evidence": evidence}))
+        evidence: list[Evidence] = []
+        for item in verdict.evidence:
+            start, end = finders[item.context].find(item.quote) or (None, None)
+            place = {"start": start, "end": end, "verified": start is not None}
+            evidence.append(item.model_copy(update=place))
+        found.append(verdict.model_copy(update={"evidence": tuple(evidence)}))
     return tuple(found)
 
 
@@ -270,7 +268,7 @@ class CheckMetric(ClaimVerifier):
     if the parameters select some of them.
     """
 
-    says: ClassVar[tuple[str, ...]] = ("checks",)
+    must_define: ClassVar[tuple[str, ...]] = ("checks",)
     checks: ClassVar[tuple[Check, ...]]
 
     def __init_subclass__(cls) -> None:
@@ -293,14 +291,9 @@ class CheckMetric(ClaimVerifier):
         for check in self.active_checks:
             if obstacle := check.obstacle(sample):
                 return Score.undefined(obstacle)
-        asked = [
-            capture_error(self.judge_claims(check, sample, ask)) for check in self.active_checks
-        ]
-        results: list[CheckResult] = []
-        for outcome in await asyncio.gather(*asked):  # all are awaited, even if one fails
-            if isinstance(outcome, JudgeError):
-                raise outcome
-            results.append(outcome)
+        results = await gather_answers(
+            self.judge_claims(check, sample, ask) for check in self.active_checks
+        )
         score = self.compute(sample, *(each.claims for each in results))
         if score.value is None:
             return score

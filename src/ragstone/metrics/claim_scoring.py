@@ -1,4 +1,4 @@
-"""Scoring claims by a policy: verdicts and failures of one sample become a score."""
+"""ClaimMetric: scores the verdicts and failures of one sample by a policy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ from ragstone.types.score import Detail, MetricInfo, Score, State
 
 @dataclass(frozen=True)
 class PolicyScorer:
-    """Makes the scores of one metric under one policy.
+    """Scores one metric by one policy.
 
-    `label` is the metric's name in a reason, `against` what its claims are compared with;
-    `threshold` overrides the policy's own. If lower is better, the number is 1 minus the policy's:
+    `label` is the metric's name in reasons, `against` what its claims are compared with;
+    `threshold` overrides the policy's own. If lower is better, the value is 1 minus the policy's:
     the share of claims that are not supported.
     """
 
@@ -37,16 +37,16 @@ class PolicyScorer:
     @property
     def range(self) -> tuple[float, float]:
         """The minimum and maximum of a score."""
-        ends = self._turned(self.policy.low), self._turned(1.0)
+        ends = self._oriented(self.policy.low), self._oriented(1.0)
         return min(ends), max(ends)
 
-    def _turned(self, number: float) -> float:
+    def _oriented(self, number: float) -> float:
         return number if self.higher_is_better else 1 - number
 
     def score_verdicts(
-        self, judged: Sequence[JudgedClaim], *, doubt: str | None = None, due: int | None = None
+        self, judged: Sequence[JudgedClaim], *, flag: str | None = None, due: int | None = None
     ) -> Score:
-        """Score verdicts; with a `doubt` the score is flagged, for this reason.
+        """Score verdicts; `flag` is the reason if the score is flagged.
 
         `due` is the number of claims, if it differs from the number of verdicts.
         """
@@ -54,21 +54,21 @@ class PolicyScorer:
         detail: Detail = {"claims": len(labels) if due is None else due} | {
             label.value.lower(): labels.count(label)
             for label in Label
-            if label is not Label.PARTIALLY_SUPPORTED or label in labels  # few judges use it
+            if label is not Label.PARTIALLY_SUPPORTED or label in labels  # rarely used
         }
         quotes = [item.verified for claim in judged for item in claim.evidence]
         if unfound := quotes.count(False):
             detail = {**detail, "quotes_not_found": unfound}
-        return self._scored(self.policy.number(labels, due=due), detail, tuple(judged), doubt)
+        return self._scored(self.policy.number(labels, due=due), detail, tuple(judged), flag)
 
     def score_outcome(
         self, outcome: PolicyOutcome, reason: str, cause: Cause | None = None
     ) -> Score:
         """Score a situation for which the policy has a fixed outcome."""
         if outcome.value is not None:
-            doubt = reason if outcome.flagged else None
-            never = None if outcome.passes else reason
-            return self._scored(outcome.value, {"why": reason}, (), doubt, never)
+            flag = reason if outcome.flagged else None
+            veto = None if outcome.passes else reason
+            return self._scored(outcome.value, {"why": reason}, (), flag, veto)
         if outcome.state is State.FAILED:
             return Score.failed(cause or Cause.MALFORMED, reason)
         return Score.undefined(reason)
@@ -105,39 +105,36 @@ class PolicyScorer:
             if 1 <= number <= due:
                 claim = claims[number - 1]
             judged.append(JudgedClaim.of(claim, verdict, self.against))
-        return self.score_verdicts(judged, doubt=reason, due=due)
+        return self.score_verdicts(judged, flag=reason, due=due)
 
     def _scored(
         self,
         value: float,
         detail: Detail,
         claims: tuple[JudgedClaim, ...],
-        doubt: str | None,
-        never: str | None = None,
+        flag: str | None,
+        veto: str | None = None,
     ) -> Score:
-        """Compare the value with the threshold; scores with `doubt` or `never` do not pass."""
-        value, threshold = self._turned(value), self.threshold
+        """Compare the value with the threshold; scores with a `flag` or `veto` never pass."""
+        value, threshold = self._oriented(value), self.threshold
         if threshold is None and self.policy.threshold is not None:
-            threshold = self._turned(self.policy.threshold)
-        reached = threshold is not None and reaches(
-            value, threshold, ">=" if self.higher_is_better else "<="
-        )
+            threshold = self._oriented(self.policy.threshold)
+        passing, failing = (">=", "<") if self.higher_is_better else ("<=", ">")
+        reached = threshold is not None and reaches(value, threshold, passing)
         parts: list[str] = []
         if threshold is not None:
-            sign = (
-                (">=" if reached else "<") if self.higher_is_better else ("<=" if reached else ">")
-            )
+            sign = passing if reached else failing
             parts.append(f"{self.label} {value:.2f} is {sign} {threshold:g}")
-            if reached and (doubt or never):
-                parts[0] += f", but never passes: {'it is flagged' if doubt else never}"
-        parts += [f"flagged: {doubt}"] if doubt else []
+            if reached and (flag or veto):
+                parts[0] += f", but never passes: {'it is flagged' if flag else veto}"
+        parts += [f"flagged: {flag}"] if flag else []
         return Score(
             state=State.SCORED,
             value=value,
             threshold=threshold,
-            passed=None if threshold is None else reached and not doubt and not never,
+            passed=None if threshold is None else reached and not flag and not veto,
             reason="; ".join(parts) or None,
-            fallback=doubt is not None,
+            fallback=flag is not None,
             detail=detail,
             claims=claims,
         )
@@ -155,7 +152,7 @@ class ClaimMetric(ClaimVerifier):
         include_reason: ask the judge for a summary of the verdicts (detail `explanation`).
     """
 
-    says: ClassVar[tuple[str, ...]] = ("check",)
+    must_define: ClassVar[tuple[str, ...]] = ("check",)
     calls: ClassVar[int] = 2
     check: ClassVar[Check]
 
@@ -199,9 +196,8 @@ class ClaimMetric(ClaimVerifier):
 
     @property
     def _scorer(self) -> PolicyScorer:
-        policy = get_policy(self.policy)
         return PolicyScorer(
-            policy,
+            get_policy(self.policy),
             self.label,
             self.threshold,
             higher_is_better=self.higher_is_better,
@@ -209,7 +205,7 @@ class ClaimMetric(ClaimVerifier):
         )
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Have the claims extracted and verified, and apply the policy."""
+        """Extract and verify the claims, and apply the policy."""
         scorer, check = self._scorer, self.check
         if check.given_claims(sample) is None and not check.text(sample):
             if check.of == "reference":  # policies are about responses
@@ -243,7 +239,7 @@ class ClaimMetric(ClaimVerifier):
         score = scorer.score_verdicts(
             [JudgedClaim.of(*pair, check.against) for pair in zip(claims, verdicts, strict=True)]
         )
-        # without sources nothing was judged
+        # without sources, nothing was judged
         if not (self.include_reason and sources) or score.state is not State.SCORED:
             return score
         claims = score.claims

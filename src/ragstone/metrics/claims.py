@@ -2,6 +2,8 @@
 
 from typing import ClassVar, Literal
 
+from pydantic.dataclasses import dataclass
+
 from ragstone.metrics.claim_checks import (
     NO_CLAIMS,
     REFERENCE_IN_CONTEXTS,
@@ -121,8 +123,32 @@ class ClaimUtilization(CheckMetric):
         return Score.scored(sum(used) / len(used), detail={"found": len(used), "used": sum(used)})
 
 
+@dataclass(frozen=True)
+class MissingFromContextsMetric(CheckMetric):
+    """The share of the response's claims that no context supports, and that are correct or not.
+
+    Subclasses define `correct`, and the name of the counted claims in the detail.
+    """
+
+    higher_is_better: ClassVar[bool] = False
+    checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_CONTEXTS, RESPONSE_IN_REFERENCE)
+    calls: ClassVar[int] = 3
+    correct: ClassVar[bool]
+    counted: ClassVar[str]
+
+    def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
+        """Count the claims."""
+        del sample
+        in_contexts, in_reference = map(supported, judged)
+        if not in_contexts:
+            return Score.undefined(NO_CLAIMS)
+        pairs = list(zip(in_contexts, in_reference, strict=True))
+        found = pairs.count((False, self.correct))
+        return Score.scored(found / len(pairs), detail={"claims": len(pairs), self.counted: found})
+
+
 @register("hallucinated_claims")
-class HallucinatedClaims(CheckMetric):
+class HallucinatedClaims(MissingFromContextsMetric):
     """The share of the response's claims that are wrong and in no context.
 
     Formula: claims that neither the reference nor the contexts support / claims. Range 0 to 1;
@@ -132,22 +158,12 @@ class HallucinatedClaims(CheckMetric):
     """
 
     label: ClassVar[str] = "Hallucinated Claims"
-    higher_is_better: ClassVar[bool] = False
-    checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_CONTEXTS, RESPONSE_IN_REFERENCE)
-    calls: ClassVar[int] = 3
-
-    def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
-        """Count the claims that neither contexts nor reference support."""
-        del sample
-        if not judged[0]:
-            return Score.undefined(NO_CLAIMS)
-        pairs = list(zip(*map(supported, judged), strict=True))
-        wrong = sum(not in_contexts and not correct for in_contexts, correct in pairs)
-        return Score.scored(wrong / len(pairs), detail={"claims": len(pairs), "made_up": wrong})
+    correct: ClassVar[bool] = False
+    counted: ClassVar[str] = "hallucinated"
 
 
 @register("self_knowledge")
-class SelfKnowledge(CheckMetric):
+class SelfKnowledge(MissingFromContextsMetric):
     """The share of the response's claims that are correct and in no context.
 
     Formula: claims that the reference supports and the contexts do not / claims. Range 0 to 1;
@@ -158,18 +174,8 @@ class SelfKnowledge(CheckMetric):
     """
 
     label: ClassVar[str] = "Self-Knowledge"
-    higher_is_better: ClassVar[bool] = False
-    checks: ClassVar[tuple[Check, ...]] = (RESPONSE_IN_CONTEXTS, RESPONSE_IN_REFERENCE)
-    calls: ClassVar[int] = 3
-
-    def compute(self, sample: Sample, *judged: JudgedClaims) -> Score:
-        """Count the correct claims that the contexts do not support."""
-        del sample
-        if not judged[0]:
-            return Score.undefined(NO_CLAIMS)
-        pairs = list(zip(*map(supported, judged), strict=True))
-        known = sum(correct and not in_contexts for in_contexts, correct in pairs)
-        return Score.scored(known / len(pairs), detail={"claims": len(pairs), "known": known})
+    correct: ClassVar[bool] = True
+    counted: ClassVar[str] = "known"
 
 
 @register("hallucination")
@@ -236,11 +242,10 @@ class NoiseSensitivity(CheckMetric):
         found, correct, *reference = judged
         if () in judged:
             return Score.undefined(f"the {'reference' if found else 'response'} makes no claims")
+        verdicts = zip(found, supported(found), supported(correct), strict=True)
         noise = [
             quoted(claim, sample)
-            for in_contexts, is_correct, claim in zip(
-                supported(found), supported(correct), found, strict=True
-            )
+            for claim, in_contexts, is_correct in verdicts
             if in_contexts and not is_correct
         ]
         placed = noise

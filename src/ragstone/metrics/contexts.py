@@ -26,16 +26,16 @@ class GradeMetric(Metric):
 
     asks: ClassVar[tuple[str, ...]] = (GradeContexts.kind,)
     calls: ClassVar[int] = 1
-    says: ClassVar[tuple[str, ...]] = ("against",)
+    must_define: ClassVar[tuple[str, ...]] = ("against",)
     against: ClassVar[Literal["reference", "response"]]
-    """A context is relevant if it helps to arrive at this answer."""
+    """The answer: contexts that help to arrive at it are relevant."""
 
     @abstractmethod
     def value(self, relevant: Sequence[bool]) -> float:
         """Return the score of at least one grade, best rank first."""
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Have the contexts graded and compute the score."""
+        """Grade the contexts and compute the score."""
         answer: str = getattr(sample, self.against) or ""
         graded, texts = "contexts", tuple(context.text for context in sample.contexts or ())
         if sample.ranking is not None:
@@ -124,7 +124,7 @@ class ContextRelevance(Metric):
     calls: ClassVar[int] = 1
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Have all sentences graded at once."""
+        """Grade all sentences at once."""
         found = [s for context in sample.contexts or () for s in split_sentences(context.text)]
         sentences = tuple(s.text for s in found if any(map(str.isalnum, s.text)))
         if not sentences:

@@ -87,7 +87,7 @@ class AnswerSimilarity(Metric):
     calls: ClassVar[int] = 1
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Have the two texts compared."""
+        """Compare the two texts."""
         response, reference = sample.response or "", sample.reference or ""
         for name, text in (("response", response), ("reference", reference)):
             if not text.strip():

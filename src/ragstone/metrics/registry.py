@@ -35,7 +35,7 @@ OURS = "ragstone"
 
 _SPEC = re.compile(rf"(?P<name>{NAME.pattern})(?:@(?P<k>\d+))?(?::(?P<policy>[a-z][a-z-]*))?")
 _OLD_NAMES = {"mark": "threshold", "claims": "claim_source", "partial": "allow_partial"}
-"""Parameters as the metric names of older stored runs have them."""
+"""Parameters in the metric names of older stored runs -> their new names."""
 BUILT_IN: Mapping[str, Sequence[str]] = MappingProxyType(
     {
         "citations": ("citation_precision", "citation_recall"),
@@ -73,7 +73,7 @@ def register(name: str, *, replace: bool = False) -> Callable[[type[M]], type[M]
     if not NAME.fullmatch(name):
         raise UsageError(f"invalid metric name {name!r}; use lower case letters, digits and _")
 
-    def enter(cls: type[M]) -> type[M]:
+    def decorate(cls: type[M]) -> type[M]:
         _import_built_in(name)
         taken = _metrics.get(name)
         if taken and not replace and _home(taken) != _home(cls):
@@ -83,18 +83,18 @@ def register(name: str, *, replace: bool = False) -> Callable[[type[M]], type[M]
             )
         if cls.family not in FAMILIES:
             raise UsageError(f"{name}: family {cls.family!r}; it must be {' or '.join(FAMILIES)}")
-        if isabstract(cls):
-            left = ", ".join(sorted(cls.__abstractmethods__))
-            raise UsageError(f"{name}: the class {cls.__name__} does not define {left}")
-        if left := ", ".join(said for said in cls.says if not hasattr(cls, said)):
-            raise UsageError(f"{name}: the class {cls.__name__} does not define {left}")
+        missing = sorted(cls.__abstractmethods__) if isabstract(cls) else []
+        missing += [attribute for attribute in cls.must_define if not hasattr(cls, attribute)]
+        if missing:
+            names = ", ".join(missing)
+            raise UsageError(f"{name}: the class {cls.__name__} does not define {names}")
         cls.name, cls.label = name, getattr(cls, "label", name)
-        # pydantic types its decorator's result as its own protocol; it returns the class it got
+        # the decorator returns the same class, but pydantic declares another type
         made = cast("type[M]", dataclass(frozen=True)(cls))
         _metrics[name] = made
         return made
 
-    return enter
+    return decorate
 
 
 def _import_built_in(name: str) -> None:
@@ -115,14 +115,13 @@ def _load_installed() -> None:
     for point in _installed():
         if point in _loaded:
             continue
-        _loaded.add(point)  # before it is loaded: a package may ask for metrics itself
+        _loaded.add(point)  # before loading: the package may use the registry itself
         before = dict(_metrics)
         try:
             found = load_entry_point(point)
             if not isinstance(found, ModuleType) and found not in _metrics.values():
-                raise entry_point_error(
-                    point, "it is neither a module nor a class with @register(NAME)"
-                )
+                reason = "it is neither a module nor a class with @register(NAME)"
+                raise entry_point_error(point, reason)
         except UsageError:
             _loaded.discard(point)
             raise
@@ -137,7 +136,7 @@ def load_plugin(name: str) -> None:
         UsageError: it does not exist or cannot be imported or read, or a name is taken.
         InputError: a file of rubrics is invalid; lists all problems.
     """
-    _load_installed()  # so that `replace=True` can take over what is installed
+    _load_installed()  # first, so that `replace=True` works for installed metrics
     if not name.lower().endswith(FILES[1:]):
         import_plugin(name)
         return
@@ -216,22 +215,22 @@ def get(spec: str, **defaults: str | int | float | None) -> Metric:
         raise UnknownNameError("metric", name, registered())
     assert is_dataclass(cls)
     known = {field.name for field in fields(cls)}
-    said = {key: match[key] for key in ("k", "policy") if match[key] is not None}
+    given = {key: match[key] for key in ("k", "policy") if match[key] is not None}
     for part in rest:
         key, equals, value = part.partition("=")
         if not equals:
             raise UsageError(f"{spec!r}: {part!r} is not PARAMETER=VALUE")
         key = key.strip()
         key = key if key in known else _OLD_NAMES.get(key, key)
-        if key in said:
-            raise UsageError(f"{spec!r} sets {key} twice; leave one out")
-        said[key] = value.strip()
-    if strange := said.keys() - known:
+        if key in given:
+            raise UsageError(f"{spec!r} sets {key} twice; remove one")
+        given[key] = value.strip()
+    if unknown := given.keys() - known:
         raise UsageError(
-            f"{spec!r}: {match['name']} has no parameter {', '.join(sorted(strange))}; "
+            f"{spec!r}: {match['name']} has no parameter {', '.join(sorted(unknown))}; "
             f"it has: {', '.join(sorted(known)) or 'none'}"
         )
-    filled = {key: value for key, value in defaults.items() if key in known} | said
+    filled = {key: value for key, value in defaults.items() if key in known} | given
     try:
         return cls(**filled)
     except ValidationError as error:

@@ -30,7 +30,7 @@ class Abstention(Metric):
     calls: ClassVar[int] = 2
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Have the response checked, and the reference if relevance is unknown."""
+        """Check the response, and the reference if relevance is unknown."""
         abstained = await _abstains(sample.query, sample.response or "", ask)
         answerable: bool | None = None
         if sample.relevance is not None:
@@ -82,7 +82,7 @@ class ResponseRelevancy(Metric):
     count: Count = 3
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Have queries generated and compared with the query."""
+        """Generate queries and compare them with the query."""
         if not sample.response or not sample.response.strip():
             return Score.undefined("the response is empty")
         generated = await ask(GenerateQueries(response=sample.response, count=self.count))

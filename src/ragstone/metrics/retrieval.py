@@ -57,13 +57,13 @@ class RankingMetric(Metric):
     def details(self, rankings: Rankings) -> Iterator[Detail]:
         """Yield the details that reports show next to each query's value."""
         k = self._cut(rankings)
-        usual: Denominator = "k" if hasattr(self, "k") else "retrieved"
-        divisor: Denominator = getattr(self, "denominator", usual)
+        default: Denominator = "k" if hasattr(self, "k") else "retrieved"
+        denominator: Denominator = getattr(self, "denominator", default)
         columns = {
             "hits": rankings.hits(k).astype(int),
             "retrieved": rankings.retrieved(k).astype(int),
             "relevant": rankings.n_relevant,
-            "precision": rankings.precision(k, divisor),
+            "precision": rankings.precision(k, denominator),
             "recall": rankings.recall(k),
         }
         rows = zip(*(column.tolist() for column in columns.values()), strict=True)
@@ -92,8 +92,8 @@ class RankingMetric(Metric):
     def _one_by_one(self, rankings: Rankings) -> Iterator[tuple[float, Detail]]:
         k = self._cut(rankings)
         for ids, relevance in zip(rankings.ids, rankings.relevance, strict=True):
-            answer = self.value(ids[:k], relevance)
-            yield answer if isinstance(answer, tuple) else (answer, NOTHING)
+            value = self.value(ids[:k], relevance)
+            yield value if isinstance(value, tuple) else (value, NOTHING)
 
 
 def depth_of(metrics: Iterable[RankingMetric]) -> int | None:
@@ -174,11 +174,6 @@ class Precision(CutoffMetric):
         return rankings.precision(self.k, self.denominator)
 
 
-# F1@K.
-
-_PARTS = ("precision", "recall")
-
-
 @register("f1")
 class F1(CutoffMetric):
     """The harmonic mean of Precision@K and Recall@K, for each query.
@@ -199,7 +194,7 @@ class F1(CutoffMetric):
 
     def summarise(self, scores: Sequence[Score]) -> Detail:
         """Add the means of precision and recall."""
-        own = {f"Avg {name.title()}": mean_detail(scores, name) for name in _PARTS}
+        own = {f"Avg {name.title()}": mean_detail(scores, name) for name in ("precision", "recall")}
         return {**own, **super().summarise(scores)}
 
 
@@ -288,9 +283,6 @@ class RPrecision(RankingMetric):
         return ratio(hits, rankings.n_relevant.astype(np.float64))
 
 
-# bpref.
-
-
 @register("bpref")
 class BPref(RankingMetric):
     """How rarely irrelevant documents precede relevant ones, without unjudged documents.
@@ -311,5 +303,5 @@ class BPref(RankingMetric):
         rows, ranks = np.divmod(np.flatnonzero(rankings.relevant), rankings.gains.shape[1] or 1)
         before = np.minimum(np.cumsum(rankings.irrelevant, axis=1)[rows, ranks], r[rows])
         lost = ratio(before, np.minimum(r, rankings.n_irrelevant)[rows])
-        kept = np.bincount(rows, weights=1 - lost, minlength=len(rankings))
-        return ratio(kept.astype(np.float64), r)  # without hits, bincount returns integers
+        respected = np.bincount(rows, weights=1 - lost, minlength=len(rankings))
+        return ratio(respected.astype(np.float64), r)  # without hits, bincount returns integers

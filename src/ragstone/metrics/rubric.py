@@ -33,10 +33,10 @@ _TAGS = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map")}
 _Place = tuple[str | int, ...]
 
 
-def _level(given: object) -> object:
-    if isinstance(given, bool | float) or (isinstance(given, str) and not _LEVEL.fullmatch(given)):
+def _level(value: object) -> object:
+    if isinstance(value, bool | float) or (isinstance(value, str) and not _LEVEL.fullmatch(value)):
         raise ValueError("a level is a whole number, such as 3")
-    return given
+    return value
 
 
 def _scale(levels: Mapping[int, str]) -> Mapping[int, str]:
@@ -51,10 +51,10 @@ def _read(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def _name(given: str) -> str:
-    if not NAME.fullmatch(given):
+def _name(name: str) -> str:
+    if not NAME.fullmatch(name):
         raise ValueError("invalid metric name; use lower case letters, digits and _")
-    return given
+    return name
 
 
 Level = Annotated[int, BeforeValidator(_level)]
@@ -86,15 +86,14 @@ class NamedRubric(Rubric):
     def definition(self) -> str:
         """The docstring of the metric: criteria, scale and formula."""
         low, *_, high = sorted(self.levels)
-        scale = [f"{level}: {self.levels[level].strip()}" for level in sorted(self.levels)]
-        formula = "Formula: the level that the judge assigns to the response."
-        return "\n".join(
-            [
-                *(self.criteria.strip(), "", f"{formula} Range {low} to {high}.", *scale),
-                f"The judge reads: {', '.join(self.reads)}.",
-                "Undefined: a text that the judge reads is blank. One call per sample.",
-            ]
-        )
+        lines = [
+            *(self.criteria.strip(), ""),
+            f"Formula: the level that the judge assigns to the response. Range {low} to {high}.",
+            *(f"{level}: {self.levels[level].strip()}" for level in sorted(self.levels)),
+            f"The judge reads: {', '.join(self.reads)}.",
+            "Undefined: a text that the judge reads is blank. One call per sample.",
+        ]
+        return "\n".join(lines)
 
 
 def rubrics_in(path: Path) -> tuple[NamedRubric, ...]:
@@ -106,16 +105,25 @@ def rubrics_in(path: Path) -> tuple[NamedRubric, ...]:
     """
     page = _Page()
     root = compose_file(path, typed=False)
-    said: object = {} if root is None else page.value(root, ())
+    content: object = {} if root is None else page.value(root, ())
+    items: list[tuple[_Place, object]] = [((), content)]
+    if isinstance(content, dict) and LIST in content:
+        several = cast("dict[str, object]", content)
+        rubrics = several[LIST]
+        items = []
+        if len(several) > 1 or not isinstance(rubrics, list) or not rubrics:
+            page.problem((LIST,), f"{LIST}: expected a list of rubrics and no other keys")
+        else:
+            items += [((LIST, n), item) for n, item in enumerate(cast("list[object]", rubrics))]
     found: dict[str, NamedRubric] = {}
-    for place, item in _items(said, page):
+    for place, item in items:
         try:
             rubric = NamedRubric.model_validate(item)
         except ValidationError as error:
             for fault in error.errors(include_url=False):
                 inner = tuple(part for part in fault["loc"] if part != "[key]")
-                told = _told(fault["type"], inner, fault["msg"], fault["input"])
-                page.problem((*place, *inner), told)
+                message = _describe_fault(fault["type"], inner, fault["msg"], fault["input"])
+                page.problem((*place, *inner), message)
             continue
         if found.setdefault(rubric.name, rubric) is not rubric:
             page.problem((*place, "name"), f"name: {rubric.name!r} appears twice")
@@ -124,26 +132,14 @@ def rubrics_in(path: Path) -> tuple[NamedRubric, ...]:
     return tuple(found.values())
 
 
-def _items(said: object, page: "_Page") -> list[tuple[_Place, object]]:
-    if not isinstance(said, dict) or LIST not in said:
-        return [((), cast("object", said))]
-    several = cast("dict[str, object]", said)
-    items = several[LIST]
-    if len(several) > 1 or not isinstance(items, list) or not items:
-        page.problem((LIST,), f"{LIST}: expected a list of rubrics and no other keys")
-        return []
-    return [((LIST, n), item) for n, item in enumerate(cast("list[object]", items))]
-
-
-def _told(kind: str, place: _Place, why: str, seen: object) -> str:
+def _describe_fault(kind: str, place: _Place, why: str, seen: object) -> str:
     key = ".".join(map(str, place))
     if kind == "missing":
         return f"{key} is missing"
     if kind == "extra_forbidden":
-        near = nearest(key, NamedRubric.model_fields)
-        hint = (
-            f"did you mean {near!r}?" if near else f"known: {', '.join(NamedRubric.model_fields)}"
-        )
+        known = NamedRubric.model_fields
+        near = nearest(key, known)
+        hint = f"did you mean {near!r}?" if near else f"known: {', '.join(known)}"
         return f"unknown key {key!r:.80}; {hint}"
     if kind in ("model_type", "model_attributes_type"):
         return "expected `key: value` lines with name, criteria and levels"
@@ -193,7 +189,7 @@ class RubricMetric(Metric):
     Subclasses define the rubric, which determines the range, direction and needed fields.
     """
 
-    says: ClassVar[tuple[str, ...]] = ("rubric",)
+    must_define: ClassVar[tuple[str, ...]] = ("rubric",)
     asks: ClassVar[tuple[str, ...]] = (RateResponse.kind,)
     calls: ClassVar[int] = 1
     rubric: ClassVar[Rubric]
@@ -206,7 +202,7 @@ class RubricMetric(Metric):
             cls.needs = tuple(text for text in cls.rubric.reads if text != "query")
 
     async def score(self, sample: Sample, ask: Ask) -> Score:
-        """Have the response rated; the score has the judge's reason."""
+        """Rate the response; the score has the judge's reason."""
         reads, levels, response = self.rubric.reads, self.rubric.levels, sample.response or ""
         reference = sample.reference if "reference" in reads else None
         contexts = tuple(context.text for context in sample.contexts or ())
@@ -230,12 +226,12 @@ class RubricMetric(Metric):
 
     def summarise(self, scores: Sequence[Score]) -> Detail:
         """Count the responses at each level."""
-        came = Counter(score.value for score in scores)
-        return {f"Level {level}": came[level] for level in sorted(self.rubric.levels)}
+        counts = Counter(score.value for score in scores)
+        return {f"Level {level}": counts[level] for level in sorted(self.rubric.levels)}
 
 
 def rubric_metric(rubric: NamedRubric, file: Path) -> type[RubricMetric]:
     """Return the metric class of a rubric, not yet registered, with the file as its module."""
+    attributes = {"__doc__": rubric.definition, "__module__": str(file), "rubric": rubric}
     label = {} if rubric.label is None else {"label": rubric.label}
-    said = {"__doc__": rubric.definition, "__module__": str(file), "rubric": rubric}
-    return type(rubric.name, (RubricMetric,), {**said, **label})
+    return type(rubric.name, (RubricMetric,), {**attributes, **label})
