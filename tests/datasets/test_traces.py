@@ -140,6 +140,17 @@ def test_documents_count_once_however_many_spans_tell_of_them(tmp_path: Path) ->
     assert [each.text for each in contexts or ()] == ["a", "b", "b", "c"]
 
 
+def test_a_search_keeps_its_documents_when_another_span_repeats_its_id(tmp_path: Path) -> None:
+    made = [
+        span("t", "1", None, input__value="q"),
+        span("t", "2", "1", retrieval__documents=[{"document.content": "outer"}]),
+        span("t", "3", "2", retrieval__documents=[{"document.content": "inner"}]),
+        span("t", "3", None),
+    ]
+    contexts = loaded(tmp_path / "a.jsonl", *made).samples[0].contexts
+    assert [each.text for each in contexts or ()] == ["outer"]
+
+
 def test_spans_without_ids_are_spans_each(tmp_path: Path) -> None:
     made = [{"traceId": "t", "attributes": [attribute("input.value", "q")]}]
     made += [{"traceId": "t", "attributes": [attribute("output.value", "a")]}]

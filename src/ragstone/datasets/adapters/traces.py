@@ -235,16 +235,15 @@ def _retrieved(spans: Sequence[Span], ids: Mapping[str, Span]) -> list[dict[str,
 
     A nested search returns the same documents; parallel searches may return duplicates.
     """
-    lists = {span.id: found for span in spans if (found := _documents(span.attributes)) is not None}
+    documented = ((span, _documents(span.attributes)) for span in spans)
+    lists = {span.id: (span, found) for span, found in documented if found is not None}
     if not lists:
         return None
-    outermost = [name for name in lists if not lists.keys() & _above(ids[name], ids)]
+    outermost = [each for span, each in lists.values() if not lists.keys() & _above(span, ids)]
     documents: list[dict[str, object]] = []
-    for name in outermost or lists:
+    for found in outermost or [each for _, each in lists.values()]:
         before = [(each.get("id"), each.get("text")) for each in documents]
-        documents += [
-            each for each in lists[name] if (each.get("id"), each.get("text")) not in before
-        ]
+        documents += [each for each in found if (each.get("id"), each.get("text")) not in before]
     return documents
 
 
