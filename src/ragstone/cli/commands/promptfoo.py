@@ -85,7 +85,7 @@ class PromptfooTests:
             legacy_model(plan)
         how = MODES.get(plan.policy, "scored by ragstone's own rules")
         if not given["compare_legacy"]:
-            samples = f"{len(self.dataset.samples):,} samples"
+            samples = count(len(self.dataset.samples), "sample")
             for note in (f"{samples}; {how} (policy {plan.policy})", *demands.notes):
                 click.echo(f"{file}: {note}", err=True)
         return plan.model_copy(update={"fallback_target": None})
