@@ -156,8 +156,10 @@ def test_refusal_is_tested_only_where_there_is_no_json(text: str) -> None:
     assert cause_of(text) is Cause.MALFORMED
 
 
-def test_only_json_counts_when_only_json_is_wanted() -> None:
-    assert cause_of("I cannot determine it.", strict_json=True) is Cause.MALFORMED
+def test_a_refusal_in_words_is_a_refusal_with_strict_json_too() -> None:
+    assert cause_of("I cannot determine it.", strict_json=True) is Cause.REFUSAL
+    verdict = "1. NOT_ENOUGH_INFO: insufficient evidence"
+    assert cause_of(verdict, strict_json=True) is Cause.MALFORMED
 
 
 ALL = [

@@ -128,14 +128,14 @@ def parse_value(
         seen = invalid
     elif accepted:
         seen = f"{len(accepted)} different answers in one reply"
-    elif values or strict_json:
+    elif values:
         seen = "no JSON of the requested form"
-    elif (read := plain(answer)) is not None:
+    elif (read := plain(answer)) is not None and not strict_json:
         return read
-    elif is_refusal(answer):
+    elif read is None and is_refusal(answer):
         raise unusable(text, Cause.REFUSAL, f"the judge refused: {quoted(answer)}")
     else:
-        seen = "neither JSON nor another known form"
+        seen = "no JSON of the requested form" if strict_json else "neither JSON nor a known form"
     message = f"{seen}; the reply begins {quoted(answer)!r}"
     raise unusable(text, Cause.MALFORMED, message)
 
