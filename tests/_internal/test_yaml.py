@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 from yaml.nodes import MappingNode, ScalarNode
 
 from ragstone._internal.yaml import (
@@ -9,6 +10,7 @@ from ragstone._internal.yaml import (
     compose_file,
     expand_variables,
     read_yaml_values,
+    variable_problems,
 )
 from ragstone.errors import InputError, Problem, UsageError
 
@@ -155,3 +157,9 @@ def test_all_that_cannot_be_filled_is_told_at_once_and_no_value(
         "the environment variable NOT_SET is not set; "
         "${A_KEY:-none} is not a variable; write ${NAME}"
     )
+
+
+@each_case("text", ["${KEY:-x}", "${}", "${1A}", "${tags.x}", "${KEY"])
+def test_what_only_looks_like_a_variable(text: str) -> None:
+    assert variable_problems(f"a {text}") == [f"{text} is not a variable; write ${{NAME}}"]
+    assert variable_problems("$KEY {query}") == []

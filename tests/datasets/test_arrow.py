@@ -67,7 +67,7 @@ def test_a_folder_that_hugging_face_saved(tmp_path: Path) -> None:
 def test_a_folder_of_splits_names_them(tmp_path: Path) -> None:
     saved(tmp_path / "test", "data.arrow")
     (tmp_path / "dataset_dict.json").write_text('{"splits": ["test"]}', encoding="utf-8")
-    with pytest.raises(UsageError, match=f"holds the splits test; name one: {tmp_path / 'test'}"):
+    with pytest.raises(UsageError, match=f"has the splits test; name one: {tmp_path / 'test'}"):
         load(tmp_path)
 
 

@@ -28,8 +28,8 @@ class Scripted(Target):
         self.asked: list[tuple[str, frozenset[str]]] = []
         self.busy = self.most = 0
 
-    async def ask(self, sample: Sample, wanted: frozenset[str]) -> Answer:
-        self.asked.append((sample.id, wanted))
+    async def ask(self, sample: Sample, needed: frozenset[str]) -> Answer:
+        self.asked.append((sample.id, needed))
         self.busy += 1
         self.most = max(self.most, self.busy)
         await asyncio.sleep(0.005)
@@ -351,8 +351,8 @@ class BuggyTarget(Target):
     name = "buggy"
     gives = frozenset({"response"})
 
-    async def ask(self, sample: Sample, wanted: frozenset[str]) -> Answer:
-        assert wanted == {"response"}
+    async def ask(self, sample: Sample, needed: frozenset[str]) -> Answer:
+        assert needed == {"response"}
         return Answer({"response": {"right": "Fine words."}[sample.query]})
 
 

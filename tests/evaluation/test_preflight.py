@@ -23,8 +23,8 @@ class Gives(Target):
     def __init__(self, *fields: str) -> None:
         self.gives = frozenset(fields)
 
-    async def ask(self, sample: Sample, wanted: frozenset[str]) -> Answer:
-        raise AssertionError(f"readiness asks nobody about {sample.id} and {wanted}")
+    async def ask(self, sample: Sample, needed: frozenset[str]) -> Answer:
+        raise AssertionError(f"readiness asks nobody about {sample.id} and {needed}")
 
 
 def ready(

@@ -62,17 +62,19 @@ def expand_variables(text: str) -> str:
         ValueError: a variable is not set, or its syntax is wrong; the message names all of them,
             but no values.
     """
-    problems = [
-        f"the environment variable {name} is not set"
-        for name in dict.fromkeys(VARIABLE.findall(text))
-        if name not in os.environ
-    ]
-    problems += [
-        f"{found} is not a variable; write ${{NAME}}" for found in NO_VARIABLE.findall(text)
-    ]
-    if problems:
+    if problems := variable_problems(text):
         raise ValueError("; ".join(problems))
     return VARIABLE.sub(lambda found: os.environ[found[1]], text)
+
+
+def variable_problems(text: str) -> list[str]:
+    """Return which variables of a text are not set, and what is not a variable, without values."""
+    names = dict.fromkeys(VARIABLE.findall(text))
+    problems = [
+        f"the environment variable {name} is not set" for name in names if name not in os.environ
+    ]
+    invalid = NO_VARIABLE.findall(text)
+    return problems + [f"{found} is not a variable; write ${{NAME}}" for found in invalid]
 
 
 Value = str | list[str] | dict[str, str] | None

@@ -1,4 +1,4 @@
-"""Data sets: rows of a file, or of Python, as Samples; all problems are reported together."""
+"""Data sets: rows of a file, or of Python, as Samples. All problems are reported together."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -55,8 +55,8 @@ class Dataset:
         collected: whether these are saved answers; then only an explicit target is called.
         absent: Sample field -> why no row has it, if the file records it.
         failures: index of a row, from 0 -> the failures of the calls for its answer.
-        known: Sample fields that may be missing in all samples, because these are part of a whole
-            or because the calls failed.
+        known: fields that count as given even if no sample has them, because calls for them failed
+            or because these samples are part of a larger set.
     """
 
     samples: tuple[Sample, ...]
@@ -86,9 +86,12 @@ def load(
         InputError: the file is invalid; the error has every problem with its place.
     """
     path = Path(path)
-    if columnar.is_folder(path):
-        if sheet is not None:
-            raise UsageError(f"{path} has no sheets; remove --sheet {sheet}")
+    if limit is not None and limit < 1:
+        raise UsageError(f"the limit must be 1 or more, got {limit}")
+    is_folder = columnar.is_folder(path)
+    if sheet is not None and (is_folder or path.suffix.lower() in LOADERS):
+        raise UsageError(f"{path.name} has no sheets; remove --sheet {sheet}")
+    if is_folder:
         file, table = columnar.read_folder(path)
     else:
         file = File.read(path)
@@ -97,15 +100,11 @@ def load(
             raise UsageError(f"{file.name} is an unfinished collection; {fix}")
         if file.suffix in WORKBOOKS:
             table = excel.read(file, sheet=sheet)
-        elif file.suffix not in LOADERS:
+        elif file.suffix in LOADERS:
+            table = LOADERS[file.suffix](file)
+        else:
             known = ", ".join((*WORKBOOKS, *LOADERS))
             raise UsageError(f"{file.name}: unsupported file type; save it as one of {known}")
-        elif sheet is not None:
-            raise UsageError(f"{file.name} has no sheets; remove --sheet {sheet}")
-        else:
-            table = LOADERS[file.suffix](file)
-    if limit is not None and limit < 1:
-        raise UsageError(f"the limit must be 1 or more, got {limit}")
     columns = columns or {}
     found = shape_records(table, limit, named=columns.values())
     mapped = resolve_fields(columns)
@@ -121,7 +120,7 @@ def load(
         queries=queries,
     )
 
-    # What the file records of calls that failed.
+    # Failed calls that the file records.
     saved = found.shape is not None and found.shape.name == RESPONSES
     mode = found.table.beside.get("mode")
     asked = MODES["search" if mode == "search" else "chat"] if saved else ()

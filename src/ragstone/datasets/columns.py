@@ -1,4 +1,4 @@
-"""Layout: which column of a file is which field of a Sample; the one table of other names."""
+"""Which column of a file is which field of a Sample, and the names that fields may have."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "tags": ("metadata",),
     }
 )
-"""Field of a Sample -> what others call it. Every other column is a tag of its own."""
+"""Sample field -> its other names. A column with any other name becomes a tag."""
 
 CONTEXT_ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -33,31 +33,30 @@ CONTEXT_ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "score": (),
     }
 )
-"""Part of a Context -> what others call it."""
+"""Part of a Context -> its other names."""
 
 CONVERSATIONS = ("messages", "conversation", "turns")
 """Columns with several turns, which a Sample cannot have."""
 
 
-@lru_cache(maxsize=4096)  # a file has few names, and uses them in every row
+@lru_cache(maxsize=4096)  # a file has few names, and has them in every row
 def plain_name(name: str) -> str:
     """Return a name without case, blanks, underscores and hyphens: names match by this."""
     return re.sub(r"[\s_-]+", "", name).casefold()
 
 
 def by_name(aliases: Mapping[str, tuple[str, ...]]) -> Mapping[str, str]:
-    """Return plain name -> our name, for our names and all their aliases."""
+    """Return plain name -> ragstone's name, for all names and their aliases."""
     return {plain_name(name): ours for ours, others in aliases.items() for name in (ours, *others)}
 
 
 FIELD_OF = by_name(ALIASES)
-"""Plain name -> the field of a Sample that it means."""
+"""Plain name -> Sample field."""
 PART_OF = by_name(CONTEXT_ALIASES)
-"""Plain name -> the part of a Context that it means."""
+"""Plain name -> part of a Context."""
 _SIMILAR = 0.85
 """The least similarity, from 0 to 1, of a misspelt name to a field's name."""
 _TURNS = frozenset(map(plain_name, CONVERSATIONS))
-
 
 Spelling = Callable[[str, str], str]
 """How a user maps a field to a column, for messages."""
@@ -156,8 +155,9 @@ def no_query(columns: Sequence[str], hint: str = "", *, spelling: Spelling) -> P
     fix = f"map one with {spelling('query', 'COLUMN')}"
     if near:
         fix = f"did you mean {spelling('query', near)}?"
-    fix += f"; {hint}" if hint else ""
-    return Problem(f"no query column found; the columns are {seen}", fix)
+    return Problem(
+        f"no query column found; the columns are {seen}", f"{fix}; {hint}" if hint else fix
+    )
 
 
 def misspelt(names: Iterable[str], missing: Iterable[str]) -> dict[str, str]:
@@ -177,7 +177,7 @@ class Layouts:
 
     Attributes:
         query: the query column, if a row has none of its own.
-        queries: whether queries are read; if not, every row gets `NO_QUERY`.
+        queries: whether rows need a query.
     """
 
     def __init__(

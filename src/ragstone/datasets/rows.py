@@ -9,7 +9,6 @@ from typing import TypeVar
 from ragstone.datasets import values as cells
 from ragstone.datasets.columns import Layouts, Spelling, resolve_columns
 from ragstone.datasets.table import Record, Table
-from ragstone.datasets.values import contexts, ranking, relevance
 from ragstone.errors import InputError, Problem
 from ragstone.types.sample import Sample
 
@@ -20,17 +19,17 @@ READERS: Mapping[str, Callable[[cells.Plain], object]] = MappingProxyType(
         "id": cells.sample_id,
         "query": cells.query,
         "response": cells.text,
-        "contexts": contexts,
-        "ranking": ranking,
+        "contexts": cells.contexts,
+        "ranking": cells.ranking,
         "reference": cells.text,
         "reference_claims": cells.claims,
-        "relevance": relevance,
+        "relevance": cells.relevance,
     }
 )
-"""Field of a Sample -> what reads its value; `tags` are read apart, being many columns."""
+"""Sample field -> the function that reads its value; `tags` are in several columns."""
 
 NO_QUERY = "(not read)"
-"""The query of rows that are read for other things."""
+"""The query of rows that are read for other fields."""
 
 IDS = frozenset(("id", "ranking", "relevance"))
 """Fields whose values are ids."""
@@ -49,12 +48,12 @@ def samples_in(
 ) -> tuple[Sample, ...]:
     """Return the first `limit` rows of a table as Samples; `columns` is Sample field -> column.
 
-    `file` names the table in messages, and `spelling` is how they show a mapping of a column.
-    `near` is added if no query column is found, and `read_as` is the detected format. Without
-    `queries` the query column is not read and may be missing.
+    In messages, `file` is the name of the table, `spelling` shows how to map a column, `near` is
+    added if no query column is found, and `read_as` is the detected format. Without `queries` the
+    query column is not read and may be missing.
 
     Raises:
-        InputError: rows are wrong; it holds all problems.
+        InputError: rows are invalid; the error has all problems.
         UsageError: `columns` contains an unknown field or column.
     """
     found = list(islice(table.rows, limit))
@@ -69,13 +68,12 @@ def samples_in(
         if named is None:  # each record has its own names
             named = tuple(dict.fromkeys(chain.from_iterable(record.values for record in records)))
         valid: list[str] = []
-        invalid: list[Problem] = []
         for name in named:
             try:
                 cells.normalise_cell(name)
                 valid.append(name)
             except ValueError as error:
-                invalid.append(Problem(f"the column {name!a}: {error}"))
+                problems.append(Problem(f"the column {name!a}: {error}"))
         layouts = Layouts(
             tuple(valid),
             resolve_columns(columns, valid, spelling=spelling) if records else {},
@@ -83,8 +81,8 @@ def samples_in(
             read_as=read_as,
             queries=queries,
         )
-        in_rows: list[Problem] = []
         first: dict[str, int] = {}
+        in_rows: list[Problem] = []
         for number, record in enumerate(rows, 1):
             if isinstance(record, Sample):
                 samples.append(record)
@@ -100,8 +98,9 @@ def samples_in(
                 fix = "give each row its own id"
                 in_rows.append(Problem(seen, fix, row=place, sample_id=name))
             first.setdefault(name, place)
-        ambiguous = layouts.problems(spelling, near) if records else []
-        problems += (invalid or ambiguous) + in_rows
+        if records and len(valid) == len(named):
+            problems += layouts.problems(spelling, near)
+        problems += in_rows
     if problems:
         placed = [replace(problem, sheet=table.sheet) for problem in problems]
         raise InputError(file, sorted(placed, key=lambda problem: problem.row or 0))
@@ -109,10 +108,10 @@ def samples_in(
 
 
 class _Row:
-    """One record on its way to a Sample.
+    """Reads one record as a Sample.
 
     Attributes:
-        problems: grows as values are read.
+        problems: those found so far.
         id: the id in the file, once it was read.
     """
 
@@ -140,7 +139,7 @@ class _Row:
                 self._wrong(column, cells.SEVERAL_TURNS)
 
         tags = self._tags()
-        ambiguous = set(self._layout.ambiguous)  # which are reported once for all rows
+        ambiguous = set(self._layout.ambiguous)  # reported once for all rows
         if self._layouts.queries:
             query = self._layout.fields.get("query", self._layouts.query)
             if query and "query" not in ambiguous and self._record.values.get(query) is None:

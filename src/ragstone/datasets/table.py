@@ -1,6 +1,7 @@
-"""Data files as bytes and text, and tables of their rows, before any value is interpreted."""
+"""Data files as bytes and text, and tables of their rows, before values are interpreted."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from hashlib import sha256
@@ -18,7 +19,7 @@ Cells = tuple[int, Sequence[object]]
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A value in a file that cannot be used; `seen` is the reason."""
+    """A value in a file that cannot be used, with the reason."""
 
     seen: str
 
@@ -27,10 +28,7 @@ class Unreadable:
 class Record:
     """One row: its number as the user sees it, and its values by the file's own names.
 
-    None is *missing*, in every format.
-
-    Attributes:
-        errors: Sample field -> why the call that fills it failed.
+    A value of None is *missing*. `errors` is Sample field -> why the call for it failed.
     """
 
     row: int
@@ -58,8 +56,8 @@ class Table:
     """Rows in the order of the file.
 
     Attributes:
-        columns: the header's names; None if each record has its own names.
-        sheet: the workbook's sheet.
+        columns: the names in the header; None if each record has its own names.
+        sheet: the name of the workbook's sheet.
         notes: what a reader of the results should know.
         beside: the file's metadata.
     """
@@ -74,7 +72,7 @@ class Table:
     def of(cls, rows: Iterable[Sample | Mapping[str, object]]) -> "Table":
         """Make a table of rows in Python, numbered from 1.
 
-        NumPy's values become Python's own; a NaN, which pandas writes for missing, becomes None.
+        NumPy's values become Python's; NaN, which pandas uses for missing, becomes None.
         """
 
         def native(value: object) -> object:
@@ -88,8 +86,7 @@ class Table:
         for number, row in enumerate(rows, 1):
             record = row if isinstance(row, Sample) else Record.of(number, row)
             if isinstance(record, Record):
-                values = {name: native(value) for name, value in record.values.items()}
-                record = Record(number, values)
+                record = Record(number, {name: native(v) for name, v in record.values.items()})
             records.append(record)
         return cls(records)
 
@@ -126,9 +123,9 @@ class Table:
         note = f"ignored, because it has no name: column {', '.join(ignored)}"
 
         fix = (
-            "clear the cell"
-            if sheet is not None
-            else "put a cell that contains the delimiter in quotes"
+            "put a cell that contains the delimiter in quotes"
+            if sheet is None
+            else "clear the cell"
         )
         return cls(
             _records(remaining, names, f"name the column, or {fix}"),
@@ -169,21 +166,21 @@ MARKS: Mapping[bytes, str] = MappingProxyType(
     }
 )
 """Byte order mark -> encoding; longer marks first."""
-WESTERN = "Windows-1252 (Latin-1)"
 _PLAIN = 0.25
 """The least share of ASCII in a file with column names that is decoded correctly."""
-_FEW, _TOGETHER = 4, 0.7
-"""Western texts have their accents between ASCII letters. In other encodings at least this many
-pairs, and this share, of the bytes beyond ASCII are next to each other."""
 _IS_HIGH = bytes(128) + b"\x01" * 128
 """For each byte, whether it is beyond ASCII."""
 
 
 def _is_western(content: bytes) -> bool:
-    """Guess whether bytes that are not UTF-8 are Windows-1252."""
+    """Guess whether bytes that are not UTF-8 are Windows-1252.
+
+    Western texts have accents between ASCII letters. In other encodings, bytes beyond ASCII are
+    next to each other.
+    """
     marked = content.translate(_IS_HIGH)
     pairs = marked.count(b"\x01\x01")
-    return pairs < _FEW or 2 * pairs <= _TOGETHER * marked.count(b"\x01")
+    return pairs < 4 or 2 * pairs <= 0.7 * marked.count(b"\x01")
 
 
 def encoding_fix(content: bytes) -> str:
@@ -217,7 +214,8 @@ def encoding_problem(content: bytes) -> Problem | None:
     if first is None or number == 1:
         return None
     row, seen = first
-    encoding = WESTERN if _is_western(content) else "one for a non-Latin alphabet"
+    western = _is_western(content)
+    encoding = "Windows-1252 (Latin-1)" if western else "one for a non-Latin alphabet"
     seen += f", like all {number:,} lines that are not ASCII; the encoding is probably {encoding}"
     return Problem(seen, encoding_fix(content), row=row)
 
@@ -240,24 +238,19 @@ class File:
 
     @classmethod
     def read(cls, path: Path) -> "File":
-        """Read a whole file.
-
-        Raises:
-            UsageError: there is no such file, or it cannot be read.
-        """
+        """Read a whole file, or raise a UsageError if it cannot be read."""
         try:
             if path.is_dir():
                 raise UsageError(f"{path} is a folder; name a file in it")
-            if not path.is_file():
-                try:
-                    near = nearest(path.name, [entry.name for entry in path.parent.iterdir()])
-                except (OSError, ValueError):
-                    near = None
-                offer = f"; did you mean {near!r}?" if near else ""
-                raise UsageError(f"there is no file {path}{offer}")
-            return cls(path.name, path.read_bytes())
+            if path.is_file():
+                return cls(path.name, path.read_bytes())
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+        near = None
+        with suppress(OSError, ValueError):
+            near = nearest(path.name, [entry.name for entry in path.parent.iterdir()])
+        offer = f"; did you mean {near!r}?" if near else ""
+        raise UsageError(f"there is no file {path}{offer}")
 
     @property
     def suffix(self) -> str:
@@ -274,10 +267,9 @@ class File:
         return InputError(self.name, [Problem(seen, fix, row=row)])
 
     def checked(self) -> bytes:
-        """Return the bytes of a text file, without a byte order mark.
+        """Return the bytes of a text file without a byte order mark, or raise an InputError.
 
-        Raises:
-            InputError: the file is empty, not text, a workbook, or UTF-16 or UTF-32.
+        Empty files, workbooks, other binary files, UTF-16 and UTF-32 are refused.
         """
         if self.content.startswith((ZIP, OLE)):
             raise self.refused("this is a workbook, not text", "change its extension to .xlsx")
@@ -304,10 +296,9 @@ class File:
         return content
 
     def text(self) -> str:
-        """Return the text of a UTF-8 file, without a byte order mark.
+        """Return the text of a UTF-8 file without a byte order mark, or raise an InputError.
 
-        Raises:
-            InputError: as `checked`, or the file is not valid UTF-8, or contains a NUL.
+        What `checked` refuses is refused, and invalid UTF-8, and a NUL.
         """
         content = self.checked()
         try:

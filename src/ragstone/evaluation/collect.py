@@ -25,7 +25,7 @@ from ragstone.errors import Cause, InputError, Problem, UsageError
 from ragstone.evaluation.ask_target import ask_target
 from ragstone.targets.base import FIELDS, Target
 from ragstone.targets.factory import get_target
-from ragstone.targets.spec import ApiDescription, filled_variables
+from ragstone.targets.spec import ApiDescription, fill_variables
 from ragstone.types.config import Plan
 from ragstone.types.reply import Failure
 from ragstone.types.row import Row
@@ -260,13 +260,13 @@ def collection_settings(target: str, *, plan: Plan, mode: str) -> Mapping[str, o
     """
     is_url = target.lower().startswith(("http://", "https://"))
     if is_url:
-        described = filled_variables(target)
+        described = fill_variables(target)
     elif target.lower().endswith((".yaml", ".yml")):
         description = ApiDescription.read(Path(target))
         calls = description.calls.values()
         filled = [description.base, *([call.url, call.body] for call in calls)]
         described = description.model_dump_json(include={"base", "headers", "calls"})
-        described += filled_variables(json.dumps(filled))
+        described += fill_variables(json.dumps(filled))
     else:
         described = target
     return {

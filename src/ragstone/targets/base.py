@@ -1,4 +1,4 @@
-"""Target: the RAG system under test. It is called once per row for all metrics."""
+"""The RAG system under test, which is called once per row for all metrics."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -10,12 +10,12 @@ from ragstone.types.row import TargetCall
 from ragstone.types.sample import Sample
 
 FIELDS = ("response", "contexts", "ranking")
-"""The Sample fields that a target can give."""
+"""The Sample fields that a target can return."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a target gave for one sample.
+    """What a target returned for one sample.
 
     Attributes:
         fields: Sample field -> value, as `Sample` validates it.
@@ -29,18 +29,18 @@ class Answer:
 
 
 class Target(AsyncResource, ABC):
-    """The RAG system under test; `async with` opens and closes what it needs.
+    """The RAG system under test; `async with` opens and closes its connections.
 
     Opening it raises TargetError if it cannot be called at all.
 
     Attributes:
-        name: what reports call it.
-        gives: the Sample fields it can give.
+        name: its name in reports.
+        gives: the Sample fields that it can return.
     """
 
     name: str
     gives: frozenset[str]
 
     @abstractmethod
-    async def ask(self, sample: Sample, wanted: frozenset[str]) -> Answer:
-        """Request fields of one sample; `failures` has those that could not be got."""
+    async def ask(self, sample: Sample, needed: frozenset[str]) -> Answer:
+        """Request the needed fields of one sample."""

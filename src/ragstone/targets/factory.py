@@ -10,14 +10,14 @@ from ragstone.errors import TargetError
 from ragstone.targets.base import Target
 from ragstone.targets.function import Function, FunctionTarget, function_named
 from ragstone.targets.http import HttpTarget
-from ragstone.targets.spec import ApiDescription, filled_variables
+from ragstone.targets.spec import ApiDescription, fill_variables
 from ragstone.types.config import Plan
 
 
 def get_target(name: str | Function, plan: Plan, *, k: int) -> Target:
     """Return the target of a name, or of a Python function.
 
-    It is asked for `k` documents, with the plan's minimum similarity.
+    Requests ask for `k` documents, with the plan's minimum similarity.
 
     Raises:
         TargetError, InputError, UsageError: the name is not a usable target.
@@ -29,15 +29,13 @@ def get_target(name: str | Function, plan: Plan, *, k: int) -> Target:
         return _http(public_url(name), ApiDescription.standard(name), plan, k)
     if name.lower().endswith((".yaml", ".yml")):
         return _http(name, ApiDescription.read(Path(name)), plan, k)
+    shown = public_url(name)
     if re.fullmatch(r"[\w.-]*:\d+(/.*)?", name):
-        raise TargetError(
-            f"{public_url(name)} is not a URL; did you mean http://{public_url(name)}?"
-        )
+        raise TargetError(f"{shown} is not a URL; did you mean http://{shown}?")
     if ":" in name and "://" not in name:
         return _function(name, function_named(name), plan, k)
     raise TargetError(
-        f"{public_url(name)!r} is not a target; use a URL (http://...), a YAML file or "
-        "module:function"
+        f"{shown!r} is not a target; use a URL (http://...), a YAML file or module:function"
     )
 
 
@@ -57,7 +55,7 @@ def _http(name: str, description: ApiDescription, plan: Plan, k: int) -> Target:
         timeout=plan.timeout,
         limits=Limits(concurrency=plan.concurrency, retries=plan.retries, delay=plan.delay),
         verify_tls=description.verify_tls,
-        proxy=filled_variables(description.proxy) if description.proxy else None,
+        proxy=fill_variables(description.proxy) if description.proxy else None,
     )
     return HttpTarget(
         name, description, connection=connection, k=k, min_similarity=plan.min_similarity

@@ -31,8 +31,8 @@ GIVEN = ("query", "sample", "k", "min_similarity", "threshold")
 class FunctionTarget(Target):
     """Calls a function once per row; a sync one in a thread, so that rows run concurrently.
 
-    A call fails after `timeout` seconds, but a sync function goes on in its thread. `delay` is the
-    time between the starts of two calls. An exception of the function fails its row.
+    A call fails after `timeout` seconds, but a sync function continues in its thread. `delay` is
+    the time between the starts of two calls. An exception of the function fails its row.
 
     Raises:
         TargetError: the function has other required parameters.
@@ -55,15 +55,15 @@ class FunctionTarget(Target):
             name, function, {"k": k, "min_similarity": min_similarity, "threshold": min_similarity}
         )
         self._timeout = timeout
-        self._pace = RateLimiter(delay)
+        self._limiter = RateLimiter(delay)
 
-    async def ask(self, sample: Sample, wanted: frozenset[str]) -> Answer:
-        """Call the function with this sample's query; what it leaves out counts as failed."""
-        await self._pace.turn()
+    async def ask(self, sample: Sample, needed: frozenset[str]) -> Answer:
+        """Call the function with this sample's query; needed fields that it omits are failures."""
+        await self._limiter.turn()
         start = perf_counter()
         fields, failure = await self._answer(sample)
         call = TargetCall("function", (perf_counter() - start) * 1000, failure)
-        absent = wanted - fields.keys() - ({"ranking"} if "contexts" in fields else set[str]())
+        absent = needed - fields.keys() - ({"ranking"} if "contexts" in fields else set[str]())
         fix = f"return a mapping of {', '.join(FIELDS)}"
         failures = {
             name: failure or Failure(Cause.MALFORMED, f"{self.name} returned no {name}; {fix}")
@@ -83,10 +83,10 @@ class FunctionTarget(Target):
             if task and task.cancelling() > limit.expired():
                 raise
             if limit.expired():
-                said = f"{self.name}: no answer within {self._timeout:g} s; raise --timeout"
-                return {}, Failure(Cause.TIMEOUT, said)
-            said = f"{self.name} raised {type(error).__name__}: {quoted(str(error))}"
-            return {}, Failure(Cause.UNREACHABLE, said.removesuffix(": "))
+                late = f"{self.name}: no answer within {self._timeout:g} s; raise --timeout"
+                return {}, Failure(Cause.TIMEOUT, late)
+            raised = f"{self.name} raised {type(error).__name__}: {quoted(str(error))}"
+            return {}, Failure(Cause.UNREACHABLE, raised.removesuffix(": "))
 
 
 def function_named(name: str) -> Function:
@@ -109,7 +109,7 @@ def function_named(name: str) -> Function:
 def _caller(
     name: str, function: Function, given: Mapping[str, object]
 ) -> Callable[[Sample], Awaitable[object]]:
-    """Return how to call the function with a sample; a class is called once, for its instance."""
+    """Return a function that takes a sample; a class is called once, for its instance."""
     if inspect.isclass(function):
         try:
             function = cast("Function", function())
@@ -151,7 +151,7 @@ def _fields(result: object) -> Mapping[str, object]:
     if not isinstance(result, Mapping):
         raise CallError(Cause.MALFORMED, f"returned {type(result).__name__}, not text or a mapping")
     given = cast("Mapping[object, object]", result)
-    if strange := [repr(name) for name in given if name not in FIELDS]:
+    if unknown := ", ".join(repr(name) for name in given if name not in FIELDS):
         known = ", ".join(FIELDS)
-        raise CallError(Cause.MALFORMED, f"returned {', '.join(strange)}; it may return {known}")
+        raise CallError(Cause.MALFORMED, f"returned {unknown}; it may return {known}")
     return {name: parse_field(name, given[name]) for name in FIELDS if given.get(name) is not None}

@@ -1,4 +1,4 @@
-"""HTTP targets: calls of an API, and Sample fields parsed from its JSON or event streams."""
+"""HTTP targets: calls of an API, and Sample fields from its replies in JSON or event streams."""
 
 import json
 import re
@@ -20,16 +20,18 @@ from ragstone.targets.spec import (
     ApiDescription,
     CallDescription,
     Values,
-    filled,
-    filled_header,
-    filled_url,
-    filled_variables,
+    fill,
+    fill_headers,
+    fill_url,
+    fill_variables,
 )
 from ragstone.types.reply import Failure
 from ragstone.types.row import TargetCall
 from ragstone.types.sample import Context, Sample
 
 _DONE = "[DONE]"
+_WHOLE = "@"
+"""The path of a whole reply."""
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -52,18 +54,15 @@ def parse_events(content: bytes) -> list[str]:
             name = value
         elif not line:
             if name == "error":
-                said = quoted(" ".join(data))
-                raise CallError(Cause.UNREACHABLE, f"the reply stopped with an error: {said}")
+                seen = quoted(" ".join(data))
+                raise CallError(Cause.UNREACHABLE, f"the reply stopped with an error: {seen}")
             if data and data != [_DONE]:
                 events.append("\n".join(data))
             data, name = [], ""
     if not events:
-        said = quoted(content[:200].decode("utf-8", "replace"))
-        raise CallError(Cause.MALFORMED, f"the reply contains no events: {said}")
+        seen = quoted(content[:200].decode("utf-8", "replace"))
+        raise CallError(Cause.MALFORMED, f"the reply contains no events: {seen}")
     return events
-
-
-_WHOLE = "@"
 
 
 def parse_fields(content: bytes, paths: Mapping[str, str], *, stream: bool) -> dict[str, object]:
@@ -163,8 +162,8 @@ def _search(data: object, path: str) -> object:
     try:
         return cast("object", jmespath.search(path, data))
     except (JMESPathError, RecursionError) as error:
-        said = quoted(str(error))
-        raise CallError(Cause.MALFORMED, f"{path!r} does not fit the reply: {said}") from error
+        why = quoted(str(error))
+        raise CallError(Cause.MALFORMED, f"{path!r} does not fit the reply: {why}") from error
 
 
 def _join_halves(text: str) -> str:
@@ -180,9 +179,6 @@ def _excerpt(value: object) -> str:
     except (TypeError, ValueError):
         text = repr(value)
     return quoted(text) if len(text) <= 80 else f"{quoted(text[:79])}…"
-
-
-# HttpTarget: a RAG system behind HTTP, called according to its description.
 
 
 class HttpTarget(Target):
@@ -205,7 +201,7 @@ class HttpTarget(Target):
             "k": k,
             "min_similarity": min_similarity,
             "threshold": min_similarity,
-            "base": filled_variables(self._base),
+            "base": fill_variables(self._base),
         }
         self._secrets = description.secrets
         self._client = Client(replace(connection, secrets=self._secrets))
@@ -222,11 +218,10 @@ class HttpTarget(Target):
         return self
 
     async def _check_health(self) -> None:
-        health = self._description.health
-        if health is None:
+        if self._description.health is None:
             return
-        url = filled_url(health, {}, base=self._base)
-        headers = _filled_headers(self._description.headers, self._given)
+        url = fill_url(self._description.health, {}, base=self._base)
+        headers = fill_headers(self._description.headers, self._given)
         try:
             await self._client.send("GET", url, headers=headers, retries=0)
         except CallError as error:
@@ -237,8 +232,8 @@ class HttpTarget(Target):
                 "URL or --target; `ragstone demo-server` starts one for testing."
             ) from error
 
-    async def ask(self, sample: Sample, wanted: frozenset[str]) -> Answer:
-        """Make the calls for the requested fields; all fields of a call are returned together."""
+    async def ask(self, sample: Sample, needed: frozenset[str]) -> Answer:
+        """Make the calls for the needed fields; all fields of a call are returned together."""
         values = {
             **self._given,
             "query": sample.query,
@@ -251,7 +246,7 @@ class HttpTarget(Target):
         failures: dict[str, Failure] = {}
         calls: list[TargetCall] = []
         for name, call in self._description.calls.items():
-            if not wanted.intersection(call.reply):
+            if not needed.intersection(call.reply):
                 continue
             start = perf_counter()
             try:
@@ -268,9 +263,9 @@ class HttpTarget(Target):
     async def _make(self, call: CallDescription, values: Values) -> tuple[dict[str, object], float]:
         reply = await self._client.send(
             call.method,
-            filled_url(call.url, values, base=self._base),
-            headers=_filled_headers({**self._description.headers, **call.headers}, values),
-            body=filled(call.body, values),
+            fill_url(call.url, values, base=self._base),
+            headers=fill_headers({**self._description.headers, **call.headers}, values),
+            body=fill(call.body, values),
         )
         try:
             stream = call.stream is not None
@@ -278,11 +273,5 @@ class HttpTarget(Target):
         except CallError as error:
             if not any(secret.encode() in reply.content for secret in self._secrets):
                 raise
-            said = (
-                "cannot read the reply; it is not shown because it contains an environment variable"
-            )
-            raise CallError(error.cause, said) from None
-
-
-def _filled_headers(headers: Mapping[str, str], values: Values) -> dict[str, str]:
-    return {name: filled_header(text, values) for name, text in headers.items()}
+            seen = "it is not shown because it contains the value of an environment variable"
+            raise CallError(error.cause, f"cannot read the reply; {seen}") from None

@@ -1,4 +1,4 @@
-"""ApiDescription: an HTTP API described in YAML, with its calls and where their replies are."""
+"""Descriptions of HTTP APIs in YAML: their calls, and the paths of the fields in their replies."""
 
 import os
 import re
@@ -21,10 +21,8 @@ from pydantic import (
 )
 
 from ragstone._internal.fields import FrozenModel
-from ragstone._internal.yaml import NAME, NO_VARIABLE, VARIABLE, yaml_errors
+from ragstone._internal.yaml import NAME, VARIABLE, variable_problems, yaml_errors
 from ragstone.errors import InputError, Problem, TargetError
-
-# Filling `{field}` and `${ENV}` into the strings of a target's description.
 
 Values = Mapping[str, object]
 
@@ -43,76 +41,70 @@ def variables_in(value: object) -> list[str]:
     return [name for text in _texts(value) for name in VARIABLE.findall(text)]
 
 
-def no_variables_in(value: object) -> list[str]:
-    """Return what starts like `${ENV}` but is not one, such as `${KEY:-default}`."""
-    return [found for text in _texts(value) for found in NO_VARIABLE.findall(text)]
-
-
-def filled(value: object, values: Values) -> object:
+def fill(value: object, values: Values) -> object:
     """Return a JSON value with its `{field}`s and `${ENV}`s filled.
 
     A string that is one field and nothing else becomes that field's value with its type.
     """
 
-    def fill(text: str) -> object:
+    def fill_text(text: str) -> object:
         if match := _FIELD.fullmatch(text):
             return values.get(match[1])
-        return _filled(text, lambda name: _text(values.get(name)))
+        return _fill(text, lambda name: _text(values.get(name)))
 
-    return _changed(value, fill)
+    return _map_texts(value, fill_text)
 
 
-def filled_url(url: str, values: Values, *, base: str) -> str:
-    """Return a URL with its fields filled and percent-encoded; `{base}` and ENV stay as they are.
+def fill_url(url: str, values: Values, *, base: str) -> str:
+    """Return a URL with its fields filled; all except `{base}` and variables are percent-encoded.
 
-    A query that the base has goes to the end.
+    The query of the base is added at the end.
     """
-    base, mark, query = _filled(base, _nothing).partition("?")
+    base, mark, query = fill_variables(base).partition("?")
     known = {name: quote(_text(value), safe="") for name, value in values.items()}
-    whole = _filled(url, lambda name: {**known, "base": base.rstrip("/")}.get(name, ""))
+    whole = _fill(url, lambda name: {**known, "base": base.rstrip("/")}.get(name, ""))
     return f"{whole}{'&' if '?' in whole else '?'}{query}" if mark else whole
 
 
-def filled_header(header: str, values: Values) -> str:
-    """Return a header's value with its fields filled, control characters made blanks."""
-    return _CONTROL.sub(" ", _filled(header, lambda name: _text(values.get(name)))).strip()
+def fill_headers(headers: Mapping[str, str], values: Values) -> dict[str, str]:
+    """Return headers with their fields filled; control characters become blanks."""
+    return {
+        name: _CONTROL.sub(" ", _fill(text, lambda field: _text(values.get(field)))).strip()
+        for name, text in headers.items()
+    }
 
 
-def filled_variables(text: str) -> str:
-    """Return a text that has no fields with its `${ENV}`s filled."""
-    return _filled(text, _nothing)
+def fill_variables(text: str) -> str:
+    """Return a text with its `${ENV}`s filled; fields stay as they are."""
+    return _fill(text, lambda name: f"{{{name}}}")
 
 
-def _filled(text: str, field: Callable[[str], str]) -> str:
+def _fill(text: str, field: Callable[[str], str]) -> str:
     """Fill fields and variables in one pass, so that filled values are never filled again."""
     return _EITHER.sub(
         lambda found: os.environ.get(found[1], "") if found[1] else field(found[2]), text
     )
 
 
-def _nothing(name: str) -> str:
-    return f"{{{name}}}"
-
-
 def _text(value: object) -> str:
-    """Return a value as text that can be sent: halves of a surrogate pair cannot."""
+    """Return a value as text that can be sent, without halves of surrogate pairs."""
     return "" if value is None else str(value).encode("utf-8", "replace").decode("utf-8")
 
 
 def _texts(value: object) -> list[str]:
     found: list[str] = []
-    _changed(value, found.append)
+    _map_texts(value, found.append)
     return found
 
 
-def _changed(value: object, change: Callable[[str], object]) -> object:
+def _map_texts(value: object, change: Callable[[str], object]) -> object:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
         items = cast("dict[str, object]", value).items()
-        return {key: _changed(item, change) for key, item in items}
+        return {key: _map_texts(item, change) for key, item in items}
     if isinstance(value, list):
-        return [_changed(item, change) for item in cast("list[object]", value)]
+        return [_map_texts(item, change) for item in cast("list[object]", value)]
     return value
 
 
@@ -127,7 +119,7 @@ ROW_FIELDS = (
     "base",
     "tags.NAME",
 )
-"""The names of `{field}`s: of the row, of the plan, and a new session for each row."""
+"""The names of `{field}`s: of the row, of the settings, and a new session for each row."""
 
 
 def _path(expression: str) -> str:
@@ -136,19 +128,19 @@ def _path(expression: str) -> str:
     except JMESPathTypeError:
         pass  # it would fit a reply that is not null
     except JMESPathError as error:
-        said = str(error).splitlines()[0].rstrip(":")
-        raise ValueError(f"{expression!r} is not a valid JMESPath expression: {said}") from error
+        why = str(error).splitlines()[0].rstrip(":")
+        raise ValueError(f"{expression!r} is not a valid JMESPath expression: {why}") from error
     return expression
 
 
 def _web(address: str) -> str:
-    if not filled_variables(address).lower().startswith(("http://", "https://", "{base}")):
+    if not fill_variables(address).lower().startswith(("http://", "https://", "{base}")):
         raise ValueError("it must start with http:// or https://")
     return address
 
 
 def _names(*allowed: str) -> AfterValidator:
-    """Accept a template whose fields are these, and whose variables are set."""
+    """Accept a template with no other fields, and with variables that are set."""
 
     def check(value: object) -> object:
         problems = [
@@ -156,16 +148,9 @@ def _names(*allowed: str) -> AfterValidator:
             for name in dict.fromkeys(fields_in(value))
             if name not in allowed and not (name.startswith("tags.") and "tags.NAME" in allowed)
         ]
-        problems += [
-            f"the environment variable {name} is not set"
-            for name in dict.fromkeys(variables_in(value))
-            if name not in os.environ
-        ]
-        problems += [
-            f"{text} is not a variable; write ${{NAME}}" for text in no_variables_in(value)
-        ]
+        problems += [each for text in _texts(value) for each in variable_problems(text)]
         if problems:
-            raise ValueError("; ".join(problems))
+            raise ValueError("; ".join(dict.fromkeys(problems)))
         return value
 
     return AfterValidator(check)
@@ -178,7 +163,7 @@ Headers = Mapping[HeaderName, Annotated[str, _names(*ROW_FIELDS)]]
 
 
 class CallDescription(FrozenModel):
-    """One call: what is sent, and the Sample fields that its reply gives, by JMESPath."""
+    """One call: what is sent, and Sample field -> its JMESPath in the reply."""
 
     url: Url
     method: Literal["GET", "POST", "PUT"] = "POST"
@@ -191,7 +176,7 @@ class CallDescription(FrozenModel):
 
 
 class ApiDescription(FrozenModel):
-    """An HTTP API: where it is, how to reach it, and its calls by name, in the order made.
+    """An HTTP API: its address, how to reach it, and its calls by name, in their order.
 
     Attributes:
         base: the value of `{base}`.
@@ -219,7 +204,7 @@ class ApiDescription(FrozenModel):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The values of the variables it names; messages never quote them."""
+        """The values of its variables, which messages never show."""
         values = (os.environ.get(name, "") for name in variables_in(self.model_dump()))
         return tuple(value for value in values if value.strip())
 
@@ -239,13 +224,13 @@ class ApiDescription(FrozenModel):
 
     @classmethod
     def standard(cls, url: str) -> "ApiDescription":
-        """Return the default API's description, at a URL."""
+        """Return the description of the default API at a URL."""
         text = files("ragstone.targets").joinpath("rag_api.yaml").read_text(encoding="utf-8")
         return cls.parse(text, "the target's URL", base=url)
 
     @classmethod
     def parse(cls, text: str, name: str, *, base: str | None = None) -> "ApiDescription":
-        """Read the YAML text of a description; `name` is what messages call it.
+        """Read a description in YAML; `name` is its name in messages.
 
         Raises:
             InputError: it is not valid; the error has all problems.
@@ -260,9 +245,7 @@ class ApiDescription(FrozenModel):
             problems: list[Problem] = []
             for fault in error.errors():
                 where = (str(p) for p in fault["loc"] if p not in ("[key]", "dict", "list"))
-                place = ".".join(where) or "the file"
                 message = fault["msg"].removeprefix("Value error, ")
-                problems.append(
-                    Problem(f"{place}: {message}", "see docs/targets.md for a complete file")
-                )
+                seen = f"{'.'.join(where) or 'the file'}: {message}"
+                problems.append(Problem(seen, "see docs/targets.md for a complete file"))
             raise InputError(name, problems) from None

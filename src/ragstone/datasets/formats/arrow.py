@@ -1,4 +1,4 @@
-"""Columns: .parquet, .arrow and .feather, and a folder that Hugging Face datasets saved."""
+"""Files of columns: Parquet, Arrow and Feather, and folders that Hugging Face datasets saved."""
 
 import json
 from collections.abc import Sequence
@@ -20,17 +20,12 @@ STATE, SPLITS = "state.json", "dataset_dict.json"
 LARGEST = 2**30
 """How many bytes the columns may have in memory: 1 GiB."""
 FIRST = 1024
-"""How many rows are unpacked to see how large they are."""
+"""How many rows are unpacked to measure their size."""
 _MAGIC = b"ARROW1"
 
 
 def read(file: File) -> Table:
-    """Return the rows of a file of columns, numbered from 1.
-
-    Raises:
-        UsageError: the package that reads them is not installed.
-        InputError: the file is damaged, or too large.
-    """
+    """Return the rows of a file of columns, numbered from 1."""
     return _table([file], file)
 
 
@@ -41,7 +36,24 @@ def read_folder(folder: Path) -> tuple[File, Table]:
         UsageError: it is not such a folder, has several splits, or cannot be read.
         InputError: one of its files is damaged, or it is too large.
     """
-    names = _names(folder)
+    if (folder / SPLITS).is_file():
+        splits = sorted(part.name for part in folder.iterdir() if (part / STATE).is_file())
+        offer = f"; name one: {folder / splits[0]}" if splits else ""
+        raise UsageError(f"{folder} has the splits {', '.join(splits)}{offer}")
+    if not (folder / STATE).is_file():
+        raise UsageError(
+            f"{folder} is a folder; name a file in it, or a folder that Hugging Face datasets "
+            f"saved (with {STATE})"
+        )
+    state = File.read(folder / STATE)
+    try:
+        listed = cast("dict[str, list[dict[str, str]]]", json.loads(state.text()))
+        names = [each["filename"] for each in listed["_data_files"]]
+        if not names or any(Path(name).name != name for name in names):
+            raise ValueError("it lists no files in its own folder")
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        seen = f"this does not list the data files: {type(error).__name__}: {error}"
+        raise state.refused(seen, "save the data set again") from error
     files = [File.read(folder / name) for name in names]
     whole = File(folder.name, b"".join(file.content for file in files))
     return whole, _table(files, whole)
@@ -55,33 +67,11 @@ def is_folder(path: Path) -> bool:
         return False
 
 
-def _names(folder: Path) -> list[str]:
-    if (folder / SPLITS).is_file():
-        splits = sorted(part.name for part in folder.iterdir() if (part / STATE).is_file())
-        offer = f"; name one: {folder / splits[0]}" if splits else ""
-        raise UsageError(f"{folder} holds the splits {', '.join(splits)}{offer}")
-    if not (folder / STATE).is_file():
-        raise UsageError(
-            f"{folder} is a folder; name a file in it, or a folder that Hugging Face datasets "
-            f"saved (with {STATE})"
-        )
-    state = File.read(folder / STATE)
-    try:
-        said = cast("dict[str, list[dict[str, str]]]", json.loads(state.text()))
-        names = [each["filename"] for each in said["_data_files"]]
-        if not names or any(Path(name).name != name for name in names):
-            raise ValueError("it lists no files in its own folder")
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
-        seen = f"this does not list the data files: {type(error).__name__}: {error}"
-        raise state.refused(seen, "save the data set again") from error
-    return names
-
-
 def _table(files: Sequence[File], whole: File) -> Table:
     """Return the rows of files, which must fit into memory together.
 
-    Columns that are packed well may be a thousand times as large as their file, so more and more
-    rows are unpacked while they fit. A single record batch of Arrow is unpacked as one.
+    Columns may be a thousand times as large as their packed file, so more and more rows are
+    unpacked while they fit. A single record batch of Arrow is unpacked as one.
     """
     if find_spec("polars") is None:
         raise UsageError(f"{whole.name}: reading it needs an extra: pip install '{EXTRA}'")

@@ -10,8 +10,8 @@ from ragstone.datasets.table import Cells, File, Table
 from ragstone.errors import Problem
 
 _DELIMITERS = (",", ";", "\t")
-_SAID = re.compile(r"sep=(.)\r?\n")
-"""Excel's own way to set the delimiter, in a line before the header."""
+_SEPARATOR = re.compile(r"sep=(.)\r?\n")
+"""A line before the header with which Excel sets the delimiter."""
 _LARGEST = 2**31 - 1
 """The longest cell in characters; the csv module's own limit, 131072, is short for contexts."""
 _HEADER = 100_000
@@ -21,19 +21,16 @@ _HEADER = 100_000
 def read(file: File) -> Table:
     """Return the rows of a CSV or TSV file (RFC 4180), numbered by the line each begins on.
 
-    The delimiter is the one of `,` `;` and tab under which most of the header's names are known.
-    A blank cell is missing.
-
-    Raises:
-        InputError: the file is not valid CSV, or its header is invalid.
+    The delimiter of a CSV file is the one of `,` `;` and tab with which most names in the header
+    are known. A blank cell is missing.
     """
     text, line = file.text(), 1
-    if said := _SAID.match(text):
-        text, line = text[said.end() :], 2
+    if separator := _SEPARATOR.match(text):
+        text, line = text[separator.end() :], 2
     usual = csv.field_size_limit(_LARGEST)  # the csv module has one limit for the whole process
     try:
-        if said:
-            delimiter = said[1]
+        if separator:
+            delimiter = separator[1]
         elif file.suffix == ".tsv":
             delimiter = "\t"
         else:
@@ -48,7 +45,7 @@ def read(file: File) -> Table:
 
 
 def _rows(text: str, delimiter: str, line: int) -> Iterator[Cells | Problem]:
-    # Strict, as otherwise a quote that is never closed swallows the rest of the file in silence.
+    # Strict, because otherwise a quote that is never closed silently takes the rest of the file.
     reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
     begins = line
     try:

@@ -1,4 +1,4 @@
-"""JSON files: .json (RFC 8259) holds a list of objects, .jsonl and .ndjson one object a line."""
+"""JSON files: a list of objects (.json, RFC 8259), or one object per line (.jsonl and .ndjson)."""
 
 import json
 import re
@@ -19,23 +19,16 @@ from ragstone.datasets.values import parsed_json
 from ragstone.errors import Problem
 
 ENVELOPES = ("samples", "data", "rows", "tests", "examples")
-"""The names under which an object may hold the list of rows."""
+"""Names that the list of rows may have in an object."""
 OTHERS = ("test_cases", "goldens", "responses", "results", "resourceSpans")
-"""The names in other tools' files; used if none of ours is there."""
-
-
+"""Names in other tools' files, used if there is none of the above."""
 _LONG = re.compile(r"\d{4301}")
 """A number that is too long for Python."""
 
 
 @dataclass(frozen=True)
 class Listed:
-    """The list of rows in a file's value.
-
-    Attributes:
-        notes: what is beside it and is ignored.
-        beside: the file's `metadata`.
-    """
+    """The list of rows in a file, a note on what is beside it, and the file's `metadata`."""
 
     items: list[object]
     notes: tuple[str, ...] = ()
@@ -43,20 +36,13 @@ class Listed:
 
 
 def read(file: File) -> Table:
-    """Return the objects of a JSON file, numbered from 1 in their order.
-
-    Raises:
-        InputError: the file is not valid JSON, or has no list of rows.
-    """
+    """Return the objects of a JSON file, numbered from 1 in their order."""
     text = file.text()
     try:
         value = parsed_json(text)
     except json.JSONDecodeError as error:
-        fix = (
-            "if it has one object per line, rename it to .jsonl"
-            if error.msg == "Extra data"
-            else ""
-        )
+        several = error.msg == "Extra data"
+        fix = "if it has one object per line, rename it to .jsonl" if several else ""
         seen = f"invalid JSON: {error.msg} (column {error.colno})"
         raise file.refused(seen, fix, row=error.lineno) from error
     except ValueError as error:
@@ -69,20 +55,12 @@ def read(file: File) -> Table:
 
 
 def read_lines(file: File) -> Table:
-    """Return the objects of a JSON Lines file, numbered by line; blank lines are skipped.
-
-    Raises:
-        InputError: the file is empty or not text. Invalid lines become Problems.
-    """
+    """Return the objects of a JSON Lines file, numbered by line; invalid lines become Problems."""
     return Table(_lines(file.checked()))
 
 
 def rows_in(value: object, file: File) -> Listed:
-    """Return the list of rows in a file's value, and what lies beside it.
-
-    Raises:
-        InputError: the value is neither a list nor an object with one under a known name.
-    """
+    """Return the list of rows: the file's value, or what it has under a known name."""
     if isinstance(value, list):
         return Listed(cast("list[object]", value))
     expected = (
@@ -114,19 +92,19 @@ def _lines(content: bytes) -> Iterator[Record | Problem]:
     if (whole := _over_lines(content)) is not None:
         yield whole
         return
-    looked = False
-    # Split before decoding: a line of JSON may hold U+2028, at which Python would split text.
+    checked = False
+    # Split before decoding: a line of JSON may contain U+2028, at which Python would split text.
     for number, line in enumerate(content.split(b"\n"), 1):
         if not line.strip():
             continue
         try:
             yield Record.of(number, parsed_json(line.decode("utf-8")))
         except UnicodeDecodeError as error:
-            whole = None if looked else encoding_problem(content)
-            looked = True
-            yield whole or Problem(broken_byte(line, error), encoding_fix(line), row=number)
-            if whole:
+            if not checked and (whole := encoding_problem(content)):
+                yield whole
                 return
+            checked = True
+            yield Problem(broken_byte(line, error), encoding_fix(line), row=number)
         except json.JSONDecodeError as error:
             yield Problem(f"invalid JSON: {error.msg} (column {error.colno})", row=number)
         except ValueError as error:

@@ -23,13 +23,13 @@ _RESOLVED = (
     ("float", r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z", "-+."),
     ("merge", r"<<\Z", "<"),
 )
-"""Kind of value -> how it is written without quotes, and the characters it may begin with."""
+"""Kind of value -> its form without quotes, and the characters it may begin with."""
 
 
 class Loader(_SafeLoader):
-    """Makes plain data only, never Python objects, and takes what may be an id or a word as text.
+    """Makes plain data only, never Python objects. What may be an id or a word stays text.
 
-    YAML 1.1 would make 8 of `010`, 90 of `1:30`, 10 of `1_0`, False of `no`, a date of 2024-05-01.
+    YAML 1.1 reads `010` as 8, `1:30` as 90, `1_0` as 10, `no` as False and `2024-05-01` as a date.
     """
 
 
@@ -43,34 +43,28 @@ Loader.yaml_implicit_resolvers = {  # by first character, `""` for an empty valu
 }
 
 _DEEPEST = 60
-"""How deep lists and objects may be nested; much deeper ones take libyaml hours, or crash it."""
+"""How deep values may be nested; libyaml takes hours or crashes with much deeper ones."""
 _REPEATED = 10_000_000
 """How many characters and values the aliases of a file may repeat; a bomb repeats billions."""
-
 _BAD_SCALAR = (ValueError, KeyError, IndexError, AttributeError, TypeError, OverflowError)
 """Errors that PyYAML raises for a value that does not fit its tag, such as `!!timestamp soon`."""
 
 
 def read(file: File) -> Table:
-    """Return the objects of a YAML file, numbered by the line each begins on.
-
-    Raises:
-        InputError: the file is not plain YAML, an object has a name twice, or values are nested or
-            repeated too much.
-    """
+    """Return the objects of a YAML file, numbered by the line each begins on."""
     text = file.text()
     with yaml_errors(file.name):
         try:
-            root, made = _loaded(text, file)
+            root, value = _loaded(text, file)
         except _BAD_SCALAR as error:
             raise file.refused(f"cannot read a value in this YAML: {error}") from error
-    found = rows_in(made, file)
+    found = rows_in(value, file)
 
     # The list of items is the root, or is in it.
     if isinstance(root, MappingNode):
         lists = [part for name, part in root.value if name.value in ENVELOPES]
         lists = lists or [part for name, part in root.value if name.value in OTHERS]
-        root = lists[-1]  # of two of one name, one merged in, Python's dict has the last
+        root = lists[-1]  # a merged object may have the name, too; Python's dict has the last
     lines = range(1, len(found.items) + 1)
     if isinstance(root, SequenceNode) and len(root.value) == len(found.items):
         lines = [item.start_mark.line + 1 for item in root.value]
