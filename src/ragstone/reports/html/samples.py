@@ -31,7 +31,6 @@ MAX_TEXT = 1000
 """Characters of a query or a tag in the list of samples."""
 _ANY: TypeAdapter[object] = TypeAdapter(object)
 
-Data = Mapping[str, object]
 PolicyScores = Mapping[str, Mapping[str, Score]]
 """Metric name -> policy -> the score under it."""
 
@@ -117,16 +116,13 @@ def _exchange_document(exchange: Exchange) -> dict[str, object]:
     }
 
 
-# Whether a claim comes from the response or the reference, which a stored score does not record.
-
-
 def claim_sources(
     metric: str, claims: Sequence[JudgedClaim]
 ) -> list[Literal["response", "reference"]]:
-    """Return for each claim of a score whether it is from the response or the reference.
+    """Return whether each claim of a score comes from the response or the reference.
 
-    A score lists the claims of one check after another, and neighbouring checks compare claims
-    with different texts.
+    A stored score does not record it, but lists the claims of one check after another, and
+    neighbouring checks compare claims with different texts.
     """
     checks = iter(_checks(metric)) if claims else iter(())
     sources: list[Literal["response", "reference"]] = []
@@ -169,13 +165,13 @@ class PolicyComparison:
 
     def score(self, rows: Sequence[Row]) -> list[PolicyScores]:
         """Return the scores of each row; empty if its transcript is missing or incomplete."""
+        if not self._metrics:
+            return [{} for _ in rows]
         found: list[PolicyScores] = []
 
         async def score_all() -> None:
             found.extend([await self._score(row) for row in rows])
 
-        if not self._metrics:
-            return [{} for _ in rows]
         finish_in_thread(score_all)
         return found
 
@@ -193,8 +189,6 @@ class PolicyComparison:
             for name, policies in self._metrics.items()
         }
 
-
-# Samples embedded in an HTML file.
 
 CHUNK = 50
 """Samples in one block, which a browser unpacks to show one of them."""
@@ -221,45 +215,11 @@ def embed_samples(run: Run) -> Iterator[Block]:
     while chunk := list(islice(rows, CHUNK)):
         block = _GzipList()
         for row, scores in zip(chunk, policies.score(chunk), strict=True):
-            block.append(drop_repeated_texts(sample_document(row, scores)))
+            block.append(sample_document(row, scores))
             listing.append(sample_summary(row))
         yield Block(number, block.finish())
         number += 1
     yield Block(None, listing.finish())
-
-
-def drop_repeated_texts(sample: Data) -> dict[str, object]:
-    """Return a full sample with null for claims and quotes that are parts of its texts.
-
-    The page's script restores them from their offsets.
-    """
-    contexts = cast("Sequence[Data]", sample["contexts"] or ())
-
-    def is_repeated(words: object, text: object, start: object, end: object) -> bool:
-        if not (isinstance(text, str) and isinstance(start, int) and isinstance(end, int)):
-            return False
-        return text[start:end] == words
-
-    def shorten_quote(quote: Data, claim: Data) -> Data:
-        place = cast("int", quote["context"])
-        if claim["against"] != "contexts" or place >= len(contexts):
-            return quote
-        text = contexts[place]["text"]
-        repeated = is_repeated(quote["quote"], text, quote["start"], quote["end"])
-        return {**quote, "quote": None} if repeated else quote
-
-    def shorten_claim(claim: Data) -> Data:
-        start, end = cast("Sequence[int | None]", claim["span"] or (None, None))
-        repeated = is_repeated(claim["text"], sample[str(claim["of"])], start, end)
-        quotes = [shorten_quote(each, claim) for each in cast("Sequence[Data]", claim["evidence"])]
-        return {**claim, "text": None if repeated else claim["text"], "evidence": quotes}
-
-    scores = cast("Mapping[str, Data]", sample["scores"])
-    shortened = {
-        name: {**score, "claims": [*map(shorten_claim, cast("Sequence[Data]", score["claims"]))]}
-        for name, score in scores.items()
-    }
-    return {**sample, "scores": shortened}
 
 
 class _GzipList:

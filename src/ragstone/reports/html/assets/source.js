@@ -69,21 +69,6 @@ function sortRows(rows, query) {
   });
 }
 
-/** Restore claims and quotes that were left out because they are parts of the texts. */
-function restoreTexts(row) {
-  const at = (text, start, end) => {
-    const unit = offsetConverter(text);
-    return text.slice(unit(start), unit(end));
-  };
-  for (const claim of Object.values(row.scores).flatMap((score) => score.claims)) {
-    claim.text ??= at(row[claim.of], ...(claim.span ?? []));
-    for (const item of claim.evidence) {
-      item.quote ??= at(row.contexts[item.context].text, item.start, item.end);
-    }
-  }
-  return row;
-}
-
 /** The samples in this file; chunks of full samples are unpacked when needed. */
 function embeddedSource(block) {
   const size = Number(block.dataset.chunk);
@@ -129,7 +114,7 @@ function embeddedSource(block) {
     async row(place) {
       const position = (await all()).findIndex((row) => row.place === place);
       if (position < 0) throw new Error(`This report has no sample ${place}.`);
-      return restoreTexts((await chunk(Math.floor(position / size)))[position % size]);
+      return (await chunk(Math.floor(position / size)))[position % size];
     },
   };
 }
