@@ -45,7 +45,7 @@ def main() -> int:
     print(
         f"requests {served['requests']}, different prompts {served['distinct_prompts']}: "
         f"{run.usage().calls / len(run.rows):.1f} calls a sample instead of {alone}; "
-        f"{run.tally.calls_saved:,} saved; not scored: {unscored}"
+        f"{run.counts.calls_saved:,} saved; not scored: {unscored}"
     )
     for name, summary in run.summary().items():
         if summary.scored < summary.n:

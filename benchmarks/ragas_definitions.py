@@ -101,7 +101,7 @@ def main() -> int:
         shown = " ".join(f"{mean:8.4f}" for mean in means)
         print(f"{name:34} {shown} {apart:11.1e}  {calls[0]:.1f} to {calls[1]:.1f}")
     together = sum(sum(calls.values()) for calls in told["calls"].values())
-    ours, saved = run.usage().calls / given.n, run.tally.calls_saved
+    ours, saved = run.usage().calls / given.n, run.counts.calls_saved
     print(f"all of them: {ours:.1f} calls a sample, {saved:,} saved by asking once; ", end="")
     print(f"ragas {together / given.n:.1f}")
     return int(worst > CLOSE)

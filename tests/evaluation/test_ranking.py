@@ -348,8 +348,8 @@ def test_rows_are_found_from_both_ends_and_counted(tmp_path: Path) -> None:
     assert run.rows[-1].index == 1
     with pytest.raises(IndexError):
         run.rows[2]
-    tally = run.tally.scores["mrr@5"]
-    assert [one.sample_id for one in tally.worst(higher_is_better=True)] == ["q1", "q2"]
+    counts = run.counts.scores["mrr@5"]
+    assert [one.sample_id for one in counts.worst(higher_is_better=True)] == ["q1", "q2"]
 
 
 @pytest.mark.parametrize("lines", [False, True])

@@ -105,7 +105,7 @@ async def test_claims_that_came_back_unanswered_are_told_beside_the_verdicts() -
     rows = [{"query": "q", "response": f"Claim {n}.", "contexts": list(CONTEXTS)} for n in range(4)]
     judge = CascadeJudge(sure(0.9, 0.1), above, audit_rate=0.0)
     run = ragstone.evaluate(rows, metrics="faithfulness", judge=judge)
-    assert run.tally.cascade == CascadeStats(verdicts=3, escalated=1, saved=2, unanswered=1)
+    assert run.counts.cascade == CascadeStats(verdicts=3, escalated=1, saved=2, unanswered=1)
     assert run.to_dict()["cascade"]["unanswered"] == 1
 
 

@@ -40,7 +40,7 @@ def shared(run: Run) -> list[tuple[str, str | None]]:
 
 def test_a_run_asks_the_model_only_for_what_is_not_sure_and_tells_it(judge_server, kit) -> None:
     run = ragstone.evaluate(kit.samples(), **options(judge_server.url))
-    told = run.tally.cascade
+    told = run.counts.cascade
     assert told is not None
     assert told.verdicts == 100
     assert 0 < told.escalated + told.audited < 100
@@ -93,6 +93,6 @@ def test_a_spent_budget_leaves_the_sure_rows_where_claims_cost_nothing(
     if claims == "llm":
         assert (run.partial, len(run.rows)) == (True, 0)
     else:
-        [told] = [tally.summary() for tally in run.tally.scores.values()]
+        [told] = [counts.summary() for counts in run.counts.scores.values()]
         assert told.scored > 0
         assert told.scored + told.failed == len(kit.samples())

@@ -189,7 +189,7 @@ def test_too_many_failures_go_before_a_failed_gate(tmp_path: Path) -> None:
     run = stored(tmp_path, [ANSWER, wrong], fail_under={"faithfulness": 0.9})
     late = Score.failed(Cause.TIMEOUT, "late")
     rows = [*run.rows, replace(run.rows[0], index=2, scores={"faithfulness": late})]
-    assert "timed out" in (next_step(replace(run, rows=rows, counted=None)) or "")
+    assert "timed out" in (next_step(replace(run, rows=rows, known_counts=None)) or "")
 
 
 def test_the_first_run_of_a_store_may_become_the_baseline(tmp_path: Path) -> None:
@@ -204,13 +204,13 @@ def test_the_first_run_of_a_store_may_become_the_baseline(tmp_path: Path) -> Non
 def test_a_stored_run_does_its_failed_rows_again(make_run: MakeRun, tmp_path: Path) -> None:
     run = stored(tmp_path, [ANSWER] * 20)
     failed = of(make_run, [*STEADY, Score.failed(Cause.UNREACHABLE, "gone")])
-    said = next_step(replace(run, counted=failed.tally))
+    said = next_step(replace(run, known_counts=failed.counts))
     assert said == (
         "1 score failed (unreachable): check that the service is running, then "
         f"`ragstone resume {run.manifest.run_id} --retry-failed`"
     )
     again = run.manifest.model_copy(update={"identity": {ORIGIN: "20260301-123005-abc123"}})
-    rescored = replace(run, manifest=again, counted=failed.tally)
+    rescored = replace(run, manifest=again, known_counts=failed.counts)
     assert (next_step(rescored) or "").endswith("then run again")  # resume takes none such
 
 
@@ -232,7 +232,7 @@ def test_rows_whose_calls_had_failed_before_are_not_done_again(
     rows = list(of(make_run, [*STEADY, broken, broken, *[late] * later]).rows)
     rows = [replace(row, calls=(), failures={"response": before}) for row in rows]
     failed = make_run(rows, names=("faithfulness",))
-    run = replace(stored(tmp_path, [ANSWER] * 20), counted=failed.tally)
+    run = replace(stored(tmp_path, [ANSWER] * 20), known_counts=failed.counts)
     assert (next_step(run) or "").startswith(said)
 
 
@@ -361,7 +361,7 @@ def test_few_rows_are_read_of_many(make_run: MakeRun) -> None:
     rows = numbered(make_run, scores)
     run = make_run(rows, names=("faithfulness",))
     whole = Counted(rows)
-    found = worst_samples(replace(run, rows=whole, counted=run.tally), "faithfulness")
+    found = worst_samples(replace(run, rows=whole, known_counts=run.counts), "faithfulness")
     assert [each.id for each in found] == ["s1999", "s1998", "s1997"]
     assert whole.read == WORST
 
@@ -451,7 +451,7 @@ def test_of_many_those_are_told_that_did_worst_by_any_metric() -> None:
     some, said = excerpt(run, 6)
     assert [row.index for row in some.rows] == [1, 2, 3, 4, 5, 6]
     assert some.rows[1] == run.rows[2]
-    assert some.tally is run.tally
+    assert some.counts is run.counts
     assert said is not None
     assert said.startswith("6 of 100 queries (failed or worst by a metric)")
 

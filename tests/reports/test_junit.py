@@ -163,7 +163,7 @@ def test_rows_are_not_gathered(make_run: MakeRun, tmp_path: Path) -> None:
     rows = Repeated(replace(row, sample=long), 5000)
     gate = Gate(metric="faithfulness", op=">=", threshold=0.3)
     many = replace(make_run(gates=[gate]), rows=rows)
-    assert many.summary()  # the tally is another's memory
+    assert many.summary()  # the counts is another's memory
     tracemalloc.start()
     write_junit(many, tmp_path / "many.xml")
     _, peak = tracemalloc.get_traced_memory()

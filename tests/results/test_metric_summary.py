@@ -7,18 +7,18 @@ from ragstone.types.score import Score
 
 
 def added(*scores: Score, **known: object) -> MetricSummaryBuilder:
-    tally = MetricSummaryBuilder()
+    counts = MetricSummaryBuilder()
     for place, score in enumerate(scores):
-        tally.add(score, place=place, sample_id=f"s{place}", **known)
-    return tally
+        counts.add(score, place=place, sample_id=f"s{place}", **known)
+    return counts
 
 
 def test_rows_may_come_in_any_order() -> None:
     late = [Score.failed(Cause.TIMEOUT, f"late {n}") for n in range(3)]
-    tally = MetricSummaryBuilder()
+    counts = MetricSummaryBuilder()
     for place in (2, 0, 1):
-        tally.add(late[place], place=place, sample_id=f"s{place}")
-    assert str(tally.failed[Cause.TIMEOUT]) == "s0: late 0"
+        counts.add(late[place], place=place, sample_id=f"s{place}")
+    assert str(counts.failed[Cause.TIMEOUT]) == "s0: late 0"
 
 
 def test_the_mean_has_bounds_where_some_failed() -> None:
@@ -50,9 +50,9 @@ def test_rows_that_belong_together_are_drawn_together() -> None:
 
 
 def test_reasons_without_end_are_counted_together() -> None:
-    tally = added(*(Score.undefined(f"reason {n}") for n in range(MOST + 5)))
-    assert len(tally.undefined) == MOST + 1
-    assert tally.undefined[OTHERS] == 5
+    counts = added(*(Score.undefined(f"reason {n}") for n in range(MOST + 5)))
+    assert len(counts.undefined) == MOST + 1
+    assert counts.undefined[OTHERS] == 5
 
 
 @pytest.mark.parametrize("ranked", [True, False])
@@ -62,19 +62,19 @@ def test_contexts_read_in_place_of_a_ranking_are_counted(ranked: bool) -> None:
 
 
 def test_details_stand_in_the_order_of_the_rows() -> None:
-    tally = MetricSummaryBuilder()
-    tally.add(Score.scored(1, detail={"b": 1, "c": 2}), place=1)
-    tally.add(Score.scored(1, detail={"a": 1, "b": 2}), place=0)
-    assert tally.details == ("a", "b", "c")
+    counts = MetricSummaryBuilder()
+    counts.add(Score.scored(1, detail={"b": 1, "c": 2}), place=1)
+    counts.add(Score.scored(1, detail={"a": 1, "b": 2}), place=0)
+    assert counts.details == ("a", "b", "c")
 
 
 def test_the_rows_that_scored_worst_are_remembered_in_whatever_order_they_come() -> None:
     values = [0.5, 0.0, 1.0, 0.25, 0.0, 0.75, 0.9, 0.8]
-    tally = MetricSummaryBuilder()
+    counts = MetricSummaryBuilder()
     for place in (7, 4, 0, 6, 1, 2, 5, 3):
-        tally.add(Score.scored(values[place]), place=place, sample_id=f"s{place}")
-    tally.add(Score.undefined("no claims"), place=8, sample_id="s8")
-    lowest = tally.worst(higher_is_better=True)
+        counts.add(Score.scored(values[place]), place=place, sample_id=f"s{place}")
+    counts.add(Score.undefined("no claims"), place=8, sample_id="s8")
+    lowest = counts.worst(higher_is_better=True)
     assert [(each.value, each.sample_id) for each in lowest] == [
         (0.0, "s1"),
         (0.0, "s4"),
@@ -82,7 +82,7 @@ def test_the_rows_that_scored_worst_are_remembered_in_whatever_order_they_come()
         (0.5, "s0"),
         (0.75, "s5"),
     ]
-    highest = tally.worst(higher_is_better=False)
+    highest = counts.worst(higher_is_better=False)
     assert [each.place for each in highest] == [2, 6, 7, 5, 0]
     assert highest[0].value == 1.0
 

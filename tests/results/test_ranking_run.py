@@ -30,7 +30,7 @@ def test_columns_are_tallied_as_their_rows_are(
     given_rows: list[tuple[float, float, int]],
 ) -> None:
     values = values_of(given_rows)
-    at_once, one_by_one = values.tally(), RunSummaryBuilder.of(values, values.metrics)
+    at_once, one_by_one = values.count_rows(), RunSummaryBuilder.of(values, values.metrics)
     assert at_once.rows == one_by_one.rows
     for name in values.metrics:
         one, other = at_once.scores[name], one_by_one.scores[name]
@@ -74,7 +74,7 @@ def test_the_lowest_of_many_equal_ones_are_the_first() -> None:
     many = np.array([0.5] * 1000 + [0.0] * 3 + [1.0] * 1000)
     ids = [f"{number}" for number in range(len(many))]
     states = np.full(len(many), SCORED, dtype=np.int8)
-    tally = MetricSummaryBuilder.of_values(many, states, ids=ids, undefined={}, failed={})
-    worst = tally.worst(higher_is_better=True)
+    counts = MetricSummaryBuilder.of_values(many, states, ids=ids, undefined={}, failed={})
+    worst = counts.worst(higher_is_better=True)
     assert [one.sample_id for one in worst] == ["1000", "1001", "1002", "0", "1"]
-    assert tally.worst(higher_is_better=False)[0].sample_id == "1003"
+    assert counts.worst(higher_is_better=False)[0].sample_id == "1003"

@@ -17,11 +17,11 @@ HIT = {"hit@1": get("hit@1").described}
 
 
 def sliced(rows: list[tuple[dict[str, object], Score]], cluster: str | None = None) -> list[Slices]:
-    tally = RunSummaryBuilder(HIT, cluster=cluster)
+    counts = RunSummaryBuilder(HIT, cluster=cluster)
     for place, (tags, score) in enumerate(rows):
         sample = Sample(id=str(place), query="q", tags=tags)
-        tally.add(Row(place, sample, scores={"hit@1": score}))
-    return tally.slices(HIT)
+        counts.add(Row(place, sample, scores={"hit@1": score}))
+    return counts.slices(HIT)
 
 
 def test_each_value_of_a_tag_has_its_mean_interval_and_counts() -> None:

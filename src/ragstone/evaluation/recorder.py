@@ -50,7 +50,7 @@ class Recorder:
 
     Attributes:
         done: indexes of rows that were finished earlier.
-        tally: the summary of the rows so far.
+        counts: the summary of the rows so far.
     """
 
     done: Collection[int] = frozenset[int]()
@@ -58,7 +58,7 @@ class Recorder:
     def __init__(self, manifest: Manifest, metrics: Sequence[Metric]) -> None:
         self.manifest = manifest
         self.metrics = {str(metric): metric for metric in metrics}
-        self.tally = RunSummaryBuilder(self.metrics, cluster=manifest.plan.cluster)
+        self.counts = RunSummaryBuilder(self.metrics, cluster=manifest.plan.cluster)
         self._rows: list[Row] = []
         self._scores = {
             name: ScoreColumn()
@@ -85,7 +85,7 @@ class Recorder:
 
     def count(self, row: Row) -> None:
         """Summarise one row that is saved elsewhere."""
-        self.tally.add(row)
+        self.counts.add(row)
         for name, scores in self._scores.items():
             scores.add(row.index, row.scores[name])
 
@@ -101,7 +101,7 @@ class Recorder:
             extras=extras,
             partial=partial,
             stopped=stopped,
-            counted=self.tally,
+            known_counts=self.counts,
         )
 
     def _saved_rows(self) -> Sequence[Row]:
@@ -192,7 +192,7 @@ class StoreRecorder(Recorder):
         """Return the run, and store its summary."""
         run = super().run(partial=partial, stopped=stopped)
         if self._started:  # not stopped before the first row
-            if self.tally.rows < len(run.rows):  # stopped before all retried rows were done
+            if self.counts.rows < len(run.rows):  # stopped before all retried rows were done
                 every = Recorder(self.manifest, tuple(self.metrics.values()))
                 for row in run.rows:
                     every.count(row)
@@ -201,7 +201,7 @@ class StoreRecorder(Recorder):
                 self._store.finish(
                     self.manifest.run_id,
                     extras=run.extras,
-                    partial=partial or run.tally.over_budget,
+                    partial=partial or run.counts.over_budget,
                     stopped=stopped,
                     summary=run.to_dict(),
                 )

@@ -334,9 +334,9 @@ class Evaluation:
 
     def result(self) -> Run:
         """Return the run of all finished rows; it is partial if rows are missing."""
-        tally = self.recorder.tally
-        unfinished = tally.rows < len(self.dataset.samples)
-        stopped = self.budget.spent if tally.over_budget or (unfinished and self._spent) else None
+        counts = self.recorder.counts
+        unfinished = counts.rows < len(self.dataset.samples)
+        stopped = self.budget.spent if counts.over_budget or (unfinished and self._spent) else None
         return self.recorder.run(partial=unfinished, stopped=stopped)
 
     async def _record(self, row: Row) -> None:

@@ -72,13 +72,13 @@ def summarise_run(run: Run) -> dict[str, object]:
 
 def summary_lines(run: Run, names: Sequence[str]) -> tuple[SummaryLine, ...]:
     """Return what those metrics were computed from and how, and how the gates went."""
-    manifest, tallies, summaries = run.manifest, run.tally.scores, run.summary()
+    manifest, counts, summaries = run.manifest, run.counts.scores, run.summary()
     families = {run.metrics[name].family for name in names}
     data = f"{manifest.source.name} ({count(len(run.rows), 'row')} evaluated)"
     lines = [SummaryLine("Data set", data), SummaryLine("Target", _target(run))]
 
     ranked = [name for name in names if "ranking" in run.metrics[name].needs]
-    if rows := max((tallies[name].unranked for name in ranked), default=0):
+    if rows := max((counts[name].unranked for name in ranked), default=0):
         words = f"taken from the contexts in {count(rows, 'row')} without a ranking with texts"
         lines.append(SummaryLine("Ranking", words))
     if "generation" in families:
@@ -95,14 +95,14 @@ def summary_lines(run: Run, names: Sequence[str]) -> tuple[SummaryLine, ...]:
         lines.append(SummaryLine("Gate", words, alarming))
 
     lines += [SummaryLine("Note", note) for note in manifest.source.notes]
-    notes = run.tally.notes
+    notes = run.counts.notes
     for note, number in notes.most_common(LISTED):
         lines.append(SummaryLine("Note", f"{note} ({count(number, 'row')})"))
     if (rest := len(notes) - LISTED) > 0:
         lines.append(SummaryLine("Note", f"{count(rest, 'more note')} in the rows"))
     for name in names:
-        if note := tallies[name].note:
-            words = f"{name}: {count(tallies[name].noted, 'score')} with a note, first {note}"
+        if note := counts[name].note:
+            words = f"{name}: {count(counts[name].noted, 'score')} with a note, first {note}"
             lines.append(SummaryLine("Note", words))
     for name in names:
         if first := imputed(run, name):
@@ -112,14 +112,14 @@ def summary_lines(run: Run, names: Sequence[str]) -> tuple[SummaryLine, ...]:
 
 def imputed(run: Run, name: str) -> str:
     """Return how many scores of a metric its policy imputed, with the first; "" if none."""
-    tally = run.tally.scores[name]
-    if not tally.imputed:
+    counts = run.counts.scores[name]
+    if not counts.imputed:
         return ""
-    return f"{name}: {count(tally.flagged, 'score')} imputed by the policy, first {tally.imputed}"
+    return f"{name}: {count(counts.flagged, 'score')} imputed by the policy, first {counts.imputed}"
 
 
 def _target(run: Run) -> str:
-    health, name = run.tally.health(), run.manifest.target
+    health, name = run.counts.health(), run.manifest.target
     if health is None:
         return f"{name}: not called" if name else "none (the data has the answers)"
     return (
@@ -142,23 +142,23 @@ def _judge_lines(run: Run, names: Sequence[str]) -> Iterator[SummaryLine]:
     if lower := [name for name in names if not run.metrics[name].higher_is_better]:
         yield SummaryLine("Lower is better", ", ".join(lower))
     for name in names:
-        tally = run.tally.scores[name]
-        if tally.threshold is not None:
+        counts = run.counts.scores[name]
+        if counts.threshold is not None:
             sign = ">=" if run.metrics[name].higher_is_better else "<="
-            share = percent(tally.passed / tally.marked)
+            share = percent(counts.passed / counts.marked)
             yield SummaryLine(
                 "Pass mark",
-                f"{name} {sign} {tally.threshold:g}: reached by {tally.passed:,} of "
-                f"{tally.marked:,} scored ({share})",
+                f"{name} {sign} {counts.threshold:g}: reached by {counts.passed:,} of "
+                f"{counts.marked:,} scored ({share})",
             )
-    found = run.tally.blame
+    found = run.counts.blame
     problems = [f"{found[b]:,} {words}" for b, words in CLAIM_PROBLEMS.items() if found.get(b)]
     if problems:
         yield SummaryLine("Claim problems", "; ".join(problems))
 
 
 def _usage_lines(run: Run) -> Iterator[SummaryLine]:
-    usage, latency = run.usage(), run.tally.judge_latency()
+    usage, latency = run.usage(), run.counts.judge_latency()
     if usage.local_calls:
         yield SummaryLine(
             "Usage",
@@ -168,7 +168,7 @@ def _usage_lines(run: Run) -> Iterator[SummaryLine]:
     replies = "1 reply" if usage.cached == 1 else f"{usage.cached:,} replies"
     if usage.calls:
         retries = f" ({usage.retries:,} retries)" if usage.retries else ""
-        saved = f" ({run.tally.calls_saved:,} saved by sharing)" if run.tally.calls_saved else ""
+        saved = f" ({run.counts.calls_saved:,} saved by sharing)" if run.counts.calls_saved else ""
         cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
         silent = f" ({usage.reasoning_tokens:,} reasoning)" if usage.reasoning_tokens else ""
         cost = "price unknown"
@@ -189,7 +189,7 @@ def _usage_lines(run: Run) -> Iterator[SummaryLine]:
 
 
 def _cascade_lines(run: Run) -> Iterator[SummaryLine]:
-    stats = run.tally.cascade
+    stats = run.counts.cascade
     if stats is None:
         return
     if stats.unanswered:
@@ -240,7 +240,7 @@ def partial_notice(run: Run) -> str:
 
 def why_undefined(run: Run, name: str) -> str:
     """Return why scores of a metric are undefined, the commonest reason first; "" if none is."""
-    reasons = run.tally.scores[name].undefined
+    reasons = run.counts.scores[name].undefined
     listed = [f"{reason} ({number:,})" for reason, number in reasons.most_common(LISTED)]
     if (rest := len(reasons) - len(listed)) > 0:
         listed.append(f"and {count(rest, 'other reason')}")
@@ -249,10 +249,10 @@ def why_undefined(run: Run, name: str) -> str:
 
 def why_failed(run: Run, name: str) -> str:
     """Return why scores of a metric failed, each cause with its first row; "" if none did."""
-    tally = run.tally.scores[name]
+    counts = run.counts.scores[name]
     return "; ".join(
-        f"{CAUSES[cause]} ({number:,}, first {tally.failed[cause]})"
-        for cause, number in tally.causes.most_common()
+        f"{CAUSES[cause]} ({number:,}, first {counts.failed[cause]})"
+        for cause, number in counts.causes.most_common()
     )
 
 

@@ -59,7 +59,7 @@ def focus_metric(run: Run) -> str | None:
     candidates = (
         *(gate.metric for gate in gates if not gate.passed),
         *(gate.metric for gate in gates),
-        *(name for name in run.metrics if run.tally.scores[name].judged),
+        *(name for name in run.metrics if run.counts.scores[name].judged),
         *run.metrics,
     )
     return next((name for name in candidates if name in run.metrics), None)
@@ -72,13 +72,13 @@ def worst_samples(run: Run, name: str) -> tuple[WorstSample, ...]:
     """
 
     def found() -> Iterator[WorstSample]:
-        tally, info = run.tally.scores[name], run.metrics[name]
+        counts, info = run.counts.scores[name], run.metrics[name]
         best = info.high if info.higher_is_better else info.low
-        for placed in tally.worst(higher_is_better=info.higher_is_better):
+        for placed in counts.worst(higher_is_better=info.higher_is_better):
             if placed.value != best and (row := row_at(run.rows, placed.place)) is not None:
                 why = failing_claim(row.scores[name]) or row.scores[name].reason or ""
                 yield WorstSample(row.sample.id, row.sample.query, placed.value, why)
-        for cause, first in sorted(tally.failed.items(), key=lambda item: item[1]):
+        for cause, first in sorted(counts.failed.items(), key=lambda item: item[1]):
             if (row := row_at(run.rows, first.place)) is not None:
                 why = f"failed, {CAUSES[cause]}: {first.words}"
                 yield WorstSample(row.sample.id, row.sample.query, None, why)
@@ -117,9 +117,9 @@ def row_at(rows: Sequence[Row], place: int) -> Row | None:
 def threshold_metrics(run: Run) -> tuple[str, ...]:
     """Return the metrics that have a gate or a pass mark."""
     gated = {gate.metric for gate in run.manifest.plan.gates}
-    tallies = run.tally.scores
+    counts = run.counts.scores
     return tuple(
-        name for name in run.metrics if name in gated or tallies[name].threshold is not None
+        name for name in run.metrics if name in gated or counts[name].threshold is not None
     )
 
 
@@ -170,7 +170,7 @@ def excerpt(run: Run, most: int = EXCERPT) -> tuple[Run, str | None]:
     best_rank = np.minimum.reduce(orders)
     places = np.sort(np.argsort(best_rank, kind="stable")[:most])
     notice = f"{most:,} of {len(rows):,} queries (failed or worst by a metric); use --rows for all"
-    return replace(run, rows=_SelectedRows(rows, places.tolist()), counted=run.tally), notice
+    return replace(run, rows=_SelectedRows(rows, places.tolist()), known_counts=run.counts), notice
 
 
 @dataclass(frozen=True)
@@ -217,13 +217,13 @@ def next_step(run: Run, *, first: bool = False) -> str | None:
 
 def _failure_advice(run: Run) -> str | None:
     """Return what to do about the commonest cause of failed scores."""
-    manifest, plan, health = run.manifest, run.manifest.plan, run.tally.health()
+    manifest, plan, health = run.manifest, run.manifest.plan, run.counts.health()
     causes = Counter[Cause]()
-    for tally in run.tally.scores.values():
-        causes.update(tally.causes)
+    for counts in run.counts.scores.values():
+        causes.update(counts.causes)
     if not causes:
         return None
-    before = run.tally.failed_before
+    before = run.counts.failed_before
     [(cause, number)] = (causes - before).most_common(1) or [(None, 0)]
     if cause is None or before.total() > number:
         return (

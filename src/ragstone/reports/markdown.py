@@ -92,9 +92,9 @@ def run_as_markdown(run: Run, *, limit: int = COMMENT) -> str:
     blocks.append(table if run.metrics else "No metrics were run.")
 
     rows = [
-        [escape(name), CAUSES[cause], f"{number:,}", escape(str(tally.failed[cause]), _SHORT)]
-        for name, tally in run.tally.scores.items()
-        for cause, number in tally.causes.most_common()
+        [escape(name), CAUSES[cause], f"{number:,}", escape(str(counts.failed[cause]), _SHORT)]
+        for name, counts in run.counts.scores.items()
+        for cause, number in counts.causes.most_common()
     ]
     if rows:
         heads = ("metric", "cause", "samples", "first")
@@ -152,9 +152,9 @@ def _verdict(run: Run) -> str:
 
 
 def _worst_rows(run: Run, name: str) -> Iterator[list[str]]:
-    info, tally = run.metrics[name], run.tally.scores[name]
+    info, counts = run.metrics[name], run.counts.scores[name]
     best = info.high if info.higher_is_better else info.low
-    for placed in tally.worst(higher_is_better=info.higher_is_better):
+    for placed in counts.worst(higher_is_better=info.higher_is_better):
         row = row_at(run.rows, placed.place)
         if placed.value != best and row is not None:
             score = row.scores[name]

@@ -115,7 +115,7 @@ def samples_table(run: Run) -> Table:
             for block in rows.blocks()
         )
         return Table([Column("id", str), Column("query", str), *names], batches)
-    tags, metrics = tuple(run.tally.tags), tuple(run.metrics)
+    tags, metrics = tuple(run.counts.tags), tuple(run.metrics)
     columns = [column for column, _ in _SAMPLE_COLUMNS]
     columns += [Column(f"tags.{tag}", None) for tag in tags]
     columns += [
@@ -165,7 +165,7 @@ _CLAIM_TYPES = MappingProxyType(
 
 def claim_lines(run: Run, names: Sequence[str]) -> Iterator[ClaimLine]:
     """Yield the claims of those metrics, sample by sample."""
-    judged = [name for name in names if run.tally.scores[name].judged]
+    judged = [name for name in names if run.counts.scores[name].judged]
     for row in run.rows if judged else ():
         for name in judged:
             for number, claim in enumerate(row.scores[name].claims, start=1):

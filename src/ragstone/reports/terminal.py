@@ -93,9 +93,9 @@ def print_ranking(run: Run, console: Console) -> None:
     name = focus_metric(run)
     if name is None:
         return
-    info, tally = run.metrics[name], run.tally.scores[name]
+    info, counts = run.metrics[name], run.counts.scores[name]
     best = info.high if info.higher_is_better else info.low
-    found = tally.worst(higher_is_better=info.higher_is_better)
+    found = counts.worst(higher_is_better=info.higher_is_better)
     worst = [placed for placed in found if placed.value != best]
     if worst:
         console.print(printable(f"Worst by {name}", console, "bold"))

@@ -77,19 +77,19 @@ class RankingRows(LazyRows):
             for name in self.metrics
         }
 
-    def tally(self) -> RunSummaryBuilder:
-        """Return the summary of the rows."""
-        tally = RunSummaryBuilder(())
-        tally.rows = len(self)
-        counts: list[int] = np.bincount(self.why, minlength=len(REASONS) + 1).tolist()
-        undefined: dict[str, int] = dict(zip(REASONS, counts[1:], strict=True))
-        tally.scores = {
+    def count_rows(self) -> RunSummaryBuilder:
+        """Return the counts of the rows."""
+        counts = RunSummaryBuilder(())
+        counts.rows = len(self)
+        numbers: list[int] = np.bincount(self.why, minlength=len(REASONS) + 1).tolist()
+        undefined: dict[str, int] = dict(zip(REASONS, numbers[1:], strict=True))
+        counts.scores = {
             name: MetricSummaryBuilder.of_values(
                 *self.column(name), ids=self.ids, undefined=undefined, failed=self.failures(name)
             )
             for name in self.metrics
         }
-        return tally
+        return counts
 
 
 @dataclass(frozen=True)

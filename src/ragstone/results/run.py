@@ -34,7 +34,7 @@ class Run:
         extras: metric name -> its own figures (see `Summary.extra`).
         partial: True if the run was stopped before every row was finished.
         stopped: the budget that was spent, so that answers are missing; None if none was.
-        counted: the counts of the rows, if they were counted as they finished.
+        known_counts: the counts of the rows, if they were counted as they finished.
     """
 
     manifest: Manifest
@@ -43,7 +43,7 @@ class Run:
     extras: Mapping[str, Detail] = field(default_factory=dict[str, Detail])
     partial: bool = False
     stopped: str | None = None
-    counted: RunSummaryBuilder | None = field(default=None, compare=False)
+    known_counts: RunSummaryBuilder | None = field(default=None, compare=False)
 
     @property
     def columns(self) -> RankingRows | None:
@@ -61,11 +61,11 @@ class Run:
         return isinstance(self.rows, LazyRows) and self.rows.stored
 
     @cached_property
-    def tally(self) -> RunSummaryBuilder:
+    def counts(self) -> RunSummaryBuilder:
         """The counts of the rows; computed once."""
         if self.columns is not None:
-            return self.columns.tally()
-        return self.counted or RunSummaryBuilder.of(
+            return self.columns.count_rows()
+        return self.known_counts or RunSummaryBuilder.of(
             self.rows, self.metrics, cluster=self.manifest.plan.cluster
         )
 
@@ -87,13 +87,13 @@ class Run:
         summaries: dict[str, Summary] = {}
         for name, info in self.metrics.items():
             extra = self.extras.get(name, NOTHING)
-            summaries[name] = self.tally.scores[name].summary(extra, low=info.low, high=info.high)
+            summaries[name] = self.counts.scores[name].summary(extra, low=info.low, high=info.high)
         return MappingProxyType(summaries)
 
     @cached_property
     def slices(self) -> list[Slices]:
         """The scores among rows that share a value of a tag; computed once."""
-        return self.tally.slices(self.metrics)
+        return self.counts.slices(self.metrics)
 
     def gates(self) -> tuple[GateResult, ...]:
         """Check the gates of the plan."""
@@ -128,7 +128,7 @@ class Run:
 
     def usage(self) -> Usage:
         """Return the usage of all replies of the judge."""
-        return self.tally.usage
+        return self.counts.usage
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -138,8 +138,8 @@ class Run:
 
     def to_dict(self) -> dict[str, object]:
         """Return the summary as plain data, in the stable shape of `--json`."""
-        manifest, tally = self.manifest, self.tally
-        health = tally.health()
+        manifest, counts = self.manifest, self.counts
+        health = counts.health()
         return {
             "run_id": manifest.run_id,
             "version": manifest.version,
@@ -162,26 +162,28 @@ class Run:
             "gates": [gate.model_dump(mode="json") for gate in self.gates()],
             "target_health": health
             and vars(health) | {"asked": dict(health.asked), "failed": dict(health.failed)},
-            "usage": vars(tally.usage) | tally.judge_latency() | {"calls_saved": tally.calls_saved},
-            "cascade": tally.cascade and vars(tally.cascade),
+            "usage": vars(counts.usage)
+            | counts.judge_latency()
+            | {"calls_saved": counts.calls_saved},
+            "cascade": counts.cascade and vars(counts.cascade),
             "judge_test": manifest.judge_test,
-            "blame": {blame.value: number for blame, number in tally.blame.items()},
+            "blame": {blame.value: number for blame, number in counts.blame.items()},
         }
 
     def _described(self, name: str) -> dict[str, object]:
         """Return the description of a metric for readers of its figures."""
-        info, tally = self.metrics[name], self.tally.scores[name]
+        info, counts = self.metrics[name], self.counts.scores[name]
         return {
             "label": info.label,
             "family": info.family,
             "range": list(info.range),
             "higher_is_better": info.higher_is_better,
-            "threshold": tally.threshold,
-            "histogram": histogram(tally.values, low=info.low, high=info.high),
-            "reasons": dict(_commonest(tally.undefined)[:REASONS]),
+            "threshold": counts.threshold,
+            "histogram": histogram(counts.values, low=info.low, high=info.high),
+            "reasons": dict(_commonest(counts.undefined)[:REASONS]),
             "failures": [
-                {"cause": cause.value, "count": count, "first": str(tally.failed[cause])}
-                for cause, count in _commonest(tally.causes)
+                {"cause": cause.value, "count": count, "first": str(counts.failed[cause])}
+                for cause, count in _commonest(counts.causes)
             ],
         }
 

@@ -207,8 +207,8 @@ class RunSummaryBuilder:
         self.rows += 1
         ranked = row.sample.ranking is not None
         cluster = cluster_of(row.sample.tags, self._cluster)
-        for name, tally in self.scores.items():
-            tally.add(
+        for name, counts in self.scores.items():
+            counts.add(
                 row.scores[name],
                 place=row.index,
                 sample_id=row.sample.id,

@@ -150,7 +150,7 @@ def test_a_spent_budget_leaves_the_rows_of_which_the_first_judge_is_sure(make_mo
     assert run.stopped is None
     unsure = ragstone.evaluate(rows, **said, cascade_threshold=0.999999, cascade_audit_rate=0.0)
     assert unsure.stopped == "the budget of 0 calls (--max-calls) is spent"
-    assert unsure.tally.cascade.unanswered > 0
+    assert unsure.counts.cascade.unanswered > 0
 
 
 def test_calls_of_this_machine_are_told_apart(make_model, tmp_path: Path) -> None:

@@ -61,17 +61,6 @@ def test_the_file_holds_every_sample_as_it_is(
     assert [each["kind"] for each in sample["transcript"]] == ["extract_claims", "verify_claims"]
 
 
-def test_claims_and_quotes_that_the_texts_have_are_not_written_twice(
-    judged: Run, page_of: PageOf, unpacked: Unpacked
-) -> None:
-    (sample,) = unpacked(page_of(judged))[1]
-    claims = sample["scores"]["faithfulness"]["claims"]
-    assert [each["text"] for each in claims] == [None, None, "It is light."]
-    assert claims[0]["evidence"][0]["quote"] is None
-    start, end = claims[0]["span"]
-    assert sample["response"][start:end] == judged.rows[0].scores["faithfulness"].claims[0].text
-
-
 @pytest.mark.parametrize("text", HOSTILE)
 def test_texts_from_outside_are_never_markup(
     text: str, hostile_run: Callable[[str], Run], page_of: PageOf
@@ -154,7 +143,7 @@ def test_samples_lie_in_chunks_by_their_place_in_the_list(
 ) -> None:
     (row,) = judged.rows
     rows = [replace(row, index=2 * number) for number in range(120)]
-    page = page_of(replace(judged, rows=rows, counted=None))
+    page = page_of(replace(judged, rows=rows, known_counts=None))
     listed, samples = unpacked(page)
     places = [2 * number for number in range(120)]
     assert [each["place"] for each in listed] == places
@@ -163,7 +152,7 @@ def test_samples_lie_in_chunks_by_their_place_in_the_list(
 
 
 def test_a_run_without_rows_is_a_page(judged: Run, page_of: PageOf, unpacked: Unpacked) -> None:
-    page = page_of(replace(judged, rows=(), counted=None))
+    page = page_of(replace(judged, rows=(), known_counts=None))
     assert unpacked(page) == ([], [])
     assert "no scores" in page
 

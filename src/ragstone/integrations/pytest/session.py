@@ -274,7 +274,7 @@ class RagSession:
         run = self._background.call(evaluate_async(data, **given))
         self._reports.append(WorkerReport.of(run).model_dump_json())
         spent = None
-        if run.tally.over_budget:
+        if run.counts.over_budget:
             reason = self._budget.spent or "the judge's own budget is spent"
             shared = "; each worker has its share of the limit" if self._is_worker else ""
             spent = f"{SKIPPED}{in_tests(reason)}{shared}"

@@ -63,7 +63,7 @@ def _put_line(page: Page, place: int, values: Sequence[Value], looks: Sequence[s
 
 def sample_columns(run: Run, name: str) -> list[Column]:
     """Return the columns of one metric's sheet."""
-    tally = run.tally.scores[name]
+    counts = run.counts.scores[name]
     retrieval = run.metrics[name].family == "retrieval"
     columns = [
         Column("query_index", 15, lambda row: row.index, "count"),
@@ -72,22 +72,22 @@ def sample_columns(run: Run, name: str) -> list[Column]:
         *(_RETRIEVAL_COLUMNS if retrieval else _GENERATION_COLUMNS),
         Column("score", 10, lambda row: row.scores[name].value, "score"),
     ]
-    if tally.threshold is not None:
+    if counts.threshold is not None:
         columns.append(Column("passed", 10, lambda row: row.scores[name].passed))
     columns += [
         Column("state", 11, lambda row: row.scores[name].state.value),
         Column("cause", 14, lambda row: row.scores[name].cause),
         Column("reason", 36, lambda row: row.scores[name].reason),
     ]
-    if tally.flagged:
+    if counts.flagged:
         columns.append(Column("imputed", 10, lambda row: row.scores[name].fallback))
-    if tally.judged:
+    if counts.judged:
         columns += _claim_columns(name)
-        if run.tally.blame:
+        if run.counts.blame:
             columns.append(Column("blame", 60, _blame))
 
-    details = [key for key in tally.details if not (tally.judged and key in _CLAIM_COUNTS)]
-    for kind, keys in (("detail", details), ("tag", run.tally.tags)):
+    details = [key for key in counts.details if not (counts.judged and key in _CLAIM_COUNTS)]
+    for kind, keys in (("detail", details), ("tag", run.counts.tags)):
         taken = {column.name.casefold() for column in columns}
         for key in keys:
             title = f"{kind} {key}" if key.casefold() in taken else key

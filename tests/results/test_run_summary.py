@@ -27,20 +27,20 @@ def asked(latency: float, *, askers: int = 1, cached: bool = False) -> Exchange:
 
 
 def test_rows_are_counted_and_none_is_kept() -> None:
-    tally = RunSummaryBuilder.of(map(row, range(4)), ["hit@1"])
-    assert tally.rows == 4
-    assert list(tally.scores["hit@1"].values) == [0, 1, 0, 1]
-    assert list(tally.tags) == ["source"]
+    counts = RunSummaryBuilder.of(map(row, range(4)), ["hit@1"])
+    assert counts.rows == 4
+    assert list(counts.scores["hit@1"].values) == [0, 1, 0, 1]
+    assert list(counts.tags) == ["source"]
 
 
 def test_what_the_judge_cost_and_what_sharing_saved() -> None:
     exchanges = (asked(10, askers=3), asked(30), asked(99, cached=True))
-    tally = RunSummaryBuilder.of(
+    counts = RunSummaryBuilder.of(
         [row(0, exchanges=exchanges), row(1, exchanges=(asked(20),))], ["hit@1"]
     )
-    assert (tally.usage.calls, tally.usage.cached, tally.usage.prompt_tokens) == (6, 1, 30)
-    assert tally.calls_saved == 2 * 2
-    assert tally.judge_latency() == {"p50_ms": 20.0, "p95_ms": 29.0}
+    assert (counts.usage.calls, counts.usage.cached, counts.usage.prompt_tokens) == (6, 1, 30)
+    assert counts.calls_saved == 2 * 2
+    assert counts.judge_latency() == {"p50_ms": 20.0, "p95_ms": 29.0}
 
 
 def test_a_question_that_the_budget_did_not_allow_is_seen() -> None:
@@ -61,14 +61,16 @@ def test_the_targets_calls_by_name() -> None:
 def test_blame_and_notes_are_counted() -> None:
     wrong = DiagnosedClaim(claim="c", of="response", blame=ClaimIssue.NOT_FOUND)
     rows = [row(0, blamed=(wrong, wrong), notes=("odd", "odd")), row(1, notes=("odd",))]
-    tally = RunSummaryBuilder.of(rows, ["hit@1"])
-    assert tally.blame == {ClaimIssue.NOT_FOUND: 2}
-    assert tally.notes == {"odd": 2}
+    counts = RunSummaryBuilder.of(rows, ["hit@1"])
+    assert counts.blame == {ClaimIssue.NOT_FOUND: 2}
+    assert counts.notes == {"odd": 2}
 
 
 def test_notes_without_end_are_counted_together() -> None:
-    tally = RunSummaryBuilder.of((row(n, notes=(f"note {n}",)) for n in range(MOST + 3)), ["hit@1"])
-    assert tally.notes[OTHERS] == 3
+    counts = RunSummaryBuilder.of(
+        (row(n, notes=(f"note {n}",)) for n in range(MOST + 3)), ["hit@1"]
+    )
+    assert counts.notes[OTHERS] == 3
 
 
 def test_rows_of_one_tag_are_a_cluster() -> None:
