@@ -113,7 +113,7 @@ class Run:
 
     @property
     def too_much_failed(self) -> tuple[str, ...]:
-        """Messages on metrics of which more failed, or was imputed, than the plan allows."""
+        """Messages on metrics with more failed or imputed scores than the plan allows."""
         found: list[str] = []
         limit = self.manifest.plan.max_failure_rate
         for name, summary in self.summary().items():

@@ -57,7 +57,7 @@ class Shape:
     within: tuple[str, ...] = ()
 
     def missing(self, names: Iterable[str]) -> list[str]:
-        """Return the groups of which these names have none."""
+        """Return the groups that none of these names belongs to."""
         plain = set(map(plain_name, names))
         return [
             " or ".join(group) for group in self.needs if not plain & set(map(plain_name, group))
