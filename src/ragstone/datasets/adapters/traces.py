@@ -3,9 +3,9 @@
 Attributes follow OpenTelemetry's GenAI conventions or OpenInference's.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar, cast
 
 from ragstone.datasets.adapters.conversations import messages_in, one_turn
 from ragstone.datasets.adapters.responses import error_message, failed_fields
@@ -13,6 +13,7 @@ from ragstone.datasets.table import Record, Unreadable
 from ragstone.datasets.values import SEVERAL_TURNS, object_in, spelled
 from ragstone.errors import Problem
 
+T = TypeVar("T")
 Values = Mapping[str, object]
 _DEEPEST = 50
 _STATE = ("status", "events")
@@ -25,10 +26,11 @@ _WHY = ("status_message", "status.description", "status.message", "attributes.er
 
 @dataclass(frozen=True)
 class Span:
-    """One span: its position in its trace, and its attributes by their dotted names.
+    """One span of a trace, with its attributes by their dotted names.
 
     Attributes:
         error: its error message; None if its status is not an error.
+        above: the ids of its parent, the parent's parent and so on.
     """
 
     row: int
@@ -37,6 +39,14 @@ class Span:
     parent: str | None
     attributes: Values
     error: str | None = None
+    above: frozenset[str] = frozenset()
+
+    @property
+    def kind(self) -> str:
+        """What the span is for, in lower case, such as `retriever` or `chat`."""
+        given = self.attributes
+        kind = given.get("openinference.span.kind", given.get("gen_ai.operation.name"))
+        return str(kind).casefold()
 
 
 def spans_in(record: Record) -> Iterator[Span]:
@@ -162,102 +172,79 @@ def traces(records: Iterable[Record]) -> tuple[list[Record | Problem], tuple[str
 
 def _record(trace: str, spans: Sequence[Span]) -> Record:
     ids = {span.id: span for span in spans}
-    ordered = sorted(spans, key=lambda span: len(_above(span, ids)))
-    outer = [span for span in ordered if _kind(span) not in (*_MODELS, *_STEPS)]
-    models = [span for span in ordered if _kind(span) in _MODELS]
-    searches = [span for span in ordered if _kind(span) in _SEARCHES]
+    spans = [replace(span, above=_above(span, ids)) for span in spans]
+    ordered = sorted(spans, key=lambda span: len(span.above))
+    searches = [span for span in ordered if span.kind in _SEARCHES]
     texts = (span.attributes.get(name) for span in spans for name in _QUERIES)
-    searched = next((text for text in texts if isinstance(text, str) and text.strip()), None)
-    asked = _questions(outer, ids)
-    query = (
-        _one(asked.values())
-        or searched
-        or _first(searches, _INPUTS, "query")
-        or _one(_questions(models, ids).values())
+    asked = _outermost(
+        (span for span in ordered if span.kind not in (*_MODELS, *_STEPS)), _query_of
     )
-    deepest = max((len(_above(ids[name], ids)) for name in asked), default=len(spans))
+    prompts = _outermost((span for span in ordered if span.kind in _MODELS), _query_of)
+    query = (
+        _one(query for _, query in asked)
+        or next((text for text in texts if isinstance(text, str) and text.strip()), None)
+        or _first(searches, _INPUTS, "query")
+        or _one(query for _, query in prompts)
+    )
+    deepest = max((len(span.above) for span, _ in asked), default=len(spans))
     answering = [
         span
         for span in ordered
-        if _kind(span) not in _STEPS
-        and (
-            _kind(span) in _MODELS
-            or len(_above(span, ids)) <= deepest
-            or _first([span], _INPUTS, "query") == query
-        )
+        if span.kind not in _STEPS
+        and (span.kind in _MODELS or len(span.above) <= deepest or _query_of(span) == query)
     ]
-    values: dict[str, object] = {
-        "id": trace,
-        "query": query,
-        "response": _first(answering, _OUTPUTS, "response"),
-    }
-    if (documents := _retrieved(spans, ids)) is not None:
+    response = _first(answering, _OUTPUTS, "response")
+    values: dict[str, object] = {"id": trace, "query": query, "response": response}
+
+    # A nested search returns the same documents; parallel searches may return duplicates.
+    lists = _outermost(spans, _documents)
+    documents: list[dict[str, object]] = []
+    for _, found in lists:
+        before = [(each.get("id"), each.get("text")) for each in documents]
+        documents += [each for each in found if (each.get("id"), each.get("text")) not in before]
+    if lists:
         place = "contexts" if all("text" in each for each in documents) else "ranking"
         values[place] = documents
-    errors = _errors(ordered, ids, answered=values["response"] is not None)
+
+    # An outermost span that failed counts, unless another one has a response, as after a retry. The
+    # error of an inner span counts if there is no response, or if the span is a search.
+    erred = [span.error for span in ordered if span.error is not None]
+    roots = [span for span in ordered if not span.above and span.kind not in _STEPS]
+    failed = [span.error for span in roots if span.error is not None]
+    if any(span.error is None and _first([span], _OUTPUTS, "response") for span in roots):
+        failed = []
+    searched = next((span.error for span in searches if span.error is not None), None)
+    errors: Mapping[str, str] = {}
+    if failed or (erred and response is None):
+        errors = failed_fields((failed or erred)[0])
+    elif searched is not None:
+        errors = {"contexts": searched, "ranking": searched}
     return Record(min(span.row for span in spans), values, errors)
 
 
-def _errors(
-    ordered: Sequence[Span], ids: Mapping[str, Span], *, answered: bool
-) -> Mapping[str, str]:
-    """Return field -> what went wrong.
-
-    An outermost span that failed counts, unless another one has an answer, as after a retry. The
-    error of an inner span counts if there is no answer, or if the span is a search.
-    """
-    erred = [span for span in ordered if span.error is not None]
-    outer = [s for s in ordered if not _above(s, ids) and _kind(s) not in _STEPS]
-    gave = [s for s in outer if s.error is None and _first([s], _OUTPUTS, "response")]
-    failed = [s.error for s in outer if s.error is not None and not gave]
-    if failed or (erred and not answered):
-        return failed_fields((failed or [span.error for span in erred])[0])
-    searched = next((span.error for span in erred if _kind(span) in _SEARCHES), None)
-    return {} if searched is None else {"contexts": searched, "ranking": searched}
-
-
-def _questions(spans: Sequence[Span], ids: Mapping[str, Span]) -> dict[str, object]:
-    """Return id of a span -> its question, for the outermost of the spans that have one."""
-    found = {span.id: _first([span], _INPUTS, "query") for span in spans}
-    asked = {name: query for name, query in found.items() if query is not None}
-    outermost = {n: query for n, query in asked.items() if not asked.keys() & _above(ids[n], ids)}
-    return outermost or asked
-
-
-def _one(questions: Iterable[object]) -> object:
-    """Return the question of parallel spans, None without one; two questions are two turns."""
-    found = list(dict.fromkeys(questions))
-    return Unreadable(SEVERAL_TURNS) if len(found) > 1 else next(iter(found), None)
-
-
-def _retrieved(spans: Sequence[Span], ids: Mapping[str, Span]) -> list[dict[str, object]] | None:
-    """Return the documents of a trace; None if no span has any.
-
-    A nested search returns the same documents; parallel searches may return duplicates.
-    """
-    documented = ((span, _documents(span.attributes)) for span in spans)
-    lists = {span.id: (span, found) for span, found in documented if found is not None}
-    if not lists:
-        return None
-    outermost = [each for span, each in lists.values() if not lists.keys() & _above(span, ids)]
-    documents: list[dict[str, object]] = []
-    for found in outermost or [each for _, each in lists.values()]:
-        before = [(each.get("id"), each.get("text")) for each in documents]
-        documents += [each for each in found if (each.get("id"), each.get("text")) not in before]
-    return documents
-
-
-def _kind(span: Span) -> str:
-    given = span.attributes
-    return str(given.get("openinference.span.kind", given.get("gen_ai.operation.name"))).casefold()
-
-
-def _above(span: Span, ids: Mapping[str, Span]) -> set[str]:
+def _above(span: Span, ids: Mapping[str, Span]) -> frozenset[str]:
     seen: set[str] = set()
     while span.parent is not None and span.parent in ids and span.parent not in seen:
         span = ids[span.parent]
         seen.add(span.id)
-    return seen
+    return frozenset(seen)
+
+
+def _outermost(spans: Iterable[Span], value_of: Callable[[Span], T | None]) -> list[tuple[Span, T]]:
+    """Return the spans with a value, and their values; of nested ones, only the outermost."""
+    found = {span.id: (span, value) for span in spans if (value := value_of(span)) is not None}
+    outer = [(span, value) for span, value in found.values() if not found.keys() & span.above]
+    return outer or list(found.values())
+
+
+def _one(queries: Iterable[object]) -> object:
+    """Return the query of parallel spans, None without one; two queries are two turns."""
+    found = list(dict.fromkeys(queries))
+    return Unreadable(SEVERAL_TURNS) if len(found) > 1 else next(iter(found), None)
+
+
+def _query_of(span: Span) -> object:
+    return _first([span], _INPUTS, "query")
 
 
 def _first(spans: Iterable[Span], names: Sequence[str], field: str) -> object:
@@ -275,8 +262,9 @@ def _first(spans: Iterable[Span], names: Sequence[str], field: str) -> object:
     return None
 
 
-def _documents(attributes: Values) -> list[dict[str, object]] | None:
+def _documents(span: Span) -> list[dict[str, object]] | None:
     """Return the documents of a span: a list, a text that spells one, or numbered attributes."""
+    attributes = span.attributes
     name = next(
         (n for n in _DOCUMENTS if any(k == n or k.startswith(f"{n}.") for k in attributes)), None
     )
