@@ -128,8 +128,8 @@ def load(
     made, failures = without_failed(samples, errors, asked=asked)
     notes = found.table.notes
     if failures:
-        gone = sum(a.response != b.response for a, b in zip(samples, made, strict=True))
-        also = f"; {gone} of them had a response, which is ignored" if gone else ""
+        ignored = sum(a.response != b.response for a, b in zip(samples, made, strict=True))
+        also = f"; {ignored} of them had a response, which is ignored" if ignored else ""
         notes = (*notes, f"failed calls recorded in the file: {len(failures)}{also}")
     if saved:
         notes = (*notes, *repetitions(found.given))

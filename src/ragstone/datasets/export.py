@@ -1,6 +1,6 @@
 """Write samples to a file that `load` reads back, and report what the format cannot store."""
 
-# XlsxWriter is typed in part and without a marker that says so
+# XlsxWriter has type hints in part, and no py.typed
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
 
 import csv
@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 
+from ragstone._internal.text import count
 from ragstone.datasets.adapters.detect import SHAPES
 from ragstone.datasets.columns import CONVERSATIONS, FIELD_OF, plain_name
 from ragstone.errors import InputError, Problem, UsageError
@@ -20,13 +21,13 @@ Cell = str | int | float | bool | None
 HEADINGS: Mapping[str, str] = MappingProxyType(
     {"query": "Query", "relevance": "Point_ids", "reference": "Ground_truth_answer"}
 )
-"""Field of a Sample -> its column in a workbook, as in `rag_evaluation`."""
+"""Sample field -> its column in a workbook, as in `rag_evaluation`."""
 _ORDER = ("query", "relevance", "reference")
 _AFTER = ("id", "response", "contexts", "ranking", "reference_claims")
 LONGEST = 32_767
-"""UTF-16 units that an Excel cell holds; longer texts would be cut."""
+"""UTF-16 units in an Excel cell; longer texts would be cut."""
 MOST = 1_048_575
-"""Rows that an Excel sheet holds below its header."""
+"""Rows of an Excel sheet below its header."""
 _IDENTIFYING = chain.from_iterable(group for shape in SHAPES for group in shape.needs)
 _TAKEN = frozenset((*FIELD_OF, *map(plain_name, (*CONVERSATIONS, *_IDENTIFYING))))
 """Names that a tag's column cannot have: fields, and names that identify another format."""
@@ -55,17 +56,17 @@ def check_format(suffix: str) -> str:
 
 
 def texts_in(samples: Sequence[Sample]) -> Iterable[str]:
-    """Yield the texts of all cells that samples take in a table."""
+    """Yield the texts of all cells in a table of these samples."""
     for cells in _cells(samples, {}):
         yield from (cell for cell in cells if isinstance(cell, str))
 
 
-def losses(given: Sequence[Sample], kept: Sequence[Sample]) -> tuple[str, ...]:
+def losses(given: Sequence[Sample], stored: Sequence[Sample]) -> tuple[str, ...]:
     """Return one line per field that changed when samples were written and read back."""
     found: list[str] = []
     for field in Sample.model_fields:
         changed: list[tuple[str, object, object]] = []
-        for one, two in zip(given, kept, strict=True):
+        for one, two in zip(given, stored, strict=True):
             before, after = getattr(one, field), getattr(two, field)
             same = before == after
             if same and field == "tags":  # in tags, 1 is not True or 1.0
@@ -75,34 +76,33 @@ def losses(given: Sequence[Sample], kept: Sequence[Sample]) -> tuple[str, ...]:
         if not changed:
             continue
         name, before, after = changed[0]
-        rows = f"{len(changed)} row{'s' if len(changed) > 1 else ''}, first {name}"
         if after is None:
             why = "empty values are read back as missing"
         elif field == "tags":
             why = "numbers and booleans are read back as text, and blank texts as missing"
         else:
             why = f"read back as another value: {str(before)[:40]!r} became {str(after)[:40]!r}"
-        found.append(f"{field} ({rows}): {why}")
+        found.append(f"{field} ({count(len(changed), 'row')}, first {name}): {why}")
     return tuple(found)
 
 
 def _record(sample: Sample) -> dict[str, object]:
-    made: dict[str, object] = {"id": sample.id, "query": sample.query}
+    record: dict[str, object] = {"id": sample.id, "query": sample.query}
     for field in ("response", "reference", "reference_claims"):
         if (value := getattr(sample, field)) is not None:
-            made[field] = value  # a tuple is a list in JSON
+            record[field] = value  # a tuple is a list in JSON
     for field in ("contexts", "ranking"):
         documents: Sequence[Context] | None = getattr(sample, field)
         if documents is not None:
-            made[field] = [
+            record[field] = [
                 {"text": each.text, **each.model_dump(include={"id", "score"}, exclude_none=True)}
                 for each in documents
             ]
     if sample.relevance is not None:
-        made["relevance"] = dict(sample.relevance)
+        record["relevance"] = dict(sample.relevance)
     if sample.tags:
-        made["tags"] = dict(sample.tags)
-    return made
+        record["tags"] = dict(sample.tags)
+    return record
 
 
 def _json(value: object) -> str:
@@ -127,7 +127,7 @@ def _write_csv(samples: Sequence[Sample], path: Path) -> None:
 def _write_workbook(samples: Sequence[Sample], path: Path) -> None:
     if len(samples) > MOST:
         raise UsageError(
-            f"an Excel sheet holds at most {MOST:,} rows, not {len(samples):,}; use .jsonl"
+            f"an Excel sheet has at most {MOST:,} rows, not {len(samples):,}; use .jsonl"
         )
     rows = list(_cells(samples, HEADINGS))
     problems: list[Problem] = []
@@ -135,7 +135,7 @@ def _write_workbook(samples: Sequence[Sample], path: Path) -> None:
         for name, cell in zip(rows[0], cells, strict=True):
             size = len(cell.encode("utf-16-le")) // 2 if isinstance(cell, str) else 0
             if size > LONGEST:
-                seen = f"{size:,} characters, but an Excel cell holds at most {LONGEST:,}"
+                seen = f"{size:,} characters, but an Excel cell has at most {LONGEST:,}"
                 problems.append(
                     Problem(seen, "use .jsonl", row=number, column=str(name), sample_id=sample.id)
                 )

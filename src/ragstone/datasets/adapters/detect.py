@@ -300,8 +300,8 @@ def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ())
             *([f"nested rows, ignored: {nested}"] if nested else []),
         )
     left = set(chain.from_iterable(done))
-    gone = set(chain.from_iterable(record.values for record in opened)) - left
-    columns = table.columns and tuple(name for name in table.columns if name not in gone)
+    removed = set(chain.from_iterable(record.values for record in opened)) - left
+    columns = table.columns and tuple(name for name in table.columns if name not in removed)
     shaped = [
         Record(record.row, values, failed_fields(error_in(record, shape.errors, shape.causes)))
         for record, values in zip(outer, done, strict=True)

@@ -52,11 +52,7 @@ class Archive:
     """The parts of a workbook. Opening it unpacks all parts once, to measure their true size."""
 
     def __init__(self, file: File) -> None:
-        """Open an archive, or raise one of BROKEN.
-
-        Raises:
-            InputError: it would be too large when unpacked.
-        """
+        """Open an archive; raise one of BROKEN, or an InputError if it would be too large."""
         self._zip = ZipFile(BytesIO(file.content))
         parts = self._zip.infolist()
         self._parts = {info.filename.lower(): info for info in parts}
@@ -80,26 +76,21 @@ class Archive:
                             "use .csv or .jsonl for data that large",
                         )
             if size != info.file_size:
-                raise BadZipFile(
-                    f"{info.filename} does not have the size that the archive declares"
-                )
+                raise BadZipFile(f"{info.filename} does not have its declared size")
 
     def sheet_parts(self) -> Mapping[str, str]:
         """Return sheet name -> the name of its part, or raise one of BROKEN."""
         book = self._book()
         targets = {key: target for _, key, target in self._relations(book)}
         sheets: dict[str, str] = {}
-
-        def start(tag: str, attributes: dict[str, str]) -> None:
+        for attributes in _elements(self.read(book), "sheet"):
             key = next((v for k, v in attributes.items() if k.rpartition(":")[2] == "id"), None)
-            if tag.rpartition(":")[2] == "sheet" and key in targets:
+            if key in targets:
                 sheets[attributes["name"]] = targets[key]
-
-        _parse(self.read(book), start)
         return sheets
 
     def text_parts(self) -> list[str]:
-        """Return the parts that may hold the shared texts of the sheets: one, or none."""
+        """Return the parts with the shared texts of the sheets, if there are any."""
         related = {
             target.lower()
             for kind, _, target in self._relations(self._book())
@@ -120,15 +111,10 @@ class Archive:
     def _relations(self, part: str) -> list[tuple[str, str, str]]:
         """Return type, id and target of each relationship of a part (`""`: the package)."""
         folder, name = dirname(part), part.rpartition("/")[2]
-        found: list[tuple[str, str, str]] = []
-
-        def start(tag: str, attributes: dict[str, str]) -> None:
-            if tag.rpartition(":")[2] == "Relationship":
-                target = normpath(join("/", folder, attributes["Target"])).lstrip("/")
-                found.append((attributes["Type"], attributes["Id"], target))
-
-        _parse(self.read(join(folder, "_rels", f"{name}.rels")), start)
-        return found
+        return [
+            (each["Type"], each["Id"], normpath(join("/", folder, each["Target"])).lstrip("/"))
+            for each in _elements(self.read(join(folder, "_rels", f"{name}.rels")), "Relationship")
+        ]
 
 
 def _parse(
@@ -138,7 +124,7 @@ def _parse(
     text: Callable[[str], None] | None = None,
     end: Callable[[str], None] | None = None,
 ) -> None:
-    """Call back for each element; document types are refused, because entities are there."""
+    """Call back for each element; document types are refused, because they can define entities."""
 
     def refuse_doctype(*_: object) -> None:
         raise ExpatError("a part contains a document type declaration")
@@ -152,9 +138,21 @@ def _parse(
     parser.Parse(xml, True)
 
 
+def _elements(xml: bytes, name: str) -> list[dict[str, str]]:
+    """Return the attributes of each element with this name."""
+    found: list[dict[str, str]] = []
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        if tag.rpartition(":")[2] == name:
+            found.append(attributes)
+
+    _parse(xml, start)
+    return found
+
+
 _PLACE = re.compile(r"([A-Za-z]{1,3})(\d{1,7})")
 _LOOKED_AT = 100
-"""How many characters of a value are read: enough for a number, an error or a text's number."""
+"""Characters of a value that are read: enough for a number, an error or a text's number."""
 UNCALCULATED = "a formula without a value; open the file in Excel and save it"
 
 
@@ -181,11 +179,7 @@ class SheetScan:
 
     @classmethod
     def of(cls, xml: bytes) -> "SheetScan":
-        """Scan a sheet.
-
-        Raises:
-            ExpatError: it is not valid XML, or not a sheet.
-        """
+        """Scan a sheet, or raise an ExpatError if it is not valid."""
         scan = cls()
         _parse(xml, scan._start, text=scan._characters, end=scan._end)
         return scan
@@ -236,14 +230,10 @@ _AREA = 20_000_000
 
 
 def read(file: File, *, sheet: str | None = None) -> Table:
-    """Return the rows of a sheet, the first visible one by default, numbered as Excel does.
+    """Return the rows of a sheet, the first visible one by default, numbered as in Excel.
 
     A blank cell is missing; a whole number of at most 15 digits is an int; an error such as
     `#REF!` is Unreadable.
-
-    Raises:
-        InputError: the file is not a readable workbook, or its header is invalid.
-        UsageError: there is no such sheet.
     """
     if not file.content.startswith(ZIP):
         if not file.content.strip():

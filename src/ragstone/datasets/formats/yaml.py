@@ -13,7 +13,7 @@ from ragstone.datasets.table import File, Record, Table
 if TYPE_CHECKING:
     from yaml import SafeLoader as _SafeLoader
 else:
-    _SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where libyaml is there
+    _SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C if libyaml exists
 
 _RESOLVED = (
     ("null", r"(?:~|null|Null|NULL|)\Z", ("~", "n", "N", "")),
