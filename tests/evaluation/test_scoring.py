@@ -16,9 +16,10 @@ from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.metrics.base import Ask, Metric
 from ragstone.metrics.retrieval import RankingMetric
+from ragstone.reports.insights import worst_samples
 from ragstone.types.claim import Claim
 from ragstone.types.questions import ExtractClaims, Question, T
-from ragstone.types.rankings import Rankings
+from ragstone.types.rankings import NOTHING_RELEVANT, Rankings
 from ragstone.types.reply import Failure, Reply, Usage
 from ragstone.types.row import Row
 from ragstone.types.sample import Context, Sample
@@ -419,3 +420,13 @@ def test_a_judge_that_raises_fails_its_question_and_the_run_continues(
     assert "the judge returned a NoneType" in str(scores[3].reason)
     tracebacks = [each for each in caplog.records if each.exc_info]
     assert [each.levelname for each in tracebacks].count("WARNING") == 1
+
+
+def test_rows_without_relevant_documents_explain_their_score_and_are_not_among_the_worst() -> None:
+    found = {"query": "found", "ranking": [{"id": "1"}, {"id": "2"}], "relevance": {"2": 1}}
+    rows = [{**found, "query": "nothing", "relevance": {}}, found]
+    run = evaluate(rows, metrics="mrr", judge="offline")
+    nothing = run.rows[0].scores["mrr@5"]
+    assert (nothing.value, nothing.reason) == (0.0, NOTHING_RELEVANT)
+    assert run.tally.notes == {NOTHING_RELEVANT: 1}
+    assert [sample.query for sample in worst_samples(run, "mrr@5")] == ["found"]

@@ -15,7 +15,7 @@ from ragstone.judges.instrumentation import Scorer
 from ragstone.judges.replay import ReplayJudge
 from ragstone.metrics.base import Metric
 from ragstone.metrics.retrieval import RankingMetric
-from ragstone.types.rankings import Rankings
+from ragstone.types.rankings import NOTHING_RELEVANT, Rankings
 from ragstone.types.reply import Failure
 from ragstone.types.row import Row
 from ragstone.types.sample import STAND_INS
@@ -81,6 +81,7 @@ def score_retrieval(rows: Sequence[Row], metrics: Sequence[RankingMetric]) -> li
         unscorable = [_check_needs(group[0], row) for row in rows]
         ready = [row for row, score in zip(rows, unscorable, strict=True) if score is None]
         rankings = _rankings(ready)
+        relevant = iter(rankings.n_relevant.tolist())
         columns = {str(metric): iter(_score_column(metric, ready, rankings)) for metric in group}
         scored: list[Row] = []
         for row, score in zip(rows, unscorable, strict=True):
@@ -90,6 +91,12 @@ def score_retrieval(rows: Sequence[Row], metrics: Sequence[RankingMetric]) -> li
             if score is None and (copies := len(ids) - len(set(ids))):
                 what = "1 document is" if copies == 1 else f"{copies} documents are"
                 notes += (f"{what} repeated in the ranking; only the first rank counts",)
+            if score is None and next(relevant) == 0 and row.sample.relevance is not None:
+                notes += (NOTHING_RELEVANT,)
+                scores = {
+                    name: each.model_copy(update={"reason": each.reason or NOTHING_RELEVANT})
+                    for name, each in scores.items()
+                }
             notes = tuple(dict.fromkeys(notes))
             scored.append(replace(row, scores={**row.scores, **scores}, notes=notes))
         rows = scored

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ragstone._internal.text import one_line
 from ragstone.errors import Cause
 from ragstone.results.stats import bounds, mean_interval
+from ragstone.types.rankings import NOTHING_RELEVANT
 from ragstone.types.score import NOTHING, Detail, Score, State, Summary
 
 LONGEST = 300
@@ -143,7 +144,7 @@ class MetricSummaryBuilder:
             self.values.append(score.value)
             self.clusters.append(cluster)
             self.clustered = self.clustered or cluster is not None
-            for sign, few in self._ends.items():
+            for sign, few in self._ends.items() if score.reason != NOTHING_RELEVANT else ():
                 if len(few) < N_WORST or (sign * score.value, place) < few[-1]:
                     insort(few, Placed(sign * score.value, place, sample_id))
                     del few[N_WORST:]

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 Denominator = Literal["k", "retrieved"]
 """What precision divides by: k, or the documents among the first k that came back."""
+NOTHING_RELEVANT = "the data says that no document is relevant, so there is nothing to find"
+"""The reason of scores of rows whose list of relevant documents is empty."""
 SHALLOW = 32
 """Ranks down to which sums are made at least, so that the usual cut-offs share them."""
 
