@@ -128,7 +128,7 @@ def test_a_run_is_stored_if_that_is_asked_for(files: Path, ragstone: Command) ->
     assert "3 rows" in listed
     (told,) = json.loads(ragstone("runs", "--json", "-").out)
     assert (told["rows"], told["finished"], told["transcript"]) == (3, True, False)
-    assert "mrr@5    0.5000" in ragstone("runs", "show", "last").out
+    assert "mrr@5   0.5000" in ragstone("runs", "show", "last").out
     assert ragstone("runs", "delete", "last", "--yes").code == 0
 
 

@@ -2,19 +2,14 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.measure import Measurement
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
 
 from ragstone._internal.text import count
 from ragstone.reports.facts import LABELS
 from ragstone.reports.format import NO_VALUE, decimal, interval, printable
 from ragstone.reports.markdown import escape, markdown_table, paragraph
+from ragstone.reports.terminal import MAX_CELL, STYLES, Grid, GridRow, Tone, print_grid
 from ragstone.results.compare import (
     ClaimChanges,
     Comparison,
@@ -30,18 +25,6 @@ LISTED = 3
 """Names that are listed; the rest are counted."""
 MIN_P = 0.0001
 """Smaller p-values are written as less than this."""
-PROSE_WIDTH = 24
-"""Least width of a terminal column with long texts."""
-MAX_CELL = 200
-"""Characters of one cell on the terminal."""
-
-
-class Tone(StrEnum):
-    """Whether a line or a row is good or bad news."""
-
-    PLAIN = "plain"
-    GOOD = "good"
-    BAD = "bad"
 
 
 @dataclass(frozen=True)
@@ -50,24 +33,6 @@ class Line:
 
     words: str
     tone: Tone = Tone.PLAIN
-
-
-@dataclass(frozen=True)
-class GridRow:
-    """A row of a grid; the tone is that of its last cell."""
-
-    cells: tuple[str, ...]
-    tone: Tone = Tone.PLAIN
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A table; `figures` names columns of numbers, `prose` columns of long texts."""
-
-    heads: tuple[str, ...]
-    rows: tuple[GridRow, ...]
-    figures: frozenset[str] = frozenset()
-    prose: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -264,66 +229,22 @@ def _list(names: Sequence[str], most: int = LISTED) -> str:
     return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
-# On the terminal: tables if they fit, otherwise lists.
-
-_STYLES = {Tone.PLAIN: "", Tone.GOOD: "bold green", Tone.BAD: "bold red"}
-
-
 def print_comparison(comparison: Comparison, console: Console) -> None:
     """Print all sections."""
     for section in sections(comparison):
         console.print(printable(section.title, console, "bold underline", MAX_CELL))
         for part in section.parts:
             if isinstance(part, Line):
-                console.print(printable(part.words, console, _STYLES[part.tone]))
+                console.print(printable(part.words, console, STYLES[part.tone]))
             else:
-                _print_grid(part, console)
+                print_grid(console, part)
         console.print()
 
 
 def print_regressions(found: Regressions, console: Console) -> None:
     """Print in a line whether B is worse than A."""
     line = regression_line(found)
-    console.print(printable(line.words, console, _STYLES[line.tone]), soft_wrap=True)
-
-
-def _print_grid(grid: Grid, console: Console) -> None:
-    """Print a table, with less padding if it is too wide, or else a list."""
-    for padding in (1, 0):
-        folded = _table(grid, console, padding, fold=PROSE_WIDTH)
-        wide = console.options.update(max_width=1000)
-        if Measurement.get(console, wide, folded).maximum <= console.width:
-            console.print(_table(grid, console, padding))
-            return
-    for row in grid.rows:
-        console.print(printable(row.cells[0], console, "bold", MAX_CELL))
-        tones = [Tone.PLAIN] * (len(row.cells) - 1) + [row.tone]
-        line = Text()
-        for head, cell, tone in list(zip(grid.heads, row.cells, tones, strict=True))[1:]:
-            words = printable(f"{head} {cell}", console, _STYLES[tone], MAX_CELL)
-            if cell and head in grid.prose:
-                console.print(Padding(words, (0, 0, 0, 2)))
-            elif cell:
-                line.append(" | " if line else "").append_text(words)
-        if line:
-            console.print(Padding(line, (0, 0, 0, 2)))
-
-
-def _table(grid: Grid, console: Console, padding: int, *, fold: int | None = None) -> Table:
-    """Return the table; `fold` limits the width of long texts."""
-    table = Table(
-        box=SIMPLE, show_edge=False, pad_edge=False, collapse_padding=True, padding=(0, padding)
-    )
-    for head in grid.heads:
-        prose = head in grid.prose
-        justify = "right" if head in grid.figures else "left"
-        width = fold if prose else None
-        table.add_column(head, justify=justify, no_wrap=not prose, max_width=width, overflow="fold")
-    for row in grid.rows:
-        *cells, last = (printable(cell, console, limit=MAX_CELL) for cell in row.cells)
-        last.stylize(_STYLES[row.tone])
-        table.add_row(*cells, last)
-    return table
+    console.print(printable(line.words, console, STYLES[line.tone]), soft_wrap=True)
 
 
 def as_markdown(comparison: Comparison) -> str:
@@ -338,7 +259,7 @@ def as_markdown(comparison: Comparison) -> str:
                 continue
             rows: list[list[str]] = []
             for row in part.rows:
-                *cells, last = map(escape, row.cells)
+                *cells, last = (escape(str(cell)) for cell in row.cells)
                 rows.append([*cells, last if row.tone is Tone.PLAIN else f"**{last}**"])
             heads = [escape(head) for head in part.heads]
             figures = {escape(head) for head in part.figures}

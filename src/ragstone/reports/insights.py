@@ -65,25 +65,33 @@ def focus_metric(run: Run) -> str | None:
     return next((name for name in candidates if name in run.metrics), None)
 
 
-def worst_samples(run: Run, name: str) -> tuple[WorstSample, ...]:
+def worst_rows(run: Run, name: str) -> Iterator[Row]:
+    """Yield the rows that scored worst by a metric, without perfect ones; no others are read."""
+    info = run.metrics[name]
+    best = info.high if info.higher_is_better else info.low
+    for placed in run.counts.scores[name].worst(higher_is_better=info.higher_is_better):
+        if placed.value != best and (row := row_at(run.rows, placed.place)) is not None:
+            yield row
+
+
+def worst_samples(run: Run, name: str, most: int = WORST) -> tuple[WorstSample, ...]:
     """Return the worst samples by a metric, then the first that failed; perfect ones are left out.
 
     Only these rows are read.
     """
 
     def found() -> Iterator[WorstSample]:
-        counts, info = run.counts.scores[name], run.metrics[name]
-        best = info.high if info.higher_is_better else info.low
-        for placed in counts.worst(higher_is_better=info.higher_is_better):
-            if placed.value != best and (row := row_at(run.rows, placed.place)) is not None:
-                why = failing_claim(row.scores[name]) or row.scores[name].reason or ""
-                yield WorstSample(row.sample.id, row.sample.query, placed.value, why)
-        for cause, first in sorted(counts.failed.items(), key=lambda item: item[1]):
+        for row in worst_rows(run, name):
+            score = row.scores[name]
+            why = failing_claim(score) or score.reason or ""
+            yield WorstSample(row.sample.id, row.sample.query, score.value, why)
+        failed = run.counts.scores[name].failed
+        for cause, first in sorted(failed.items(), key=lambda item: item[1]):
             if (row := row_at(run.rows, first.place)) is not None:
                 why = f"failed, {CAUSES[cause]}: {first.words}"
                 yield WorstSample(row.sample.id, row.sample.query, None, why)
 
-    return tuple(islice(found(), WORST))
+    return tuple(islice(found(), most))
 
 
 def failing_claim(score: Score) -> str:

@@ -5,7 +5,7 @@ No text from outside is markup or a link, or notifies anyone.
 
 import re
 import sys
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 
 from ragstone._internal.files import write_text
@@ -16,8 +16,8 @@ from ragstone.reports.insights import (
     checked_metrics,
     failing_claim,
     focus_metric,
-    row_at,
     threshold_metrics,
+    worst_rows,
 )
 from ragstone.reports.tables import STDOUT, Destination
 from ragstone.results.run import Run
@@ -102,7 +102,19 @@ def run_as_markdown(run: Run, *, limit: int = COMMENT) -> str:
 
     focus = focus_metric(run)
     names = threshold_metrics(run) or ([] if focus is None else [focus])
-    if rows := [row for name in names for row in _worst_rows(run, name)]:
+    rows = [
+        [
+            escape(name),
+            escape(row.sample.id, _SHORT),
+            decimal(score.value) + (" (imputed)" if score.fallback else ""),
+            escape(row.sample.query, _SHORT),
+            escape(failing_claim(score) or score.reason or NO_VALUE, _SHORT),
+        ]
+        for name in names
+        for row in worst_rows(run, name)
+        for score in [row.scores[name]]
+    ]
+    if rows:
         heads = ("metric", "sample", "score", "query", "why")
         blocks += ["### Worst samples", markdown_table(heads, rows, figures={"score"})]
 
@@ -149,22 +161,6 @@ def _verdict(run: Run) -> str:
     if undetermined:
         return f"? Evaluation: {undetermined:,} {of} undetermined"
     return f"✓ Evaluation: {len(passed):,} {of} passed"
-
-
-def _worst_rows(run: Run, name: str) -> Iterator[list[str]]:
-    info, counts = run.metrics[name], run.counts.scores[name]
-    best = info.high if info.higher_is_better else info.low
-    for placed in counts.worst(higher_is_better=info.higher_is_better):
-        row = row_at(run.rows, placed.place)
-        if placed.value != best and row is not None:
-            score = row.scores[name]
-            yield [
-                escape(name),
-                escape(row.sample.id, _SHORT),
-                decimal(placed.value) + (" (imputed)" if score.fallback else ""),
-                escape(row.sample.query, _SHORT),
-                escape(failing_claim(score) or score.reason or NO_VALUE, _SHORT),
-            ]
 
 
 def escape(words: str, limit: int = MAX_CELL) -> str:

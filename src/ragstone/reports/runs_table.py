@@ -5,12 +5,12 @@ from datetime import datetime
 from typing import cast
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from ragstone._internal.text import count, one_line
 from ragstone.reports.facts import changed_settings
 from ragstone.reports.format import decimal, printable
+from ragstone.reports.terminal import print_pairs
 from ragstone.store import RunInfo
 from ragstone.types.config import ORIGIN
 
@@ -123,12 +123,7 @@ def print_info(info: RunInfo, console: Console) -> None:
     if not info.transcript:
         lines.append(("Transcript", "not stored; the run cannot be rescored with another policy"))
 
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for label, words in lines:
-        grid.add_row(label, printable(words, console))
-    console.print(grid)
+    print_pairs(((label, printable(words, console)) for label, words in lines), console)
     if not info.finished and ORIGIN not in manifest.identity:
         # a wrapped command cannot be copied
         words = f"Resume it with `ragstone resume {info.id}`"

@@ -1,8 +1,9 @@
 """A run on the terminal: the metrics' table with bars, summary lines, worst samples, and rows."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -22,12 +23,103 @@ from ragstone.reports.facts import (
     why_undefined,
 )
 from ragstone.reports.format import MAX_PRINTED, decimal, interval, printable
-from ragstone.reports.insights import failing_claim, focus_metric, next_step, worst_samples
+from ragstone.reports.insights import WORST, failing_claim, focus_metric, next_step, worst_samples
+from ragstone.results.metric_summary import N_WORST
 from ragstone.results.run import Run
 from ragstone.types.score import MetricInfo, State, Summary
 
-_BAR, _IMPUTED = "", "imputed"
-_COLUMNS = ("metric", "score", "95 % interval", _BAR, "n", "scored", "undefined", "failed")
+PROSE_WIDTH = 24
+"""Least width of a column with long texts."""
+MAX_CELL = 200
+"""Characters of one cell."""
+
+
+class Tone(StrEnum):
+    """Whether a line or a row is good or bad news."""
+
+    PLAIN = "plain"
+    GOOD = "good"
+    BAD = "bad"
+
+
+STYLES = {Tone.PLAIN: "", Tone.GOOD: "bold green", Tone.BAD: "bold red"}
+
+
+@dataclass(frozen=True)
+class GridRow:
+    """A row of a grid; the tone is that of its last cell."""
+
+    cells: tuple[str | Text, ...]
+    tone: Tone = Tone.PLAIN
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table; `figures` names columns of numbers, `prose` columns of long texts."""
+
+    heads: tuple[str, ...]
+    rows: tuple[GridRow, ...]
+    figures: frozenset[str] = frozenset()
+    prose: frozenset[str] = frozenset()
+
+
+def print_grid(console: Console, *grids: Grid) -> None:
+    """Print the first grid that fits, with less padding if needed, or else the last as a list."""
+    wide = console.options.update(max_width=1000)
+    for padding in (1, 0):
+        for grid in grids:
+            folded = _table(grid, console, padding, fold=PROSE_WIDTH)
+            if Measurement.get(console, wide, folded).maximum <= console.width:
+                console.print(_table(grid, console, padding))
+                return
+    grid = grids[-1]
+    for row in grid.rows:
+        first, *cells = _cells(row, console)
+        first.stylize("bold")
+        console.print(first)
+        line = Text()
+        for head, cell in zip(grid.heads[1:], cells, strict=True):
+            words = Text(f"{head} ", overflow="fold").append_text(cell)
+            if cell and head in grid.prose:
+                console.print(Padding(words, (0, 0, 0, 2)))
+            elif cell:
+                line.append(" | " if line else "").append_text(words)
+        if line:
+            console.print(Padding(line, (0, 0, 0, 2)))
+
+
+def _table(grid: Grid, console: Console, padding: int, *, fold: int | None = None) -> Table:
+    """Return the table; `fold` limits the width of long texts."""
+    table = Table(
+        box=SIMPLE, show_edge=False, pad_edge=False, collapse_padding=True, padding=(0, padding)
+    )
+    for head in grid.heads:
+        prose = head in grid.prose
+        justify = "right" if head in grid.figures else "left"
+        width = fold if prose else None
+        table.add_column(head, justify=justify, no_wrap=not prose, max_width=width, overflow="fold")
+    for row in grid.rows:
+        table.add_row(*_cells(row, console))
+    return table
+
+
+def _cells(row: GridRow, console: Console) -> list[Text]:
+    cells = [
+        cell if isinstance(cell, Text) else printable(cell, console, limit=MAX_CELL)
+        for cell in row.cells
+    ]
+    cells[-1].stylize(STYLES[row.tone])
+    return cells
+
+
+def print_pairs(pairs: Iterable[tuple[str, Text]], console: Console) -> None:
+    """Print labels, and texts beside them."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, text in pairs:
+        grid.add_row(label, text)
+    console.print(grid)
 
 
 def print_run(run: Run, console: Console, *, first: bool = False) -> None:
@@ -52,25 +144,15 @@ def print_run(run: Run, console: Console, *, first: bool = False) -> None:
     for words, style in _merge_names([gap for gap in gaps if gap[1]]):
         console.print(printable(words, console, style))
 
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for line in summary_lines(run, list(run.metrics)):
-        text = printable(line.text, console, "bold red" if line.alarming else "")
-        grid.add_row(printable(line.label, console), text)
-    console.print(grid)
-
-    name = focus_metric(run)
-    worst = worst_samples(run, name) if name is not None else ()
-    if worst:
-        console.print()
-        console.print(printable(f"Worst by {name}", console, "bold"))
-    for sample in worst:
-        line = _sample_line(sample.id, sample.value, console).append("  ")
-        console.print(line.append_text(printable(sample.query, console, limit=120)))
-        if sample.why:
-            _print_indented(sample.why, console, "yellow")
-
+    lines = summary_lines(run, list(run.metrics))
+    print_pairs(
+        (
+            (line.label, printable(line.text, console, "bold red" if line.alarming else ""))
+            for line in lines
+        ),
+        console,
+    )
+    _print_worst(run, console, most=WORST)
     if advice := next_step(run, first=first):
         console.print()
         has_command = "`" in advice  # a wrapped command cannot be copied
@@ -90,21 +172,23 @@ def print_ranking(run: Run, console: Console) -> None:
         words = f"Gate {GATE_RESULTS[result.passed]}: {result}"
         console.print(printable(words, console, "" if result.passed else "bold red"))
 
+    _print_worst(run, console, most=N_WORST)
+
+
+def _print_worst(run: Run, console: Console, *, most: int) -> None:
     name = focus_metric(run)
-    if name is None:
-        return
-    info, counts = run.metrics[name], run.counts.scores[name]
-    best = info.high if info.higher_is_better else info.low
-    found = counts.worst(higher_is_better=info.higher_is_better)
-    worst = [placed for placed in found if placed.value != best]
+    worst = worst_samples(run, name, most) if name is not None else ()
     if worst:
+        console.print()
         console.print(printable(f"Worst by {name}", console, "bold"))
-    for placed in worst:
-        line = _sample_line(placed.sample_id, placed.value, console)
-        query = run.rows[placed.place].sample.query
-        if query != placed.sample_id:
-            line.append("  ").append_text(printable(query, console, limit=120))
+    for sample in worst:
+        line = printable(sample.id, console, "bold", limit=60).append("  ")
+        line.append_text(printable(decimal(sample.value), console))
+        if sample.query != sample.id:
+            line.append("  ").append_text(printable(sample.query, console, limit=120))
         console.print(line)
+        if sample.why:
+            _print_indented(sample.why, console, "yellow")
 
 
 def print_rows(run: Run, console: Console) -> None:
@@ -139,11 +223,6 @@ def _merge_names(notes: Sequence[tuple[str, str, str]]) -> list[tuple[str, str]]
     return [(f"{', '.join(names)}: {words}", style) for (words, style), names in merged.items()]
 
 
-def _sample_line(sample_id: str, value: float | None, console: Console) -> Text:
-    line = printable(sample_id, console, "bold", limit=60).append("  ")
-    return line.append_text(printable(decimal(value), console))
-
-
 def _print_indented(
     words: str, console: Console, style: str = "", limit: int = MAX_PRINTED
 ) -> None:
@@ -157,87 +236,52 @@ def print_metrics(run: Run, console: Console) -> None:
         console.print(printable("no metrics were run", console, "bold"))
         return
     has_imputed = any(summary.flagged for summary in summaries.values())
-    columns = [*_COLUMNS, *([_IMPUTED] if has_imputed else [])]
-    for shown in (columns, [name for name in columns if name != _BAR]):
-        table = _metrics_table(run, shown, console)
-        wide = console.options.update(max_width=1000)
-        if Measurement.get(console, wide, table).maximum <= console.width:
-            console.print()
-            console.print(table)
-            console.print()
-            return
+    heads = ("metric", "score", "95 % interval", "", "n", "scored", "undefined", "failed")
+    heads += ("imputed",) if has_imputed else ()
+    style = bar_style(console.encoding)
+    rows: list[tuple[str | Text, ...]] = []
     for name, summary in summaries.items():
-        console.print(printable(f"{name}  {decimal(summary.mean)}", console, "bold"))
-        lines = [
-            f"95 % interval {interval(summary.interval)}",
-            f"{summary.scored:,} of {summary.n:,} scored",
-            f"{summary.undefined:,} undefined, {summary.failed:,} failed",
-            *([f"{summary.flagged:,} imputed"] if summary.flagged else []),
-        ]
-        for line in lines:
-            console.print(Text("  ").append_text(printable(line, console)))
+        cells = (
+            printable(name, console, "bold", limit=60),
+            printable(decimal(summary.mean), console, "bold"),
+            interval(summary.interval),
+            Text(bar(summary, run.metrics[name], style), "cyan"),
+            *(f"{number:,}" for number in (summary.n, summary.scored, summary.undefined)),
+            Text(f"{summary.failed:,}", "red" if summary.failed else ""),
+        )
+        rows.append((*cells, f"{summary.flagged:,}") if has_imputed else cells)
+    without_bars = [place for place, head in enumerate(heads) if head]
+    console.print()
+    print_grid(
+        console,
+        *(
+            Grid(
+                tuple(heads[place] for place in places),
+                tuple(GridRow(tuple(row[place] for place in places)) for row in rows),
+                figures=frozenset(heads[1:]) - {""},
+                prose=frozenset({"metric"}),
+            )
+            for places in (range(len(heads)), without_bars)
+        ),
+    )
     console.print()
 
 
-def _metrics_table(run: Run, columns: Sequence[str], console: Console) -> Table:
-    table = Table(box=SIMPLE, show_edge=False, pad_edge=False, header_style="bold")
-    for name in columns:
-        justify = "left" if name in ("metric", _BAR) else "right"
-        table.add_column(name, justify=justify, no_wrap=True)
-    style = bar_style(console.encoding)
-    for name, summary in run.summary().items():
-        cells = {
-            "metric": printable(name, console, "bold", limit=60),
-            "score": printable(decimal(summary.mean), console, "bold"),
-            "95 % interval": printable(interval(summary.interval), console),
-            _BAR: Text(bar(summary, run.metrics[name], style), "cyan"),
-            "n": Text(f"{summary.n:,}"),
-            "scored": Text(f"{summary.scored:,}"),
-            "undefined": Text(f"{summary.undefined:,}"),
-            "failed": Text(f"{summary.failed:,}", "red" if summary.failed else ""),
-            _IMPUTED: Text(f"{summary.flagged:,}"),
-        }
-        table.add_row(*(cells[name] for name in columns))
-    return table
-
-
 BAR_CELLS = 10
+UNICODE_BARS, ASCII_BARS = "█─·├┤│", "#-.[]|"
+"""Up to the mean, from there to the interval's end, the rest; both ends, and both in one cell."""
 
 
-@dataclass(frozen=True)
-class BarStyle:
-    """The characters of a bar.
-
-    Attributes:
-        full: up to the mean.
-        line: from the mean to the upper end of the interval.
-        empty: the rest of the range.
-        lower, upper: the ends of the interval.
-        both: both ends in one cell.
-    """
-
-    full: str = "█"
-    line: str = "─"
-    empty: str = "·"
-    lower: str = "├"
-    upper: str = "┤"
-    both: str = "│"
-
-
-UNICODE_BARS = BarStyle()
-ASCII_BARS = BarStyle(full="#", line="-", empty=".", lower="[", upper="]", both="|")
-
-
-def bar_style(encoding: str) -> BarStyle:
+def bar_style(encoding: str) -> str:
     """Return the characters that a terminal of that encoding can show."""
     try:
-        "".join(vars(UNICODE_BARS).values()).encode(encoding)
+        UNICODE_BARS.encode(encoding)
     except (UnicodeEncodeError, LookupError):
         return ASCII_BARS
     return UNICODE_BARS
 
 
-def bar(summary: Summary, info: MetricInfo, style: BarStyle = UNICODE_BARS) -> str:
+def bar(summary: Summary, info: MetricInfo, style: str = UNICODE_BARS) -> str:
     """Draw a mean and its interval; "" without a mean, or if the range is unbounded."""
     if summary.mean is None or not 0 < info.high - info.low < math.inf:
         return ""
@@ -246,16 +290,17 @@ def bar(summary: Summary, info: MetricInfo, style: BarStyle = UNICODE_BARS) -> s
         share = (value - info.low) / (info.high - info.low)
         return round(min(max(share, 0.0), 1.0) * BAR_CELLS, 9)  # 0.1 is not exact in binary
 
-    full = round(position(summary.mean))
-    cells = [style.full] * full + [style.empty] * (BAR_CELLS - full)
+    full, line, empty, start, end, both = style
+    filled = round(position(summary.mean))
+    cells = [full] * filled + [empty] * (BAR_CELLS - filled)
     if summary.interval is None:
         return "".join(cells)
     lower, upper = map(position, summary.interval)
     first = min(math.floor(lower), BAR_CELLS - 1)
     last = max(math.ceil(upper) - 1, first)
-    for place in range(max(first, full), last):
-        cells[place] = style.line
-    cells[first], cells[last] = style.lower, style.upper
+    for place in range(max(first, filled), last):
+        cells[place] = line
+    cells[first], cells[last] = start, end
     if first == last:
-        cells[first] = style.both
+        cells[first] = both
     return "".join(cells)
