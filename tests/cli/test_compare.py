@@ -169,8 +169,8 @@ def test_a_changed_judge_is_said_first(stored: Command) -> None:
         put(store, "run-c", [1.0] * 12, judge="openai:m")
     said = stored("compare", "run-a", "run-c").out.splitlines()
     assert said[1] == (
-        "The judge changed between A and B, so the differences below may come from the judge, "
-        "not your system."
+        "The judge or its settings changed, so differences may come from the judge, "
+        "not from your system."
     )
     assert any("offline" in line and "openai:m" in line for line in said[2:6])
 

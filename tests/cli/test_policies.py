@@ -13,7 +13,7 @@ CELLS = {
     ("strict", "contexts are an empty list"): "0.0: each claim NOT_ENOUGH_INFO",
     ("strict", "judge refused"): "failed: refusal",
     ("strict", "not answered (1)"): "failed: its cause",
-    ("strict", "pass mark"): "none",
+    ("strict", "threshold"): "none",
     ("weighted", "else: mean of the weights (3)"): "1 / 0.5 / -1 / 0",
     ("weighted", "range"): "-1 to 1",
     ("ragas", "too few or many verdicts (2)"): (
@@ -22,7 +22,7 @@ CELLS = {
     ("deepeval", "no claims in the response"): "1.0",
     ("deepeval", "contexts are an empty list"): "undefined",
     ("deepeval", "one label unreadable (2)"): "counts as NOT_ENOUGH_INFO, flagged",
-    ("ragaliq", "pass mark"): "0.7",
+    ("ragaliq", "threshold"): "0.7",
     ("promptfoo-plan", "no claims in the response"): "0.0, never passes",
     ("promptfoo-plan", "judge refused"): "0.0, flagged",
     ("promptfoo-plan", "not answered (1)"): "0.5, flagged",

@@ -60,7 +60,7 @@ def test_all_policies_stand_side_by_side(
     assert table["faithfulness:weighted"] == "0.0000"
     assert table["faithfulness:deepeval"] == table["faithfulness:ragaliq"] == "0.6667"
     assert table["faithfulness:promptfoo-plan"] == "0.3333"
-    assert "faithfulness:ragaliq >= 0.7: reached by 2 of 3 scored" in said.out
+    assert "faithfulness:ragaliq >= 0.7: passed by 2 of 3 scored" in said.out
     assert "without calls" in " ".join(said.out.split())
     assert len(ids(tmp_path)) == 1
     assert not (tmp_path / "results").exists()

@@ -21,8 +21,7 @@ MakeRun = Callable[..., Run]
 
 AT_100 = """\
 What changed from A (20260301-123005-abc123) to B (20260302-080000-def456)
-The judge changed between A and B, so the differences below may come from the judge, not your
-system.
+The judge or its settings changed, so differences may come from the judge, not from your system.
 setting      in A     in B
 ────────────────────────────────────────
 judge        offline  openai:gpt-4o-mini
@@ -38,12 +37,13 @@ faithfulness  0.5000  0.7500  +0.2500  -1.0000 – 1.0000  no difference shown
 A and B are means over the pairs that both runs scored
 
 Significance
-metric        pairs       p    Holm  t-test  effect  better  worse  same  least
-───────────────────────────────────────────────────────────────────────────────
-faithfulness      2  1.0000  1.0000  0.7952   +0.24       1      1     0      –
+metric        pairs       p    Holm  t-test  effect  better  worse  same  MDE
+─────────────────────────────────────────────────────────────────────────────
+faithfulness      2  1.0000  1.0000  0.7952   +0.24       1      1     0    –
 p: probability of such a difference by chance; Holm: p corrected for several metrics, significant
-below 0.05; least: smallest true difference that this many pairs detect with 80 % power
-faithfulness is missing scores: A 1 undefined, 1 failed; B 1 undefined, 0 failed; scored only in A
+below 0.05; MDE: minimum detectable effect, the smallest true difference that this many pairs detect
+with 80 % power
+missing scores of faithfulness: A 1 undefined, 1 failed; B 1 undefined, 0 failed; scored only in A
 0, only in B 1
 
 Largest drops
@@ -68,9 +68,9 @@ AT_40 = """\
 What changed from A
 (20260301-123005-abc123) to B
 (20260302-080000-def456)
-The judge changed between A and B, so
-the differences below may come from the
-judge, not your system.
+The judge or its settings changed, so
+differences may come from the judge, not
+from your system.
 setting      in A     in B
 ────────────────────────────────────────
 judge        offline  openai:gpt-4o-mini
@@ -91,13 +91,14 @@ Significance
 faithfulness
   pairs 2 | p 1.0000 | Holm 1.0000 |
   t-test 0.7952 | effect +0.24 | better
-  1 | worse 1 | same 0 | least –
+  1 | worse 1 | same 0 | MDE –
 p: probability of such a difference by
 chance; Holm: p corrected for several
-metrics, significant below 0.05; least:
-smallest true difference that this many
-pairs detect with 80 % power
-faithfulness is missing scores: A 1
+metrics, significant below 0.05; MDE:
+minimum detectable effect, the smallest
+true difference that this many pairs
+detect with 80 % power
+missing scores of faithfulness: A 1
 undefined, 1 failed; B 1 undefined, 0
 failed; scored only in A 0, only in B 1
 
@@ -319,7 +320,7 @@ A and B are means over the pairs that both runs scored
 
 ## Significance
 
-| metric | pairs | p | Holm | t-test | effect | better | worse | same | least |
+| metric | pairs | p | Holm | t-test | effect | better | worse | same | MDE |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 | f1@5 | 4 | 0.1250 | 0.1250 | – | – | 0 | 4 | 0 | – |
 """

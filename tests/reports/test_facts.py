@@ -137,7 +137,7 @@ def test_who_reached_the_mark_is_told(make_run: MakeRun) -> None:
         for row, each in zip(make_run().rows, scores, strict=True)
     ]
     run = make_run(rows, names=("faithfulness",))
-    assert "Pass mark: faithfulness >= 0.5: reached by 2 of 3 scored (66.7%)" in told(run)
+    assert "Threshold: faithfulness >= 0.5: passed by 2 of 3 scored (66.7%)" in told(run)
 
 
 def test_why_scores_are_missing(make_run: MakeRun) -> None:

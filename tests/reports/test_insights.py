@@ -428,7 +428,7 @@ def test_its_own_pass_mark_goes_before_the_gates() -> None:
     passing = Score.scored(0.6).model_copy(update={"threshold": 0.5, "passed": True})
     assert shortfall(passing, FAITHFULNESS, [gate]) is None
     failing = passing.model_copy(update={"passed": False})
-    assert shortfall(failing, FAITHFULNESS, []) == "pass mark missed: 0.6000 is not >= 0.5"
+    assert shortfall(failing, FAITHFULNESS, []) == "threshold missed: 0.6000 is not >= 0.5"
 
 
 @pytest.mark.parametrize("score", [Score.undefined("x"), Score.failed(Cause.TIMEOUT, "x")])

@@ -76,8 +76,11 @@ def _changes(comparison: Comparison) -> Iterator[Line | Grid]:
     for run in comparison.partial:
         yield Line(f"run {run} stopped early", Tone.BAD)
     if comparison.judge_changed:
-        words = "The judge changed between A and B, so the differences below may come from the"
-        yield Line(f"{words} judge, not your system.", Tone.BAD)
+        yield Line(
+            "The judge or its settings changed, so differences may come from the judge, "
+            "not from your system.",
+            Tone.BAD,
+        )
     if comparison.changes:
         rows = tuple(GridRow((each.name, each.a, each.b)) for each in comparison.changes)
         yield Grid(("setting", "in A", "in B"), rows, prose=frozenset({"in A", "in B"}))
@@ -137,7 +140,7 @@ def _significance(comparison: Comparison) -> Iterator[Line | Grid]:
         return f"<{MIN_P}".replace("0.", ".") if p is not None and p < MIN_P else decimal(p)
 
     heads = (
-        "metric", "pairs", "p", "Holm", "t-test", "effect", "better", "worse", "same", "least",
+        "metric", "pairs", "p", "Holm", "t-test", "effect", "better", "worse", "same", "MDE",
     )  # fmt: skip
     rows = tuple(
         GridRow(
@@ -159,18 +162,22 @@ def _significance(comparison: Comparison) -> Iterator[Line | Grid]:
     yield Grid(heads, rows, figures=frozenset(heads[1:]))
     yield Line(
         "p: probability of such a difference by chance; Holm: p corrected for several metrics, "
-        "significant below 0.05; least: smallest true difference that this many pairs detect with "
-        "80 % power"
+        "significant below 0.05; MDE: minimum detectable effect, the smallest true difference that "
+        "this many pairs detect with 80 % power"
     )
+    missing: dict[tuple[str, Tone], list[str]] = {}
     for each in comparison.metric_changes:
         a, b = each.unscored_a, each.unscored_b
         if any((*a, *b)):
-            yield Line(
-                f"{each.metric} is missing scores: A {a.undefined:,} undefined, {a.failed:,} "
-                f"failed; B {b.undefined:,} undefined, {b.failed:,} failed; scored only in A "
-                f"{each.only_in_a:,}, only in B {each.only_in_b:,}",
-                Tone.BAD if b.failed > a.failed or each.only_in_a else Tone.PLAIN,
+            words = (
+                f"A {a.undefined:,} undefined, {a.failed:,} failed; B {b.undefined:,} undefined, "
+                f"{b.failed:,} failed; scored only in A {each.only_in_a:,}, "
+                f"only in B {each.only_in_b:,}"
             )
+            tone = Tone.BAD if b.failed > a.failed or each.only_in_a else Tone.PLAIN
+            missing.setdefault((words, tone), []).append(each.metric)
+    for (words, tone), names in missing.items():
+        yield Line(f"missing scores of {_list(names, most=20)}: {words}", tone)
 
 
 def _largest(

@@ -147,8 +147,8 @@ def _judge_lines(run: Run, names: Sequence[str]) -> Iterator[SummaryLine]:
             sign = ">=" if run.metrics[name].higher_is_better else "<="
             share = percent(counts.passed / counts.marked)
             yield SummaryLine(
-                "Pass mark",
-                f"{name} {sign} {counts.threshold:g}: reached by {counts.passed:,} of "
+                "Threshold",
+                f"{name} {sign} {counts.threshold:g}: passed by {counts.passed:,} of "
                 f"{counts.marked:,} scored ({share})",
             )
     found = run.counts.blame

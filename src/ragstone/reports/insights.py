@@ -123,7 +123,7 @@ def row_at(rows: Sequence[Row], place: int) -> Row | None:
 
 
 def threshold_metrics(run: Run) -> tuple[str, ...]:
-    """Return the metrics that have a gate or a pass mark."""
+    """Return the metrics that have a gate or a threshold."""
     gated = {gate.metric for gate in run.manifest.plan.gates}
     counts = run.counts.scores
     return tuple(
@@ -132,14 +132,14 @@ def threshold_metrics(run: Run) -> tuple[str, ...]:
 
 
 def checked_metrics(run: Run) -> tuple[str, ...]:
-    """Return the metrics that have a gate or a pass mark, or all metrics if none has one."""
+    """Return the metrics that have a gate or a threshold, or all metrics if none has one."""
     return threshold_metrics(run) or tuple(run.metrics)
 
 
 def shortfall(score: Score, info: MetricInfo, gates: Sequence[Gate]) -> str | None:
     """Return which threshold a score misses; None if it misses none or has no value.
 
-    Its own pass mark decides. Without one, gates on the mean or its interval do; a gate on the
+    Its own threshold decides. Without one, gates on the mean or its interval do; a gate on the
     share of scored rows does not apply to one sample.
     """
     if score.value is None:
@@ -148,7 +148,7 @@ def shortfall(score: Score, info: MetricInfo, gates: Sequence[Gate]) -> str | No
     if score.passed is not None:
         sign = ">=" if info.higher_is_better else "<="
         mark = "" if score.threshold is None else f": {value} is not {sign} {score.threshold:g}"
-        return None if score.passed else f"pass mark missed{mark}"
+        return None if score.passed else f"threshold missed{mark}"
     for gate in gates:
         if gate.of != "scored" and not reaches(score.value, gate.threshold, gate.op):
             demand = f"{gate.op} {gate.threshold:g}"

@@ -1,7 +1,7 @@
 """A run as JUnit XML, for CI systems that show tests.
 
-There is a suite per metric with a gate or a pass mark (per metric, if none has one), with a test
-per sample and per gate. A sample fails below its pass mark, or if it has none, below the thresholds
+There is a suite per metric with a gate or a threshold (per metric, if none has one), with a test
+per sample and per gate. A sample fails below its threshold, or if it has none, below the thresholds
 of gates on the mean; it may fail although the gate passes. Failed and imputed scores and
 undetermined gates are errors, undefined scores are skipped. Of long rankings only some queries are
 tests; a property states which.

@@ -59,7 +59,7 @@ class MetricSummaryBuilder:
         row_states: the state of each row, in the order they were counted, as an index of STATES.
         undefined: reason -> number of rows that are undefined for it.
         failed: cause -> the first row that failed for it.
-        threshold: the pass mark; None if no score has one.
+        threshold: the threshold that sets `passed`; None if no score has one.
         imputed: the first row whose number was imputed by a policy.
         noted, note: the number of scores with a note, and the first note.
         judged: whether any score has claims.

@@ -103,7 +103,7 @@ def test_one_row_is_given_whole(served) -> None:
 def test_two_runs_are_compared_what_changed_first(served) -> None:
     text = served.get("/compare?a=run-a&b=run-b").text
     assert text.index("What changed from A") < text.index("Differences")
-    assert "The judge changed between A and B" in text
+    assert "The judge or its settings changed" in text
     assert "6 now supported" in text
     assert "+0.5000" in text
 

@@ -60,7 +60,7 @@ SITUATIONS: Mapping[str, Callable[[Policy], str]] = MappingProxyType(
         "too few or many verdicts (2)": _miscounted,
         "one label unreadable (2)": _misread,
         "else: mean of the weights (3)": _weights,
-        "pass mark": lambda policy: "none" if policy.threshold is None else f"{policy.threshold:g}",
+        "threshold": lambda policy: "none" if policy.threshold is None else f"{policy.threshold:g}",
         "range": lambda policy: f"{policy.low:g} to {policy.high:g}",
     }
 )
@@ -72,7 +72,7 @@ NOTES = (
     "(2) after one retry",
     f"(3) for {' / '.join(label.value for label in Label)}",
     "flagged: imputed by the policy; counted separately, and never passes",
-    "A pass mark sets `passed`, not the exit code; use --fail-under for that.",
+    "A threshold sets `passed`, not the exit code; use --fail-under for that.",
 )
 
 

@@ -231,13 +231,13 @@ function scoresPart(row, titles) {
   const rows = Object.entries(row.scores).map(([name, score]) => [
     titles[name] ?? name,
     scoreCell(score),
-    score.threshold === null ? "" : `${score.threshold}${score.passed ? " ✓ reached" : " ✗ missed"}`,
+    score.threshold === null ? "" : `${score.threshold}${score.passed ? " ✓ passed" : " ✗ missed"}`,
     [score.cause?.replaceAll("_", " "), score.reason].filter(Boolean).join(": "),
     Object.entries(score.detail)
       .map(([key, value]) => `${key.replaceAll("_", " ")} ${formatFigure(value)}`)
       .join("; "),
   ]);
-  const heads = ["Metric", "Score", "Pass mark", "Reason", "Detail"];
+  const heads = ["Metric", "Score", "Threshold", "Reason", "Detail"];
   const used = heads.map((_, at) => at < 2 || rows.some((cells) => cells[at] !== ""));
   const kept = (cells) => cells.filter((_, at) => used[at]);
   return part("Scores", dataTable(kept(heads), rows.map(kept), "Scores"));
