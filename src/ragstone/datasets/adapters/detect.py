@@ -69,9 +69,14 @@ def _or_ours(name: str, of: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((name, of, *ALIASES[of])))
 
 
-def _under(part: str, of: str) -> tuple[str, ...]:
-    """Return all names of a field within an object: `inputs.query`, `inputs.question`..."""
-    return tuple(f"{part}.{name}" for name in (of, *ALIASES[of]))
+def _within(part: str, *fields: str) -> tuple[str, ...]:
+    """Return all names of some fields in an object: `inputs.query`, `inputs.question`..."""
+    return tuple(f"{part}.{name}" for of in fields for name in (of, *ALIASES[of]))
+
+
+def _whole_or_within(part: str, *fields: str) -> tuple[str, ...]:
+    """Return the column itself, all names of some fields in it, and its only part."""
+    return (part, *_within(part, *fields), f"{part}{ONLY}")
 
 
 SHAPES = (
@@ -140,9 +145,9 @@ SHAPES = (
         needs=(("inputs",), ("outputs",), ("run_type",)),
         columns={
             "id": ("id", "run_id"),
-            "query": ("inputs", *_under("inputs", "query"), f"inputs{ONLY}"),
-            "response": ("outputs", *_under("outputs", "response"), f"outputs{ONLY}"),
-            "contexts": (*_under("outputs", "contexts"), "outputs.documents", "inputs.context"),
+            "query": _whole_or_within("inputs", "query"),
+            "response": _whole_or_within("outputs", "response"),
+            "contexts": (*_within("outputs", "contexts"), "outputs.documents", "inputs.context"),
         },
         opened=("inputs", "outputs"),
         chat=True,
@@ -154,14 +159,9 @@ SHAPES = (
         "LangSmith examples",
         needs=(("inputs",), ("outputs",)),
         columns={
-            "query": ("inputs", *_under("inputs", "query"), f"inputs{ONLY}"),
-            "reference": (
-                "outputs",
-                *_under("outputs", "reference"),
-                *_under("outputs", "response"),
-                f"outputs{ONLY}",
-            ),
-            "contexts": _under("inputs", "contexts"),
+            "query": _whole_or_within("inputs", "query"),
+            "reference": _whole_or_within("outputs", "reference", "response"),
+            "contexts": _within("inputs", "contexts"),
         },
         opened=("inputs", "outputs"),
         chat=True,
@@ -174,15 +174,10 @@ SHAPES = (
             ("datasetId", "datasetName", "sourceTraceId", "traceId", "projectId", "htmlPath"),
         ),
         columns={
-            "query": ("input", *_under("input", "query"), f"input{ONLY}"),
-            "response": ("output", *_under("output", "response"), f"output{ONLY}"),
-            "reference": (
-                "expectedOutput",
-                *_under("expectedOutput", "reference"),
-                *_under("expectedOutput", "response"),
-                f"expectedOutput{ONLY}",
-            ),
-            "contexts": (*_under("input", "contexts"), *_under("output", "contexts")),
+            "query": _whole_or_within("input", "query"),
+            "response": _whole_or_within("output", "response"),
+            "reference": _whole_or_within("expectedOutput", "reference", "response"),
+            "contexts": (*_within("input", "contexts"), *_within("output", "contexts")),
             "tags": ("metadata",),
         },
         opened=("input", "output", "expectedOutput"),
@@ -248,23 +243,23 @@ def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ())
     """
     rows = iter(table.rows)
     found = list(islice(rows, limit))
-    records = [row for row in found if isinstance(row, Record)]
-    names = list(dict.fromkeys(chain.from_iterable(record.values for record in records)))
+    given = (row.values for row in found if isinstance(row, Record))
+    names = list(dict.fromkeys(chain.from_iterable(given)))
     shape = recognise(names)
-    if shape is not None and shape.name in (SPANS, PROMPTFOO):
+    whole_file = shape is not None and shape.name in (SPANS, PROMPTFOO)
+    if whole_file:
         found += rows
-        records = [row for row in found if isinstance(row, Record)]
+    records = [row for row in found if isinstance(row, Record)]
+    problems = [row for row in found if not isinstance(row, Record)]
+    if shape is not None and whole_file:
         made, notes = traces(records) if shape.name == SPANS else (results(records), (NOTE,))
-        problems = [row for row in found if not isinstance(row, Record)]
         notes = (*table.notes, f"read as {shape.name}", *notes)
         return ShapedRecords(Table([*problems, *made][:limit], notes=notes), shape=shape)
-    problems = [row for row in found if not isinstance(row, Record)]
     named = tuple(named)
     records, parts = open_parts(records, named)
-    table = replace(
-        table, rows=[*problems, *records], columns=table.columns and (*table.columns, *parts)
-    )
+    columns = table.columns and (*table.columns, *parts)
     if shape is None:
+        table = replace(table, rows=[*problems, *records], columns=columns)
         near = describe_nearest(names) if names and table.sheet is None else ""
         return ShapedRecords(table, near=near)
 
@@ -283,9 +278,6 @@ def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ())
 
     notes = (f"read as {shape.name}",)
     if shape.name != RESPONSES:
-        there = {plain_name(name): name for record in opened for name in record.values}
-        ignored = [there[name] for name in map(plain_name, shape.left_out) if name in there]
-        ignored = [name for name in ignored if name not in picked.values()]
         split = [
             picked[name]
             for name in shape.joined
@@ -295,24 +287,19 @@ def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ())
         notes = (
             *table.notes,
             *notes,
-            *([f"ignored in each row: {', '.join(ignored)}"] if ignored else []),
             *([f"split at |: {', '.join(split)}"] if split else []),
             *([f"nested rows, ignored: {nested}"] if nested else []),
         )
     left = set(chain.from_iterable(done))
     removed = set(chain.from_iterable(record.values for record in opened)) - left
-    columns = table.columns and tuple(name for name in table.columns if name not in removed)
+    columns = columns and tuple(name for name in columns if name not in removed)
     shaped = [
         Record(record.row, values, failed_fields(error_in(record, shape.errors, shape.causes)))
         for record, values in zip(outer, done, strict=True)
     ]
+    columns = None if shape.opened else columns
     return ShapedRecords(
-        replace(
-            table,
-            rows=[*problems, *shaped],
-            columns=None if shape.opened else columns,
-            notes=notes,
-        ),
+        replace(table, rows=[*problems, *shaped], columns=columns, notes=notes),
         {name: column for name, column in picked.items() if column in left},
         shape,
         given=outer,

@@ -9,7 +9,6 @@ from ragstone.datasets.columns import FIELD_OF, plain_name
 from ragstone.datasets.table import Cells, File, Table
 from ragstone.errors import Problem
 
-_DELIMITERS = (",", ";", "\t")
 _SEPARATOR = re.compile(r"sep=(.)\r?\n")
 """A line before the header with which Excel sets the delimiter."""
 _LARGEST = 2**31 - 1
@@ -34,7 +33,7 @@ def read(file: File) -> Table:
         elif file.suffix == ".tsv":
             delimiter = "\t"
         else:
-            delimiter = max(_DELIMITERS, key=lambda each: _known_names(text[:_HEADER], each))
+            delimiter = max(",;\t", key=lambda each: _known_names(text[:_HEADER], each))
         rows = list(_rows(text, delimiter, line))
     finally:
         csv.field_size_limit(usual)

@@ -27,10 +27,8 @@ from ragstone.errors import UsageError, nearest
 
 LARGEST = 2**30
 """How many bytes a workbook's parts may have together when unpacked: 1 GiB."""
-_BIG = 100 * 2**20
-_RATIO = 200
-"""How many times its packed size a part of over 100 MiB may have; real sheets have 10 to 50."""
-_CHUNK = 2**20
+_BIG, _RATIO = 100 * 2**20, 200
+"""A part of over 100 MiB may have 200 times its packed size; real sheets have 10 to 50 times."""
 
 BROKEN = (
     BadZipFile,
@@ -66,7 +64,7 @@ class Archive:
             unlimited.file_size = maxsize  # else zipfile stops at the declared size
             size = 0
             with self._zip.open(unlimited) as part:
-                while chunk := part.read(_CHUNK):
+                while chunk := part.read(2**20):
                     size += len(chunk)
                     total += len(chunk)
                     if total > LARGEST or (size > _BIG and size > _RATIO * info.compress_size):
