@@ -90,12 +90,7 @@ class FunctionTarget(Target):
 
 
 def function_named(name: str) -> Function:
-    """Import `module:function` or `path/to/file.py:function`.
-
-    Raises:
-        UsageError: there is no such module.
-        TargetError: it has no such function.
-    """
+    """Import `module:function` or `path/to/file.py:function`, or raise a UsageError."""
     module, _, attribute = name.rpartition(":")
     try:
         found: object = attrgetter(attribute)(import_plugin(module))

@@ -1,4 +1,7 @@
-"""HTTP targets: calls of an API, and Sample fields from its replies in JSON or event streams."""
+"""HTTP targets: calls of an API, and Sample fields from its replies in JSON or event streams.
+
+A reply that cannot be parsed raises a CallError.
+"""
 
 import json
 import re
@@ -30,16 +33,13 @@ from ragstone.types.row import TargetCall
 from ragstone.types.sample import Context, Sample
 
 _DONE = "[DONE]"
-_WHOLE = "@"
-"""The path of a whole reply."""
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 def parse_events(content: bytes) -> list[str]:
     """Return the data of each server-sent event (HTML standard, section 9.2), without `[DONE]`.
 
-    Raises:
-        CallError: there is no event, or one named `error`.
+    An event named `error`, or no event at all, is a CallError.
     """
     events: list[str] = []
     data: list[str] = []
@@ -66,11 +66,7 @@ def parse_events(content: bytes) -> list[str]:
 
 
 def parse_fields(content: bytes, paths: Mapping[str, str], *, stream: bool) -> dict[str, object]:
-    """Return Sample fields from a reply's body, each found by its path.
-
-    Raises:
-        CallError: the body is not valid JSON, or has no suitable value at a path.
-    """
+    """Return Sample fields from a reply's body; `paths` is field -> its path."""
     if stream:
         events = parse_events(content)
         return {field: _streamed(field, events, path) for field, path in paths.items()}
@@ -92,16 +88,11 @@ def parse_fields(content: bytes, paths: Mapping[str, str], *, stream: bool) -> d
 
 
 def parse_field(field: str, value: object) -> object:
-    """Return a value as a Sample field: text, or contexts.
-
-    Raises:
-        CallError: it has another type.
-    """
+    """Return a value as a Sample field: text, or contexts."""
     if field == "response":
         if not isinstance(value, str):
-            raise CallError(
-                Cause.MALFORMED, f"expected the response to be text, got {_excerpt(value)}"
-            )
+            seen = f"expected the response to be text, got {_excerpt(value)}"
+            raise CallError(Cause.MALFORMED, seen)
         return _join_halves(value)
     if not isinstance(value, list | tuple):
         raise CallError(Cause.MALFORMED, f"expected {field} to be a list, got {_excerpt(value)}")
@@ -130,7 +121,7 @@ def _context(item: object, field: str) -> Context:
 
 
 def _streamed(field: str, events: list[str], path: str) -> object:
-    if field == "response" and path == _WHOLE:
+    if field == "response" and path == "@":  # the whole reply
         # Events are plain text, or JSON strings if all of them are.
         strings = [text for event in events if isinstance(text := _event(event, plain=True), str)]
         return _join_halves("".join(strings if len(strings) == len(events) else events))
