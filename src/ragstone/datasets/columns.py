@@ -117,8 +117,7 @@ def resolve_columns(
 ) -> dict[str, str]:
     """Return Sample field -> column of a user's mapping; aliases of fields are accepted.
 
-    Raises:
-        UsageError: a field or a column does not exist, or a field is mapped twice.
+    An unknown field or column, or a field that is mapped twice, is a UsageError.
     """
     found: dict[str, str] = {}
     for name, column in mapped.items():

@@ -44,11 +44,7 @@ def write_samples(samples: Sequence[Sample], path: Path, *, suffix: str) -> None
 
 
 def check_format(suffix: str) -> str:
-    """Return a suffix in lower case.
-
-    Raises:
-        UsageError: there is no writer for it.
-    """
+    """Return a suffix in lower case, or raise a UsageError if there is no writer for it."""
     if suffix.lower() not in WRITERS:
         known = ", ".join(WRITERS)
         raise UsageError(f"{suffix or 'a file without an ending'} cannot be written; use {known}")

@@ -94,8 +94,7 @@ class Table:
     def headed(cls, rows: Sequence[Cells | Problem], *, sheet: str | None = None) -> "Table":
         """Make a table of cells; the first row that is not blank is the header.
 
-        Raises:
-            ValueError: the header is missing or invalid.
+        A missing or invalid header is a ValueError.
         """
         remaining = (row for row in rows if isinstance(row, Problem) or not _is_blank(row[1]))
         first = next(remaining, (0, ()))
@@ -121,14 +120,11 @@ class Table:
             if any(row[place] is not None for row in cells if place < len(row))
         ]
         note = f"ignored, because it has no name: column {', '.join(ignored)}"
-
-        fix = (
-            "put a cell that contains the delimiter in quotes"
-            if sheet is None
-            else "clear the cell"
-        )
+        fix = "name the column, or clear the cell"
+        if sheet is None:
+            fix = "name the column, or put a cell that contains the delimiter in quotes"
         return cls(
-            _records(remaining, names, f"name the column, or {fix}"),
+            _records(remaining, names, fix),
             tuple(name for name in names if name),
             sheet=sheet,
             notes=(note,) if ignored else (),

@@ -18,11 +18,7 @@ SPLIT = "test"
 
 
 def qrels_in(folder: Path) -> Path:
-    """Return the qrels file of a folder: that of the split `test`, or the only one.
-
-    Raises:
-        UsageError: there are none, or several and none is named test.
-    """
+    """Return the qrels file of a folder: that of the split `test`, or the only one."""
     found = sorted((folder / "qrels").glob("*.tsv"))
     if not found:
         raise UsageError(f"{folder} is a folder without qrels/*.tsv; pass a qrels file")
@@ -60,11 +56,7 @@ def read_qrels(path: Path, problems: Problems) -> Judgements:
 
 
 def query_texts(qrels: Path) -> Mapping[str, str]:
-    """Return query id -> text if the qrels are those of a BEIR folder with queries; else nothing.
-
-    Raises:
-        InputError: the queries cannot be read.
-    """
+    """Return query id -> text, if the qrels are in a BEIR folder with queries."""
     folder = qrels if qrels.is_dir() else qrels.parent.parent
     path = folder / "queries.jsonl"
     texts: dict[str, str] = {}

@@ -53,11 +53,9 @@ class JudgementsBuilder:
         self._content += documents.joined().tobytes()
 
     def build(self, fix: str) -> "Judgements":
-        """Return all judgements; `fix` describes a line, for the message if there are none.
+        """Return all judgements, or raise an InputError with all problems.
 
-        Raises:
-            InputError: a problem was found, there are no judgements, or a query has a document
-                twice.
+        `fix` describes a line, for the message if there are none.
         """
         if not self._queries:
             self._problems.add("there are no judgements", fix)

@@ -46,11 +46,7 @@ class Stream:
             self._unpacked = cast("BinaryIO", reader)
 
     def read(self, size: int = -1) -> bytes:
-        """Return up to `size` bytes; none at the end.
-
-        Raises:
-            InputError: the file is damaged, or not text.
-        """
+        """Return up to `size` bytes, or raise an InputError if the file is damaged, or not text."""
         try:
             found = self._unpacked.read(size)
         except self._errors as error:
@@ -104,19 +100,13 @@ NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def resolve_column(field: str, mapped: Mapping[str, str], present: Collection[str]) -> str | None:
-    """Return the name of a field in this file; None if it has none.
-
-    Raises:
-        UsageError: the mapped column does not exist.
-    """
-    if field in mapped:
-        if mapped[field] not in present:
-            known = ", ".join(map(str, present))
-            raise UsageError(
-                f"--map {field}={mapped[field]}: there is no such column; known: {known}"
-            )
-        return mapped[field]
-    return next((name for name in NAMES[field] if name in present), None)
+    """Return the name of a field in this file, None if it has none; a mapped one must exist."""
+    if field not in mapped:
+        return next((name for name in NAMES[field] if name in present), None)
+    if (name := mapped[field]) not in present:
+        known = ", ".join(map(str, present))
+        raise UsageError(f"--map {field}={name}: there is no such column; known: {known}")
+    return name
 
 
 def check_names(mapped: Mapping[str, str]) -> None:
@@ -140,11 +130,7 @@ class Problems:
         self._found: list[Problem] = []
 
     def add(self, seen: str, fix: str = "", *, line: int | None = None) -> None:
-        """Add a problem; lines and rows are counted from 1.
-
-        Raises:
-            InputError: there are too many problems to continue.
-        """
+        """Add a problem; lines are counted from 1. Too many problems raise an InputError."""
         where = "" if line is None else f"{self.unit} {line}: "
         self._found.append(Problem(where + seen, fix))
         if len(self._found) >= InputError.shown - 1:
