@@ -4,10 +4,12 @@ import json
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.judges.llm.parsing.raw_reply import raw
 
 from ragstone._internal.quotes import QuoteFinder, find_quote
 from ragstone._internal.sentences import split_sentences
 from ragstone.errors import Cause
+from ragstone.judges.llm.parsing.json import RawReply
 from ragstone.judges.llm.parsing.responses import parse_claims, parse_explanation
 from ragstone.judges.llm.parsing.verdicts import parse_verdicts
 from ragstone.types.claim import Label, Verdict
@@ -63,7 +65,7 @@ def outcome(
     text: str, question: VerifyClaims, *, strict_json: bool = False
 ) -> tuple[Verdict, ...] | Failure:
     try:
-        return parse_verdicts(text, question, strict_json=strict_json)
+        return parse_verdicts(raw(text, question, strict_json=strict_json), question)
     except JudgeFailureError as error:
         return error.failure
 
@@ -109,7 +111,7 @@ def test_no_order_and_no_cut_makes_another_verdict(
     whole = json.loads(valid(labels))
     random.shuffle(whole["verdicts"])
     text = json.dumps(whole)
-    assert [verdict.label for verdict in parse_verdicts(text, question)] == labels
+    assert [verdict.label for verdict in parse_verdicts(raw(text, question), question)] == labels
     cut = text[: data.draw(st.integers(0, len(text) - 1))]
     read = outcome(cut, question)
     assert isinstance(read, Failure)
@@ -131,14 +133,14 @@ def test_any_text_is_claims_or_a_failure(text: str, strict_json: bool) -> None:
 @given(texts, st.booleans())
 def test_any_text_is_an_explanation_or_a_failure(text: str, strict_json: bool) -> None:
     with contextlib.suppress(JudgeFailureError):
-        assert parse_explanation(text, strict_json=strict_json).strip()
+        assert parse_explanation(RawReply(text, strict_json=strict_json)).strip()
 
 
 @given(st.lists(st.text(min_size=1, max_size=12)), st.data())
 def test_claims_that_were_written_are_read(claims: list[str], data: st.DataObject) -> None:
     lines = [" ".join(claim.split()) for claim in claims]
     text = json.dumps({"claims": claims}, ensure_ascii=data.draw(st.booleans()))
-    assert list(parse_claims(text)) == list(dict.fromkeys(line for line in lines if line))
+    assert list(parse_claims(RawReply(text))) == list(dict.fromkeys(line for line in lines if line))
 
 
 @given(st.text(), st.data())

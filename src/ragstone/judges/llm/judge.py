@@ -11,7 +11,7 @@ from ragstone._internal.text import one_line
 from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError
 from ragstone.judges.base import Judge
 from ragstone.judges.batching import estimated_tokens
-from ragstone.judges.llm.parsing.json import whole
+from ragstone.judges.llm.parsing.json import RawReply, storable
 from ragstone.judges.llm.parsing.schemas import SCHEMAS, verdict_schema
 from ragstone.judges.llm.prompt import (
     INCOMPLETE,
@@ -179,7 +179,7 @@ class LlmJudge(Judge):
         _log.debug("%s %s got:\n%s", question.kind, question.key[:8], completion.text)
         usage = self.priced(completion.usage, prompt, completion.text)
         self._budget.charge(usage.cost_usd)
-        raw = whole(completion.text)
+        raw = storable(completion.text)
         try:
             reply = question.reply(self._parsed(question, completion), usage)
         except JudgeError as error:
@@ -193,7 +193,9 @@ class LlmJudge(Judge):
         if completion.truncated:
             message = "the token limit cut the reply; raise it with --max-tokens"
             raise JudgeFailureError(Failure(Cause.TRUNCATED, message))
-        return TASKS[question.kind].parse(completion.text, question, self._strict_json)
+        task = TASKS[question.kind]
+        reply = RawReply(completion.text, task.shown(question), self._strict_json)
+        return task.parse(reply, question)
 
     def priced(self, usage: Usage, prompt: ModelPrompt, text: str) -> Usage:
         """Return the usage with its cost; None if no price is known.

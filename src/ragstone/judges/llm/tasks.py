@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from ragstone._internal.quotes import find_quote
 from ragstone._internal.sentences import Sentence, split_sentences
 from ragstone.judges.llm.parsing.items import parse_grades
+from ragstone.judges.llm.parsing.json import RawReply
 from ragstone.judges.llm.parsing.responses import (
     parse_abstention,
     parse_claims,
@@ -50,31 +51,25 @@ LEAST_SHARE = 0.25
 _CONTENT = re.compile(r"\b(?:\w{4,}|\d+)\b")
 
 
-def _no_options(_: object) -> dict[str, str]:
-    return {}
-
-
-def _no_doubt(_: object, value: object) -> str | None:
-    del value
-
-
 @dataclass(frozen=True)
 class JudgeTask(Generic[Q]):
     """How one kind of question is put to a model, and how its reply is parsed.
 
     Attributes:
         texts: the texts for the prompt's placeholders, the sample's texts fenced.
-        parse: the value of a reply (text, question, strict_json); raises JudgeFailureError.
-        options: the prompt's options that are used, each with its number or "".
+        shown: the sample's texts, which a reply may repeat.
+        parse: the value of a reply; raises JudgeFailureError.
         schema: the JSON schema of the reply.
+        options: the prompt's options that are used, each with its number or "".
         doubt: what a parsed reply seems to leave out, for the one retry; None if nothing.
     """
 
     texts: Callable[[Q], dict[str, str]]
-    parse: Callable[[str, Q, bool], object]
+    shown: Callable[[Q], Sequence[str]]
+    parse: Callable[[RawReply, Q], object]
     schema: Callable[[Q], Schema]
-    options: Callable[[Q], dict[str, str]] = _no_options
-    doubt: Callable[[Q, Any], str | None] = _no_doubt
+    options: Callable[[Q], dict[str, str]] = lambda _: {}
+    doubt: Callable[[Q, Any], str | None] = lambda _question, _value: None
 
 
 def uncovered(sentences: Sequence[Sentence], claims: Sequence[str]) -> tuple[str, ...]:
@@ -105,11 +100,11 @@ def _sentences(response: str) -> tuple[Sentence, ...]:
     return split_sentences(response)
 
 
-def _parse_claims(text: str, question: ExtractClaims, strict_json: bool) -> tuple[Claim, ...]:
+def _parse_claims(reply: RawReply, question: ExtractClaims) -> tuple[Claim, ...]:
     spans = [(sentence.start, sentence.end) for sentence in _sentences(question.response)]
     return tuple(
         Claim(text=claim, span=find_quote(claim, question.response, spans))
-        for claim in parse_claims(text, shown=[question.response], strict_json=strict_json)
+        for claim in parse_claims(reply)
     )
 
 
@@ -158,6 +153,7 @@ TASKS: Mapping[str, JudgeTask[Any]] = MappingProxyType(
     {
         ExtractClaims.kind: JudgeTask[ExtractClaims](
             texts=lambda q: fenced({"query": q.query, "response": q.response}),
+            shown=lambda q: (q.response,),
             parse=_parse_claims,
             schema=lambda _: SCHEMAS["extract_claims"],
             doubt=_doubt_claims,
@@ -166,70 +162,56 @@ TASKS: Mapping[str, JudgeTask[Any]] = MappingProxyType(
             texts=lambda q: fenced(
                 {"contexts": _numbered_texts(q.contexts), "claims": _numbered_lines(q.claims)}
             ),
-            parse=lambda text, q, strict: parse_verdicts(text, q, strict_json=strict),
+            shown=lambda q: (*q.contexts, *q.claims),
+            parse=parse_verdicts,
             schema=lambda q: verdict_schema(q.partial),
             options=lambda q: {"partial": ""} if q.partial else {},
         ),
         ExtractTruths.kind: JudgeTask[ExtractTruths](
             texts=lambda q: fenced({"context": q.context}),
-            parse=lambda text, q, strict: parse_claims(text, shown=[q.context], strict_json=strict)[
-                : q.limit
-            ],
+            shown=lambda q: (q.context,),
+            parse=lambda reply, q: parse_claims(reply)[: q.limit],
             schema=lambda _: SCHEMAS["extract_truths"],
             options=lambda q: {"limit": str(q.limit)} if q.limit else {},
         ),
         Explain.kind: JudgeTask[Explain](
             texts=lambda q: fenced({"verdicts": _verdict_lines(q)}),
-            parse=lambda text, _, strict: parse_explanation(text, strict_json=strict),
+            shown=lambda _: (),
+            parse=lambda reply, _: parse_explanation(reply),
             schema=lambda _: SCHEMAS["explain"],
         ),
         GradeContexts.kind: JudgeTask[GradeContexts](
             texts=_grade_texts,
-            parse=lambda text, q, strict: parse_grades(
-                text,
-                len(q.contexts),
-                of="contexts",
-                shown=(*q.contexts, q.query, q.answer),
-                strict_json=strict,
-            ),
+            shown=lambda q: (*q.contexts, q.query, q.answer),
+            parse=lambda reply, q: parse_grades(reply, len(q.contexts), of="contexts"),
             schema=lambda _: SCHEMAS["grade_contexts"],
         ),
         GradeSentences.kind: JudgeTask[GradeSentences](
             texts=lambda q: fenced({"sentences": _numbered_lines(q.sentences), "query": q.query}),
-            parse=lambda text, q, strict: parse_grades(
-                text,
-                len(q.sentences),
-                of="sentences",
-                shown=(*q.sentences, q.query),
-                strict_json=strict,
-            ),
+            shown=lambda q: (*q.sentences, q.query),
+            parse=lambda reply, q: parse_grades(reply, len(q.sentences), of="sentences"),
             schema=lambda _: SCHEMAS["grade_sentences"],
         ),
         GenerateQueries.kind: JudgeTask[GenerateQueries](
             texts=lambda q: fenced({"response": q.response}),
-            parse=lambda text, q, strict: parse_queries(
-                text, shown=(q.response,), strict_json=strict
-            ),
+            shown=lambda q: (q.response,),
+            parse=lambda reply, _: parse_queries(reply),
             schema=lambda q: queries_schema(q.count),
             options=lambda q: {"count": str(q.count)},
         ),
         DetectAbstention.kind: JudgeTask[DetectAbstention](
             texts=lambda q: fenced({"query": q.query, "response": q.response}),
-            parse=lambda text, q, strict: parse_abstention(
-                text, shown=(q.query, q.response), strict_json=strict
-            ),
+            shown=lambda q: (q.query, q.response),
+            parse=lambda reply, _: parse_abstention(reply),
             schema=lambda _: SCHEMAS["detect_abstention"],
         ),
         RateResponse.kind: JudgeTask[RateResponse](
             texts=_rating_texts,
-            parse=lambda text, q, strict: parse_rating(
-                text,
-                shown=(
-                    *(q.criteria, q.query, q.response, q.reference or ""),
-                    *(q.contexts or ()),
-                ),
-                strict_json=strict,
+            shown=lambda q: (
+                *(q.criteria, q.query, q.response, q.reference or ""),
+                *(q.contexts or ()),
             ),
+            parse=lambda reply, _: parse_rating(reply),
             schema=lambda q: rating_schema([level for level, _ in q.levels]),
         ),
     }

@@ -5,6 +5,7 @@ from tests.cases import each_case
 
 from ragstone.errors import Cause
 from ragstone.judges.llm.parsing.items import parse_grades
+from ragstone.judges.llm.parsing.json import RawReply
 from ragstone.judges.llm.parsing.responses import parse_claims, parse_explanation
 from ragstone.types.reply import Failure, JudgeFailureError
 
@@ -20,12 +21,14 @@ def reply(*entries: object) -> str:
 
 
 def grades_of(text: str, due: int = 3, shown: tuple[str, ...] = SHOWN) -> list[bool]:
-    return [grade.relevant for grade in parse_grades(text, due, of="contexts", shown=shown)]
+    return [
+        grade.relevant for grade in parse_grades(RawReply(text, shown=shown), due, of="contexts")
+    ]
 
 
 def failure_of(text: str, due: int = 3, *, strict_json: bool = False) -> Failure:
     with pytest.raises(JudgeFailureError) as caught:
-        parse_grades(text, due, of="contexts", shown=SHOWN, strict_json=strict_json)
+        parse_grades(RawReply(text, shown=SHOWN, strict_json=strict_json), due, of="contexts")
     assert caught.value.failure.raw == text
     return caught.value.failure
 
@@ -38,7 +41,7 @@ RIGHT = reply(entry(1, True), entry(2, False), entry(3, True))
     [RIGHT, f"```json\n{RIGHT}\n```", f"Here: {RIGHT} Done.", f"<think>[</think>{RIGHT}"],
 )
 def test_the_schemas_own_shape_is_read_wherever_it_stands(text: str) -> None:
-    grades = parse_grades(text, 3, of="contexts", shown=SHOWN)
+    grades = parse_grades(RawReply(text, shown=SHOWN), 3, of="contexts")
     assert [grade.relevant for grade in grades] == [True, False, True]
     assert {grade.reason for grade in grades} == {"so it is"}
 
@@ -156,7 +159,7 @@ def test_json_of_a_text_that_was_shown_is_no_grade() -> None:
 def test_nor_is_a_numbered_line_of_one() -> None:
     shown = ("Rules:\n1. No, you may not.",)
     with pytest.raises(JudgeFailureError) as caught:
-        parse_grades("[1] No, you may not.", 1, of="contexts", shown=shown)
+        parse_grades(RawReply("[1] No, you may not.", shown=shown), 1, of="contexts")
     assert caught.value.cause is Cause.MALFORMED
 
 
@@ -166,7 +169,7 @@ JSON = json.dumps({"claims": TWO})
 
 def failure_of_of_claims_replies(text: str, *, strict_json: bool = False) -> Failure:
     with pytest.raises(JudgeFailureError) as caught:
-        parse_claims(text, strict_json=strict_json)
+        parse_claims(RawReply(text, strict_json=strict_json))
     assert caught.value.failure.raw == text
     return caught.value.failure
 
@@ -188,8 +191,8 @@ def failure_of_of_claims_replies(text: str, *, strict_json: bool = False) -> Fai
 )
 @each_case("strict_json", [False, True])
 def test_every_known_json_shape_of_claims_is_read(value: object, strict_json: bool) -> None:
-    assert parse_claims(json.dumps(value), strict_json=strict_json) == TWO
-    assert parse_claims(json.dumps(value, indent=2), strict_json=strict_json) == TWO
+    assert parse_claims(RawReply(json.dumps(value), strict_json=strict_json)) == TWO
+    assert parse_claims(RawReply(json.dumps(value, indent=2), strict_json=strict_json)) == TWO
 
 
 @each_case(
@@ -205,8 +208,8 @@ def test_every_known_json_shape_of_claims_is_read(value: object, strict_json: bo
     ],
 )
 def test_json_is_found_in_fences_after_thoughts_and_in_prose(text: str) -> None:
-    assert parse_claims(text) == TWO
-    assert parse_claims(text, strict_json=True) == TWO
+    assert parse_claims(RawReply(text)) == TWO
+    assert parse_claims(RawReply(text, strict_json=True)) == TWO
 
 
 @each_case(
@@ -220,7 +223,7 @@ def test_json_is_found_in_fences_after_thoughts_and_in_prose(text: str) -> None:
     ],
 )
 def test_numbered_and_bulleted_lines_are_claims_unless_json_is_demanded(text: str) -> None:
-    assert parse_claims(text) == TWO
+    assert parse_claims(RawReply(text)) == TWO
     assert failure_of_of_claims_replies(text, strict_json=True).cause is Cause.MALFORMED
 
 
@@ -252,12 +255,12 @@ def test_an_empty_reply_is_malformed(text: str) -> None:
 
 @pytest.mark.parametrize("text", ['{"claims": []}', "[]", "```json\n[]\n```", '{"claims": [" "]}'])
 def test_no_claims_is_an_answer(text: str) -> None:
-    assert parse_claims(text) == ()
+    assert parse_claims(RawReply(text)) == ()
 
 
 def test_blank_claims_are_dropped_equal_ones_are_one_and_lines_are_joined() -> None:
     text = json.dumps({"claims": ["It is\n  red.", "", "It is red.", " \t", "It is not."]})
-    assert parse_claims(text) == ("It is red.", "It is not.")
+    assert parse_claims(RawReply(text)) == ("It is red.", "It is not.")
 
 
 @each_case("cut", range(1, len(JSON)))
@@ -293,24 +296,27 @@ def test_odd_json_is_malformed(text: str) -> None:
 
 
 def test_halves_of_characters_are_replaced() -> None:
-    assert parse_claims(r'{"claims": ["a\ud800b", "\ud83d\ude00"]}') == (
+    assert parse_claims(RawReply(r'{"claims": ["a\ud800b", "\ud83d\ude00"]}')) == (
         "a\N{REPLACEMENT CHARACTER}b",
         "😀",
     )
     with pytest.raises(JudgeFailureError) as caught:
-        parse_claims("\ud800")
+        parse_claims(RawReply("\ud800"))
     assert caught.value.failure.raw == "\N{REPLACEMENT CHARACTER}"
 
 
 def test_fence_markers_and_tags_in_a_claim_are_its_text() -> None:
     claims = ("Write ```json [] ``` first.", "</think> ends it.", '{"claims": []} is empty.')
-    assert parse_claims(json.dumps({"claims": claims})) == claims
-    assert parse_claims(f"```json\n{json.dumps({'claims': claims}, indent=1)}\n```") == claims
+    assert parse_claims(RawReply(json.dumps({"claims": claims}))) == claims
+    assert (
+        parse_claims(RawReply(f"```json\n{json.dumps({'claims': claims}, indent=1)}\n```"))
+        == claims
+    )
 
 
 @pytest.mark.parametrize("text", ['{"explanation": " All is well. "}', "All is well."])
 def test_an_explanation_is_json_or_the_whole_text(text: str) -> None:
-    assert parse_explanation(text) == "All is well."
+    assert parse_explanation(RawReply(text)) == "All is well."
 
 
 @each_case(
@@ -325,10 +331,10 @@ def test_an_explanation_is_json_or_the_whole_text(text: str) -> None:
 )
 def test_what_explains_nothing_is_a_failure(text: str, cause: Cause) -> None:
     with pytest.raises(JudgeFailureError) as caught:
-        parse_explanation(text)
+        parse_explanation(RawReply(text))
     assert caught.value.cause is cause
 
 
 def test_an_explanation_in_plain_text_is_not_strict() -> None:
     with pytest.raises(JudgeFailureError, match="no JSON"):
-        parse_explanation("All is well.", strict_json=True)
+        parse_explanation(RawReply("All is well.", strict_json=True))

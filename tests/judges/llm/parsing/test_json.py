@@ -3,9 +3,11 @@ import re
 
 import pytest
 from tests.cases import each_case
+from tests.judges.llm.parsing.raw_reply import raw
 
 from ragstone.errors import Cause
 from ragstone.judges.llm.parsing.items import ItemFormat, json_items
+from ragstone.judges.llm.parsing.json import RawReply
 from ragstone.judges.llm.parsing.responses import parse_claims
 from ragstone.judges.llm.parsing.schemas import (
     SCHEMAS,
@@ -90,9 +92,9 @@ VARIATIONS = [
 
 def cause_of(text: str, *, strict_json: bool = False) -> Cause:
     with pytest.raises(JudgeFailureError) as caught:
-        parse_verdicts(text, ONE, strict_json=strict_json)
+        parse_verdicts(raw(text, ONE, strict_json=strict_json), ONE)
     with pytest.raises(JudgeFailureError):
-        parse_claims(text, strict_json=strict_json)
+        parse_claims(RawReply(text, strict_json=strict_json))
     assert caught.value.failure.returned == ()
     return caught.value.cause
 
@@ -111,16 +113,16 @@ def test_other_words_of_refusing_are_refusals(text: str) -> None:
 @each_case("text", ["", "The weather is fine.", "Sure!", "Yes? No?", "1. Hm\n2. Oh"])
 def test_empty_and_unrelated_replies_are_malformed_not_refused(text: str) -> None:
     with pytest.raises(JudgeFailureError) as caught:
-        parse_verdicts(text, ONE)
+        parse_verdicts(raw(text, ONE), ONE)
     assert caught.value.cause is Cause.MALFORMED
 
 
 @each_case("phrase", PHRASES)
 def test_a_refusal_phrase_in_a_reason_or_claim_is_no_refusal(phrase: str) -> None:
     value = {"verdicts": [{"claim": 1, "reason": phrase, "evidence": [], "label": "CONTRADICTED"}]}
-    (verdict,) = parse_verdicts(json.dumps(value), ONE)
+    (verdict,) = parse_verdicts(raw(json.dumps(value), ONE), ONE)
     assert (verdict.label, verdict.reason) == (Label.CONTRADICTED, phrase)
-    assert parse_claims(json.dumps({"claims": [phrase]})) == (phrase,)
+    assert parse_claims(RawReply(json.dumps({"claims": [phrase]}))) == (phrase,)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,7 @@ def test_a_refusal_phrase_in_a_reason_or_claim_is_no_refusal(phrase: str) -> Non
     ],
 )
 def test_a_refusal_phrase_in_a_plain_texts_reason_is_no_refusal(text: str) -> None:
-    (verdict,) = parse_verdicts(text, ONE)
+    (verdict,) = parse_verdicts(raw(text, ONE), ONE)
     assert verdict.label is Label.CONTRADICTED
 
 

@@ -2,6 +2,7 @@ import json
 
 import pytest
 from tests.cases import each_case
+from tests.judges.llm.parsing.raw_reply import raw
 
 from ragstone.errors import Cause
 from ragstone.judges.llm.parsing.verdicts import parse_verdicts
@@ -33,12 +34,12 @@ def reply(*items: object) -> str:
 
 
 def labels_of(text: str, question: VerifyClaims = THREE) -> list[Label]:
-    return [verdict.label for verdict in parse_verdicts(text, question)]
+    return [verdict.label for verdict in parse_verdicts(raw(text, question), question)]
 
 
 def failure_of(text: str, question: VerifyClaims = THREE) -> Failure:
     with pytest.raises(JudgeFailureError) as caught:
-        parse_verdicts(text, question)
+        parse_verdicts(raw(text, question), question)
     assert caught.value.failure.raw == text
     return caught.value.failure
 
@@ -74,7 +75,7 @@ def test_an_array_of_labels_is_read(text: str) -> None:
 
 def test_deepeval_words_are_read() -> None:
     verdicts = [{"verdict": "yes"}, {"verdict": "no", "reason": "blue"}, {"verdict": "idk"}]
-    read = parse_verdicts(json.dumps({"verdicts": verdicts}), THREE)
+    read = parse_verdicts(raw(json.dumps({"verdicts": verdicts}), THREE), THREE)
     assert [(verdict.label, verdict.reason) for verdict in read] == [
         (S, None),
         (C, "blue"),
@@ -84,7 +85,7 @@ def test_deepeval_words_are_read() -> None:
 
 def test_one_object_is_read_where_one_claim_was_asked_about() -> None:
     text = '{"verdict": "SUPPORTED", "evidence": "The battery lasts 20 hours."}'
-    (verdict,) = parse_verdicts(text, ONE)
+    (verdict,) = parse_verdicts(raw(text, ONE), ONE)
     assert (verdict.label, verdict.reason, verdict.evidence[0].verified) == (S, None, True)
     assert failure_of(text).cause is Cause.MALFORMED
 
@@ -263,13 +264,13 @@ def test_an_echoed_verdict_beside_the_judges_own_makes_the_reply_ambiguous() -> 
 def test_fake_verdicts_within_a_reason_or_quote_change_nothing() -> None:
     fake = f"```json\n{reply(item(1, 'SUPPORTED'))}\n``` I cannot </think> 1. Yes"
     text = reply({**item(1, "no", fake), "reason": fake})
-    (verdict,) = parse_verdicts(text, ONE)
+    (verdict,) = parse_verdicts(raw(text, ONE), ONE)
     assert (verdict.label, verdict.reason) == (C, fake)
 
 
 def test_no_claims_need_no_verdicts() -> None:
     nothing = VerifyClaims(claims=(), contexts=CONTEXTS)
-    assert parse_verdicts('{"verdicts": []}', nothing) == ()
+    assert parse_verdicts(raw('{"verdicts": []}', nothing), nothing) == ()
     assert failure_of(reply(item(1, "yes")), nothing).cause is Cause.COUNT_MISMATCH
 
 
@@ -281,14 +282,17 @@ def test_json_that_repeats_a_context_is_not_the_judges_word(answer: str, strict_
     spaced = '{ "verdict":\n"SUPPORTED" }'
     for echo in (fake, spaced):
         with pytest.raises(JudgeFailureError) as caught:
-            parse_verdicts(f"The context says {echo}. {answer}", question, strict_json=strict_json)
+            parse_verdicts(
+                raw(f"The context says {echo}. {answer}", question, strict_json=strict_json),
+                question,
+            )
         assert caught.value.failure.cause is Cause.MALFORMED
 
 
 def evidence_of(evidence: object, contexts: tuple[str, ...] = CONTEXTS) -> tuple[Evidence, ...]:
     question = VerifyClaims(claims=("The battery lasts 20 hours.",), contexts=contexts)
     reply = json.dumps({"verdicts": [{"claim": 1, "evidence": evidence, "label": "no"}]})
-    return parse_verdicts(reply, question)[0].evidence
+    return parse_verdicts(raw(reply, question), question)[0].evidence
 
 
 def test_a_quote_is_located_in_the_context_it_names() -> None:
@@ -337,7 +341,7 @@ S_OF_PLAIN_TEXT, C_OF_PLAIN_TEXT = Label.SUPPORTED, Label.CONTRADICTED
 
 def failure_of_of_plain_text(text: str) -> Failure:
     with pytest.raises(JudgeFailureError) as caught:
-        parse_verdicts(text, THREE_OF_PLAIN_TEXT)
+        parse_verdicts(raw(text, THREE_OF_PLAIN_TEXT), THREE_OF_PLAIN_TEXT)
     return caught.value.failure
 
 
@@ -360,18 +364,21 @@ def failure_of_of_plain_text(text: str) -> Failure:
     ],
 )
 def test_legacy_verdict_text_is_read(text: str) -> None:
-    assert [verdict.label for verdict in parse_verdicts(text, THREE_OF_PLAIN_TEXT)] == [
+    assert [
+        verdict.label
+        for verdict in parse_verdicts(raw(text, THREE_OF_PLAIN_TEXT), THREE_OF_PLAIN_TEXT)
+    ] == [
         S_OF_PLAIN_TEXT,
         C_OF_PLAIN_TEXT,
         S_OF_PLAIN_TEXT,
     ]
     with pytest.raises(JudgeFailureError) as caught:
-        parse_verdicts(text, THREE_OF_PLAIN_TEXT, strict_json=True)
+        parse_verdicts(raw(text, THREE_OF_PLAIN_TEXT, strict_json=True), THREE_OF_PLAIN_TEXT)
     assert caught.value.cause is Cause.MALFORMED
 
 
 def test_a_legacy_lines_reason_is_kept() -> None:
-    (verdict,) = parse_verdicts("1. No - it is blue.", ONE_OF_PLAIN_TEXT)
+    (verdict,) = parse_verdicts(raw("1. No - it is blue.", ONE_OF_PLAIN_TEXT), ONE_OF_PLAIN_TEXT)
     assert (verdict.label, verdict.reason) == (C_OF_PLAIN_TEXT, "it is blue")
 
 

@@ -11,6 +11,7 @@ from ragstone._internal.text import count, quoted
 from ragstone.errors import Cause
 from ragstone.judges.llm.parsing.json import (
     YES_OR_NO,
+    RawReply,
     is_list,
     is_object,
     is_refusal,
@@ -18,9 +19,8 @@ from ragstone.judges.llm.parsing.json import (
     numbered_pattern,
     parse_value,
     read_word,
+    storable,
     text_at,
-    unusable,
-    whole,
 )
 from ragstone.types.claim import Grade
 
@@ -123,7 +123,7 @@ def _item(entry: object, form: ItemFormat[V]) -> Item[V]:
             text = text_at(each, "quote", "text", "evidence")
             number = number_at(each, "context", "context_number", "source")
         else:
-            text, number = (whole(each) if isinstance(each, str) else None), None
+            text, number = (storable(each) if isinstance(each, str) else None), None
         if text and text.strip():
             quotes.append((number, text.strip()))
     statement = text_at(entry, "statement", "claim", "text", "fact")
@@ -135,7 +135,7 @@ def _as_written(value: object) -> str | None:
         return None
     if is_list(value) or is_object(value):
         return "[...]" if is_list(value) else "{...}"
-    return whole(value if isinstance(value, str) else json.dumps(value))[:200]
+    return storable(value if isinstance(value, str) else json.dumps(value))[:200]
 
 
 def reason_at(fields: Mapping[str, object]) -> str | None:
@@ -240,12 +240,10 @@ _GRADES = ItemFormat(
 )  # fmt: skip
 
 
-def parse_grades(
-    text: str, due: int, *, of: str, shown: Sequence[str] = (), strict_json: bool = False
-) -> tuple[Grade, ...]:
+def parse_grades(reply: RawReply, due: int, *, of: str) -> tuple[Grade, ...]:
     """Return the grades of a reply: exactly one for each of the `due` texts, in their order.
 
-    `of` is what they are, in the plural; `shown` are the texts that the model was shown.
+    `of` is what the texts are, in the plural.
 
     Raises:
         JudgeFailureError: the reply cannot be parsed, or does not have one grade for each.
@@ -255,26 +253,20 @@ def parse_grades(
         lines = answer.splitlines()  # a reason may read like a refusal: other lines count
         if is_refusal("\n".join(line for line in lines if not _GRADES.line.fullmatch(line))):
             return None
-        items = tuple(plain_items(lines, _GRADES, shown))
+        items = tuple(plain_items(lines, _GRADES, reply.shown))
         return items if any(item.value is not None for item in items) else None
 
-    items = parse_value(
-        text,
-        lambda value: json_items(value, due, _GRADES),
-        plain,
-        shown=shown,
-        strict_json=strict_json,
-    )
+    items = parse_value(reply, lambda value: json_items(value, due, _GRADES), plain)
     try:
         ordered = in_order(items, due, "grades", of)
     except ReplyMismatchError as error:
-        raise unusable(text, Cause.COUNT_MISMATCH, str(error)) from None
+        raise reply.unusable(Cause.COUNT_MISMATCH, str(error)) from None
     grades: list[Grade] = []
     for item in ordered:
         if item.value is None:
             seen = (
                 f"{quoted(item.written)!r} is not a grade" if item.written else "a grade is missing"
             )
-            raise unusable(text, Cause.MALFORMED, seen)
+            raise reply.unusable(Cause.MALFORMED, seen)
         grades.append(Grade(relevant=item.value, reason=item.reason))
     return tuple(grades)

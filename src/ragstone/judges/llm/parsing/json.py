@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeGuard, TypeVar
 
@@ -41,7 +42,7 @@ _REFUSAL = re.compile(
 _BUT = "(?:but|however|though|although|except|partial|partly|mostly)"
 
 
-def whole(text: str) -> str:
+def storable(text: str) -> str:
     """Return the text with lone surrogates replaced: they cannot be stored or sent."""
     return text if text.isascii() else _SURROGATE.sub(MARK, text)
 
@@ -65,7 +66,7 @@ def text_at(fields: Mapping[str, object], *keys: str) -> str | None:
     """Return the text under the first of the keys that has one."""
     for key in keys:
         if isinstance(value := fields.get(key), str):
-            return whole(value)
+            return storable(value)
     return None
 
 
@@ -76,7 +77,7 @@ def texts_at(entries: Sequence[object], *keys: str) -> tuple[str, ...] | None:
         text = text_at(entry, *keys) if is_object(entry) else entry
         if not isinstance(text, str):
             return None
-        texts.append(whole(text))
+        texts.append(storable(text))
     return tuple(texts)
 
 
@@ -94,31 +95,45 @@ def read_word(written: object, words: Mapping[str, T]) -> T | None:
     return None
 
 
+@dataclass(frozen=True)
+class RawReply:
+    """A reply as the model wrote it.
+
+    Attributes:
+        shown: the texts that the model was shown: if the reply repeats one, that is no answer.
+        strict_json: whether only JSON counts.
+    """
+
+    text: str
+    shown: Sequence[str] = ()
+    strict_json: bool = False
+
+    def unusable(
+        self, cause: Cause, message: str, returned: tuple[PartialVerdict, ...] = ()
+    ) -> JudgeFailureError:
+        """Return the failure of this reply, with its whole text."""
+        return JudgeFailureError(Failure(cause, message, returned, raw=storable(self.text)))
+
+
 def parse_value(
-    text: str,
-    accept: Callable[[object], T | None],
-    plain: Callable[[str], T | None],
-    *,
-    shown: Sequence[str] = (),
-    strict_json: bool,
+    reply: RawReply, accept: Callable[[object], T | None], plain: Callable[[str], T | None]
 ) -> T:
     """Return the one value of a reply that is accepted: JSON, else plain text.
 
-    Several different JSON values count as none: one of them may repeat a text that the model was
-    `shown`.
+    Several different JSON values count as none: one of them may repeat a text that was shown.
 
     Raises:
         JudgeFailureError: there is none, or there are several.
     """
-    reply = whole(text).strip().removeprefix("\ufeff").strip()
-    thought = _THOUGHT.match(reply)
-    answer = reply[thought.end() :].strip() if thought else reply
+    answer = storable(reply.text).strip().removeprefix("\ufeff").strip()
+    if thought := _THOUGHT.match(answer):
+        answer = answer[thought.end() :].strip()
     if not answer:
-        raise unusable(text, Cause.MALFORMED, "the reply is empty")
+        raise reply.unusable(Cause.MALFORMED, "the reply is empty")
     values: tuple[object, ...] = ()
     invalid = ""
     try:
-        values = _json_values(answer, shown)
+        values = _json_values(answer, reply.shown)
     except ValueError as error:
         invalid = f"invalid JSON ({error})"
     accepted = list(dict.fromkeys(read for value in values if (read := accept(value)) is not None))
@@ -130,21 +145,15 @@ def parse_value(
         seen = f"{len(accepted)} different answers in one reply"
     elif values:
         seen = "no JSON of the requested form"
-    elif (read := plain(answer)) is not None and not strict_json:
+    elif (read := plain(answer)) is not None and not reply.strict_json:
         return read
     elif read is None and is_refusal(answer):
-        raise unusable(text, Cause.REFUSAL, f"the judge refused: {quoted(answer)}")
+        raise reply.unusable(Cause.REFUSAL, f"the judge refused: {quoted(answer)}")
+    elif reply.strict_json:
+        seen = "no JSON of the requested form"
     else:
-        seen = "no JSON of the requested form" if strict_json else "neither JSON nor a known form"
-    message = f"{seen}; the reply begins {quoted(answer)!r}"
-    raise unusable(text, Cause.MALFORMED, message)
-
-
-def unusable(
-    text: str, cause: Cause, message: str, returned: tuple[PartialVerdict, ...] = ()
-) -> JudgeFailureError:
-    """Return the failure of a reply, with its whole text."""
-    return JudgeFailureError(Failure(cause, message, returned, raw=whole(text)))
+        seen = "neither JSON nor a known form"
+    raise reply.unusable(Cause.MALFORMED, f"{seen}; the reply begins {quoted(answer)!r}")
 
 
 def _json_values(text: str, shown: Sequence[str]) -> tuple[object, ...]:

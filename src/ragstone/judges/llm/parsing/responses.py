@@ -7,6 +7,7 @@ from types import MappingProxyType
 from ragstone.judges.llm.parsing.items import number_at, reason_at
 from ragstone.judges.llm.parsing.json import (
     YES_OR_NO,
+    RawReply,
     is_list,
     is_object,
     is_refusal,
@@ -26,12 +27,8 @@ _LEVEL_LINE = re.compile(r"\W*(?:level|rating)\W*?(-?[0-9]{1,9})\W*", re.IGNOREC
 _LEVEL = re.compile(r"\s*(?:(?:level|rating)\s*:?)?\s*(-?[0-9]{1,9})\.?\s*", re.IGNORECASE)
 
 
-def parse_claims(
-    text: str, *, shown: Sequence[str] = (), strict_json: bool = False
-) -> tuple[str, ...]:
+def parse_claims(reply: RawReply) -> tuple[str, ...]:
     """Return the claims (or facts) of a reply, each on one line, without blanks and repetitions.
-
-    `shown` are the texts that the model was shown: JSON that repeats them is not an answer.
 
     Raises:
         JudgeFailureError: the reply cannot be parsed; an empty list of claims is an answer.
@@ -50,11 +47,11 @@ def parse_claims(
         lines = [match[1] for line in answer.splitlines() if (match := _LISTED.fullmatch(line))]
         return tuple(line for line in lines if any(map(str.isalnum, line))) or None
 
-    texts = parse_value(text, accept, plain, shown=shown, strict_json=strict_json)
+    texts = parse_value(reply, accept, plain)
     return tuple(dict.fromkeys(line for each in texts if (line := " ".join(each.split()))))
 
 
-def parse_explanation(text: str, *, strict_json: bool = False) -> str:
+def parse_explanation(reply: RawReply) -> str:
     """Return an explanation: JSON, else the whole text.
 
     Raises:
@@ -68,12 +65,10 @@ def parse_explanation(text: str, *, strict_json: bool = False) -> str:
     def plain(answer: str) -> str | None:
         return None if is_refusal(answer) else answer
 
-    return parse_value(text, accept, plain, strict_json=strict_json)
+    return parse_value(reply, accept, plain)
 
 
-def parse_queries(
-    text: str, *, shown: Sequence[str] = (), strict_json: bool = False
-) -> GeneratedQueries:
+def parse_queries(reply: RawReply) -> GeneratedQueries:
     """Return the queries of a reply, and whether the response is evasive; JSON only.
 
     Raises:
@@ -93,10 +88,10 @@ def parse_queries(
         lines = tuple(line for each in texts if (line := " ".join(each.split())))
         return GeneratedQueries(queries=lines, noncommittal=evades)
 
-    return parse_value(text, accept, lambda _: None, shown=shown, strict_json=strict_json)
+    return parse_value(reply, accept, lambda _: None)
 
 
-def parse_abstention(text: str, *, shown: Sequence[str] = (), strict_json: bool = False) -> bool:
+def parse_abstention(reply: RawReply) -> bool:
     """Return whether a response abstains.
 
     Raises:
@@ -114,15 +109,15 @@ def parse_abstention(text: str, *, shown: Sequence[str] = (), strict_json: bool 
         """Return the one label at the start, perhaps after `Label:` if no shown text has that."""
         name = _NAME.match(answer)
         label = _LABEL.match(answer, name.end() if name else 0)
-        if name and label and any(answer[: label.end(1)] in other for other in shown):
+        if name and label and any(answer[: label.end(1)] in other for other in reply.shown):
             return None
         labels = {word for word in _ABSTAINS if re.search(rf"\b{word}\b", answer, re.IGNORECASE)}
         return _ABSTAINS[label[1].lower()] if label and len(labels) == 1 else None
 
-    return parse_value(text, accept, plain, shown=shown, strict_json=strict_json)
+    return parse_value(reply, accept, plain)
 
 
-def parse_rating(text: str, *, shown: Sequence[str] = (), strict_json: bool = False) -> Rating:
+def parse_rating(reply: RawReply) -> Rating:
     """Return a level and the reason for it.
 
     Raises:
@@ -141,11 +136,11 @@ def parse_rating(text: str, *, shown: Sequence[str] = (), strict_json: bool = Fa
             int(match[1])
             for line in answer.splitlines()
             if (match := _LEVEL_LINE.fullmatch(line))
-            and not any(line.strip() in other for other in shown)
+            and not any(line.strip() in other for other in reply.shown)
         }
         return Rating(level=levels.pop()) if len(levels) == 1 else None
 
-    return parse_value(text, accept, plain, shown=shown, strict_json=strict_json)
+    return parse_value(reply, accept, plain)
 
 
 def _flag(fields: Mapping[str, object], yes: Sequence[str], no: Sequence[str]) -> bool | None:

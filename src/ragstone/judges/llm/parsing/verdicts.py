@@ -20,12 +20,12 @@ from ragstone.judges.llm.parsing.items import (
     plain_items,
 )
 from ragstone.judges.llm.parsing.json import (
+    RawReply,
     is_refusal,
     label_pattern,
     numbered_pattern,
     parse_value,
     read_word,
-    unusable,
 )
 from ragstone.types.claim import Evidence, Label, Verdict
 from ragstone.types.questions import VerifyClaims
@@ -74,9 +74,7 @@ _VERDICT = re.compile(
 _REASON = re.compile(r"\s*\**(?:reason|reasoning|explanation|rationale)\b", re.IGNORECASE)
 
 
-def parse_verdicts(
-    text: str, question: VerifyClaims, *, strict_json: bool = False
-) -> tuple[Verdict, ...]:
+def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[Verdict, ...]:
     """Return the verdicts of a reply: exactly one per claim, in the claims' order.
 
     Raises:
@@ -84,13 +82,7 @@ def parse_verdicts(
             Failure has the verdicts that were returned.
     """
     due = len(question.claims)
-    items = parse_value(
-        text,
-        lambda value: json_items(value, due, _VERDICTS),
-        _plain_verdicts,
-        shown=(*question.contexts, *question.claims),
-        strict_json=strict_json,
-    )
+    items = parse_value(reply, lambda value: json_items(value, due, _VERDICTS), _plain_verdicts)
     finders: dict[int, QuoteFinder] = {}
 
     def verdict_of(item: _Item) -> Verdict | None:
@@ -117,7 +109,7 @@ def parse_verdicts(
         )
         for item in items
     )
-    raise unusable(text, cause, message, returned)
+    raise reply.unusable(cause, message, returned)
 
 
 def find_evidence(
