@@ -4,6 +4,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone._internal.sentences import split_sentences
+from ragstone.judges.llm.parsing.json import RawReply
 from ragstone.judges.llm.parsing.schemas import (
     SCHEMAS,
     queries_schema,
@@ -103,7 +104,7 @@ def test_a_limit_of_facts_is_said_and_kept() -> None:
     few = ExtractTruths(context="c", limit=2)
     assert form.options(ExtractTruths(context="c")) == {}
     assert form.options(few) == {"limit": "2"}
-    assert form.parse('{"truths": ["a", "b", "c"]}', few, True) == ("a", "b")
+    assert form.parse(RawReply('{"truths": ["a", "b", "c"]}'), few) == ("a", "b")
 
 
 def test_an_explanation_is_asked_for_with_labels_and_reasons() -> None:

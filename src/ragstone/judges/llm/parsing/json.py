@@ -100,7 +100,7 @@ class RawReply:
     """A reply as the model wrote it.
 
     Attributes:
-        shown: the texts that the model was shown: if the reply repeats one, that is no answer.
+        shown: the texts that the model was shown; a reply that repeats one does not count.
         strict_json: whether only JSON counts.
     """
 
