@@ -85,50 +85,23 @@ def is_chatter(sentence: str, language: Language) -> bool:
     if question and (question[0][0] != ";" or _GREEK.search(sentence)):
         return True
     plain = _INVISIBLE.sub("", fold(sentence[:MAX_OPENING])).strip(" \t\r\n*_>-\"'“”¡¿")
-    courtesies, announcement = _sentence_phrases()
+    courtesies, announcement, contrasts = _sentence_phrases()
     rest = plain
     while rest and (courtesy := courtesies.match(rest)):
         rest = rest[courtesy.end() :]
-    return (
-        not rest
-        or announcement.match(plain) is not None
-        or _is_offer_or_refusal(sentence, plain, language)
-        or _is_empty(sentence, language)
-    )
-
-
-@cache
-def _sentence_phrases() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    return (
-        phrase_pattern(phrases_of("any", "courtesies"), after=r"(?:[,!.…:;）)\s]+|\Z)"),
-        phrase_pattern(phrases_of("any", "announcements"), after=r".*[:：]\Z"),
-    )
-
-
-@cache
-def _contrasts() -> re.Pattern[str]:
-    return phrase_pattern(phrases_of("any", "contrasts"))
-
-
-def _is_offer_or_refusal(sentence: str, plain: str, language: Language) -> bool:
-    """Return whether a sentence only offers help, or says that its author does not know."""
-    if len(sentence) > MAX_OPENING or _DIGIT.search(_CITATION.sub("", sentence)):
-        return False
-    text = plain.translate(dict.fromkeys(map(ord, ",、،")))
-    own = guess_language(sentence, tuple(word.form for word in split_words(sentence)))
-    names = {language.name, own.name}
-    for name in word_lists() if UNKNOWN.name in names else names:
-        for kind in ("openings", "refusals"):
-            pattern = sentence_pattern(name, kind)
-            opening = pattern.match(text) if pattern else None
-            if opening and _contrasts().search(text, opening.end()) is None:
-                return True
-    return False
-
-
-def _is_empty(sentence: str, language: Language) -> bool:
-    """Return whether a sentence has no content words, or is a short label before a colon."""
+    if not rest or announcement.match(plain):
+        return True
     words = split_words(sentence[:MAX_OPENING])
+    if len(sentence) <= MAX_OPENING and not _DIGIT.search(_CITATION.sub("", sentence)):
+        text = plain.translate(dict.fromkeys(map(ord, ",、،")))
+        own = guess_language(sentence, tuple(word.form for word in words))
+        names = {language.name, own.name}
+        for name in word_lists() if UNKNOWN.name in names else names:
+            for kind in ("openings", "refusals"):
+                pattern = sentence_pattern(name, kind)
+                opening = pattern.match(text) if pattern else None
+                if opening and contrasts.search(text, opening.end()) is None:
+                    return True
     if any(word.form.isdigit() for word in words) and len(words) > 1:
         return False
     if words and all(word.gram for word in words):
@@ -142,3 +115,12 @@ def _is_empty(sentence: str, language: Language) -> bool:
     ]
     is_label = sentence.rstrip(" *_").endswith((":", "："))
     return len(content) < (4 if is_label else 1) or len(words) < 2
+
+
+@cache
+def _sentence_phrases() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    return (
+        phrase_pattern(phrases_of("any", "courtesies"), after=r"(?:[,!.…:;）)\s]+|\Z)"),
+        phrase_pattern(phrases_of("any", "announcements"), after=r".*[:：]\Z"),
+        phrase_pattern(phrases_of("any", "contrasts")),
+    )

@@ -5,34 +5,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from ragstone.judges.offline.words import fold, lazy_pattern
+from ragstone.judges.offline.words import FIGURE_WORDS, MAX_MATCHES, fold, lazy_pattern
 
 Reading = tuple[int | None, int | None, int | None]
 """Year, month and day; None if not stated."""
-MAX_MATCHES = 20_000
-"""Dates of each form that are read in one text, so that a table of a million ends soon."""
 MAX_MONTH = 20
 """Characters before a number that may contain the name of its month."""
-_MONTHS = """january jan januar janner janvier janv enero ene janeiro gennaio januari stycznia ledna
- января januar ocak sichnya
-february feb februar fevrier fevr febrero fevereiro febbraio februari lutego unora февраля
- februar subat
- februari lyutogo
-march mar marz mars marzo marco maart marca brezna марта marts mart maret
-april apr avril avr abril abr aprile kwietnia dubna апреля nisan
-may mai mayo maio maggio mei maja kvetna мая maj mayis
-june jun juni juin junio junho giugno czerwca cervna июня haziran
-july jul juli juillet juil julio julho luglio lipca cervence июля temmuz
-august aug aout agosto ago augustus sierpnia srpna августа agustos augusti agustus
-september sep sept septembre septiembre setembro settembre wrzesnia zari сентября eylul
-october oct oktober okt octobre octubre outubro ottobre pazdziernika rijna октября ekim
-november nov novembre noviembre novembro listopada listopadu ноября kasim
-december dec dezember dez decembre diciembre dic dezembro dicembre grudnia prosince декабря aralik
- desember"""
-"""A month a line; a line that begins with a space continues the one before."""
 MONTHS = {
     fold(name): number
-    for number, names in enumerate(_MONTHS.replace("\n ", " ").splitlines(), start=1)
+    for number, names in enumerate(FIGURE_WORDS["months"], start=1)
     for name in names.split()
 }
 _NAME = r"(?P<{}>[^\W\d_]{{3,12}})\.?"

@@ -5,51 +5,36 @@ from collections.abc import Iterator, Set
 from itertools import islice
 
 from ragstone.judges.offline.quantity import Quantity
-from ragstone.judges.offline.words import fold, lazy_pattern
+from ragstone.judges.offline.words import MAX_MATCHES, fold, lazy_pattern
 
-MAX_MATCHES = 20_000
-"""Identifiers of each form that are read in one text."""
 _NUMBERED = r"(?:\s?:|\s(?:is|number|no\.?|nummer|numéro|número|numero|номер))*\s*"
 _DECIMAL = r"\d{1,9}(?:\.\d{1,9})+"
 _END = r"(?![^\W_])(?!\.\d)"
+_LABELS = (
+    """version versión versione versie versão versjon wersja verze sürüm версия версии release
+    firmware section chapter clause article abschnitt kapitel sección""",
+    "code pin zip postcode id serial plz postleitzahl código codice",
+    "phone telephone tel fax mobile hotline telefon téléphone teléfono telefono telefone телефон",
+    r"number no\. nummer numéro número numero номер id code serial",
+)
+_LABEL_WORDS = [{fold(label.rstrip(r"\.")) for label in labels.split()} for labels in _LABELS]
+"""The words that each form with a label needs: the forms are slow, and most texts have none."""
+_VERSION, _CODE, _PHONE, _NUMBER = (
+    rf"\b(?P<label>{'|'.join(labels.split())})" for labels in _LABELS
+)
 _PATTERNS = tuple(
-    lazy_pattern(pattern, re.IGNORECASE)
+    lazy_pattern(pattern + _END, re.IGNORECASE)
     for pattern in (
-        r"(?<![\w.])(?!\d{1,3}(?:\.\d{3})+(?![\d.]))(?P<digits>\d{1,9}(?:\.\d{1,9}){2,9})" + _END,
-        rf"(?<![\w.])(?P<v>v)(?P<digits>{_DECIMAL}){_END}",
-        r"(?<![\w&])(?P<hash>\#)(?P<digits>\d{1,30})" + _END,
-        r"\b(?P<label>versi[oó]n|versione|versie|versão|versjon|wersja|verze|sürüm|версия|версии"
-        r"|release|firmware|section|chapter|clause|article|abschnitt|kapitel|section|sección)"
-        + _NUMBERED
-        + rf"(?P<digits>{_DECIMAL}){_END}",
-        r"\b(?P<label>code|pin|zip|postcode|id|serial|plz|postleitzahl|código|codice)"
-        + _NUMBERED
-        + r"(?P<digits>0\d{1,30})"
-        + _END,
-        r"\b(?P<label>phone|telephone|tel|fax|mobile|hotline|telefon|téléphone|teléfono|telefono"
-        r"|telefone|телефон)\.?"
-        + _NUMBERED
-        + r"(?P<digits>\+?\(?\d(?:[ \u00a0()./-]{0,2}\d){5,19})"
-        + _END,
-        r"\b(?P<label>number|no\.|nummer|numéro|número|numero|номер|id|code|serial)"
-        + _NUMBERED
-        + r"(?P<digits>\d{1,12}(?:-\d{1,12}){1,5})"
-        + _END,
+        r"(?<![\w.])(?!\d{1,3}(?:\.\d{3})+(?![\d.]))(?P<digits>\d{1,9}(?:\.\d{1,9}){2,9})",
+        rf"(?<![\w.])(?P<v>v)(?P<digits>{_DECIMAL})",
+        r"(?<![\w&])(?P<hash>\#)(?P<digits>\d{1,30})",
+        rf"{_VERSION}{_NUMBERED}(?P<digits>{_DECIMAL})",
+        rf"{_CODE}{_NUMBERED}(?P<digits>0\d{{1,30}})",
+        rf"{_PHONE}\.?{_NUMBERED}(?P<digits>\+?\(?\d(?:[ \u00a0()./-]{{0,2}}\d){{5,19}})",
+        rf"{_NUMBER}{_NUMBERED}(?P<digits>\d{{1,12}}(?:-\d{{1,12}}){{1,5}})",
     )
 )
 _POINT = re.compile(r"\d\.\d")
-_LABELS = tuple(
-    frozenset(map(fold, labels.split()))
-    for labels in (
-        """version versión versione versie versão versjon wersja verze sürüm версия версии release
-        firmware section chapter clause article abschnitt kapitel sección""",
-        "code pin zip postcode id serial plz postleitzahl código codice",
-        """phone telephone tel fax mobile hotline telefon téléphone teléfono telefono telefone
-        телефон""",
-        "number no nummer numéro número numero номер id code serial",
-    )
-)
-"""A word that each form with a label needs: the forms are slow, and most texts have none."""
 _SEPARATORS = re.compile(r"[^\d.]|\.(?=.*[^\d.])")
 _WORD_BEFORE = re.compile(r"([^\s\d]+)\s\Z")
 
@@ -57,7 +42,7 @@ _WORD_BEFORE = re.compile(r"([^\s\d]+)\s\Z")
 def find_codes(text: str, words: Set[str]) -> Iterator[Quantity]:
     """Yield the identifiers of a text with these folded words, form by form."""
     has_point = _POINT.search(text) is not None
-    labelled = [not words.isdisjoint(labels) for labels in _LABELS]
+    labelled = [not words.isdisjoint(labels) for labels in _LABEL_WORDS]
     possible = (has_point, has_point, "#" in text, has_point and labelled[0], *labelled[1:])
     for pattern, is_possible in zip(_PATTERNS, possible, strict=True):
         for match in islice(pattern().finditer(text), MAX_MATCHES) if is_possible else ():

@@ -10,10 +10,8 @@ from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
-from ragstone.judges.offline.words import fold, lazy_pattern, words_of
+from ragstone.judges.offline.words import MAX_MATCHES, fold, lazy_pattern, words_of
 
-MAX_MATCHES = 20_000
-"""Number words that are read in one text."""
 _ADDS_TO_TEN = frozenset(("fr", "tr"))
 _HUNDRED_ALONE = frozenset(("de", "fr", "es", "pt", "it", "nl", "sv", "pl", "ru", "tr"))
 """Languages in which `hundred` alone is a number; in English it is `a hundred`."""

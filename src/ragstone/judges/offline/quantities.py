@@ -12,13 +12,11 @@ from ragstone.judges.offline.dates import Date, find_dates, find_runs, match_run
 from ragstone.judges.offline.identifiers import find_codes
 from ragstone.judges.offline.languages import language_of
 from ragstone.judges.offline.number_words import WORD, find_spelled
-from ragstone.judges.offline.quantity import IMPERIAL, TIMES, UNITS, Quantity, Unit
-from ragstone.judges.offline.words import combining_marks, fold, lazy_pattern
+from ragstone.judges.offline.quantity import FACTORS, IMPERIAL, UNITS, Quantity, Unit
+from ragstone.judges.offline.words import MAX_MATCHES, combining_marks, fold, lazy_pattern
 
 V = TypeVar("V")
 
-MAX_MATCHES = 20_000
-"""Figures of each kind that are read in one text, so that a table of a million ends soon."""
 MAX_RANGE = 3
 """How many numbers in sequence wait for the unit of the last."""
 MAX_BOUND, MAX_PREPOSITION = 40, 12
@@ -50,7 +48,7 @@ _NAME_LETTERS = frozenset("GMST")
 """Single capitals that make a name of a number, as in 5G."""
 _NOUN = re.compile(r"[^\W\d_]{2,24}")
 _MONEY_FACTOR = re.compile(r"(?P<by>[kmb]|mn|bn)\b", re.IGNORECASE)
-_FACTORS = {"k": 1e3, "m": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9}
+_MONEY_FACTORS = {"k": 1e3, "m": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9}
 _SCALE = lazy_pattern(
     r"\s?(?:(?P<celsius>celsius|c\b)|(?P<fahrenheit>fahrenheit|f\b))", re.IGNORECASE
 )
@@ -331,7 +329,7 @@ def _numbers(text: str) -> Iterator[Quantity]:
         at = match.end("digits")
         if _DECADE.match(text, match.start("digits")):
             continue
-        is_counted = match["money"] or _lookup(UNITS, text, at) or _lookup(TIMES, text, at)
+        is_counted = match["money"] or _lookup(UNITS, text, at) or _lookup(FACTORS, text, at)
         if not is_counted and _LETTER.match(text, at):  # part of a name, as in 5G
             continue
         if match["range"] and len(waiting) < MAX_RANGE:
@@ -384,9 +382,9 @@ def _quantity(
 ) -> Quantity:
     """Return a quantity of these values, with the factor, unit or noun at the place `at`."""
     start, end = span
-    by, end = _lookup(TIMES, text, at) or (1.0, max(at, end))
+    by, end = _lookup(FACTORS, text, at) or (1.0, max(at, end))
     if money and (short := _MONEY_FACTOR.match(text, at)):
-        by, end = _FACTORS[short["by"].lower()], short.end()
+        by, end = _MONEY_FACTORS[short["by"].lower()], short.end()
     if by != 1.0 and text.startswith(". ", end):  # an abbreviation: 3 Mio. Euro
         end += 1
     unit, noun = Unit("", 1.0), ""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
-from ragstone.judges.offline.words import fold, similarity
+from ragstone.judges.offline.words import FIGURE_WORDS, fold, similarity
 
 EQUAL, CLOSE, ABOUT = 1e-9, 0.005, 0.05
 """How much two amounts may differ, as a share: to be equal, if the claim only leaves digits out,
@@ -130,111 +130,17 @@ class Unit(NamedTuple):
     factor: float = 1.0
 
 
-_UNITS = """
-time 1 s sec secs second seconds sekunde sekunden seconde secondes segundo segundos secondo
-time 1 secondi sekund sekunder секунд секунды секунда сек 秒 秒钟 秒間 วินาที giây detik saniye ثانية
-time 1 ثواني सेकंड
-time 0.001 ms millisecond milliseconds millisekunden milliseconde millisecondes
-time 60 min mins minute minutes minuten minuto minutos minuti minuter minutter minuut minut minuty
-time 60 минут минуты минута мин 分 分钟 分鐘 分間 นาที phút menit dakika دقيقة دقائق मिनट דקות perc
-time 60 minuuttia
-time 3600 h hr hrs hour hours stunde stunden std heure heures hora horas ora ore uur uren timmar
-time 3600 timme timer godzin godziny godzina hodin hodiny час часа часов 小时 小時
-time 3600 時間 ชั่วโมง giờ jam
-time 3600 saat ساعة ساعات घंटे घंटा שעות tuntia óra
-time 86400 day days tag tage tagen tages jour jours dia dias día días giorno giorni dag dagar
-time 86400 dager dage dagen dni dzień день дня дней днів 天 วัน ngày hari gün يوم أيام दिन ימים
-time 86400 päivää nap zile
-time 604800 week weeks woche wochen semaine semaines semana semanas settimana settimane weken
-time 604800 vecka veckor uke uker uge uger tydzień tygodnie tygodni неделя недели недель 周 週間
-time 604800 สัปดาห์ tuần minggu hafta أسبوع أسابيع सप्ताह
-months 1 month months monat monate monaten mois mes meses mês mese mesi maand maanden månad
-months 1 månader måned måneder miesiąc miesiące miesięcy месяц месяца месяцев 个月
-months 1 個月 ヶ月 か月 เดือน
-months 1 tháng bulan ay شهر أشهر महीने
-months 12 year years yr yrs jahr jahre jahren jahres an ans année années año años ano anos anno
-months 12 anni jaar jaren år lat lata rok roku roky let год года лет рік років ปี năm tahun yıl
-months 12 سنة سنوات साल वर्ष שנים vuotta év ani
-months 120 decade decades jahrzehnt jahrzehnte década décadas décennie décennies
-months 1200 century centuries jahrhundert jahrhunderte siècle siècles siglo siglos
-length 0.001 mm millimetre millimetres millimeter millimeters millimètres milímetros 毫米
-length 0.01 cm centimetre centimetres centimeter centimeters zentimeter centímetros 厘米
-length 1 m metre metres meter meters mètre mètres metro metros metri метр метра метров 米
-length 1000 km kilometre kilometres kilometer kilometers kilomètres kilómetros chilometri
-length 1000 quilômetros км километров 公里 กิโลเมตร
-length 0.0254 inch inches zoll pouces pulgadas polegadas pollici дюйм дюймов 英寸 นิ้ว
-length 0.3048 ft foot feet
-length 0.9144 yard yards
-length 1609.344 mi mile miles meilen milles millas
-mass 0.001 mg milligram milligrams milligramm
-mass 1 g gram grams gramm grammes gramos grammi gramas г грамм 克 กรัม
-mass 1000 kg kilo kilos kilogram kilograms kilogramm кг 公斤 千克 กิโลกรัม กก
-mass 453.592 lb lbs
-mass 28.3495 oz ounce ounces unzen
-mass 1e+06 t ton tons tonne tonnes tonnen toneladas тонн
-volume 0.001 ml millilitre millilitres milliliter milliliters
-volume 1 l litre litres liter liters litro litros litri литр литра литров 升 ลิตร
-volume 3.78541 gallon gallons
-data 1000 kb kilobyte kilobytes
-data 1e+06 mb megabyte megabytes
-data 1e+09 gb gigabyte gigabytes гб
-data 1e+12 tb terabyte terabytes
-rate 1e+06 mbps mbit/s mb/s
-rate 1e+09 gbps gbit/s gb/s
-frequency 1 hz hertz
-frequency 1000 khz
-frequency 1e+06 mhz
-frequency 1e+09 ghz
-power 1 w watt watts вт
-power 1000 kw kilowatt kilowatts
-energy 1 wh
-energy 1000 kwh
-charge 1 mah
-charge 1000 ah
-voltage 1 v volt volts
-current 1 amp amps ampere amperes
-speed 1 km/h kmh kph км/ч
-speed 1.609344 mph
-resolution 1 mp megapixel megapixels mpx
-sound 1 db decibel decibels dezibel
-celsius 1 °c ℃ celsius
-fahrenheit 1 °f ℉ fahrenheit
-degrees 1 ° degree degrees grad degrés grados gradi graus градусов 度 องศา
-percent 1 % ％ ٪ percent pct prozent pourcent porcento percento procent procenta процент процента
-percent 1 процентов yüzde เปอร์เซ็นต์ persen प्रतिशत
-dollars 1 $ usd us$ dollar dollars dólares 美元 ดอลลาร์
-dollars 0.01 cent cents
-euros 1 € eur euro euros
-pounds 1 £ gbp pound pounds
-yen 1 ¥ ￥ jpy yen 円
-yuan 1 yuan rmb cny 元
-rupees 1 ₹ inr rs rupee rupees रुपये
-rubles 1 ₽ rub руб рублей рубля
-dong 1 ₫ vnd đồng
-won 1 ₩ krw 원
-baht 1 ฿ thb บาท
-francs 1 chf franken francs
-"""
-"""A dimension, a factor, and the names of units of that size."""
-_TIMES = """
-12 dozen dutzend douzaine docena dúzia
-100 hundred hundert 百
-1000 k thousand tausend tsd mille mil mila duizend tusen tys тыс тысяч тысячи 千 พัน nghìn ngàn
-1000 ribu
-10000 万 萬 หมื่น
-100000 lakh lakhs แสน
-1e+06 million millions mio mn millionen millón millones milhão milhões milione milioni miljoen
-1e+06 miljoner mln млн миллион миллиона миллионов triệu juta milyon مليون ล้าน
-1e+07 crore crores
-1e+08 亿 億
-1e+09 billion billions bn mrd milliarde milliarden milliard milliards miliardi miljard млрд
-1e+09 миллиард миллиардов tỷ miliar milyar مليار
-1e+12 trillion trillions
-"""
-"""A factor, and the words that multiply the number before them by it."""
-_UNIT_ROWS = [line.split() for line in _UNITS.strip().splitlines()]
-UNITS = {fold(name): Unit(row[0], float(row[1])) for row in _UNIT_ROWS for name in row[2:]}
+UNITS = {
+    fold(name): Unit(dimension, float(factor))
+    for dimension, sizes in FIGURE_WORDS["units"].items()
+    for factor, names in sizes.items()
+    for name in names.split()
+}
 IMPERIAL = frozenset(UNITS[name] for name in "inch ft yard mile lb oz gallon mph °f".split())
 """The units whose amounts are rounded in metric units."""
-_TIMES_ROWS = [line.split() for line in _TIMES.strip().splitlines()]
-TIMES = {fold(name): float(row[0]) for row in _TIMES_ROWS for name in row[1:]}
+FACTORS = {
+    fold(name): float(factor)
+    for factor, names in FIGURE_WORDS["factors"].items()
+    for name in names.split()
+}
+"""Word -> the factor by which it multiplies the number before it."""

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 def lazy_pattern(pattern: str, flags: int = 0) -> Callable[[], re.Pattern[str]]:
@@ -26,6 +26,8 @@ def lazy_pattern(pattern: str, flags: int = 0) -> Callable[[], re.Pattern[str]]:
     return compiled
 
 
+MAX_MATCHES = 20_000
+"""Figures of each kind that are read in one text, so that a table of a million ends soon."""
 MAX_WORD = 64
 """Characters of a word that count; anything longer is not a word."""
 MIN_STEM = 5
@@ -228,11 +230,18 @@ def _common_prefix(one: str, other: str) -> int:
     return count
 
 
+def _read(file: str) -> Mapping[str, Any]:
+    return tomllib.loads(files("ragstone.judges.offline").joinpath(file).read_text("utf-8"))
+
+
+FIGURE_WORDS = _read("figures.toml")
+"""The units, factors and months of all languages."""
+
+
 @cache
 def word_lists() -> Mapping[str, Mapping[str, str | Sequence[str]]]:
     """Return the sections of `languages.toml`: one per language, and `any` for all of them."""
-    text = files("ragstone.judges.offline").joinpath("languages.toml").read_text("utf-8")
-    return tomllib.loads(text)
+    return _read("languages.toml")
 
 
 def phrases_of(language: str, name: str) -> Sequence[str]:
