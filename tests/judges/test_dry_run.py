@@ -9,7 +9,7 @@ from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.dry_run import LEAST, MOST, DryRunJudge, Guess
 from ragstone.judges.llm.judge import LlmJudge
 from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
-from ragstone.judges.llm.providers.pricing import Flat
+from ragstone.judges.llm.providers.pricing import Price
 from ragstone.types.claim import Label
 from ragstone.types.questions import (
     DetectAbstention,
@@ -27,7 +27,7 @@ from ragstone.types.reply import Usage
 
 RESPONSE = "The battery lasts twenty hours. The case is made of metal. Shall I tell you more?"
 CONTEXT = "The battery lasts up to twenty hours. It charges in one hour. The case is of metal."
-PRICE = Flat(prompt=0.001, cached=0, completion=0.01, reasoning=0)
+PRICE = Price((0.001, 0, 0.01, 0))
 QUESTIONS: list[Question[object]] = [
     ExtractClaims(query="q", response=RESPONSE),
     VerifyClaims(claims=("a", "b", "c"), contexts=(CONTEXT,)),

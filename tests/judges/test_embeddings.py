@@ -12,7 +12,7 @@ from ragstone._internal.rate_limit import Budget, Limits, RetryingCaller
 from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError, UsageError
 from ragstone.judges.embeddings import DryRunEmbedder, EmbeddingJudge
 from ragstone.judges.llm.providers.openai import PROVIDERS, OpenAICompatibleModel
-from ragstone.judges.llm.providers.pricing import Flat
+from ragstone.judges.llm.providers.pricing import Price
 from ragstone.metrics.correctness import AnswerSimilarity
 from ragstone.metrics.responses import ResponseRelevancy
 from ragstone.results.run import Run
@@ -23,7 +23,7 @@ EMBED, CHAT = "/v1/embeddings", "/v1/chat/completions"
 # 3-4-5 triangles: east.north = 3*4 + 4*3 = 24 of 25; west is the way back
 VECTORS = {"east": [4, 3], "north": [3, 4], "west": [-4, -3], "up": [0.6, -0.8]}
 QUESTION = TextSimilarity(text="east", others=("north", "west", "up", "north", "east"))
-PRICE = Flat(prompt=0.001, cached=0, completion=0, reasoning=0)
+PRICE = Price((0.001, 0, 0, 0))
 SAMPLES = [
     {
         "query": f"What of {name} {n}?",

@@ -14,7 +14,7 @@ from ragstone.judges.dry_run import LEAST, MOST, DryRunJudge
 from ragstone.judges.factory import make_judge
 from ragstone.judges.llm.judge import LlmJudge
 from ragstone.judges.llm.providers.openai import PROVIDERS, OpenAICompatibleModel
-from ragstone.judges.llm.providers.pricing import Flat
+from ragstone.judges.llm.providers.pricing import Price
 from ragstone.judges.offline import OfflineJudge
 from ragstone.judges.panel import PanelJudge
 from ragstone.judges.router import RouterJudge
@@ -347,7 +347,7 @@ def test_a_cost_ends_the_asking_also_where_the_server_tells_no_tokens(judge_serv
     judge_server.fault = silent
     budget = Budget(max_cost=1.0)
     caller = RetryingCaller(Limits(concurrency=1, budget=budget))
-    price = Flat(prompt=0.001, cached=0, completion=0.001, reasoning=0)
+    price = Price((0.001, 0, 0.001, 0))
     model = OpenAICompatibleModel(
         PROVIDERS["openai"], "m", caller=caller, timeout=5, temperature=0, base_url=judge_server.url
     )

@@ -22,7 +22,7 @@ from ragstone.judges.llm.judge import (
 )
 from ragstone.judges.llm.prompt import INCOMPLETE, PLACEHOLDERS, Prompt, retry_text
 from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
-from ragstone.judges.llm.providers.pricing import Flat
+from ragstone.judges.llm.providers.pricing import Price
 from ragstone.types.claim import Claim, GeneratedQueries, Grade, Label, Rating, Verdict
 from ragstone.types.config import Plan
 from ragstone.types.questions import (
@@ -217,7 +217,7 @@ async def test_a_reply_that_is_not_final_is_asked_for_again_by_the_next_run(tmp_
 
 
 async def test_every_cost_is_told_and_paid() -> None:
-    price = Flat(prompt=0.01, cached=0, completion=0.1, reasoning=0)
+    price = Price((0.01, 0, 0.1, 0))
     budget = Budget(max_cost=4.0)
     model = Listed(GARBLED, GARBLED)
     failure = await failure_of(LlmJudge(model, price=price, budget=budget), VERIFY)
@@ -236,7 +236,7 @@ UNTOLD = Usage(calls=1)
 async def test_where_no_tokens_are_told_what_the_texts_may_take_is_priced(
     text: str, cost: float
 ) -> None:
-    price = Flat(prompt=0.01, cached=0, completion=0.1, reasoning=0)
+    price = Price((0.01, 0, 0.1, 0))
     model = Listed(Completion(text, usage=UNTOLD), CallError(Cause.BUDGET, "spent", tries=0))
     budget = Budget(max_cost=0.01)
     failure = await failure_of(LlmJudge(model, price=price, budget=budget), VERIFY)

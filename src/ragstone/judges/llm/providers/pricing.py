@@ -1,9 +1,10 @@
 """Prices of models, from the package genai-prices; nothing is looked up online."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
+from math import inf
+from operator import mul
 from typing import TYPE_CHECKING
 
 from ragstone.types.reply import Usage
@@ -17,108 +18,42 @@ LOCAL = ("ollama", "lmstudio", "vllm")
 _MILLION = 1_000_000
 
 
-class Price(ABC):
-    """The cost of tokens: an estimate at the list price."""
-
-    @abstractmethod
-    def cost(self, usage: Usage) -> float | None:
-        """Return US dollars; None if the provider reported no tokens."""
-
-
 @dataclass(frozen=True)
-class Free(Price):
-    """The price of a local model."""
-
-    def cost(self, usage: Usage) -> float | None:
-        """Return 0."""
-        del usage
-        return 0.0
-
-
-@dataclass(frozen=True)
-class Flat(Price):
-    """A fixed price per token, in US dollars."""
-
-    prompt: float
-    cached: float
-    completion: float
-    reasoning: float
-
-    def cost(self, usage: Usage) -> float | None:
-        """Return US dollars; None if the provider reported no tokens."""
-        if not usage.prompt_tokens and not usage.completion_tokens:
-            return None
-        cached = min(usage.cached_tokens, usage.prompt_tokens)
-        reasoning = min(usage.reasoning_tokens, usage.completion_tokens)
-        return (
-            self.prompt * (usage.prompt_tokens - cached)
-            + self.cached * cached
-            + self.completion * (usage.completion_tokens - reasoning)
-            + self.reasoning * reasoning
-        )
-
-
-@dataclass(frozen=True)
-class Listed:
-    """A model in genai-prices, by its provider or by a URL."""
-
-    model: str
-    provider: str
-    url: str | None = None
-
-    def calculated(self, **tokens: int) -> "PriceCalculation":
-        """Return the price of some tokens.
-
-        Raises:
-            LookupError: the model is not listed.
-        """
-        from genai_prices import Usage as Tokens
-        from genai_prices import calc_price
-
-        counted = Tokens(**tokens)
-        if self.url:
-            return calc_price(counted, self.model, provider_api_url=self.url)
-        return calc_price(counted, self.model, provider_id=self.provider)
-
-    def flat(self, tokens: int) -> Flat:
-        """Return the prices per token of that many tokens."""
-
-        def rate(**counts: int) -> float:
-            return float(self.calculated(**counts).total_price) / tokens
-
-        return Flat(
-            prompt=rate(input_tokens=tokens),
-            cached=rate(input_tokens=tokens, cache_read_tokens=tokens),
-            completion=rate(output_tokens=tokens),
-            reasoning=rate(output_tokens=tokens, output_reasoning_tokens=tokens),
-        )
-
-
-@dataclass(frozen=True)
-class Stepped(Price):
-    """A price that depends on the prompt's length or the time of day, or has a fee per call.
+class Price:
+    """The list price of a model's tokens in US dollars: costs are estimates.
 
     Attributes:
-        first: the price of prompts of at most `until` tokens; None if it has to be calculated.
+        rates: the price of a token of the prompt, of its cached part, of the completion, and of
+            its reasoning part.
+        until: the longest prompt, in tokens, with these rates; -1 if the price depends on the time
+            of day, or includes a fee per call.
+        calculate: the slower calculation for all other prompts.
     """
 
-    listed: Listed
-    first: Flat | None
-    until: int
+    rates: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+    until: float = inf
+    calculate: "Callable[..., PriceCalculation] | None" = field(default=None, compare=False)
 
     def cost(self, usage: Usage) -> float | None:
-        """Return US dollars; None if the provider reported no tokens."""
-        if self.first and usage.prompt_tokens <= self.until:
-            return self.first.cost(usage)
-        if not usage.prompt_tokens and not usage.completion_tokens:
-            return None
-        calculated = self.listed.calculated(
-            input_tokens=usage.prompt_tokens,
-            cache_read_tokens=min(usage.cached_tokens, usage.prompt_tokens),
-            output_tokens=usage.completion_tokens,
-            output_reasoning_tokens=min(usage.reasoning_tokens, usage.completion_tokens),
-        )
-        return float(calculated.total_price)
+        """Return US dollars; None if the provider reported no tokens and the model is not free."""
+        prompt, completion = usage.prompt_tokens, usage.completion_tokens
+        if not prompt and not completion:
+            return 0.0 if self == FREE else None
+        cached = min(usage.cached_tokens, prompt)
+        reasoning = min(usage.reasoning_tokens, completion)
+        if self.calculate and prompt > self.until:
+            calculated = self.calculate(
+                input_tokens=prompt,
+                cache_read_tokens=cached,
+                output_tokens=completion,
+                output_reasoning_tokens=reasoning,
+            )
+            return float(calculated.total_price)
+        counts = (prompt - cached, cached, completion - reasoning, reasoning)
+        return sum(map(mul, self.rates, counts))
+
+
+FREE = Price()
 
 
 @cache
@@ -129,24 +64,38 @@ def price_of(name: str, base_url: str | None = None) -> Price | None:
     """
     provider, _, model = name.partition(":")
     if provider in LOCAL:
-        return Free()
+        return FREE
+    from genai_prices import Usage as Tokens
+    from genai_prices import calc_price
     from genai_prices.types import ModelPrice, TieredPrices, TimeOfDateConstraint
 
-    listed = Listed(model, provider, base_url)
+    def calculate(**tokens: int) -> "PriceCalculation":
+        if base_url:
+            return calc_price(Tokens(**tokens), model, provider_api_url=base_url)
+        return calc_price(Tokens(**tokens), model, provider_id=provider)
+
     try:
-        listing = listed.calculated()
+        listing = calculate()
     except LookupError:
         return None
     if listing.model_price.input_mtok is None and listing.model_price.output_mtok is None:
         return None
     prices = () if isinstance(listing.model.prices, ModelPrice) else listing.model.prices
-    timed = any(isinstance(price.constraint, TimeOfDateConstraint) for price in prices)
-    if timed or listing.total_price:  # a fee per call
-        return Stepped(listed, None, 0)
-    rates: Mapping[str, object] = vars(listing.model_price)
-    tiered = [rate for rate in rates.values() if isinstance(rate, TieredPrices)]
-    starts = [tier.start for rate in tiered for tier in rate.tiers]
-    if not starts:
-        return listed.flat(_MILLION)
-    until = min(starts)
-    return Stepped(listed, listed.flat(until) if until else None, until)
+    is_timed = any(isinstance(price.constraint, TimeOfDateConstraint) for price in prices)
+    found: Mapping[str, object] = vars(listing.model_price)
+    tiered = [price for price in found.values() if isinstance(price, TieredPrices)]
+    until = min((tier.start for price in tiered for tier in price.tiers), default=inf)
+    if is_timed or listing.total_price or not until:  # no tokens have a price: a fee per call
+        return Price(until=-1, calculate=calculate)
+    size = int(min(until, _MILLION))
+
+    def rate(**tokens: int) -> float:
+        return float(calculate(**tokens).total_price) / size
+
+    rates = (
+        rate(input_tokens=size),
+        rate(input_tokens=size, cache_read_tokens=size),
+        rate(output_tokens=size),
+        rate(output_tokens=size, output_reasoning_tokens=size),
+    )
+    return Price(rates, until, calculate)
