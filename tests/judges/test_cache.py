@@ -253,7 +253,7 @@ from ragstone.judges.cache import CachedReply, ReplyCache
 async def main(path, name, count):
     file = await ReplyCache.open(Path(path))
     async def put(n):
-        await file.keep(f"{name} {n}".encode(), CachedReply("[]", "[]", "x" * 1000, "{}", 0.0))
+        await file.store(f"{name} {n}".encode(), CachedReply("[]", "[]", "x" * 1000, "{}", 0.0))
         print(n, flush=True)
         assert file.find(f"{name} {n}".encode())
     for start in range(0, int(count), 10):
@@ -291,8 +291,8 @@ async def test_what_is_kept_is_found_at_once_and_in_the_next_run(
 ) -> None:
     file = await ReplyCache.open(path_of_replies_file)
     assert file.find(b"a") is None
-    await asyncio.gather(file.keep(b"a", KEPT), file.keep(b"b", KEPT))
-    await file.keep(b"b", OTHER_OF_REPLIES_FILE)
+    await asyncio.gather(file.store(b"a", KEPT), file.store(b"b", KEPT))
+    await file.store(b"b", OTHER_OF_REPLIES_FILE)
     assert (file.find(b"a"), file.find(b"b")) == (KEPT, OTHER_OF_REPLIES_FILE)
     await file.close()
     again = await ReplyCache.open(path_of_replies_file)
@@ -316,7 +316,7 @@ async def test_the_folder_is_made_and_kept_out_of_git(
 
 async def test_closing_writes_what_waits(path_of_replies_file: Path) -> None:
     file = await ReplyCache.open(path_of_replies_file)
-    puts = [asyncio.create_task(file.keep(b"%d" % n, KEPT)) for n in range(500)]
+    puts = [asyncio.create_task(file.store(b"%d" % n, KEPT)) for n in range(500)]
     await asyncio.sleep(0)
     await file.close()
     assert query(path_of_replies_file, "SELECT count(*) FROM replies") == [(500,)]
@@ -325,10 +325,10 @@ async def test_closing_writes_what_waits(path_of_replies_file: Path) -> None:
 
 async def test_one_that_stops_waiting_holds_nobody_up(path_of_replies_file: Path) -> None:
     file = await ReplyCache.open(path_of_replies_file)
-    impatient = asyncio.create_task(file.keep(b"a", KEPT))
+    impatient = asyncio.create_task(file.store(b"a", KEPT))
     await asyncio.sleep(0)
     impatient.cancel()
-    await file.keep(b"b", KEPT)
+    await file.store(b"b", KEPT)
     assert (file.find(b"a"), file.find(b"b")) == (KEPT, KEPT)
     await file.close()
 
@@ -376,10 +376,10 @@ async def test_a_file_that_breaks_on_the_way_is_told_once(
     path_of_replies_file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = await ReplyCache.open(path_of_replies_file)
-    await file.keep(b"a", KEPT)
+    await file.store(b"a", KEPT)
     query(path_of_replies_file, "DROP TABLE replies")
-    await file.keep(b"b", KEPT)
-    await file.keep(b"c", KEPT)
+    await file.store(b"b", KEPT)
+    await file.store(b"c", KEPT)
     assert file.find(b"a") is None
     await file.close()
     (record,) = caplog.records
@@ -393,7 +393,7 @@ async def test_where_a_write_fails_the_others_may_still_write(path_of_replies_fi
         path_of_replies_file,
         "CREATE TRIGGER stop BEFORE INSERT ON replies BEGIN SELECT RAISE(FAIL, 'no'); END",
     )
-    await file.keep(b"a", KEPT)  # fails within its transaction
+    await file.store(b"a", KEPT)  # fails within its transaction
     with closing(sqlite3.connect(path_of_replies_file, timeout=0)) as other, other:
         other.execute("DROP TRIGGER stop")
         other.execute("DELETE FROM replies")

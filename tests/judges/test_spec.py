@@ -2,7 +2,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import UsageError
-from ragstone.judges.spec import JudgeSpec, cascaded, is_fixed, is_model, single_names, split_names
+from ragstone.judges.spec import JudgeSpec, cascaded, is_free, is_model, single_names, split_names
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_an_option_said_twice_is_refused() -> None:
     ],
 )
 def test_what_no_llm_has_a_part_in_says_the_same_each_time(name: str, fixed: bool) -> None:
-    assert is_fixed(name) is fixed
+    assert is_free(name) is fixed

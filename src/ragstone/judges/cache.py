@@ -4,13 +4,12 @@ import asyncio
 import logging
 import sqlite3
 import time
-from contextlib import closing, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from threading import Thread
 from typing import Self, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
@@ -53,41 +52,30 @@ class CachedReply:
     Attributes:
         value, notes, usage: these parts of a Reply, as JSON.
         raw: the reply as the model wrote it; None if no model did.
-        kept_at: seconds since 1970.
+        stored_at: seconds since 1970.
     """
 
     value: str
     notes: str
     raw: str | None
     usage: str
-    kept_at: float
-
-
-@dataclass(frozen=True)
-class _Put:
-    key: bytes
-    reply: CachedReply
-    written: "asyncio.Future[None]"
+    stored_at: float
 
 
 class ReplyCache:
     """Finds and stores replies by key; created by `await ReplyCache.open(path)`.
 
-    A thread writes what is queued, in one transaction. Reads happen in the caller's thread: they
-    take microseconds and do not wait for writers (WAL).
+    Replies that arrive during a transaction are written together by the next one, in a thread.
+    Reads happen in the caller's thread: they take microseconds and do not wait for writes (WAL).
     """
 
     def __init__(
         self, path: Path, *, reading: sqlite3.Connection, writing: sqlite3.Connection
     ) -> None:
-        self._path = path
-        self._reading = reading
-        self._loop = asyncio.get_running_loop()
-        self._ended: asyncio.Future[None] = self._loop.create_future()
-        self._queue: SimpleQueue[_Put | None] = SimpleQueue()
+        self._path, self._reading, self._writing = path, reading, writing
+        self._waiting: list[tuple[bytes, CachedReply, asyncio.Future[None]]] = []
+        self._task: asyncio.Task[None] | None = None
         self._failed = self._closing = False
-        write = partial(self._write_all, writing)
-        Thread(target=write, name="ragstone replies", daemon=True).start()
 
     @classmethod
     async def open(cls, path: Path) -> "ReplyCache":
@@ -108,7 +96,7 @@ class ReplyCache:
             return None
         return CachedReply(*row) if row else None
 
-    async def keep(self, key: bytes, reply: CachedReply) -> None:
+    async def store(self, key: bytes, reply: CachedReply) -> None:
         """Store a reply; when this returns, it survives the end of the process.
 
         If the file cannot be written, one warning is logged and nothing more is stored: the run
@@ -116,40 +104,41 @@ class ReplyCache:
         """
         if self._failed or self._closing:
             return
-        put = _Put(key, reply, self._loop.create_future())
-        self._queue.put(put)
-        await put.written
+        written = asyncio.get_running_loop().create_future()
+        self._waiting.append((key, reply, written))
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._write_waiting())
+        await written
 
     async def close(self) -> None:
-        """Write what is queued, and close the file."""
+        """Write what is waiting, and close the file."""
         self._closing = True
         self._reading.close()
-        self._queue.put(None)
-        await self._ended
+        if self._task:
+            await self._task
+        await in_thread(self._writing.close)
 
-    def _write_all(self, connection: sqlite3.Connection) -> None:
-        with closing(connection):
-            ended = False
-            while not ended:
-                queued = [self._queue.get()]
-                with suppress(Empty):
-                    while queued[-1] and len(queued) < AT_ONCE:
-                        queued.append(self._queue.get_nowait())
-                ended = queued[-1] is None
-                puts = [put for put in queued if put]
-                if puts and not self._failed:
-                    self._write(connection, puts)
-                self._resolve([put.written for put in puts])
-        self._resolve([self._ended])
+    async def _write_waiting(self) -> None:
+        while batch := self._waiting[:AT_ONCE]:
+            del self._waiting[:AT_ONCE]
+            rows = [(key, *vars(reply).values()) for key, reply, _ in batch]
+            try:
+                await in_thread(partial(self._write, rows))
+            finally:
+                for _, _, written in batch:
+                    if not written.done():
+                        written.set_result(None)
 
-    def _write(self, connection: sqlite3.Connection, puts: list[_Put]) -> None:
+    def _write(self, rows: Sequence[tuple[object, ...]]) -> None:
+        if self._failed:
+            return
         try:
-            connection.execute("BEGIN IMMEDIATE")
-            connection.executemany(_STORE, [(put.key, *vars(put.reply).values()) for put in puts])
-            connection.execute("COMMIT")
+            self._writing.execute("BEGIN IMMEDIATE")
+            self._writing.executemany(_STORE, rows)
+            self._writing.execute("COMMIT")
         except sqlite3.Error as error:
             with suppress(sqlite3.Error):  # else other processes would wait for our lock
-                connection.execute("ROLLBACK")
+                self._writing.execute("ROLLBACK")
             self._give_up(error)
 
     def _give_up(self, error: sqlite3.Error) -> None:
@@ -160,15 +149,6 @@ class ReplyCache:
                 self._path,
                 error,
             )
-
-    def _resolve(self, futures: "list[asyncio.Future[None]]") -> None:
-        def resolve() -> None:
-            for future in futures:
-                if not future.done():
-                    future.set_result(None)
-
-        with suppress(RuntimeError):  # the loop is closed: nothing waits any more
-            self._loop.call_soon_threadsafe(resolve)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -284,7 +264,7 @@ class CachedJudge(JudgeWrapper):
         try:
             result = reply = await self.judge.answer(question)
             if cached := _storable(question, reply):
-                await self._replies.keep(key, cached)
+                await self._replies.store(key, cached)
         except CallError as error:
             result = error
             raise
@@ -307,7 +287,7 @@ def _storable(question: Question[T], reply: Reply[T]) -> CachedReply | None:
             notes=TEXTS.dump_json(reply.notes).decode(),
             raw=reply.raw,
             usage=USAGE.dump_json(reply.usage).decode(),
-            kept_at=time.time(),
+            stored_at=time.time(),
         )
     except ValueError:
         return None

@@ -1,7 +1,7 @@
 """Judges for dry runs: they make no calls, and estimate the usage."""
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from ragstone.errors import QuestionNotSupportedError
 from ragstone.judges.base import Judge, JudgeWrapper
@@ -25,7 +25,7 @@ from ragstone.types.questions import (
     RateResponse,
     VerifyClaims,
 )
-from ragstone.types.reply import NOTHING_SPENT, Reply, Usage
+from ragstone.types.reply import Reply, Usage
 
 T = TypeVar("T")
 
@@ -159,16 +159,12 @@ class DryRunLocalJudge(Judge):
         Raises:
             QuestionNotSupportedError: such a model does not answer that kind of question.
         """
-        value, usage = self._guessed(question)
-        return question.reply(value, usage)
-
-    def _guessed(self, question: object) -> tuple[object, Usage]:
-        if isinstance(question, VerifyClaims):
-            verdict = Verdict(label=Label.NOT_ENOUGH_INFO, confidence=self._confidence)
-            contexts = sum(map(estimated_tokens, question.contexts))
-            tokens = sum(contexts + estimated_tokens(claim) for claim in question.claims)
-            usage = Usage(local_calls=int(bool(question.claims)), local_tokens=tokens)
-            return (verdict,) * len(question.claims), usage
         if isinstance(question, ExtractClaims):
-            return extract_claims(question.response), NOTHING_SPENT
-        raise QuestionNotSupportedError(f"the judge {self.name} only verifies claims")
+            return cast("Reply[T]", question.reply(extract_claims(question.response)))
+        if not isinstance(question, VerifyClaims):
+            raise QuestionNotSupportedError(f"the judge {self.name} only verifies claims")
+        verdict = Verdict(label=Label.NOT_ENOUGH_INFO, confidence=self._confidence)
+        contexts = sum(map(estimated_tokens, question.contexts))
+        tokens = sum(contexts + estimated_tokens(claim) for claim in question.claims)
+        usage = Usage(local_calls=int(bool(question.claims)), local_tokens=tokens)
+        return cast("Reply[T]", question.reply((verdict,) * len(question.claims), usage))

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.llm.providers.base import Embedder, Vectors
 from ragstone.judges.llm.providers.pricing import Price
 from ragstone.types.questions import Question, TextSimilarity
-from ragstone.types.reply import NOTHING_SPENT, Failure, JudgeFailureError, Reply, Usage
+from ragstone.types.reply import Failure, JudgeFailureError, Reply, Usage
 
 T = TypeVar("T")
 
@@ -53,10 +53,6 @@ class EmbeddingJudge(Judge):
             QuestionNotSupportedError: it is another kind of question.
             UsageError: the key was rejected, or the model does not exist.
         """
-        value, usage = await self._compared(question)
-        return question.reply(value, usage)
-
-    async def _compared(self, question: object) -> tuple[tuple[float, ...], Usage]:
         if not isinstance(question, TextSimilarity):
             raise QuestionNotSupportedError(
                 f"{self.name} is an embedding model: it only compares texts"
@@ -66,7 +62,7 @@ class EmbeddingJudge(Judge):
             message = f"{question.kind}: one of the texts is blank, and has no embedding"
             raise JudgeError(Cause.MALFORMED, message, tries=0)
         if len(texts) == 1:
-            return (1.0,) * len(question.others), NOTHING_SPENT
+            return cast("Reply[T]", question.reply((1.0,) * len(question.others)))
         vectors, usage = await self._embedder.embed(texts)
         cost = None
         if self._price is not None:  # of an estimate, if the server reports no tokens
@@ -78,7 +74,8 @@ class EmbeddingJudge(Judge):
             cosines = dict(zip(texts, _cosines(vectors), strict=True))
         except JudgeError as error:
             raise JudgeFailureError(replace(Failure.of(error), usage=usage)) from None
-        return tuple(cosines[other] for other in question.others), usage
+        reply = question.reply(tuple(cosines[other] for other in question.others), usage)
+        return cast("Reply[T]", reply)
 
 
 class DryRunEmbedder(Embedder):

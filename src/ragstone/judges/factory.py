@@ -33,10 +33,10 @@ from ragstone.judges.spec import (
     JudgeSpec,
     cascaded,
     check_model,
+    is_free,
     is_model,
     single_names,
     split_names,
-    votes_of,
 )
 from ragstone.types.config import Plan
 from ragstone.types.questions import TextSimilarity
@@ -71,9 +71,11 @@ def make_judge(
     maker = _Maker(plan, budget or Budget(), guess, tracing, replies)
     seen: Counter[str] = Counter()
     members: list[Judge] = []
-    for name in votes_of(split_names(plan.judge), plan.votes):
-        seen[name] += 1
-        members.append(maker.judge(name, vote=seen[name]))
+    for repeat in range(plan.votes):
+        for name in split_names(plan.judge):
+            if not repeat or not is_free(name):  # without an LLM, votes would be equal
+                seen[name] += 1
+                members.append(maker.judge(name, vote=seen[name]))
     judge = members[0] if len(members) == 1 else PanelJudge(members)
     kind = TextSimilarity.kind
     if asked is None:

@@ -1,7 +1,7 @@
 """How judges are named in one line: `A,B`, `cascade:A+B`, `A,threshold=0.7`."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -29,26 +29,26 @@ class JudgeSpec:
     options: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
 
     @classmethod
-    def of(cls, said: str) -> "JudgeSpec":
+    def of(cls, name: str) -> "JudgeSpec":
         """Parse `provider:model,name=value`.
 
         Raises:
             UsageError: an option is set twice.
         """
-        head, *rest = said.split(",")
+        head, *rest = name.split(",")
         options: dict[str, str] = {}
         for text in rest:
-            name, _, value = (part.strip() for part in text.partition("="))
-            if name in options:
-                raise UsageError(f"--judge {said}: {name}= is set twice")
-            options[name] = value
+            option, _, value = (part.strip() for part in text.partition("="))
+            if option in options:
+                raise UsageError(f"--judge {name}: {option}= is set twice")
+            options[option] = value
         provider, colon, model = head.partition(":")
         return cls(provider if colon else "", model if colon else head, MappingProxyType(options))
 
 
-def split_names(said: str) -> list[str]:
+def split_names(names: str) -> list[str]:
     """Return the judges of a panel; the comma before an option does not separate."""
-    return [name.strip() for name in _BETWEEN.split(said)]
+    return [name.strip() for name in _BETWEEN.split(names)]
 
 
 def cascaded(name: str) -> tuple[str, str] | None:
@@ -76,13 +76,13 @@ def cascaded(name: str) -> tuple[str, str] | None:
     return first, second
 
 
-def single_names(said: str) -> Iterator[str]:
+def single_names(names: str) -> Iterator[str]:
     """Yield every judge that is named, including those of panels and cascades.
 
     Raises:
         UsageError: a cascade does not name two judges.
     """
-    for name in split_names(said):
+    for name in split_names(names):
         yield from cascaded(name) or (name,)
 
 
@@ -91,25 +91,14 @@ def is_model(name: str) -> bool:
     return name != OFFLINE and not name.startswith(f"{LOCAL}:")
 
 
-def is_free(said: str) -> bool:
-    """Return whether no judge is an LLM: then there are no costs."""
-    return not any(map(is_model, single_names(said)))
+def is_free(names: str) -> bool:
+    """Return whether no judge is an LLM: then answers cost nothing and are always the same."""
+    return not any(map(is_model, single_names(names)))
 
 
-def begins_free(said: str) -> bool:
+def begins_free(names: str) -> bool:
     """Return whether each judge of a panel asks an LLM second or not at all."""
-    return all(cascaded(name) or not is_model(name) for name in split_names(said))
-
-
-def is_fixed(name: str) -> bool:
-    """Return whether a judge (or both of a cascade) always answers the same: it has no LLM."""
-    return not any(map(is_model, cascaded(name) or (name,)))
-
-
-def votes_of(names: Sequence[str], votes: int) -> Iterator[str]:
-    """Yield the name of each vote: one if a judge always answers the same, else `votes`."""
-    for vote in range(votes):
-        yield from (name for name in names if not vote or not is_fixed(name))
+    return all(cascaded(name) or not is_model(name) for name in split_names(names))
 
 
 def check_model(name: str) -> None:

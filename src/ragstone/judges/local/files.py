@@ -86,12 +86,13 @@ class ModelFiles:
                 f"local:{folder}: there is no {TOKENIZER}. To write it with transformers: "
                 'AutoTokenizer.from_pretrained("NAME").save_pretrained("FOLDER")'
             )
-        for path in (onnx, folder / TOKENIZER, folder / CONFIG):
-            if path.is_file() and _starts_with(path, _POINTER):
-                raise UsageError(
-                    f"local:{folder}: {path.relative_to(folder)} is a git-LFS pointer instead of "
-                    "the file itself: run `git lfs pull` in its repository"
-                )
+        for path in filter(Path.is_file, (onnx, folder / TOKENIZER, folder / CONFIG)):
+            with path.open("rb") as opened:
+                if opened.read(len(_POINTER)) == _POINTER:
+                    raise UsageError(
+                        f"local:{folder}: {path.relative_to(folder)} is a git-LFS pointer instead "
+                        "of the file itself: run `git lfs pull` in its repository"
+                    )
         return cls(folder, onnx)
 
     @property
@@ -232,11 +233,6 @@ def _read(path: Path) -> Mapping[str, object]:
     if not isinstance(found, dict):
         raise UsageError(f"{path} is not a JSON object")
     return cast("Mapping[str, object]", found)
-
-
-def _starts_with(path: Path, beginning: bytes) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(beginning)) == beginning
 
 
 @contextmanager

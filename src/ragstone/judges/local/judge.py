@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from ragstone._internal.concurrency import in_thread
 from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError, UsageError
@@ -24,7 +24,7 @@ from ragstone.judges.offline.claims import extract_claims
 from ragstone.judges.offline.similarity import compare_texts
 from ragstone.types.claim import Evidence, Label, Verdict
 from ragstone.types.questions import ExtractClaims, Question, VerifyClaims
-from ragstone.types.reply import NOTHING_SPENT, Reply, Usage
+from ragstone.types.reply import Reply, Usage
 
 T = TypeVar("T")
 
@@ -122,12 +122,8 @@ class EntailmentJudge(Judge):
             JudgeError: a claim is too long, or the model failed.
             QuestionNotSupportedError: such a model does not answer that kind of question.
         """
-        value, usage = await self._answer(question)
-        return question.reply(value, usage)
-
-    async def _answer(self, question: object) -> tuple[object, Usage]:
         if isinstance(question, ExtractClaims):
-            return extract_claims(question.response), NOTHING_SPENT
+            return cast("Reply[T]", question.reply(extract_claims(question.response)))
         if not isinstance(question, VerifyClaims):
             raise QuestionNotSupportedError(
                 f"the judge {self.name} only checks whether contexts support a claim: name another "
@@ -141,7 +137,8 @@ class EntailmentJudge(Judge):
             for each in prepared
         )
         tokens = sum(len(pair.ids) for pair in pairs)
-        return verdicts, Usage(local_calls=int(bool(pairs)), local_tokens=tokens)
+        usage = Usage(local_calls=int(bool(pairs)), local_tokens=tokens)
+        return cast("Reply[T]", question.reply(verdicts, usage))
 
     def _prepared(self, claims: Sequence[str], contexts: Sequence[str]) -> list[_Prepared]:
         """Cut the contexts to windows for each claim, and encode all pairs."""

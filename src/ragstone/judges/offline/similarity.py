@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 from unicodedata import normalize
 
 import numpy as np
@@ -39,12 +39,10 @@ class SimilarityJudge(Judge):
         Raises:
             QuestionNotSupportedError: the question is another one.
         """
-        return question.reply(self._value(question))
-
-    def _value(self, question: object) -> tuple[float, ...]:
         if not isinstance(question, TextSimilarity):
             raise QuestionNotSupportedError("character n-grams only answer text_similarity")
-        return compare_texts(question.text, question.others)
+        reply = question.reply(compare_texts(question.text, question.others))
+        return cast("Reply[T]", reply)
 
 
 def compare_texts(text: str, others: Sequence[str]) -> tuple[float, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Annotated, Literal, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import AliasPath, BaseModel, BeforeValidator, Field, ValidationError
 
 from ragstone._internal.http import Client, Connection, HttpReply
 from ragstone._internal.rate_limit import RetryingCaller
@@ -148,30 +148,18 @@ def _joined(content: object) -> object:
 _Count = Annotated[int, BeforeValidator(lambda given: 0 if given is None else given), Field(ge=0)]
 
 
-class _PromptDetails(BaseModel):
-    cached_tokens: _Count = 0
-
-
-class _CompletionDetails(BaseModel):
-    reasoning_tokens: _Count = 0
-
-
 class _Tokens(BaseModel):
     prompt_tokens: _Count = 0
     completion_tokens: _Count = 0
-    prompt_tokens_details: _PromptDetails | None = None
-    completion_tokens_details: _CompletionDetails | None = None
+    cached_tokens: Annotated[
+        _Count, Field(validation_alias=AliasPath("prompt_tokens_details", "cached_tokens"))
+    ] = 0
+    reasoning_tokens: Annotated[
+        _Count, Field(validation_alias=AliasPath("completion_tokens_details", "reasoning_tokens"))
+    ] = 0
 
     def usage(self, tries: int) -> Usage:
-        prompt, completion = self.prompt_tokens_details, self.completion_tokens_details
-        return Usage(
-            calls=tries,
-            retries=tries - 1,
-            prompt_tokens=self.prompt_tokens,
-            completion_tokens=self.completion_tokens,
-            cached_tokens=prompt.cached_tokens if prompt else 0,
-            reasoning_tokens=completion.reasoning_tokens if completion else 0,
-        )
+        return Usage(calls=tries, retries=tries - 1, **dict(self))
 
 
 _MaybeTokens = Annotated[_Tokens, BeforeValidator(lambda given: given or {})]
