@@ -180,8 +180,8 @@ class SplitJudge(JudgeWrapper):
         batches = [question.claims[at : at + size] for at in range(0, len(question.claims), size)]
         if len(windows) == 1 and len(batches) == 1:
             # one cache key, whatever the batch size
-            whole = question if size == BATCH else question.varied(batch_size=BATCH)
-            return await self.judge.answer(whole)
+            single = question if size == BATCH else question.varied(batch_size=BATCH)
+            return await self.judge.answer(single)
         outcomes = await together(self._window(question, window, batches) for window in windows)
         usage = reduce(add, (outcome.usage for outcome in outcomes))
         outcome = join_outcomes(

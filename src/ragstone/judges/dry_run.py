@@ -103,8 +103,8 @@ class DryRunJudge(JudgeWrapper):
                     claims = (Claim(text=question.response),)
                 return claims, guess.claims * estimated_tokens(question.response) + 10
             case VerifyClaims():
-                due = len(question.claims)
-                return (Verdict(label=Label.NOT_ENOUGH_INFO),) * due, guess.verdict_tokens * due
+                size = len(question.claims)
+                return (Verdict(label=Label.NOT_ENOUGH_INFO),) * size, guess.verdict_tokens * size
             case ExtractTruths():
                 facts = [claim.text for claim in extract_claims(question.context)]
                 tokens = guess.claims * estimated_tokens(question.context) + 10
@@ -112,11 +112,11 @@ class DryRunJudge(JudgeWrapper):
             case Explain():
                 return "", guess.verdict_tokens
             case GradeContexts():
-                due = len(question.contexts)
-                return (Grade(relevant=True),) * due, guess.grade_tokens * due + 10
+                size = len(question.contexts)
+                return (Grade(relevant=True),) * size, guess.grade_tokens * size + 10
             case GradeSentences():
-                due = len(question.sentences)
-                return (Grade(relevant=True),) * due, BARE_GRADE_TOKENS * due + 10
+                size = len(question.sentences)
+                return (Grade(relevant=True),) * size, BARE_GRADE_TOKENS * size + 10
             case GenerateQueries():
                 queries = tuple(f"query {n}" for n in range(1, question.count + 1))
                 found = GeneratedQueries(queries=queries, noncommittal=False)

@@ -32,7 +32,7 @@ class EmbeddingJudge(Judge):
         self, embedder: Embedder, *, price: Price | None = None, budget: Budget | None = None
     ) -> None:
         self.name = embedder.name
-        place = f" at {embedder.place}" if embedder.place else ""
+        place = f" at {embedder.url}" if embedder.url else ""
         self.description = f"cosines of embeddings{place}"
         self._embedder = embedder
         self._price = price

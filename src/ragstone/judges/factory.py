@@ -139,7 +139,7 @@ class _Maker:
         """Make the judge that compares texts."""
         plan, name = self.plan, self.plan.embedding_model
         if name is None:
-            if OPENAI not in self.providers or PROVIDERS[OPENAI].said(plan.base_url) is not None:
+            if OPENAI not in self.providers or PROVIDERS[OPENAI].custom_url(plan.base_url):
                 return SimilarityJudge()
             name = EMBEDDINGS
         name = name if ":" in name else f"{OPENAI}:{name}"
@@ -150,7 +150,7 @@ class _Maker:
                 f"{OPENAI}:{EMBEDDINGS}; providers: {', '.join(PROVIDERS)}"
             )
         base_url = plan.base_url if self.providers <= {provider} else None
-        price = self._price(name, PROVIDERS[provider].said(base_url))
+        price = self._price(name, PROVIDERS[provider].custom_url(base_url))
         if self.guess:
             return EmbeddingJudge(DryRunEmbedder(name), price=price)
         embedder = OpenAICompatibleModel(
@@ -180,7 +180,7 @@ class _Maker:
         if provider not in services and nearest(provider, names := [*services, CASCADE, LOCAL]):
             raise UnknownNameError("provider of models", provider, names)
         known = PROVIDERS.get(provider)
-        price = self._price(name, known.said(plan.base_url) if known else plan.base_url)
+        price = self._price(name, known.custom_url(plan.base_url) if known else plan.base_url)
         if self.guess:  # needs no key, only the extra
             if not known:
                 check(provider, model)

@@ -101,7 +101,7 @@ def of_model(model: Model | Embedder, operation: str) -> Attributes:
         "gen_ai.provider.name": _PROVIDERS.get(provider, provider),
         "gen_ai.request.model": name,
     }
-    place = urlsplit(model.place)
+    place = urlsplit(model.url)
     if place.hostname:
         told["server.address"] = place.hostname
         told["server.port"] = place.port or _PORTS.get(place.scheme, 443)

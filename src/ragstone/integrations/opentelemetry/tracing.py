@@ -66,7 +66,7 @@ class TracedModel(Model):
     """Has a span around each completion, retries included."""
 
     def __init__(self, model: Model, tracer: "Tracer", *, texts: bool) -> None:
-        self.name, self.identity, self.place = model.name, model.identity, model.place
+        self.name, self.identity, self.url = model.name, model.identity, model.url
         self._model, self._tracer, self._texts = model, tracer, texts
         self._parts = (model,)
 
@@ -85,7 +85,7 @@ class TracedEmbedder(Embedder):
     """Has a span around each call for embeddings, retries included."""
 
     def __init__(self, embedder: Embedder, tracer: "Tracer") -> None:
-        self.name, self.identity, self.place = embedder.name, embedder.identity, embedder.place
+        self.name, self.identity, self.url = embedder.name, embedder.identity, embedder.url
         self._embedder, self._tracer = embedder, tracer
         self._parts = (embedder,)
 

@@ -122,7 +122,7 @@ def legacy_judge(plan: Plan, budget: Budget, tracing: Tracing = UNTRACED) -> Leg
             limited, or the plan sets what this way has not.
     """
     place, model = legacy_model(plan)
-    price = price_of(plan.judge, place.said(plan.base_url))
+    price = price_of(plan.judge, place.custom_url(plan.base_url))
     if plan.max_cost is not None and price is None:
         raise UsageError(
             f"the price of {plan.judge} is unknown, so --max-cost cannot be enforced; "

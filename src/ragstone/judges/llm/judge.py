@@ -112,7 +112,7 @@ class LlmJudge(Judge):
         vote: int = 1,
     ) -> None:
         self.name = model.name
-        place = f" at {model.place}" if model.place else ""
+        place = f" at {model.url}" if model.url else ""
         self.description = f"an LLM{place}; its verdicts are opinions, not facts"
         self._model = model
         self._prompts = {kind: Prompt.of(kind) for kind in PLACEHOLDERS} | dict(prompts or {})

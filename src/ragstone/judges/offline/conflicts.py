@@ -23,7 +23,7 @@ NEGATED_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two statements of which only one can be true.
+    """Two statements that cannot both be true.
 
     Attributes:
         kind: what differs: "figure", "name", "negation" or "opposite".
@@ -54,11 +54,11 @@ def find_conflicts(claim: ClaimText, window: Window, span: Span) -> Iterator[Con
     if opposite and not one_is_negated:
         yield opposite
     if one_is_negated and not opposite:
-        for said in _negated(claim.words, claim.negations, span.words, span.language):
-            reason = f"the claim says {said}, the context does not"
+        for negated in _negated(claim.words, claim.negations, span.words, span.language):
+            reason = f"the claim says {negated}, the context does not"
             yield Conflict("negation", reason, NEGATION_NEEDS, 0.0, is_other)
-        for said in _negated(span.words, span.negations, claim.words, claim.language):
-            reason = f"the context says {said}, the claim does not"
+        for negated in _negated(span.words, span.negations, claim.words, claim.language):
+            reason = f"the context says {negated}, the claim does not"
             yield Conflict("negation", reason, NEGATION_NEEDS, 0.0, is_other)
     yield from _names(claim, window, span)
 

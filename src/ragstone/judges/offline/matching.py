@@ -180,7 +180,7 @@ def find_conflicting_sentence(
     of the same context may continue it.
     """
     richest = sorted(sentences.values(), key=lambda window: -len(window.found))
-    holding = {
+    with_figure = {
         number: [window for window in richest if number in window.found]
         for number, term in enumerate(claim.terms)
         if term.figure is not None
@@ -189,10 +189,10 @@ def find_conflicting_sentence(
         is_whole = len(sentence.found) == len(claim.terms) - 1
         context = index.places[sentence.first].context
         for number in sentence.conflicting:
-            if holding[number] and all(
-                holder.found.keys() - {number} < sentence.found.keys()
-                and (is_whole or index.places[holder.first].context != context)
-                for holder in holding[number]
+            if with_figure[number] and all(
+                other.found.keys() - {number} < sentence.found.keys()
+                and (is_whole or index.places[other.first].context != context)
+                for other in with_figure[number]
             ):
                 return sentence
     return None

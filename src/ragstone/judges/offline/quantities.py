@@ -13,7 +13,13 @@ from ragstone.judges.offline.identifiers import find_codes
 from ragstone.judges.offline.languages import language_of
 from ragstone.judges.offline.number_words import WORD, find_spelled
 from ragstone.judges.offline.quantity import FACTORS, IMPERIAL, UNITS, Quantity, Unit
-from ragstone.judges.offline.words import MAX_MATCHES, combining_marks, fold, lazy_pattern
+from ragstone.judges.offline.words import (
+    FIGURE_WORDS,
+    MAX_MATCHES,
+    combining_marks,
+    fold,
+    lazy_pattern,
+)
 
 V = TypeVar("V")
 
@@ -60,24 +66,8 @@ _BETWEEN = frozenset(
     "between zwischen entre tra fra tussen mellan mellem mellom miedzy между".split()
 )
 _IN_PARTS = frozenset(("time", "months", "length", "mass"))
-AT_MOST = (
-    r"(?:not?|never) (?:more|longer|later|greater|higher) than|at (?:the )?most|up to|less than"
-    r"|fewer than|under|below|a maximum of|maximum|nicht mehr als|höchstens|maximal|bis zu"
-    r"|weniger als|unter|(?:pas|jamais) plus de|au plus|au maximum|moins de|jusqu'à|no más de"
-    r"|como máximo|como mucho|menos de|hasta|não mais de|no máximo|até|non più di|al massimo"
-    r"|fino a|niet meer dan|hoogstens|maximaal|tot|не более|не больше|максимум|до"
-)
-AT_LEAST = (
-    r"(?:not?|never) (?:less|fewer|shorter|lower) than|at (?:the )?least|more than|over|above"
-    r"|a minimum of|minimum|nicht weniger als|mindestens|mehr als|über|(?:pas|jamais) moins de"
-    r"|au moins|au minimum|plus de|no menos de|al menos|por lo menos|como mínimo|más de"
-    r"|pelo menos|no mínimo|mais de|non meno di|almeno|più di|niet minder dan|minstens|meer dan"
-    r"|не менее|не меньше|минимум|более|больше"
-)
-ABOUT = (
-    r"about|around|roughly|approximately|approx\.?|nearly|almost|some|circa|ca\.?|c\.|rund|etwa"
-    r"|ungefähr|knapp|gut|environ|près de|quelque|unos|unas|alrededor de|cerca de|aproximadamente"
-    r"|casi|quase|ongeveer|omkring|około|около|примерно|yaklaşık|sekitar|khoảng"
+AT_MOST, AT_LEAST, ABOUT = (
+    "|".join(FIGURE_WORDS["bounds"][name]) for name in ("at_most", "at_least", "about")
 )
 _BEFORE = lazy_pattern(
     rf"(?:\b(?P<most>{AT_MOST})|\b(?P<least>{AT_LEAST}))?\s*(?:\b(?P<about>{ABOUT})|~|≈)?"
@@ -92,14 +82,7 @@ _DENIED = lazy_pattern(
     r"[,(，]\s?(?:and\s|und\s|et\s|y\s)?(?:not|nicht|non|pas|no|não|niet|inte|ikke|nie|не)\s[$€£¥]?\Z",
     re.IGNORECASE,
 )
-_BOUND_ENDINGS = (
-    "fino a",
-    *"""than most to under below over above least maximum minimum als maximal zu unter mindestens de
-    plus moins mucho menos hasta di massimo almeno dan hoogstens minstens maximaal tot about around
-    roughly approximately approx approx. nearly almost some circa ca ca. c. rund etwa knapp gut
-    environ quelque unos unas aproximadamente casi quase ongeveer omkring sekitar of""".split(),
-)
-"""Endings of these words without accents: most numbers have none of them before."""
+_BOUND_ENDINGS = tuple(FIGURE_WORDS["bounds"]["endings"])
 _PER = lazy_pattern(
     r"(?:\s[^\W\d_]{2,20})?(?:\s?/\s?|\s(?:per|an?|each|every|pro|par|por|al|im|je|alla?|na)\s)"
     r"(?P<unit>[^\W\d_]{1,12})",
@@ -243,24 +226,24 @@ def _joined(text: str, quantities: Sequence[Quantity]) -> list[Quantity]:
     """Return the quantities, with `3 hours and 45 minutes` as one."""
     found: list[Quantity] = []
     for part in quantities:
-        whole = found[-1] if found else None
+        first = found[-1] if found else None
         if (
-            whole
-            and whole.dimension == part.dimension
-            and whole.dimension in _IN_PARTS
-            and whole.factor > part.factor
-            and max(part.readings) < whole.factor
-            and whole.before not in _BETWEEN
-            and whole.is_imperial == part.is_imperial
-            and _PLUS().fullmatch(text, whole.end, part.start)
+            first
+            and first.dimension == part.dimension
+            and first.dimension in _IN_PARTS
+            and first.factor > part.factor
+            and max(part.readings) < first.factor
+            and first.before not in _BETWEEN
+            and first.is_imperial == part.is_imperial
+            and _PLUS().fullmatch(text, first.end, part.start)
         ):
-            pairs = [(one, each) for one in whole.readings for each in part.readings.items()]
+            pairs = [(one, each) for one in first.readings for each in part.readings.items()]
             found[-1] = replace(
-                whole,
+                first,
                 readings={one + two: step for one, (two, step) in pairs},
                 end=part.end,
                 factor=part.factor,
-                shown=text[whole.start : part.end].strip(),
+                shown=text[first.start : part.end].strip(),
                 per=part.per,
             )
         else:

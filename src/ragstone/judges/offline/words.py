@@ -235,7 +235,7 @@ def _read(file: str) -> Mapping[str, Any]:
 
 
 FIGURE_WORDS = _read("figures.toml")
-"""The units, factors and months of all languages."""
+"""The months, factors, bounds and units of all languages."""
 
 
 @cache

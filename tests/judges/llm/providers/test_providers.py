@@ -20,23 +20,23 @@ def _no_setting_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_provider_has_a_place_or_says_that_it_needs_one(provider: Provider) -> None:
     if provider.url is None:
         with pytest.raises(UsageError, match="--base-url"):
-            provider.place(None)
+            provider.api_url(None)
     else:
-        place = provider.place(None)
+        place = provider.api_url(None)
         assert provider.url_of(place, "m", "chat/completions") == f"{place}/chat/completions"
 
 
 @each_case("provider", PROVIDERS.values(), ids=str)
 def test_a_missing_key_is_told_by_its_variable(provider: Provider) -> None:
     if provider.key is None:
-        assert provider.secret("m", elsewhere=False) is None
+        assert provider.read_key("m", elsewhere=False) is None
         return
     with pytest.raises(UsageError) as caught:
-        provider.secret("m", elsewhere=False)
+        provider.read_key("m", elsewhere=False)
     for said in (f"{provider.name}:m", provider.key, "--base-url", "--judge offline"):
         assert said in str(caught.value)
     with pytest.raises(UsageError) as caught:
-        provider.secret("e", elsewhere=False, embeds=True)
+        provider.read_key("e", elsewhere=False, embeds=True)
     for said in (f"the embedding model {provider.name}:e needs a key", provider.key):
         assert said in str(caught.value)
     assert "judge" not in str(caught.value)
@@ -46,25 +46,25 @@ def test_a_missing_key_is_told_by_its_variable(provider: Provider) -> None:
 def test_a_blank_key_is_none(blank: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", blank)
     with pytest.raises(UsageError, match="OPENAI_API_KEY"):
-        OPENAI.secret("m", elsewhere=False)
-    assert OPENAI.secret("m", elsewhere=True) is None
+        OPENAI.read_key("m", elsewhere=False)
+    assert OPENAI.read_key("m", elsewhere=True) is None
 
 
 def test_a_key_is_read_without_the_line_break_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", " sk-1\n")
-    assert OPENAI.secret("m", elsewhere=False) == "sk-1"
+    assert OPENAI.read_key("m", elsewhere=False) == "sk-1"
 
 
 def test_the_place_that_is_said_goes_before_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert OPENAI.place(None) == "https://api.openai.com/v1"
+    assert OPENAI.api_url(None) == "https://api.openai.com/v1"
     monkeypatch.setenv("OPENAI_BASE_URL", "http://env/v1/")
-    assert OPENAI.place(None) == "http://env/v1"
-    assert OPENAI.place("http://said/v1/") == "http://said/v1"
-    assert VLLM.place(None) == "http://localhost:8000/v1"  # it is OpenAI's setting alone
+    assert OPENAI.api_url(None) == "http://env/v1"
+    assert OPENAI.api_url("http://said/v1/") == "http://said/v1"
+    assert VLLM.api_url(None) == "http://localhost:8000/v1"  # it is OpenAI's setting alone
     monkeypatch.setenv("OPENAI_BASE_URL", "")
-    assert OPENAI.place(None) == "https://api.openai.com/v1"
+    assert OPENAI.api_url(None) == "https://api.openai.com/v1"
 
 
 @pytest.mark.parametrize("url", ["localhost:8000", "ftp://h/v1", "//h/v1"])
@@ -73,22 +73,22 @@ def test_what_is_no_url_is_told(url: str) -> None:
         UsageError,
         match="--base-url or OPENAI_BASE_URL: the URL must begin with http:// or https://",
     ) as caught:
-        OPENAI.place(url)
+        OPENAI.api_url(url)
     assert url not in str(caught.value)  # a key may be in it
 
 
 @pytest.mark.parametrize("end", ["?api-version=1&key=sk-1", "#x"])
 def test_a_url_that_no_path_can_follow_is_told(end: str) -> None:
     with pytest.raises(UsageError, match="http://h/v1 must not contain") as caught:
-        OPENAI.place(f"http://h/v1{end}")
+        OPENAI.api_url(f"http://h/v1{end}")
     assert "sk-1" not in str(caught.value)
 
 
 def test_azure_is_where_its_variable_says(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="--base-url or AZURE_OPENAI_ENDPOINT"):
-        AZURE.place(None)
+        AZURE.api_url(None)
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://me.openai.azure.com/")
-    place = AZURE.place(None)
+    place = AZURE.api_url(None)
     url = f"{place}/openai/deployments/judge/chat/completions?api-version="
     assert AZURE.url_of(place, "judge", "chat/completions") == url + "2024-10-21"
     monkeypatch.setenv("AZURE_OPENAI_API_VERSION", "2025-01-01")

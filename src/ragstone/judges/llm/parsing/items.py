@@ -78,11 +78,11 @@ class ItemFormat(Generic[V]):
     quoted: bool = False
 
 
-def json_items(value: object, due: int, form: ItemFormat[V]) -> tuple[Item[V], ...] | None:
+def json_items(value: object, expected: int, form: ItemFormat[V]) -> tuple[Item[V], ...] | None:
     """Return the items of a JSON value; None if it does not look like such items.
 
-    They are a list of objects or of words, by itself or under a key of an object. If one is due,
-    they may be one object.
+    They are a list of objects or of words, by itself or under a key of an object. If one is
+    expected, they may be one object.
     """
     if is_list(value):
         items = tuple(_item(entry, form) for entry in value)
@@ -92,10 +92,10 @@ def json_items(value: object, due: int, form: ItemFormat[V]) -> tuple[Item[V], .
         return None
     for key in form.lists:
         inner = value.get(key)
-        if is_list(inner) and (found := json_items(inner, due, form)) is not None:
+        if is_list(inner) and (found := json_items(inner, expected, form)) is not None:
             return found
     single = _item(value, form)
-    return (single,) if due == 1 and _is_item(value, single, form) else None
+    return (single,) if expected == 1 and _is_item(value, single, form) else None
 
 
 def _is_item(entry: object, item: Item[V], form: ItemFormat[V]) -> bool:
@@ -179,9 +179,9 @@ def plain_item(
 
 
 def in_order(
-    items: Sequence[Item[V]], due: int, name: str, of: str, claims: Sequence[str] = ()
+    items: Sequence[Item[V]], expected: int, name: str, of: str, claims: Sequence[str] = ()
 ) -> Sequence[Item[V]]:
-    """Return one item for each of the `due` things, in their order.
+    """Return one item for each of the `expected` things, in their order.
 
     They are matched by the numbers that they name (from 1; from 0 if all are so), else by the
     claims that they repeat, else by position.
@@ -189,16 +189,16 @@ def in_order(
     Raises:
         ReplyMismatchError: there are too many or too few, or they contradict one another.
     """
-    if (came := len(items)) != due:
-        counted = count(came, name.removesuffix("s"))
-        raise ReplyMismatchError(f"{counted} came back for {count(due, of.removesuffix('s'))}")
+    if len(items) != expected:
+        counted = count(len(items), name.removesuffix("s"))
+        raise ReplyMismatchError(f"{counted} came back for {count(expected, of.removesuffix('s'))}")
     numbers = [item.number for item in items]
     named = [number for number in numbers if number is not None]
     if named:
-        first = first_number(named, due)
-        if sorted(named) != list(range(first, first + due)):
+        first = first_number(named, expected)
+        if sorted(named) != list(range(first, first + expected)):
             seen = ", ".join("none" if n is None else str(n)[:20] for n in numbers[:50])
-            raise ReplyMismatchError(f"the {name} of {due} {of} have the numbers {seen}")
+            raise ReplyMismatchError(f"the {name} of {expected} {of} have the numbers {seen}")
         return sorted(items, key=lambda item: item.number or 0)
     texts, repeated = [_bare(claim) for claim in claims], [_bare(i.statement or "") for i in items]
     if not claims or repeated == texts:
@@ -211,9 +211,9 @@ def in_order(
     return items
 
 
-def first_number(numbers: Sequence[int], due: int) -> int:
-    """Return where the numbers begin: 0 if one is 0 and none is `due`."""
-    return 0 if 0 in numbers and due not in numbers else 1
+def first_number(numbers: Sequence[int], expected: int) -> int:
+    """Return where the numbers begin: 0 if one is 0 and none is `expected`."""
+    return 0 if 0 in numbers and expected not in numbers else 1
 
 
 def _bare(text: str) -> str:
@@ -240,8 +240,8 @@ _GRADES = ItemFormat(
 )  # fmt: skip
 
 
-def parse_grades(reply: RawReply, due: int, *, of: str) -> tuple[Grade, ...]:
-    """Return the grades of a reply: exactly one for each of the `due` texts, in their order.
+def parse_grades(reply: RawReply, expected: int, *, of: str) -> tuple[Grade, ...]:
+    """Return the grades of a reply: exactly one for each of the `expected` texts, in their order.
 
     `of` is what the texts are, in the plural.
 
@@ -256,9 +256,9 @@ def parse_grades(reply: RawReply, due: int, *, of: str) -> tuple[Grade, ...]:
         items = tuple(plain_items(lines, _GRADES, reply.shown))
         return items if any(item.value is not None for item in items) else None
 
-    items = parse_value(reply, lambda value: json_items(value, due, _GRADES), plain)
+    items = parse_value(reply, lambda value: json_items(value, expected, _GRADES), plain)
     try:
-        ordered = in_order(items, due, "grades", of)
+        ordered = in_order(items, expected, "grades", of)
     except ReplyMismatchError as error:
         raise reply.unusable(Cause.COUNT_MISMATCH, str(error)) from None
     grades: list[Grade] = []

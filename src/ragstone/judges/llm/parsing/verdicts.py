@@ -81,8 +81,10 @@ def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[Verdict, ..
         JudgeFailureError: the reply cannot be parsed, or does not have one verdict per claim; its
             Failure has the verdicts that were returned.
     """
-    due = len(question.claims)
-    items = parse_value(reply, lambda value: json_items(value, due, _VERDICTS), _plain_verdicts)
+    expected = len(question.claims)
+    items = parse_value(
+        reply, lambda value: json_items(value, expected, _VERDICTS), _plain_verdicts
+    )
     finders: dict[int, QuoteFinder] = {}
 
     def verdict_of(item: _Item) -> Verdict | None:
@@ -92,17 +94,17 @@ def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[Verdict, ..
         return Verdict(label=item.value, reason=item.reason, evidence=evidence)
 
     try:
-        ordered = in_order(items, due, "verdicts", "claims", question.claims)
+        ordered = in_order(items, expected, "verdicts", "claims", question.claims)
     except ReplyMismatchError as error:
         cause, message = Cause.COUNT_MISMATCH, str(error)
     else:
         verdicts = [verdict for item in ordered if (verdict := verdict_of(item))]
-        if len(verdicts) == due:
+        if len(verdicts) == expected:
             return tuple(verdicts)
         written = next(item.written for item in items if not item.value)
         message = f"{quoted(written)!r} is not a label" if written else "a verdict has no label"
         cause = Cause.MALFORMED
-    shift = 1 - first_number([item.number for item in items if item.number is not None], due)
+    shift = 1 - first_number([item.number for item in items if item.number is not None], expected)
     returned = tuple(
         PartialVerdict(
             None if item.number is None else item.number + shift, item.written, verdict_of(item)

@@ -50,12 +50,12 @@ class Model(AsyncResource, ABC):
     Attributes:
         name: provider and model, such as `openai:gpt-4o-mini`.
         identity: everything but the prompt that affects its replies: URL, model, options.
-        place: its URL, for reports; "" if its provider implies it.
+        url: its URL, for reports; "" if its provider implies it.
     """
 
     name: str
     identity: str
-    place: str = ""
+    url: str = ""
 
     @abstractmethod
     async def complete(self, prompt: ModelPrompt) -> Completion:
@@ -75,12 +75,12 @@ class Embedder(AsyncResource, ABC):
     """Embeds texts, within `async with embedder`.
 
     Attributes:
-        name, identity, place: like a Model's.
+        name, identity, url: like a Model's.
     """
 
     name: str
     identity: str
-    place: str = ""
+    url: str = ""
 
     @abstractmethod
     async def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:

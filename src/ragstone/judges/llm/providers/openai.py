@@ -39,18 +39,18 @@ class Provider:
     key: str | None
     url_variable: str | None = None
 
-    def said(self, base_url: str | None) -> str | None:
+    def custom_url(self, base_url: str | None) -> str | None:
         """Return the URL that `base_url` or the environment sets, if any."""
         variable = os.environ.get(self.url_variable, "") if self.url_variable else ""
         return base_url or variable or None
 
-    def place(self, base_url: str | None) -> str:
+    def api_url(self, base_url: str | None) -> str:
         """Return the URL of its API, without a slash at the end.
 
         Raises:
             UsageError: the URL is not set, or is not valid.
         """
-        url = self.said(base_url) or self.url
+        url = self.custom_url(base_url) or self.url
         setting = " or ".join(filter(None, ("--base-url", self.url_variable)))
         if not url:
             raise UsageError(f"{self.name}: set its URL with {setting}")
@@ -60,7 +60,7 @@ class Provider:
             raise UsageError(f"{setting}: {public_url(url)} must not contain ? or #")
         return url.rstrip("/")
 
-    def secret(self, model: str, *, elsewhere: bool, embeds: bool = False) -> str | None:
+    def read_key(self, model: str, *, elsewhere: bool, embeds: bool = False) -> str | None:
         """Return the key; None if none is needed, for example at another URL (`elsewhere`).
 
         `embeds` tells the error message that the model makes embeddings.
@@ -145,7 +145,7 @@ def _joined(content: object) -> object:
     return "".join(text for text in texts if isinstance(text, str))
 
 
-_Count = Annotated[int, BeforeValidator(lambda given: 0 if given is None else given), Field(ge=0)]
+_Count = Annotated[int, BeforeValidator(lambda value: 0 if value is None else value), Field(ge=0)]
 
 
 class _Tokens(BaseModel):
@@ -162,7 +162,7 @@ class _Tokens(BaseModel):
         return Usage(calls=tries, retries=tries - 1, **dict(self))
 
 
-_MaybeTokens = Annotated[_Tokens, BeforeValidator(lambda given: given or {})]
+_MaybeTokens = Annotated[_Tokens, BeforeValidator(lambda value: value or {})]
 
 
 class _Message(BaseModel):
@@ -240,13 +240,11 @@ class OpenAICompatibleModel(Model, Embedder):
         base_url: str | None = None,
         embeds: bool = False,
     ) -> None:
-        base = provider.place(base_url)
-        key = provider.secret(model, elsewhere=base != provider.url, embeds=embeds)
+        base = provider.api_url(base_url)
+        key = provider.read_key(model, elsewhere=base != provider.url, embeds=embeds)
         self.name = f"{provider.name}:{model}"
-        self.place = public_url(base)
-        self.identity = json.dumps(
-            [provider.name, model, self.place, provider.version, temperature]
-        )
+        self.url = public_url(base)
+        self.identity = json.dumps([provider.name, model, self.url, provider.version, temperature])
         self._model = model
         self._chat = provider.url_of(base, model, "chat/completions")
         self._embeddings = provider.url_of(base, model, "embeddings")

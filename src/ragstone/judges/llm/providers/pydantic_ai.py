@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
@@ -177,13 +178,9 @@ class PydanticAiModel(Model):
             CallError: there was no reply; `tries` is the number of calls.
             UsageError: the key was rejected or the model does not exist: the run stops.
         """
-
-        async def once() -> Completion:
-            return await self._once(prompt)
-
-        made = await self._caller.make(once, tokens=prompt.tokens)
-        usage = replace(made.value.usage, calls=made.tries, retries=made.tries - 1)
-        return replace(made.value, usage=usage)
+        call = await self._caller.make(partial(self._once, prompt), tokens=prompt.tokens)
+        usage = replace(call.value.usage, calls=call.tries, retries=call.tries - 1)
+        return replace(call.value, usage=usage)
 
     async def _once(self, prompt: ModelPrompt) -> Completion:
         from pydantic_ai import ModelRequest, UserPromptPart
