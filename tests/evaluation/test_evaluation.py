@@ -1,6 +1,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -12,7 +13,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.errors import Cause, UnknownNameError, UsageError
-from ragstone.evaluation.runner import evaluate, evaluate_async
+from ragstone.evaluation.runner import evaluate, evaluate_async, plan_of
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
 from ragstone.metrics.claims import Faithfulness
@@ -325,3 +326,40 @@ def test_the_record_names_the_judge_and_the_policies_that_made_the_numbers() -> 
     assert run.to_dict()["policy"] == "deepeval, ragas"
     ranked = evaluate([ANSWERED], metrics="hit")
     assert (ranked.policies, ranked.to_dict()["policy"]) == ((), None)
+
+
+@each_case(
+    ("option", "value", "message"),
+    [
+        ("fail_under", 0.8, "fail_under must be a mapping such as {'faithfulness': 0.8}, got 0.8"),
+        ("min_coverage", "90%", "min_coverage must be a mapping such as"),
+        ("metrics", 5, "metrics must be a name, a Metric, or several of them, got 5"),
+        ("config", 5, "config must be the path of a config file"),
+        ("preset", 5, "preset must be the name of a preset"),
+        ("prompts", "x", "prompts must be a mapping"),
+        ("columns", "x", "columns must be a mapping"),
+        ("plan", 5, "plan must be a Plan"),
+        ("on_row", 5, "on_row must be a function"),
+        ("tracing", 5, "tracing must be a Tracing"),
+        ("store", 5.5, "store must be a Store, a path, a URL or True, got 5.5"),
+        ("fresh", "yes", "fresh must be True or False"),
+        ("model", 5, "model must be the name of a model"),
+        ("max_retries", "x", "retries: Input should be a valid integer"),
+    ],
+)
+def test_a_wrong_type_of_an_option_names_the_right_one(option, value, message) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        evaluate([{"query": "q", "response": "Yes."}], **{"metrics": "bleu", option: value})
+
+
+@each_case("data", [5, None])
+def test_a_wrong_type_of_data_names_the_right_one(data) -> None:
+    with pytest.raises(UsageError, match=r"data must be a file, or samples or mappings, got"):
+        evaluate(data, metrics="faithfulness")
+
+
+def test_model_and_max_retries_are_accepted_in_python_too() -> None:
+    plan = plan_of({"model": "gpt-4o-mini", "max_retries": 2})
+    assert (plan.judge, plan.retries) == ("openai:gpt-4o-mini", 2)
+    with pytest.raises(UsageError, match="model and judge are the same setting"):
+        plan_of({"model": "gpt-4o-mini", "judge": "offline"})

@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import Literal, Unpack, cast
+from types import MappingProxyType, NoneType
+from typing import Any, Literal, Unpack, cast
 
 from ragstone._internal.concurrency import finish_in_thread
 from ragstone._internal.rate_limit import Budget
 from ragstone.datasets import Dataset, load, samples_of
 from ragstone.errors import TargetError, UnknownNameError, UsageError
 from ragstone.evaluation.ask_target import ask_target
-from ragstone.evaluation.config_file import Config, read_config
+from ragstone.evaluation.config_file import Config, model_names, read_config
 from ragstone.evaluation.fingerprint import make_manifest
 from ragstone.evaluation.preflight import Preflight
 from ragstone.evaluation.recorder import Recorder, StoreOptions, open_recorder
@@ -34,10 +35,11 @@ from ragstone.judges.spec import begins_free, is_free
 from ragstone.metrics import Metric, load_plugin, select
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.results.run import Run, RunInterruptedError
+from ragstone.store import Store
 from ragstone.targets.base import Target
 from ragstone.targets.factory import get_target
 from ragstone.types.config import Manifest, Plan
-from ragstone.types.gate import FLAGS, gate
+from ragstone.types.gate import FLAGS, Gate, gate
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 
@@ -49,9 +51,10 @@ class Options(StoreOptions, total=False):
     """The options of `evaluate`: most fields of `Plan`, and those below.
 
     `metrics` may be one name, several, or Metric objects; `k` one or several cut-offs. `target` and
-    `judge` may be names or objects, and a target a Python function. `fail_under` and `fail_over`
-    are metric -> threshold, `min_coverage` is metric -> minimum share of scored rows. Settings can
-    also come from `preset`, from the file `config`, or from `plan`. `on_row` is called with each
+    `judge` may be names or objects, and a target a Python function. `model="gpt-4o-mini"` is short
+    for `judge="openai:gpt-4o-mini"`, `max_retries` for `retries`. `fail_under` and `fail_over` are
+    metric -> threshold, `min_coverage` is metric -> minimum share of scored rows. Settings can also
+    come from `preset`, from the file `config`, or from `plan`. `on_row` is called with each
     finished row and the number of rows, `on_notice` with messages before the first row. `tracing`
     observes the run. Rows are stored only if `store` is set.
     """
@@ -69,6 +72,7 @@ class Options(StoreOptions, total=False):
     include_reason: bool
     allow_partial: bool
     judge: str | Judge
+    model: str
     votes: int
     base_url: str
     embedding_model: str
@@ -92,6 +96,7 @@ class Options(StoreOptions, total=False):
     concurrency: int
     timeout: float
     retries: int
+    max_retries: int
     delay: float
     fail_under: Mapping[str, float | str]
     fail_over: Mapping[str, float | str]
@@ -105,6 +110,26 @@ class Options(StoreOptions, total=False):
     tracing: Tracing
 
 
+_TYPES: Mapping[str, tuple[Any, str]] = MappingProxyType(
+    {
+        "metrics": ((str, Metric, Iterable), "a name, a Metric, or several of them"),
+        "config": ((str, Path), "the path of a config file"),
+        "preset": ((str,), "the name of a preset"),
+        "model": ((str,), "the name of a model, such as gpt-4o-mini"),
+        "prompts": ((Mapping,), "a mapping of question kind to file"),
+        "columns": ((Mapping,), "a mapping of field to column"),
+        **dict.fromkeys(FLAGS, ((Mapping,), "a mapping such as {'faithfulness': 0.8}")),
+        "plan": ((Plan,), "a Plan"),
+        "on_row": ((Callable,), "a function"),
+        "on_notice": ((Callable,), "a function"),
+        "tracing": ((Tracing,), "a Tracing"),
+        **dict.fromkeys(("fresh", "transcript", "retry_failed"), (bool, "True or False")),
+        "store": ((Store, str, Path, bool, NoneType), "a Store, a path, a URL or True"),
+    }
+)
+"""Option -> its types and their description; Plan checks its own fields."""
+
+
 def plan_of(options: Options) -> Plan:
     """Return the plan of the options; they override the settings of `plan` or `config`.
 
@@ -113,26 +138,34 @@ def plan_of(options: Options) -> Plan:
     """
     if unknown := sorted(options.keys() - Options.__annotations__.keys()):
         raise UnknownNameError("option of evaluate", unknown[0], Options.__annotations__)
+    given: dict[str, Any] = dict(options)
+    for name in given.keys() & _TYPES.keys():
+        types, description = _TYPES[name]
+        if not isinstance(given[name], types):
+            raise UsageError(f"{name} must be {description}, got {given[name]!r:.80}")
+    for name, other in (("model", "judge"), ("max_retries", "retries")):
+        if name in given:
+            if other in given:
+                raise UsageError(f"{name} and {other} are the same setting; pass one of them")
+            value = given.pop(name)
+            given[other] = model_names(value) if isinstance(value, str) else value
     if "plan" in options and (both := sorted(options.keys() & {"config", "preset"})):
         raise UsageError(f"plan= contains all settings; remove {' and '.join(both)}")
     config = read_config(options["config"]) if "config" in options else Config()
     for module in config.plugins:
         load_plugin(module)
 
-    objects = {name for name in ("judge", "target") if not isinstance(options.get(name), str)}
-    given = cast("dict[str, object]", options)
+    objects = {name for name in ("judge", "target") if not isinstance(given.get(name), str)}
     settings = {name: given[name] for name in given.keys() & Plan.model_fields.keys() - objects}
     if "metrics" in options:
         metrics = options["metrics"]
         several = [metrics] if isinstance(metrics, str | Metric) else metrics
         settings["metrics"] = tuple(m.spelled if isinstance(m, Metric) else m for m in several)
-    gates = tuple(
-        gate(f"{metric}={threshold}", *demand)
-        for name, demand in FLAGS.items()
-        for metric, threshold in cast("Mapping[str, float | str]", given.get(name, {})).items()
-    )
+    gates: list[Gate] = []
+    for name, demand in FLAGS.items():
+        gates += [gate(f"{metric}={of}", *demand) for metric, of in given.get(name, {}).items()]
     if "plan" not in options:
-        return config.plan({**settings, "gates": gates}, preset_said=options.get("preset"))
+        return config.plan({**settings, "gates": tuple(gates)}, preset_said=options.get("preset"))
     base = options["plan"]
     return Plan.of({**dict(base), **settings, "gates": (*base.gates, *gates)})
 
@@ -150,6 +183,8 @@ def load_data(data: Data, plan: Plan) -> Dataset:
         return data
     if isinstance(data, str | Path):
         return load(data, sheet=plan.sheet, columns=plan.columns, limit=plan.limit)
+    if not isinstance(cast("object", data), Iterable):
+        raise UsageError(f"data must be a file, or samples or mappings, got {data!r:.80}")
     if plan.sheet is not None:
         raise UsageError(f"samples in memory have no sheets; remove sheet={plan.sheet!r}")
     return samples_of(islice(data, plan.limit), columns=plan.columns)
