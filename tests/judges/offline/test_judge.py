@@ -38,7 +38,8 @@ from ragstone.types.reply import Usage
 class Other(Question[int]):
     kind: ClassVar[str] = "other"
 
-    def adapter(self) -> TypeAdapter[int]:
+    @classmethod
+    def adapter(cls) -> TypeAdapter[int]:
         return TypeAdapter(int)
 
 
