@@ -16,7 +16,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.results.stats import mean_interval, paired_t, sign_flip, smallest_difference
+from ragstone.results.stats.intervals import mean_interval
+from ragstone.results.stats.paired_tests import paired_t, sign_flip, smallest_difference
 
 Numbers = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Numbers]

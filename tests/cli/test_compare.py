@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from ragstone.metrics import get
-from ragstone.results.compare import Outcome, compare, outcomes_of
+from ragstone.results.compare.comparison import compare
+from ragstone.results.compare.pairing import Outcome, outcomes_of
 from ragstone.store import Store, tag
 from ragstone.types.claim import JudgedClaim, Label
 from ragstone.types.config import Manifest, Plan, Source

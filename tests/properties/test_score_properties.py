@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from ragstone._internal.fields import document_id
 from ragstone.errors import Cause
 from ragstone.results.metric_summary import MetricSummaryBuilder
-from ragstone.results.stats import mean_interval
+from ragstone.results.stats.intervals import mean_interval
 from ragstone.types.claim import Label
 from ragstone.types.gate import EPSILON, Gate, share
 from ragstone.types.policy import POLICIES, Policy

@@ -8,7 +8,7 @@ from ragstone.results.run_summary import (
     Slices,
     TagBreakdown,
 )
-from ragstone.results.stats import mean_interval
+from ragstone.results.stats.intervals import mean_interval
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score

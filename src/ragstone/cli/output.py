@@ -24,7 +24,12 @@ from ragstone.errors import UsageError
 from ragstone.reports.github import no_commands, report_to_github
 from ragstone.reports.tables import STDOUT, check_table, write_claims, write_json, write_rows
 from ragstone.reports.terminal import print_rows, print_run
-from ragstone.results.compare import MIN_PAIRED, Comparison, Regressions, find_regressions
+from ragstone.results.compare.comparison import (
+    MIN_PAIRED,
+    Comparison,
+    Regressions,
+    find_regressions,
+)
 from ragstone.results.run import Run
 from ragstone.types.gate import share
 from ragstone.types.row import Row

@@ -10,16 +10,9 @@ from ragstone.reports.facts import LABELS
 from ragstone.reports.format import NO_VALUE, decimal, interval, printable
 from ragstone.reports.markdown import escape, markdown_table, paragraph
 from ragstone.reports.terminal import MAX_CELL, STYLES, Grid, GridRow, Tone, print_grid
-from ragstone.results.compare import (
-    ClaimChanges,
-    Comparison,
-    Finding,
-    Kind,
-    MetricChange,
-    Regressions,
-    SampleChange,
-    SampleChanges,
-)
+from ragstone.results.compare.claim_changes import ClaimChanges, Kind
+from ragstone.results.compare.comparison import Comparison, Regressions, SampleChange, SampleChanges
+from ragstone.results.compare.metric_change import Finding, MetricChange
 
 LISTED = 3
 """Names that are listed; the rest are counted."""

@@ -13,7 +13,7 @@ from ragstone.errors import Cause
 from ragstone.metrics import catalogue
 from ragstone.reports.format import decimal, dollars, milliseconds, percent
 from ragstone.results.run import Run
-from ragstone.results.stats.histograms import Share
+from ragstone.results.stats.intervals import Share
 from ragstone.types.claim import ClaimIssue, Label
 from ragstone.types.config import Plan
 from ragstone.types.score import MetricInfo, Summary

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from ragstone._internal.text import one_line
 from ragstone.errors import Cause
-from ragstone.results.stats import bounds, mean_interval
+from ragstone.results.stats.intervals import bounds, mean_interval
 from ragstone.types.rankings import NOTHING_RELEVANT
 from ragstone.types.score import NOTHING, Detail, Score, State, Summary
 
 LONGEST = 300
-"""Characters of a reason that are stored; servers answer with whole pages."""
+"""Characters of a reason that are stored; servers may return whole pages."""
 MOST = 1000
 """Different reasons that are counted; all further ones are counted as OTHERS."""
 OTHERS = "for other reasons"
@@ -222,8 +222,7 @@ class MetricSummaryBuilder:
 class ScoreColumn:
     """Stores one metric's scores by place, without their claims; equal scores are stored once.
 
-    Ranking metrics and rubrics give few different scores, so that a million of them weigh some
-    12 MB.
+    Ranking metrics and rubrics have few different scores, so a million take about 12 MB.
     """
 
     def __init__(self) -> None:
@@ -233,10 +232,10 @@ class ScoreColumn:
         self._known: dict[Hashable, int] = {}
 
     def add(self, place: int, score: Score) -> None:
-        """Keep the score of the row at that place."""
+        """Add the score of the row at that place."""
         detail = tuple(score.detail.items())
-        said = (score.passed, score.threshold, score.fallback, score.reason, score.cause)
-        key = (score.state, score.value, *said, detail)
+        rest = (score.passed, score.threshold, score.fallback, score.reason, score.cause)
+        key = (score.state, score.value, *rest, detail)
         number = self._known.setdefault(key, len(self._distinct))
         if number == len(self._distinct):
             bare = score.model_copy(update={"claims": ()}) if score.claims else score

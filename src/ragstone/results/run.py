@@ -12,7 +12,7 @@ from uuid import uuid4
 from ragstone._internal.text import count
 from ragstone.results.ranking_run import RankingRows
 from ragstone.results.run_summary import RunSummaryBuilder, Slices
-from ragstone.results.stats import histogram
+from ragstone.results.stats.intervals import histogram
 from ragstone.types.config import Manifest
 from ragstone.types.gate import GateResult
 from ragstone.types.reply import Usage

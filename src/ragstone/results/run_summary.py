@@ -13,7 +13,7 @@ from ragstone._internal.fields import tag_text
 from ragstone.errors import Cause
 from ragstone.results import metric_summary
 from ragstone.results.metric_summary import OTHERS, STATES, MetricSummaryBuilder
-from ragstone.results.stats import mean_interval, quantile
+from ragstone.results.stats.intervals import mean_interval, quantile
 from ragstone.types.claim import ClaimIssue
 from ragstone.types.reply import CascadeStats, Failure, Usage, sum_stats
 from ragstone.types.row import Row

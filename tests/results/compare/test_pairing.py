@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from ragstone.results.compare import Outcome, Pairing, compare, outcomes_of
+from ragstone.results.compare.comparison import compare
+from ragstone.results.compare.pairing import Outcome, Pairing, outcomes_of
 from ragstone.types.claim import Label
 from ragstone.types.row import Row
 

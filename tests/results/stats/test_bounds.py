@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.results.stats import bounds
+from ragstone.results.stats.intervals import bounds
 
 
 def test_the_worked_example() -> None:

@@ -2,8 +2,7 @@ import math
 
 import pytest
 
-from ragstone.results.stats import histogram, quantile
-from ragstone.results.stats.histograms import Share
+from ragstone.results.stats.intervals import Share, histogram, quantile
 
 
 def test_values_are_counted_in_tenths_of_the_range() -> None:

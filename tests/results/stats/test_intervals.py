@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.results.stats import difference_interval, mean_interval
 from ragstone.results.stats.intervals import (
     BLOCK,
     FEW,
@@ -15,6 +14,8 @@ from ragstone.results.stats.intervals import (
     RESAMPLES,
     Clusters,
     bca,
+    difference_interval,
+    mean_interval,
     proportion_interval,
 )
 

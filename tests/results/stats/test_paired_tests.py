@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.results.stats import (
+from ragstone.results.stats.paired_tests import (
+    LARGE,
     effect_size,
     holm,
     paired_t,
@@ -14,7 +15,6 @@ from ragstone.results.stats import (
     smallest_difference,
     wins_losses_ties,
 )
-from ragstone.results.stats.paired_tests import LARGE
 
 differences = st.lists(st.floats(-1, 1).map(lambda x: round(x, 3)), max_size=20)
 

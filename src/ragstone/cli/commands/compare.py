@@ -24,7 +24,7 @@ from ragstone.errors import UsageError
 from ragstone.reports.comparison import as_markdown, print_comparison, print_regressions
 from ragstone.reports.format import finite
 from ragstone.reports.tables import STDOUT
-from ragstone.results.compare import TOP, compare
+from ragstone.results.compare.comparison import TOP, compare
 from ragstone.store import Store, find_run
 
 EPILOG = (

@@ -50,7 +50,7 @@ from ragstone.judges.dry_run import LEAST, MOST, Guess
 from ragstone.judges.factory import make_judge
 from ragstone.judges.spec import is_free
 from ragstone.reports.format import NO_VALUE, dollars
-from ragstone.results.stats.histograms import Share
+from ragstone.results.stats.intervals import Share
 from ragstone.types.config import Plan, Source
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import Usage

@@ -46,7 +46,7 @@ from ragstone.reports.comparison import print_comparison, print_regressions
 from ragstone.reports.github import no_commands, report_to_github
 from ragstone.reports.tables import STDOUT, write_document
 from ragstone.reports.terminal import print_ranking, print_rows
-from ragstone.results.compare import Comparison, Regressions, compare
+from ragstone.results.compare.comparison import Comparison, Regressions, compare
 from ragstone.results.run import Run
 from ragstone.types.config import Plan
 

@@ -7,8 +7,7 @@ from typing import Literal
 
 from ragstone._internal.fields import FrozenModel
 from ragstone._internal.text import count
-from ragstone.results.stats.histograms import Share
-from ragstone.results.stats.intervals import proportion_interval
+from ragstone.results.stats.intervals import Share, proportion_interval
 from ragstone.types.claim import Label
 
 Wanted = Literal["noticed", "resisted", "supported", "kept"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ragstone._internal.text import count
 from ragstone.reports.format import decimal
-from ragstone.results.stats import histograms
+from ragstone.results.stats import intervals
 
 WIDTH, HEIGHT = 240.0, 56.0
 """The size of a histogram."""
@@ -53,7 +53,7 @@ class Gauge:
 
 
 def histogram(
-    counted: histograms.Histogram | None,
+    counted: intervals.Histogram | None,
     *,
     mean: float | None,
     interval: Sequence[float] | None,

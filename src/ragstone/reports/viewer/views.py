@@ -25,7 +25,7 @@ from ragstone.reports.viewer.cache import (
     cache_key,
     list_runs,
 )
-from ragstone.results.compare import Comparison, compare
+from ragstone.results.compare.comparison import Comparison, compare
 from ragstone.store import RunInfo, Store, StoreError, find_run, running_runs
 from ragstone.store.search import MetricCounts, RowQuery, count_scores, find_rows, row_at
 

@@ -31,10 +31,6 @@ class ClaimChange:
     b: Label | None
     reason: str | None
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the change as plain data."""
-        return vars(self)
-
 
 @dataclass(frozen=True)
 class ClaimChanges:
@@ -63,10 +59,7 @@ class ClaimChanges:
             "kept": self.kept,
             **{kind.name.lower(): self.counts[kind] for kind in Kind},
             "appeared_unsupported": self.appeared_unsupported,
-            "first": {
-                kind.name.lower(): [change.to_dict() for change in self.first[kind]]
-                for kind in Kind
-            },
+            "first": {kind.name.lower(): list(map(vars, self.first[kind])) for kind in Kind},
         }
 
 

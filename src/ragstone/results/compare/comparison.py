@@ -20,7 +20,7 @@ from ragstone.types.gate import EPSILON
 
 TOP = 5
 _DIGITS = 12
-"""Of a difference; further ones come from rounding."""
+"""Decimals of a difference; further ones come from rounding."""
 _PARAMETERS = re.compile("[@:,]")
 
 
@@ -34,10 +34,6 @@ class SampleChange:
     a: float
     b: float
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the change as plain data."""
-        return vars(self)
-
 
 @dataclass(frozen=True)
 class SampleChanges:
@@ -50,8 +46,8 @@ class SampleChanges:
     def to_dict(self) -> dict[str, object]:
         """Return the changes as plain data."""
         return {
-            "worst": [each.to_dict() for each in self.worst],
-            "best": [each.to_dict() for each in self.best],
+            "worst": list(map(vars, self.worst)),
+            "best": list(map(vars, self.best)),
         }
 
 
@@ -63,7 +59,7 @@ class Comparison:
         a, b: the runs' ids.
         partial: the ids of those that were stopped before every row was finished.
         changes: differences between the configurations, the most important first.
-        cluster: the tag whose rows were taken together, if any.
+        cluster: the tag that groups rows, if any.
         only_a, only_b: metrics of one run only.
         metric_changes: metrics of both runs, in B's order.
         sample_changes: the samples that changed most, by metric.
@@ -84,13 +80,8 @@ class Comparison:
 
     @property
     def judge_changed(self) -> bool:
-        """Whether the judge is not the same, or a metric makes its numbers by another rule."""
+        """Whether the judge, its settings, or how a metric is computed changed."""
         return any(change.about in (About.JUDGE, About.METRICS) for change in self.changes)
-
-    @property
-    def comparable(self) -> bool:
-        """Whether any metric was scored on both sides of a pair."""
-        return any(each.n for each in self.metric_changes)
 
     def regressions(self, min_effect: float = 0.0) -> tuple[MetricChange, ...]:
         """Return the metrics that got worse, significantly, by more than `min_effect`."""
@@ -124,9 +115,9 @@ def compare(
 ) -> Comparison:
     """Compare two runs, sample by sample; gains and drops are those of B relative to A.
 
-    `metrics` restricts the comparison to some metrics; parameters may be left out. `cluster` names
-    a tag whose rows are taken together. `top` is the number of samples and claims of each kind.
-    Each run is read once from end to end, and then the rows that are listed.
+    `metrics` restricts the comparison to some metrics; parameters may be left out. `cluster` is a
+    tag that groups rows. `top` is the number of samples and claims to list of each kind. Each run
+    is read once from end to end, and then the listed rows.
 
     Raises:
         UnknownNameError: a metric is not in both runs, or no row of A has the tag.
@@ -240,7 +231,7 @@ def find_regressions(
     elif pairs < (min_paired - EPSILON) * of:
         share = f"{pairs:,} of {of:,} samples of A ({pairs / of:.0%})"
         doubts.append(f"only {share} have a partner in B; at least {min_paired:.0%} are needed")
-    if pairs and not comparison.comparable:
+    if pairs and not any(each.n for each in comparison.metric_changes):
         doubts.append("no metric was scored in both runs")
     beyond = comparison.regressions(min_effect)
     within = tuple(each for each in comparison.regressions() if each not in beyond)

@@ -8,8 +8,6 @@ from typing import NamedTuple, cast
 
 from ragstone.results.run import Run
 from ragstone.types.config import ClaimPlan, JudgePlan, Manifest
-from ragstone.types.gate import Gate
-from ragstone.types.score import MetricInfo
 
 NOTHING = "none"
 
@@ -68,15 +66,15 @@ def changes(a: Run, b: Run) -> tuple[ConfigChange, ...]:
     implied = {_HASH} if names & _ASKED else set[str]()
     implied |= {_NOTE} if About.JUDGE.value in names else set()
     order = list(About)
-    told = (change for change in found if change.name not in implied)
-    return tuple(sorted(told, key=lambda change: order.index(change.about)))
+    explicit = (change for change in found if change.name not in implied)
+    return tuple(sorted(explicit, key=lambda change: order.index(change.about)))
 
 
 def _facts(manifest: Manifest) -> dict[tuple[About, str], str]:
     """Return everything that may change, as text."""
     source, identity = manifest.source, manifest.identity
     data = source.fingerprint or identity.get("data fingerprint")
-    told: dict[tuple[About, str], object] = {
+    facts: dict[tuple[About, str], object] = {
         (About.JUDGE, "judge"): manifest.judge,
         (About.JUDGE, _HASH): _short(identity.get("judge setup")),
         (About.JUDGE, _NOTE): manifest.judge_note,
@@ -90,42 +88,37 @@ def _facts(manifest: Manifest) -> dict[tuple[About, str], str]:
         (About.TARGET, "target"): manifest.target,
         (About.VERSION, "ragstone"): manifest.version,
     }
-    told[About.SETTINGS, "gates"] = list(map(_mark, manifest.plan.gates))
+    scopes = {"mean": "", "interval": "interval of ", "scored": "share scored of "}
+    facts[About.SETTINGS, "gates"] = [
+        f"{scopes[gate.of]}{gate.metric} {gate.op} {gate.threshold:g}"
+        for gate in manifest.plan.gates
+    ]
     for name, value in manifest.plan.model_dump(mode="json", exclude={"gates"}).items():
         if name not in _REPORTED_ELSEWHERE:
-            told[_ABOUT.get(name, About.SETTINGS), name] = value
-    return {what: _words(value) for what, value in told.items()}
+            facts[_ABOUT.get(name, About.SETTINGS), name] = value
+    return {what: _text(value) for what, value in facts.items()}
 
 
 def _rules(run: Run, other: Run) -> dict[tuple[About, str], str]:
     """Return how each metric of both runs is computed."""
     return {
-        (About.METRICS, name): _rule(info)
+        (About.METRICS, name): (f"policy {info.policy}, " if info.policy else "")
+        + f"{info.low:g} to {info.high:g}, {info.better} is better"
         for name, info in run.metrics.items()
         if name in other.metrics
     }
-
-
-def _rule(info: MetricInfo) -> str:
-    policy = f"policy {info.policy}, " if info.policy else ""
-    return f"{policy}{info.low:g} to {info.high:g}, {info.better} is better"
 
 
 def _short(digest: str | None) -> str | None:
     return digest[:12] if digest else None
 
 
-def _mark(gate: Gate) -> str:
-    of = {"mean": "", "interval": "interval of ", "scored": "share scored of "}[gate.of]
-    return f"{of}{gate.metric} {gate.op} {gate.threshold:g}"
-
-
-def _words(value: object) -> str:
+def _text(value: object) -> str:
     if value is None or value in ("", [], {}):
         return NOTHING
     if isinstance(value, list):
-        return ", ".join(map(_words, cast("list[object]", value)))
+        return ", ".join(map(_text, cast("list[object]", value)))
     if isinstance(value, dict):
         pairs = cast("dict[str, object]", value).items()
-        return ", ".join(f"{name}={_words(each)}" for name, each in pairs)
+        return ", ".join(f"{name}={_text(each)}" for name, each in pairs)
     return value if isinstance(value, str) else json.dumps(value)

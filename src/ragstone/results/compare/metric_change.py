@@ -10,9 +10,9 @@ from typing import Self
 import numpy as np
 
 from ragstone.results.compare.pairing import MetricColumn, Pair, Unscored
-from ragstone.results.stats import (
+from ragstone.results.stats.intervals import Clusters, difference_interval
+from ragstone.results.stats.paired_tests import (
     WinLossTie,
-    difference_interval,
     effect_size,
     holm,
     paired_t,
@@ -20,7 +20,6 @@ from ragstone.results.stats import (
     smallest_difference,
     wins_losses_ties,
 )
-from ragstone.results.stats.intervals import Clusters
 from ragstone.types.gate import EPSILON
 
 ALPHA = 0.05

@@ -1,4 +1,4 @@
-"""The rows of two runs, in some hundred bytes per row, and their pairs."""
+"""The rows of two runs in about a hundred bytes each, and their pairs."""
 
 import unicodedata
 from array import array
@@ -57,7 +57,7 @@ class Outcome:
 
 
 OUTCOME: TypeAdapter[Outcome] = TypeAdapter(Outcome)
-"""Reads an outcome from the JSON of a row, some four times as fast as the row."""
+"""Reads an outcome from the JSON of a row, about four times as fast as the row."""
 
 
 @runtime_checkable
@@ -255,13 +255,13 @@ def pair_samples(a: Columns, b: Columns) -> Pairing:
     left_a = [place for place in range(len(a.ids)) if place not in paired_a]
     left_b = [place for place in range(len(b.ids)) if place not in paired_b]
     once_a, once_b = _unique_queries(a, left_a), _unique_queries(b, left_b)
-    alike = [(once_a[query], once_b[query]) for query in once_a if query in once_b]
+    by_query = [(once_a[query], once_b[query]) for query in once_a if query in once_b]
     return Pairing(
-        pairs=tuple(sorted(same + alike)),
+        pairs=tuple(sorted(same + by_query)),
         by_id=len(same),
-        by_query=len(alike),
-        only_a=len(left_a) - len(alike),
-        only_b=len(left_b) - len(alike),
+        by_query=len(by_query),
+        only_a=len(left_a) - len(by_query),
+        only_b=len(left_b) - len(by_query),
         renamed=tuple(renamed),
         ambiguous=len(left_a) - len(once_a) + len(left_b) - len(once_b),
     )

@@ -9,9 +9,9 @@ from statistics import NormalDist
 NORMAL = NormalDist()
 TINY, EPSILON = 1e-300, sys.float_info.epsilon
 MANY = 1000
-"""Degrees of freedom from which on Student's t is near enough to the normal to be expanded."""
+"""Degrees of freedom above which Student's t is computed from the normal distribution."""
 STEPS = 100_000
-"""Far more than is ever taken: the continued fraction some 3,000 where a and b are 10 million."""
+"""More than are ever needed: the continued fraction takes about 3,000 for a and b of 10 million."""
 
 
 def beta_below(x: float, a: float, b: float) -> float:
@@ -21,12 +21,6 @@ def beta_below(x: float, a: float, b: float) -> float:
     Mathematical Functions, 8.17.22 (continued fraction) and 8.17.4 (symmetry).
     """
     return _below(x, 1 - x, a, b)
-
-
-def t_below(x: float, freedom: float) -> float:
-    """Return the share of Student's t distribution that lies below x."""
-    tail = t_both_tails(x, freedom) / 2
-    return 1 - tail if x > 0 else tail
 
 
 def t_both_tails(x: float, freedom: float) -> float:
@@ -54,7 +48,7 @@ def t_quantile(share: float, freedom: float) -> float:
 
 
 def _near_normal(z: float, freedom: float) -> float:
-    """Return Student's quantile from the normal's, to the last few digits for MANY.
+    """Return Student's quantile from the normal one, to the last few digits above MANY.
 
     Source: Abramowitz and Stegun, Handbook of Mathematical Functions (1964), 26.7.5.
     """
@@ -68,10 +62,10 @@ def _near_normal(z: float, freedom: float) -> float:
 
 
 def root_of(rising: Callable[[float], float], goal: float, low: float, high: float) -> float:
-    """Return where a rising function reaches the goal, between low and high, to the last digits.
+    """Return where a rising function reaches the goal between low and high, to the last digits.
 
-    Source: Chandrupatla, A new hybrid quadratic/bisection algorithm (1997). Halving alone asks
-    the function some four times as often, but where the root is next to 0.
+    Source: Chandrupatla, A new hybrid quadratic/bisection algorithm (1997). Bisection alone calls
+    the function about four times as often, unless the root is close to 0.
     """
     (x1, f1), (x2, f2) = (high, rising(high) - goal), (low, rising(low) - goal)
     if f2 >= 0 or f1 <= 0:
@@ -94,7 +88,7 @@ def root_of(rising: Callable[[float], float], goal: float, low: float, high: flo
 
 
 def _share(x1: float, f1: float, x2: float, f2: float, x3: float, f3: float) -> float:
-    """Return how far from x1 to x2 the root seems to be: on a parabola, if that can be trusted."""
+    """Return the next share of the way from x1 to x2: from a parabola if that is safe, or 0.5."""
     width, height = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
     if height**2 >= width or (1 - height) ** 2 >= 1 - width:
         return 0.5
@@ -103,7 +97,7 @@ def _share(x1: float, f1: float, x2: float, f2: float, x3: float, f3: float) -> 
 
 
 def _below(x: float, rest: float, a: float, b: float) -> float:
-    """Return the incomplete beta function; rest is 1 - x, with digits that 1 - x may lose."""
+    """Return the incomplete beta function; `rest` is 1 - x, given because 1 - x loses digits."""
     if x <= 0 or rest <= 0:
         return float(rest <= 0)
     if x > (a + 1) / (a + b + 2):
@@ -112,7 +106,7 @@ def _below(x: float, rest: float, a: float, b: float) -> float:
 
 
 def _below_its_middle(x: float, rest: float, a: float, b: float) -> float:
-    """Return the incomplete beta function where its continued fraction is fast."""
+    """Return the incomplete beta function for x for which its continued fraction is fast."""
     ways = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
     return math.exp(ways + a * math.log(x) + b * math.log(rest)) / a * _fraction(x, a, b)
 

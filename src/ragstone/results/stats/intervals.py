@@ -1,9 +1,9 @@
-"""Intervals of means and proportions: where the true value of all such questions may be."""
+"""Intervals of means and proportions; histograms and quantiles."""
 
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,9 +95,9 @@ def _codes(labels: Sequence[Hashable]) -> NDArray[np.int64]:
 def bca(groups: Clusters, level: float) -> Ends:
     """Return the bias-corrected and accelerated bootstrap interval of the mean.
 
-    The quantiles are those of Student's t, widened as a bootstrap is too narrow by √(1 - 1/n).
-    For more than LARGE groups the resampled distribution is not drawn but expanded (Cornish and
-    Fisher). Sources: Efron, Better Bootstrap Confidence Intervals (1987); DiCiccio and Efron
+    The quantiles are those of Student's t, widened because a bootstrap is too narrow by √(1 - 1/n).
+    For more than LARGE groups the resampled distribution is not drawn but computed (Cornish-Fisher
+    expansion). Sources: Efron, Better Bootstrap Confidence Intervals (1987); DiCiccio and Efron
     (1992) for the analytic form; Hesterberg, What Teachers Should Know about the Bootstrap (2015)
     for the widening.
     """
@@ -132,9 +132,9 @@ def student(groups: Clusters, level: float) -> Ends:
 def bounded(groups: Clusters, low: float, high: float, level: float) -> Ends:
     """Return the interval of the mean of few values in a finite range.
 
-    One more value, at the far end of the range, joins the ones seen, and all get random weights;
-    of the weighted means a quantile is the interval's end. For values at both ends of the range
-    only this is Clopper and Pearson's interval. Sources: Gaffke, Three test statistics for a
+    One more value, at the far end of the range, is added, and all get random weights; a quantile
+    of the weighted means is the interval's end. If all values are at the ends of the range, this is
+    Clopper and Pearson's interval. Sources: Gaffke, Three test statistics for a
     nonparametric one-sided hypothesis on the mean of a nonnegative variable (2005); Learned-Miller
     and Thomas, A New Confidence Interval for the Mean of a Bounded Random Variable (2019).
     """
@@ -146,7 +146,7 @@ def bounded(groups: Clusters, low: float, high: float, level: float) -> Ends:
 
 
 def _without_each(groups: Clusters) -> Numbers:
-    """Return by how much the mean would fall without each group: a jackknife."""
+    """Return by how much the mean would fall without each group (jackknife)."""
     gains = groups.totals - groups.mean * groups.sizes
     return gains / (groups.sizes.sum() - groups.sizes)
 
@@ -178,9 +178,9 @@ def _bias(moved: Numbers) -> float:
 
 
 def _weighted(groups: Clusters, far: float) -> Numbers:
-    """Return means under random weights, one more group at the far end of the range counted in.
+    """Return means under random weights, including one more group at the far end of the range.
 
-    Groups of one mean are weighted as one: many values at an end of the range cost nothing.
+    Groups with equal means are weighted as one, so many values at an end of the range cost nothing.
     """
     means, place = np.unique(groups.means, return_inverse=True)
     counts = np.bincount(place)
@@ -193,9 +193,9 @@ def _weighted(groups: Clusters, far: float) -> Numbers:
 
 
 FEW_TRIALS = 30
-"""For fewer trials the interval errs on the safe side; for more it is right on average.
+"""For fewer trials the interval is conservative; for more it is exact on average.
 
-Chosen by computing the exact coverage; decision record 0029 has the figures.
+Chosen from the exact coverage; decision record 0029 has the figures.
 """
 
 
@@ -203,8 +203,8 @@ def proportion_interval(right: int, n: int, level: float = 0.95) -> tuple[float,
     """Return the exact interval of a proportion, given `right` of n.
 
     Clopper and Pearson's for n below FEW_TRIALS: it covers every true proportion in at least
-    `level` of the cases. For larger n the same with mid-P, which counts half of the chance of the
-    observed result: it covers in about `level` of the cases. Even if all of n are right, the
+    `level` of the cases. For larger n the same with mid-P, which counts half of the probability of
+    the observed result: it covers in about `level` of the cases. Even if all of n are right, the
     interval is wide: 3 of 3 gives 0.29 to 1.
     Sources: Clopper and Pearson (1934); Lancaster (1961) and Agresti and Gottard (2007).
     """
@@ -213,7 +213,7 @@ def proportion_interval(right: int, n: int, level: float = 0.95) -> tuple[float,
 
 
 def _lower(right: int, n: int, tail: float) -> float:
-    """Return the proportion at which `right` or more of n have only the chance `tail`."""
+    """Return the proportion at which `right` or more of n have only the probability `tail`."""
     if right == 0:
         return 0.0
 
@@ -225,6 +225,28 @@ def _lower(right: int, n: int, tail: float) -> float:
         return (as_many + more) / 2
 
     return root_of(chance, tail, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of n, which is at least 1; as text `12 of 20 (60%, 95 % interval 36% to 81%)`."""
+
+    right: int
+    n: int
+
+    @property
+    def seen(self) -> str:
+        """The observed share: `12 of 20 (60%)`."""
+        return f"{self.right:,} of {self.n:,} ({self.right / self.n:.0%})"
+
+    @property
+    def interval(self) -> str:
+        """The 95 % interval in whole percent: `36% to 81%`."""
+        low, high = proportion_interval(self.right, self.n)
+        return f"{low:.0%} to {high:.0%}"
+
+    def __str__(self) -> str:
+        return f"{self.seen[:-1]}, 95 % interval {self.interval})"
 
 
 FEW = 10
@@ -245,19 +267,17 @@ def mean_interval(
     """Return the interval of the mean of scores in the range low to high, or None.
 
     If all values are at the ends of the range (and not in clusters), or all are at one end: the
-    exact interval of a proportion. It holds for the mean too, because the mean of a bounded score
-    is no further from an end than the share of values off that end. For fewer than FEW values, and
-    for the far side if fewer than FEW_OFF_THE_END differ from an end: Gaffke's bound. Otherwise
-    the bootstrap, BCa. Without a finite range, few values have Student's interval.
+    exact interval of a proportion. It is valid for the mean too, because the mean of a bounded
+    score is no further from an end than the share of values off that end. For fewer than FEW
+    values, and for the far side if fewer than FEW_OFF_THE_END differ from an end: Gaffke's bound.
+    Otherwise the bootstrap, BCa. Without a finite range, few values have Student's interval.
 
     With clusters, one label per value (None: a cluster of its own), whole clusters are drawn, and
-    the text above is about clusters. None for fewer than two values or clusters, and if all values
-    are the same inside the range, because every resample would be the same again.
+    "values" above means clusters. None for fewer than two values or clusters, and if all values are
+    equal and inside the range, because every resample would be equal too.
 
-    `total` is `math.fsum` of the values, if it is known: for many values it takes a while.
-
-    The interval contains the mean and stays in the range, which values outside it widen. The order
-    of the values does not matter, and the same values always give the same interval.
+    `total` is `math.fsum` of the values, if it is known. The interval contains the mean and stays
+    in the range, which is widened to the values. It does not depend on the order of the values.
     """
     if len(values) < 2:
         return None
@@ -296,7 +316,7 @@ def difference_interval(
     """Return the interval of the mean of paired differences, or None.
 
     Student's for fewer than FEW pairs (or clusters), otherwise the bootstrap, BCa. None for fewer
-    than two, and where all differences are the same. With clusters as in `mean_interval`.
+    than two, and if all differences are equal. For `clusters` see `mean_interval`.
     """
     unbounded = {"low": -math.inf, "high": math.inf}
     return mean_interval(differences, clusters=clusters, level=level, **unbounded)
@@ -312,15 +332,46 @@ def bounds(
 ) -> tuple[float, float] | None:
     """Return the mean if all `missing` unscored rows had scored `low`, and if all `high`.
 
-    No assumption is made of why they are missing: whatever they would have scored within the
-    range, the mean of all rows lies between the two. None where there are no rows at all.
-    `total` is `math.fsum` of the values, where it is known.
+    The mean of all rows lies between the two, whatever the missing rows would have scored. None
+    without any rows. `total` is `math.fsum` of the values, if it is known.
     Source: Manski, Nonparametric Bounds on Treatment Effects (1990).
     """
     n = len(values) + missing
     if not n:
         return None
     total = math.fsum(values) if total is None else total
-    if not missing:  # an infinite end, taken zero times, is no number
+    if not missing:  # infinity times 0 is not a number
         return total / n, total / n
     return (total + missing * low) / n, (total + missing * high) / n
+
+
+BINS = 10
+
+
+class Histogram(TypedDict):
+    """BINS counts of values, and the BINS + 1 rising edges of the bins."""
+
+    edges: list[float]
+    counts: list[int]
+
+
+def histogram(values: Sequence[float], *, low: float = 0.0, high: float = 1.0) -> Histogram | None:
+    """Return how many values lie in each tenth of the range low to high; None without values.
+
+    An infinite range is narrowed to the values, and a range is widened to values outside it. The
+    last bin includes its upper edge.
+    """
+    if not len(values):
+        return None
+    least, most = min(values), max(values)
+    start = min(low, least) if math.isfinite(low) else least
+    end = max(high, most) if math.isfinite(high) else most
+    if start == end:
+        end = start + 1.0
+    counts, edges = np.histogram(np.asarray(values, dtype=np.float64), BINS, (start, end))
+    return Histogram(edges=edges.tolist(), counts=counts.tolist())
+
+
+def quantile(values: Sequence[float], share: float) -> float | None:
+    """Return the value below which `share` (0 to 1) of the values lie; None for no values."""
+    return float(np.quantile(np.asarray(values), share)) if values else None

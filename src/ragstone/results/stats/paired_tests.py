@@ -1,4 +1,4 @@
-"""Paired tests: do differences, one a pair, show more than chance?"""
+"""Paired tests: are the differences between pairs more than chance? And their power."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -15,11 +15,11 @@ Signs = NDArray[np.uint8]
 SEED = 20_240_301
 RESAMPLES = 9999
 BLOCK = 2_000_000
-"""Signs drawn at once: bounds the memory to some 20 MB, whatever n is."""
+"""Signs drawn at once; this limits the memory to about 20 MB for any n."""
 LARGE = 10_000
-"""Above so many differences their sum is normal to a closer degree than flips could tell."""
+"""For more differences the normal limit is more accurate than random flips."""
 NOTHING = 1e-12
-"""A difference no greater than this comes from rounding: it is a tie."""
+"""A smaller difference comes from rounding: it is a tie."""
 
 
 class WinLossTie(NamedTuple):
@@ -36,13 +36,13 @@ def sign_flip(
     clusters: Sequence[Hashable] | None = None,
     resamples: int = RESAMPLES,
 ) -> float:
-    """Return the two-sided p of the paired sign-flip test: the chance of a mean so far from 0.
+    """Return the two-sided p of the paired sign-flip test: the probability of a mean so far from 0.
 
-    Were both systems alike, each difference could as well have had the other sign. All flips are
-    counted where there are at most `resamples` (c / all); otherwise as many are drawn, always the
-    same ones, and p is (c + 1) / (resamples + 1); for more than LARGE differences the sum's normal
-    limit is taken. Pairs that tie say nothing; without any difference p is 1. With clusters, one
-    label a pair, whole clusters are flipped. Source: Fisher, The Design of Experiments (1935);
+    If both systems are equally good, each difference could as well have the other sign. If there
+    are at most `resamples` flips, all are counted (c / all). Otherwise that many are drawn, always
+    the same ones, and p is (c + 1) / (resamples + 1). For more than LARGE differences the normal
+    limit of the sum is used. Ties do not count; without any difference p is 1. With clusters, one
+    label per pair, whole clusters are flipped. Sources: Fisher, The Design of Experiments (1935);
     Phipson and Smyth (2010) for the two ones.
     """
     if not differences:
@@ -62,8 +62,7 @@ def sign_flip(
 def paired_t(differences: Sequence[float]) -> float | None:
     """Return the two-sided p of the paired t-test.
 
-    1 where nothing differs; None for fewer than two pairs, and where all differ by the same: no
-    spread is left to measure the difference with.
+    1 without any difference; None for fewer than two pairs, or if all differences are equal.
     """
     data = _with_ties(differences)
     if data.size and not data.any():
@@ -75,8 +74,8 @@ def paired_t(differences: Sequence[float]) -> float | None:
 def effect_size(differences: Sequence[float]) -> float | None:
     """Return Cohen's d_z: the mean difference in units of the differences' standard deviation.
 
-    0.2 is commonly called small, 0.5 medium, 0.8 large. None for fewer than two pairs and where
-    all differ by the same. Source: Cohen, Statistical Power Analysis (1988), 2.3.
+    0.2 is commonly called small, 0.5 medium, 0.8 large. None for fewer than two pairs, or if all
+    differences are equal. Source: Cohen, Statistical Power Analysis (1988), 2.3.
     """
     data = _with_ties(differences)
     if data.size < 2 or np.ptp(data) <= NOTHING:
@@ -85,10 +84,10 @@ def effect_size(differences: Sequence[float]) -> float | None:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return the p values adjusted for being several, in the order given.
+    """Return the p values adjusted for their number, in the same order.
 
-    Whoever calls those up to 0.05 significant is wrong about any of them in at most 5 % of cases.
-    Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure (1979).
+    If those up to 0.05 are called significant, at least one is a false alarm in at most 5 % of
+    cases. Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure (1979).
     """
     adjusted = [0.0] * len(p_values)
     worst = 0.0
@@ -132,11 +131,9 @@ def _as_far(sizes: Numbers, seen: float, resamples: int) -> int:
 
 
 def _flipped(signs: Signs, sizes: Numbers) -> Numbers:
-    """Return how far from 0 the sum is where a sign of 1 is plus and of 0 is minus."""
+    """Return the absolute sum for each row of signs; 1 is plus, 0 is minus."""
     return np.abs(2 * (signs.astype(np.float64) @ sizes) - sizes.sum())
 
-
-# Power: how small a difference so many pairs can show.
 
 NODES = 200
 
@@ -144,31 +141,30 @@ NODES = 200
 def smallest_difference(
     spread: float, n: int, *, alpha: float = 0.05, power: float = 0.8
 ) -> float | None:
-    """Return the smallest true mean difference that n pairs would show in `power` of the cases.
+    """Return the smallest true mean difference that n pairs detect with that power.
 
-    `spread` is the standard deviation of the paired differences, `alpha` the p at which the paired
-    t-test calls a difference significant. A smaller difference may be there, and stay unseen. None
-    for fewer than two pairs, and without spread. Source: Cohen, Statistical Power Analysis (1988),
-    chapter 2; reckoned from the noncentral t distribution, not its normal limit.
+    `spread` is the standard deviation of the paired differences, `alpha` the significance level of
+    the paired t-test. None for fewer than two pairs, or without spread. Source: Cohen, Statistical
+    Power Analysis (1988), chapter 2, with the noncentral t distribution, not its normal limit.
     """
     if n < 2 or spread <= 0:
         return None
     limit = t_quantile(1 - alpha / 2, n - 1)
     widths, shares = _spread_of_spreads(n - 1)
-    marks = (limit * widths).tolist()
+    limits = (limit * widths).tolist()
 
-    def shown(shift: float) -> float:
-        chances = [NORMAL.cdf(shift - mark) + NORMAL.cdf(-shift - mark) for mark in marks]
+    def detected(shift: float) -> float:
+        chances = [NORMAL.cdf(shift - each) + NORMAL.cdf(-shift - each) for each in limits]
         return float(np.dot(chances, shares))
 
     reach = 1.0
-    while shown(reach) < power:
+    while detected(reach) < power:
         reach *= 2
-    return spread * root_of(shown, power, 0.0, reach) / math.sqrt(n)
+    return spread * root_of(detected, power, 0.0, reach) / math.sqrt(n)
 
 
 def _spread_of_spreads(freedom: int) -> tuple[Numbers, Numbers]:
-    """Return how a seen standard deviation compares with the true one: ratios, and their shares."""
+    """Return ratios of an observed standard deviation to the true one, and their probabilities."""
     reach = 9 / math.sqrt(2 * freedom)
     low, high = max(0.0, 1 - 1.2 * reach), 1 + 1.5 * reach
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
