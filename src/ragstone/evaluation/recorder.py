@@ -261,7 +261,8 @@ def _find_unfinished(
     store: Store, manifest: Manifest, *, transcript: bool
 ) -> tuple[str | None, list[str]]:
     """Return the unfinished run to resume, or notices about runs that are not resumed."""
-    run_id = store.unfinished(manifest.fingerprint)
+    either = manifest.fingerprint, manifest.former_fingerprint
+    run_id = next(filter(None, map(store.unfinished, either)), None)
     if run_id is not None:
         if store.info(run_id).transcript == transcript:
             return run_id, []

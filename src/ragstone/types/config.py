@@ -566,10 +566,22 @@ class Manifest(FrozenModel):
     not_run: FrozenMap[str, str]
     identity: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
 
+    @field_validator("identity", mode="before")
+    @classmethod
+    def _read_old_names(cls, value: Mapping[str, str]) -> Mapping[str, str]:
+        return {_FORMER_NAMES.get(name, name): each for name, each in value.items()}
+
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the identity."""
         return sha256(json.dumps(dict(self.identity), sort_keys=True).encode()).hexdigest()
+
+    @property
+    def former_fingerprint(self) -> str:
+        """The fingerprint under which older versions stored a run of this identity."""
+        old = {new: old for old, new in _FORMER_NAMES.items()}
+        identity = {old.get(name, name): each for name, each in self.identity.items()}
+        return sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
     def changed(self, other: "Manifest") -> Mapping[str, tuple[str, str]]:
         """Return where another one's identity differs: name -> what it is here, and there."""
