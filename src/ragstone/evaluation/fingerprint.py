@@ -25,7 +25,6 @@ from ragstone.types.sample import Sample
 _NO_EFFECT = {"cache", "rpm", "tpm", "max_calls", "max_cost", "offline"}
 """Judge settings that do not affect replies."""
 
-
 VERSION = version("ragstone")
 
 

@@ -301,9 +301,8 @@ def _check_same_settings(earlier: Manifest, now: Manifest) -> None:
 
 
 def _describe_changes(changed: Mapping[str, tuple[str, str]], earlier: Manifest) -> str:
-    words = _SETUP_CHANGES | {
-        "data fingerprint": f"{earlier.source.name} changed since the run was started"
-    }
+    data = f"{earlier.source.name} changed since the run was started"
+    words = _SETUP_CHANGES | {"data fingerprint": data}
     parts = [
         words.get(name) or f"{name} was {was or 'none'}, is {now or 'none'}"
         for name, (was, now) in changed.items()

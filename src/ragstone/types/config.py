@@ -585,10 +585,8 @@ class Manifest(FrozenModel):
 
     def changed(self, other: "Manifest") -> Mapping[str, tuple[str, str]]:
         """Return where another one's identity differs: name -> what it is here, and there."""
-        names = [*self.identity, *(name for name in other.identity if name not in self.identity)]
-        pairs = {
-            name: (self.identity.get(name, ""), other.identity.get(name, "")) for name in names
-        }
+        names = dict.fromkeys((*self.identity, *other.identity))
+        pairs = {n: (self.identity.get(n, ""), other.identity.get(n, "")) for n in names}
         return {name: (here, there) for name, (here, there) in pairs.items() if here != there}
 
     @property

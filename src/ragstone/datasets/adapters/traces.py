@@ -139,16 +139,9 @@ _MODELS = ("llm", "chat", "text_completion", "generate_content")
 """Kinds of spans that are calls of a model; their prompt is not a plain query."""
 _SEARCHES = ("retriever", "retrieval")
 _STEPS = (
-    *_SEARCHES,
-    "reranker",
-    "embedding",
-    "embeddings",
-    "tool",
-    "execute_tool",
-    "guardrail",
-    "evaluator",
-    "prompt",
-)
+    *_SEARCHES, "reranker", "embedding", "embeddings", "tool", "execute_tool", "guardrail",
+    "evaluator", "prompt",
+)  # fmt: skip
 """Kinds of spans that are intermediate steps; their output is not an answer."""
 _ASKED = ("query", "question", "user_input", "input")
 _ANSWERED = ("response", "answer", "output", "result")
