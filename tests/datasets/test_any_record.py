@@ -36,7 +36,7 @@ quick = settings(deadline=None, suppress_health_check=[HealthCheck.function_scop
 
 
 def loaded(path: Path, content: str | bytes) -> Dataset | None:
-    """Load a file of that content; whatever is wrong with it has to be told as a UsageError."""
+    """Load a file of that content; every problem must be a UsageError."""
     path.write_bytes(
         content.encode(errors="surrogatepass") if isinstance(content, str) else content
     )

@@ -71,7 +71,7 @@ def test_a_folder_of_splits_names_them(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-def test_a_folder_that_is_no_data_set(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_data_set(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is a folder; name a file in it, or a folder that"):
         load(tmp_path)
     with pytest.raises(UsageError, match="has no sheets; remove --sheet One"):
@@ -91,14 +91,14 @@ def test_a_state_that_names_no_files_of_its_folder(tmp_path: Path, state: str) -
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff" + b"\1" * 50])
-def test_damaged_columns_are_told(tmp_path: Path, name: str, content: bytes) -> None:
+def test_damaged_columns_are_reported(tmp_path: Path, name: str, content: bytes) -> None:
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"cannot read the columns: |there are no rows"):
         load(path)
 
 
-def test_half_a_file_is_told(tmp_path: Path) -> None:
+def test_half_a_file_is_reported(tmp_path: Path) -> None:
     FRAME.write_parquet(tmp_path / "a.parquet")
     content = (tmp_path / "a.parquet").read_bytes()
     (tmp_path / "a.parquet").write_bytes(content[: len(content) // 2] + content[-20:])
@@ -106,7 +106,7 @@ def test_half_a_file_is_told(tmp_path: Path) -> None:
         load(tmp_path / "a.parquet")
 
 
-def test_what_to_install_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_to_install_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     FRAME.write_parquet(tmp_path / "a.parquet")
     monkeypatch.setattr("ragstone.datasets.formats.arrow.find_spec", lambda _: None)
     with pytest.raises(
@@ -138,9 +138,9 @@ def test_columns_that_are_too_large_are_not_unpacked(tmp_path: Path) -> None:
     )
     FRAME.write_parquet(tmp_path / "small.parquet")
     arguments = (sys.executable, "-c", code, str(path), str(tmp_path / "small.parquet"))
-    said = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
-    assert "its columns need more than 1,000,000 bytes" in said
-    assert int(said.splitlines()[-1]) < 20_000  # KiB; unpacked they are 52 MB
+    message = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
+    assert "its columns need more than 1,000,000 bytes" in message
+    assert int(message.splitlines()[-1]) < 20_000  # KiB; unpacked they are 52 MB
 
 
 def test_the_files_of_a_folder_have_to_fit_together(

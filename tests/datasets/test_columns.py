@@ -75,7 +75,7 @@ def test_two_columns_for_one_field_are_in_no_doubt_if_one_is_chosen():
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "expected"),
     [
         (
             ["Querry", "answer"],
@@ -91,8 +91,8 @@ def test_two_columns_for_one_field_are_in_no_doubt_if_one_is_chosen():
         ([], "no query column found; the columns are none; map one with --map query=COLUMN"),
     ],
 )
-def test_no_query_tells_the_columns_and_the_nearest(columns: list[str], said: str):
-    assert str(no_query(columns, spelling=flag)) == said
+def test_no_query_tells_the_columns_and_the_nearest(columns: list[str], expected: str):
+    assert str(no_query(columns, spelling=flag)) == expected
 
 
 @each_case(("field", "alias"), PAIRS)
@@ -100,13 +100,13 @@ def test_a_mapping_understands_other_names_of_a_field(field: str, alias: str):
     assert resolve_columns({alias: "x"}, ["x"], spelling=flag) == {field: "x"}
 
 
-def test_a_mapping_in_python_is_told_as_an_argument():
+def test_a_mapping_in_python_is_reported_as_an_argument():
     with pytest.raises(UsageError, match=re.escape("columns={'query': 'Frage'}: there is no")):
         resolve_columns({"query": "Frage"}, ["Antwort"], spelling=argument)
 
 
 @pytest.mark.parametrize(
-    ("mapped", "said"),
+    ("mapped", "expected"),
     [
         ({"qurey": "a"}, "there is no field named 'qurey'; did you mean 'query'?"),
         (
@@ -126,10 +126,10 @@ def test_a_mapping_in_python_is_told_as_an_argument():
         ),
     ],
 )
-def test_a_mapping_of_what_is_not_there(mapped: dict[str, str], said: str):
+def test_a_mapping_of_what_is_not_there(mapped: dict[str, str], expected: str):
     with pytest.raises(UsageError) as caught:
         resolve_columns(mapped, ["Frage", "Antwort"], spelling=flag)
-    assert str(caught.value) == said
+    assert str(caught.value) == expected
 
 
 FILES = Path(__file__).parent / "files"
@@ -215,7 +215,7 @@ def test_what_ought_to_be_retrieved_is_not_what_was() -> None:
 
 
 @pytest.mark.parametrize("name", ["deepeval.csv", "ragaliq.csv"])
-def test_joined_texts_are_taken_apart_and_that_is_told(name: str) -> None:
+def test_joined_texts_are_taken_apart_and_that_is_reported(name: str) -> None:
     loaded = load(FILES / name)
     assert [context.text for context in loaded.samples[0].contexts or ()] == [HEIGHT, BUILT]
     assert any(note.startswith("split at |: ") for note in loaded.source.notes)
@@ -231,12 +231,12 @@ def test_facts_of_ragaliq() -> None:
     assert first("ragaliq.json").reference_claims == (HEIGHT,)
 
 
-def test_parts_of_inputs_that_are_no_field_are_tags() -> None:
+def test_parts_of_inputs_that_are_not_fields_are_tags() -> None:
     assert first("langsmith-examples.jsonl").tags["inputs.language"] == "en"
     assert first("langsmith-examples.jsonl").tags["split"] == "base"
 
 
-def test_inner_runs_are_no_rows(tmp_path: Path) -> None:
+def test_inner_runs_are_not_rows(tmp_path: Path) -> None:
     outer = {"id": "a", "run_type": "chain", "inputs": {"x": "q"}, "outputs": {"y": "r"}}
     inner = {**outer, "id": "b", "parent_run_id": "a"}
     loaded = rows(tmp_path / "a.jsonl", outer, inner)
@@ -251,7 +251,7 @@ def test_several_questions_in_a_chat_are_several_turns(tmp_path: Path) -> None:
         rows(tmp_path / "a.jsonl", record)
 
 
-def test_a_column_that_is_said_goes_before_the_shape(tmp_path: Path) -> None:
+def test_a_column_that_is_mapped_goes_before_the_shape(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     record = {"inputs": {"frage": "q", "sprache": "de"}, "outputs": {"antwort": "r", "n": 1}}
     path.write_text(json.dumps(record), encoding="utf-8")
@@ -260,25 +260,27 @@ def test_a_column_that_is_said_goes_before_the_shape(tmp_path: Path) -> None:
     assert loaded.samples[0].tags == {"inputs.sprache": "de", "outputs.n": 1}
 
 
-def test_a_file_of_no_shape_says_what_it_was_compared_with(tmp_path: Path) -> None:
+def test_a_file_of_no_shape_shows_what_it_was_compared_with(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         rows(tmp_path / "a.jsonl", {"gt_answer": "x", "answers": "y"})
-    said = str(caught.value)
-    assert "no query column found; the columns are 'gt_answer', 'answers'" in said
-    assert "of the other known formats, RAGChecker results also need query; also compared: " in said
-    assert all(shape.name in said for shape in SHAPES)
+    shown = str(caught.value)
+    assert "no query column found; the columns are 'gt_answer', 'answers'" in shown
+    assert (
+        "of the other known formats, RAGChecker results also need query; also compared: " in shown
+    )
+    assert all(shape.name in shown for shape in SHAPES)
 
 
 def test_a_file_of_nothing_known_names_all_shapes() -> None:
     assert describe_nearest(["a"]) == f"compared with: {', '.join(shape.name for shape in SHAPES)}"
 
 
-def test_an_object_without_rows_says_where_other_tools_have_them(write: Write) -> None:
+def test_an_object_without_rows_shows_where_other_tools_have_them(write: Write) -> None:
     with pytest.raises(UsageError, match=r"other tools' files: test_cases, goldens, responses"):
         load(write("a.json", '{"answers": {}}'))
 
 
-def test_a_search_file_has_a_ranking_and_says_why_it_has_no_response(tmp_path: Path) -> None:
+def test_a_search_file_has_a_ranking_and_shows_why_it_has_no_response(tmp_path: Path) -> None:
     made = json.loads((FILES / "saved-responses.json").read_text(encoding="utf-8"))
     made["metadata"]["mode"] = "search"
     made["responses"][0] |= {"response": None, "retrieved_ids": [5], "retrieved_scores": [0.5]}
@@ -313,7 +315,7 @@ def test_the_limit_counts_samples_of_spans(tmp_path: Path) -> None:
     assert len(load(FILES / "phoenix.jsonl", limit=1).samples) == 1
 
 
-def test_each_row_says_where_its_answer_is(tmp_path: Path) -> None:
+def test_each_row_shows_where_its_answer_is(tmp_path: Path) -> None:
     run = {"run_type": "chain", "inputs": {"question": "q"}}
     loaded = rows(
         tmp_path / "a.jsonl",
@@ -329,15 +331,15 @@ def test_each_row_says_where_its_answer_is(tmp_path: Path) -> None:
     assert loaded.samples[2].tags["outputs.output"] == "b"
 
 
-def test_a_column_that_is_said_stays_where_it_is_in_every_row(tmp_path: Path) -> None:
+def test_a_column_that_is_mapped_stays_where_it_is_in_every_row(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     run = {"run_type": "chain", "inputs": {"question": "q"}}
     records = [{**run, "outputs": {"answer": "a"}}, {**run, "outputs": {"output": "b"}}]
     path.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
-    said = load(path, columns={"reference": "outputs.output"}).samples[1]
-    assert (said.response, said.reference) == (None, "b")
-    said = load(path, columns={"response": "outputs.answer"}).samples[1]
-    assert said.response is None
+    sample = load(path, columns={"reference": "outputs.output"}).samples[1]
+    assert (sample.response, sample.reference) == (None, "b")
+    sample = load(path, columns={"response": "outputs.answer"}).samples[1]
+    assert sample.response is None
 
 
 def test_rows_of_two_makers_are_read_each_by_its_own_names(tmp_path: Path) -> None:
@@ -354,14 +356,14 @@ def test_rows_of_two_makers_are_read_each_by_its_own_names(tmp_path: Path) -> No
     assert loaded.samples[0].tags == {"question": "a tag"}
 
 
-def test_a_row_without_a_query_says_what_it_has_and_what_the_file_is_read_as(
+def test_a_row_without_a_query_shows_what_it_has_and_what_the_file_is_read_as(
     tmp_path: Path,
 ) -> None:
-    said = (
+    expected = (
         "row 2, column user_input: there is no query; the row has 'frage', 'response' "
         r"\(the file is read as ragas samples\); fill it in"
     )
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=expected):
         rows(
             tmp_path / "a.jsonl",
             {"user_input": "p", "response": "r"},

@@ -35,7 +35,7 @@ def test_answers_of_langchain_by_all_their_names(kind: str) -> None:
     assert one_turn({"messages": [within]}, "response") == "It is 70 m."
 
 
-def test_an_object_of_another_type_is_no_message() -> None:
+def test_an_object_of_another_type_is_not_a_message() -> None:
     given = {"type": "final", "text": "It is 70 m."}
     assert messages_in(given) is None
     assert one_turn(given, "response") is given
@@ -43,8 +43,8 @@ def test_an_object_of_another_type_is_no_message() -> None:
 
 @pytest.mark.parametrize("field", ["query", "response"])
 def test_a_role_that_is_not_known_is_refused(field: str) -> None:
-    said = [{"role": "user", "content": "q"}, {"role": "Narrator", "content": "x"}]
-    assert one_turn(said, field) == Unreadable(
+    turns = [{"role": "user", "content": "q"}, {"role": "Narrator", "content": "x"}]
+    assert one_turn(turns, field) == Unreadable(
         "unknown message role 'narrator'; expected user, assistant, system or tool"
     )
 
@@ -84,16 +84,16 @@ def test_ids_join_texts_that_are_objects_without_ids(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ids", "said"),
+    ("ids", "message"),
     [
         ("1 2", "may be one id or several"),
         ({"a": 1}, "expected a list of ids"),
         ("1", "2 texts, but 1"),
     ],
 )
-def test_ids_that_join_no_texts_are_told(tmp_path: Path, ids: object, said: str) -> None:
+def test_ids_that_join_no_texts_are_reported(tmp_path: Path, ids: object, message: str) -> None:
     record = {"user_input": "q", "retrieved_contexts": ["a", "b"], "retrieved_context_ids": ids}
-    with pytest.raises(InputError, match=f"column retrieved_contexts: .*{said}"):
+    with pytest.raises(InputError, match=f"column retrieved_contexts: .*{message}"):
         rows(tmp_path / "a.jsonl", record)
 
 

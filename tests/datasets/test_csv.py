@@ -46,7 +46,7 @@ def test_excels_own_word_on_the_delimiter(write: Write):
     ]
 
 
-def test_a_blank_cell_is_missing_and_blank_lines_are_no_rows(write: Write):
+def test_a_blank_cell_is_missing_and_blank_lines_are_not_rows(write: Write):
     loaded = load(write("a.csv", '\n,,\nquery,answer,contexts\n\nq,,\n,,\nr," ",\ns\n'))
     assert [sample.query for sample in loaded.samples] == ["q", "r", "s"]
     assert [sample.id for sample in loaded.samples] == ["1", "2", "3"]
@@ -72,7 +72,7 @@ def test_a_row_with_more_cells_than_the_header(write: Write):
     ]
 
 
-def test_a_quote_that_is_never_closed_is_told_with_all_before_it(write: Write):
+def test_a_quote_that_is_never_closed_is_reported_with_all_before_it(write: Write):
     first, second = problems(write("a.csv", 'query,id\n,1\nq,2\n"r,3\ns,4\n'))
     assert first.startswith("row 2, column query, sample 1: there is no query")
     assert second == (
@@ -81,9 +81,9 @@ def test_a_quote_that_is_never_closed_is_told_with_all_before_it(write: Write):
     )
 
 
-def test_a_broken_header_is_told(write: Write):
-    (said,) = problems(write("a.csv", '"query,id\nq,1\n'))
-    assert said.startswith("row 1: cannot parse the row that starts here")
+def test_a_broken_header_is_reported(write: Write):
+    (message,) = problems(write("a.csv", '"query,id\nq,1\n'))
+    assert message.startswith("row 1: cannot parse the row that starts here")
 
 
 def test_long_cells_are_read_and_the_limit_of_others_stays(write: Write):
@@ -105,7 +105,7 @@ def test_bytes_that_are_not_utf8(write: Write):
 
 
 @each_case(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("", "the file is empty; add at least one row with a query"),
         ("\n \n", "the file is empty; add at least one row with a query"),
@@ -117,14 +117,14 @@ def test_bytes_that_are_not_utf8(write: Write):
         (b"PK\x03\x04...", "this is a workbook, not text; change its extension to .xlsx"),
     ],
 )
-def test_files_without_what_they_need(write: Write, content: str | bytes, said: str):
-    assert problems(write("a.csv", content)) == [said]
+def test_files_without_what_they_need(write: Write, content: str | bytes, message: str):
+    assert problems(write("a.csv", content)) == [message]
 
 
 def test_what_pandas_writes(write: Write):
     text = ",query,point_ids,contexts\n0,q,1.0,\"['a', 'b']\"\n1,r,,\"['a' 'b']\"\n"
-    (said,) = problems(write("a.csv", text))
-    assert said.startswith("row 3, column contexts: this starts like a list")
+    (message,) = problems(write("a.csv", text))
+    assert message.startswith("row 3, column contexts: this starts like a list")
     loaded = load(write("b.csv", text.rpartition("1,r")[0]))
     assert loaded.samples[0].relevance == {"1": 1.0}
     assert [context.text for context in loaded.samples[0].contexts or ()] == ["a", "b"]

@@ -26,7 +26,7 @@ def test_the_page_names_every_ending_and_envelope(name: str):
 
 
 @each_case("shape", SHAPES, ids=lambda shape: shape.name)
-def test_the_page_of_other_tools_says_what_tells_each_shape(shape: Shape):
+def test_the_page_of_other_tools_shows_what_each_shape_needs(shape: Shape):
     lines = [line for line in OTHERS.splitlines() if line.startswith(f"| {shape.name} |")]
     assert len(lines) == 1
     for group in shape.needs:

@@ -25,9 +25,9 @@ def problems(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("codec", ["latin-1", "windows-1252"])
-def test_lines_of_a_western_encoding_are_told_once(write: Write, codec: str) -> None:
-    [said] = problems(write("a.jsonl", lines(GERMAN).encode(codec)))
-    assert said == (
+def test_lines_of_a_western_encoding_are_reported_once(write: Write, codec: str) -> None:
+    [message] = problems(write("a.jsonl", lines(GERMAN).encode(codec)))
+    assert message == (
         "row 1: byte 19 (0xdf) is not UTF-8, like all 3 lines that are not ASCII; the encoding "
         "is probably Windows-1252 (Latin-1); save the file as "
         "UTF-8 (Excel: 'CSV UTF-8'; else: iconv -f windows-1252 -t utf-8)"
@@ -41,9 +41,9 @@ def test_lines_of_a_western_encoding_are_told_once(write: Write, codec: str) -> 
 def test_other_alphabets_are_not_called_western(
     write: Write, queries: list[str], codec: str
 ) -> None:
-    [said] = problems(write("a.jsonl", lines(queries).encode(codec)))
-    assert "the encoding is probably one for a non-Latin alphabet; save the" in said
-    assert "iconv -f ENCODING -t utf-8" in said
+    [message] = problems(write("a.jsonl", lines(queries).encode(codec)))
+    assert "the encoding is probably one for a non-Latin alphabet; save the" in message
+    assert "iconv -f ENCODING -t utf-8" in message
 
 
 @each_case("queries", [GERMAN, RUSSIAN, JAPANESE])
@@ -57,29 +57,29 @@ def test_other_alphabets_are_not_called_western(
         ("utf-32", "UTF-32"),
     ],
 )
-def test_two_and_four_bytes_a_letter_are_told_with_and_without_a_mark(
+def test_two_and_four_bytes_a_letter_are_reported_with_and_without_a_mark(
     write: Write, queries: list[str], name: str, codec: str, seen: str
 ) -> None:
     path = write(name, lines(queries * 400).encode(codec))
     assert problems(path) == [f"this is {seen} text; save it as UTF-8 (Excel: 'CSV UTF-8')"]
 
 
-def test_some_broken_lines_among_good_ones_are_told_each(write: Write) -> None:
+def test_some_broken_lines_among_good_ones_are_reported_each(write: Write) -> None:
     mixed = lines(GERMAN).encode() + lines(GERMAN).encode("latin-1")
-    said = problems(write("a.jsonl", mixed))
-    assert [each.partition(":")[0] for each in said] == ["row 5", "row 6", "row 7"]
-    assert all(each.endswith("iconv -f windows-1252 -t utf-8)") for each in said)
+    message = problems(write("a.jsonl", mixed))
+    assert [each.partition(":")[0] for each in message] == ["row 5", "row 6", "row 7"]
+    assert all(each.endswith("iconv -f windows-1252 -t utf-8)") for each in message)
 
 
 def test_one_broken_line_does_not_hide_other_problems(write: Write) -> None:
     text = b'{"query": "\xe9t\xe9"}\n{"query": }\n'
-    said = problems(write("a.jsonl", text))
-    assert [each.partition(":")[0] for each in said] == ["row 1", "row 2"]
+    message = problems(write("a.jsonl", text))
+    assert [each.partition(":")[0] for each in message] == ["row 1", "row 2"]
 
 
 def test_utf_8_with_nuls_is_not_taken_for_utf_16(write: Write) -> None:
-    [said] = problems(write("a.csv", "query\nWas ist das\0\0\n"))
-    assert said.startswith("row 2: the text contains a NUL character")
+    [message] = problems(write("a.csv", "query\nWas ist das\0\0\n"))
+    assert message.startswith("row 2: the text contains a NUL character")
 
 
 def test_many_broken_lines_are_looked_through_once(write: Write, huge: int) -> None:

@@ -62,7 +62,7 @@ def test_a_sheet_as_people_write_it(workbook: Workbook):
     assert (third.query, third.relevance) == ("true", None)
 
 
-def test_what_excel_made_of_an_id_is_told(workbook: Workbook):
+def test_what_excel_made_of_an_id_is_reported(workbook: Workbook):
     path = workbook(
         Data=[
             ["id", "Query", "Point_ids", "results", "n"],
@@ -121,12 +121,12 @@ def test_errors_in_cells_are_problems_wherever_they_stand(workbook: Workbook):
     ]
 
 
-def test_an_error_in_the_header_is_told(workbook: Workbook):
-    said = problems(workbook(One=[["query", "=A9 -> #REF!"], ["q", 1]]))
-    assert said == ["sheet 'One': the header contains the error #REF!"]
+def test_an_error_in_the_header_is_reported(workbook: Workbook):
+    message = problems(workbook(One=[["query", "=A9 -> #REF!"], ["q", 1]]))
+    assert message == ["sheet 'One': the header contains the error #REF!"]
 
 
-def test_a_text_that_says_an_error_is_a_text(workbook: Workbook):
+def test_a_text_that_shows_an_error_is_a_text(workbook: Workbook):
     assert load(workbook(One=[["query"], ["#N/A"]])).samples[0].query == "#N/A"
 
 
@@ -159,7 +159,7 @@ def test_the_first_visible_sheet_is_read_and_the_others_noted(workbook: Workbook
     assert load(hidden).samples[0].query == "b"
 
 
-def test_an_unknown_sheet_is_told_with_those_there(workbook: Workbook):
+def test_an_unknown_sheet_is_reported_with_those_there(workbook: Workbook):
     with pytest.raises(UsageError) as caught:
         load(workbook(Questions=[["query"], ["a"]], Two=[[]]), sheet="Question")
     assert str(caught.value) == (
@@ -169,7 +169,7 @@ def test_an_unknown_sheet_is_told_with_those_there(workbook: Workbook):
 
 
 @each_case(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         ([], "sheet 'One': the file is empty; add a header and at least one row"),
         ([["query"]], "sheet One: there are no rows; add at least one row with a query"),
@@ -190,8 +190,8 @@ def test_an_unknown_sheet_is_told_with_those_there(workbook: Workbook):
         ),
     ],
 )
-def test_sheets_without_what_they_need(workbook: Workbook, rows: list[list[object]], said: str):
-    assert problems(workbook(One=rows)) == [said]
+def test_sheets_without_what_they_need(workbook: Workbook, rows: list[list[object]], message: str):
+    assert problems(workbook(One=rows)) == [message]
 
 
 def test_a_column_without_a_name_is_left_out_and_noted(workbook: Workbook):
@@ -200,19 +200,19 @@ def test_a_column_without_a_name_is_left_out_and_noted(workbook: Workbook):
     assert loaded.source.notes == ("ignored, because it has no name: column 1",)
 
 
-def test_a_cell_far_away_is_told_before_calamine_makes_all_between(workbook: Workbook):
+def test_a_cell_far_away_is_reported_before_calamine_makes_all_between(workbook: Workbook):
     rows: list[list[object]] = [["query"], ["q"], *([[]] * 1_000_000), [None] * 100 + ["x"]]
-    (said,) = problems(workbook(One=rows))
-    assert said.startswith("sheet 'One' spans 1,000,003 rows and 101 columns")
+    (message,) = problems(workbook(One=rows))
+    assert message.startswith("sheet 'One' spans 1,000,003 rows and 101 columns")
 
 
-def test_a_long_text_in_many_cells_is_told_before_calamine_copies_it(
+def test_a_long_text_in_many_cells_is_reported_before_calamine_copies_it(
     workbook: Workbook, write: Write
 ):
     path = workbook(One=[["query"], *[["long"]] * 20_000])
     long = "x" * 100_000
-    (said,) = problems(write("a.xlsx", repacked(path, sharedStrings=(">long<", f">{long}<"))))
-    assert said == (
+    (message,) = problems(write("a.xlsx", repacked(path, sharedStrings=(">long<", f">{long}<"))))
+    assert message == (
         "the cells of sheet 'One' contain more than 1,073,741,824 characters; "
         "use .csv or .jsonl for texts that large"
     )
@@ -220,28 +220,28 @@ def test_a_long_text_in_many_cells_is_told_before_calamine_copies_it(
 
 def test_a_truncated_workbook(workbook: Workbook, write: Write):
     content = workbook(One=[["query"], ["q"]]).read_bytes()
-    (said,) = problems(write("cut.xlsx", content[:3000]))
-    assert said == (
+    (message,) = problems(write("cut.xlsx", content[:3000]))
+    assert message == (
         "the workbook cannot be read: File is not a zip file; "
         "open it in Excel and save it again as .xlsx"
     )
 
 
-def test_every_cut_of_a_workbook_is_told(workbook: Workbook, write: Write):
+def test_every_cut_of_a_workbook_is_reported(workbook: Workbook, write: Write):
     content = workbook(One=[["query"], ["q"]]).read_bytes()
     for end in range(0, len(content), 97):
         assert len(problems(write("cut.xlsx", content[:end]))) == 1
 
 
-def test_broken_xml_and_a_document_type_are_told(workbook: Workbook, write: Write):
+def test_broken_xml_and_a_document_type_are_reported(workbook: Workbook, write: Write):
     path = workbook(One=[["query"], ["q"]])
     for change in (("</row>", ""), ("<worksheet", "<!DOCTYPE a><worksheet"), ('r="A2"', 'r="!"')):
-        (said,) = problems(write("broken.xlsx", repacked(path, sheet1=change)))
-        assert said.startswith("the workbook cannot be read: ")
+        (message,) = problems(write("broken.xlsx", repacked(path, sheet1=change)))
+        assert message.startswith("the workbook cannot be read: ")
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "the file is empty; add a sheet with a header and rows"),
         (b"query,id\na,1\n", "this is not a workbook; if it is text, name it .csv"),
@@ -252,16 +252,16 @@ def test_broken_xml_and_a_document_type_are_told(workbook: Workbook, write: Writ
         ),
     ],
 )
-def test_what_is_no_workbook(write: Write, content: bytes, said: str):
-    assert problems(write("data.xlsx", content)) == [said]
+def test_what_is_not_a_workbook(write: Write, content: bytes, message: str):
+    assert problems(write("data.xlsx", content)) == [message]
 
 
-def test_a_zip_that_is_no_workbook(write: Write):
+def test_a_zip_that_is_not_a_workbook(write: Write):
     out = BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr("a.txt", "a")
-    (said,) = problems(write("data.xlsx", out.getvalue()))
-    assert said.startswith("the workbook cannot be read: ")
+    (message,) = problems(write("data.xlsx", out.getvalue()))
+    assert message.startswith("the workbook cannot be read: ")
 
 
 def test_numbers_too_large_to_be_exact_stay_as_they_are(workbook: Workbook):
@@ -300,11 +300,11 @@ def test_a_bomb_that_lies_about_its_size_is_refused():
         Archive(File("a.xlsx", lie))
 
 
-def test_a_part_of_another_size_than_the_archive_says_is_refused():
+def test_a_part_of_another_size_than_declared_is_refused():
     content = zipped({"xl/a.xml": b"a" * 1000}, zipfile.ZIP_STORED)
-    said, longer = struct.pack("<LL", 1000, 1000), struct.pack("<LL", 1000, 1001)
+    message, longer = struct.pack("<LL", 1000, 1000), struct.pack("<LL", 1000, 1001)
     with pytest.raises(BROKEN, match="does not have its declared size"):
-        Archive(File("a.xlsx", content.replace(said, longer)))
+        Archive(File("a.xlsx", content.replace(message, longer)))
 
 
 def test_two_parts_of_one_name_are_refused():
@@ -363,7 +363,7 @@ def test_a_formula_without_a_value_counts_and_one_with_an_empty_text_does_not():
 
 
 @each_case("address", ["1A", "A", "ABCD1", "A12345678", "Ä1"])
-def test_what_is_no_address_is_refused(address: str):
+def test_what_is_not_an_address_is_refused(address: str):
     with pytest.raises(ExpatError, match="is not a cell address"):
         scan(f'<row><c r="{address}"><v>1</v></c></row>')
 

@@ -52,7 +52,7 @@ EXPECTED = (
 
 
 @each_case(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("[]", "there are no rows; add at least one row with a query"),
         ('"a"', f"the file contains a str, not a list; {EXPECTED}"),
@@ -116,19 +116,19 @@ EXPECTED = (
         ),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(write: Write, content: str, said: str):
-    assert problems(write("a.json", content)) == [said]
+def test_what_is_wrong_is_reported_with_its_place(write: Write, content: str, message: str):
+    assert problems(write("a.json", content)) == [message]
 
 
-def test_a_number_of_too_many_digits_is_told(write: Write):
+def test_a_number_of_too_many_digits_is_reported(write: Write):
     text = f'[{{"query": "q"}},\n{{"query": {"1" * 5000}}}]'
-    said = "row 2: cannot read this JSON: a number of more than 4,300 digits is too large"
-    assert problems(write("a.json", text)) == [said]
-    assert problems(write("a.jsonl", text[1:-1].replace(",", ""))) == [said]
+    message = "row 2: cannot read this JSON: a number of more than 4,300 digits is too large"
+    assert problems(write("a.json", text)) == [message]
+    assert problems(write("a.jsonl", text[1:-1].replace(",", ""))) == [message]
 
 
 @pytest.mark.parametrize("rows", [[{"query": "q"}, {"query": "r"}], {"query": "q"}])
-def test_json_over_lines_is_told_once(write: Write, rows: object) -> None:
+def test_json_over_lines_is_reported_once(write: Write, rows: object) -> None:
     text = json.dumps(rows, indent=2)
     assert problems(write("a.jsonl", f"\n{text}\n")) == [
         (
@@ -142,22 +142,22 @@ def test_json_over_lines_is_told_once(write: Write, rows: object) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.csv", "a.yaml"])
-def test_what_is_no_text_is_told_once(write: Write, name: str) -> None:
-    said = "this is not text; use a text file"
-    assert problems(write(name, bytes(range(1, 256)) * 4)) == [said]
+def test_what_is_not_text_is_reported_once(write: Write, name: str) -> None:
+    message = "this is not text; use a text file"
+    assert problems(write(name, bytes(range(1, 256)) * 4)) == [message]
     accented = "\n".join(["höchst größer"] * 9).encode("windows-1252")
-    [said] = problems(write(name, accented))
-    assert "is not UTF-8" in said
-    assert "; save the file as UTF-8" in said
+    [message] = problems(write(name, accented))
+    assert "is not UTF-8" in message
+    assert "; save the file as UTF-8" in message
 
 
-def test_blank_conversations_are_no_conversations(write: Write):
+def test_blank_conversations_are_not_conversations(write: Write):
     rows = [{"query": "a", "messages": []}, {"query": "b", "messages": None}]
     samples = load(write("a.json", json.dumps(rows))).samples
     assert [sample.tags for sample in samples] == [{}, {}]
 
 
-def test_lines_are_rows_and_every_bad_one_is_told(write: Write):
+def test_lines_are_rows_and_every_bad_one_is_reported(write: Write):
     lines = [
         b'\xef\xbb\xbf{"query": "a\xe2\x80\xa8b"}\r',
         b"",
@@ -200,7 +200,7 @@ def test_each_row_may_use_a_name_of_its_own(write: Write):
     assert [dict(sample.tags) for sample in samples] == [{}, {}, {"level": 1}]
 
 
-def test_doubts_are_told_once_with_the_first_row(write: Write):
+def test_doubts_are_reported_once_with_the_first_row(write: Write):
     lines = [
         {"query": "a"},
         {"query": "b", "question": "c", "response": 5},

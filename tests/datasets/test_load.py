@@ -82,14 +82,14 @@ def test_one_field_may_be_read_from_the_column_of_another(write: Write):
     )
 
 
-def test_what_cannot_be_done_is_told(write: Write):
+def test_what_cannot_be_done_is_reported(write: Write):
     path = write("questions.csv", "query\nq")
     assert refusal(path, limit=0) == "the limit must be 1 or more, got 0"
     assert refusal(path, sheet="One") == "questions.csv has no sheets; remove --sheet One"
     assert refusal(path, columns={"x": "query"}).startswith("there is no field named 'x'; known: ")
 
 
-def test_a_missing_file_is_told_with_its_neighbours(write: Write):
+def test_a_missing_file_is_reported_with_its_neighbours(write: Write):
     path = write("questions.csv", "query\nq").with_name("question.csv")
     assert refusal(path) == f"there is no file {path}; did you mean 'questions.csv'?"
     far = path.parent / "nowhere" / "a.csv"
@@ -100,19 +100,19 @@ def test_a_name_that_no_file_can_have():
     assert refusal(Path("a\0.csv")).startswith("there is no file a")
 
 
-def test_a_folder_is_told(tmp_path: Path):
+def test_a_folder_is_reported(tmp_path: Path):
     folder = tmp_path / "data.csv"
     folder.mkdir()
     assert refusal(folder).startswith(f"{folder} is a folder; name a file in it")
 
 
-def test_an_unknown_suffix_is_told_with_those_known(write: Write):
-    said = refusal(write("a.xls", ""))
-    assert said.startswith("a.xls: unsupported file type; save it as one of .xlsx, ")
-    assert all(suffix in said for suffix in (*WORKBOOKS, *LOADERS))
+def test_an_unknown_suffix_is_reported_with_those_known(write: Write):
+    message = refusal(write("a.xls", ""))
+    assert message.startswith("a.xls: unsupported file type; save it as one of .xlsx, ")
+    assert all(suffix in message for suffix in (*WORKBOOKS, *LOADERS))
 
 
-def test_a_file_without_permission_is_told(write: Write, monkeypatch: pytest.MonkeyPatch):
+def test_a_file_without_permission_is_reported(write: Write, monkeypatch: pytest.MonkeyPatch):
     path = write("a.csv", "query\nq")
     if os.name != "posix" or os.geteuid() == 0:  # root may read every file
 

@@ -31,7 +31,7 @@ def result(**changed: object) -> dict[str, object]:
         "vars": {"query": "q?", "context": "c.", "topic": "towers"},
         "prompt": {"raw": "Answer q?", "label": "Answer {{query}}"},
         "provider": {"id": "echo", "label": ""},
-        "response": {"output": "said."},
+        "response": {"output": "message."},
         "success": True,
         "score": 1,
         "gradingResult": {"componentResults": []},
@@ -54,7 +54,7 @@ def graded(*components: object) -> dict[str, object]:
 
 def test_a_test_is_a_sample_with_the_programs_scores_as_tags(read: Read) -> None:
     (found,) = read(result(**graded(component("context-recall", 0.5))))
-    assert (found.id, found.query, found.response) == ("1.1", "q?", "said.")
+    assert (found.id, found.query, found.response) == ("1.1", "q?", "message.")
     assert [context.text for context in found.contexts or ()] == ["c."]
     assert found.reference == "{{truth}}"
     assert dict(found.tags) == {
@@ -74,14 +74,14 @@ def test_samples_stand_in_the_order_of_tests_and_prompts(read: Read) -> None:
 
 
 def test_what_the_variables_lack_is_taken_from_what_was_graded(read: Read) -> None:
-    told = component("context-faithfulness", 1, context=["made", "of it"])
+    message = component("context-faithfulness", 1, context=["made", "of it"])
     recalled = component("context-recall", 1, renderedAssertionValue="the truth")
-    (found,) = read(result(vars={}, **graded(told, recalled)))
+    (found,) = read(result(vars={}, **graded(message, recalled)))
     assert (found.query, found.reference) == ("Answer q?", "the truth")
     assert [context.text for context in found.contexts or ()] == ["made", "of it"]
 
 
-RAW = {"output": "said.", "metadata": {"contexts": ["raw html"]}}
+RAW = {"output": "message.", "metadata": {"contexts": ["raw html"]}}
 TRANSFORMED = component("context-faithfulness", 1, context=["transformed"])
 
 
@@ -118,13 +118,13 @@ def test_what_a_recall_expected_goes_before_a_variable(read: Read, name: str) ->
 def test_each_score_of_a_repeated_assertion_is_a_tag(read: Read) -> None:
     scores = [component("contains", 1), component("contains", 0), component("python", 0.5)]
     (found,) = read(result(**graded(*scores, component("contains", 0.25))))
-    told = {name: found.tags[f"promptfoo_{name}"] for name in ("contains", "python")}
-    assert told == {"contains": 1, "python": 0.5}
+    message = {name: found.tags[f"promptfoo_{name}"] for name in ("contains", "python")}
+    assert message == {"contains": 1, "python": 0.5}
     assert [found.tags[f"promptfoo_contains_{n}"] for n in (2, 3)] == [0, 0.25]
 
 
 def test_contexts_of_the_provider_are_taken_where_nothing_else_has_any(read: Read) -> None:
-    response = {"output": "said.", "metadata": {"contexts": ["given"], "model": "m"}}
+    response = {"output": "message.", "metadata": {"contexts": ["given"], "model": "m"}}
     (found,) = read(result(vars={"query": "q?"}, response=response))
     assert [context.text for context in found.contexts or ()] == ["given"]
 
@@ -136,7 +136,7 @@ def test_a_provider_that_failed_gave_no_response(read: Read) -> None:
     assert found.tags["promptfoo_error"] == "API error: 500"
 
 
-def test_an_answer_that_is_no_text_is_json(read: Read) -> None:
+def test_an_answer_that_is_not_text_is_json(read: Read) -> None:
     (found,) = read(result(response={"output": {"a": "ä"}}))
     assert found.response == '{"a": "ä"}'
 
@@ -148,7 +148,7 @@ def test_a_limit_is_of_the_first_tests_and_a_column_may_be_chosen(read: Read) ->
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (["x", result()], "row 1: expected a mapping of field names to values, got str"),
         (
@@ -157,10 +157,10 @@ def test_a_limit_is_of_the_first_tests_and_a_column_may_be_chosen(read: Read) ->
         ),
     ],
 )
-def test_a_result_that_cannot_be_read_is_told(read: Read, given: list, said: str) -> None:
+def test_a_result_that_cannot_be_read_is_reported(read: Read, given: list, message: str) -> None:
     with pytest.raises(InputError) as refused:
         read(*given)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_what_is_read_is_noted(read: Read, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ FILES = Path(__file__).parent / "files"
 Write = Callable[[str, str], Path]
 
 
-def test_saved_responses_to_one_question_are_told(tmp_path: Path) -> None:
+def test_saved_responses_to_one_question_are_reported(tmp_path: Path) -> None:
     made = json.loads((FILES / "saved-responses.json").read_text(encoding="utf-8"))
     made["responses"] *= 2
     path = tmp_path / "responses.json"
@@ -29,7 +29,7 @@ def test_saved_responses_to_one_question_are_told(tmp_path: Path) -> None:
     assert "repeated query_index: 0 (2 rows)" in load(path).source.notes
 
 
-def test_a_collection_that_was_broken_off_is_no_data_yet(write: Write) -> None:
+def test_a_collection_that_was_broken_off_is_not_data_yet(write: Write) -> None:
     with pytest.raises(UsageError, match="run the same `ragstone collect` command again"):
         load(write("a.json.part", "{}"))
 
@@ -102,7 +102,7 @@ def test_what_a_failed_run_gave_of_an_answer_is_left_out(tmp_path: Path) -> None
     )
 
 
-def test_a_file_in_which_all_failed_says_why(tmp_path: Path) -> None:
+def test_a_file_in_which_all_failed_shows_why(tmp_path: Path) -> None:
     loaded = lines(tmp_path, {**RUN, "outputs": None, "status": "error"})
     assert why(loaded, 0) == dict.fromkeys(BOTH, ("unreachable", "status is error"))
     assert loaded.known == BOTH
@@ -115,7 +115,7 @@ def test_what_no_call_of_the_file_gives_is_not_failed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "expected"),
     [
         ({"response": {}, "error": "429 rate limited"}, ("rate_limited", "429 rate limited")),
         ({"response": {"error": "API error: 500\nat x"}}, ("unreachable", "API error: 500")),
@@ -124,9 +124,9 @@ def test_what_no_call_of_the_file_gives_is_not_failed(tmp_path: Path) -> None:
     ],
 )
 def test_a_provider_of_promptfoo_that_failed(
-    tmp_path: Path, changed: dict[str, object], said: tuple[str, str]
+    tmp_path: Path, changed: dict[str, object], expected: tuple[str, str]
 ) -> None:
-    assert why(results_of(tmp_path, **changed)) == {"response": said}
+    assert why(results_of(tmp_path, **changed)) == {"response": expected}
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_provider_of_promptfoo_that_failed(
         {"error": "Expected", "response": {"output": ""}, "gradingResult": {"pass": False}},
     ],
 )
-def test_an_assertion_of_promptfoo_that_failed_is_no_call(
+def test_an_assertion_of_promptfoo_that_failed_is_not_a_call(
     tmp_path: Path, changed: dict[str, object]
 ) -> None:
     loaded = results_of(tmp_path, **changed)
@@ -174,12 +174,12 @@ def test_an_observation_of_langfuse_that_failed(tmp_path: Path) -> None:
 def span(number: str, parent: str | None, kind: str, **more: object) -> dict[str, object]:
     place = {"trace_id": "t", "span_id": number}
     made = {f"{name}.value": value for name, value in more.items() if name in ("input", "output")}
-    said = {name: value for name, value in more.items() if name not in ("input", "output")}
+    rest = {name: value for name, value in more.items() if name not in ("input", "output")}
     return {
         "context": place,
         "parent_id": parent,
         "attributes": {"openinference.span.kind": kind, **made},
-        **said,
+        **rest,
     }
 
 
@@ -187,7 +187,7 @@ THROWN = {"name": "exception", "attributes": {"exception.message": "boom"}}
 
 
 @pytest.mark.parametrize(
-    ("state", "said"),
+    ("state", "expected"),
     [
         ({"status_code": "ERROR", "status_message": "429"}, ("rate_limited", "429")),
         ({"status": {"status_code": "ERROR", "description": "boom"}}, ("unreachable", "boom")),
@@ -196,10 +196,10 @@ THROWN = {"name": "exception", "attributes": {"exception.message": "boom"}}
     ],
 )
 def test_a_trace_whose_outermost_span_failed(
-    tmp_path: Path, state: dict[str, object], said: tuple[str, str]
+    tmp_path: Path, state: dict[str, object], expected: tuple[str, str]
 ) -> None:
     made = [span("1", None, "CHAIN", input="q", output="half", **state)]
-    assert why(lines(tmp_path, *made), 0) == dict.fromkeys(BOTH, said)
+    assert why(lines(tmp_path, *made), 0) == dict.fromkeys(BOTH, expected)
 
 
 @pytest.mark.parametrize("code", [2, "STATUS_CODE_ERROR"])
@@ -243,7 +243,7 @@ def test_a_search_that_failed_gave_no_contexts(tmp_path: Path) -> None:
 
 
 @each_case("nothing", [None, "", " ", "None", "null", False, {}, "NaN"])
-def test_nothing_is_no_error(nothing: object) -> None:
+def test_nothing_is_not_an_error(nothing: object) -> None:
     assert error_message(nothing) is None
     assert error_message(True) == "no reason given"
 
@@ -309,7 +309,7 @@ def test_a_number_is_the_same_id_in_every_form():
 
 
 @each_case(
-    ("rows", "said"),
+    ("rows", "expected"),
     [
         ([], "there are no rows"),
         ([5], "row 1: expected a mapping of field names to values, got int"),
@@ -324,8 +324,8 @@ def test_a_number_is_the_same_id_in_every_form():
         ([Sample(id="1", query="a")] * 2, "row 2, sample 1: the id '1' is already used in row 1"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(rows: list[object], said: str):
+def test_what_is_wrong_is_reported_with_its_place(rows: list[object], expected: str):
     with pytest.raises(InputError) as caught:
         samples_of(rows, name="mine")
     assert caught.value.file == "mine"
-    assert str(caught.value.problems[0]).startswith(said)
+    assert str(caught.value.problems[0]).startswith(expected)

@@ -29,8 +29,8 @@ def test_without_an_outer_question_the_search_is_asked_before_the_prompt(tmp_pat
 
 
 def test_the_prompt_is_the_question_where_there_is_no_other(tmp_path: Path) -> None:
-    said = [{"role": "system", "content": "s"}, {"role": "user", "content": "how high"}]
-    one = span("t", "1", None, gen_ai__operation__name="chat", gen_ai__input__messages=said)
+    message = [{"role": "system", "content": "s"}, {"role": "user", "content": "how high"}]
+    one = span("t", "1", None, gen_ai__operation__name="chat", gen_ai__input__messages=message)
     assert loaded(tmp_path / "a.jsonl", one).samples[0].query == "how high"
 
 
@@ -51,7 +51,7 @@ def test_a_search_that_found_nothing_is_empty_and_none_is_missing(tmp_path: Path
     )
 
 
-def test_traces_without_any_question_are_told(tmp_path: Path) -> None:
+def test_traces_without_any_question_are_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="none of the 2 traces has a query; record one of"):
         loaded(tmp_path / "a.jsonl", span("t", "1", None, a=1), span("u", "1", None, a=1))
 
@@ -105,7 +105,7 @@ def test_steps_that_hand_on_one_question_are_one_turn(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["RETRIEVER", "TOOL", "EMBEDDING", "RERANKER"])
-def test_what_a_step_gives_is_no_answer(tmp_path: Path, kind: str) -> None:
+def test_what_a_step_gives_is_not_an_answer(tmp_path: Path, kind: str) -> None:
     made = [
         span("t", "1", None, input__value="q", output__value={"unknown": "x"}),
         span("t", "2", "1", output__value='["doc one"]', openinference__span__kind=kind),
@@ -116,7 +116,7 @@ def test_what_a_step_gives_is_no_answer(tmp_path: Path, kind: str) -> None:
     assert loaded(tmp_path / "b.jsonl", *made, model).samples[0].response == "a"
 
 
-def test_a_tools_input_is_no_question(tmp_path: Path) -> None:
+def test_a_tools_input_is_not_a_question(tmp_path: Path) -> None:
     made = [
         span("t", "1", None, input__value="prompt", openinference__span__kind="LLM"),
         span("t", "2", "1", input__value="{'city': 'x'}", openinference__span__kind="TOOL"),

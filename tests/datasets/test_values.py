@@ -49,7 +49,7 @@ def test_plain_values(value: object, expected: object):
 
 
 @each_case(
-    ("value", "said"),
+    ("value", "message"),
     [
         (float("nan"), "nan is not a finite number"),
         ([float("-inf")], "-inf is not a finite number"),
@@ -67,8 +67,8 @@ def test_plain_values(value: object, expected: object):
         (b"a", "values of type bytes are not supported"),
     ],
 )
-def test_what_no_store_could_hold_is_told(value: object, said: str):
-    with pytest.raises(ValueError, match=re.escape(said)):
+def test_what_no_store_could_hold_is_reported(value: object, message: str):
+    with pytest.raises(ValueError, match=re.escape(message)):
         normalise_cell(value)
 
 
@@ -88,12 +88,12 @@ def test_text(value: object, expected: str):
     assert query(value) == expected
 
 
-def test_a_list_is_no_text():
+def test_a_list_is_not_text():
     with pytest.raises(ValueError, match="this is a list, not a text"):
         text(["a"])
 
 
-def test_a_blank_query_is_told():
+def test_a_blank_query_is_reported():
     with pytest.raises(ValueError, match="the query is blank"):
         query(" \n")
 
@@ -106,7 +106,7 @@ def test_a_blank_query_is_told():
         "[{'content': 'a', 'type': 'human'}]",
     ],
 )
-def test_a_conversation_is_no_query(value: object):
+def test_a_conversation_is_not_a_query(value: object):
     with pytest.raises(ValueError, match="this is a conversation; write one row per turn"):
         query(value)
 
@@ -141,7 +141,7 @@ def test_claims(value: object, expected: tuple[str, ...]):
 
 
 @each_case(
-    ("value", "said"),
+    ("value", "message"),
     [
         (5, "this is 5; write a list of texts, or one per line"),
         ({}, "this is an object; write a list of texts"),
@@ -150,8 +150,8 @@ def test_claims(value: object, expected: tuple[str, ...]):
         ([None], "item 1 is null, not a text"),
     ],
 )
-def test_what_is_no_claim_is_told(value: object, said: str):
-    with pytest.raises(ValueError, match=re.escape(said)):
+def test_what_is_not_a_claim_is_reported(value: object, message: str):
+    with pytest.raises(ValueError, match=re.escape(message)):
         claims(value)
 
 
@@ -238,7 +238,7 @@ def test_relevance_has_grades_where_they_are_given(value: object, expected: dict
 
 
 @each_case(
-    ("value", "said"),
+    ("value", "message"),
     [
         ({"a": "high"}, "the grade of 'a' is 'high', not a number"),
         ({"a": None}, "the grade of 'a' is null, not a number"),
@@ -258,8 +258,8 @@ def test_relevance_has_grades_where_they_are_given(value: object, expected: dict
         (", ;", "', ;' contains no id"),
     ],
 )
-def test_what_is_no_id_or_grade_is_told(value: object, said: str):
-    with pytest.raises(ValueError, match=re.escape(said)):
+def test_what_is_not_an_id_or_grade_is_reported(value: object, message: str):
+    with pytest.raises(ValueError, match=re.escape(message)):
         relevance(value)
 
 
@@ -274,7 +274,7 @@ def test_a_word_for_missing_is_an_id_in_quotes():
 
 
 @each_case(
-    ("value", "said"),
+    ("value", "message"),
     [
         ("1, nan", "'nan' is not an id; remove it, or put it in quotes if it is one"),
         ("1, -", "'-' is not an id"),
@@ -290,9 +290,9 @@ def test_a_word_for_missing_is_an_id_in_quotes():
         ("[-2e15]", "-2000000000000000 may not be the number that was typed"),
     ],
 )
-def test_what_may_be_another_id_is_told_in_both(value: object, said: str):
+def test_what_may_be_another_id_is_reported_in_both(value: object, message: str):
     for read in (relevance, ranking):
-        with pytest.raises(ValueError, match=re.escape(said)):
+        with pytest.raises(ValueError, match=re.escape(message)):
             read(value)
 
 
@@ -300,7 +300,7 @@ def test_a_long_whole_number_is_exact():
     assert relevance(12345678901234567) == {"12345678901234567": 1.0}
 
 
-def test_what_is_not_finite_is_no_id():
+def test_what_is_not_finite_is_not_an_id():
     with pytest.raises(ValueError, match="may not be the number"):
         relevance(math.inf)
 
@@ -355,7 +355,7 @@ def test_rankings_in_every_form(value: object, expected: list[Context]):
 
 
 @each_case(
-    ("value", "said"),
+    ("value", "message"),
     [
         (5, "this is 5, not a list of texts"),
         ({"text": "a"}, "this is an object, not a list of texts"),
@@ -376,13 +376,13 @@ def test_rankings_in_every_form(value: object, expected: list[Context]):
         ('[{"text": "a"}, {"te', "(its end is missing)"),
     ],
 )
-def test_what_is_no_context_is_told(value: object, said: str):
-    with pytest.raises(ValueError, match=re.escape(said)):
+def test_what_is_not_a_context_is_reported(value: object, message: str):
+    with pytest.raises(ValueError, match=re.escape(message)):
         contexts(value)
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         ([["a"]], "item 1 is a list, not an id or an object with an id"),
         ([None], "item 1 is null, not an id or an object with an id"),
@@ -390,6 +390,6 @@ def test_what_is_no_context_is_told(value: object, said: str):
         ([True], "True is not a document id"),
     ],
 )
-def test_what_is_no_rank_is_told(value: object, said: str):
-    with pytest.raises(ValueError, match=re.escape(said)):
+def test_what_is_not_a_rank_is_reported(value: object, message: str):
+    with pytest.raises(ValueError, match=re.escape(message)):
         ranking(value)

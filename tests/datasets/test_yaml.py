@@ -125,7 +125,7 @@ def test_deep_nesting_is_refused_at_once(write: Write, opening: str):
 
 
 @each_case(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("# nothing", "the file is empty; add at least one row with a query"),
         (
@@ -150,16 +150,16 @@ def test_deep_nesting_is_refused_at_once(write: Write, opening: str):
         ),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(write: Write, text: str, said: str):
-    assert problems(write("a.yaml", text)) == [said]
+def test_what_is_wrong_is_reported_with_its_place(write: Write, text: str, message: str):
+    assert problems(write("a.yaml", text)) == [message]
 
 
 def test_python_objects_are_never_made(write: Write, tmp_path: Path):
     made = tmp_path / "made"
-    (said,) = problems(
+    (message,) = problems(
         write("a.yaml", f"- query: !!python/object/apply:pathlib.Path.touch ['{made}']")
     )
-    assert said.startswith("row 1: invalid YAML: could not determine a constructor")
+    assert message.startswith("row 1: invalid YAML: could not determine a constructor")
     assert not made.exists()
 
 
@@ -167,6 +167,6 @@ def test_python_objects_are_never_made(write: Write, tmp_path: Path):
     "value",
     ["!!timestamp soon", "!!int ''", "!!bool perhaps", "!!float a", "!!set a"],
 )
-def test_a_value_that_its_tag_does_not_fit_is_told(write: Write, value: str):
-    (said,) = problems(write("a.yaml", f"- query: {value}"))
-    assert "YAML" in said
+def test_a_value_that_its_tag_does_not_fit_is_reported(write: Write, value: str):
+    (message,) = problems(write("a.yaml", f"- query: {value}"))
+    assert "YAML" in message

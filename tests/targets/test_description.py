@@ -96,7 +96,7 @@ def test_the_default_api() -> None:
 
 
 @each_case(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("", "the file: Input should be a valid dictionary"),
         ("just words", "the file: Input should be a valid dictionary"),
@@ -154,11 +154,11 @@ def test_the_default_api() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_told(text: str, told: str) -> None:
-    assert told in refused(text)
+def test_what_is_wrong_is_reported(text: str, expected: str) -> None:
+    assert expected in refused(text)
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     message = refused(
         "base: rag\nverify: no\ncalls:\n  ask:\n    url: http://h/{who}\n"
         "    headers: {A: '${NO_SUCH}'}\n    reply: {contexts: '[[', answer: a}\n"
@@ -185,7 +185,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         ApiDescription.read(tmp_path / "nowhere.yaml")
 
 
-def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text(tmp_path: Path) -> None:
     (tmp_path / "rag.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(TargetError, match="cannot read the target file"):
         ApiDescription.read(tmp_path / "rag.yaml")

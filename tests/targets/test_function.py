@@ -140,7 +140,7 @@ async def test_what_may_be_returned(result: object, fields: dict[str, object]) -
 
 
 @each_case(
-    ("result", "told"),
+    ("result", "message"),
     [
         (None, "rag: returned NoneType, not text or a mapping"),
         (("a", ["b"]), "rag: returned tuple, not text or a mapping"),
@@ -153,13 +153,13 @@ async def test_what_may_be_returned(result: object, fields: dict[str, object]) -
         ({"ranking": [{"id": None}]}, "rag: an item of ranking has no id"),
     ],
 )
-async def test_what_may_not_be_returned(result: object, told: str) -> None:
+async def test_what_may_not_be_returned(result: object, message: str) -> None:
     given = await answer(lambda q: result, ALL)
     assert given.fields == {}
     assert given.failures.keys() == ALL
     for failure in given.failures.values():
         assert failure.cause is Cause.MALFORMED
-        assert failure.message.startswith(told)
+        assert failure.message.startswith(message)
         assert "\n" not in failure.message
 
 
@@ -188,7 +188,7 @@ def fail(error: BaseException):
 
 
 @each_case(
-    ("error", "cause", "told"),
+    ("error", "cause", "message"),
     [
         (
             ValueError("bad\nnews " + "x" * 500),
@@ -204,13 +204,13 @@ def fail(error: BaseException):
     ],
 )
 async def test_a_function_that_raises_fails_its_row(
-    error: BaseException, cause: Cause, told: str
+    error: BaseException, cause: Cause, message: str
 ) -> None:
     for function in fail(error):
         given = await answer(function)
         failure = given.failures["response"]
         assert failure.cause is cause
-        assert failure.message.startswith(told)
+        assert failure.message.startswith(message)
         assert "\n" not in failure.message
         assert len(failure.message) < 300
         assert given.calls[0].failure == failure
@@ -255,10 +255,10 @@ def test_a_function_that_hangs_does_not_hold_up_the_end_of_the_program() -> None
         "               target=lambda q: time.sleep(600))\n"
         "print(run.rows[0].scores['hit@5'].cause)"
     )
-    said = subprocess.run(
+    message = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=250
     )
-    assert said.stdout.strip() == "timeout"
+    assert message.stdout.strip() == "timeout"
 
 
 async def test_sync_functions_run_side_by_side() -> None:
@@ -301,7 +301,7 @@ async def test_delay_lies_between_two_calls() -> None:
 
 
 @each_case(
-    ("function", "told"),
+    ("function", "message"),
     [
         (lambda: "", "rag cannot be called: too many positional arguments"),
         (lambda query, user: "", "rag cannot be called: missing a required argument: 'user'"),
@@ -311,8 +311,8 @@ async def test_delay_lies_between_two_calls() -> None:
         (str, "rag is a class whose objects cannot be called; add __call__"),
     ],
 )
-def test_a_function_that_needs_more_is_told_before_the_run(function, told: str) -> None:
-    with pytest.raises(TargetError, match=told):
+def test_a_function_that_needs_more_is_reported_before_the_run(function, message: str) -> None:
+    with pytest.raises(TargetError, match=message):
         target(function)
 
 
@@ -335,7 +335,7 @@ def test_a_file_finds_what_lies_beside_it(module_file, tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "error", "told"),
+    ("name", "error", "message"),
     [
         ("no_such_rag:ask", UsageError, "no_such_rag cannot be imported: ModuleNotFoundError"),
         ("no_such_rag.py:ask", UsageError, r"there is no file no_such_rag\.py"),
@@ -347,7 +347,7 @@ def test_a_file_finds_what_lies_beside_it(module_file, tmp_path) -> None:
         ("json:__name__", TargetError, "json has no function '__name__'"),
     ],
 )
-def test_a_name_that_stands_for_nothing(module_file, name: str, error: type, told: str) -> None:
+def test_a_name_that_stands_for_nothing(module_file, name: str, error: type, message: str) -> None:
     module_file("exits_rag.py", "import sys\nsys.exit(2)")
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         function_named(name)

@@ -24,8 +24,8 @@ def read(reply: object, **paths: str) -> dict[str, object]:
 
 
 def streamed(*events: object, **paths: str) -> dict[str, object]:
-    said = [event if isinstance(event, str) else json.dumps(event) for event in events]
-    stream = "".join(f"data: {event}\n\n" for event in said)
+    message = [event if isinstance(event, str) else json.dumps(event) for event in events]
+    stream = "".join(f"data: {event}\n\n" for event in message)
     return parse_fields(stream.encode(), paths, stream=True)
 
 
@@ -60,7 +60,7 @@ def test_a_ranking_may_hold_texts_alone() -> None:
 
 
 @each_case(
-    ("reply", "told"),
+    ("reply", "message"),
     [
         (b"", "the reply is not valid JSON: "),
         (b"<html>\n<body>", "the reply is not valid JSON: <html> <body>"),
@@ -88,17 +88,17 @@ def test_a_ranking_may_hold_texts_alone() -> None:
         ({"results": [{"point_id": 1, "score": "high"}]}, "an item of ranking: score: "),
     ],
 )
-def test_a_search_s_reply_of_another_shape(reply: object, told: str) -> None:
+def test_a_search_s_reply_of_another_shape(reply: object, message: str) -> None:
     with pytest.raises(CallError) as caught:
         read(reply, ranking=RANKING)
     assert caught.value.cause is Cause.MALFORMED
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 350
 
 
 @each_case(
-    ("reply", "told"),
+    ("reply", "message"),
     [
         ({"response": 5, "retrieved_chunks": []}, "expected the response to be text, got 5"),
         (
@@ -113,11 +113,11 @@ def test_a_search_s_reply_of_another_shape(reply: object, told: str) -> None:
         ({"response": "a", "retrieved_chunks": ["five"]}, "an item of contexts has no text"),
     ],
 )
-def test_a_chat_s_reply_of_another_shape(reply: object, told: str) -> None:
+def test_a_chat_s_reply_of_another_shape(reply: object, message: str) -> None:
     with pytest.raises(CallError, match=r".") as caught:
         read(reply, response="response", contexts=CONTEXTS)
     assert caught.value.cause is Cause.MALFORMED
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_function_of_a_path_that_does_not_fit() -> None:
@@ -127,7 +127,7 @@ def test_a_function_of_a_path_that_does_not_fit() -> None:
 
 
 @pytest.mark.parametrize("score", ["NaN", "1e999", "-Infinity", "null"])
-def test_a_score_that_is_no_number_is_unknown(score: str) -> None:
+def test_a_score_that_is_not_a_number_is_unknown(score: str) -> None:
     reply = f'{{"results": [{{"point_id": 1, "score": {score}}}]}}'
     assert read(reply.encode(), ranking=RANKING) == {"ranking": (Context(id="1"),)}
 
@@ -177,7 +177,7 @@ def test_words_between_events_of_json_say_nothing() -> None:
 
 
 @each_case(
-    ("events", "cause", "told"),
+    ("events", "cause", "message"),
     [
         ([{"t": "half"}, '{"t": "an ans'], Cause.MALFORMED, "an event is not valid JSON: "),
         ([{"t": "half"}, {"error": {"m": "oh"}}], Cause.UNREACHABLE, 'error: {"m": "oh"}'),
@@ -186,11 +186,13 @@ def test_words_between_events_of_json_say_nothing() -> None:
         (["ping"], Cause.MALFORMED, "no event of the reply has a value at 't'"),
     ],
 )
-def test_a_stream_that_broke_is_no_answer(events: list[object], cause: Cause, told: str) -> None:
+def test_a_stream_that_broke_is_not_an_answer(
+    events: list[object], cause: Cause, message: str
+) -> None:
     with pytest.raises(CallError) as caught:
         streamed(*events, response="t")
     assert caught.value.cause is cause
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_an_error_that_is_null_is_none() -> None:
@@ -198,7 +200,7 @@ def test_an_error_that_is_null_is_none() -> None:
 
 
 @each_case("value", ["text", {"a": 1}, 5, None, iter([])])
-def test_contexts_that_are_no_list(value: object) -> None:
+def test_contexts_that_are_not_lists(value: object) -> None:
     with pytest.raises(CallError, match="expected contexts to be a list"):
         parse_field("contexts", value)
 
@@ -260,9 +262,9 @@ async def test_the_default_api(faulty) -> None:
         "top_k": 5,
         "score_threshold": 0.5,
     }
-    said = json.loads(chat.text)
-    assert said.pop("session_id").startswith("ragstone-")
-    assert said == {"query": ROW.query, "mode": "rag", "top_k": 5, "score_threshold": 0.5}
+    message = json.loads(chat.text)
+    assert message.pop("session_id").startswith("ragstone-")
+    assert message == {"query": ROW.query, "mode": "rag", "top_k": 5, "score_threshold": 0.5}
 
 
 async def test_each_row_has_a_session_of_its_own(faulty) -> None:
@@ -313,7 +315,7 @@ async def test_an_api_that_is_not_healthy(faulty, behave, status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403])
-async def test_a_rejected_key_is_told_before_the_first_row(faulty, behave, status: int) -> None:
+async def test_a_rejected_key_is_reported_before_the_first_row(faulty, behave, status: int) -> None:
     faulty.script(HEALTH, behave.reply(status=status))
     with pytest.raises(UsageError, match="The key or its permissions were rejected"):
         await answer(standard(faulty.url))
@@ -391,7 +393,7 @@ async def test_a_stream(faulty, behave) -> None:
     assert (await answer(asked)).fields == {"response": "Yes."}
 
 
-async def test_a_stream_that_breaks_off_is_no_answer(faulty) -> None:
+async def test_a_stream_that_breaks_off_is_not_an_answer(faulty) -> None:
     async def half(request):
         response = web.StreamResponse()
         response.enable_chunked_encoding()

@@ -69,7 +69,7 @@ async def test_the_plan_s_settings_reach_a_function() -> None:
 
 
 @each_case("name", ["rag", "", "data.xlsx", "localhost", "rag.py"])
-def test_a_name_that_is_no_target(name: str) -> None:
+def test_a_name_that_is_not_a_target(name: str) -> None:
     with pytest.raises(TargetError, match="is not a target; use a URL"):
         get_target(name, Plan(), k=5)
 

@@ -46,7 +46,7 @@ def test_falling_keys_order_as_bytes_do(strings: list[str]) -> None:
     assert texts == sorted(texts, reverse=True)
 
 
-def test_a_byte_that_is_no_utf8_is_kept_apart() -> None:
+def test_a_byte_that_is_not_utf8_is_kept_apart() -> None:
     texts = Texts(np.frombuffer(b"\xff" * 8 + b"\xe9\xe8" + b"\xff" * 8, np.uint8), *_two())
     assert texts.strings() == ["\udce9", "\udce8"]
 

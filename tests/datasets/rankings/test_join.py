@@ -81,7 +81,7 @@ def test_queries_that_nobody_judged_are_left_out_and_their_copies_told() -> None
 
 
 @pytest.mark.parametrize("mask", [0, 2**64 - 1])
-def test_a_document_that_comes_twice_is_told_also_where_hashes_say_nothing(mask: int) -> None:
+def test_a_document_that_comes_twice_is_reported_also_where_hashes_say_nothing(mask: int) -> None:
     judged = judged_of({"q": {"a": 1.0, "c": 0.0}}, problems())
     judged = replace(judged, hashes=judged.hashes & np.uint64(mask))
     batch = batch_of({"q": ["a", "b", "a", "d", "b"]})

@@ -86,7 +86,7 @@ def test_grades_are_read_as_json_reads_them(
     put=st.sampled_from(MANGLED),
     separators=separators,
 )
-def test_what_is_no_json_is_never_read(
+def test_what_is_not_json_is_never_read(
     graded: bool, places: list[tuple[int, int]], put: bytes, separators: tuple[str, str]
 ) -> None:
     """Bytes put in, or cut out, at any place: what is read still, Python's JSON reads too."""

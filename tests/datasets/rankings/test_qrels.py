@@ -1,4 +1,4 @@
-"""Judgements are told apart by a hash of what they say."""
+"""Judgements have a hash of their content."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def test_whatever_is_judged_otherwise_has_another_fingerprint(changed: str, tmp_
     assert fingerprint(tmp_path, changed) != fingerprint(tmp_path, QRELS)
 
 
-def test_how_a_line_is_written_is_no_judgement(tmp_path: Path) -> None:
+def test_how_a_line_is_written_is_not_a_judgement(tmp_path: Path) -> None:
     wide = QRELS.replace(" ", "\t").replace("\n", "\r\n")
     assert fingerprint(tmp_path, wide) == fingerprint(tmp_path, QRELS)
 

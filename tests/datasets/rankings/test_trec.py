@@ -58,7 +58,7 @@ def test_begins_are_where_lines_can_be_read_again_from() -> None:
     assert [content[begin : begin + 1] for begin in begins] == [b"a", b"d"]
 
 
-def test_nothing_is_no_line() -> None:
+def test_nothing_is_not_a_line() -> None:
     assert fields_of(b"", (0,), least=1).count == 0
 
 
@@ -124,5 +124,5 @@ def test_a_number_half_way_between_two_singles_is_rounded_as_its_double(offset: 
 
 
 @each_case("text", ["nan", "", "-", ".", "1_0", "1,5", "0x10", "٣", "1e", "--1", "e5"])
-def test_what_is_no_number_is_told(text: str) -> None:
+def test_what_is_not_a_number_is_reported(text: str) -> None:
     assert numbers(Texts.of(["1.5", text, "2"]))[1].tolist() == [1]
