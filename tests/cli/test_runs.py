@@ -282,7 +282,7 @@ def test_a_run_travels_as_one_file_to_another_store(ragstone: Command, place: st
     run_id = made(place)
     assert ragstone("runs", "export", "last", "run.jsonl.gz").code == 0
     taken = ragstone("runs", "import", "run.jsonl.gz")
-    assert (taken.code, "is there already" in taken.err) == (2, True)
+    assert (taken.code, "already exists" in taken.err) == (2, True)
     entered = ragstone("runs", "import", "run.jsonl.gz", "--store", "other.db")
     assert entered.out == f"run {run_id} is in other.db\n"
     assert run_id in ragstone("runs", "show", "last", "--store", "other.db").out

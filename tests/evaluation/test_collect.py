@@ -149,7 +149,7 @@ def test_where_every_answer_is_kept_nobody_is_asked(collector: Callable[..., Col
     assert again.document()["metadata"]["total_queries"] == 1
 
 
-ASKED = {"mode": "chat"}
+SETTINGS = {"mode": "chat"}
 SAMPLES = (Sample(id="1", query="q"), Sample(id="2", query="r"))
 ANSWERED = SAMPLES[0].model_copy(
     update={"response": "", "contexts": (Context(text="c", id="5", score=0.5),), "ranking": ()}
@@ -160,7 +160,7 @@ FAILED = Row(1, SAMPLES[1], failures={"response": Failure(Cause.TIMEOUT, "no ans
 def kept(
     path: Path, *, samples: tuple[Sample, ...] = SAMPLES, fresh: bool = False
 ) -> ResponseJournal:
-    return ResponseJournal(path, samples, asked=ASKED, fresh=fresh)
+    return ResponseJournal(path, samples, settings=SETTINGS, fresh=fresh)
 
 
 def read(path: Path, *, samples: tuple[Sample, ...] = SAMPLES) -> ResponseJournal:
@@ -207,7 +207,7 @@ def test_a_damaged_line_is_told_with_its_place(tmp_path: Path) -> None:
         answers.add(Row(0, ANSWERED))
     lines = path.read_text(encoding="utf-8").splitlines()
     path.write_text("\n".join([lines[0], "oops", lines[1], ""]), encoding="utf-8")
-    with pytest.raises(InputError, match="row 2: this is not a saved response: "):
+    with pytest.raises(InputError, match="row 2: not a saved response: "):
         read(path)
 
 
@@ -251,7 +251,7 @@ def test_a_process_that_ends_leaves_the_file_to_others(tmp_path: Path) -> None:
     code = (
         "import os, sys; from pathlib import Path\n"
         "from ragstone.evaluation.collect import ResponseJournal\n"
-        "ResponseJournal(Path(sys.argv[1]), (), asked={}).__enter__(); os._exit(9)"
+        "ResponseJournal(Path(sys.argv[1]), (), settings={}).__enter__(); os._exit(9)"
     )
     assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == 9
     with kept(path) as answers:

@@ -96,10 +96,10 @@ def test_what_is_said_goes_before_the_file_and_the_file_before_its_preset(write:
     plan = config.plan({"k": 9})
     assert (plan.k, plan.batch_size) == (9, 7)
     assert (plan.policy, plan.verify, plan.include_reason) == ("ragas", "truths", True)
-    plan = config.plan(preset_said="promptfoo-plan")
+    plan = config.plan(preset_name="promptfoo-plan")
     assert (plan.policy, plan.verify, plan.batch_size) == ("promptfoo-plan", "batch", 5)
     with pytest.raises(UnknownNameError, match="there is no preset named 'ragaz'"):
-        config.plan(preset_said="ragaz")
+        config.plan(preset_name="ragaz")
 
 
 @pytest.mark.parametrize(

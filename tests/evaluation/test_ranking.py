@@ -459,7 +459,7 @@ class Short(RankingMetric):
     ("metric", "values", "failed"),
     [
         (First(), [1.0, 0.0, 0.0], {1: "the metric raised IndexError at test_ranking.py:"}),
-        (Whole(), [1.0, 0.0, 0.5], {1: "which is not a number"}),
+        (Whole(), [1.0, 0.0, 0.5], {1: "which is not a finite number"}),
         (Short(), [0.0] * 3, dict.fromkeys(range(3), "values of shape (0,) for 1 queries")),
     ],
 )

@@ -337,8 +337,8 @@ async def test_a_target_with_a_secret_goes_on_only_where_that_is_said_again(
     (info,) = store.runs()
     with pytest.raises(UsageError) as error:
         await evaluate_async(samples, target=faulty.url, resume=info.id, **options)
-    assert f"had more parts than {faulty.url}, such as a key" in str(error.value)
-    assert "the same `ragstone run` command" in str(error.value)
+    assert f"its target URL {faulty.url} had parts that are not stored" in str(error.value)
+    assert "the original `ragstone run` command" in str(error.value)
     with pytest.raises(UsageError, match="because its settings differ: target was"):
         await evaluate_async(samples, target=f"{faulty.url}/x", resume=info.id, **options)
     run = await evaluate_async(samples, target=secret, **options)

@@ -37,7 +37,7 @@ async def test_a_run_goes_into_a_file_and_comes_back(
     opened = gzip.open if name.endswith("gz") else open
     with opened(path, "rt", encoding="utf-8") as file:
         assert len(file.readlines()) == 5
-    with pytest.raises(StoreError, match="run r1 is there already"):
+    with pytest.raises(StoreError, match="run r1 already exists"):
         import_(filled, path)
     delete(filled, "r1")
     assert import_(filled, path) == "r1"
@@ -57,10 +57,10 @@ async def test_a_file_that_was_cut_short_enters_nothing(
     delete(filled, "r1")
     kept = path.read_text(encoding="utf-8").splitlines(keepends=True)[:lines]
     path.write_text("".join(kept), encoding="utf-8")
-    with pytest.raises(StoreError, match=f"cut short after {lines - 1} rows"):
+    with pytest.raises(StoreError, match=f"truncated after {lines - 1} rows"):
         import_(filled, path)
     assert filled.runs() == []
-    with pytest.raises(StoreError, match="cut short"):
+    with pytest.raises(StoreError, match="truncated"):
         check_archive(path)
 
 
@@ -70,7 +70,7 @@ async def test_a_file_that_was_cut_short_in_its_last_line_is_told(
     path = tmp_path / "run.jsonl"
     export(filled, "r1", path)
     path.write_text(path.read_text(encoding="utf-8")[:-3], encoding="utf-8")
-    with pytest.raises(StoreError, match="cut short after 3 rows"):
+    with pytest.raises(StoreError, match="truncated after 3 rows"):
         check_archive(path)
 
 

@@ -256,7 +256,7 @@ def test_a_run_goes_into_a_file_and_comes_back(
     save_ranking(store, run)
     before = store.info("r1")
     export(store, "r1", tmp_path / name)
-    with pytest.raises(StoreError, match="run r1 is there already"):
+    with pytest.raises(StoreError, match="run r1 already exists"):
         import_(store, tmp_path / name)
     delete(store, "r1")
     assert import_(store, tmp_path / name) == "r1"
@@ -289,7 +289,7 @@ def test_a_file_of_something_else_enters_nothing(
     head, _, rest = text.partition("\n")
     assert old in rest
     path.write_text(f"{head}\n{rest.replace(old, new, 1)}", encoding="ascii")
-    with pytest.raises(StoreError, match="line 2 holds no values of a ranking's run"):
+    with pytest.raises(StoreError, match="line 2 has no valid scores of a ranking run"):
         import_(store, path)
     assert store.runs() == []
 
@@ -314,7 +314,7 @@ def test_a_run_is_there_whole_or_not_at_all(store: Store, monkeypatch: pytest.Mo
     with store.connect() as connection:
         assert connection.execute(select(QUERY_BLOCKS)).all() == []
     save_ranking(store, whole)
-    with pytest.raises(StoreError, match="run r1 is there already"):
+    with pytest.raises(StoreError, match="run r1 already exists"):
         save_ranking(store, whole)
     assert [info.id for info in store.runs()] == ["r1"]
 

@@ -57,7 +57,7 @@ async def test_what_is_done_is_told_by_place(store: Store, make: SimpleNamespace
     assert list(store.done("r1")) == []
     await write(store, "r1", [make.small_row(place) for place in (0, 1, 2, 6, 8)])
     assert list(store.done("r1")) == [0, 1, 2, 6, 8]
-    assert list(store.done("r1", but_failed=True)) == [1, 2, 8]
+    assert list(store.done("r1", retry_failed=True)) == [1, 2, 8]
 
 
 async def test_values_are_read_without_the_rows(store: Store, make: SimpleNamespace) -> None:
@@ -124,7 +124,7 @@ async def test_a_run_that_is_worked_on_is_nobody_elses(
 
 def test_an_id_is_used_once(store: Store, make: SimpleNamespace) -> None:
     make.begin(store, "a")
-    with pytest.raises(UsageError, match="run a is there already"):
+    with pytest.raises(UsageError, match="run a already exists"):
         make.begin(store, "a")
 
 

@@ -96,8 +96,8 @@ async def test_a_locked_file_ends_the_writing_with_what_was_lost(
                         await writer.put(make.small_row(place))
             other.rollback()
         said = str(error.value)
-        assert "another program has kept it locked" in said
-        assert "the 200 before are, and `ragstone resume r1` goes on from there" in said
+        assert "another program locked it" in said
+        assert "200 are. To continue the run: `ragstone resume r1`" in said
         assert list(store.done("r1")) == list(range(200))
         assert store.unfinished("f") == "r1"
 

@@ -21,8 +21,8 @@ NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 def write_file(path: Path, write: Callable[[Path], object], *, keep: bool = False) -> Path:
     """Have `write` fill a temporary file beside `path`, then move it there; return its path.
 
-    Missing folders are created. An existing file is replaced; with `keep` it stays, and the
-    new one becomes `name-2`, `name-3`, ...
+    Missing folders are created. An existing file is replaced; with `keep`, the new file is
+    named `name-2`, `name-3`, ...
 
     Raises:
         UsageError: the file cannot be written.

@@ -10,7 +10,7 @@ two passes whose work grows with the length of the text and no faster:
 2. Inside a unit each terminator is looked at once. Full-width ones, the danda and the like always
    end a sentence; ``.``, ``!``, ``?`` and ``…`` do if white space and then something that can begin
    a sentence follow, and if a full stop is not that of an abbreviation, initial, ordinal or list
-   number. Closing quotes, brackets, citation marks and emoji after the terminator stay with it.
+   number. Closing quotes, brackets, citation marks and emoji after it belong to the sentence.
 """
 
 import re

@@ -169,7 +169,7 @@ def plan_of(given: RunArgs, config: Config) -> Plan:
     typed = typed_settings(cast("Mapping[str, object]", given))
     if "target" not in {**config.settings, **typed}:
         typed["fallback_target"] = DEFAULT_API
-    plan = config.plan(typed, preset_said=given["preset"])
+    plan = config.plan(typed, preset_name=given["preset"])
     check_needed(plan, typed)
     return plan
 

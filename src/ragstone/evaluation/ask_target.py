@@ -26,8 +26,8 @@ def ask_target(
     """
 
     async def ask(row: Row) -> Row:
-        held = {field for field in FIELDS if getattr(row.sample, field) is not None}
-        missing = wanted if every else wanted - held
+        present = {field for field in FIELDS if getattr(row.sample, field) is not None}
+        missing = wanted if every else wanted - present
         if not missing:
             return row
         try:
@@ -55,8 +55,8 @@ def validate_answer(answer: Answer, wanted: frozenset[str]) -> Answer:
             fields[name] = parse_field(name, value)
         except CallError as error:
             failures[name] = Failure(error.cause, str(error))
-    met = {"ranking"} if "contexts" in fields else set[str]()
-    for name in wanted - fields.keys() - failures.keys() - met:
+    optional = {"ranking"} if "contexts" in fields else set[str]()
+    for name in wanted - fields.keys() - failures.keys() - optional:
         failures[name] = Failure(Cause.MALFORMED, f"the target returned no {name}")
     return replace(answer, fields=fields, failures=failures)
 

@@ -91,17 +91,17 @@ class ResponseJournal:
         path: Path,
         samples: Sequence[Sample],
         *,
-        asked: Mapping[str, object],
+        settings: Mapping[str, object],
         fresh: bool = False,
     ) -> None:
-        """Name the file; `asked` describes how the target is asked and identifies the collection.
+        """Set the file; `settings` describe how the target is asked and identify the collection.
 
-        With `fresh`, saved responses are ignored and replaced once the first new one is added.
+        With `fresh`, saved responses are ignored, and replaced when the first new one is added.
         """
         self.path = path
         self.rows: dict[int, Row] = {}
         self.beyond: set[int] = set()
-        self._asked = dict(asked)
+        self._settings = dict(settings)
         self._samples = samples
         self._fresh = fresh
         self._length: int | None = 0  # of the valid content; None once writing has started
@@ -147,7 +147,7 @@ class ResponseJournal:
             if self._length is not None:
                 self._file.truncate(self._length)  # removes a partial last line after a crash
                 if not self._length:
-                    self._write(json.dumps(self._asked, ensure_ascii=False))
+                    self._write(json.dumps(self._settings, ensure_ascii=False))
                 self._length = None
             self._write(SavedResponse.of(row).model_dump_json(exclude_none=True))
         self.rows[row.index] = row
@@ -181,14 +181,14 @@ class ResponseJournal:
             earlier: object = json.loads(first)
         except (ValueError, RecursionError):
             earlier = None
-        if earlier != self._asked:
+        now = self._settings
+        if earlier != now:
             differs = "its first line has no valid settings"
             if isinstance(earlier, Mapping):
                 was = cast("Mapping[str, object]", earlier)
-                names = [n for n in {**self._asked, **was} if was.get(n) != self._asked.get(n)]
-                differs = ", ".join(
-                    f"{name} was {was.get(name)!r}, is {self._asked.get(name)!r}" for name in names
-                )
+                names = [name for name in {**now, **was} if was.get(name) != now.get(name)]
+                changes = (f"{n} was {was.get(n)!r}, is {now.get(n)!r}" for n in names)
+                differs = ", ".join(changes)
             raise UsageError(
                 f"{self.path} contains responses collected with other settings: {differs}; "
                 "restore the settings, or use --fresh to start again"
@@ -197,9 +197,9 @@ class ResponseJournal:
             try:
                 saved = SavedResponse.model_validate_json(line)
             except ValidationError as error:
-                seen = f"this is not a saved response: {error.errors()[0]['msg']}"
+                text = f"not a saved response: {error.errors()[0]['msg']}"
                 fix = "delete the line, or use --fresh to start again"
-                raise InputError(str(self.path), [Problem(seen, fix, row=number)]) from None
+                raise InputError(str(self.path), [Problem(text, fix, row=number)]) from None
             if saved.index >= len(self._samples):  # --limit is lower than before
                 self.beyond.add(saved.index)
                 continue
@@ -215,7 +215,7 @@ class ResponseJournal:
 
 def discard_journal(path: Path) -> None:
     """Delete a journal, unless another process uses it."""
-    with suppress(UsageError), ResponseJournal(path, (), asked={}, fresh=True) as journal:
+    with suppress(UsageError), ResponseJournal(path, (), settings={}, fresh=True) as journal:
         journal.discard()
 
 
@@ -250,10 +250,10 @@ def fields_of_mode(mode: str, target: Target) -> frozenset[str]:
 
 
 def collection_settings(target: str, *, plan: Plan, mode: str) -> Mapping[str, object]:
-    """Return how a target is asked; responses collected otherwise cannot be continued.
+    """Return how a target is asked; a collection can only be continued with the same settings.
 
-    URLs and target files are fingerprinted, because they may contain secrets. Headers do not
-    count: a new token does not change the responses.
+    URLs and target files are hashed, because they may contain secrets. Headers are ignored: a new
+    token does not change the responses.
 
     Raises:
         TargetError, InputError: the target's file cannot be read.
@@ -311,14 +311,14 @@ class Collector:
         Raises:
             UsageError: the target does not support this mode.
         """
-        made = get_target(target, plan, k=max(plan.cutoffs))
-        wanted = fields_of_mode(mode, made)
+        named = get_target(target, plan, k=max(plan.cutoffs))
+        wanted = fields_of_mode(mode, named)
         settings = collection_settings(target, plan=plan, mode=mode)
-        journal = ResponseJournal(part, dataset.samples, asked=settings, fresh=fresh)
-        return cls(dataset, plan, mode, made, wanted, journal)
+        journal = ResponseJournal(part, dataset.samples, settings=settings, fresh=fresh)
+        return cls(dataset, plan, mode, named, wanted, journal)
 
     def run(self, on_row: Callable[[Row, int], None]) -> None:
-        """Ask for every row without a response, within `with` of the journal.
+        """Ask for every row without a response; the journal must be open.
 
         `on_row` is called with each row and the number of rows.
 
@@ -327,7 +327,7 @@ class Collector:
             UsageError: the target cannot be called, or responses cannot be saved.
         """
         done = self.journal.answered
-        cleared: dict[str, None] = dict.fromkeys(FIELDS)  # responses in the data do not count
+        cleared: dict[str, None] = dict.fromkeys(FIELDS)  # ignore responses in the data
         rows = [
             Row(index, sample.model_copy(update=cleared))
             for index, sample in enumerate(self.dataset.samples)

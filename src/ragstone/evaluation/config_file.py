@@ -1,7 +1,6 @@
-"""Config: a `ragstone.yaml`, checked as a whole before any of it is used."""
+"""Config: the settings of a `ragstone.yaml`, which is validated as a whole."""
 
 import re
-from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +18,7 @@ from ragstone.types.gate import FLAGS, Gate
 from ragstone.types.policy import POLICIES, PRESETS, preset
 
 FILE = Path("ragstone.yaml")
-"""What the command line looks for in the working folder."""
+"""The default file in the working folder."""
 Names = Mapping[str, str]
 _TEXTS = ("data", "store", "target", "preset", "policy", "judge", "embedding_model")
 _TARGET_FILE = re.compile(r"\.ya?ml$|\.py:\w+$", re.IGNORECASE)
@@ -29,21 +28,21 @@ OTHER_KEYS: Mapping[str, str] = MappingProxyType(
 )
 """Other names for a setting -> its field."""
 KEYS = (*SETTINGS, *OTHER_KEYS)
-"""Every key that a file may have."""
+"""All valid keys."""
 
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class Config:
-    """What a file says.
+    """The content of a config file.
 
     Attributes:
         settings: fields of the plan -> their values.
-        preset: fills what nothing else says.
-        data: the data set's file.
-        plugins: modules with metrics of one's own.
-        store: where the command line keeps runs.
+        preset: sets fields that nothing else sets.
+        data: the file of the data set.
+        plugins: modules with custom metrics.
+        store: where the command line stores runs.
     """
 
     settings: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
@@ -53,38 +52,38 @@ class Config:
     store: str | None = None
 
     def plan(
-        self, said: Mapping[str, object] = _NOTHING, *, preset_said: str | None = None
+        self, options: Mapping[str, object] = _NOTHING, *, preset_name: str | None = None
     ) -> Plan:
-        """Return the plan: `said` overrides the preset `preset_said`, and that overrides the file.
+        """Return the plan: `options` override the named preset, and that overrides the file.
 
-        The file's own preset, unless `preset_said` replaces it, fills what nothing else sets.
-        Columns, prompts and gates are joined name by name.
+        Without `preset_name`, the file's preset sets fields that nothing else sets. Columns,
+        prompts and gates are merged by name.
 
         Raises:
-            UsageError: a value is out of its range, or no preset has that name.
+            UsageError: a value is out of range, or there is no such preset.
         """
-        named = preset(preset_said) if preset_said else _NOTHING
-        filling = preset(self.preset) if self.preset and not preset_said else _NOTHING
-        joined = {**filling, **self.settings, **named, **said}
+        override = preset(preset_name) if preset_name else _NOTHING
+        base = preset(self.preset) if self.preset and not preset_name else _NOTHING
+        merged = {**base, **self.settings, **override, **options}
         for name in ("columns", "prompts"):
-            both = (settings.get(name, {}) for settings in (self.settings, said))
-            joined[name] = dict(ChainMap(*reversed([dict(cast("Names", each)) for each in both])))
-        ours = cast("Sequence[Gate]", said.get("gates", ()))
-        replaced = {gate.demand for gate in ours}
-        theirs = cast("Sequence[Gate]", self.settings.get("gates", ()))
-        kept = (gate for gate in theirs if gate.demand not in replaced)
-        return Plan.of({**joined, "gates": (*kept, *ours)})
+            mappings = [cast("Names", each.get(name, {})) for each in (self.settings, options)]
+            merged[name] = {**mappings[0], **mappings[1]}
+        gates = cast("Sequence[Gate]", options.get("gates", ()))
+        replaced = {gate.demand for gate in gates}
+        file_gates = cast("Sequence[Gate]", self.settings.get("gates", ()))
+        others = (gate for gate in file_gates if gate.demand not in replaced)
+        return Plan.of({**merged, "gates": (*others, *gates)})
 
 
-def metric_names(said: Sequence[str]) -> tuple[str, ...]:
-    """Return the metrics one by one: `hit,recall` is two, `precision,denominator=retrieved` one."""
-    parts = [part for text in said for part in re.split(r",(?!\s*\w+=)|\s+", text)]
+def metric_names(texts: Sequence[str]) -> tuple[str, ...]:
+    """Split lists of metrics: `hit,recall` is two, `precision,denominator=retrieved` is one."""
+    parts = [part for text in texts for part in re.split(r",(?!\s*\w+=)|\s+", text)]
     return tuple(part for part in parts if part)
 
 
-def model_names(said: str) -> str:
-    """Return a model, or several with commas, as `provider:model`; the provider is openai."""
-    names = split_names(said)
+def model_names(text: str) -> str:
+    """Return one or several models as `provider:model`; the default provider is openai."""
+    names = split_names(text)
     return ",".join(name if ":" in name else f"openai:{name}" for name in names)
 
 
@@ -112,8 +111,8 @@ def read_config(path: str | Path) -> Config:
                 fix = "set API keys in the environment only, such as OPENAI_API_KEY"
             problems.append(Problem(f"unknown setting {entry.key!r:.80}", fix, row=entry.row))
         elif first is not entry:
-            seen = "" if first.key == entry.key else f", as {first.key}"
-            text = f"{entry.key} is already set in row {first.row}{seen}"
+            alias = "" if first.key == entry.key else f", as {first.key}"
+            text = f"{entry.key} is already set in row {first.row}{alias}"
             problems.append(Problem(text, "remove one", row=entry.row))
         else:
             try:
@@ -134,11 +133,10 @@ def read_config(path: str | Path) -> Config:
 
 
 def _value(name: str, entry: YamlValue, folder: Path) -> object:
-    """Return the value of a setting; its paths start at the folder.
+    """Return the value of a setting; its paths are relative to the folder.
 
     Raises:
-        ValueError: it is not a value of this setting. The text does not quote it: it may be a
-            secret.
+        ValueError: the value is invalid. The message does not quote it, because it may be a secret.
     """
     value: object = entry.value
     if name in ("metrics", "plugin"):
@@ -155,7 +153,7 @@ def _value(name: str, entry: YamlValue, folder: Path) -> object:
         value = model_names(value)
     try:
         value = getattr(Settings.model_validate({name: value}), name)
-    except ValidationError as error:  # its own text quotes the value
+    except ValidationError as error:  # its own message quotes the value
         faults = [": ".join([*map(str, each["loc"][1:]), each["msg"]]) for each in error.errors()]
         raise ValueError("; ".join(faults)) from None
     except UnknownNameError:
@@ -163,15 +161,13 @@ def _value(name: str, entry: YamlValue, folder: Path) -> object:
         near = nearest(str(value), known)
         fix = f"did you mean {near!r}?" if near else f"known: {', '.join(known)}"
         raise ValueError(f"unknown {name}; {fix}") from None
-    return _placed(name, value, folder) if value is not None else None
+    return _resolve(name, value, folder) if value is not None else None
 
 
-def _placed(name: str, value: object, folder: Path) -> object:
-    """Return the value with its paths starting at the folder, and gates in place of shares."""
+def _resolve(name: str, value: object, folder: Path) -> object:
+    """Return the value with paths relative to the folder, and gates instead of thresholds."""
     match name, value:
-        case ("data", str()):
-            return str(folder / value)
-        case ("store", str()) if "://" not in value:
+        case ("data" | "store", str()) if name == "data" or "://" not in value:
             return str(folder / value)
         case ("target", str()) if "://" not in value and _TARGET_FILE.search(value):
             return str(folder / value)

@@ -1,4 +1,4 @@
-"""Diagnosis: what is wrong with each unsupported or missing claim, from existing verdicts."""
+"""Diagnosis: the issue of each unsupported or missing claim, from existing verdicts."""
 
 from collections.abc import Sequence
 
@@ -62,7 +62,7 @@ async def diagnose(row: Row, metrics: Sequence[Metric]) -> tuple[DiagnosedClaim,
 async def _verdicts(
     check: Check, row: Row, metrics: Sequence[ClaimVerifier]
 ) -> tuple[JudgedClaim, ...]:
-    """Return the verdicts of a check that metrics with equal question settings led to, if any."""
+    """Return the verdicts of a check by metrics with equal question settings, if there are any."""
     for metric in metrics:
         if isinstance(metric, ClaimMetric) and metric.check == check:
             score = row.scores[str(metric)]

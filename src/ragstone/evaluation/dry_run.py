@@ -1,21 +1,20 @@
 """Dry run: estimates the judge calls and cost of an evaluation, without any calls."""
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Unpack
 
+from ragstone._internal.concurrency import finish_in_thread
 from ragstone.errors import UsageError
 from ragstone.evaluation.runner import Data, Evaluation, Options, plan_of
 from ragstone.evaluation.scoring import score_rows
-from ragstone.judges.dry_run import LEAST, MOST, Guess
+from ragstone.judges.dry_run import LEAST, MOST
 from ragstone.judges.factory import make_judge
 from ragstone.types.reply import Usage
 from ragstone.types.row import Row
 from ragstone.types.sample import Context, Sample
 
 ASSUMED_SENTENCES, ASSUMED_WORDS = 5, 100
-"""Sentences of an unknown response, and words of each unknown context."""
+"""Assumed sentences of a missing response, and words of each missing context."""
 
 
 @dataclass(frozen=True)
@@ -59,19 +58,16 @@ def estimate(data: Data, **options: Unpack[Options]) -> Estimate:
     filled = [_fill(row, max(plan.cutoffs)) for row in rows] if evaluation.wanted else rows
     metrics = [metric for metric in evaluation.metrics if metric.question_kinds]
 
-    async def count_usage(guess: Guess) -> Usage:
-        usage = Usage()
-        judge = make_judge(plan, guess=guess)
-        async with score_rows(filled, metrics, judge, concurrency=1) as scored:
-            async for row in scored:
-                usage += row.usage
-        return usage
+    usages: list[Usage] = []
 
-    def usage_of(guess: Guess) -> Usage:
-        return asyncio.run(count_usage(guess))
+    async def count_usage() -> None:
+        for guess in (LEAST, MOST):
+            judge = make_judge(plan, guess=guess)
+            async with score_rows(filled, metrics, judge, concurrency=1) as scored:
+                usages.append(sum([row.usage async for row in scored], Usage()))
 
-    with ThreadPoolExecutor(1) as thread:  # with an event loop of its own
-        least, most = thread.map(usage_of, (LEAST, MOST))
+    finish_in_thread(count_usage)
+    least, most = usages
     notes: list[str] = []
     if plan.cache and most.prompt_tokens + most.local_tokens > 0:
         notes.append("cached replies are not requested again")
@@ -102,11 +98,6 @@ def _fill(row: Row, k: int) -> Row:
     numbers = range(1, ASSUMED_SENTENCES + 1)
     response = " ".join(f"The system states fact {n} of what was asked here." for n in numbers)
     contexts = (Context(text="context " * ASSUMED_WORDS),) * k
-    filled = Sample.model_validate(
-        {
-            **dict(sample),
-            "response": sample.response if sample.response is not None else response,
-            "contexts": sample.contexts if sample.contexts is not None else contexts,
-        }
-    )
-    return Row(row.index, filled)
+    assumed = {"response": response, "contexts": contexts}
+    missing = {name: value for name, value in assumed.items() if getattr(sample, name) is None}
+    return Row(row.index, Sample.model_validate({**dict(sample), **missing}))

@@ -33,8 +33,8 @@ def run_identity(
 ) -> Mapping[str, str]:
     """Return everything that affects the scores of a run, by name.
 
-    Prompts, model and options are combined in one hash, `judge setup`, so that no secret can be
-    read from it. Rate limits, budgets and gates do not count.
+    Prompts, model and options are combined in one hash, `judge setup`, which reveals no secrets.
+    Rate limits, budgets and gates are not included.
     """
     kinds = sorted({kind for metric in metrics for kind in metric.question_kinds})
     source = dataset.source
@@ -84,7 +84,7 @@ def _file_hash(file: str) -> str:
 def _serialize(sample: Sample) -> str:
     try:
         return sample.model_dump_json()
-    except PydanticSerializationError:  # an unpaired surrogate has no UTF-8
+    except PydanticSerializationError:  # a lone surrogate has no UTF-8
         return json.dumps(sample.model_dump(mode="json"))
 
 

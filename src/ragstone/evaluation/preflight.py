@@ -46,30 +46,30 @@ class Preflight:
         The target is asked for fields that no row has; with `every`, for all needed fields.
         """
         samples = dataset.samples
-        held = _with_stand_ins(
+        present = _with_stand_ins(
             frozenset(
                 name
                 for name in (type(samples[0]).model_fields if samples else ())
                 if any(getattr(sample, name) is not None for sample in samples)
             )
         )
-        # a tag with nearly the name of a field was probably meant to be that field
+        # a tag named almost like a field was probably meant to be that field
         tags = dict.fromkeys(tag for sample in samples for tag in sample.tags)
-        similar = misspelt(tags, [name for name in ALIASES if name not in held])
+        similar = misspelt(tags, [name for name in ALIASES if name not in present])
         absent = {
             field: f"no row has {in_words(field)}; did you mean column {tag!r}?"
             for field, tag in similar.items()
         } | dict(dataset.absent)
-        held |= _with_stand_ins(dataset.known)
+        present |= _with_stand_ins(dataset.known)
         gives = target.gives if target else frozenset[str]()
         refused = {
             str(metric): reason
             for metric in metrics
-            if (reason := _obstacle(metric, judge, held | _with_stand_ins(gives), absent))
+            if (reason := _obstacle(metric, judge, present | _with_stand_ins(gives), absent))
         }
         ready = tuple(metric for metric in metrics if str(metric) not in refused)
         needs = {need for metric in ready for need in metric.needs if need in FIELDS}
-        missing = needs if every else needs - held
+        missing = needs if every else needs - present
         wanted = {need if need in gives else STAND_INS.get(need, need) for need in missing}
         return cls(ready, refused, frozenset(wanted) & gives)
 
@@ -94,14 +94,14 @@ def _with_stand_ins(fields: frozenset[str]) -> frozenset[str]:
 
 
 def _obstacle(
-    metric: Metric, judge: Judge, met: frozenset[str], absent: Mapping[str, str]
+    metric: Metric, judge: Judge, available: frozenset[str], absent: Mapping[str, str]
 ) -> str | None:
     if extras := [extra for name, extra in metric.packages.items() if find_spec(name) is None]:
         return f"needs an extra: pip install '{extras[0]}'"
     if unsupported := [kind for kind in metric.question_kinds if not judge.takes(kind)]:
         hint = "" if is_model(judge.name) else "; use an LLM (--model or --judge)"
         return f"the judge {judge.name} does not answer {', '.join(unsupported)}{hint}"
-    if missing := [need for need in metric.needs if need not in met]:
+    if missing := [need for need in metric.needs if need not in available]:
         if reasons := [absent[need] for need in missing if need in absent]:
             return reasons[0]
         hint = ", and no target provides it" if set(missing) <= set(FIELDS) else ""
@@ -120,17 +120,18 @@ def resolve_gates(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:
     known = {str(metric): metric for metric in metrics}
     gates: list[Gate] = []
     for gate in plan.gates:
-        asked = gate.metric
-        names = [] if asked in GROUPS else list(map(str, select([asked], **plan.parameters)))
-        same_name = [full for full, metric in known.items() if metric.name == asked]
+        requested = gate.metric
+        selected = () if requested in GROUPS else select([requested], **plan.parameters)
+        names = list(map(str, selected))
+        same_name = [full for full, metric in known.items() if metric.name == requested]
         matches = [name for name in names if name in known] or same_name
         if len(matches) > 1:
             raise UsageError(
-                f"the gate {asked} matches several metrics: {', '.join(matches)}; "
+                f"the gate {requested} matches several metrics: {', '.join(matches)}; "
                 f"use a full name, such as {matches[0]}"
             )
-        name = (matches or names or [asked])[0]
-        text = f"the gate {asked} {gate.op} {gate.threshold:g}"
+        name = (matches or names or [requested])[0]
+        text = f"the gate {requested} {gate.op} {gate.threshold:g}"
         if name not in known:
             raise UsageError(f"{text} is on a metric that is not run; run: {', '.join(known)}")
         metric = known[name]

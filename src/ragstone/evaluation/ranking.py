@@ -1,4 +1,4 @@
-"""Ranking evaluation: judgements and a ranking of many queries, from files, to a run."""
+"""Ranking evaluation: scores a ranking file against relevance judgements."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -75,7 +75,7 @@ class RankingEvaluation:
 
         Raises:
             UsageError: a metric needs more than rankings, or a file or column does not exist.
-            InputError: the content of the file is wrong.
+            InputError: the file is invalid.
         """
         check_names(plan.columns)
         metrics: list[RankingMetric] = []
@@ -91,17 +91,17 @@ class RankingEvaluation:
     def run(self, ranking: Path, on_read: OnRead | None = None, *, name: str | None = None) -> Run:
         """Evaluate a ranking, reading a part of the file at a time.
 
-        The run has the name of the file, unless another is given.
+        The default name of the run is that of the file.
 
         Raises:
             UsageError: the file or a column does not exist.
-            InputError: the content of the file is wrong, or none of its queries is judged, most
-                likely because the ids are written differently.
+            InputError: the file is invalid, or none of its queries is judged, most likely because
+                the ids are written differently.
         """
         columns = self.plan.columns
         queries = _Queries(self, problems_of(ranking))
         for batch in read_ranking(ranking, queries.problems, columns, on_read):
-            if not queries.add(batch):  # the lines of a query are scattered: read the whole file
+            if not queries.add(batch):  # the lines of a query are not adjacent: read the whole file
                 queries = _Queries(self, problems_of(ranking))
                 queries.add(gathered(read_ranking(ranking, queries.problems, columns, on_read)))
                 break
@@ -111,9 +111,9 @@ class RankingEvaluation:
         source = name or ranking.name
         if unknown and len(missing) == judged:
             theirs = next(iter(self.judgements.queries))
-            seen = f"none of its queries is judged in {self.source.name}: its ids look like "
-            seen += f"{quoted(unknown[0])}, and there like {quoted(theirs)}"
-            raise InputError(source, [Problem(seen, "write both in the same way")])
+            text = f"none of its queries is judged in {self.source.name}: its ids look like "
+            text += f"{quoted(unknown[0])}, those of the judgements like {quoted(theirs)}"
+            raise InputError(source, [Problem(text, "use the same ids in both files")])
         both = judged - len(missing)
         ranked = both + len(unknown)
         notes = [
@@ -151,11 +151,11 @@ class RankingEvaluation:
 
 
 class _Queries:
-    """The queries that were read so far, and their scores."""
+    """The queries read so far, and their scores."""
 
     def __init__(self, evaluation: RankingEvaluation, problems: Problems) -> None:
         self.problems = problems
-        self._of = evaluation
+        self._evaluation = evaluation
         self._read: dict[str, bool] = {}
         self._ids: list[str] = []
         self._values = GrowingArray(np.float64)
@@ -163,9 +163,9 @@ class _Queries:
         self._depth = depth_of(evaluation.metrics)
 
     def add(self, batch: Batch) -> bool:
-        """Score whole queries; return False if one was read before, so that it is not whole."""
+        """Score queries; return False if one was read before and is therefore incomplete."""
         before = len(self._read)
-        judged = self._of.judgements.queries
+        judged = self._evaluation.judgements.queries
         self._read |= {name: name in judged for name in batch.queries}
         if len(self._read) < before + len(batch.queries):
             return False
@@ -174,18 +174,18 @@ class _Queries:
 
     @property
     def unknown(self) -> list[str]:
-        """The queries that are ranked and not judged."""
+        """Ranked queries without judgements."""
         return [name for name, judged in self._read.items() if not judged]
 
     @property
     def missing(self) -> list[str]:
-        """The queries that are judged and not ranked."""
-        return [name for name in self._of.judgements.queries if name not in self._read]
+        """Judged queries that are missing from the ranking."""
+        return [name for name in self._evaluation.judgements.queries if name not in self._read]
 
     def rows(self) -> RankingScores:
         """Return the rows of all queries: scored ones first, then missing, then unknown ones."""
-        unknown, missing, metrics = self.unknown, self.missing, self._of.metrics
-        skipped = [] if self._of.missing == "zero" else missing
+        unknown, missing, metrics = self.unknown, self.missing, self._evaluation.metrics
+        skipped = [] if self._evaluation.missing == "zero" else missing
         if missing and not skipped:
             self._score(Batch.empty(missing))
         ids = [*self._ids, *skipped, *unknown]
@@ -193,7 +193,7 @@ class _Queries:
         counts = len(self._ids), len(skipped), len(unknown)
         return RankingScores(
             ids=ids,
-            texts=self._of.texts,
+            texts=self._evaluation.texts,
             metrics=[str(metric) for metric in metrics],
             values=self._values.array().reshape(len(ids), len(metrics)),
             why=np.repeat(np.array([COUNTED, SKIPPED, UNKNOWN], dtype=np.uint8), counts),
@@ -201,12 +201,12 @@ class _Queries:
         )
 
     def _score(self, batch: Batch) -> None:
-        of = self._of
+        judgements, ties = self._evaluation.judgements, self._evaluation.ties
         for names, rankings in matched(
-            batch, of.judgements, self.problems, ties=of.ties, depth=self._depth
+            batch, judgements, self.problems, ties=ties, depth=self._depth
         ):
             columns: list[NDArray[np.float64]] = []
-            for metric in of.metrics:
+            for metric in self._evaluation.metrics:
                 values, failed = score_rankings(metric, rankings)
                 columns.append(values)
                 if failed:
@@ -221,29 +221,29 @@ def score_rankings(
 ) -> tuple[NDArray[np.float64], dict[int, str]]:
     """Return float64[Q], and place -> why the metric failed there; the value is 0 there.
 
-    A third-party metric may raise, or return something else than one number a query. Then it
-    scores each query by itself.
+    If a third-party metric raises or does not return one number per query, it scores each query
+    separately.
     """
     if is_builtin(metric):
         return metric.values(rankings), {}
     failed: dict[int, str] = {}
     with suppress(Exception):  # reported below, for each query that fails
-        return _checked(metric.values(rankings), len(rankings)), failed
+        return _validate(metric.values(rankings), len(rankings)), failed
     values = np.zeros(len(rankings))
     for place, (ids, relevance) in enumerate(zip(rankings.ids, rankings.relevance, strict=True)):
         try:
             alone = metric.values(Rankings.of([ids], [relevance]))
-            values[place] = _checked(alone, 1)[0]
+            values[place] = _validate(alone, 1)[0]
         except Exception as error:  # noqa: BLE001 - third-party code
             failed[place] = describe_exception("the metric", error)
     return values, failed
 
 
-def _checked(values: NDArray[np.float64], queries: int) -> NDArray[np.float64]:
+def _validate(values: NDArray[np.float64], queries: int) -> NDArray[np.float64]:
     found = np.asarray(values, dtype=np.float64)
     if found.shape != (queries,):
         raise ValueError(f"it returned values of shape {found.shape} for {queries} queries")
     if not np.isfinite(found).all():
         place = int(np.flatnonzero(~np.isfinite(found))[0])
-        raise ValueError(f"it returned {found[place]}, which is not a number")
+        raise ValueError(f"it returned {found[place]}, which is not a finite number")
     return found

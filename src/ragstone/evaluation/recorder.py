@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TypedDict, Unpack
 
 from ragstone._internal.text import count, one_line
@@ -70,12 +69,7 @@ class Recorder:
         """Prepare to record rows."""
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         """Finish recording."""
 
     async def record(self, row: Row) -> None:
@@ -132,7 +126,7 @@ class StoreRecorder(Recorder):
         self._retry_failed, self._closes = retry_failed, closes
         self._writer: RowWriter | None = None
         if resumed:
-            self.done = store.done(manifest.run_id, but_failed=retry_failed)
+            self.done = store.done(manifest.run_id, retry_failed=retry_failed)
 
     async def __aenter__(self) -> Self:
         """Add the run to the store, or summarise its stored rows, and start writing.
@@ -154,7 +148,7 @@ class StoreRecorder(Recorder):
         try:
             if self._started:  # resumed; no other process can write to the run now
                 resume(self._store, self.manifest)
-                self.done = self._store.done(run_id, but_failed=self._retry_failed)
+                self.done = self._store.done(run_id, retry_failed=self._retry_failed)
                 for row in self._store.load(run_id).rows:
                     if row.index in self.done:
                         self.count(row)
@@ -164,19 +158,14 @@ class StoreRecorder(Recorder):
         self._started = True
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         """Write the remaining rows.
 
         Raises:
             StoreError: some rows could not be written.
         """
         if self._writer is not None:
-            await self._writer.__aexit__(kind, error, trace)
+            await self._writer.__aexit__(*raised)
 
     async def record(self, row: Row) -> None:
         """Summarise one finished row and pass it to the writer.
@@ -193,10 +182,10 @@ class StoreRecorder(Recorder):
         run = super().run(partial=partial, stopped=stopped)
         if self._started:  # not stopped before the first row
             if self.counts.rows < len(run.rows):  # stopped before all retried rows were done
-                every = Recorder(self.manifest, tuple(self.metrics.values()))
+                recount = Recorder(self.manifest, tuple(self.metrics.values()))
                 for row in run.rows:
-                    every.count(row)
-                run = replace(every.run(partial=partial, stopped=stopped), rows=run.rows)
+                    recount.count(row)
+                run = replace(recount.run(partial=partial, stopped=stopped), rows=run.rows)
             with suppress(RunLockedError):  # a process that resumed it stores the summary
                 self._store.finish(
                     self.manifest.run_id,
@@ -236,25 +225,26 @@ def open_recorder(
     run_id = options.get("resume")
     if run_id is None and not options.get("fresh"):
         run_id, notices = _find_unfinished(store, manifest, transcript=transcript)
-    if run_id is None:
-        recorder = StoreRecorder(
-            manifest, metrics, store=store, closes=store is not place, transcript=transcript
-        )
-        return recorder, tuple(notices)
-    earlier = store.info(run_id).manifest
-    _check_same_settings(earlier, manifest)
+    if run_id is not None:
+        earlier = store.info(run_id).manifest
+        _check_same_settings(earlier, manifest)
+        manifest = earlier.model_copy(update={"plan": manifest.plan, "source": manifest.source})
     recorder = StoreRecorder(
-        earlier.model_copy(update={"plan": manifest.plan, "source": manifest.source}),
+        manifest,
         metrics,
         store=store,
         closes=store is not place,
-        resumed=True,
+        resumed=run_id is not None,
         retry_failed=options.get("retry_failed", False),
+        transcript=transcript,
     )
-    hint = "" if "resume" in options else " (use --fresh to start a new run)"
-    rows = count(manifest.source.rows, "row")
-    notice = f"Resuming run {run_id}: {len(recorder.done):,} of {rows} are finished{hint}"
-    return recorder, (*notices, notice)
+    if run_id is not None:
+        hint = "" if "resume" in options else " (use --fresh to start a new run)"
+        rows = count(manifest.source.rows, "row")
+        notices.append(
+            f"Resuming run {run_id}: {len(recorder.done):,} of {rows} are finished{hint}"
+        )
+    return recorder, tuple(notices)
 
 
 def _find_unfinished(
@@ -288,9 +278,8 @@ def _check_same_settings(earlier: Manifest, now: Manifest) -> None:
     target = earlier.plan.target or earlier.plan.fallback_target or ""
     if set(changed) == {"target setup"} and "://" in target:  # a URL, so its secret part changed
         raise RunChangedError(
-            f"cannot resume run {earlier.run_id}: its target URL had more parts than {target}, "
-            "such as a key or password, and these are not stored. To resume it, repeat the same "
-            "`ragstone run` command"
+            f"cannot resume run {earlier.run_id}: its target URL {target} had parts that are not "
+            "stored, such as a key or password. Repeat the original `ragstone run` command instead"
         )
     if differs := _describe_changes(changed, earlier):
         raise RunChangedError(

@@ -43,8 +43,8 @@ class TranscriptMissingError(UsageError):
 
     def __init__(self, run_id: str) -> None:
         super().__init__(
-            f"run {run_id} was stored without its transcript (--no-transcript), so only metrics "
-            "that need no judge can score it again"
+            f"run {run_id} was stored without its transcript (--no-transcript); only metrics "
+            "without a judge can be rescored"
         )
 
 
@@ -134,8 +134,8 @@ def rescore(
     """
     if run.columns is not None:
         raise UsageError(
-            f"run {run.manifest.run_id} contains scores of a ranking file, without the retrieved "
-            "documents; evaluate the file again with `ragstone rank`"
+            f"run {run.manifest.run_id} has only the scores of a ranking file; "
+            "evaluate the file again with `ragstone rank`"
         )
     known = [get_policy(policy).name for policy in policies]
     if metrics:
@@ -254,7 +254,7 @@ def _manifest(
     not_run: Mapping[str, str],
 ) -> Manifest:
     was, now = run.manifest, datetime.now(UTC)
-    note = f"scored again from run {was.run_id} without calls; usage and times are that run's"
+    note = f"scored again from run {was.run_id} without calls; usage and times are from that run"
     plan = was.plan.model_copy(
         update={
             "metrics": tuple(metric.spelled for metric in metrics),

@@ -165,7 +165,7 @@ def plan_of(options: Options) -> Plan:
     for name, demand in FLAGS.items():
         gates += [gate(f"{metric}={of}", *demand) for metric, of in given.get(name, {}).items()]
     if "plan" not in options:
-        return config.plan({**settings, "gates": tuple(gates)}, preset_said=options.get("preset"))
+        return config.plan({**settings, "gates": tuple(gates)}, preset_name=options.get("preset"))
     base = options["plan"]
     return Plan.of({**dict(base), **settings, "gates": (*base.gates, *gates)})
 
@@ -178,8 +178,8 @@ def load_data(data: Data, plan: Plan) -> Dataset:
         InputError: the file's content is invalid.
     """
     if isinstance(data, Dataset):
-        if late := [name for name in ("sheet", "columns", "limit") if getattr(plan, name)]:
-            raise UsageError(f"the data is already loaded; pass {' and '.join(late)} to load()")
+        if ignored := [name for name in ("sheet", "columns", "limit") if getattr(plan, name)]:
+            raise UsageError(f"the data is already loaded; pass {' and '.join(ignored)} to load()")
         return data
     if isinstance(data, str | Path):
         return load(data, sheet=plan.sheet, columns=plan.columns, limit=plan.limit)
@@ -208,10 +208,9 @@ def judge_of(options: Options, plan: Plan, budget: Budget, *, metrics: Sequence[
     if plan.max_calls is not None or plan.max_cost is not None:
         raise UsageError("max_calls and max_cost apply only to judges given by name")
     ignored = [name for name in ("base_url", "embedding_model") if getattr(plan, name) is not None]
-    if ignored and not isinstance(named, RouterJudge):  # which has a judge for text similarity
+    if ignored and not isinstance(named, RouterJudge):  # it has a judge for text similarity
         raise UsageError(
-            f"{' and '.join(ignored)}: only for judges given by name; configure the Judge object "
-            "instead"
+            f"{' and '.join(ignored)}: only for judges given by name; configure the Judge object"
         )
     return tracing.judge(named)
 
@@ -385,10 +384,10 @@ class Evaluation:
 
     @property
     def _spent(self) -> str | None:
-        """The budget that is spent, in words; None as long as the next row may be free.
+        """A message about the spent budget; None as long as the next row may be free.
 
-        The offline judge and local models are free. A cascade that starts with them can be free
-        for some rows, if sentences are the claims; but then no target is asked.
+        The offline judge and local models are free. A cascade that starts with them can be free for
+        some rows if sentences are the claims and no target is asked.
         """
         spent = self.budget.spent
         if spent is None or not self._needs_judge:

@@ -35,7 +35,7 @@ def score_rows(
 ) -> AbstractAsyncContextManager[AsyncIterator[Row]]:
     """Score rows with all metrics, `concurrency` rows at a time, in the order they finish.
 
-    Scores of ranking metrics that a row already has are kept. `around` wraps the scorer of a row.
+    Existing scores of ranking metrics are not computed again. `around` wraps the scorer of a row.
     """
     ranking = [metric for metric in metrics if isinstance(metric, RankingMetric)]
     asking = [metric for metric in metrics if not isinstance(metric, RankingMetric)]

@@ -42,7 +42,7 @@ class Transcript:
         return (await self.reply(question)).value
 
     async def reply(self, question: Question[T]) -> Reply[T]:
-        """Return the whole reply to a question; see `ask`."""
+        """Return the reply with its usage and notes; see `ask`."""
         key = question.key
         if key not in self._asked:
             self._asked[key] = asyncio.create_task(self._exchange(key, question))

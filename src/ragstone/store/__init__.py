@@ -1,4 +1,4 @@
-"""Runs that last: kept in SQLite or PostgreSQL, found again, resumed, exported and imported."""
+"""Stores runs in SQLite or PostgreSQL: find, resume, search, export and import them."""
 
 from ragstone.store.archive import export, import_
 from ragstone.store.errors import RunLockedError, StoreError

@@ -1,8 +1,8 @@
 """Archive: one run as one file, to store it elsewhere or to share it.
 
-The file has a line of JSON for the run, one for each row, and one with the number of rows, so that
-a truncated file is detected. For a ranking's run, a line has the scores of some thousand queries.
-Files with a name that ends in `.gz` are compressed.
+The file has a line of JSON for the run, one for each row, and one with the number of rows, which
+detects truncation. In the file of a ranking run, a line has the scores of some thousand queries.
+Files that end in `.gz` are compressed.
 """
 
 import gzip
@@ -33,7 +33,7 @@ from ragstone.store.store import Store
 from ragstone.store.writer import Record, write
 
 FORMAT, RANKED = 1, 2
-"""The kinds of files: a line is a row, or the scores of many queries of a ranking."""
+"""Kinds of files: each line is a row, or the scores of many queries of a ranking."""
 AT_ONCE = 200
 """Rows that are written in one transaction, so that other processes can write in between."""
 
@@ -109,7 +109,7 @@ def ranking_from_line(text: str, metrics: Sequence[str]) -> RankingScores:
 
 
 def export(store: Store, run_id: str, path: Path) -> None:
-    """Write a run to a file, whole or not at all; missing folders are created.
+    """Write a run to a file, completely or not at all; missing folders are created.
 
     Raises:
         StoreError: there is no such run, or the file cannot be written.
@@ -127,7 +127,7 @@ def export(store: Store, run_id: str, path: Path) -> None:
         kind, lines = FORMAT, (_TEXTS.dump_json(each).decode() for each in run.rows.texts())
     head = _Head.model_validate({**line, "tag": None, "ragstone_run": kind})
     try:
-        with _write_whole(path) as file:
+        with _write_atomically(path) as file:
             file.write(head.model_dump_json() + "\n")
             count = 0
             for text in lines:
@@ -167,8 +167,9 @@ def import_(store: Store, path: Path) -> str:
                     try:
                         scores = ranking_from_line(line, metrics)
                     except ValueError as error:
-                        said = f"{path}: line {number} holds no values of a ranking's run"
-                        raise StoreError(said) from error
+                        raise StoreError(
+                            f"{path}: line {number} has no valid scores of a ranking run"
+                        ) from error
                     place = write_blocks(connection, run, scores, place=place)
             while batch := list(islice(lines, AT_ONCE)):
                 records: list[Record] = []
@@ -176,8 +177,7 @@ def import_(store: Store, path: Path) -> str:
                     try:
                         row = decode_row(_TEXTS.validate_json(line))
                     except ValidationError as error:
-                        said = f"{path}: line {number} is not a row of a run"
-                        raise StoreError(said) from error
+                        raise StoreError(f"{path}: line {number} is not a row of a run") from error
                     records.append(Record.of(run, row, transcript=head.transcript))
                 with connection.begin():
                     write(connection, records)
@@ -190,7 +190,7 @@ def _read_head(file: TextIO, path: Path) -> _Head:
     except ValidationError as error:
         raise StoreError(f"{path}: this is not a file of `ragstone runs export`") from error
     if head.ragstone_run > RANKED:
-        raise StoreError(f"{path}: a newer ragstone wrote it; update this one")
+        raise StoreError(f"{path}: written by a newer version of ragstone; update ragstone")
     RunInfo.of(head, rows=0)  # raises if the run could not be read from the store later
     return head
 
@@ -206,7 +206,7 @@ def _row_lines(file: TextIO, path: Path) -> Iterator[str]:
             break
         yield line
         count += 1
-    raise StoreError(f"{path}: the file was cut short after {count} rows; export it again")
+    raise StoreError(f"{path}: truncated after {count} rows; export the run again")
 
 
 @contextmanager
@@ -222,13 +222,13 @@ def _read(path: Path) -> Generator[TextIO, None, None]:
     except IsADirectoryError as error:
         raise StoreError(f"{path} is a folder; name a file in it") from error
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        said = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise StoreError(f"{path}: cannot be read: {said}") from error
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise StoreError(f"{path}: cannot be read: {reason}") from error
 
 
 @contextmanager
-def _write_whole(path: Path) -> Generator[TextIO, None, None]:
-    """Give a file to write, which is moved to the path once it is complete."""
+def _write_atomically(path: Path) -> Generator[TextIO, None, None]:
+    """Yield a file to write, which is moved to the path once it is complete."""
     part = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
     path.parent.mkdir(parents=True, exist_ok=True)
     gzipped = path.suffix == ".gz"

@@ -18,7 +18,6 @@ T = TypeVar("T")
 
 _ROW: TypeAdapter[Row] = TypeAdapter(Row)
 _EXCHANGES: TypeAdapter[tuple[Exchange, ...]] = TypeAdapter(tuple[Exchange, ...])
-_APART = {"exchanges"}
 
 
 @dataclass(frozen=True)
@@ -30,21 +29,21 @@ class Texts:
 
 
 def encode_row(row: Row, *, transcript: bool = True) -> Texts:
-    """Return a row as texts; without its transcript, texts of the judge are left out.
+    """Return a row as texts; without `transcript`, its exchanges have no texts of the judge.
 
-    Questions, times and costs stay, and so do the scores with their claims.
+    Questions, times, costs, and scores with their claims are always stored.
     """
     exchanges = row.exchanges if transcript else tuple(map(_without_texts, row.exchanges))
     plain: list[dict[str, object]] = []
-    for exchange in exchanges:  # zeros are left out: this takes half the time of `to_text`
+    for exchange in exchanges:  # without zeros; this takes half the time of `to_text`
         outcome = exchange.outcome
         usage = {name: number for name, number in vars(outcome.usage).items() if number != 0}
         plain.append({**vars(exchange), "outcome": {**vars(outcome), "usage": usage}})
     try:
         written = to_json(plain).decode()
-    except PydanticSerializationError:  # UTF-8 has no halves of characters
+    except PydanticSerializationError:  # a lone surrogate has no UTF-8
         written = to_text(_EXCHANGES, exchanges)
-    return Texts(to_text(_ROW, row, apart=_APART), written)
+    return Texts(to_text(_ROW, row, exclude={"exchanges"}), written)
 
 
 def _without_texts(exchange: Exchange) -> Exchange:
@@ -64,7 +63,7 @@ def decode_row(texts: Texts) -> Row:
     for exchange in from_text(_EXCHANGES, texts.transcript):
         outcome = exchange.outcome
         if isinstance(outcome, Reply) and outcome.value is not None:
-            # a question of a plug-in that is not loaded: the run can be shown without its type
+            # the question type may be from a plugin that is not loaded
             with suppress(UnknownNameError):
                 adapter = adapter_of(exchange.kind)
                 outcome = replace(outcome, value=adapter.validate_python(outcome.value))
@@ -72,15 +71,15 @@ def decode_row(texts: Texts) -> Row:
     return replace(from_text(_ROW, texts.body), exchanges=tuple(exchanges))
 
 
-def to_text(adapter: TypeAdapter[T], value: T, *, apart: set[str] | None = None) -> str:
-    """Return a value as JSON; half a character is escaped, and comes back unchanged.
+def to_text(adapter: TypeAdapter[T], value: T, *, exclude: set[str] | None = None) -> str:
+    """Return a value as JSON; lone surrogates are escaped and restored by `from_text`.
 
-    A NUL is escaped in JSON, so that PostgreSQL accepts it too.
+    JSON escapes NULs, so PostgreSQL accepts the text.
     """
     try:
-        return adapter.dump_json(value, exclude=apart).decode()
-    except PydanticSerializationError:  # UTF-8 has no halves of characters
-        return json.dumps(adapter.dump_python(value, mode="json", exclude=apart))
+        return adapter.dump_json(value, exclude=exclude).decode()
+    except PydanticSerializationError:  # a lone surrogate has no UTF-8
+        return json.dumps(adapter.dump_python(value, mode="json", exclude=exclude))
 
 
 def from_text(adapter: TypeAdapter[T], text: str) -> T:
@@ -98,7 +97,7 @@ def from_text(adapter: TypeAdapter[T], text: str) -> T:
 
 
 def column(text: str) -> str:
-    """Return a text with NUL and halves of characters escaped, for a column of text."""
+    """Return a text for a text column, with NULs and lone surrogates escaped."""
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()

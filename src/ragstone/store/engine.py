@@ -13,13 +13,13 @@ from ragstone.store.errors import StoreError
 from ragstone.types.config import DEFAULT_STORE
 
 SCHEMA = "ragstone"
-"""The schema of our tables in a PostgreSQL database."""
+"""The schema of the tables in a PostgreSQL database."""
 PAGE = 16_384
-"""Bytes of a page of a new SQLite file: a row with its texts is some 8,000."""
-LOGGED = 4000
-"""Pages in SQLite's log after which they are copied to the file."""
+"""Page size of new SQLite files in bytes; a row with its texts has about 8,000."""
+CHECKPOINT = 4000
+"""Pages in the write-ahead log after which they are copied to the database file."""
 WRITING = {"writing": True}
-"""Execution options of a connection that writes: it takes SQLite's lock before it reads."""
+"""Execution options of a connection that writes: SQLite locks the file before the first read."""
 
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _TIMEOUTS = {
@@ -29,7 +29,7 @@ _TIMEOUTS = {
     "keepalives_count": 3,
     "tcp_user_timeout": 60_000,
 }
-"""When a PostgreSQL server counts as gone."""
+"""When a PostgreSQL server counts as unreachable."""
 
 
 def display_name(place: str | Path | None) -> str:
@@ -44,7 +44,7 @@ def display_name(place: str | Path | None) -> str:
 def create_store_engine(place: str | Path | None, *, reading: bool = False) -> Engine:
     """Return the engine for a path, a `postgresql://` URL, or, for None, the default path.
 
-    An engine only for reading leaves a file as it is.
+    With `reading`, an existing file is not changed.
 
     Raises:
         StoreError: the place cannot be used, or its driver is not installed.
@@ -61,7 +61,7 @@ def create_store_engine(place: str | Path | None, *, reading: bool = False) -> E
     engine = create_engine(
         URL.create("sqlite", database=str(path)),
         connect_args={"timeout": WAIT},
-        poolclass=NullPool,  # Windows does not delete open files
+        poolclass=NullPool,  # Windows cannot delete open files
         hide_parameters=True,
     )
 
@@ -72,7 +72,7 @@ def create_store_engine(place: str | Path | None, *, reading: bool = False) -> E
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA page_size = {PAGE}")
-            connection.execute(f"PRAGMA wal_autocheckpoint = {LOGGED}")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
             if not reading and connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
                 use_wal(connection, marker="alembic_version")
         except BaseException:
@@ -97,9 +97,9 @@ def _url(text: str) -> URL:
         )
     try:
         return make_url(text).set(drivername="postgresql+psycopg")
-    except (ArgumentError, ValueError):  # the error would show the password
+    except (ArgumentError, ValueError):  # its text contains the password
         pass
-    raise StoreError(f"{scheme}://...: the URL is not of the shape {scheme}://USER@HOST/DATABASE")
+    raise StoreError(f"{scheme}://...: invalid URL; write {scheme}://USER@HOST/DATABASE")
 
 
 def _postgresql(url: URL) -> Engine:
@@ -113,8 +113,7 @@ def _postgresql(url: URL) -> Engine:
         )
     except (ImportError, NoSuchModuleError) as error:
         raise StoreError(
-            "runs are stored in PostgreSQL by psycopg, which is not installed; "
-            "pip install 'ragstone[postgres]'"
+            "PostgreSQL needs the package psycopg: pip install 'ragstone[postgres]'"
         ) from error
 
     def connect(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:

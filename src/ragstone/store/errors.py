@@ -12,7 +12,7 @@ from ragstone._internal.files import WAIT
 from ragstone._internal.text import one_line
 from ragstone.errors import UsageError
 
-_LOCKED = f"another program has kept it locked for {WAIT} s; stop that program first"
+_LOCKED = f"another program locked it for over {WAIT} s; stop that program first"
 _SQLITE = {
     sqlite3.SQLITE_BUSY: _LOCKED,
     sqlite3.SQLITE_FULL: "the disk is full; free some space",
@@ -20,24 +20,24 @@ _SQLITE = {
     sqlite3.SQLITE_PERM: "its permissions do not allow this; change them",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened; choose another path",
     sqlite3.SQLITE_NOTADB: "it is not a database; name another file",
-    sqlite3.SQLITE_CORRUPT: "it is damaged; move it away, or repair it with .recover of sqlite3",
+    sqlite3.SQLITE_CORRUPT: "it is damaged; move it away, or repair it with sqlite3's .recover",
     sqlite3.SQLITE_IOERR: "the disk is full, or cannot be read or written; check the disk",
 }
 """SQLite's code -> the reason and what to do."""
 _POSTGRESQL = {
-    "28P01": "the server refuses the password; fix it in the URL or in PGPASSWORD",
-    "28000": "the server refuses this user; fix the URL, or pg_hba.conf of the server",
-    "3D000": "the server has no database of that name; create it (createdb), or fix the URL",
+    "28P01": "the password was rejected; correct it in the URL or in PGPASSWORD",
+    "28000": "the user was rejected; correct the URL, or the pg_hba.conf of the server",
+    "3D000": "the database does not exist; create it (createdb), or correct the URL",
     "42501": "this user cannot create or use the schema `ragstone`; grant the privilege",
     "53100": "the disk of the server is full; free some space there",
-    "53300": "the server has no free connection; close some, or raise max_connections",
+    "53300": "the server has no free connections; close some, or raise max_connections",
     "55P03": _LOCKED,
     "57P03": "the server is starting or shutting down; try again",
 }
 """SQLSTATE -> the reason and what to do."""
 _POSTGRESQL_MESSAGES = {
     "password authentication failed": _POSTGRESQL["28P01"],
-    "no password supplied": "the server asks for a password; set PGPASSWORD, or add it to the URL",
+    "no password supplied": "a password is required; set PGPASSWORD, or add it to the URL",
     "does not exist": _POSTGRESQL["3D000"],
     "no pg_hba.conf entry": _POSTGRESQL["28000"],
     "role ": _POSTGRESQL["28000"],
@@ -71,17 +71,18 @@ def _reason(error: SQLAlchemyError, name: str) -> str:
         return one_line(str(error), 300)
     if isinstance(error.orig, sqlite3.Error):
         return explain_sqlite_error(error.orig, name)
-    said = one_line(str(error.orig), 300)
-    known = _POSTGRESQL.get(getattr(error.orig, "sqlstate", None) or "")
-    known = known or next((why for part, why in _POSTGRESQL_MESSAGES.items() if part in said), None)
-    if known is None and (error.connection_invalidated or "connection" in said):
-        known = "the server cannot be reached, or went away; start it, or fix the URL"
-    return f"{known} ({said})" if known else said
+    message = one_line(str(error.orig), 300)
+    reason = _POSTGRESQL.get(getattr(error.orig, "sqlstate", None) or "")
+    if reason is None:
+        reason = next((why for part, why in _POSTGRESQL_MESSAGES.items() if part in message), None)
+    if reason is None and (error.connection_invalidated or "connection" in message):
+        reason = "the server is unreachable or closed the connection; start it, or correct the URL"
+    return f"{reason} ({message})" if reason else message
 
 
 def explain_sqlite_error(error: sqlite3.Error, file: str | Path | None = None) -> str:
     """Return why SQLite failed on a file, and what to do."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without its details
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary code
     reason = _SQLITE.get(code)
     if file and code == sqlite3.SQLITE_CANTOPEN:
         path = Path(file)
@@ -96,5 +97,5 @@ def explain_sqlite_error(error: sqlite3.Error, file: str | Path | None = None) -
             reason = f"no files can be created in its folder {folder}; change its permissions"
         if reason != _SQLITE[code]:
             reason = f"it cannot be opened: {reason}"
-    said = one_line(str(error), 300)
-    return f"{reason} ({said})" if reason else said
+    message = one_line(str(error), 300)
+    return f"{reason} ({message})" if reason else message

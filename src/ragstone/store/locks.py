@@ -1,4 +1,4 @@
-"""Locks: one process at a time works on a run; the end of the process, kill -9 too, unlocks it."""
+"""Locks: one process at a time works on a run. Its end unlocks the run, even after kill -9."""
 
 import time
 from collections.abc import Generator, Iterable
@@ -12,22 +12,22 @@ from ragstone._internal.files import lock_file
 from ragstone.store.errors import RunLockedError, StoreError
 
 KIND = 0x5261_6773
-"""The class of our advisory locks: a number that other programs are unlikely to use."""
-_HELD = f"""
+"""The class of the advisory locks: a number that other programs are unlikely to use."""
+_LOCKED = f"""
 SELECT objid FROM pg_locks
 WHERE locktype = 'advisory' AND granted AND classid = {KIND} AND objsubid = 2
 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-"""  # noqa: S608 - our own number
+"""  # noqa: S608 - a constant
 TIMEOUT = 0.5
 """Seconds to wait for a lock: another process may only be checking whether it is free."""
 
 
 @contextmanager
 def run_lock(connection: Connection, run: int, *, name: str) -> Generator[None, None, None]:
-    """Hold the lock of the run with that number while the block lasts.
+    """Lock the run with that number within the block.
 
     Raises:
-        RunLockedError: another process, or another block of this one, holds it.
+        RunLockedError: another process or another part of this one has locked it.
         StoreError: the lock file cannot be created or locked.
     """
     with ExitStack() as stack:
@@ -53,7 +53,7 @@ def locked_runs(connection: Connection, runs: Iterable[int]) -> frozenset[int]:
         StoreError: a lock file cannot be read.
     """
     if connection.dialect.name != "sqlite":
-        return frozenset(runs) & frozenset(connection.exec_driver_sql(_HELD).scalars())
+        return frozenset(runs) & frozenset(connection.exec_driver_sql(_LOCKED).scalars())
     locked: set[int] = set()
     for run in runs:
         path = _lock_path(connection, run)
@@ -87,7 +87,7 @@ def _advisory_lock(connection: Connection, run: int) -> Generator[None, None, No
     try:
         yield
     finally:
-        with suppress(SQLAlchemyError):  # the server is gone, and the lock with it
+        with suppress(SQLAlchemyError):  # the connection is lost, and the lock with it
             if not connection.invalidated:
                 connection.rollback()
                 connection.exec_driver_sql(f"SELECT pg_advisory_unlock({KIND}, {run})")

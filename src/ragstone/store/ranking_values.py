@@ -1,7 +1,6 @@
-"""StoredRanking: the rows of a stored ranking's run, read a column or a block at a time.
+"""StoredRanking: the rows of a stored ranking run, read a column or a block at a time.
 
-Scores are stored as float64, little-endian, one metric's after another; all cells are packed with
-zlib.
+Cells are zlib-compressed; a cell of scores has little-endian float64 of one metric and block.
 """
 
 import json
@@ -24,8 +23,8 @@ from ragstone.store.errors import StoreError
 from ragstone.store.schema import QUERY_BLOCKS, VALUE_BLOCKS
 from ragstone.types.row import Row
 
-FAST = 1
-"""The zlib level: the next one makes a file a fifth smaller and takes a second longer."""
+LEVEL = 1
+"""The fastest zlib level; higher ones make files a fifth smaller, but take a second longer."""
 _FLOAT = np.dtype("<f8")
 _NAMES: TypeAdapter[tuple[list[str], dict[str, str]]] = TypeAdapter(
     tuple[list[str], dict[str, str]]
@@ -65,7 +64,7 @@ def write_blocks(connection: Connection, run: int, rows: RankingRows, *, place: 
 
 
 class StoredRanking(RankingRows):
-    """The rows of one ranking's run; the ids are in memory, and the scores of one block."""
+    """The rows of one ranking run; all ids are in memory, and the scores of one block."""
 
     stored = True
 
@@ -173,13 +172,13 @@ class StoredRanking(RankingRows):
         except (ValueError, KeyError) as error:
             raise StoreError(
                 f"the queries from place {start} of run {self._name} cannot be read: {error}; "
-                "if a newer ragstone wrote them, update this one"
+                "if a newer version of ragstone wrote them, update ragstone"
             ) from error
 
 
 def pack(content: bytes) -> bytes:
     """Return bytes as a cell stores them."""
-    return zlib.compress(content, FAST)
+    return zlib.compress(content, LEVEL)
 
 
 def _unpack(content: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""The rows, scores and usage of a stored run, read each time they are needed."""
+"""Reads the rows, scores and usage of a stored run when they are needed."""
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -21,7 +21,7 @@ from ragstone.types.score import State
 T = TypeVar("T")
 
 AT_ONCE = 200
-"""Rows that are read at once."""
+"""Rows per query."""
 
 
 class StoredRows(LazyRows):
@@ -61,7 +61,7 @@ class StoredRows(LazyRows):
         return (texts for _, texts in self._all())
 
     def read_as(self, adapter: TypeAdapter[T]) -> Iterator[T]:
-        """Yield the rows as the adapter reads their JSON, which has all but the exchanges.
+        """Yield the rows as the adapter reads their JSON, which has no exchanges.
 
         Raises:
             StoreError: the adapter cannot read a row.
@@ -103,7 +103,7 @@ def row_errors(run_id: str, place: int) -> Generator[None, None, None]:
         reason = one_line(format_validation_errors(error), 300)
         raise StoreError(
             f"row {place} of run {run_id} cannot be read: {reason}; "
-            "if a newer ragstone wrote it, update this one"
+            "if a newer version of ragstone wrote it, update ragstone"
         ) from error
 
 
@@ -137,13 +137,13 @@ class RowIndexSet(Collection[int]):
 
 
 VALUES_AT_ONCE = 10_000
-"""Values that are read at once."""
+"""Values per query."""
 
 
 class StoredValue(NamedTuple):
     """The score of one row by one metric; `value` is None unless it is scored.
 
-    In `sample_id`, NUL and halves of characters are escaped. Equal queries have equal fingerprints.
+    In `sample_id`, NULs and lone surrogates are escaped. Equal queries have equal fingerprints.
     """
 
     place: int
@@ -178,7 +178,7 @@ def read_values(
 
 
 def ranking_values(rows: RankingRows, metric: str) -> Iterator[StoredValue]:
-    """Yield the values of one metric of a ranking's run, sorted by place."""
+    """Yield the values of one metric of a ranking run, sorted by place."""
     if metric not in rows.metrics:
         return
     numbers, states = rows.column(metric)

@@ -54,7 +54,7 @@ class RunInfo:
         stopped: the budget that was spent, if any.
         transcript: whether the judge's replies are stored; without them no run can be rescored.
         rows: the number of stored rows.
-        ranked: whether the run is of a ranking from a file, of which only scores are stored.
+        ranked: whether it is a ranking run, which has scores but no stored rows.
     """
 
     id: str
@@ -102,7 +102,7 @@ class RunInfo:
         except ValidationError as error:
             raise StoreError(
                 f"run {line.id} cannot be read: {one_line(format_validation_errors(error), 300)}; "
-                "if a newer ragstone wrote it, update this one"
+                "if a newer version of ragstone wrote it, update ragstone"
             ) from error
 
 
@@ -125,7 +125,7 @@ def _move_source(manifest: Manifest, move: Callable[[Path], Path]) -> Manifest:
 
 
 def _relative(path: Path) -> Path:
-    """Return a path relative to this folder, so that reports do not show more of this machine."""
+    """Return a path relative to the working folder; reports show no more than this."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 

@@ -1,4 +1,4 @@
-"""Runs of a store: find, resume, tag, delete, and add whole ones."""
+"""Runs of a store: find, resume, tag, delete and import them."""
 
 import re
 from collections.abc import Generator
@@ -21,7 +21,7 @@ from ragstone.store.store import Store
 from ragstone.types.config import Manifest
 
 LAST = "last"
-"""The name of the run that was started last."""
+"""Names the run that was started last."""
 _TAG = re.compile(r"[\w][\w.\-]{0,99}")
 _NAMES = select(RUNS.c.id, RUNS.c.tag).where(WHOLE).order_by(*NEWEST)
 
@@ -68,7 +68,7 @@ def resume(store: Store, manifest: Manifest) -> None:
 
 
 class TagMove(NamedTuple):
-    """What a tag replaced: the run that had the tag, and the tag that the run had before."""
+    """The run that had the tag before, and the tag that the run had before."""
 
     run: str | None
     tag: str | None
@@ -82,20 +82,20 @@ def tag(store: Store, run_id: str, name: str) -> TagMove:
     """
     if not _TAG.fullmatch(name) or name == LAST:
         raise StoreError(
-            f"{name!r} cannot name a run: write letters, digits, '.', '_' and '-', not {LAST!r}"
+            f"invalid tag {name!r}: use up to 100 letters, digits, '.', '_' and '-' (not {LAST!r})"
         )
     with store.transaction() as connection:
         if connection.execute(select(RUNS.c.id).where(RUNS.c.id == name)).first():
             raise StoreError(f"{name!r} is the id of a run; choose another name")
-        had = connection.execute(select(RUNS.c.id).where(RUNS.c.tag == name)).scalar()
-        lost = connection.execute(select(RUNS.c.tag).where(RUNS.c.id == run_id)).scalar()
-        if had == run_id:
+        old_run = connection.execute(select(RUNS.c.id).where(RUNS.c.tag == name)).scalar()
+        old_tag = connection.execute(select(RUNS.c.tag).where(RUNS.c.id == run_id)).scalar()
+        if old_run == run_id:
             return TagMove(None, None)
         connection.execute(RUNS.update().where(RUNS.c.tag == name).values(tag=None))
         change = RUNS.update().where(RUNS.c.id == run_id).values(tag=name)
         if not connection.execute(change).rowcount:
             raise StoreError(f"{store.name}: there is no run {run_id}")
-    return TagMove(had, lost)
+    return TagMove(old_run, old_tag)
 
 
 def untag(store: Store, run_id: str) -> None:
@@ -128,8 +128,8 @@ def running_runs(store: Store, *, fingerprint: str | None = None) -> frozenset[s
         query = query.where(RUNS.c.fingerprint == fingerprint)
     with store.connect() as connection:
         unfinished = connection.execute(query).all()
-        in_work = locked_runs(connection, [number for number, _ in unfinished])
-    return frozenset(run_id for number, run_id in unfinished if number in in_work)
+        locked = locked_runs(connection, [number for number, _ in unfinished])
+    return frozenset(run_id for number, run_id in unfinished if number in locked)
 
 
 def prune(store: Store, *, before: datetime) -> list[str]:
@@ -141,7 +141,7 @@ def prune(store: Store, *, before: datetime) -> list[str]:
     with store.connect() as connection:
         ids = connection.execute(old.order_by(*NEWEST)).scalars().all()
     deleted: list[str] = []
-    for run_id in ids:  # one at a time, so that others may write in between
+    for run_id in ids:  # one at a time, so that other processes can write in between
         with suppress(RunLockedError, RunNotFoundError):
             delete(store, run_id)
             deleted.append(run_id)
@@ -150,7 +150,7 @@ def prune(store: Store, *, before: datetime) -> list[str]:
 
 @contextmanager
 def atomic_import(store: Store, line: RunLine) -> Generator[tuple[Connection, int], None, None]:
-    """Add a run that the block fills: whole, or not at all.
+    """Add a run that the block fills, completely or not at all.
 
     Gives a connection and the number of the run. Until the block ends, the run has an id that
     others ignore. So the block may use several transactions, and other processes can write in
@@ -169,7 +169,7 @@ def atomic_import(store: Store, line: RunLine) -> Generator[tuple[Connection, in
         with store.connect() as connection:
             connection.execution_options(**WRITING)
             if connection.execute(select(RUNS.c.id).where(RUNS.c.id == line.id)).first():
-                raise StoreError(f"{store.name}: run {line.id} is there already; delete it first")
+                raise StoreError(f"{store.name}: run {line.id} already exists; delete it first")
             if connection.execute(select(RUNS.c.id).where(RUNS.c.id == unfinished_id)).first():
                 raise StoreError(f"{store.name}: another process is importing run {line.id}")
             values = line.model_dump(include=set(RunLine.model_fields), exclude={"tag"})
@@ -190,7 +190,7 @@ def atomic_import(store: Store, line: RunLine) -> Generator[tuple[Connection, in
 
 
 def save_ranking(store: Store, run: Run) -> None:
-    """Store the run of a ranking, whole or not at all.
+    """Store a ranking run, completely or not at all.
 
     Raises:
         StoreError: the store cannot be used, or has a run of that id.

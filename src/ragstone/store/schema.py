@@ -1,57 +1,47 @@
-"""The tables of the store; `migrations/` makes them, step by step."""
+"""The tables of the store; `migrations/` creates them step by step."""
 
 from pathlib import Path
 
-from sqlalchemy import (
-    Boolean,
-    Column,
-    Connection,
-    Double,
-    Engine,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-    inspect,
-)
+import sqlalchemy as sa
 
 from ragstone.store.engine import SCHEMA, WRITING
 from ragstone.store.errors import StoreError
 
 HEAD = "0002"
-"""The newest migration: what the tables below are."""
+"""The newest migration; it creates the tables below."""
 
-METADATA = MetaData()
-
-
-def _of_run() -> Column[int]:
-    owner = ForeignKey("runs.number", ondelete="CASCADE")
-    return Column("run", Integer, owner, primary_key=True, autoincrement=False)
+METADATA = sa.MetaData()
 
 
-def _place() -> Column[int]:
-    return Column("place", Integer, primary_key=True, autoincrement=False)
+def _of_run() -> sa.Column[int]:
+    owner = sa.ForeignKey("runs.number", ondelete="CASCADE")
+    return sa.Column("run", sa.Integer, owner, primary_key=True, autoincrement=False)
 
 
-RUNS = Table(
+def _place() -> sa.Column[int]:
+    return sa.Column("place", sa.Integer, primary_key=True, autoincrement=False)
+
+
+RUNS = sa.Table(
     "runs",
     METADATA,
-    Column("number", Integer, primary_key=True),  # short, because every row and score has it
-    Column("id", Text, nullable=False, unique=True),
-    Column("started_at", Text, nullable=False),  # ISO 8601 in UTC, which sorts in the order of time
-    Column("finished_at", Text),
-    Column("tag", Text, unique=True),
-    Column("fingerprint", Text, nullable=False),
-    Column("manifest", Text, nullable=False),
-    Column("metrics", Text, nullable=False),
-    Column("extras", Text, nullable=False),
-    Column("summary", Text),
-    Column("stopped", Text),
-    Column("transcript", Boolean, nullable=False),
-    Index("runs_by_fingerprint", "fingerprint"),
+    sa.Column(
+        "number", sa.Integer, primary_key=True
+    ),  # short, because every row and score contains it
+    sa.Column("id", sa.Text, nullable=False, unique=True),
+    sa.Column(
+        "started_at", sa.Text, nullable=False
+    ),  # ISO 8601 in UTC, which sorts in the order of time
+    sa.Column("finished_at", sa.Text),
+    sa.Column("tag", sa.Text, unique=True),
+    sa.Column("fingerprint", sa.Text, nullable=False),
+    sa.Column("manifest", sa.Text, nullable=False),
+    sa.Column("metrics", sa.Text, nullable=False),
+    sa.Column("extras", sa.Text, nullable=False),
+    sa.Column("summary", sa.Text),
+    sa.Column("stopped", sa.Text),
+    sa.Column("transcript", sa.Boolean, nullable=False),
+    sa.Index("runs_by_fingerprint", "fingerprint"),
     sqlite_autoincrement=True,
 )
 
@@ -62,121 +52,117 @@ WHOLE = ~RUNS.c.id.endswith(UNDER_WAY, autoescape=True)
 NEWEST = RUNS.c.started_at.desc(), RUNS.c.number.desc()
 """The order with the run that was started last first."""
 
-ROWS = Table(
+ROWS = sa.Table(
     "rows",
     METADATA,
     _of_run(),
     _place(),
-    Column("sample_id", Text, nullable=False),
-    Column("query_fingerprint", Text, nullable=False),
-    Column("calls", Integer, nullable=False),
-    Column("cached", Integer, nullable=False),
-    Column("retries", Integer, nullable=False),
-    Column("prompt_tokens", Integer, nullable=False),
-    Column("completion_tokens", Integer, nullable=False),
-    Column("cached_tokens", Integer, nullable=False),
-    Column("reasoning_tokens", Integer, nullable=False),
-    Column("cost_usd", Double),
+    sa.Column("sample_id", sa.Text, nullable=False),
+    sa.Column("query_fingerprint", sa.Text, nullable=False),
+    sa.Column("calls", sa.Integer, nullable=False),
+    sa.Column("cached", sa.Integer, nullable=False),
+    sa.Column("retries", sa.Integer, nullable=False),
+    sa.Column("prompt_tokens", sa.Integer, nullable=False),
+    sa.Column("completion_tokens", sa.Integer, nullable=False),
+    sa.Column("cached_tokens", sa.Integer, nullable=False),
+    sa.Column("reasoning_tokens", sa.Integer, nullable=False),
+    sa.Column("cost_usd", sa.Double),
     sqlite_with_rowid=False,
 )
-"""Finds and counts rows; narrow, so that a million are scanned in a second."""
+"""To find and count rows; narrow, so that a scan of a million takes a second."""
 
-SCORES = Table(
+SCORES = sa.Table(
     "scores",
     METADATA,
     _of_run(),
-    Column("metric", Text, primary_key=True),
+    sa.Column("metric", sa.Text, primary_key=True),
     _place(),
-    Column("state", Text, nullable=False),
-    Column("value", Double),
-    Column("passed", Boolean),
-    Column("fallback", Boolean, nullable=False),
-    Column("cause", Text),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("value", sa.Double),
+    sa.Column("passed", sa.Boolean),
+    sa.Column("fallback", sa.Boolean, nullable=False),
+    sa.Column("cause", sa.Text),
     sqlite_with_rowid=False,
 )
 """The figures of scores, by metric; reasons and claims are in the texts."""
 
-TEXTS = Table(
+TEXTS = sa.Table(
     "texts",
     METADATA,
     _of_run(),
     _place(),
-    Column("body", Text, nullable=False),
-    Column("transcript", Text, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("transcript", sa.Text, nullable=False),
 )
 """Rows as JSON: the exchanges, and all other fields."""
 
-QUERY_BLOCKS = Table(
+QUERY_BLOCKS = sa.Table(
     "query_blocks",
     METADATA,
     _of_run(),
     _place(),
-    Column("queries", Integer, nullable=False),
-    Column("why", LargeBinary, nullable=False),
-    Column("names", LargeBinary, nullable=False),
+    sa.Column("queries", sa.Integer, nullable=False),
+    sa.Column("why", sa.LargeBinary, nullable=False),
+    sa.Column("names", sa.LargeBinary, nullable=False),
 )
-"""A ranking's run has no rows, scores and texts, but some thousand queries per line."""
+"""A ranking run has no rows, scores and texts, but blocks of some thousand queries."""
 
-VALUE_BLOCKS = Table(
+VALUE_BLOCKS = sa.Table(
     "value_blocks",
     METADATA,
     _of_run(),
-    Column("metric", Text, primary_key=True),
+    sa.Column("metric", sa.Text, primary_key=True),
     _place(),
-    Column("failed", LargeBinary),
-    Column("numbers", LargeBinary, nullable=False),
+    sa.Column("failed", sa.LargeBinary),
+    sa.Column("numbers", sa.LargeBinary, nullable=False),
 )
 """The scores of one metric for the queries of a block; `place` is the first one's."""
 
-
-# Migrating: the tables of a store are made, and brought up to date, as it is opened.
-
 MIGRATIONS = Path(__file__).parent / "migrations"
 _VERSIONS = "alembic_version"
-_LOCK = 0x5261_6773  # any number that other programs hardly take
-_LAST_KNOWN = int(HEAD)
+_LOCK = 0x5261_6773  # a number that other programs are unlikely to use
 
 
-def migrate(engine: Engine) -> None:
-    """Bring the tables up to date; of several processes, one does it and the others wait.
+def migrate(engine: sa.Engine, name: str) -> None:
+    """Bring the tables up to date; other processes wait meanwhile.
 
     Raises:
-        StoreError: the database is another program's, or a newer ragstone's.
+        StoreError: the database belongs to another program or a newer version of ragstone.
     """
     with engine.connect() as connection:
-        if _version(connection) == HEAD:
+        if _version(connection, name) == HEAD:
             return
     with engine.connect().execution_options(**WRITING) as connection, connection.begin():
         if connection.dialect.name == "postgresql":
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
-            if not inspect(connection).has_schema(SCHEMA):
+            if not sa.inspect(connection).has_schema(SCHEMA):
                 connection.exec_driver_sql(f"CREATE SCHEMA {SCHEMA}")
-        if _version(connection) != HEAD:
+        if _version(connection, name) != HEAD:
             upgrade(connection)
 
 
-def _version(connection: Connection) -> str | None:
+def _version(connection: sa.Connection, name: str) -> str | None:
     """Return the newest migration that was run; None in an empty database."""
-    tables = set(inspect(connection).get_table_names())
+    tables = set(sa.inspect(connection).get_table_names())
     if _VERSIONS not in tables:
         if tables:
-            raise StoreError("it is the database of another program; choose another path")
+            raise StoreError(f"{name}: the database of another program; choose another path")
         return None
     found = connection.exec_driver_sql(f"SELECT version_num FROM {_VERSIONS}").scalars().all()  # noqa: S608 - a constant
     version = str(found[0]) if found else ""
     if not tables & set(METADATA.tables) or not version.isdecimal():
-        raise StoreError("it is the database of another program; choose another path")
-    if int(version) > _LAST_KNOWN:
+        raise StoreError(f"{name}: the database of another program; choose another path")
+    if int(version) > int(HEAD):
         raise StoreError(
-            f"it was written by a newer ragstone (tables of version {version}, this one knows "
-            f"{HEAD}); update ragstone, or name another place"
+            f"{name}: written by a newer version of ragstone (schema {version}, this version "
+            f"supports {HEAD}); update ragstone, or choose another path"
         )
     return version
 
 
-def upgrade(connection: Connection, revision: str = HEAD) -> None:
+def upgrade(connection: sa.Connection, revision: str = HEAD) -> None:
     """Run the migrations up to one, within the connection's transaction."""
-    from alembic import command  # slow to load, and nearly every time there is nothing to do
+    from alembic import command  # slow to load, and rarely needed
     from alembic.config import Config
 
     config = Config()

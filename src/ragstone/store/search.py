@@ -13,23 +13,8 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import sqlalchemy as sa
 from numpy.typing import NDArray
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    FromClause,
-    Function,
-    LargeBinary,
-    Text,
-    and_,
-    case,
-    cast,
-    func,
-    literal,
-    or_,
-    select,
-    true,
-)
 from sqlalchemy.dialects.postgresql import JSON
 
 from ragstone.errors import UnknownNameError, UsageError
@@ -45,14 +30,14 @@ from ragstone.types.row import Row
 from ragstone.types.score import State
 
 MOST = 500
-"""The largest number of rows on one page."""
+"""Maximum number of rows on a page."""
 LONGEST = 1000
-"""Characters of a text to search for; databases limit the length of patterns."""
-STATES: Mapping[str, ColumnElement[bool]] = MappingProxyType(
+"""Maximum characters of a search text; databases limit the length of patterns."""
+STATES: Mapping[str, sa.ColumnElement[bool]] = MappingProxyType(
     {state.value: SCORES.c.state == state.value for state in State}
     | {"flagged": SCORES.c.fallback.is_(True), "missed": SCORES.c.passed.is_(False)}
 )
-"""What a score can be searched for: its state, imputed by the policy, or below its threshold."""
+"""Searchable states: the state of a score, imputed by the policy, or below its threshold."""
 
 
 @dataclass(frozen=True)
@@ -84,9 +69,9 @@ class RowQuery:
         if self.state is not None and self.state not in STATES:
             raise UnknownNameError("state", self.state, STATES)
         if self.offset < 0 or not 1 <= self.limit <= MOST:
-            raise UsageError(f"the offset is 0 or more, and the limit 1 to {MOST}")
+            raise UsageError(f"the offset must be 0 or more, and the limit from 1 to {MOST}")
         if len(self.text) > LONGEST:
-            raise UsageError(f"a text to look for has {LONGEST:,} characters at most")
+            raise UsageError(f"a search text can have at most {LONGEST:,} characters")
 
 
 @dataclass(frozen=True)
@@ -98,43 +83,43 @@ class RowPage:
     rows: tuple[Row, ...]
 
 
-def find_rows(store: Store, run_id: str, wanted: RowQuery) -> RowPage:
+def find_rows(store: Store, run_id: str, search: RowQuery) -> RowPage:
     """Return the rows of a run that fit a query.
 
     Raises:
         StoreError: there is no such run, a row cannot be read, or the database fails.
     """
     if (columns := _columns(store, run_id)) is not None:
-        return _find_queries(columns, wanted)
-    tables: FromClause = ROWS
-    same_row = and_(TEXTS.c.run == ROWS.c.run, TEXTS.c.place == ROWS.c.place)
-    if wanted.text or wanted.tag is not None:
+        return _find_queries(columns, search)
+    tables: sa.FromClause = ROWS
+    same_row = sa.and_(TEXTS.c.run == ROWS.c.run, TEXTS.c.place == ROWS.c.place)
+    if search.text or search.tag is not None:
         tables = tables.join(TEXTS, same_row)
     place, value = ROWS.c.place, SCORES.c.value
-    order: list[ColumnElement[Any]] = [place.desc() if wanted.descending else place]
-    if wanted.sort is not None:
-        its_score = and_(
+    order: list[sa.ColumnElement[Any]] = [place.desc() if search.descending else place]
+    if search.sort is not None:
+        its_score = sa.and_(
             SCORES.c.run == ROWS.c.run,
             SCORES.c.place == place,
-            SCORES.c.metric == column(wanted.sort),
+            SCORES.c.metric == column(search.sort),
         )
         tables = tables.outerjoin(SCORES, its_score)
-        order = [value.is_(None), value.desc() if wanted.descending else value, place]
+        order = [value.is_(None), value.desc() if search.descending else value, place]
     with store.connect() as connection:
         run = find_run_number(connection, run_id, store=store.name)
-        count = select(func.count()).select_from(ROWS).where(ROWS.c.run == run)
+        count = sa.select(sa.func.count()).select_from(ROWS).where(ROWS.c.run == run)
         total = connection.execute(count).scalar_one()
-        conditions = _conditions(connection, run, wanted)
-        number = func.count().over() if conditions else literal(total)
-        query = select(place, number).select_from(tables).where(ROWS.c.run == run, *conditions)
+        conditions = _conditions(connection, run, search)
+        number = sa.func.count().over() if conditions else sa.literal(total)
+        query = sa.select(place, number).select_from(tables).where(ROWS.c.run == run, *conditions)
         query = query.order_by(*order)
-        lines = connection.execute(query.offset(wanted.offset).limit(wanted.limit)).all()
+        lines = connection.execute(query.offset(search.offset).limit(search.limit)).all()
         matched = lines[0][1] if lines else 0
-        if not lines and wanted.offset:  # a page after the last one
+        if not lines and search.offset:  # a page after the last one
             first = connection.execute(query.limit(1)).first()
             matched = first[1] if first else 0
         places = [line[0] for line in lines]
-        bodies = select(TEXTS.c.place, TEXTS.c.body).where(TEXTS.c.run == run)
+        bodies = sa.select(TEXTS.c.place, TEXTS.c.body).where(TEXTS.c.run == run)
         found = dict(connection.execute(bodies.where(TEXTS.c.place.in_(places))).all())
     rows: list[Row] = []
     for each in places:
@@ -154,7 +139,7 @@ def row_at(store: Store, run_id: str, place: int) -> Row | None:
     with store.connect() as connection:
         run = find_run_number(connection, run_id, store=store.name)
         here = TEXTS.c.run == run, TEXTS.c.place == place
-        line = connection.execute(select(TEXTS.c.body, TEXTS.c.transcript).where(*here)).first()
+        line = connection.execute(sa.select(TEXTS.c.body, TEXTS.c.transcript).where(*here)).first()
     if line is None:
         return None
     with row_errors(run_id, place):
@@ -165,98 +150,100 @@ def _columns(store: Store, run_id: str) -> RankingRows | None:
     """Return the columns of a ranking's run; None for all other runs."""
     with store.connect() as connection:
         run = find_run_number(connection, run_id, store=store.name)
-        first = select(QUERY_BLOCKS.c.place).where(QUERY_BLOCKS.c.run == run).limit(1)
+        first = sa.select(QUERY_BLOCKS.c.place).where(QUERY_BLOCKS.c.run == run).limit(1)
         ranked = connection.execute(first).first() is not None
     return store.load(run_id).columns if ranked else None
 
 
-def _conditions(connection: Connection, run: int, wanted: RowQuery) -> list[ColumnElement[bool]]:
+def _conditions(
+    connection: sa.Connection, run: int, search: RowQuery
+) -> list[sa.ColumnElement[bool]]:
     """Return the conditions that rows of a run must meet."""
-    conditions: list[ColumnElement[bool]] = []
-    of_score: list[ColumnElement[bool]] = []
-    if wanted.state is not None:
-        of_score.append(STATES[wanted.state])
-    if wanted.low is not None:
-        of_score.append(SCORES.c.value >= wanted.low)
-    if wanted.high is not None:
-        of_score.append(SCORES.c.value <= wanted.high)
+    conditions: list[sa.ColumnElement[bool]] = []
+    of_score: list[sa.ColumnElement[bool]] = []
+    if search.state is not None:
+        of_score.append(STATES[search.state])
+    if search.low is not None:
+        of_score.append(SCORES.c.value >= search.low)
+    if search.high is not None:
+        of_score.append(SCORES.c.value <= search.high)
     if of_score:
-        if wanted.metric is not None:
-            of_score.append(SCORES.c.metric == column(wanted.metric))
-        places = select(SCORES.c.place).where(SCORES.c.run == run, *of_score)
+        if search.metric is not None:
+            of_score.append(SCORES.c.metric == column(search.metric))
+        places = sa.select(SCORES.c.place).where(SCORES.c.run == run, *of_score)
         conditions.append(ROWS.c.place.in_(places))
     sqlite = connection.dialect.name == "sqlite"
-    if wanted.text:
+    if search.text:
         conditions.append(
-            _sqlite_text_matches(connection, wanted.text)
+            _sqlite_text_matches(connection, search.text)
             if sqlite
-            else _postgresql_text_matches(wanted.text)
+            else _postgresql_text_matches(search.text)
         )
-    if wanted.tag is not None:
+    if search.tag is not None:
         matches = _sqlite_tag_matches if sqlite else _postgresql_tag_matches
-        conditions.append(matches(wanted.tag, wanted.value))
+        conditions.append(matches(search.tag, search.value))
     return conditions
 
 
-def _find_queries(rows: RankingRows, wanted: RowQuery) -> RowPage:
+def _find_queries(rows: RankingRows, search: RowQuery) -> RowPage:
     """Return the queries of a ranking that fit; only the columns that are searched are read."""
-    fits = np.full(len(rows), wanted.tag is None)  # queries from files have no tags
-    if wanted.text:
-        folded = wanted.text.casefold()
+    fits = np.full(len(rows), search.tag is None)  # queries from files have no tags
+    if search.text:
+        folded = search.text.casefold()
         each = zip(rows.ids, rows.queries, strict=True)
         fits &= [folded in name.casefold() or folded in query.casefold() for name, query in each]
-    if (wanted.state, wanted.low, wanted.high) != (None, None, None):
+    if (search.state, search.low, search.high) != (None, None, None):
         by_any_metric = np.zeros(len(rows), dtype=np.bool_)
-        for name in rows.metrics if wanted.metric in (None, *rows.metrics) else ():
-            if wanted.metric in (None, name):
-                by_any_metric |= _score_matches(rows, name, wanted)
+        for name in rows.metrics if search.metric in (None, *rows.metrics) else ():
+            if search.metric in (None, name):
+                by_any_metric |= _score_matches(rows, name, search)
         fits &= by_any_metric
     places = np.flatnonzero(fits)
-    if wanted.sort is None and wanted.descending:
+    if search.sort is None and search.descending:
         places = places[::-1]
-    elif wanted.sort is not None and wanted.sort in rows.metrics:
-        numbers, states = rows.column(wanted.sort)
-        keys = -numbers[places] if wanted.descending else numbers[places]
+    elif search.sort is not None and search.sort in rows.metrics:
+        numbers, states = rows.column(search.sort)
+        keys = -numbers[places] if search.descending else numbers[places]
         none = states[places] != SCORED
         places = places[np.lexsort((places, np.where(none, 0.0, keys), none))]
-    few: list[int] = places[wanted.offset : wanted.offset + wanted.limit].tolist()
+    few: list[int] = places[search.offset : search.offset + search.limit].tolist()
     read = {place: rows[place] for place in sorted(few)}  # each block is read once
     return RowPage(len(rows), len(places), tuple(read[place] for place in few))
 
 
-def _score_matches(rows: RankingRows, metric: str, wanted: RowQuery) -> NDArray[np.bool_]:
+def _score_matches(rows: RankingRows, metric: str, search: RowQuery) -> NDArray[np.bool_]:
     """Return for each query whether its score by one metric has the state and the value."""
     numbers, states = rows.column(metric)
     fits = np.ones(len(rows), dtype=np.bool_)
-    if wanted.state is not None:
-        known = wanted.state in list(State)  # no score is imputed or has a threshold
-        fits &= (states == STATE_CODES.index(State(wanted.state))) if known else False
-    if wanted.low is not None:
-        fits &= (states == SCORED) & (numbers >= wanted.low)
-    if wanted.high is not None:
-        fits &= (states == SCORED) & (numbers <= wanted.high)
+    if search.state is not None:
+        known = search.state in list(State)  # no score is imputed or has a threshold
+        fits &= (states == STATE_CODES.index(State(search.state))) if known else False
+    if search.low is not None:
+        fits &= (states == SCORED) & (numbers >= search.low)
+    if search.high is not None:
+        fits &= (states == SCORED) & (numbers <= search.high)
     return fits
 
 
 _SEARCHED = ("query", "response")
 """Fields of a sample that are searched, beside its id."""
-_HEAD = func.substr(TEXTS.c.body, 1, func.instr(TEXTS.c.body, '"contexts":'))
+_HEAD = sa.func.substr(TEXTS.c.body, 1, sa.func.instr(TEXTS.c.body, '"contexts":'))
 """The beginning of a row's JSON: its place, and the sample's id, query and response."""
 _FRAME = re.compile(r"[\s\d:,{]*")
 _KEYS = "index|sample|id|query|response|:null,|: null, "
 """Between the texts in the head are these names, quotes, and what _FRAME matches."""
 
 
-def _sqlite_text_matches(connection: Connection, text: str) -> ColumnElement[bool]:
+def _sqlite_text_matches(connection: sa.Connection, text: str) -> sa.ColumnElement[bool]:
     """Return that a text appears in the id, query or response of a row.
 
     Rows are searched as text first, because parsing their JSON takes several times as long. Only
     rows that may contain the text are parsed.
     """
-    fields = [func.json_extract(TEXTS.c.body, f"$.sample.{name}") for name in _SEARCHED]
+    fields = [sa.func.json_extract(TEXTS.c.body, f"$.sample.{name}") for name in _SEARCHED]
     written = _in_json(text)
     if text.isascii() and "\0" not in text:  # LIKE ignores the case of ASCII letters
-        in_fields = or_(
+        in_fields = sa.or_(
             *(field.like(_pattern(text), escape="/") for field in fields),
             TEXTS.c.body.like(r"%\u0000%"),  # LIKE stops at a NUL
         )
@@ -266,60 +253,62 @@ def _sqlite_text_matches(connection: Connection, text: str) -> ColumnElement[boo
             first = text[0].lower()
             escapes = [rf"%\{first}%"] if first in "bfnrt" else []
             escapes += [r"%\u%"] if first in "u0123456789abcdef" else []
-            in_fields = or_(and_(true(), *map(_HEAD.not_like, escapes)), in_fields)
+            in_fields = sa.or_(sa.and_(sa.true(), *map(_HEAD.not_like, escapes)), in_fields)
         in_id = ROWS.c.sample_id.like(_pattern(text), escape="/")
-        return or_(in_id, and_(in_head, in_fields))
+        return sa.or_(in_id, sa.and_(in_head, in_fields))
     driver = connection.connection.driver_connection
     assert isinstance(driver, sqlite3.Connection)
     driver.create_function("ragstone_fold", 1, _fold, deterministic=True)
 
-    def contains(where: Any, part: str) -> ColumnElement[bool]:
-        folded = func.ragstone_fold(cast(where, LargeBinary))
-        return func.instr(folded, part.casefold()) > 0
+    def contains(where: Any, part: str) -> sa.ColumnElement[bool]:
+        folded = sa.func.ragstone_fold(sa.cast(where, sa.LargeBinary))
+        return sa.func.instr(folded, part.casefold()) > 0
 
-    in_fields = or_(*(contains(field, text) for field in (ROWS.c.sample_id, *fields)))
-    # If half a character is in a row, all that is not ASCII is escaped in its JSON.
-    return and_(or_(contains(_HEAD, written), _HEAD.like(r"%\u%")), in_fields)
+    in_fields = sa.or_(*(contains(field, text) for field in (ROWS.c.sample_id, *fields)))
+    # If a row has a lone surrogate, its JSON escapes everything that is not ASCII.
+    return sa.and_(sa.or_(contains(_HEAD, written), _HEAD.like(r"%\u%")), in_fields)
 
 
 def _fold(text: bytes | None) -> str | None:
     return None if text is None else text.decode("utf-8", "replace").casefold()
 
 
-def _sqlite_tag_matches(tag: str, value: str | None) -> ColumnElement[bool]:
-    each = func.json_each(TEXTS.c.body, "$.sample.tags").table_valued("key", "type", "atom")
-    written = case(
+def _sqlite_tag_matches(tag: str, value: str | None) -> sa.ColumnElement[bool]:
+    each = sa.func.json_each(TEXTS.c.body, "$.sample.tags").table_valued("key", "type", "atom")
+    written = sa.case(
         (each.c.type == "true", "true"), (each.c.type == "false", "false"), else_=each.c.atom
     )
-    fits = each.c.type != "null" if value is None else cast(written, Text) == value
-    return select(each.c.key).where(each.c.key == tag, fits).exists()
+    fits = each.c.type != "null" if value is None else sa.cast(written, sa.Text) == value
+    return sa.select(each.c.key).where(each.c.key == tag, fits).exists()
 
 
 _UNREADABLE = r"(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})"
-"""A NUL or half a character in a row's JSON, which PostgreSQL cannot convert to text."""
+"""A NUL or lone surrogate in a row's JSON, which PostgreSQL cannot convert to text."""
 
 
-def _postgresql_text_matches(text: str) -> ColumnElement[bool]:
+def _postgresql_text_matches(text: str) -> sa.ColumnElement[bool]:
     pattern = _pattern(column(text))
-    in_fields = or_(*(_at("sample", name).ilike(pattern, escape="/") for name in _SEARCHED))
+    in_fields = sa.or_(*(_at("sample", name).ilike(pattern, escape="/") for name in _SEARCHED))
     plain = TEXTS.c.body.ilike(_pattern(_in_json(text)), escape="/")
-    # If half a character is in a row, all that is not ASCII is escaped in its JSON.
-    may_contain = or_(plain, func.strpos(TEXTS.c.body, r"\ud") > 0)
-    return or_(ROWS.c.sample_id.ilike(pattern, escape="/"), and_(may_contain, in_fields))
+    # If a row has a lone surrogate, its JSON escapes everything that is not ASCII.
+    may_contain = sa.or_(plain, sa.func.strpos(TEXTS.c.body, r"\ud") > 0)
+    return sa.or_(ROWS.c.sample_id.ilike(pattern, escape="/"), sa.and_(may_contain, in_fields))
 
 
-def _postgresql_tag_matches(tag: str, value: str | None) -> ColumnElement[bool]:
+def _postgresql_tag_matches(tag: str, value: str | None) -> sa.ColumnElement[bool]:
     written = _at("sample", "tags", column(tag))
     return written.is_not(None) if value is None else written == column(value)
 
 
-def _at(*path: str) -> Function[str]:
-    """Return the text at a place in a row's JSON, with marks for what PostgreSQL cannot read."""
+def _at(*path: str) -> sa.Function[str]:
+    """Return the text at a path in a row's JSON; unreadable characters become question marks."""
     body = TEXTS.c.body
-    marked = func.regexp_replace(body, _UNREADABLE, r"\1?", "g")
-    may_need_marks = or_(*(func.strpos(body, sign) > 0 for sign in (r"\u0000", r"\ud")))  # fast
-    readable = cast(case((may_need_marks, marked), else_=body), JSON)
-    return func.json_extract_path_text(readable, *path, type_=Text)
+    marked = sa.func.regexp_replace(body, _UNREADABLE, r"\1?", "g")
+    may_need_marks = sa.or_(
+        *(sa.func.strpos(body, sign) > 0 for sign in (r"\u0000", r"\ud"))
+    )  # fast
+    readable = sa.cast(sa.case((may_need_marks, marked), else_=body), JSON)
+    return sa.func.json_extract_path_text(readable, *path, type_=sa.Text)
 
 
 def _in_json(text: str) -> str:
@@ -353,8 +342,8 @@ def count_scores(store: Store, run_id: str) -> dict[str, MetricCounts]:
     with store.connect() as connection:
         run = find_run_number(connection, run_id, store=store.name)
         which = SCORES.c.metric, SCORES.c.state
-        figures = func.count(), func.sum(SCORES.c.value)
-        query = select(*which, *figures).where(SCORES.c.run == run).group_by(*which)
+        figures = sa.func.count(), sa.func.sum(SCORES.c.value)
+        query = sa.select(*which, *figures).where(SCORES.c.run == run).group_by(*which)
         lines = connection.execute(query).all()
     found: dict[str, dict[State, tuple[int, float | None]]] = {}
     for metric, state, number, total in lines:

@@ -1,4 +1,4 @@
-"""Store: the runs of a folder or a team, in a SQLite file or a PostgreSQL database."""
+"""Store: runs in a SQLite file or a PostgreSQL database."""
 
 import weakref
 from collections.abc import Generator, Iterator, Mapping
@@ -67,12 +67,10 @@ class Store:
         engine = create_store_engine(place)
         try:
             with translate_errors(name):
-                migrate(engine)
-        except StoreError as error:
+                migrate(engine, name)
+        except StoreError:
             engine.dispose()
-            said = str(error)
-            whole = said if said.startswith(name) else f"{name}: {said}"
-            raise StoreError(whole) from error.__cause__
+            raise
         return cls(engine, name)
 
     def close(self) -> None:
@@ -113,7 +111,7 @@ class Store:
         with self.transaction() as connection:
             known = select(RUNS.c.number).where(RUNS.c.id == manifest.run_id)
             if connection.execute(known).first():
-                raise StoreError(f"{self.name}: run {manifest.run_id} is there already")
+                raise StoreError(f"{self.name}: run {manifest.run_id} already exists")
             connection.execute(RUNS.insert().values(line))
 
     def open_writer(self, run_id: str) -> RowWriter:
@@ -123,7 +121,7 @@ class Store:
             query = select(RUNS.c.transcript).where(RUNS.c.number == number)
             transcript = bool(connection.execute(query).scalar_one())
         record = partial(Record.of, number, transcript=transcript)
-        return RowWriter(run_id, hold=partial(self.lock, run_id), record=record)
+        return RowWriter(run_id, lock=partial(self.lock, run_id), record=record)
 
     @contextmanager
     def lock(self, run_id: str) -> Generator[Connection, None, None]:
@@ -167,17 +165,19 @@ class Store:
         with self.lock(run_id) as connection, connection.begin():
             connection.execute(RUNS.update().where(*unfinished).values(line))
 
-    def done(self, run_id: str, *, but_failed: bool = False) -> RowIndexSet:
+    def done(self, run_id: str, *, retry_failed: bool = False) -> RowIndexSet:
         """Return the places of the finished rows: stored, and not incomplete due to a budget.
 
-        With `but_failed`, only rows without a failed score.
+        With `retry_failed`, rows with a failed score are not finished.
         """
         with self.connect() as connection:
             number = self._number(connection, run_id)
-            left = SCORES.c.state == State.FAILED.value
-            if not but_failed:
-                left = SCORES.c.cause == Cause.BUDGET.value
-            again = select(SCORES.c.place).where(SCORES.c.run == number, left)
+            budget, failed = (
+                SCORES.c.cause == Cause.BUDGET.value,
+                SCORES.c.state == State.FAILED.value,
+            )
+            retried = failed if retry_failed else budget
+            again = select(SCORES.c.place).where(SCORES.c.run == number, retried)
             query = select(ROWS.c.place).where(ROWS.c.run == number, ROWS.c.place.not_in(again))
             found = connection.execution_options(yield_per=10_000).execute(query).scalars()
             return RowIndexSet.of(found)
@@ -191,8 +191,8 @@ class Store:
         )
         with self.connect() as connection:
             found = connection.execute(query).all()
-            in_work = locked_runs(connection, [number for number, _ in found])
-        return next((name for number, name in found if number not in in_work), None)
+            locked = locked_runs(connection, [number for number, _ in found])
+        return next((name for number, name in found if number not in locked), None)
 
     def runs(self, limit: int | None = None) -> list[RunInfo]:
         """Return the infos of the runs, newest first."""
@@ -225,7 +225,7 @@ class Store:
         )
 
     def values(self, run_id: str, metric: str) -> Iterator[StoredValue]:
-        """Yield the scores by one metric, sorted by place."""
+        """Yield the scores of one metric, sorted by place."""
         if (columns := self.load(run_id).columns) is not None:
             return ranking_values(columns, metric)
         with self.connect() as connection:

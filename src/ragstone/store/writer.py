@@ -1,4 +1,4 @@
-"""RowWriter: writes the rows of a run as they finish, in batches, in its own thread."""
+"""RowWriter: writes finished rows of a run in batches, in its own thread."""
 
 import asyncio
 import logging
@@ -10,7 +10,6 @@ from itertools import chain
 from operator import add
 from queue import SimpleQueue
 from threading import Thread
-from types import TracebackType
 from typing import Self
 
 from sqlalchemy import Connection, Table
@@ -23,7 +22,17 @@ from ragstone.types.row import Row
 from ragstone.types.score import State
 
 RECORDS_AT_ONCE = 2000
-"""Lines of one statement, at most; some databases limit a statement to 32,766 values."""
+"""Maximum lines of a statement; some databases limit a statement to 32,766 values."""
+AT_ONCE = 200
+"""Maximum rows in a transaction."""
+CHARACTERS = 4_000_000
+"""Characters of text after which a transaction gets no more rows."""
+PAUSE = 0.25
+"""Seconds after which rows are written even if they are few."""
+AHEAD = 3
+"""Maximum waiting batches; if there are more, `put` waits too."""
+
+_log = logging.getLogger("ragstone.store")
 
 _STATES = {state: state.value for state in State}  # `state.value` is slow
 
@@ -99,8 +108,8 @@ def write(connection: Connection, records: Sequence[Record]) -> None:
 def _put(table: Table, *, lines: int, dialect: str) -> str:
     """Return the statement that inserts lines and replaces lines with the same key.
 
-    With one statement for each line, the writer's thread and the event loop would exchange
-    Python's lock thousands of times per second.
+    With one statement per line, the writer's thread and the event loop would exchange the GIL
+    thousands of times per second.
     """
     names = [each.name for each in table.c]
     keys = [each.name for each in table.primary_key]
@@ -114,35 +123,23 @@ def _put(table: Table, *, lines: int, dialect: str) -> str:
     )
 
 
-AT_ONCE = 200
-"""Rows in one transaction, at most."""
-CHARACTERS = 4_000_000
-"""Characters of text after which a transaction gets no more rows."""
-PAUSE = 0.25
-"""Seconds after which rows are written, even if they are few."""
-AHEAD = 3
-"""Batches that may wait before `put` waits too."""
-
-_log = logging.getLogger("ragstone.store")
-
-
 class RowWriter:
     """Writes rows; returned by `store.open_writer(run_id)`, and used with `async with`.
 
     `put` encodes a row at once, so that the row is not kept in memory. It waits only if the
     database is far behind. Leaving the block, even with an error, writes all rows that were put.
-    If the database fails, the next `put` or leaving the block raises a StoreError. Then nothing
-    more is written, and rows that were written stay.
+    If the database fails, the next `put` or leaving the block raises a StoreError, nothing more is
+    written, and rows that were already written remain.
     """
 
     def __init__(
         self,
         name: str,
         *,
-        hold: Callable[[], AbstractContextManager[Connection]],
+        lock: Callable[[], AbstractContextManager[Connection]],
         record: Callable[[Row], Record],
     ) -> None:
-        self._name, self._hold, self._record = name, hold, record
+        self._name, self._lock, self._record = name, lock, record
         self._batch: list[Record] = []
         self._size = self._waiting = self._put = self._written = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -181,22 +178,18 @@ class RowWriter:
         self._batch.append(record)
         self._size += record.size
         if len(self._batch) >= AT_ONCE or self._size >= CHARACTERS:
-            self._hand_on()
+            self._flush()
         elif self._timer is None:
-            self._timer = self._loop.call_later(PAUSE, self._hand_on)
+            self._timer = self._loop.call_later(PAUSE, self._flush)
         while self._waiting >= AHEAD and not self._error:
             self._room.clear()
             await self._room.wait()
         self._check()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         """Write all rows that were put, also after a cancellation, and unlock the run."""
-        self._hand_on()
+        error = raised[1] if raised else None
+        self._flush()
         self._batches.put(None)
         cancelled: asyncio.CancelledError | None = None
         while not self._ended.done():
@@ -221,11 +214,11 @@ class RowWriter:
         lost = self._put - self._written
         rows = "1 finished row is" if lost == 1 else f"{lost} finished rows are"
         return (
-            f"{error}\n{rows} not stored; the {self._written} before "
-            f"are, and `ragstone resume {self._name}` goes on from there"
+            f"{error}\n{rows} not stored; {self._written} are. "
+            f"To continue the run: `ragstone resume {self._name}`"
         )
 
-    def _hand_on(self) -> None:
+    def _flush(self) -> None:
         if self._timer:
             self._timer.cancel()
             self._timer = None
@@ -238,15 +231,15 @@ class RowWriter:
         """Write batches until the end, in the thread."""
         error: BaseException | None = None
         try:
-            with self._hold() as connection:
-                self._tell(_finish, self._ready)
+            with self._lock() as connection:
+                self._call_soon(_finish, self._ready)
                 while batch := self._batches.get():
                     with connection.begin():
                         write(connection, batch)
-                    self._tell(self._count, len(batch))
-        except BaseException as caught:  # noqa: BLE001 - raised again where rows are put
+                    self._call_soon(self._count, len(batch))
+        except BaseException as caught:  # noqa: BLE001 - raised again by put()
             error = caught
-        self._tell(self._end, error)
+        self._call_soon(self._end, error)
 
     def _count(self, rows: int) -> None:
         self._written += rows
@@ -258,8 +251,8 @@ class RowWriter:
         self._room.set()
         _finish(self._ended)
 
-    def _tell(self, call: Callable[..., None], *arguments: object) -> None:
-        with suppress(RuntimeError):  # the loop is closed, and nothing waits
+    def _call_soon(self, call: Callable[..., None], *arguments: object) -> None:
+        with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(call, *arguments)
 
 

@@ -98,7 +98,7 @@ def _resume(store: Store, info: RunInfo, given: ResumeArgs, outputs: Outputs) ->
     files = [file] if "://" not in target and Path(file).suffix in FILES else []
     files += plan.prompts.values()
     outputs.check(path, store.name, *files)
-    if info.finished and len(store.done(run_id, but_failed=True)) == info.rows:
+    if info.finished and len(store.done(run_id, retry_failed=True)) == info.rows:
         click.echo(f"run {run_id}: no score failed, so there is nothing to retry", err=True)
         return finish(store.load(run_id), outputs)
     if not Path(path).exists():

@@ -188,7 +188,7 @@ def change_name(claim: str, material: Material) -> str | None:
 
     In languages that capitalize nouns, such as German, only names such as USB are recognized.
     """
-    for start, end in _undated_names(claim, material.capitals):
+    for start, end in name_spans(claim, material.capitals):
         others = (name for name in material.names if name.casefold() not in claim.casefold())
         for other in material.shuffle(others, claim):
             if not material.in_contexts(other):
@@ -200,19 +200,12 @@ def names_in(texts: Iterable[str], capitals: Capitals) -> list[str]:
     """Return the distinct names in texts, in order."""
     found: dict[str, None] = {}
     for text in texts:
-        found |= dict.fromkeys(text[start:end] for start, end in _undated_names(text, capitals))
+        found |= dict.fromkeys(text[start:end] for start, end in name_spans(text, capitals))
     return list(found)
 
 
-def _undated_names(text: str, capitals: Capitals) -> list[tuple[int, int]]:
-    """Return the positions of names outside dates."""
-    dates = date_spans(text)
-    spans = name_spans(text, capitals)
-    return [span for span in spans if not any(a < span[1] and span[0] < b for a, b in dates)]
-
-
 def name_spans(text: str, capitals: Capitals) -> list[tuple[int, int]]:
-    """Return the positions of names; adjacent ones are one name.
+    """Return the positions of names outside dates; adjacent ones are one name.
 
     The first word of a sentence is a name only if it has a second capital (USB).
     """
@@ -230,7 +223,8 @@ def name_spans(text: str, capitals: Capitals) -> list[tuple[int, int]]:
             spans[-1] = (spans[-1][0], match.end())
         else:
             spans.append(match.span())
-    return spans
+    dates = date_spans(text)
+    return [span for span in spans if not any(a < span[1] and span[0] < b for a, b in dates)]
 
 
 LONG_CLAIM, CLAIMS_FOR_LANGUAGE = 6, 5
@@ -238,7 +232,7 @@ LONG_CLAIM, CLAIMS_FOR_LANGUAGE = 6, 5
 
 _HELPERS = "is|are|was|were|can|could|will|would|should|must|may|has been|have been"
 _ADVERB = r"\s+(?:also|still|\w+ly)"
-_TAKEN_OUT = (
+_REMOVALS = (
     (
         re.compile(rf"\b((?:{_HELPERS}|does|do|did|has|have|had)(?:{_ADVERB})?)\s+not\b"),
         r"\1",
@@ -262,7 +256,7 @@ _TAKEN_OUT = (
     (re.compile(r"\b(is|zijn|was|kan|kunnen|heeft|hebben) niet\b"), r"\1"),
     (re.compile(r"不(是|会|能|可以|需要)"), r"\1"),
 )
-_PUT_IN = (
+_INSERTIONS = (
     (re.compile(rf"\b({_HELPERS})\b(?! not)"), r"\1 not", "en"),
     (
         re.compile(r"\b(ist|sind|war|waren|wird|werden|kann|können)\b"),
@@ -299,7 +293,7 @@ def invert_negation(claim: str, material: Material) -> str | None:
 
     Returns None if the claim has a negation that cannot be removed.
     """
-    for pattern, plain in _TAKEN_OUT:
+    for pattern, plain in _REMOVALS:
         if pattern.search(claim):
             return pattern.sub(plain, claim, count=1)
     text = claim
@@ -308,7 +302,7 @@ def invert_negation(claim: str, material: Material) -> str | None:
     language = detect_language(text)
     if _is_negated(claim, language):
         return None
-    for pattern, denied, name in _PUT_IN:
+    for pattern, denied, name in _INSERTIONS:
         if name == language.name and pattern.search(claim):
             return pattern.sub(denied, claim, count=1)
     if language.name not in _DENIALS:

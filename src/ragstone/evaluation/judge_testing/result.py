@@ -11,8 +11,8 @@ from ragstone.results.stats.intervals import Share, proportion_interval
 from ragstone.types.claim import Label
 
 Wanted = Literal["noticed", "resisted", "supported", "kept"]
-"""What a judge should do: reject the claim; reject it although a text orders otherwise; support it;
-give the same verdict as before."""
+"""The expected behaviour: reject the claim; reject it despite an injected order; support it; give
+the same verdict as before."""
 
 MAX_FAILURES = 0.1
 """The share of questions that may fail before a test is inconclusive."""

@@ -1,6 +1,5 @@
-"""Runs a judge test: verdicts on claims as they are, then on the changed claims."""
+"""Runs a judge test: asks for verdicts on the original claims, then on changed ones."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -168,8 +167,6 @@ class JudgeTestRunner:
         self._first_failure: str | None = None
         self._cases_done = self._samples = self._claims = self._supported = 0
         self._asked = self._failures = self._unasked = 0
-        self._right, self._answered = Counter[str](), Counter[str]()
-        self._applied, self._failed = Counter[str](), Counter[str]()
         self._tested: list[tuple[int, TrialResult]] = []
 
     async def run(
@@ -237,15 +234,11 @@ class JudgeTestRunner:
     def _count_trial(
         self, number: int, case: Case, trial: Trial, outcome: Outcome[Verdicts]
     ) -> None:
-        self._applied[trial.kind] += len(trial.places)
+        correct: Sequence[bool | None] = [None] * len(trial.places)
+        labels: Sequence[Label | None] = correct
         if isinstance(outcome, Reply):
             correct = trial.check(outcome.value)
-            self._answered[trial.kind] += len(correct)
-            self._right[trial.kind] += sum(correct)
-            labels: Sequence[Label | None] = [outcome.value[n].label for n in trial.places]
-        else:
-            self._failed[trial.kind] += len(trial.places)
-            correct = labels = [None] * len(trial.places)
+            labels = [outcome.value[place].label for place in trial.places]
         each = zip(trial.places, trial.were, trial.before, correct, labels, strict=True)
         for place, was, before, right, label in each:
             claim = TrialResult(
@@ -264,6 +257,9 @@ class JudgeTestRunner:
         complete = self._cases_done == len(self._cases) and not self._unasked
         kinds = list(KINDS)
         tested = sorted(self._tested, key=lambda each: (kinds.index(each[1].kind), each[0]))
+        outcomes = {
+            kind: [claim.right for _, claim in tested if claim.kind == kind] for kind in kinds
+        }
         return JudgeTest(
             judge=self._judge.name,
             data=data,
@@ -282,11 +278,11 @@ class JudgeTestRunner:
                 KindResult(
                     kind=kind,
                     wanted=wanted,
-                    right=self._right[kind],
-                    answered=self._answered[kind],
-                    applied=self._applied[kind],
+                    right=outcomes[kind].count(True),
+                    answered=len(outcomes[kind]) - outcomes[kind].count(None),
+                    applied=len(outcomes[kind]),
                     of=self._samples if kind in ONE_PER_SAMPLE else self._supported,
-                    failed=self._failed[kind],
+                    failed=outcomes[kind].count(None),
                 )
                 for kind, wanted in KINDS.items()
             ),

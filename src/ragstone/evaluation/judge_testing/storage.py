@@ -26,7 +26,7 @@ _TESTS: TypeAdapter[dict[str, JudgeTest]] = TypeAdapter(dict[str, JudgeTest])
 
 @dataclass(frozen=True)
 class SaveResult:
-    """What happened when a test was saved.
+    """The result of saving a test.
 
     Attributes:
         backup: where an unreadable file was moved.

@@ -86,7 +86,7 @@ def _plan(given: Mapping[str, object]) -> Plan:
         fields["judge"] = judge
     file, preset = given.get("config"), given.get("preset")
     config = Config() if file is None else read_config(str(file))
-    return config.plan(fields, preset_said=None if preset is None else str(preset))
+    return config.plan(fields, preset_name=None if preset is None else str(preset))
 
 
 def _threshold(config: Mapping[str, object], test: Mapping[str, object]) -> float | None:

@@ -1,4 +1,4 @@
-"""Blocks of values: what ranking metrics say of thousands of queries, a line a metric."""
+"""Blocks of values: the scores of ranking runs, for thousands of queries per line."""
 
 import sqlalchemy as sa
 from alembic import op
