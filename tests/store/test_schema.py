@@ -42,6 +42,7 @@ def test_an_older_file_still_opens(old: Path, tmp_path: Path) -> None:
         assert [row.sample.id for row in run.rows] == ["q0", "q1"]
         assert run.summary()["hit@5"].mean == 0.5
         assert run.rows[0].exchanges[0].kind == "extract_claims"
+        assert [list(row.failures) for row in run.rows] == [["contexts"], []]
     with Store.open(copy) as store, store.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
 

@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import overload
+from typing import Annotated, overload
+
+from pydantic import AliasChoices, Field
 
 from ragstone.errors import Cause
 from ragstone.types.claim import DiagnosedClaim
@@ -38,7 +40,9 @@ class Row:
 
     index: int
     sample: Sample
-    failures: Mapping[str, Failure] = field(default_factory=dict[str, Failure])
+    failures: Annotated[
+        Mapping[str, Failure], Field(validation_alias=AliasChoices("failures", "lacking"))
+    ] = field(default_factory=dict[str, Failure])  # `lacking` in older stored runs
     calls: tuple[TargetCall, ...] = ()
     scores: Mapping[str, Score] = field(default_factory=dict[str, Score])
     exchanges: tuple[Exchange, ...] = ()
