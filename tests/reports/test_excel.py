@@ -19,7 +19,7 @@ from tests.reports.ranked import METRICS, ranked_run
 from ragstone.errors import UsageError
 from ragstone.reports.excel import FOLDER, check_output, write_workbook, write_workbooks
 from ragstone.reports.excel.book import Book, Value, count_lines, sheet_names
-from ragstone.reports.excel.samples import add_claims, add_samples, add_values, join_ids
+from ragstone.reports.excel.sheets import add_claims, add_samples, add_values, join_ids
 from ragstone.reports.format import cell
 from ragstone.reports.tables import describe_claim
 from ragstone.results.run import Run

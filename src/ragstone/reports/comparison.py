@@ -52,19 +52,6 @@ def sections(comparison: Comparison) -> tuple[Section, ...]:
     return tuple(Section(title, parts) for title, parts in listed.items() if parts)
 
 
-def regression_line(found: Regressions) -> Line:
-    """Return in a line whether B is worse than A."""
-
-    def drops(changes: Sequence[MetricChange]) -> str:
-        return ", ".join(f"{each.metric} {_signed(each.difference)}" for each in changes)
-
-    if found.beyond:
-        return Line(f"REGRESSION: {drops(found.beyond)}", Tone.BAD)
-    if found.within:
-        return Line(f"drops within --min-effect: {drops(found.within)}")
-    return Line("no regression", Tone.GOOD)
-
-
 def _changes(comparison: Comparison) -> Iterator[Line | Grid]:
     for run in comparison.partial:
         yield Line(f"run {run} stopped early", Tone.BAD)
@@ -243,7 +230,15 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
 
 def print_regressions(found: Regressions, console: Console) -> None:
     """Print in a line whether B is worse than A."""
-    line = regression_line(found)
+
+    def drops(changes: Sequence[MetricChange]) -> str:
+        return ", ".join(f"{each.metric} {_signed(each.difference)}" for each in changes)
+
+    line = Line("no regression", Tone.GOOD)
+    if found.beyond:
+        line = Line(f"REGRESSION: {drops(found.beyond)}", Tone.BAD)
+    elif found.within:
+        line = Line(f"drops within --min-effect: {drops(found.within)}")
     console.print(printable(line.words, console, STYLES[line.tone]), soft_wrap=True)
 
 

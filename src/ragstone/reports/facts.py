@@ -105,17 +105,11 @@ def summary_lines(run: Run, names: Sequence[str]) -> tuple[SummaryLine, ...]:
             words = f"{name}: {count(counts[name].noted, 'score')} with a note, first {note}"
             lines.append(SummaryLine("Note", words))
     for name in names:
-        if first := imputed(run, name):
-            lines.append(SummaryLine("Imputed", first, alarming=True))
+        if first := counts[name].imputed:
+            flagged = count(counts[name].flagged, "score")
+            words = f"{name}: {flagged} imputed by the policy, first {first}"
+            lines.append(SummaryLine("Imputed", words, alarming=True))
     return tuple(lines)
-
-
-def imputed(run: Run, name: str) -> str:
-    """Return how many scores of a metric its policy imputed, with the first; "" if none."""
-    counts = run.counts.scores[name]
-    if not counts.imputed:
-        return ""
-    return f"{name}: {count(counts.flagged, 'score')} imputed by the policy, first {counts.imputed}"
 
 
 def _target(run: Run) -> str:

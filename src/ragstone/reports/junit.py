@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryFile
-from typing import IO, Literal, Self
+from typing import IO, Literal
 from xml.sax.saxutils import escape, quoteattr
 
 from ragstone._internal.files import write_file
@@ -51,16 +51,11 @@ class _Problem:
 class _Suite:
     """The tests of one metric, in a temporary file because their number comes before them."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, stack: ExitStack) -> None:
         self.name = name
         self.counts = Counter[str]()
-        self.file = TemporaryFile("w+", encoding="utf-8", newline="")  # noqa: SIM115
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.file.close()
+        file = TemporaryFile("w+", encoding="utf-8", newline="")  # noqa: SIM115
+        self.file = stack.enter_context(file)
 
     def add(self, test: str, problem: _Problem | None) -> None:
         """Write one test; it passed if there is no problem."""
@@ -87,7 +82,7 @@ def write_junit(run: Run, path: Path) -> None:
 def _write(path: Path, run: Run) -> None:
     shown, notice = excerpt(run)
     with ExitStack() as stack:
-        suites = [stack.enter_context(_Suite(name)) for name in checked_metrics(run)]
+        suites = [_Suite(name, stack) for name in checked_metrics(run)]
         for row in shown.rows:
             for suite in suites:
                 suite.add(row.sample.id, _problem(run, suite.name, row))
@@ -98,7 +93,7 @@ def _write(path: Path, run: Run) -> None:
                     problem = None if gate.passed else _Problem(kind, str(gate), "gate")
                     suite.add(f"gate: {gate.of} {gate.op} {gate.threshold:g}", problem)
         if run.partial or run.too_much_failed:
-            suites.append(stack.enter_context(_Suite("run")))
+            suites.append(_Suite("run", stack))
         if run.partial:
             problem = _Problem("error", partial_notice(run), "partial")
             suites[-1].add("all rows were evaluated", problem)

@@ -5,13 +5,13 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from ragstone._internal.files import write_file
 from ragstone._internal.text import MARK, strip_controls
@@ -83,9 +83,9 @@ def _batches(lines: Iterable[Sequence[Cell]]) -> Iterator[Sequence[Sequence[Cell
         yield list(zip(*batch, strict=True))
 
 
-def count_or_none(things: Sequence[object] | None) -> int | None:
-    """Return how many there are; None if that is unknown."""
-    return None if things is None else len(things)
+def count_contexts(row: Row) -> int | None:
+    """Return the number of contexts; None if they are unknown."""
+    return None if row.sample.contexts is None else len(row.sample.contexts)
 
 
 _SAMPLE_COLUMNS: Sequence[tuple[Column, Callable[[Row], Cell]]] = (
@@ -93,7 +93,7 @@ _SAMPLE_COLUMNS: Sequence[tuple[Column, Callable[[Row], Cell]]] = (
     (Column("query", str), lambda row: row.sample.query),
     (Column("response", str), lambda row: row.sample.response),
     (Column("reference", str), lambda row: row.sample.reference),
-    (Column("contexts", int), lambda row: count_or_none(row.sample.contexts)),
+    (Column("contexts", int), count_contexts),
     (Column("latency_ms", float), lambda row: row.latency_ms),
     (Column("judge_calls", int), lambda row: row.usage.calls),
     (Column("cost_usd", float), lambda row: row.usage.cost_usd),
@@ -134,8 +134,7 @@ def samples_table(run: Run) -> Table:
     return Table(columns, _batches(lines))
 
 
-@dataclass(frozen=True)
-class ClaimLine:
+class ClaimLine(NamedTuple):
     """A judged claim in one line; `against` names the texts it was compared with.
 
     `number` and `context` count from 1. The context is that of the first of the `quotes`. `judge`
@@ -189,10 +188,8 @@ def claim_lines(run: Run, names: Sequence[str]) -> Iterator[ClaimLine]:
 
 def claims_table(run: Run) -> Table:
     """Return a line per judged claim, sample by sample."""
-    names = [field.name for field in fields(ClaimLine)]
-    columns = [Column(name, _CLAIM_TYPES.get(name, str)) for name in names]
-    lines = claim_lines(run, tuple(run.metrics))
-    return Table(columns, _batches([getattr(line, name) for name in names] for line in lines))
+    columns = [Column(name, _CLAIM_TYPES.get(name, str)) for name in ClaimLine._fields]
+    return Table(columns, _batches(claim_lines(run, tuple(run.metrics))))
 
 
 def describe_claim(claim: JudgedClaim) -> str:
@@ -242,22 +239,14 @@ def check_table(path: Path) -> None:
         _check_parquet()
 
 
-def write_json(run: Run, destination: Destination) -> None:
-    """Write the summary as one JSON object.
+def write_json(document: Run | Mapping[str, object], destination: Destination) -> None:
+    """Write a run's summary, or any document, as one JSON object.
 
     Raises:
         UsageError: the file cannot be written.
     """
-    write_document(run.to_dict(), destination)
-
-
-def write_document(document: Mapping[str, object], destination: Destination) -> None:
-    """Write one JSON object.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
-    _write_json([document], destination, indent=2)
+    plain = document.to_dict() if isinstance(document, Run) else document
+    _write_json([plain], destination, indent=2)
 
 
 def write_rows(run: Run, destination: Destination) -> None:

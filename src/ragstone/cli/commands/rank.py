@@ -44,7 +44,7 @@ from ragstone.errors import UsageError
 from ragstone.evaluation.ranking import Missing, RankingEvaluation
 from ragstone.reports.comparison import print_comparison, print_regressions
 from ragstone.reports.github import no_commands, report_to_github
-from ragstone.reports.tables import STDOUT, write_document
+from ragstone.reports.tables import STDOUT, write_json
 from ragstone.reports.terminal import print_ranking, print_rows
 from ragstone.results.compare.comparison import Comparison, Regressions, compare
 from ragstone.results.run import Run
@@ -300,7 +300,7 @@ def _finish(
 
 def _write(name: str, path: Path, run: Run, document: Mapping[str, object] | None) -> None:
     if name == "json" and document:
-        write_document(document, path)
+        write_json(document, path)
     else:
         WRITERS[name](run, path)
 

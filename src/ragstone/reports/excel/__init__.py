@@ -8,8 +8,14 @@ from ragstone._internal.files import check_writable, write_file
 from ragstone.errors import UsageError
 from ragstone.metrics import FAMILIES, GROUPS
 from ragstone.reports.excel.book import Book, sheet_names
-from ragstone.reports.excel.samples import SAMPLES_SHEET, add_claims, add_samples, add_values
-from ragstone.reports.excel.summary import add_combined, add_single
+from ragstone.reports.excel.sheets import (
+    SAMPLES_SHEET,
+    add_claims,
+    add_combined,
+    add_samples,
+    add_single,
+    add_values,
+)
 from ragstone.reports.facts import cutoff, metric_titles
 from ragstone.reports.format import file_name
 from ragstone.results.run import Run
