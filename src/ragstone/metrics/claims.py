@@ -149,7 +149,7 @@ class MissingFromContextsMetric(CheckMetric):
 
 @register("hallucinated_claims")
 class HallucinatedClaims(MissingFromContextsMetric):
-    """The share of the response's claims that are wrong and in no context.
+    """The share of the response's claims that neither the reference nor the contexts support.
 
     Formula: claims that neither the reference nor the contexts support / claims. Range 0 to 1;
     lower is better. 0.0: every claim is correct or was retrieved. 1.0: no claim is. Undefined: no
@@ -164,7 +164,7 @@ class HallucinatedClaims(MissingFromContextsMetric):
 
 @register("self_knowledge")
 class SelfKnowledge(MissingFromContextsMetric):
-    """The share of the response's claims that are correct and in no context.
+    """The share of the response's claims that the reference supports and the contexts do not.
 
     Formula: claims that the reference supports and the contexts do not / claims. Range 0 to 1;
     lower is better, because the contexts should support every claim. 0.0: no claim is. 1.0: all
@@ -213,7 +213,7 @@ class Hallucination(CheckMetric):
 
 @register("noise_sensitivity")
 class NoiseSensitivity(CheckMetric):
-    """The share of the response's claims that are wrong and come from the contexts.
+    """The share of the response's claims that the contexts support and the reference does not.
 
     Formula: claims that the contexts support and the reference does not / claims. A context is
     relevant if it contains a quote of a supported claim of the reference. With

@@ -21,7 +21,7 @@ from ragstone.types.score import Score
 
 @register("answer_correctness")
 class AnswerCorrectness(CheckMetric):
-    """How far response and reference make the same claims.
+    """How well the claims of response and reference agree.
 
     Formula: TP / (TP + (FP + FN) / 2), as in RAGAS. TP are the response's claims that the reference
     supports, FP its other claims, FN the reference's claims that the response does not support. If

@@ -13,7 +13,7 @@ from ragstone.types.score import Detail, Score, State
 
 @register("abstention")
 class Abstention(Metric):
-    """Whether the system abstained ("I don't know") exactly if the query has no answer.
+    """Whether the system abstained ("I don't know") if and only if the query has no answer.
 
     Formula: 1 if it abstained from a query that cannot be answered, or answered one that can, else
     0; a blank response abstains. A query can be answered if a grade of its `relevance` is above 0;

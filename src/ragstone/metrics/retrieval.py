@@ -200,7 +200,7 @@ class F1(CutoffMetric):
 
 @register("mrr")
 class MRR(CutoffMetric):
-    """The reciprocal rank of the first relevant document in the top K, averaged over queries.
+    """The reciprocal rank of the first relevant document in the top K.
 
     Formula: 1 / rank of the first relevant document, 0 if it is not among the first k. Documents
     without a judgement are not relevant. Range 0 to 1. 1.0: it is first. 0.0: none is among the
@@ -285,7 +285,7 @@ class RPrecision(RankingMetric):
 
 @register("bpref")
 class BPref(RankingMetric):
-    """How rarely irrelevant documents precede relevant ones, without unjudged documents.
+    """How rarely irrelevant documents precede relevant ones; unjudged documents are ignored.
 
     Formula: the sum of 1 - min(n, R) / min(R, N) over the retrieved relevant documents / R, where n
     of the N documents with grade 0 precede the document (1 if n is 0). Documents without a
