@@ -274,12 +274,27 @@ def test_columns_may_have_names_of_their_own_and_queries_may_be_cut_anywhere(
         RankingEvaluation.of(known, Plan(columns={"query_id": "q"}, metrics=("mrr",))).run(
             tmp_path / "run.parquet"
         )
-    with pytest.raises(UsageError, match="there is no such column"):
+    message = (
+        "run.parquet: --map query_id=no: there is no column 'no'; the columns are q, pid, points"
+    )
+    with pytest.raises(UsageError, match=message):
         RankingEvaluation.of(known, Plan(columns={"query_id": "no"}, metrics=("mrr",))).run(
             tmp_path / "run.parquet"
         )
     with pytest.raises(UsageError, match="the fields are query_id"):
         RankingEvaluation.of(known, Plan(columns={"doc": "pid"}, metrics=("mrr",)))
+
+
+@pytest.mark.parametrize("name", ["run.PARQUET", "run.Arrow"])
+def test_the_case_of_a_suffix_does_not_matter(name: str, tmp_path: Path) -> None:
+    known = written(tmp_path, "qrels", QRELS)
+    frame = pl.DataFrame({"qid": ["q1", "q1"], "docno": ["z", "a"]})
+    write = frame.write_parquet if name == "run.PARQUET" else frame.write_ipc
+    write(tmp_path / name)
+    assert values(RankingEvaluation.of(known, Plan(metrics=("mrr",))).run(tmp_path / name)) == {
+        "q1": 0.5,
+        "q2": 0.0,
+    }
 
 
 def test_a_null_or_nan_in_columns_is_told_with_its_row(tmp_path: Path) -> None:

@@ -91,14 +91,18 @@ def _frame(
     import polars as pl  # an extra, and slow to import
 
     try:
-        scanned = pl.scan_parquet(path) if path.suffix == ".parquet" else pl.scan_ipc(path)
+        is_parquet = path.suffix.lower() == ".parquet"
+        scanned = pl.scan_parquet(path) if is_parquet else pl.scan_ipc(path)
         present = scanned.collect_schema().names()
     except (pl.exceptions.PolarsError, OSError) as error:
         seen = f"cannot read the columns: {one_line(str(error), 200)}"
         raise InputError(path.name, [Problem(seen)]) from error
     selected: list[pl.Expr] = []
     for field in (*fields, *((maybe,) if maybe else ())):
-        name = resolve_column(field, mapped, present)
+        try:
+            name = resolve_column(field, mapped, present)
+        except UsageError as error:
+            raise UsageError(f"{path.name}: {error}") from error
         if name is None and field != maybe:
             raise UsageError(
                 f"{path.name}: no column found for {field} among {', '.join(present)}; "

@@ -105,7 +105,9 @@ def resolve_column(field: str, mapped: Mapping[str, str], present: Collection[st
         return next((name for name in NAMES[field] if name in present), None)
     if (name := mapped[field]) not in present:
         known = ", ".join(map(str, present))
-        raise UsageError(f"--map {field}={name}: there is no such column; known: {known}")
+        raise UsageError(
+            f"--map {field}={name}: there is no column {name!r}; the columns are {known}"
+        )
     return name
 
 
