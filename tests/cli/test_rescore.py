@@ -124,7 +124,7 @@ def test_only_the_pass_marks_that_are_named_count(stored: Command) -> None:
 
 def test_metrics_of_ones_own_are_loaded_first(stored: Command, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
-        "from ragstone.metrics import RankingMetric, register\n\n\n"
+        "from ragstone import RankingMetric, register\n\n\n"
         '@register("documents")\n'
         "class Documents(RankingMetric):\n"
         '    """How many."""\n\n'
