@@ -268,10 +268,18 @@ def test_without_a_store_there_is_nothing_to_go_on_with() -> None:
 
 async def test_what_another_is_doing_just_now_is_refused_but_afresh(store: Store) -> None:
     slow = ScriptedJudge(judge().answers, seconds=0.1)
+    under_way = asyncio.Event()
     first = asyncio.create_task(
-        evaluate_async(SAMPLES, metrics=METRICS, judge=slow, store=store, concurrency=1)
+        evaluate_async(
+            SAMPLES,
+            metrics=METRICS,
+            judge=slow,
+            store=store,
+            concurrency=1,
+            on_row=lambda _, __: under_way.set(),
+        )
     )
-    await asyncio.sleep(0.3)
+    await under_way.wait()
     with pytest.raises(StoreError) as error:
         await evaluate_async(SAMPLES, metrics=METRICS, judge=judge(), store=store)
     (info,) = store.runs()
