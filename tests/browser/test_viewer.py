@@ -57,7 +57,7 @@ async def test_the_list_of_runs_leads_to_a_run(browse: Browse, viewed: Viewed) -
 async def test_two_runs_are_chosen_and_compared(browse: Browse, viewed: Viewed) -> None:
     page = await browse(viewed.url)
     await page.get_by_role("button", name="Compare").click()
-    await expect(page.locator("h1")).to_have_text("Two runs compared")
+    await expect(page.locator("h1")).to_have_text("Comparison of two runs")
     await expect(page.locator(".facts > div").first).to_contain_text("before")
     better = page.get_by_role("row", name="now supported q2 contradicted")
     await expect(better).to_contain_text("It weighs 2 grams.")

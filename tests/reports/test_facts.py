@@ -146,7 +146,7 @@ def test_why_scores_are_missing(make_run: MakeRun) -> None:
     assert why_failed(run, "faithfulness") == "timed out (1, first q4: no answer within 30 s)"
     assert why_undefined(run, "hit@5") == "relevance is not known (1)"
     assert why_failed(run, "hit@5") == ""
-    assert why_no_mean(run.summary()["hit@5"].model_copy(update={"n": 0})) == "there are no rows"
+    assert why_no_mean(run.summary()["hit@5"].model_copy(update={"n": 0})) == "no rows"
 
 
 def test_many_reasons_and_notes_are_counted(make_run: MakeRun) -> None:
@@ -209,7 +209,7 @@ def test_what_a_policy_made_up_is_told_and_so_are_notes(make_run: MakeRun) -> No
 
 def told_of_settings(*but: str, **said: object) -> dict[str, str]:
     options = Plan.of(said).model_dump(mode="json", exclude_none=True)
-    return dict(changed_settings(options, but=but))
+    return dict(changed_settings(options, exclude=but))
 
 
 def test_what_is_at_its_default_is_not_told() -> None:

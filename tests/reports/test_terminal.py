@@ -217,8 +217,8 @@ def test_a_mean_over_nothing_is_a_dash_with_the_reason(make_run: MakeRun) -> Non
     ]
     text = shown(print_run, make_run(rows, names=("hit@5",)))
     assert re.search(r"hit@5 +– +– +1 +0 +1 +0", text)
-    assert "hit@5: no score, nothing was scored: 1 undefined, 0 failed" in text
-    assert "hit@5: no score, there are no rows" in shown(print_run, make_run([], names=("hit@5",)))
+    assert "hit@5: no score: 1 undefined, 0 failed" in text
+    assert "hit@5: no score: no rows" in shown(print_run, make_run([], names=("hit@5",)))
     assert "nan" not in text.lower()
 
 

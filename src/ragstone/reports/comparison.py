@@ -188,7 +188,7 @@ def _claims(found: Sequence[ClaimChanges]) -> Iterator[Line | Grid]:
     for changes, names in merged.values():
         counts = changes.counts
         words = ", ".join(f"{counts[kind]:,} {kind.value}" for kind in Kind)
-        words += f", {changes.kept:,} unchanged"
+        words += f", {changes.unchanged:,} unchanged"
         if changes.appeared_unsupported:
             words += f"; {changes.appeared_unsupported:,} of the new ones are not supported"
         tone = Tone.BAD if counts[Kind.LOST] else Tone.PLAIN

@@ -79,7 +79,7 @@ def summary_lines(run: Run, names: Sequence[str]) -> tuple[SummaryLine, ...]:
 
     ranked = [name for name in names if "ranking" in run.metrics[name].needs]
     if rows := max((counts[name].unranked for name in ranked), default=0):
-        words = f"taken from the contexts in {count(rows, 'row')} without a ranking with texts"
+        words = f"taken from the contexts in {count(rows, 'row')} (no ranking, or no texts)"
         lines.append(SummaryLine("Ranking", words))
     if "generation" in families:
         lines += _judge_lines(run, names)
@@ -261,15 +261,15 @@ def possible_mean(summary: Summary) -> str:
 def why_no_mean(summary: Summary) -> str:
     """Return why there is no mean."""
     if not summary.n:
-        return "there are no rows"
-    return f"nothing was scored: {summary.undefined:,} undefined, {summary.failed:,} failed"
+        return "no rows"
+    return f"{summary.undefined:,} undefined, {summary.failed:,} failed"
 
 
 def changed_settings(
-    options: Mapping[str, object], *, but: Collection[str] = ()
+    options: Mapping[str, object], *, exclude: Collection[str] = ()
 ) -> tuple[tuple[str, str], ...]:
-    """Return options that are not at their default, as names and texts, without those in `but`."""
-    elsewhere = {"metrics", "gates", "judge", "target", "fallback_target", *but}
+    """Return options that differ from their default, as names and texts, except `exclude`."""
+    elsewhere = {"metrics", "gates", "judge", "target", "fallback_target", *exclude}
 
     def text(value: object) -> str:
         if isinstance(value, bool):

@@ -17,7 +17,7 @@ NO_VALUE = "–"
 MAX_PRINTED = 400
 """Characters of one text on a terminal; servers may return whole pages."""
 CELL_UNITS = 32_767
-"""What an Excel cell holds, in UTF-16 code units."""
+"""UTF-16 code units that fit in an Excel cell."""
 _NOT_IN_FILE_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 
 

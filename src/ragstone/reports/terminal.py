@@ -133,7 +133,7 @@ def print_run(run: Run, console: Console, *, first: bool = False) -> None:
 
     gaps: list[tuple[str, str, str]] = []
     for name, summary in run.summary().items():
-        no_mean = f"no score, {why_no_mean(summary)}" if summary.mean is None else ""
+        no_mean = f"no score: {why_no_mean(summary)}" if summary.mean is None else ""
         undefined, failed = why_undefined(run, name), why_failed(run, name)
         gaps += [
             (name, no_mean, "bold red"),

@@ -64,7 +64,7 @@ class MetricSummaryBuilder:
         noted, note: the number of scores with a note, and the first note.
         judged: whether any score has claims.
         clustered: whether any scored row has a cluster.
-        unranked: scored rows of which the contexts were read instead of a ranking.
+        unranked: scored rows without a ranking, for which the contexts were used.
     """
 
     def __init__(self) -> None:

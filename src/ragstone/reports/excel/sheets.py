@@ -27,7 +27,7 @@ from ragstone.types.score import Summary
 
 SAMPLES_SHEET, CLAIMS_SHEET = "Per-Query Results", "Claims"
 MAX_CELLS = 1_000_000
-"""Cells of a ranking's sheet: XlsxWriter keeps them all in memory, and Excel opens more slowly."""
+"""Cells of a ranking's sheet: XlsxWriter holds all in memory, and Excel opens more slowly."""
 _MAX_LINES, _MAX_SUMMARY_LINES = 8, 27
 """Lines of the tallest row; the cell has the whole text."""
 _TABLE = {
@@ -107,7 +107,7 @@ def _figures(run: Run, name: str, summary: Summary) -> list[Line]:
         lines.append(Line("Model", run.manifest.judge or "none needed"))
     if info.policy and len(run.policies) > 1:
         lines.append(Line("Policy", info.policy))
-    mean = f"{NO_VALUE} {why_no_mean(summary)}" if summary.mean is None else summary.mean
+    mean = f"{NO_VALUE} ({why_no_mean(summary)})" if summary.mean is None else summary.mean
     lines += [
         Line("K Value" if retrieval else "Top K", cutoff(run, name), "count"),
         Line("Score Threshold", run.manifest.plan.min_similarity, "number"),

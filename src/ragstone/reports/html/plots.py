@@ -30,7 +30,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Histogram:
-    """A histogram; `mean`, `low`, `high` and `threshold` are are positions on its axis or None."""
+    """A histogram; `mean`, `low`, `high` and `threshold` are positions on its axis or None."""
 
     bars: tuple[Bar, ...]
     mean: float | None

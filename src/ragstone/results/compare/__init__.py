@@ -1,1 +1,1 @@
-"""Two runs, compared: what changed, what moved, and whether by more than chance."""
+"""Comparisons of two runs: what changed, and whether by more than chance."""

@@ -40,7 +40,7 @@ class ClaimChanges:
     if both were compared with the same texts.
 
     Attributes:
-        kept: claims of both runs that are supported in both or in neither.
+        unchanged: claims of both runs that are supported in both or in neither.
         counts: number of changed claims by kind.
         appeared_unsupported: number of claims that appeared and are not supported.
         first: the first few of each kind, in the order of the rows. Of claims that appeared,
@@ -48,7 +48,7 @@ class ClaimChanges:
     """
 
     metric: str
-    kept: int
+    unchanged: int
     counts: Mapping[Kind, int]
     appeared_unsupported: int
     first: Mapping[Kind, tuple[ClaimChange, ...]]
@@ -56,7 +56,7 @@ class ClaimChanges:
     def to_dict(self) -> dict[str, object]:
         """Return the changes as plain data."""
         return {
-            "kept": self.kept,
+            "kept": self.unchanged,
             **{kind.name.lower(): self.counts[kind] for kind in Kind},
             "appeared_unsupported": self.appeared_unsupported,
             "first": {kind.name.lower(): list(map(vars, self.first[kind])) for kind in Kind},
@@ -72,7 +72,7 @@ def claim_changes(
     top: int,
 ) -> ClaimChanges:
     """Return how the claims of a metric changed; only the rows that are listed are read."""
-    kept = appeared_unsupported = 0
+    unchanged = appeared_unsupported = 0
     counts = dict.fromkeys(Kind, 0)
     found: dict[Kind, list[tuple[Pair, int]]] = {kind: [] for kind in Kind}
     appeared_supported: list[tuple[Pair, int]] = []
@@ -85,7 +85,7 @@ def claim_changes(
                 changed.append((Kind.APPEARED, key))
                 appeared_unsupported += not supported
             elif (a[key] is Label.SUPPORTED) == supported:
-                kept += 1
+                unchanged += 1
             else:
                 changed.append((Kind.GAINED if supported else Kind.LOST, key))
         changed += [(Kind.VANISHED, key) for key in a if key not in b]
@@ -98,7 +98,7 @@ def claim_changes(
     found[Kind.APPEARED] = [*found[Kind.APPEARED], *appeared_supported][:top]
     return ClaimChanges(
         metric=metric,
-        kept=kept,
+        unchanged=unchanged,
         counts=counts,
         appeared_unsupported=appeared_unsupported,
         first={

@@ -16,7 +16,7 @@ RESAMPLES = 2000
 DRAWS = 20_000
 SEED = 20_240_229
 BLOCK = 250_000
-"""Numbers drawn at once; this limits the memory of a bootstrap to some 8 MB."""
+"""Numbers drawn at once; this limits the memory of a bootstrap to about 8 MB."""
 LARGE = 500
 """For more groups, resampling is as good as its analytic form, which is instant."""
 
@@ -114,10 +114,10 @@ def bca(groups: Clusters, level: float) -> Ends:
         below, above = (_shifted(z, acceleration, acceleration) for z in (-reach, reach))
         bent = [w + acceleration * (w * w - 1) for w in (below, above)]
         return groups.mean + error * bent[0], groups.mean + error * bent[1]
-    moved = _bootstrap(groups)
-    bias = _bias(moved)
+    shifts = _bootstrap(groups)
+    bias = _bias(shifts)
     shares = [NORMAL.cdf(_shifted(z, bias, acceleration)) for z in (-reach, reach)]
-    low, high = np.quantile(moved, shares)
+    low, high = np.quantile(shifts, shares)
     return groups.mean + float(low), groups.mean + float(high)
 
 
@@ -160,20 +160,20 @@ def _bootstrap(groups: Clusters) -> Numbers:
     """Return by how much the mean moves when as many groups are drawn, with replacement."""
     rng = np.random.default_rng(SEED)
     gains = groups.totals - groups.mean * groups.sizes
-    moved = np.empty(RESAMPLES)
+    shifts = np.empty(RESAMPLES)
     step = max(1, BLOCK // groups.count)
     for start in range(0, RESAMPLES, step):
         size = (min(step, RESAMPLES - start), groups.count)
         drawn = rng.integers(0, groups.count, size=size, dtype=np.int32)
         weight = groups.count if groups.alone else groups.sizes[drawn].sum(axis=1)
-        moved[start : start + step] = gains[drawn].sum(axis=1) / weight
-    return moved
+        shifts[start : start + step] = gains[drawn].sum(axis=1) / weight
+    return shifts
 
 
-def _bias(moved: Numbers) -> float:
+def _bias(shifts: Numbers) -> float:
     """Return how far the middle of the resampled means is from the mean, in standard errors."""
-    same = 1e-9 * float(np.abs(moved).max())  # a tie in all but the last digits is a tie
-    share = float((np.mean(moved < -same) + np.mean(moved <= same)) / 2)
+    same = 1e-9 * float(np.abs(shifts).max())  # a tie in all but the last digits is a tie
+    share = float((np.mean(shifts < -same) + np.mean(shifts <= same)) / 2)
     return NORMAL.inv_cdf(min(max(share, 1 / (RESAMPLES + 1)), RESAMPLES / (RESAMPLES + 1)))
 
 
