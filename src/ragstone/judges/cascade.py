@@ -95,7 +95,8 @@ class CascadeJudge(MultiJudge):
                 each.confidence is None or each.confidence < self._threshold for each in first.value
             ]
         asked = [
-            up or self._audited(claim) for up, claim in zip(escalated, question.claims, strict=True)
+            is_escalated or self._is_audited(claim)
+            for is_escalated, claim in zip(escalated, question.claims, strict=True)
         ]
         second: Outcome[_Verdicts] | None = None
         if any(asked):
@@ -106,7 +107,9 @@ class CascadeJudge(MultiJudge):
         if isinstance(second, Failure) and (any(escalated) or second.cause is Cause.BUDGET):
             returned = _returned(first, second, escalated, asked)
             known = {item.number for item in returned if item.verdict}
-            lost = sum(up and n not in known for n, up in enumerate(escalated, 1))
+            lost = sum(
+                is_escalated and n not in known for n, is_escalated in enumerate(escalated, 1)
+            )
             stats = CascadeStats(unanswered=lost)
             raise JudgeFailureError(replace(second, returned=returned, usage=usage, cascade=stats))
 
@@ -116,15 +119,15 @@ class CascadeJudge(MultiJudge):
                 notes.append(f"{judge.name} did not answer: {outcome.cause}: {outcome.message}")
             elif outcome:
                 notes += outcome.notes
-        ones = first.value if isinstance(first, Reply) else [None] * len(asked)
+        firsts = first.value if isinstance(first, Reply) else [None] * len(asked)
         later = iter(second.value if isinstance(second, Reply) else ())
-        twos = [next(later, None) if each else None for each in asked]
-        verdicts = tuple(two or one for one, two in zip(ones, twos, strict=True))
+        seconds = [next(later, None) if each else None for each in asked]
+        verdicts = tuple(two or one for one, two in zip(firsts, seconds, strict=True))
         reply = question.reply(verdicts, usage)
         both = [
             (one.label, two.label)
-            for one, two, up in zip(ones, twos, escalated, strict=True)
-            if one and two and not up
+            for one, two, is_escalated in zip(firsts, seconds, escalated, strict=True)
+            if one and two and not is_escalated
         ]
         size = question.batch_size
         stats = CascadeStats(
@@ -138,7 +141,7 @@ class CascadeJudge(MultiJudge):
         raw, final = (second.raw, second.final) if isinstance(second, Reply) else (None, True)
         return replace(reply, notes=tuple(notes), raw=raw, final=final, cascade=stats)
 
-    def _audited(self, claim: str) -> bool:
+    def _is_audited(self, claim: str) -> bool:
         digest = sha256(claim.encode("utf-8", "surrogatepass")).digest()
         return int.from_bytes(digest[:8]) < self._audit_rate * 2**64
 
@@ -175,8 +178,8 @@ def _returned(
         elif number > 0:
             number = numbers[number - 1]
         found.setdefault(number, []).append(replace(item, number=number))
-    for number, up in enumerate(escalated, 1):
-        if isinstance(first, Reply) and not up and number not in found:
+    for number, is_escalated in enumerate(escalated, 1):
+        if isinstance(first, Reply) and not is_escalated and number not in found:
             verdict = first.value[number - 1]
             found[number] = [PartialVerdict(number, verdict.label, verdict)]
     return tuple(item for number in sorted(found) for item in found[number])
