@@ -113,10 +113,8 @@ class _Maker:
         if name == OfflineJudge.name:
             return OfflineJudge()
         if pair := cascaded(name):
-            first, second = (self.judge(each, vote) for each in pair)
             return CascadeJudge(
-                first,
-                second,
+                *(self.judge(each, vote) for each in pair),
                 threshold=plan.cascade_threshold,
                 audit_rate=plan.cascade_audit_rate,
             )
@@ -162,8 +160,8 @@ class _Maker:
             base_url=base_url,
             embeds=True,
         )
-        watched = self.tracing.embedder(embedder)
-        return self._cached(EmbeddingJudge(watched, price=price, budget=self.budget))
+        traced = self.tracing.embedder(embedder)
+        return self._cached(EmbeddingJudge(traced, price=price, budget=self.budget))
 
     def _llm(self, name: str, vote: int) -> LlmJudge:
         plan = self.plan
@@ -184,20 +182,20 @@ class _Maker:
         if self.guess:  # needs no key, only the extra
             if not known:
                 check(provider, model)
-            wire: Model = DryRunModel(name)
+            llm: Model = DryRunModel(name)
         else:
             own = partial(PydanticAiModel, provider)
-            wire = self.tracing.model(
-                (partial(OpenAICompatibleModel, known) if known else own)(
-                    model,
-                    caller=self._caller(provider),
-                    timeout=plan.timeout,
-                    temperature=plan.temperature,
-                    base_url=plan.base_url,
-                )
+            connect = partial(OpenAICompatibleModel, known) if known else own
+            llm = connect(
+                model,
+                caller=self._caller(provider),
+                timeout=plan.timeout,
+                temperature=plan.temperature,
+                base_url=plan.base_url,
             )
+            llm = self.tracing.model(llm)
         return LlmJudge(
-            wire,
+            llm,
             prompts={kind: Prompt.read(kind, Path(file)) for kind, file in plan.prompts.items()},
             strict_json=plan.strict_json,
             max_tokens=plan.max_tokens,

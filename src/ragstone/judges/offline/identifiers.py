@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Set
-from itertools import islice
+from itertools import compress, islice
 
 from ragstone.judges.offline.quantity import Quantity
 from ragstone.judges.offline.words import MAX_MATCHES, fold, lazy_pattern
@@ -44,8 +44,8 @@ def find_codes(text: str, words: Set[str]) -> Iterator[Quantity]:
     has_point = _POINT.search(text) is not None
     labelled = [not words.isdisjoint(labels) for labels in _LABEL_WORDS]
     possible = (has_point, has_point, "#" in text, has_point and labelled[0], *labelled[1:])
-    for pattern, is_possible in zip(_PATTERNS, possible, strict=True):
-        for match in islice(pattern().finditer(text), MAX_MATCHES) if is_possible else ():
+    for pattern in compress(_PATTERNS, possible):
+        for match in islice(pattern().finditer(text), MAX_MATCHES):
             parts = match.groupdict()
             label, first = parts.get("label", ""), "digits"
             for group, name in (("v", "version"), ("hash", "#")):

@@ -7,7 +7,7 @@ not detected.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -90,25 +90,19 @@ def language_of(name: str) -> Language:
     )
 
 
-class _FunctionWords:
-    """All languages with function words, and in which of them a word is one.
+@cache
+def _function_words() -> tuple[list[str], Mapping[str, int]]:
+    """Return the languages with function words, and folded word -> the languages that use it.
 
-    Attributes:
-        languages: the languages, in order.
-        places: folded word -> a one in the bits of each language that uses it, `_BITS` bits each:
-            the sum over the words of a text holds the counts of all languages.
+    Each language has `_BITS` bits, with a one if it uses the word: the sum over the words of a text
+    contains the counts of all languages.
     """
-
-    def __init__(self) -> None:
-        self.languages = [name for name, lists in word_lists().items() if "function_words" in lists]
-        places: defaultdict[str, int] = defaultdict(int)
-        for place, language in enumerate(map(language_of, self.languages)):
-            for word in language.function_words | language.negations:
-                places[word] += 1 << place * _BITS
-        self.places = dict(places)
-
-
-_function_words = cache(_FunctionWords)
+    languages = [name for name, lists in word_lists().items() if "function_words" in lists]
+    places: defaultdict[str, int] = defaultdict(int)
+    for place, language in enumerate(map(language_of, languages)):
+        for word in language.function_words | language.negations:
+            places[word] += 1 << place * _BITS
+    return languages, dict(places)
 
 
 def guess_language(text: str, forms: Sequence[str]) -> Language:
@@ -126,14 +120,14 @@ def guess_language(text: str, forms: Sequence[str]) -> Language:
             if len(pattern().findall(start)) > share * letters:
                 return language_of(name)
     few = forms[: SAMPLE // 8]
-    known = _function_words()
+    languages, places = _function_words()
     times = Counter(few)
-    total = sum([times[form] * known.places[form] for form in times.keys() & known.places.keys()])
+    total = sum([times[form] * places[form] for form in times.keys() & places.keys()])
     if not total:
         return UNKNOWN
-    counts = [total >> place * _BITS & (1 << _BITS) - 1 for place in range(len(known.languages))]
+    counts = [total >> place * _BITS & (1 << _BITS) - 1 for place in range(len(languages))]
     most = max(counts)
-    level = [name for name, count in zip(known.languages, counts, strict=True) if count == most]
+    level = [name for name, count in zip(languages, counts, strict=True) if count == most]
     if most < max(1, MIN_SHARE * len(few)):
         return UNKNOWN
     if len(level) > 1:  # the one with most number words; the first if these are as many too

@@ -120,6 +120,6 @@ def find_names(words: Sequence[Word], language: Language) -> list[int]:
         and word.form not in language.function_words
         and word.form not in language.negations
     ]
-    names = [number for number in content if words[number].is_capital]
+    names = [number for number in content if words[number].shown[0].isupper()]
     is_title = len(names) > max(2, TITLE * len(content))
     return [] if language.nouns_have_capitals or is_title else names

@@ -64,11 +64,6 @@ class Word(NamedTuple):
     gram: bool = False
 
     @property
-    def is_capital(self) -> bool:
-        """Whether it begins with a capital letter."""
-        return self.shown[0].isupper()
-
-    @property
     def is_identifier(self) -> bool:
         """Whether it mixes letters and digits, like a model or part number."""
         return not self.form.isalpha() and any(map(str.isdigit, self.form)) and not self.gram
