@@ -5,6 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
 from typing import Any
 
+from ragstone.results.metric_summary import MetricSummaryBuilder
+from ragstone.types.score import Score
+
 Test = Callable[..., Any]
 
 
@@ -60,3 +63,11 @@ def each_case(
         return chosen
 
     return decorate
+
+
+def count_scores(scores: Iterable[Score]) -> MetricSummaryBuilder:
+    """Return the counts of scores that have no rows."""
+    builder = MetricSummaryBuilder()
+    for place, score in enumerate(scores):
+        builder.add(score, place=place)
+    return builder

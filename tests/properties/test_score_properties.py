@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from tests.cases import count_scores
 
 from ragstone._internal.fields import document_id
 from ragstone.errors import Cause
-from ragstone.results.metric_summary import MetricSummaryBuilder
 from ragstone.results.stats.intervals import mean_interval
 from ragstone.types.claim import Label
 from ragstone.types.gate import EPSILON, Gate, share
@@ -51,7 +51,7 @@ def test_a_score_is_json_and_back(score: Score) -> None:
 
 @given(st.lists(scores, max_size=8))
 def test_a_summary_counts_every_row_once_and_averages_the_scored(given_: list[Score]) -> None:
-    summary = MetricSummaryBuilder.of(given_).summary()
+    summary = count_scores(given_).summary()
     values = [score.value for score in given_ if score.value is not None]
     assert summary.n == len(given_) == summary.scored + summary.undefined + summary.failed
     assert sum(summary.causes.values()) == summary.failed
@@ -61,11 +61,9 @@ def test_a_summary_counts_every_row_once_and_averages_the_scored(given_: list[Sc
     if values:
         assert summary.mean == pytest.approx(sum(values) / len(values), rel=1e-9, abs=1e-6)
     unscored = [score for score in given_ if score.value is None]
-    alone = MetricSummaryBuilder.of(
-        [score for score in given_ if score.value is not None]
-    ).summary()
+    alone = count_scores([score for score in given_ if score.value is not None]).summary()
     assert (alone.mean, alone.interval) == (summary.mean, summary.interval)
-    assert MetricSummaryBuilder.of(unscored).summary().mean is None
+    assert count_scores(unscored).summary().mean is None
     json.dumps(summary.model_dump(mode="json"), allow_nan=False)
 
 
@@ -94,7 +92,7 @@ def test_equal_weights_are_the_number(labels: list[Label]) -> None:
 
 @given(numbers, numbers)
 def test_a_gate_and_its_opposite_both_pass_only_at_the_mark(value: float, mark: float) -> None:
-    summary = {"m": MetricSummaryBuilder.of([Score.scored(value)]).summary()}
+    summary = {"m": count_scores([Score.scored(value)]).summary()}
     at_least = Gate(metric="m", op=">=", threshold=mark).check(summary).passed
     at_most = Gate(metric="m", op="<=", threshold=mark).check(summary).passed
     assert at_least or at_most

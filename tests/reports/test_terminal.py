@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console
-from tests.cases import each_case
+from tests.cases import count_scores, each_case
 
 from ragstone import evaluate
 from ragstone.metrics import get
@@ -341,7 +341,7 @@ def test_a_bar_reaches_to_the_mean_and_has_the_intervals_ends_marked(
 def test_any_scores_make_a_whole_bar() -> None:
     for scored in range(1, 40):
         values = [Score.scored((scored * place % 11) / 10) for place in range(scored)]
-        assert len(bar(MetricSummaryBuilder.of(values).summary(), UNIT)) == BAR_CELLS
+        assert len(bar(count_scores(values).summary(), UNIT)) == BAR_CELLS
 
 
 @each_case(

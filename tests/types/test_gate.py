@@ -2,16 +2,15 @@ import math
 
 import pytest
 from pydantic import ValidationError
-from tests.cases import each_case
+from tests.cases import count_scores, each_case
 
 from ragstone.errors import Cause, UsageError
-from ragstone.results.metric_summary import MetricSummaryBuilder
 from ragstone.types.gate import EPSILON, FLAGS, Gate, Op, gate, share
 from ragstone.types.score import Score, Summary
 
 
 def summary(*values: float) -> dict[str, Summary]:
-    return {"hit@5": MetricSummaryBuilder.of([Score.scored(value) for value in values]).summary()}
+    return {"hit@5": count_scores([Score.scored(value) for value in values]).summary()}
 
 
 @each_case(
@@ -44,7 +43,7 @@ def test_eight_tenths_pass_a_mark_of_0_8_whatever_the_order_of_the_sum() -> None
 @pytest.mark.parametrize("op", [">=", "<="])
 def test_a_mean_over_nothing_neither_passes_nor_fails(op: Op) -> None:
     one = Gate(metric="hit@5", op=op, threshold=0)
-    failed = {"hit@5": MetricSummaryBuilder.of([Score.failed(Cause.TIMEOUT, "late")]).summary()}
+    failed = {"hit@5": count_scores([Score.failed(Cause.TIMEOUT, "late")]).summary()}
     for summaries in ({}, summary(), failed):
         result = one.check(summaries)
         assert (result.passed, result.value) == (None, None)
@@ -123,7 +122,7 @@ def test_one_row_has_no_interval_to_hold_against_a_mark() -> None:
 @pytest.mark.parametrize(("failed", "passed"), [(1, True), (2, False)])
 def test_the_share_that_was_scored_is_held_against_a_mark(failed: int, passed: bool) -> None:
     scores = [Score.scored(1.0)] * (10 - failed) + [Score.failed(Cause.TIMEOUT, "late")] * failed
-    found = {"hit@5": MetricSummaryBuilder.of(scores).summary()}
+    found = {"hit@5": count_scores(scores).summary()}
     result = gate("hit@5=90%", *FLAGS["min_coverage"]).check(found)
     assert (result.value, result.passed) == (1 - failed / 10, passed)
     word = "is" if passed else "is not"

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 from pydantic import ValidationError
-from tests.cases import each_case
+from tests.cases import count_scores, each_case
 
 from ragstone.errors import Cause
-from ragstone.results.metric_summary import MetricSummaryBuilder
 from ragstone.types.claim import Claim, JudgedClaim, Label, Verdict
 from ragstone.types.score import MetricInfo, Score, State, Summary
 
@@ -91,7 +90,7 @@ def test_a_score_is_json_and_back() -> None:
 
 
 def test_nothing_unscored_is_averaged() -> None:
-    summary = MetricSummaryBuilder.of([*scored(1, 0, 0.5), TIMEOUT, UNDEFINED, UNDEFINED]).summary()
+    summary = count_scores([*scored(1, 0, 0.5), TIMEOUT, UNDEFINED, UNDEFINED]).summary()
     assert summary.mean == 0.5
     assert (summary.n, summary.scored, summary.undefined, summary.failed) == (6, 3, 2, 1)
     assert (summary.low, summary.high) == (0, 1)
@@ -100,48 +99,45 @@ def test_nothing_unscored_is_averaged() -> None:
 
 @pytest.mark.parametrize("scores", [[], [TIMEOUT], [UNDEFINED, TIMEOUT]])
 def test_a_mean_over_nothing_is_none(scores: list[Score]) -> None:
-    summary = MetricSummaryBuilder.of(scores).summary()
+    summary = count_scores(scores).summary()
     assert (summary.mean, summary.interval, summary.low, summary.high) == (None,) * 4
     assert summary.pass_rate is None
     assert (summary.n, summary.scored) == (len(scores), 0)
 
 
 def test_one_value_has_a_mean_and_no_interval() -> None:
-    summary = MetricSummaryBuilder.of([*scored(0.7), UNDEFINED]).summary()
+    summary = count_scores([*scored(0.7), UNDEFINED]).summary()
     assert (summary.mean, summary.interval) == (0.7, None)
 
 
 def test_the_interval_is_of_the_scored_ones_and_the_same_each_time() -> None:
     scores = scored(*[1, 0] * 20)
-    interval = MetricSummaryBuilder.of(scores).summary().interval
+    interval = count_scores(scores).summary().interval
     assert interval is not None
     assert interval[0] < 0.5 < interval[1]
-    assert MetricSummaryBuilder.of([*scores, TIMEOUT, UNDEFINED]).summary().interval == interval
+    assert count_scores([*scores, TIMEOUT, UNDEFINED]).summary().interval == interval
 
 
 def test_failed_ones_are_counted_by_cause() -> None:
     refusal = Score.failed(Cause.REFUSAL, "no")
-    assert MetricSummaryBuilder.of([TIMEOUT, refusal, TIMEOUT]).summary().causes == {
+    assert count_scores([TIMEOUT, refusal, TIMEOUT]).summary().causes == {
         "timeout": 2,
         "refusal": 1,
     }
 
 
 def test_the_pass_rate_is_of_those_with_a_mark() -> None:
-    assert (
-        MetricSummaryBuilder.of(marked([True, False, None, True, None])).summary().pass_rate
-        == 2 / 3
-    )
-    assert MetricSummaryBuilder.of(marked([None])).summary().pass_rate is None
+    assert count_scores(marked([True, False, None, True, None])).summary().pass_rate == 2 / 3
+    assert count_scores(marked([None])).summary().pass_rate is None
 
 
 def test_made_up_numbers_are_counted() -> None:
     flagged = Score.scored(0.5).model_copy(update={"fallback": True})
-    assert MetricSummaryBuilder.of([flagged, *scored(1, 1)]).summary().flagged == 1
+    assert count_scores([flagged, *scored(1, 1)]).summary().flagged == 1
 
 
 def test_extra_figures_are_kept_and_are_no_nan() -> None:
-    assert MetricSummaryBuilder.of([]).summary({"Hits": 3, "Ratio": math.nan}).extra == {
+    assert count_scores([]).summary({"Hits": 3, "Ratio": math.nan}).extra == {
         "Hits": 3,
         "Ratio": None,
     }
@@ -149,7 +145,7 @@ def test_extra_figures_are_kept_and_are_no_nan() -> None:
 
 def test_a_summary_is_json_without_nan() -> None:
     for scores in ([], [TIMEOUT], scored(0.5), [*scored(0, 1), UNDEFINED]):
-        summary = MetricSummaryBuilder.of(scores).summary({"Hits": 1})
+        summary = count_scores(scores).summary({"Hits": 1})
         text = json.dumps(summary.model_dump(mode="json"), allow_nan=False)
         assert Summary.model_validate(json.loads(text)) == summary
 
@@ -157,8 +153,8 @@ def test_a_summary_is_json_without_nan() -> None:
 def test_a_mean_does_not_depend_on_the_order_of_the_sum() -> None:
     values = [0.1] * 9 + [1e-9, 0.7]
     assert (
-        MetricSummaryBuilder.of(scored(*values)).summary().mean
-        == MetricSummaryBuilder.of(scored(*reversed(values))).summary().mean
+        count_scores(scored(*values)).summary().mean
+        == count_scores(scored(*reversed(values))).summary().mean
     )
 
 

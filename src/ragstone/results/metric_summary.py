@@ -4,7 +4,7 @@ import math
 from array import array
 from bisect import insort
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -83,14 +83,6 @@ class MetricSummaryBuilder:
         self._details: dict[str, tuple[int, int]] = {}
         self._ends: dict[int, list[Placed]] = {1: [], -1: []}
         self._columns: tuple[NDArray[np.int64], Sequence[str]] | None = None
-
-    @classmethod
-    def of(cls, scores: Iterable[Score]) -> "MetricSummaryBuilder":
-        """Count scores that have no rows."""
-        builder = cls()
-        for place, score in enumerate(scores):
-            builder.add(score, place=place)
-        return builder
 
     @classmethod
     def of_values(
