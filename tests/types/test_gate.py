@@ -107,16 +107,16 @@ def test_an_interval_is_held_against_the_mark_by_its_worse_end() -> None:
     least = Gate(metric="hit@5", op=">=", of="interval", threshold=0.5).check(found)
     assert least.value == pytest.approx(0.4439, abs=1e-4)
     assert not least.passed
-    assert str(least) == "the lower end of hit@5's interval, 0.4439 is not >= 0.5"
+    assert str(least) == "the lower end of hit@5's interval, 0.4439, is not >= 0.5"
     most = Gate(metric="hit@5", op="<=", of="interval", threshold=0.98).check(found)
     assert most.passed
-    assert str(most) == "the upper end of hit@5's interval, 0.9748 is <= 0.98"
+    assert str(most) == "the upper end of hit@5's interval, 0.9748, is <= 0.98"
 
 
 def test_one_row_has_no_interval_to_hold_against_a_mark() -> None:
     result = Gate(metric="hit@5", op=">=", of="interval", threshold=0.5).check(summary(1.0))
     assert result.passed is None
-    assert str(result) == "hit@5: too little was scored, so >= 0.5 cannot be checked"
+    assert str(result) == "hit@5: too few rows were scored, so >= 0.5 cannot be checked"
 
 
 @pytest.mark.parametrize(("failed", "passed"), [(1, True), (2, False)])
@@ -126,5 +126,5 @@ def test_the_share_that_was_scored_is_held_against_a_mark(failed: int, passed: b
     result = gate("hit@5=90%", *FLAGS["min_coverage"]).check(found)
     assert (result.value, result.passed) == (1 - failed / 10, passed)
     word = "is" if passed else "is not"
-    said = f"the share of rows scored by hit@5, {1 - failed / 10:.4f} {word} >= 0.9"
+    said = f"the share of rows scored by hit@5, {1 - failed / 10:.4f}, {word} >= 0.9"
     assert str(result) == said

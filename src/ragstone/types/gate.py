@@ -64,21 +64,20 @@ class GateResult(Gate):
 
     def __str__(self) -> str:
         if self.value is None:
-            few = "too little" if self.of == "interval" else "nothing"
+            few = "too few rows were" if self.of == "interval" else "nothing was"
             limit = f"{self.op} {self.threshold:g}"
-            return f"{self.metric}: {few} was scored, so {limit} cannot be checked"
+            return f"{self.metric}: {few} scored, so {limit} cannot be checked"
         word = "is" if self.passed else "is not"
-        near = round(self.value, 4) == round(
-            self.threshold, 4
-        )  # then four digits would say it passed
+        # if they are equal to four digits, those would look like a pass
+        near = round(self.value, 4) == round(self.threshold, 4)
         value = f"{self.value:.4f}" if self.passed or not near else f"{self.value!r}"
         ends = {">=": "lower", "<=": "upper"}
         what = {
-            "mean": self.metric,
-            "interval": f"the {ends[self.op]} end of {self.metric}'s interval,",
-            "scored": f"the share of rows scored by {self.metric},",
+            "mean": f"{self.metric} {value}",
+            "interval": f"the {ends[self.op]} end of {self.metric}'s interval, {value},",
+            "scored": f"the share of rows scored by {self.metric}, {value},",
         }[self.of]
-        return f"{what} {value} {word} {self.op} {self.threshold:g}"
+        return f"{what} {word} {self.op} {self.threshold:g}"
 
 
 def share(text: str) -> float:
