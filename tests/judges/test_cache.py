@@ -323,6 +323,19 @@ async def test_closing_writes_what_waits(path_of_replies_file: Path) -> None:
     await asyncio.gather(*puts)
 
 
+async def test_closing_writes_what_waits_even_if_it_is_cancelled(
+    path_of_replies_file: Path,
+) -> None:
+    file = await ReplyCache.open(path_of_replies_file)
+    puts = [asyncio.create_task(file.store(b"%d" % n, KEPT)) for n in range(500)]
+    await asyncio.sleep(0)
+    closing = asyncio.create_task(file.close())
+    await asyncio.sleep(0)
+    closing.cancel()
+    await asyncio.gather(*puts)
+    assert query(path_of_replies_file, "SELECT count(*) FROM replies") == [(500,)]
+
+
 async def test_one_that_stops_waiting_holds_nobody_up(path_of_replies_file: Path) -> None:
     file = await ReplyCache.open(path_of_replies_file)
     impatient = asyncio.create_task(file.store(b"a", KEPT))

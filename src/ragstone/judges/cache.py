@@ -115,7 +115,7 @@ class ReplyCache:
         self._closing = True
         self._reading.close()
         if self._task:
-            await self._task
+            await asyncio.shield(self._task)  # a cancelled `close` still writes
         await in_thread(self._writing.close)
 
     async def _write_waiting(self) -> None:
