@@ -175,14 +175,14 @@ def test_an_unfinished_run_says_how_to_go_on_in_one_line(
 
 def test_a_tag_names_one_run_until_it_is_taken_away(ragstone: Command, place: str) -> None:
     first, second = made(place), made(place, fresh=True)
-    assert ragstone("runs", "tag", first, "baseline").out == f"run {first} is baseline\n"
+    assert ragstone("runs", "tag", first, "baseline").out == f"Tagged run {first} as baseline\n"
     ragstone("runs", "tag", second, "good")
     assert ragstone("runs", "tag", "last", "baseline").out == (
-        f"run {second} is baseline (was on run {first}); it is good no longer\n"
+        f"Tagged run {second} as baseline (moved from run {first}); its tag good was removed\n"
     )
-    assert ragstone("runs", "tag", "last", "baseline").out == f"run {second} is baseline\n"
+    assert ragstone("runs", "tag", "last", "baseline").out == f"Tagged run {second} as baseline\n"
     assert second in ragstone("runs", "show", "baseline").out
-    assert ragstone("runs", "untag", "baseline").out == f"run {second} has no tag\n"
+    assert ragstone("runs", "untag", "baseline").out == f"Untagged run {second}\n"
     gone = ragstone("runs", "show", "baseline")
     assert gone.code == 2
     assert "no run named 'baseline'" in gone.err

@@ -111,9 +111,9 @@ def tag_(run: str, name: str, store: str | None) -> None:
     with open_store(store) as opened:
         run_id = find_run(opened, run)
         before = tag(opened, run_id, name)
-    was_on = f" (was on run {before.run})" if before.run else ""
-    lost = f"; it is {before.tag} no longer" if before.tag else ""
-    click.echo(f"run {run_id} is {name}{was_on}{lost}")
+    moved = f" (moved from run {before.run})" if before.run else ""
+    replaced = f"; its tag {before.tag} was removed" if before.tag else ""
+    click.echo(f"Tagged run {run_id} as {name}{moved}{replaced}")
 
 
 @command.command(name="untag", params=[click.Argument(["run"]), STORE], epilog=RUN)
@@ -122,7 +122,7 @@ def untag_(run: str, store: str | None) -> None:
     with open_store(store) as opened:
         run_id = find_run(opened, run)
         untag(opened, run_id)
-    click.echo(f"run {run_id} has no tag")
+    click.echo(f"Untagged run {run_id}")
 
 
 @command.command(
