@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.store import RowIndexSet
 from ragstone.store.errors import explain_sqlite_error
+from ragstone.store.reader import RowIndexSet
 
 
 def refused(path: Path) -> str:

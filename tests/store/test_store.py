@@ -5,7 +5,8 @@ import pytest
 from pydantic import TypeAdapter
 
 from ragstone.errors import UsageError
-from ragstone.store import RunLockedError, Store, StoredRows, StoreError, tag
+from ragstone.store import RunLockedError, Store, StoreError, tag
+from ragstone.store.reader import StoredRows
 from ragstone.types.reply import Usage
 from ragstone.types.score import State
 

@@ -2,7 +2,6 @@
 
 from ragstone.store.archive import export, import_
 from ragstone.store.errors import RunLockedError, StoreError
-from ragstone.store.reader import RowIndexSet, StoredRows, StoredValue
 from ragstone.store.run_info import RunInfo
 from ragstone.store.runs import (
     delete,
@@ -18,14 +17,11 @@ from ragstone.store.store import Store
 from ragstone.store.writer import RowWriter
 
 __all__ = [
-    "RowIndexSet",
     "RowWriter",
     "RunInfo",
     "RunLockedError",
     "Store",
     "StoreError",
-    "StoredRows",
-    "StoredValue",
     "delete",
     "export",
     "find_run",
