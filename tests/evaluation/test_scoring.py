@@ -428,5 +428,5 @@ def test_rows_without_relevant_documents_explain_their_score_and_are_not_among_t
     run = evaluate(rows, metrics="mrr", judge="offline")
     nothing = run.rows[0].scores["mrr@5"]
     assert (nothing.value, nothing.reason) == (0.0, NOTHING_RELEVANT)
-    assert run.tally.notes == {NOTHING_RELEVANT: 1}
+    assert run.counts.notes == {NOTHING_RELEVANT: 1}
     assert [sample.query for sample in worst_samples(run, "mrr@5")] == ["found"]
