@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import product
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -64,14 +65,13 @@ class Grid:
 
 
 def print_grid(console: Console, *grids: Grid) -> None:
-    """Print the first grid that fits, with less padding if needed, or else the last as a list."""
+    """Print the first grid that fits, if needed with less padding or folded, else as a list."""
     wide = console.options.update(max_width=1000)
-    for padding in (1, 0):
-        for grid in grids:
-            folded = _table(grid, console, padding, fold=PROSE_WIDTH)
-            if Measurement.get(console, wide, folded).maximum <= console.width:
-                console.print(_table(grid, console, padding))
-                return
+    for fold, padding, grid in product((None, PROSE_WIDTH), (1, 0), grids):
+        table = _table(grid, console, padding, fold=fold)
+        if Measurement.get(console, wide, table).maximum <= console.width:
+            console.print(_table(grid, console, padding))
+            return
     grid = grids[-1]
     for row in grid.rows:
         first, *cells = _cells(row, console)
