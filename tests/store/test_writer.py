@@ -35,15 +35,17 @@ async def test_a_row_that_waits_alone_is_soon_written(store: Store, make: Simple
 
 async def test_a_cancelled_run_keeps_what_was_put(store: Store, make: SimpleNamespace) -> None:
     make.begin(store, "r1")
+    put = asyncio.Event()
 
     async def work() -> None:
         async with store.open_writer("r1") as writer:
             for place in range(250):
                 await writer.put(make.small_row(place))
+            put.set()
             await asyncio.sleep(60)
 
     task = asyncio.create_task(work())
-    await asyncio.sleep(0.1)
+    await put.wait()
     task.cancel()
     await asyncio.sleep(0)
     task.cancel()  # and again while it is being written
