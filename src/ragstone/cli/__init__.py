@@ -1,5 +1,6 @@
 """The command line: it parses, calls and prints. One file a command, loaded when it is needed."""
 
+import gc
 import logging
 import os
 import re
@@ -163,7 +164,9 @@ class _Commands(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
+        gc.disable()  # importing creates next to no garbage, and searching for it takes time
         found: object = import_module(COMMANDS[cmd_name][0]).command
+        gc.enable()
         assert isinstance(found, click.Command)
         return found
 

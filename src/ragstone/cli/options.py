@@ -11,7 +11,6 @@ from typing import Any, TypedDict, cast
 
 import click
 
-from ragstone._internal.yaml import YamlValue, read_yaml_values
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.evaluation.config_file import FILE, metric_names, model_names
 from ragstone.metrics.registry import load_plugin
@@ -337,8 +336,10 @@ def store_here() -> str | None:
     """
     if not FILE.is_file():
         return None
+    from ragstone._internal.yaml import read_yaml_values
+
     for entry in read_yaml_values(FILE):
-        if isinstance(entry, YamlValue) and entry.key == "store":
+        if not isinstance(entry, Problem) and entry.key == "store":
             try:
                 place = entry.value
             except ValueError as error:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Self, TypedDict, cast
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from ragstone._internal.files import check_writable
@@ -24,12 +23,6 @@ from ragstone.errors import UsageError
 from ragstone.reports.github import no_commands, report_to_github
 from ragstone.reports.tables import STDOUT, check_table, write_claims, write_json, write_rows
 from ragstone.reports.terminal import print_rows, print_run
-from ragstone.results.compare.comparison import (
-    MIN_PAIRED,
-    Comparison,
-    Regressions,
-    find_regressions,
-)
 from ragstone.results.run import Run
 from ragstone.types.gate import share
 from ragstone.types.row import Row
@@ -37,6 +30,7 @@ from ragstone.types.score import State
 
 if TYPE_CHECKING:
     from ragstone.evaluation.dry_run import Estimate
+    from ragstone.results.compare.comparison import Comparison, Regressions
 
 # Progress of a run: a bar on a terminal, a plain line now and then elsewhere.
 
@@ -55,6 +49,14 @@ def progress(console: Console) -> Generator[Callable[[Row, int], None], None, No
 
 @contextmanager
 def _bar(console: Console) -> Generator[Callable[[Row, int], None], None, None]:
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
         task = bar.add_task("evaluating", total=None)
@@ -319,7 +321,7 @@ REGRESSION_OPTIONS: Sequence[click.Option] = (
     ),
     click.Option(
         ["--min-paired"],
-        default=f"{MIN_PAIRED:.0%}",
+        default="90%",
         metavar="SHARE",
         show_default=True,
         help="With --fail-on-regression: exit 3 if a smaller share of A's samples is in B.",
@@ -356,7 +358,7 @@ class RegressionLimits:
             raise UsageError(f"--min-paired {given['min_paired']}: must be from 0% to 100%")
         return cls(given["fail_on_regression"], effect, paired)
 
-    def found(self, comparison: Comparison) -> Regressions | None:
+    def found(self, comparison: "Comparison") -> "Regressions | None":
         """Return what is worse in B than in A; None without --fail-on-regression.
 
         Raises:
@@ -370,7 +372,9 @@ class RegressionLimits:
                 f"--min-effect {self.min_effect:g} accepts every drop: no metric can fall by more "
                 f"than {widest:g}; write 0.02 or 2%"
             )
-        return find_regressions(comparison, min_effect=self.min_effect, min_paired=self.min_paired)
+        return load("results.compare.comparison").find_regressions(
+            comparison, min_effect=self.min_effect, min_paired=self.min_paired
+        )
 
 
 def _number(flag: str, said: str) -> float:
@@ -380,7 +384,7 @@ def _number(flag: str, said: str) -> float:
         raise UsageError(f"{flag}: {error}") from None
 
 
-def code_of(found: Regressions | None) -> int:
+def code_of(found: "Regressions | None") -> int:
     """Return the exit code, and print why there is no verdict."""
     if found is None:
         return 0

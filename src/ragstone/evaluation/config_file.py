@@ -5,17 +5,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from pydantic import ValidationError
 
 from ragstone._internal.plugins import FILES
-from ragstone._internal.yaml import YamlValue, read_yaml_values
 from ragstone.errors import InputError, Problem, UnknownNameError, nearest
 from ragstone.judges.spec import split_names
 from ragstone.types.config import SETTINGS, Plan, Settings
 from ragstone.types.gate import FLAGS, Gate
 from ragstone.types.policy import POLICIES, PRESETS, preset
+
+if TYPE_CHECKING:
+    from ragstone._internal.yaml import YamlValue
 
 FILE = Path("ragstone.yaml")
 """The default file in the working folder."""
@@ -94,6 +96,8 @@ def read_config(path: str | Path) -> Config:
         UsageError: it cannot be read.
         InputError: it has problems; all of them are listed.
     """
+    from ragstone._internal.yaml import read_yaml_values
+
     path = Path(path)
     problems: list[Problem] = []
     firsts: dict[str, YamlValue] = {}
@@ -132,7 +136,7 @@ def read_config(path: str | Path) -> Config:
     )
 
 
-def _value(name: str, entry: YamlValue, folder: Path) -> object:
+def _value(name: str, entry: "YamlValue", folder: Path) -> object:
     """Return the value of a setting; its paths are relative to the folder.
 
     Raises:

@@ -3,18 +3,22 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
-from ragstone.datasets import Dataset
 from ragstone.datasets.columns import ALIASES, misspelt
 from ragstone.errors import UsageError
-from ragstone.judges.base import Judge
 from ragstone.judges.spec import is_model
 from ragstone.metrics import GROUPS, select
 from ragstone.metrics.base import Metric
-from ragstone.targets.base import FIELDS, Target
+from ragstone.targets.base import FIELDS
 from ragstone.types.config import Plan
 from ragstone.types.gate import Gate
 from ragstone.types.sample import STAND_INS, in_words
+
+if TYPE_CHECKING:
+    from ragstone.datasets import Dataset
+    from ragstone.judges.base import Judge
+    from ragstone.targets.base import Target
 
 
 @dataclass(frozen=True)
@@ -35,10 +39,10 @@ class Preflight:
     def of(
         cls,
         metrics: Sequence[Metric],
-        dataset: Dataset,
+        dataset: "Dataset",
         *,
-        judge: Judge,
-        target: Target | None,
+        judge: "Judge",
+        target: "Target | None",
         every: bool,
     ) -> "Preflight":
         """Compare the needs of metrics with the rows, the target and the judge.
@@ -94,7 +98,7 @@ def _with_stand_ins(fields: frozenset[str]) -> frozenset[str]:
 
 
 def _obstacle(
-    metric: Metric, judge: Judge, available: frozenset[str], absent: Mapping[str, str]
+    metric: Metric, judge: "Judge", available: frozenset[str], absent: Mapping[str, str]
 ) -> str | None:
     if extras := [extra for name, extra in metric.packages.items() if find_spec(name) is None]:
         return f"needs an extra: pip install '{extras[0]}'"

@@ -1,20 +1,25 @@
 """Metric: the base class. Metrics are frozen; their fields are their parameters."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
 from types import MappingProxyType
-from typing import Annotated, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol, TypeVar
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from ragstone.types.questions import Question
 from ragstone.types.sample import Sample
 from ragstone.types.score import NOTHING, Detail, MetricInfo, Score
 
+if TYPE_CHECKING:
+    from ragstone.types.questions import Question
+
 T = TypeVar("T")
+NAME = re.compile(r"[a-z][a-z0-9_]*")
+"""Valid names of metrics."""
 FAMILIES = ("retrieval", "generation")
 """The families of metrics, in the order of reports."""
 Count = Annotated[int, Field(ge=1)]
@@ -30,7 +35,7 @@ class Ask(Protocol):
         JudgeError: the judge did not answer.
     """
 
-    async def __call__(self, question: Question[T]) -> T:
+    async def __call__(self, question: "Question[T]") -> T:
         """Return the answer; equal questions about a sample share one call."""
         ...
 

@@ -24,8 +24,7 @@ from ragstone._internal.plugins import (
 )
 from ragstone._internal.text import format_validation_errors
 from ragstone.errors import InputError, Problem, UnknownNameError, UsageError
-from ragstone.metrics.base import FAMILIES, Metric
-from ragstone.metrics.rubric import NAME, rubric_metric, rubrics_in
+from ragstone.metrics.base import FAMILIES, NAME, Metric
 
 M = TypeVar("M", bound=Metric)
 
@@ -140,6 +139,8 @@ def load_plugin(name: str) -> None:
     if not name.lower().endswith(FILES[1:]):
         import_plugin(name)
         return
+    from ragstone.metrics.rubric import rubric_metric, rubrics_in
+
     problems: list[Problem] = []
     for rubric in rubrics_in(Path(name)):
         try:

@@ -14,13 +14,10 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ragstone._internal.fields import FrozenMap, FrozenModel, NotBlank
 from ragstone._internal.yaml import compose_file
 from ragstone.errors import InputError, Problem, nearest
-from ragstone.metrics.base import Ask, Metric
+from ragstone.metrics.base import NAME, Ask, Metric
 from ragstone.types.questions import RateResponse
 from ragstone.types.sample import Sample
 from ragstone.types.score import Detail, Score
-
-NAME = re.compile(r"[a-z][a-z0-9_]*")
-"""Valid names of metrics."""
 
 LIST = "rubrics"
 """The key of a file with several rubrics."""

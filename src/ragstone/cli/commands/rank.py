@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ragstone.cli import TOO_MUCH_FAILED, load, silent_pipes
 from ragstone.cli.options import (
@@ -42,15 +41,14 @@ from ragstone.cli.output import (
 from ragstone.datasets.rankings import TieRule
 from ragstone.errors import UsageError
 from ragstone.evaluation.ranking import Missing, RankingEvaluation
-from ragstone.reports.comparison import print_comparison, print_regressions
 from ragstone.reports.github import no_commands, report_to_github
 from ragstone.reports.tables import STDOUT, write_json
 from ragstone.reports.terminal import print_ranking, print_rows
-from ragstone.results.compare.comparison import Comparison, Regressions, compare
 from ragstone.results.run import Run
 from ragstone.types.config import Plan
 
 if TYPE_CHECKING:
+    from ragstone.results.compare.comparison import Comparison, Regressions
     from ragstone.store import Store
 
 _PATH = click.Path(path_type=Path)
@@ -184,8 +182,8 @@ class Compared:
 
     a: Run
     b: Run
-    comparison: Comparison
-    regressions: Regressions | None
+    comparison: "Comparison"
+    regressions: "Regressions | None"
 
 
 @click.command(
@@ -254,7 +252,7 @@ def _rank(
     evaluated = runs[-len(given["ranking"]) :]
     compared: list[Compared] = []
     for run in runs[1:]:
-        comparison = compare(runs[0], run)
+        comparison = load("results.compare.comparison").compare(runs[0], run)
         compared.append(Compared(runs[0], run, comparison, limits.found(comparison)))
     saved: list[str] = []
     if store is not None and given["store"] is not None:
@@ -317,9 +315,9 @@ def _print(
         if len(compared) > 1:
             names = f"{each.a.manifest.source.name} and {each.b.manifest.source.name}"
             console.print(names, style="bold", markup=False)
-        print_comparison(each.comparison, console)
+        load("reports.comparison").print_comparison(each.comparison, console)
         if each.regressions is not None and not each.regressions.doubts:
-            print_regressions(each.regressions, console)
+            load("reports.comparison").print_regressions(each.regressions, console)
 
 
 SECONDS_BETWEEN_LINES = 10.0
@@ -331,6 +329,14 @@ def _progress(console: Console, path: Path) -> Generator[Callable[[int], None], 
     """Show how much of a file has been read; yields a function that takes the bytes read so far."""
     total = path.stat().st_size if path.is_file() else 0
     if console.is_terminal:
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
         columns = (TextColumn(path.name), BarColumn(), DownloadColumn(), TimeRemainingColumn())
         with Progress(*columns, console=console, transient=True) as bar:
             task = bar.add_task("reading", total=total)

@@ -252,7 +252,7 @@ def read_qrels(path: Path, problems: Problems) -> Judgements:
             queries, documents, written = fields.texts
             names, spans = _runs(queries, starts)
             grades, wrong = numbers(written)
-            for place in np.union1d(wrong, np.flatnonzero(np.isinf(grades))).tolist():
+            for place in sorted({*wrong.tolist(), *np.flatnonzero(np.isinf(grades)).tolist()}):
                 seen = f"the grade {quoted(written.text(place))} is not a number"
                 fix = "grades are whole numbers, mostly 0, 1, 2"
                 problems.add(seen, fix, line=int(fields.lines[place]))

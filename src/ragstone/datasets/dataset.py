@@ -1,0 +1,169 @@
+"""Data sets: rows of a file, or of Python, as Samples. All problems are reported together."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from os import PathLike
+from pathlib import Path
+from types import MappingProxyType
+
+from ragstone.datasets.adapters.detect import RESPONSES, shape_records
+from ragstone.datasets.adapters.responses import (
+    MODES,
+    UNFINISHED,
+    Failures,
+    absences,
+    failures_in,
+    repetitions,
+    without_failed,
+)
+from ragstone.datasets.columns import argument, flag, resolve_fields
+from ragstone.datasets.formats import arrow as columnar
+from ragstone.datasets.formats import csv as delimited
+from ragstone.datasets.formats import excel
+from ragstone.datasets.formats import json as jsons
+from ragstone.datasets.formats import yaml as yaml_file
+from ragstone.datasets.rows import samples_in
+from ragstone.datasets.table import File, Record, Table
+from ragstone.errors import UsageError
+from ragstone.types.config import Source
+from ragstone.types.sample import Sample
+
+WORKBOOKS = (".xlsx", ".xlsm")
+LOADERS: Mapping[str, Callable[[File], Table]] = MappingProxyType(
+    {
+        ".csv": delimited.read,
+        ".tsv": delimited.read,
+        ".json": jsons.read,
+        ".jsonl": jsons.read_lines,
+        ".ndjson": jsons.read_lines,
+        ".yaml": yaml_file.read,
+        ".yml": yaml_file.read,
+        **dict.fromkeys(columnar.SUFFIXES, columnar.read),
+    }
+)
+"""Suffix -> reader; workbooks are separate, because they have sheets."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Samples in the order of the file's rows, each id once, and the file they came from.
+
+    Attributes:
+        collected: whether these are saved answers; then only an explicit target is called.
+        absent: Sample field -> why no row has it, if the file records it.
+        failures: index of a row, from 0 -> the failures of the calls for its answer.
+        known: fields that count as given even if no sample has them, because calls for them failed
+            or because these samples are part of a larger set.
+    """
+
+    samples: tuple[Sample, ...]
+    source: Source
+    collected: bool = False
+    absent: Mapping[str, str] = field(default_factory=dict[str, str])
+    failures: Mapping[int, Failures] = field(default_factory=dict[int, Failures])
+    known: frozenset[str] = frozenset()
+
+
+def load(
+    path: str | PathLike[str],
+    *,
+    sheet: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    limit: int | None = None,
+    queries: bool = True,
+) -> Dataset:
+    """Read a file of rows: a workbook, CSV, JSON, JSON Lines, YAML, or Arrow's columns.
+
+    Exports of other tools are detected by their field names. A folder may be one that Hugging
+    Face datasets saved. `columns` is Sample field -> column, if the names differ; `limit` reads
+    only the first rows. Without `queries` rows need no query.
+
+    Raises:
+        UsageError: the file, sheet or column does not exist, or the format is not supported.
+        InputError: the file is invalid; the error has every problem with its place.
+    """
+    path = Path(path)
+    if limit is not None and limit < 1:
+        raise UsageError(f"the limit must be 1 or more, got {limit}")
+    is_folder = columnar.is_folder(path)
+    if sheet is not None and (is_folder or path.suffix.lower() in LOADERS):
+        raise UsageError(f"{path.name} has no sheets; remove --sheet {sheet}")
+    if is_folder:
+        file, table = columnar.read_folder(path)
+    else:
+        file = File.read(path)
+        if file.suffix == UNFINISHED:
+            fix = "run the same `ragstone collect` command again to finish it"
+            raise UsageError(f"{file.name} is an unfinished collection; {fix}")
+        if file.suffix in WORKBOOKS:
+            table = excel.read(file, sheet=sheet)
+        elif file.suffix in LOADERS:
+            table = LOADERS[file.suffix](file)
+        else:
+            known = ", ".join((*WORKBOOKS, *LOADERS))
+            raise UsageError(f"{file.name}: unsupported file type; save it as one of {known}")
+    columns = columns or {}
+    found = shape_records(table, limit, named=columns.values())
+    mapped = resolve_fields(columns)
+    detected = {name: column for name, column in found.columns.items() if name not in mapped}
+    samples = samples_in(
+        found.table,
+        file.name,
+        columns={**detected, **columns},
+        limit=limit,
+        spelling=flag,
+        near=found.near,
+        read_as=found.shape.name if found.shape else "",
+        queries=queries,
+    )
+
+    # Failed calls that the file records.
+    saved = found.shape is not None and found.shape.name == RESPONSES
+    mode = found.table.beside.get("mode")
+    asked = MODES["search" if mode == "search" else "chat"] if saved else ()
+    errors = [row.errors for row in islice(found.table.rows, limit) if isinstance(row, Record)]
+    made, failures = without_failed(samples, errors, asked=asked)
+    notes = found.table.notes
+    if failures:
+        ignored = sum(a.response != b.response for a, b in zip(samples, made, strict=True))
+        also = f"; {ignored} of them had a response, which is ignored" if ignored else ""
+        notes = (*notes, f"failed calls recorded in the file: {len(failures)}{also}")
+    if saved:
+        notes = (*notes, *repetitions(found.given))
+        failures = {**failures, **failures_in(found.given, file.name)}
+    source = Source(
+        name=file.name,
+        fingerprint=file.fingerprint,
+        rows=len(samples),
+        notes=notes,
+        path=str(path),
+    )
+    return Dataset(
+        made,
+        source,
+        collected=saved,
+        absent=absences(mode, file.name) if saved else {},
+        failures=failures,
+        known=frozenset(chain.from_iterable(failures.values())),
+    )
+
+
+def samples_of(
+    records: Iterable[Sample | Mapping[str, object]],
+    *,
+    name: str = "samples",
+    columns: Mapping[str, str] | None = None,
+) -> Dataset:
+    """Return a data set of rows in Python; a mapping is read like an object of a JSON file.
+
+    Values may be NumPy's, and NaN is missing, as in rows of a pandas frame. `columns` is as in
+    `load`; it does not apply to Samples.
+
+    Raises:
+        UsageError: `columns` contains an unknown field or column.
+        InputError: rows are invalid; the error has every problem, with rows counted from 1.
+    """
+    table = Table.of(records)
+    samples = samples_in(table, name, columns=columns or {}, limit=None, spelling=argument)
+    return Dataset(samples, Source(name=name, rows=len(samples)))
