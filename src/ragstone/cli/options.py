@@ -15,7 +15,6 @@ from ragstone.errors import InputError, Problem, UsageError
 from ragstone.evaluation.config_file import FILE, metric_names, model_names
 from ragstone.metrics.registry import load_plugin
 from ragstone.types.config import (
-    DEFAULT_API,
     DEFAULT_STORE,
     NUMBERS_OR_NONE,
     SETTINGS,
@@ -392,7 +391,8 @@ OTEL = rare(
 )
 
 
-def _store(default: Callable[[], str | None] | None = None) -> click.Option:
+def store_option(default: Callable[[], str | None] | None = None) -> click.Option:
+    """Return a new --store option; `default` finds its value if it is not given."""
     about = SETTINGS["store"]
     return click.Option(
         ["--store"],
@@ -404,71 +404,35 @@ def _store(default: Callable[[], str | None] | None = None) -> click.Option:
     )
 
 
-STORE = _store(store_here)
+STORE = store_option(store_here)
 NO_STORE = click.Option(["--no-store"], is_flag=True, help="Store nothing.")
 
-GROUPS: Groups = MappingProxyType(
-    {
-        "Data": (
-            rare("--test-data", "--from-chat-responses", "test_data", help="Same as DATA."),
-            setting("limit"),
-            setting("sheet"),
-            setting("columns"),
-            CONFIG,
-        ),
-        "RAG system": (
-            click.Option(
-                ["--api-url"],
-                help=f"URL of the RAG API, called for every row.  [default: {DEFAULT_API}, called "
-                "only if the metrics need it]",
-            ),
-            setting("target"),
-            setting("min_similarity"),
-            setting("delay"),
-        ),
-        "Metrics": (
-            setting("metrics"),
-            setting("k"),
-            click.Option(["--list-metrics"], is_flag=True, help="List the metrics and exit."),
-            PLUGIN,
-        ),
-        "Judge": JUDGE,
-        "Claims and verdicts": (
-            setting("policy"),
-            setting("preset"),
-            setting("verify"),
-            setting("claim_source"),
-            setting("batch_size"),
-            setting("truths_limit"),
-            setting("include_reason"),
-            setting("allow_partial"),
-            rare(
-                "--compare-legacy",
-                is_flag=True,
-                help="Score faithfulness as promptfoo does with RAGAS mode and without, on the "
-                "same responses, and print the differences.",
-            ),
-        ),
-        "Limits": (
-            *LIMITS,
-            click.Option(
-                ["--dry-run"],
-                is_flag=True,
-                help="Estimate the judge's calls, tokens and cost; make no calls.",
-            ),
-        ),
-        "Gates": GATES,
-        "Results": (setting("cluster"), *RESULTS, OTEL),
-        "Store": (
-            _store(),
-            NO_STORE,
-            click.Option(
-                ["--fresh"],
-                is_flag=True,
-                help="Start a new run, even if this one can be resumed.",
-            ),
-            rare("--no-transcript", is_flag=True, help="Do not store the text of judge replies."),
-        ),
-    }
+
+class RegressionArgs(TypedDict):
+    """The options about regressions, as click passes them."""
+
+    fail_on_regression: bool
+    min_effect: str
+    min_paired: str
+
+
+REGRESSION_OPTIONS: Sequence[click.Option] = (
+    click.Option(
+        ["--fail-on-regression"],
+        is_flag=True,
+        help="Exit 1 if a metric got worse by more than chance.",
+    ),
+    click.Option(
+        ["--min-effect"],
+        default="0",
+        metavar="DIFFERENCE",
+        help="With --fail-on-regression: allow a drop of up to this: 0.02 or 2%.",
+    ),
+    click.Option(
+        ["--min-paired"],
+        default="90%",
+        metavar="SHARE",
+        show_default=True,
+        help="With --fail-on-regression: exit 3 if a smaller share of A's samples is in B.",
+    ),
 )
-"""The options of `ragstone run`: heading -> options."""

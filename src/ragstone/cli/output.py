@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Self, TypedDict, cast
+from typing import TYPE_CHECKING, Self, cast
 
 import click
 from rich.console import Console
@@ -18,7 +18,7 @@ from rich.table import Table
 from ragstone._internal.files import check_writable
 from ragstone._internal.text import count
 from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED, load, silent_pipes
-from ragstone.cli.options import ResultArgs
+from ragstone.cli.options import RegressionArgs, ResultArgs
 from ragstone.errors import UsageError
 from ragstone.reports.github import no_commands, report_to_github
 from ragstone.reports.tables import STDOUT, check_table, write_claims, write_json, write_rows
@@ -297,36 +297,6 @@ def exit_code(run: Run) -> int:
     if run.troubles:
         return TOO_MUCH_FAILED
     return GATE_FAILED if any(gate.passed is False for gate in run.gates()) else 0
-
-
-class RegressionArgs(TypedDict):
-    """The options about regressions, as click passes them."""
-
-    fail_on_regression: bool
-    min_effect: str
-    min_paired: str
-
-
-REGRESSION_OPTIONS: Sequence[click.Option] = (
-    click.Option(
-        ["--fail-on-regression"],
-        is_flag=True,
-        help="Exit 1 if a metric got worse by more than chance.",
-    ),
-    click.Option(
-        ["--min-effect"],
-        default="0",
-        metavar="DIFFERENCE",
-        help="With --fail-on-regression: allow a drop of up to this: 0.02 or 2%.",
-    ),
-    click.Option(
-        ["--min-paired"],
-        default="90%",
-        metavar="SHARE",
-        show_default=True,
-        help="With --fail-on-regression: exit 3 if a smaller share of A's samples is in B.",
-    ),
-)
 
 
 @dataclass(frozen=True)

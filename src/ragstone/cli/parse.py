@@ -11,7 +11,8 @@ from click.core import ParameterSource
 
 from ragstone._internal.text import public_url
 from ragstone.cli import COMMANDS
-from ragstone.cli.options import ResultArgs, one_of, store_files, typed_settings
+from ragstone.cli.commands.run import RunArgs
+from ragstone.cli.options import one_of, store_files, typed_settings
 from ragstone.demo.questions import DATASET
 from ragstone.errors import UsageError, nearest
 from ragstone.evaluation.config_file import FILE, Config, read_config
@@ -83,37 +84,6 @@ LLM_ONLY = (
 )  # fmt: skip
 """Settings that have no effect on the offline judge."""
 CASCADE_ONLY = ("cascade_threshold", "cascade_audit_rate")
-
-
-class RunArgs(ResultArgs):
-    """The options, as click passes them; those of settings are beside these, None if not typed."""
-
-    data: str | None
-    test_data: str | None
-    config: Path | None
-    metrics: tuple[str, ...]
-    judge: str | None
-    model: str | None
-    embedding_model: str | None
-    preset: str | None
-    target: str | None
-    api_url: str | None
-    columns: tuple[str, ...]
-    prompts: tuple[str, ...]
-    fail_under: tuple[str, ...]
-    fail_over: tuple[str, ...]
-    min_coverage: tuple[str, ...]
-    max_failure_rate: str | None
-    plugin: tuple[str, ...]
-    policy: str | None
-    dry_run: bool
-    compare_legacy: bool
-    list_metrics: bool
-    otel: bool
-    store: str | None
-    no_store: bool
-    fresh: bool
-    no_transcript: bool
 
 
 def keeping_of(given: RunArgs, config: Config) -> StoreOptions:

@@ -11,14 +11,8 @@ from rich.console import Console
 
 from ragstone._internal.files import write_text
 from ragstone.cli import silent_pipes
-from ragstone.cli.options import STORE
-from ragstone.cli.output import (
-    REGRESSION_OPTIONS,
-    RegressionArgs,
-    RegressionLimits,
-    check_files,
-    code_of,
-)
+from ragstone.cli.options import REGRESSION_OPTIONS, STORE, RegressionArgs
+from ragstone.cli.output import RegressionLimits, check_files, code_of
 from ragstone.cli.parse import open_store, read_by
 from ragstone.errors import UsageError
 from ragstone.reports.comparison import as_markdown, print_comparison, print_regressions

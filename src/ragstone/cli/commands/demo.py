@@ -10,7 +10,7 @@ from typing import Unpack
 import click
 
 from ragstone.cli.commands.demo_server import RETRIEVER
-from ragstone.cli.commands.run import evaluated
+from ragstone.cli.evaluate import evaluated
 from ragstone.cli.options import NO_STORE, RESULTS, STORE, ResultArgs, store_files
 from ragstone.cli.output import outputs_of
 from ragstone.cli.parse import place_said

@@ -16,8 +16,9 @@ from rich.text import Text
 
 from ragstone._internal.text import count
 from ragstone.cli import GATE_FAILED, TOO_MUCH_FAILED, silent_pipes
+from ragstone.cli.commands.run import RunArgs
 from ragstone.cli.output import WRITERS, progress
-from ragstone.cli.parse import RunArgs, is_place_typed, plan_of
+from ragstone.cli.parse import is_place_typed, plan_of
 from ragstone.datasets import Dataset
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import Config, metric_names

@@ -7,7 +7,7 @@ from typing import Unpack, cast
 import click
 from rich.console import Console
 
-from ragstone.cli.options import GROUPS, PLUGIN, RESULTS, STORE, WORKBOOK, ResultArgs, load_plugins
+from ragstone.cli.options import GATES, PLUGIN, RESULTS, STORE, WORKBOOK, ResultArgs, load_plugins
 from ragstone.cli.output import Outputs, finish, outputs_of, progress
 from ragstone.cli.parse import RUN, config_here, open_store, read_by
 from ragstone.errors import UsageError
@@ -53,7 +53,7 @@ _PARAMS: Sequence[click.Parameter] = (
     ),
     PLUGIN,
     click.Option(["--save", "keep"], is_flag=True, help="Store the result as a new run."),
-    *(option for option in GROUPS["Gates"] if option.name in FLAGS),
+    *(option for option in GATES if option.name in FLAGS),
     WORKBOOK,
     *(option for option in RESULTS if option.name not in _OWN),
     STORE,

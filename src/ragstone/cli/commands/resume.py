@@ -7,7 +7,7 @@ from typing import Unpack
 import click
 
 from ragstone._internal.plugins import FILES
-from ragstone.cli.commands.run import evaluated
+from ragstone.cli.evaluate import evaluated
 from ragstone.cli.options import OTEL, PLUGIN, RESULTS, STORE, ResultArgs, load_plugins, store_files
 from ragstone.cli.output import Outputs, finish, outputs_of
 from ragstone.cli.parse import config_here, open_store, tracing_of

@@ -2,33 +2,125 @@
 
 import sys
 from pathlib import Path
+from types import MappingProxyType
 from typing import Unpack
 
 import click
-from rich.console import Console
 
-from ragstone.cli.commands.metrics import print_catalogue
-from ragstone.cli.commands.promptfoo import PromptfooTests, compare_ways, promptfoo_tests
-from ragstone.cli.options import GROUPS, GroupedCommand, load_plugins
-from ragstone.cli.output import Outputs, finish, outputs_of, print_estimate, progress
-from ragstone.cli.parse import (
-    RunArgs,
-    config_of,
-    data_of,
-    files_read,
-    keeping_of,
-    plan_of,
-    tracing_of,
+from ragstone.cli.options import (
+    CONFIG,
+    GATES,
+    JUDGE,
+    LIMITS,
+    NO_STORE,
+    OTEL,
+    PLUGIN,
+    RESULTS,
+    GroupedCommand,
+    Groups,
+    ResultArgs,
+    rare,
+    setting,
+    store_option,
 )
-from ragstone.evaluation.config_file import Config
-from ragstone.evaluation.dry_run import estimate
-from ragstone.evaluation.recorder import StoreOptions
-from ragstone.evaluation.runner import evaluate
-from ragstone.integrations.promptfoo.asserts import ProgressOptions, evaluate_tests
-from ragstone.judges.instrumentation import UNTRACED, Tracing
-from ragstone.results.run import RunInterruptedError
-from ragstone.store import Store, StoreError
-from ragstone.types.config import Plan
+from ragstone.types.config import DEFAULT_API
+
+
+class RunArgs(ResultArgs):
+    """The options, as click passes them; those of settings are beside these, None if not typed."""
+
+    data: str | None
+    test_data: str | None
+    config: Path | None
+    metrics: tuple[str, ...]
+    judge: str | None
+    model: str | None
+    embedding_model: str | None
+    preset: str | None
+    target: str | None
+    api_url: str | None
+    columns: tuple[str, ...]
+    prompts: tuple[str, ...]
+    fail_under: tuple[str, ...]
+    fail_over: tuple[str, ...]
+    min_coverage: tuple[str, ...]
+    max_failure_rate: str | None
+    plugin: tuple[str, ...]
+    policy: str | None
+    dry_run: bool
+    compare_legacy: bool
+    list_metrics: bool
+    otel: bool
+    store: str | None
+    no_store: bool
+    fresh: bool
+    no_transcript: bool
+
+
+GROUPS: Groups = MappingProxyType(
+    {
+        "Data": (
+            rare("--test-data", "--from-chat-responses", "test_data", help="Same as DATA."),
+            setting("limit"),
+            setting("sheet"),
+            setting("columns"),
+            CONFIG,
+        ),
+        "RAG system": (
+            click.Option(
+                ["--api-url"],
+                help=f"URL of the RAG API, called for every row.  [default: {DEFAULT_API}, called "
+                "only if the metrics need it]",
+            ),
+            setting("target"),
+            setting("min_similarity"),
+            setting("delay"),
+        ),
+        "Metrics": (
+            setting("metrics"),
+            setting("k"),
+            click.Option(["--list-metrics"], is_flag=True, help="List the metrics and exit."),
+            PLUGIN,
+        ),
+        "Judge": JUDGE,
+        "Claims and verdicts": (
+            setting("policy"),
+            setting("preset"),
+            setting("verify"),
+            setting("claim_source"),
+            setting("batch_size"),
+            setting("truths_limit"),
+            setting("include_reason"),
+            setting("allow_partial"),
+            rare(
+                "--compare-legacy",
+                is_flag=True,
+                help="Score faithfulness as promptfoo does with RAGAS mode and without, on the "
+                "same responses, and print the differences.",
+            ),
+        ),
+        "Limits": (
+            *LIMITS,
+            click.Option(
+                ["--dry-run"],
+                is_flag=True,
+                help="Estimate the judge's calls, tokens and cost; make no calls.",
+            ),
+        ),
+        "Gates": GATES,
+        "Results": (setting("cluster"), *RESULTS, OTEL),
+        "Store": (
+            store_option(),
+            NO_STORE,
+            click.Option(
+                ["--fresh"],
+                is_flag=True,
+                help="Start a new run, even if this one can be resumed.",
+            ),
+            rare("--no-transcript", is_flag=True, help="Do not store the text of judge replies."),
+        ),
+    }
+)
 
 EPILOG = (
     "Options take precedence over RAGSTONE_JUDGE, then --preset, then the config file. "
@@ -61,80 +153,6 @@ def command(**given: Unpack[RunArgs]) -> None:
     ragstone run answers.jsonl -m faithfulness --preset deepeval --max-cost 2
     ragstone run --qrels qrels.txt --ranking bm25.run     (see ragstone rank --help)
     """
-    config = config_of(given)
-    outputs = outputs_of(given)
-    load_plugins(*config.plugins, *given["plugin"])
-    if given["list_metrics"]:
-        print_catalogue(Console(highlight=False))
-        return
-    sys.exit(_run(given, config, outputs))
+    from ragstone.cli.evaluate import run_evaluation  # imports all that evaluating needs
 
-
-def _run(given: RunArgs, config: Config, outputs: Outputs) -> int:
-    """Evaluate, estimate or compare, by the options, and return the exit code."""
-    data = data_of(given, config)
-    tests = promptfoo_tests(data)
-    plan = tests.plan(given, config) if tests else plan_of(given, config)
-    if tests:
-        tests, plan = tests.limited(plan)
-    rows = tests.dataset if tests else data
-    outputs.check(data, *files_read(given, config, plan))
-    if given["compare_legacy"]:
-        with tracing_of(given["otel"]) as tracing:
-            return compare_ways(rows, plan, given, tracing=tracing)
-    if given["dry_run"]:
-        with outputs.quiet():
-            estimated = estimate(rows, plan=plan)
-        print_estimate(estimated, Console(highlight=False))
-        return 0
-    with tracing_of(given["otel"]) as tracing:
-        work, keeping = tests or data, keeping_of(given, config)
-        return evaluated(work, plan, outputs=outputs, keeping=keeping, tracing=tracing)
-
-
-def evaluated(
-    data: str | Path | PromptfooTests,
-    plan: Plan,
-    *,
-    outputs: Outputs,
-    keeping: StoreOptions,
-    tracing: Tracing = UNTRACED,
-) -> int:
-    """Evaluate with progress shown, finish, and return the exit code, also when interrupted."""
-    tests = data if isinstance(data, PromptfooTests) else None
-
-    def print_notice(notice: str) -> None:
-        click.echo(notice, err=True)
-
-    with outputs.quiet(), progress(Console(stderr=True)) as on_row:
-        options: ProgressOptions = {
-            "on_row": on_row,
-            "on_notice": print_notice,
-            "tracing": tracing,
-        }
-        try:
-            if isinstance(data, PromptfooTests):
-                run = evaluate_tests(data.dataset, plan, options, **keeping)
-            else:
-                run = evaluate(data, plan=plan, **options, **keeping)
-            interrupted = False
-        except RunInterruptedError as stop:
-            run = stop.run
-            interrupted = True
-    code = finish(run, outputs, first=_is_first(keeping), interrupted=interrupted)
-    if (run.partial or run.stopped) and "store" in keeping:
-        how = "the same command" if tests else "`ragstone resume`"
-        click.echo(f"Run {run.manifest.run_id} is stored: {how} continues it.", err=True)
-    return tests.code(run, code) if tests else code
-
-
-def _is_first(keeping: StoreOptions) -> bool:
-    """Whether a store has only one run."""
-    place = keeping.get("store")
-    if not place or isinstance(place, Store):
-        return False
-    try:
-        with Store.open(None if place is True else place) as store:
-            return len(store.runs(limit=2)) == 1
-    except StoreError:  # the results count more than a hint beside them
-        return False
+    sys.exit(run_evaluation(given))
