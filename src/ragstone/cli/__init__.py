@@ -98,54 +98,27 @@ def logs() -> Generator[None, None, None]:
         logger.setLevel(logging.NOTSET)
 
 
-COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
+COMMANDS: Mapping[str, str] = MappingProxyType(
     {
-        "run": ("ragstone.cli.commands.run", "Evaluate a RAG system, or answers that you saved."),
-        "rank": ("ragstone.cli.commands.rank", "Evaluate rankings of many queries, from files."),
-        "resume": ("ragstone.cli.commands.resume", "Resume a stored run."),
-        "runs": (
-            "ragstone.cli.commands.runs",
-            "List the stored runs; show, tag, delete or export one.",
-        ),
-        "report": ("ragstone.cli.commands.report", "Write the results of a stored run again."),
-        "view": ("ragstone.cli.commands.view", "Show the stored runs in a browser."),
-        "rescore": (
-            "ragstone.cli.commands.rescore",
-            "Score a stored run again, without new calls.",
-        ),
-        "compare": ("ragstone.cli.commands.compare", "Compare two stored runs, sample by sample."),
-        "metrics": (
-            "ragstone.cli.commands.metrics",
-            "List the metrics, or print the definition of one.",
-        ),
-        "policies": (
-            "ragstone.cli.commands.policies",
-            "Show how each policy handles each situation.",
-        ),
-        "collect": (
-            "ragstone.cli.commands.collect",
-            "Save the answers of a RAG system, to judge them later.",
-        ),
-        "validate": (
-            "ragstone.cli.commands.validate",
-            "Check data files, and report all their problems.",
-        ),
-        "convert": ("ragstone.cli.commands.convert", "Write a data set in another format."),
-        "judge": (
-            "ragstone.cli.commands.judge",
-            "Test the judge: does it notice injected errors?",
-        ),
-        "demo": (
-            "ragstone.cli.commands.demo",
-            "Evaluate the demo RAG system; needs no key and no server.",
-        ),
-        "demo-server": (
-            "ragstone.cli.commands.demo_server",
-            "Serve the demo RAG system over HTTP.",
-        ),
+        "run": "Evaluate a RAG system, or answers that you saved.",
+        "rank": "Evaluate rankings of many queries, from files.",
+        "resume": "Resume a stored run.",
+        "runs": "List the stored runs; show, tag, delete or export one.",
+        "report": "Write the results of a stored run again.",
+        "view": "Show the stored runs in a browser.",
+        "rescore": "Score a stored run again, without new calls.",
+        "compare": "Compare two stored runs, sample by sample.",
+        "metrics": "List the metrics, or print the definition of one.",
+        "policies": "Show how each policy handles each situation.",
+        "collect": "Save the answers of a RAG system, to judge them later.",
+        "validate": "Check data files, and report all their problems.",
+        "convert": "Write a data set in another format.",
+        "judge": "Test the judge: does it notice injected errors?",
+        "demo": "Evaluate the demo RAG system; needs no key and no server.",
+        "demo-server": "Serve the demo RAG system over HTTP.",
     }
 )
-"""Command -> the module that holds it as `command`, and its help in a line."""
+"""Command -> its help in one line. Its module is named after it; that of demo-server is `demo`."""
 
 
 def load(name: str) -> ModuleType:
@@ -165,7 +138,9 @@ class _Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         gc.disable()  # importing creates next to no garbage, and searching for it takes time
-        found: object = import_module(COMMANDS[cmd_name][0]).command
+        module, _, part = cmd_name.partition("-")
+        name = f"{part}_command" if part else "command"
+        found: object = getattr(load(f"cli.commands.{module}"), name)
         gc.enable()
         assert isinstance(found, click.Command)
         return found
@@ -173,7 +148,7 @@ class _Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+            formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.group(

@@ -1,34 +1,154 @@
-"""Run an evaluation from the command line: read the options, evaluate, and write the results."""
+"""`ragstone run` itself: from its options to an evaluation, its results and its exit code."""
 
+import math
+import re
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, cast
 
 import click
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
+from ragstone._internal.text import count
+from ragstone.cli import GATE_FAILED, TOO_MUCH_FAILED, silent_pipes
 from ragstone.cli.commands.metrics import print_catalogue
-from ragstone.cli.commands.promptfoo import PromptfooTests, compare_ways, promptfoo_tests
 from ragstone.cli.options import load_plugins
-from ragstone.cli.output import Outputs, finish, outputs_of, print_estimate, progress
+from ragstone.cli.output import WRITERS, Outputs, finish, outputs_of, print_estimate, progress
 from ragstone.cli.parse import (
     config_of,
     data_of,
     files_read,
-    keeping_of,
+    is_store_typed,
     plan_of,
+    store_options_of,
     tracing_of,
 )
+from ragstone.datasets import Dataset
+from ragstone.errors import UsageError
+from ragstone.evaluation.config_file import Config, metric_names
 from ragstone.evaluation.dry_run import estimate
 from ragstone.evaluation.recorder import StoreOptions
 from ragstone.evaluation.runner import evaluate
-from ragstone.integrations.promptfoo.asserts import ProgressOptions, evaluate_tests
+from ragstone.integrations.promptfoo.asserts import (
+    LEGACY,
+    ProgressOptions,
+    asks_in_text,
+    evaluate_tests,
+)
+from ragstone.integrations.promptfoo.comparison import METRIC, RAGAS, BothWays, both_ways
+from ragstone.integrations.promptfoo.config import (
+    Configuration,
+    is_configuration,
+    read_configuration,
+)
+from ragstone.integrations.promptfoo.legacy import legacy_model
 from ragstone.judges.instrumentation import UNTRACED, Tracing
-from ragstone.results.run import RunInterruptedError
+from ragstone.results.run import Run, RunInterruptedError
 from ragstone.store import Store, StoreError
 from ragstone.types.config import Plan
+from ragstone.types.gate import FLAGS
+from ragstone.types.score import Score
 
 if TYPE_CHECKING:
     from ragstone.cli.commands.run import RunArgs
+
+MODES: Mapping[str, str] = MappingProxyType(
+    {LEGACY: "RAGAS mode is off: scored as promptfoo 0.121.20 does", RAGAS: "RAGAS mode is on"}
+)
+"""Policy -> what it is in promptfoo's words."""
+MOST = 20
+"""Failing tests whose ids are printed."""
+
+
+LEGACY_COMPARISON_MOST = 30
+"""Samples that the table shows."""
+UNUSED = (
+    *("dry_run", "output", "verbose", *WRITERS),
+    *(*FLAGS, "gates_on", "cluster", "include_reason"),
+    *("fresh", "no_transcript"),
+)
+"""Options of `run` for the results or the store of a single run."""
+IMPUTED = "*"
+"""Follows a score that the policy imputed."""
+_MEASURED = re.compile(rf"{METRIC}(,threshold=[^,]+)?")
+
+
+@dataclass(frozen=True)
+class PromptfooTests:
+    """The tests of a configuration file."""
+
+    file: Path
+    configuration: Configuration
+
+    @property
+    def dataset(self) -> Dataset:
+        """A sample for each test and prompt, with its response."""
+        return self.configuration.dataset
+
+    def limited(self, plan: Plan) -> tuple["PromptfooTests", Plan]:
+        """Return the first tests, as many as a plan asks for, and a plan that asks for all."""
+        read, samples = self.configuration, self.dataset.samples[: plan.limit]
+        source = self.dataset.source.model_copy(update={"rows": len(samples)})
+        first = replace(self.dataset, samples=samples, source=source)
+        tests = replace(self, configuration=replace(read, dataset=first))
+        return tests, plan.model_copy(update={"limit": None})
+
+    def plan(self, given: "RunArgs", config: Config) -> Plan:
+        """Return the plan of a run of these tests, and print notes about it.
+
+        The command line takes precedence over the configuration, and that over `ragstone.yaml`.
+        Only a target that is named is called.
+
+        Raises:
+            UsageError: options contradict each other, cannot be read, or name columns.
+        """
+        demands, file = self.configuration.demands, self.file.name
+        plan = plan_of(given, demands.over(config))
+        if plan.columns:
+            raise UsageError(
+                f"{file} has no columns to --map: promptfoo's assertions read the vars query and "
+                "context"
+            )
+        if plan.sheet is not None:
+            raise UsageError(f"{file} has no sheets; remove --sheet {plan.sheet}")
+        if asks_in_text(plan):
+            legacy_model(plan)
+        how = MODES.get(plan.policy, "scored by ragstone's own rules")
+        if not given["compare_legacy"]:
+            samples = count(len(self.dataset.samples), "sample")
+            for note in (f"{samples}; {how} (policy {plan.policy})", *demands.notes):
+                click.echo(f"{file}: {note}", err=True)
+        return plan.model_copy(update={"fallback_target": None})
+
+    def code(self, run: Run, code: int) -> int:
+        """Print the tests that fail, and return 1 instead of 0 if there are any."""
+        failing = [
+            f"{row.sample.id} ({', '.join(names)})"
+            for row in run.rows
+            if (names := self.configuration.demands.failing(row.scores))
+        ]
+        if not failing:
+            return code
+        more = f" and {len(failing) - MOST} more" if len(failing) > MOST else ""
+        named = f"{', '.join(failing[:MOST])}{more}"
+        click.echo(f"{len(failing):,} of {len(run.rows):,} tests fail: {named}", err=True)
+        return code or GATE_FAILED
+
+
+def promptfoo_tests(data: str | Path) -> PromptfooTests | None:
+    """Return the tests of a promptfoo configuration; None if the file is something else.
+
+    Raises:
+        UsageError: it contains something that ragstone does not support.
+        InputError: it is not YAML or JSON, or a test's vars are not a sample.
+    """
+    file = Path(data)
+    return PromptfooTests(file, read_configuration(file)) if is_configuration(file) else None
 
 
 def run_evaluation(given: "RunArgs") -> int:
@@ -55,8 +175,8 @@ def run_evaluation(given: "RunArgs") -> int:
         print_estimate(estimated, Console(highlight=False))
         return 0
     with tracing_of(given["otel"]) as tracing:
-        work, keeping = tests or data, keeping_of(given, config)
-        return evaluated(work, plan, outputs=outputs, keeping=keeping, tracing=tracing)
+        work, storing = tests or data, store_options_of(given, config)
+        return evaluated(work, plan, outputs=outputs, storing=storing, tracing=tracing)
 
 
 def evaluated(
@@ -64,7 +184,7 @@ def evaluated(
     plan: Plan,
     *,
     outputs: Outputs,
-    keeping: StoreOptions,
+    storing: StoreOptions,
     tracing: Tracing = UNTRACED,
 ) -> int:
     """Evaluate with progress shown, finish, and return the exit code, also when interrupted."""
@@ -81,23 +201,23 @@ def evaluated(
         }
         try:
             if isinstance(data, PromptfooTests):
-                run = evaluate_tests(data.dataset, plan, options, **keeping)
+                run = evaluate_tests(data.dataset, plan, options, **storing)
             else:
-                run = evaluate(data, plan=plan, **options, **keeping)
+                run = evaluate(data, plan=plan, **options, **storing)
             interrupted = False
         except RunInterruptedError as stop:
             run = stop.run
             interrupted = True
-    code = finish(run, outputs, first=_is_first(keeping), interrupted=interrupted)
-    if (run.partial or run.stopped) and "store" in keeping:
+    code = finish(run, outputs, first=_is_first(storing), interrupted=interrupted)
+    if (run.partial or run.stopped) and "store" in storing:
         how = "the same command" if tests else "`ragstone resume`"
         click.echo(f"Run {run.manifest.run_id} is stored: {how} continues it.", err=True)
     return tests.code(run, code) if tests else code
 
 
-def _is_first(keeping: StoreOptions) -> bool:
+def _is_first(storing: StoreOptions) -> bool:
     """Whether a store has only one run."""
-    place = keeping.get("store")
+    place = storing.get("store")
     if not place or isinstance(place, Store):
         return False
     try:
@@ -105,3 +225,93 @@ def _is_first(keeping: StoreOptions) -> bool:
             return len(store.runs(limit=2)) == 1
     except StoreError:  # the results count more than a hint beside them
         return False
+
+
+def compare_ways(
+    data: str | Path | Dataset, plan: Plan, given: "RunArgs", *, tracing: Tracing
+) -> int:
+    """Score in both ways, print where they differ, and return the exit code.
+
+    Raises:
+        UsageError: an option has no effect on such a comparison.
+    """
+    _check_options(given)
+
+    def print_notice(notice: str) -> None:
+        click.echo(notice, err=True)
+
+    @contextmanager
+    def watching() -> Generator[ProgressOptions, None, None]:
+        with progress(Console(stderr=True)) as on_row:
+            yield {"on_row": on_row, "on_notice": print_notice, "tracing": tracing}
+
+    found = both_ways(data, plan, watching)
+    with silent_pipes():
+        print_both_ways(found, Console(highlight=False))
+    if not found.troubles:
+        return 0
+    click.echo(f"Exit code {TOO_MUCH_FAILED}: {'; '.join(found.troubles)}", err=True)
+    return TOO_MUCH_FAILED
+
+
+def _check_options(given: "RunArgs") -> None:
+    if given["policy"] is not None or given["preset"] is not None:
+        raise UsageError("--compare-legacy scores with two policies; remove --policy and --preset")
+    typed = cast("Mapping[str, object]", given)
+    unused = [f"--{name.replace('_', '-')}" for name in UNUSED if typed[name]]
+    if is_store_typed():
+        unused.append("--store")
+    if unused:
+        raise UsageError(
+            "--compare-legacy prints a table of two scores per sample, and does not use "
+            f"{', '.join(unused)}; remove it"
+        )
+    names = set(metric_names(given["metrics"]))
+    if len(names) > 1 or not all(map(_MEASURED.fullmatch, names)):
+        raise UsageError(
+            f"--compare-legacy scores {METRIC}, but --metric is {', '.join(sorted(names))}; "
+            f"remove it, or set a threshold: -m {METRIC},threshold=0.8"
+        )
+
+
+def print_both_ways(found: BothWays, console: Console) -> None:
+    """Print the samples that differ, largest difference first, and how often both agree."""
+    pairs, differing, scored = found.pairs, found.differing, found.both_scored
+    if differing:
+        table = Table("sample", title="Faithfulness, where they differ", title_justify="left")
+        for name in ("legacy", "RAGAS mode", "difference", "passes"):
+            table.add_column(name, justify="right")
+        for pair in differing[:LEGACY_COMPARISON_MOST]:
+            scores = (pair.legacy, pair.ragas)
+            change = "" if pair.difference is None else f"{pair.difference:+.2f}"
+            passes = " / ".join("yes" if score.passed else "no" for score in scores)
+            table.add_row(Text(pair.sample), *map(_shown, scores), change, passes)
+        console.print(table)
+    if len(differing) > LEGACY_COMPARISON_MOST:
+        console.print(f"and {len(differing) - LEGACY_COMPARISON_MOST:,} more that differ")
+    if len(pairs) < found.samples:
+        console.print(f"only {len(pairs):,} of {found.samples:,} samples were finished")
+    same = sum(pair.is_alike for pair in pairs)
+    passing = sum(pair.passes_alike for pair in pairs)
+    lines = [
+        f"same score: {same:,} of {len(pairs):,} samples",
+        f"same verdict, passed or not: {passing:,} of {len(pairs):,} samples",
+    ]
+    if scored:
+        legacy = math.fsum(pair.legacy.value or 0.0 for pair in scored) / len(scored)
+        ragas = math.fsum(pair.ragas.value or 0.0 for pair in scored) / len(scored)
+        lines.append(
+            f"mean over the {len(scored):,} scored both ways: legacy {legacy:.4f}, RAGAS mode "
+            f"{ragas:.4f}"
+        )
+    if any(score.fallback for pair in pairs for score in (pair.legacy, pair.ragas)):
+        lines.append(f"{IMPUTED} imputed by the policy, because the judge's answer was incomplete")
+    lines.append(f"judge: {found.judge}, {count(found.calls, 'call')}; nothing was stored")
+    for line in lines:
+        console.print(line, markup=False)
+
+
+def _shown(score: Score) -> str:
+    if score.value is None:
+        return str(score.cause or score.state)
+    return f"{score.value:.2f}{IMPUTED if score.fallback else ''}"

@@ -347,9 +347,9 @@ class RegressionLimits:
         )
 
 
-def _number(flag: str, said: str) -> float:
+def _number(flag: str, text: str) -> float:
     try:
-        return share(said)
+        return share(text)
     except UsageError as error:
         raise UsageError(f"{flag}: {error}") from None
 
@@ -359,7 +359,7 @@ def code_of(found: "Regressions | None") -> int:
     if found is None:
         return 0
     if found.doubts:
-        said = "; ".join(found.doubts)
-        click.echo(f"Exit code {TOO_MUCH_FAILED}: no verdict, because {said}", err=True)
+        doubts = "; ".join(found.doubts)
+        click.echo(f"Exit code {TOO_MUCH_FAILED}: no verdict, because {doubts}", err=True)
         return TOO_MUCH_FAILED
     return GATE_FAILED if found.beyond else 0

@@ -28,20 +28,20 @@ RUN = "RUN is an id, the start of an id, a tag, or `last`."
 """Part of the help of commands that take a RUN."""
 
 
-def place_said(given: str | None, *, no_store: bool) -> str | None:
+def store_option_value(given: str | None, *, no_store: bool) -> str | None:
     """Return the value of --store or RAGSTONE_STORE; None if neither is set.
 
     Raises:
         UsageError: --store and --no-store are both typed.
     """
-    if no_store and is_place_typed():
+    if no_store and is_store_typed():
         raise UsageError(f"--no-store stores nothing; remove it, or --store {display_name(given)}")
     return (
         given if _source() in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT) else None
     )
 
 
-def is_place_typed() -> bool:
+def is_store_typed() -> bool:
     """Whether --store is on the command line, not from RAGSTONE_STORE or the config file."""
     return _source() is ParameterSource.COMMANDLINE
 
@@ -86,13 +86,13 @@ LLM_ONLY = (
 CASCADE_ONLY = ("cascade_threshold", "cascade_audit_rate")
 
 
-def keeping_of(given: RunArgs, config: Config) -> StoreOptions:
+def store_options_of(given: RunArgs, config: Config) -> StoreOptions:
     """Return how to store the rows: from the options, RAGSTONE_STORE, or the config file.
 
     Raises:
         UsageError: options contradict each other.
     """
-    place = place_said(given["store"], no_store=given["no_store"])
+    place = store_option_value(given["store"], no_store=given["no_store"])
     if given["no_store"]:
         if given["fresh"] or given["no_transcript"]:
             raise UsageError("--no-store stores nothing; remove --fresh and --no-transcript")
@@ -125,7 +125,7 @@ def config_here() -> Config:
     server = config.store if "://" in (config.store or "") else None
     named = (*map(config.settings.get, _TRUSTED), server)
     references = [*config.plugins, *map(str, filter(None, named))]
-    more = f" It names: {', '.join(map(public_url, references))}." if references else ""
+    more = f" It uses {', '.join(map(public_url, references))}." if references else ""
     click.echo(f"Settings from {FILE}.{more}", err=True)
     return config
 
@@ -186,7 +186,7 @@ def files_read(given: RunArgs, config: Config, plan: Plan) -> Sequence[str | Pat
     Raises:
         UsageError: options contradict each other.
     """
-    place = place_said(given["store"], no_store=given["no_store"]) or config.store
+    place = store_option_value(given["store"], no_store=given["no_store"]) or config.store
     plugins = (*config.plugins, *given["plugin"])
     named = (plan.target, *plan.prompts.values(), *plugins, given["config"] or FILE)
     read = [name for name in named if name is not None and Path(name).is_file()]

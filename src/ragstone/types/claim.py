@@ -28,7 +28,7 @@ class Claim(FrozenModel):
 
 
 class Evidence(FrozenModel):
-    """The quote a verdict rests on: context number (from 0), character offsets, verified or not."""
+    """The quote that supports a verdict: context number (from 0), offsets, verified or not."""
 
     context: int = Field(ge=0)
     start: int | None = None
@@ -38,7 +38,7 @@ class Evidence(FrozenModel):
 
 
 class Verdict(FrozenModel):
-    """A judge's word on one claim; `confidence` (0 to 1) and `judge` (its name) may be null."""
+    """A judge's verdict on one claim; `confidence` (0 to 1) and `judge` (its name) may be null."""
 
     label: Label
     reason: str | None = None
@@ -52,7 +52,7 @@ Texts = Literal["response", "reference", "contexts"]
 
 
 class JudgedClaim(FrozenModel):
-    """A claim and the verdict on it, as one line of a report; `against` is what it is held to."""
+    """A claim and its verdict, as in reports; `against` is what the claim was compared with."""
 
     text: str
     span: Span | None

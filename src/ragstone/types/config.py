@@ -1,4 +1,4 @@
-"""Plan: everything a run was asked to do. Manifest: the plan, what it was done with, and when."""
+"""Plan: all settings of a run. Manifest: the plan, the inputs and versions used, and the start."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -44,17 +44,17 @@ def _cutoffs(given: object) -> int | tuple[int, ...]:
     except (TypeError, ValueError):
         ks = ()
     if not ks or min(ks) < 1:
-        wanted = "write a whole number from 1, or several with commas, such as 1,3,5,10"
-        raise PydanticCustomError("cutoffs", wanted)
+        fix = "write a whole number from 1, or several with commas, such as 1,3,5,10"
+        raise PydanticCustomError("cutoffs", fix)
     if len(set(ks)) < len(ks):
         raise PydanticCustomError("cutoffs", "a cut-off is repeated; write each once")
     return ks[0] if len(ks) == 1 else ks
 
 
-def _cutoff(said: object) -> int:
-    if isinstance(said, str):
-        return int(said) if said.strip(" ").isdecimal() and said.isascii() else 0
-    return 0 if isinstance(said, bool) else index(cast("SupportsIndex", said))
+def _cutoff(value: object) -> int:
+    if isinstance(value, str):
+        return int(value) if value.strip(" ").isdecimal() and value.isascii() else 0
+    return 0 if isinstance(value, bool) else index(cast("SupportsIndex", value))
 
 
 Cutoffs = Annotated[int | tuple[int, ...], BeforeValidator(_cutoffs)]
@@ -366,17 +366,17 @@ class Plan(JudgePlan, ClaimPlan):
 
     @property
     def cutoffs(self) -> tuple[int, ...]:
-        """`k` as several, in the order in which they were said."""
+        """`k` as a tuple, in the order given."""
         return self.k if isinstance(self.k, tuple) else (self.k,)
 
     @property
     def parameters(self) -> Mapping[str, str | int | float | tuple[int, ...] | None]:
-        """What fills those parameters of a metric that its name does not say."""
+        """Values for the parameters of a metric that its name does not set."""
         return {"k": self.k} | {name: getattr(self, name) for name in ClaimPlan.model_fields}
 
     @classmethod
     def of(cls, fields: Mapping[str, object]) -> "Plan":
-        """Make a plan of what a person said.
+        """Validate a plan.
 
         Raises:
             UsageError: a field does not exist, or is out of its range.
@@ -544,14 +544,14 @@ class Source(FrozenModel):
 
 
 class Manifest(FrozenModel):
-    """What a run was asked to do, what it was done with, and when.
+    """The plan of a run, the versions and inputs it used, and its start.
 
     Attributes:
-        judge_note: what the judge is, in words; None if no metric asked one.
-        judge_test: how this judge did when it was tested on changed claims; None if it was not.
-        target: the RAG system that was asked; None if none was.
+        judge_note: a description of the judge; None if no metric used one.
+        judge_test: the result of the last test of this judge; None if it was not tested.
+        target: the RAG system that was called; None if none was.
         not_run: metric -> why it was not run.
-        identity: what decides the numbers, by name: runs of one identity were asked the same.
+        identity: everything that affects the numbers, by name; equal for repetitions of a run.
     """
 
     run_id: str
@@ -591,5 +591,5 @@ class Manifest(FrozenModel):
 
     @property
     def options(self) -> Mapping[str, object]:
-        """The plan's settings, but for what was not asked for."""
+        """The settings of the plan that have a value."""
         return self.plan.model_dump(mode="json", exclude_none=True)

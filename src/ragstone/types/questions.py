@@ -1,4 +1,4 @@
-"""Questions about whole texts: of what use, how alike, how good, and an answer to what."""
+"""Questions: what a judge can be asked, and how its replies are validated."""
 
 import hashlib
 import json
@@ -28,8 +28,8 @@ class Question(FrozenModel, ABC, Generic[T]):
     """What a judge can be asked; its reply has the type T.
 
     Fields are strings, numbers, tuples and nouns, never a Sample, so that equal questions have
-    equal keys whatever row they come from. `tags` are those of the row's that the judge's
-    prompts name, as (name, value) pairs; none as a rule.
+    equal keys in all rows. `tags` are the row's tags that the judge's prompts use, as (name, value)
+    pairs; usually none.
     """
 
     kind: ClassVar[str]
@@ -81,7 +81,7 @@ class Question(FrozenModel, ABC, Generic[T]):
         """Validate what a judge answered and make it this question's reply.
 
         Raises:
-            JudgeError: the value has not the shape that this kind of question is answered in.
+            JudgeError: the value does not have the shape of a reply to this kind of question.
         """
         try:
             return Reply(self.adapter().validate_python(value), usage)
@@ -92,14 +92,14 @@ class Question(FrozenModel, ABC, Generic[T]):
 
 
 _KINDS: dict[str, type[Question[object]]] = {}
-"""Every kind of question by its name, those of plug-ins too."""
+"""Every kind of question by its name, including those of plugins."""
 
 
 def adapter_of(kind: str) -> TypeAdapter[object]:
     """Return the validator of a kind's replies, so that stored ones can be read back.
 
     Raises:
-        UnknownNameError: there is no such kind of question; a plug-in that makes it may be missing.
+        UnknownNameError: there is no such kind of question; a plugin may be missing.
     """
     if kind not in _KINDS:
         raise UnknownNameError("kind of question", kind, _KINDS)
@@ -116,7 +116,7 @@ COSINES: TypeAdapter[tuple[Cosine, ...]] = TypeAdapter(tuple[Cosine, ...])
 
 
 class GradeContexts(Question[tuple[Grade, ...]]):
-    """Is each of these contexts of use in arriving at this answer to the query?"""
+    """Is each of these contexts useful for arriving at this answer to the query?"""
 
     kind: ClassVar[str] = "grade_contexts"
 
@@ -126,16 +126,16 @@ class GradeContexts(Question[tuple[Grade, ...]]):
 
     @classmethod
     def adapter(cls) -> TypeAdapter[tuple[Grade, ...]]:
-        """Replies are grades, one a context, in the contexts' order."""
+        """Replies are grades, one per context, in the contexts' order."""
         return GRADES
 
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[tuple[Grade, ...]]:
-        """As every question's, and the count of grades must be the count of contexts."""
+        """Also check that there is one grade for each context."""
         return _one_each(super().reply(value, usage), len(self.contexts), "grades", "contexts")
 
 
 class GradeSentences(Question[tuple[Grade, ...]]):
-    """Does each of these sentences matter to the query? No answer is given to go by."""
+    """Is each of these sentences relevant to the query? No answer is given."""
 
     kind: ClassVar[str] = "grade_sentences"
 
@@ -144,11 +144,11 @@ class GradeSentences(Question[tuple[Grade, ...]]):
 
     @classmethod
     def adapter(cls) -> TypeAdapter[tuple[Grade, ...]]:
-        """Replies are grades, one a sentence, in the sentences' order."""
+        """Replies are grades, one per sentence, in the sentences' order."""
         return GRADES
 
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[tuple[Grade, ...]]:
-        """As every question's, and the count of grades must be the count of sentences."""
+        """Also check that there is one grade for each sentence."""
         return _one_each(super().reply(value, usage), len(self.sentences), "grades", "sentences")
 
 
@@ -176,7 +176,7 @@ class GenerateQueries(Question[GeneratedQueries]):
 
 
 class DetectAbstention(Question[bool]):
-    """Does this response say that it does not know, or will not answer, instead of answering?"""
+    """Does this response decline to answer, or state that it does not know?"""
 
     kind: ClassVar[str] = "detect_abstention"
 
@@ -204,15 +204,15 @@ class TextSimilarity(Question[tuple[float, ...]]):
         return COSINES
 
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[tuple[float, ...]]:
-        """As every question's, and the count of cosines must be the count of the others."""
+        """Also check that there is one cosine for each of the others."""
         return _one_each(super().reply(value, usage), len(self.others), "cosines", "texts")
 
 
 class RateResponse(Question[Rating]):
-    """Which of these levels do the criteria give this response?
+    """Which of these levels does this response reach, by the criteria?
 
-    `levels` are (number, what it means) pairs; contexts and reference are None where the criteria
-    do not look at them.
+    `levels` are (number, meaning) pairs; contexts and reference are None if the criteria do not
+    use them.
     """
 
     kind: ClassVar[str] = "rate_response"
@@ -230,12 +230,12 @@ class RateResponse(Question[Rating]):
         return RATING
 
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[Rating]:
-        """As every question's, and the level must be one of the scale."""
+        """Also check that the level is on the scale."""
         reply = super().reply(value, usage)
         scale = [level for level, _ in self.levels]
         if reply.value.level not in scale:
-            said = f"{self.kind}: the level {reply.value.level} is none of {scale}"
-            raise JudgeError(Cause.MALFORMED, said)
+            text = f"{self.kind}: the level {reply.value.level} is not in {scale}"
+            raise JudgeError(Cause.MALFORMED, text)
         return reply
 
 
@@ -253,9 +253,9 @@ TEXT: TypeAdapter[str] = TypeAdapter(str)
 
 
 class ExtractClaims(Question[tuple[Claim, ...]]):
-    """Which claims does this text make? The query is there to resolve what the text leaves out.
+    """Which claims does this text make? The query helps to resolve references in it.
 
-    With `by="sentences"` its sentences that state something are its claims, and no model is asked.
+    With `by="sentences"`, its declarative sentences are its claims, and no model is asked.
     """
 
     kind: ClassVar[str] = "extract_claims"
@@ -273,8 +273,8 @@ class ExtractClaims(Question[tuple[Claim, ...]]):
 class VerifyClaims(Question[tuple[Verdict, ...]]):
     """What do these contexts say about each of these claims?
 
-    With `partial`, PARTIALLY_SUPPORTED may be the answer; at most `batch_size` claims are put to
-    a model at once.
+    With `partial`, the answer may be PARTIALLY_SUPPORTED; a model is asked about at most
+    `batch_size` claims at once.
     """
 
     kind: ClassVar[str] = "verify_claims"
@@ -286,11 +286,11 @@ class VerifyClaims(Question[tuple[Verdict, ...]]):
 
     @classmethod
     def adapter(cls) -> TypeAdapter[tuple[Verdict, ...]]:
-        """Replies are verdicts, one a claim, in the claims' order."""
+        """Replies are verdicts, one per claim, in the claims' order."""
         return VERDICTS
 
     def reply(self, value: object, usage: Usage = NOTHING_SPENT) -> Reply[tuple[Verdict, ...]]:
-        """As every question's, and the count of verdicts must be the count of claims."""
+        """Also check that there is one verdict for each claim."""
         reply = super().reply(value, usage)
         if (came := len(reply.value)) != (due := len(self.claims)):
             said = f"{self.kind}: {count(came, 'verdict')} came back for {count(due, 'claim')}"
@@ -316,9 +316,9 @@ class ExtractTruths(Question[tuple[str, ...]]):
 
 
 class Explain(Question[str]):
-    """What do these verdicts say of the response, in a sentence or two?
+    """What do these verdicts mean for the response, in one or two sentences?
 
-    `reasons` are the verdicts' own, "" where one has none.
+    `reasons` are those of the verdicts, "" if one has none.
     """
 
     kind: ClassVar[str] = "explain"

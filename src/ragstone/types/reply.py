@@ -1,4 +1,4 @@
-"""Exchange: one question that was asked, and what came back: a Reply or a Failure."""
+"""Exchange: one question, and its outcome: a Reply or a Failure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,19 +11,17 @@ from pydantic import AliasChoices, Field
 from ragstone.errors import CallError, Cause, JudgeError
 from ragstone.types.claim import Verdict
 
-# Usage: what answering cost, in calls, tokens and dollars.
-
 
 @dataclass(frozen=True)
 class Usage:
     """What answering cost.
 
     Attributes:
-        calls: calls of a service, `retries` of them again; `cached` are answers from the cache.
-        prompt_tokens: as the provider counts them, `cached_tokens` of them at its cache's price.
-        completion_tokens: as the provider counts them, `reasoning_tokens` of them not shown.
-        cost_usd: an estimate in US dollars; None where no price is known.
-        local_calls: runs of a model on this machine, of `local_tokens`: free, and no `calls`.
+        calls: calls of a service, including `retries`; `cached` are answers from the cache.
+        prompt_tokens: as counted by the provider, including `cached_tokens` at the cache price.
+        completion_tokens: as counted by the provider, including hidden `reasoning_tokens`.
+        cost_usd: an estimate in US dollars; None if no price is known.
+        local_calls: runs of a model on this machine, with `local_tokens`; free, not in `calls`.
     """
 
     calls: int = 0
@@ -98,10 +96,10 @@ class Reply(Generic[T_co]):
     """A judge's validated answer to one question.
 
     Attributes:
-        usage, attempts: what it cost, and how often the question was put, re-asks included.
-        notes: what a reader of the numbers should know of how it came about.
-        raw: the reply as the model wrote it; None where no model wrote one.
-        final: False where a doubt stayed because asking again was cut short: not to be kept.
+        usage, attempts: what it cost, and how often the question was asked.
+        notes: what a reader of the numbers should know about it.
+        raw: the reply as the model wrote it; None if no model wrote one.
+        final: False if asking again was cut short, so that the reply must not be cached.
         cascade: how a cascade split the verdicts; None without a cascade.
     """
 
@@ -116,7 +114,7 @@ class Reply(Generic[T_co]):
 
 @dataclass(frozen=True)
 class PartialVerdict:
-    """One item of a reply that could not be used whole, as it came.
+    """One item of a reply that could not be used as a whole.
 
     Attributes:
         number: the number of its claim, from 1; None if it has none.
@@ -131,10 +129,10 @@ class PartialVerdict:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why there is no reply: the class of reason, the details in words, and what came back.
+    """Why there is no reply: the cause, the details, and what was returned.
 
     Attributes:
-        returned: the verdicts that did come, in order; a policy may make something of them.
+        returned: the verdicts that were returned, in order; a policy may use them.
         raw, attempts, usage, cascade: as a Reply's.
     """
 
@@ -164,17 +162,17 @@ class JudgeFailureError(JudgeError):
 
 
 Outcome: TypeAlias = Reply[T] | Failure
-"""What asking gave."""
+"""The result of asking a question."""
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """One question that was asked and what came back.
+    """One question and its outcome.
 
     Attributes:
         started_at: seconds since 1970.
-        askers: how many metrics asked it; the judge was asked once.
-        latency_ms: from asking to the answer, waits and re-asks included.
+        askers: the number of metrics that asked it; the judge was asked once.
+        latency_ms: from the question to the answer, including waits and retries.
     """
 
     key: str

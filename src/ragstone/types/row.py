@@ -27,7 +27,7 @@ class TargetCall:
 
 @dataclass(frozen=True)
 class Row:
-    """One sample on its way: as loaded, then with what the target gave, then with scores.
+    """One sample: as loaded, then with the answers of the target, then with scores.
 
     Attributes:
         index: its place in the data set, from 0.

@@ -37,7 +37,7 @@ def in_words(field: str) -> str:
 class Context(FrozenModel):
     """One retrieved text: what the generator saw, or one place of a ranking.
 
-    `text` may be empty where only ids are known; `score` is the retriever's own, in its own unit.
+    `text` may be empty if only ids are known; `score` is the retriever's own, in its own unit.
     """
 
     text: str = ""
@@ -55,7 +55,7 @@ class Sample(FrozenModel):
         query: what the user asked; never blank.
         response: what the system answered.
         contexts: the texts the generator saw, in order.
-        ranking: what the retriever returned, best first, where that is not `contexts`.
+        ranking: what the retriever returned, best first, if that is not `contexts`.
         reference: the expected answer.
         reference_claims: facts that the answer must contain.
         relevance: document id -> grade (> 0 is relevant); IR calls this qrels.
@@ -79,7 +79,7 @@ class Sample(FrozenModel):
 
     @property
     def ranked(self) -> tuple[Context, ...] | None:
-        """What ranking metrics read: the ranking where there is one, else the contexts."""
+        """What ranking metrics read: the ranking if there is one, else the contexts."""
         return self.contexts if self.ranking is None else self.ranking
 
     @property

@@ -5,8 +5,8 @@ from io import StringIO
 from rich.console import Console
 from tests.cases import each_case
 
-from ragstone.cli.commands.promptfoo import LEGACY_COMPARISON_MOST as MOST
-from ragstone.cli.commands.promptfoo import print_both_ways
+from ragstone.cli.evaluate import LEGACY_COMPARISON_MOST as MOST
+from ragstone.cli.evaluate import print_both_ways
 from ragstone.errors import Cause
 from ragstone.integrations.promptfoo.comparison import BothWays, Pair
 from ragstone.types.score import Score, State

@@ -1,4 +1,4 @@
-"""`ragstone demo`: evaluate the demo RAG system, served within this process."""
+"""`ragstone demo` and `demo-server`: evaluate the demo RAG system, or serve it."""
 
 import asyncio
 import sys
@@ -9,13 +9,13 @@ from typing import Unpack
 
 import click
 
-from ragstone.cli.commands.demo_server import RETRIEVER
 from ragstone.cli.evaluate import evaluated
 from ragstone.cli.options import NO_STORE, RESULTS, STORE, ResultArgs, store_files
 from ragstone.cli.output import outputs_of
-from ragstone.cli.parse import place_said
+from ragstone.cli.parse import store_option_value
 from ragstone.demo.questions import DATASET
-from ragstone.demo.server import running
+from ragstone.demo.retriever import Variant
+from ragstone.demo.server import running, serve
 from ragstone.demo.service import make_service
 from ragstone.evaluation.recorder import StoreOptions
 from ragstone.types.config import Plan
@@ -36,6 +36,13 @@ class DemoArgs(ResultArgs):
     no_store: bool
 
 
+_RETRIEVER = click.Option(
+    ["--retriever"],
+    type=click.Choice([str(variant) for variant in Variant]),
+    default="good",
+    show_default=True,
+    help="`worse` finds fewer relevant documents, for comparisons.",
+)
 _OPTIONS = (
     click.Option(
         ["-k", "--k"],
@@ -45,7 +52,7 @@ _OPTIONS = (
         help="Number of top results to score.",
     ),
     click.Option(["--limit"], type=click.IntRange(1), help="Use only the first questions."),
-    RETRIEVER,
+    _RETRIEVER,
     *RESULTS,
     STORE,
     NO_STORE,
@@ -66,11 +73,11 @@ def command(**given: Unpack[DemoArgs]) -> None:
     outputs = outputs_of(given)
     outputs.check(*store_files(given["store"]))
     click.echo(_INTRODUCTION, err=outputs.data_on_stdout)
-    place_said(given["store"], no_store=given["no_store"])
-    keeping: StoreOptions = {} if given["no_store"] else {"store": given["store"] or True}
+    store_option_value(given["store"], no_store=given["no_store"])
+    storing: StoreOptions = {} if given["no_store"] else {"store": given["store"] or True}
     with _served(given["retriever"]) as url:
         plan = Plan(k=given["k"], limit=given["limit"], target=url)
-        code = evaluated(DATASET, plan, outputs=outputs, keeping=keeping)
+        code = evaluated(DATASET, plan, outputs=outputs, storing=storing)
     sys.exit(code)
 
 
@@ -89,3 +96,38 @@ def _served(retriever: str) -> Generator[str, None, None]:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
+
+
+@click.command(name="demo-server", params=[_RETRIEVER])
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="0 picks a free port.",
+)
+@click.option(
+    "--noise",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    help="Maximum random change of a similarity.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed for --noise.")
+def server_command(host: str, port: int, retriever: str, noise: float, seed: int) -> None:
+    """Serve the demo RAG system over HTTP.
+
+    A small RAG service over the manuals of a fictional phone, with some injected errors.
+
+    \b
+    ragstone demo-server --port 8000
+    ragstone run --metric all --k 5                  in another terminal
+    """
+
+    def print_url(url: str) -> None:
+        click.echo(f"The demo RAG system answers at {url} (Ctrl-C stops it).")
+        click.echo(f"Evaluate it from another terminal: ragstone run --api-url {url}")
+
+    service = make_service(retriever, noise=noise, seed=seed)
+    serve(service, host=host, port=port, ready=print_url)

@@ -55,7 +55,7 @@ from ragstone.types.config import Plan, Source
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import Usage
 
-SAID: Mapping[str, str] = MappingProxyType(
+CHANGES: Mapping[str, str] = MappingProxyType(
     {
         "number": "another number",
         "date": "another date, month, weekday or year",
@@ -125,7 +125,7 @@ def _table(heading: str, kinds: Sequence[KindResult], wide: bool) -> Table:
         if kind.kind == kind.wanted:  # the total
             name, done, applied = "together", "", ""
         else:
-            name, done = kind.kind, SAID[kind.kind]
+            name, done = kind.kind, CHANGES[kind.kind]
             applied = f"{kind.applied:,} of {kind.of:,}"
         share = Share(kind.right, kind.answered)
         figures = (share.seen, share.interval) if kind.answered else (NO_VALUE, NO_VALUE)
@@ -134,8 +134,8 @@ def _table(heading: str, kinds: Sequence[KindResult], wide: bool) -> Table:
     return table
 
 
-def forecast(plan: Plan, cases: Sequence[Case], *, wanted: int, named: str) -> str:
-    """Return how many calls a test makes at most, and what they cost, without making them."""
+def estimate_test(plan: Plan, cases: Sequence[Case], *, wanted: int, named: str) -> str:
+    """Return the maximum number of calls of a test and their cost, in words; makes no calls."""
     questions = plan_questions(cases)
 
     def usage(guess: Guess) -> Usage:
@@ -232,13 +232,11 @@ def print_missed(test: JudgeTest, console: Console, *, most: int) -> None:
             head = f"{kind} ({len(found):,})" if not number else ""
             console.print()
             console.print(Text(f"  {head:<22}sample {one_line(tried.sample, 60)}", "bold"))
-            kept = KINDS[tried.kind] == "kept"
             changed = tried.claim != tried.was
             lines = {"was": one_line(tried.was, WIDEST)} if changed else {}
-            lines["put" if changed else "claim"] = one_line(tried.claim, WIDEST)
-            lines["said"] = (
-                f"{tried.label_before}, then {tried.label}" if kept else f"{tried.label}"
-            )
+            lines["now" if changed else "claim"] = one_line(tried.claim, WIDEST)
+            before = f"{tried.label_before}, then " if KINDS[tried.kind] == "kept" else ""
+            lines["label"] = f"{before}{tried.label}"
             for name, text in lines.items():
                 console.print(Text(f"    {name:<5} {text}"), soft_wrap=True)
 
@@ -350,7 +348,7 @@ def test(**given: Unpack[JudgeTestArgs]) -> None:
             "collect answers and contexts with `ragstone collect`, or omit DATA to use claims from "
             "the demo's manuals"
         )
-    estimate = forecast(plan, cases, wanted=given["n"], named=data.name)
+    estimate = estimate_test(plan, cases, wanted=given["n"], named=data.name)
     few = sum(len(case.claims) for case in cases) < given["n"]
     if few and (reasons := _skipped(SkippedCounts.of(samples))):
         estimate += f". Claims have {LENGTHS}; skipped: {reasons}"

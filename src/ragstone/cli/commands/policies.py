@@ -16,7 +16,7 @@ WIDE = 160
 """Columns of a terminal that shows a table; a narrower one shows a list for each policy."""
 
 
-def _said(ruling: PolicyOutcome, cause: str = "") -> str:
+def _described(ruling: PolicyOutcome, cause: str = "") -> str:
     if ruling.state is State.FAILED and cause:
         return f"{ruling}: {cause}"
     return str(ruling) if ruling.passes else f"{ruling}, never passes"
@@ -24,7 +24,7 @@ def _said(ruling: PolicyOutcome, cause: str = "") -> str:
 
 def _no_contexts(policy: Policy) -> str:
     if policy.no_contexts is not None:
-        return _said(policy.no_contexts)
+        return _described(policy.no_contexts)
     label = Label.NOT_ENOUGH_INFO
     return f"{policy.number([label]):.1f}: each claim {label.value}"
 
@@ -35,7 +35,7 @@ def _miscounted(policy: Policy) -> str:
         return f"{State.FAILED.value}: {Cause.COUNT_MISMATCH.value}"
     kept = "those kept" if miscount.cut else "those returned"
     made = "1 - (unsupported + missing) / claims" if miscount.taken_off else f"mean of {kept}"
-    return f"{made}, flagged; if none: {_said(miscount.nothing)}"
+    return f"{made}, flagged; if none: {_described(miscount.nothing)}"
 
 
 def _misread(policy: Policy) -> str:
@@ -51,12 +51,12 @@ def _weights(policy: Policy) -> str:
 SITUATIONS: Mapping[str, Callable[[Policy], str]] = MappingProxyType(
     {
         "response or contexts missing": lambda _: State.UNDEFINED.value,
-        "response is empty": lambda policy: _said(policy.empty_response),
-        "no claims in the response": lambda policy: _said(policy.no_claims),
+        "response is empty": lambda policy: _described(policy.empty_response),
+        "no claims in the response": lambda policy: _described(policy.no_claims),
         "contexts are an empty list": _no_contexts,
-        "judge refused": lambda policy: _said(policy.refused, Cause.REFUSAL.value),
-        "not answered (1)": lambda policy: _said(policy.unanswered, "its cause"),
-        "nothing readable (2)": lambda policy: _said(policy.unreadable, Cause.MALFORMED.value),
+        "judge refused": lambda policy: _described(policy.refused, Cause.REFUSAL.value),
+        "not answered (1)": lambda policy: _described(policy.unanswered, "its cause"),
+        "nothing readable (2)": lambda policy: _described(policy.unreadable, Cause.MALFORMED.value),
         "too few or many verdicts (2)": _miscounted,
         "one label unreadable (2)": _misread,
         "else: mean of the weights (3)": _weights,

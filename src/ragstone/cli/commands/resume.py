@@ -111,6 +111,6 @@ def _resume(store: Store, info: RunInfo, given: ResumeArgs, outputs: Outputs) ->
             "does not contain; change to the folder where the run was started (its data set is in "
             f"{Path(path).absolute().parent})"
         )
-    keeping: StoreOptions = {"store": store, "resume": run_id, "retry_failed": retries}
+    storing: StoreOptions = {"store": store, "resume": run_id, "retry_failed": retries}
     with tracing_of(given["otel"]) as tracing:
-        return evaluated(path, plan, outputs=outputs, keeping=keeping, tracing=tracing)
+        return evaluated(path, plan, outputs=outputs, storing=storing, tracing=tracing)
