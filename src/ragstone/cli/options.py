@@ -11,6 +11,7 @@ from typing import Any, TypedDict, cast
 
 import click
 
+from ragstone.cli import load
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.evaluation.config_file import FILE, metric_names, model_names
 from ragstone.metrics.registry import load_plugin
@@ -335,9 +336,7 @@ def store_here() -> str | None:
     """
     if not FILE.is_file():
         return None
-    from ragstone._internal.yaml import read_yaml_values
-
-    for entry in read_yaml_values(FILE):
+    for entry in load("_internal.yaml").read_yaml_values(FILE):
         if not isinstance(entry, Problem) and entry.key == "store":
             try:
                 place = entry.value

@@ -10,7 +10,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.util._once import Once
 
 from ragstone.integrations.opentelemetry import OpenTelemetry
-from ragstone.integrations.opentelemetry.spans import CAPTURE
+from ragstone.integrations.opentelemetry.tracing import CAPTURE
 
 
 class Kept:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.evaluation.runner import evaluate
-from ragstone.integrations.opentelemetry import spans as attributes
+from ragstone.integrations.opentelemetry import tracing as attributes
 from ragstone.judges.llm.providers.base import Completion, ModelPrompt
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.types.reply import Reply, Usage

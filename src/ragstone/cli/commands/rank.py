@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
+from ragstone.cli import load
 from ragstone.cli.options import (
     GATES,
     PLUGIN,
@@ -167,6 +168,4 @@ def command(**given: Unpack[RankArgs]) -> None:
     ragstone rank --qrels qrels.txt --ranking bm25.run --ranking dense.run -m ndcg@10
     ragstone rank --qrels qrels.txt --ranking new.run --baseline old --fail-on-regression
     """
-    from ragstone.cli.ranking import rank  # imports all that scoring needs
-
-    sys.exit(rank(given))
+    sys.exit(load("cli.ranking").rank(given))  # imports all that scoring needs

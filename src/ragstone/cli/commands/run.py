@@ -7,6 +7,7 @@ from typing import Unpack
 
 import click
 
+from ragstone.cli import load
 from ragstone.cli.options import (
     CONFIG,
     GATES,
@@ -153,6 +154,4 @@ def command(**given: Unpack[RunArgs]) -> None:
     ragstone run answers.jsonl -m faithfulness --preset deepeval --max-cost 2
     ragstone run --qrels qrels.txt --ranking bm25.run     (see ragstone rank --help)
     """
-    from ragstone.cli.evaluate import run_evaluation  # imports all that evaluating needs
-
-    sys.exit(run_evaluation(given))
+    sys.exit(load("cli.evaluate").run_evaluation(given))  # imports all that evaluating needs
