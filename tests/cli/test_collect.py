@@ -87,7 +87,7 @@ def test_a_failed_row_is_saved_with_its_cause_and_fails_its_metrics(
     said = ragstone("collect", str(questions), "--target", name, "-o", "out.json")
     assert said.code == 3
     assert "wrote out.json: 2 rows; 1 failed (" in said.out
-    assert "Exit code 3: more than --max-failure-rate 10% allows failed" in said.err
+    assert "Exit code 3: more rows failed than --max-failure-rate 10% allows" in said.err
     made = saved(tmp_path / "out.json")
     assert made["metadata"]["failed_queries"] == 1
     assert "no tower here" in str(made["responses"][1]["failures"])

@@ -29,7 +29,7 @@ def test_the_offline_judge_on_rows_of_ones_own(ragstone, rows: str, tmp_path: Pa
     said = ragstone("judge", "test", rows, "--json", "out.json")
     assert said.code == 0, said.err
     assert "offline: 2 claims of 2 samples of rows.jsonl; it called 2 supported" in said.out
-    assert "another number" in said.out
+    assert "a different number" in said.out
     told = json.loads((tmp_path / "out.json").read_text())
     number = next(kind for kind in told["kinds"] if kind["kind"] == "number")
     assert (number["right"], number["answered"], number["share"]) == (2, 2, 1.0)

@@ -14,7 +14,7 @@ CELLS = {
     ("strict", "judge refused"): "failed: refusal",
     ("strict", "not answered (1)"): "failed: its cause",
     ("strict", "threshold"): "none",
-    ("weighted", "else: mean of the weights (3)"): "1 / 0.5 / -1 / 0",
+    ("weighted", "otherwise: mean of the weights (3)"): "1 / 0.5 / -1 / 0",
     ("weighted", "range"): "-1 to 1",
     ("ragas", "too few or many verdicts (2)"): (
         "mean of those returned, flagged; if none: undefined"

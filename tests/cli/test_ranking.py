@@ -236,7 +236,7 @@ def test_a_report_is_what_the_command_writes_itself(files: Path, ragstone: Comma
     ("arguments", "told"),
     [
         (("--ranking", "b.run", "--html", "x.html"), "--html is for one ranking"),
-        (("--html", "-"), "--html: name a file"),
+        (("--html", "-"), "--html: this format needs a file"),
         (("--fail-on-regression",), "there is nothing to compare with"),
         (("--min-paired", "2"), "must be from 0% to 100%"),
         (("--min-paired", "abc"), "--min-paired: 'abc' is not a number; use 0.8 or 80%"),

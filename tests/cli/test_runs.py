@@ -349,7 +349,7 @@ def test_the_environment_names_the_store(
 def test_an_empty_store_is_no_error(ragstone: Command, place: str) -> None:
     Store.open(place).close()
     said = ragstone("runs")
-    assert (said.code, "No runs" in said.out) == (0, True)
+    assert (said.code, "no runs" in said.out) == (0, True)
     assert json.loads(ragstone("runs", "--json", "-").out) == []
 
 

@@ -248,7 +248,7 @@ def test_broken_xml_and_a_document_type_are_reported(workbook: Workbook, write: 
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1....", "this is an old .xls; save it as .xlsx"),
         (
             b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"),
-            "the workbook has a password; save it without one",
+            "the workbook is encrypted; remove its password",
         ),
     ],
 )

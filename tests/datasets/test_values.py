@@ -89,7 +89,7 @@ def test_text(value: object, expected: str):
 
 
 def test_a_list_is_not_text():
-    with pytest.raises(ValueError, match="this is a list, not a text"):
+    with pytest.raises(ValueError, match="this is a list, not text"):
         text(["a"])
 
 
@@ -145,9 +145,9 @@ def test_claims(value: object, expected: tuple[str, ...]):
     [
         (5, "this is 5; write a list of texts, or one per line"),
         ({}, "this is an object; write a list of texts"),
-        (["a", 5], "item 2 is 5, not a text"),
-        (["a", " "], "item 2 is blank, not a text"),
-        ([None], "item 1 is null, not a text"),
+        (["a", 5], "item 2 is 5, not text"),
+        (["a", " "], "item 2 is blank, not text"),
+        ([None], "item 1 is null, not text"),
     ],
 )
 def test_what_is_not_a_claim_is_reported(value: object, message: str):
@@ -359,14 +359,14 @@ def test_rankings_in_every_form(value: object, expected: list[Context]):
     [
         (5, "this is 5, not a list of texts"),
         ({"text": "a"}, "this is an object, not a list of texts"),
-        (["a", 5], "item 2 is 5, not a text or an object with text"),
-        (["a", None], "item 2 is null, not a text or an object with text"),
-        ("[1, 2]", "item 1 is 1, not a text or an object with text"),
+        (["a", 5], "item 2 is 5, not text or an object with text"),
+        (["a", None], "item 2 is null, not text or an object with text"),
+        ("[1, 2]", "item 1 is 1, not text or an object with text"),
         ([{"id": "a"}], "item 1 has no text; it has 'id'"),
         ([{}], "item 1 has no text; it has no names"),
         ([{"text": "a", "score": "high"}], "item 1: the score is 'high', not a number"),
         ([{"text": "a", "id": " "}], "item 1: a document id is blank"),
-        ([{"text": ["a"]}], "item 1: this is a list, not a text"),
+        ([{"text": ["a"]}], "item 1: this is a list, not text"),
         ("['a' 'b']", "this starts like a list but cannot be parsed"),
         ('["a", "b]', "this starts like"),
         (

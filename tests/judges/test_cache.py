@@ -439,7 +439,10 @@ def a_folder(path_of_replies_file: Path) -> None:
     ("made", "seen"),
     [
         (no_database, "file is not a database"),
-        (newer, r"a newer ragstone wrote it \(layout 99, this version supports 1\)"),
+        (
+            newer,
+            r"a newer version of ragstone wrote it \(layout 99, this version has 1\)",
+        ),
         (of_another_program, "it is the database of another program"),
         (of_another_program_with_layouts, "it is the database of another program"),
         (a_folder, "unable to open database file"),

@@ -38,7 +38,7 @@ def compose_file(path: Path, *, typed: bool = True) -> Node | None:
         InputError: it is not valid YAML.
     """
     if not path.is_file():
-        raise UsageError(f"{path} cannot be read: there is no such file")
+        raise UsageError(f"{path} cannot be read: it does not exist")
     try:
         if path.stat().st_size > MAX_BYTES:
             raise UsageError(f"{path} has more than {MAX_BYTES:,} bytes; it is not a settings file")

@@ -100,7 +100,7 @@ def logs() -> Generator[None, None, None]:
 
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
-        "run": "Evaluate a RAG system, or answers that you saved.",
+        "run": "Evaluate a RAG system, or saved answers.",
         "rank": "Evaluate rankings of many queries, from files.",
         "resume": "Resume a stored run.",
         "runs": "List the stored runs; show, tag, delete or export one.",
@@ -161,7 +161,7 @@ def ragstone() -> None:
     """Evaluate RAG systems, and show how far to trust the scores.
 
     \b
-    ragstone demo                                    try it, in a minute
+    ragstone demo                                    try it in a minute
     ragstone data.xlsx --api-url http://localhost:8000
     ragstone answers.jsonl -m faithfulness --fail-under faithfulness=0.8
     ragstone answers.jsonl -m faithfulness --model gpt-4o-mini

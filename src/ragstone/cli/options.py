@@ -419,7 +419,7 @@ REGRESSION_OPTIONS: Sequence[click.Option] = (
     click.Option(
         ["--fail-on-regression"],
         is_flag=True,
-        help="Exit 1 if a metric got worse by more than chance.",
+        help="Exit 1 if a metric got significantly worse.",
     ),
     click.Option(
         ["--min-effect"],

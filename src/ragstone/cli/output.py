@@ -162,7 +162,7 @@ def check_files(
         for folder in folders.keys() & set(() if path == STDOUT else path.resolve().parents):
             raise UsageError(
                 f"{path} is in {folders[folder]}, an input folder, so it cannot be written there; "
-                "name another place"
+                "choose another folder"
             )
         taken[path.resolve()] = f"{path} would be written twice"
 
@@ -217,7 +217,7 @@ class Outputs:
             load("reports.excel").check_output(self.workbook or self.folder / "workbook.xlsx")
         for name in self.files.keys() - PIPED:
             if self.files[name] == STDOUT:
-                raise UsageError(f"--{name}: name a file; this format is not for standard output")
+                raise UsageError(f"--{name}: this format needs a file, not standard output")
         for name in TABLES & self.files.keys():
             check_table(self.files[name])
         check_files(*self.files.values(), inputs=inputs, written=self._workbooks())

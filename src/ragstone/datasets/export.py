@@ -47,7 +47,7 @@ def check_format(suffix: str) -> str:
     """Return a suffix in lower case, or raise a UsageError if there is no writer for it."""
     if suffix.lower() not in WRITERS:
         known = ", ".join(WRITERS)
-        raise UsageError(f"{suffix or 'a file without an ending'} cannot be written; use {known}")
+        raise UsageError(f"{suffix or 'a file with no extension'} cannot be written; use {known}")
     return suffix.lower()
 
 

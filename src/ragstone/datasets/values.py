@@ -146,7 +146,7 @@ def text(value: Plain) -> str:
         case int() | float():
             return document_id(value)
         case _:
-            raise ValueError(f"this is {kind(value)}, not a text")
+            raise ValueError(f"this is {kind(value)}, not text")
 
 
 def query(value: Plain) -> str:
@@ -197,7 +197,7 @@ def claims(value: Plain) -> tuple[str, ...]:
         raise ValueError(f"this is {kind(value)}; write a list of texts, or one per line")
     for number, item in enumerate(value, 1):
         if not isinstance(item, str) or not item.strip():
-            raise ValueError(f"item {number} is {kind(item)}, not a text")
+            raise ValueError(f"item {number} is {kind(item)}, not text")
     return tuple(str(item).strip() for item in value)
 
 
@@ -363,7 +363,7 @@ def _document(item: Plain | None, number: int, *, ranked: bool) -> Context:
         return Context(id=_id(item))
     if isinstance(item, str):
         return Context(text=item)
-    needed = "an id or an object with an id" if ranked else "a text or an object with text"
+    needed = "an id or an object with an id" if ranked else "text or an object with text"
     if not isinstance(item, dict):
         raise ValueError(f"item {number} is {kind(item)}, not {needed}")
     given = {plain_name(str(name)): part for name, part in item.items() if part is not None}

@@ -187,7 +187,7 @@ def _create_table(connection: sqlite3.Connection) -> None:
         raise UsageError("it is the database of another program")
     elif layout > LAYOUT:
         raise UsageError(
-            f"a newer ragstone wrote it (layout {layout}, this version supports {LAYOUT})"
+            f"a newer version of ragstone wrote it (layout {layout}, this version has {LAYOUT})"
         )
     connection.execute("COMMIT")
 

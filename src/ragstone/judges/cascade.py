@@ -85,7 +85,7 @@ class CascadeJudge(MultiJudge):
         for judge in (self._second, self._first):
             if judge.takes(question.kind):
                 return await judge.answer(question)
-        raise QuestionNotSupportedError(f"no judge of {self.name} answers {question.kind}")
+        raise QuestionNotSupportedError(f"no judge in {self.name} can answer {question.kind}")
 
     async def _verified(self, question: VerifyClaims) -> Reply[_Verdicts]:
         first = _signed(self._first, await outcome_of(self._first, question))

@@ -90,7 +90,7 @@ def explain_sqlite_error(error: sqlite3.Error, file: str | Path | None = None) -
         if path.is_dir():
             reason = f"it is a folder; name a file in it, such as {path / 'ragstone.db'}"
         elif not folder.is_dir():
-            reason = f"there is no folder {folder}; create it, or name another place"
+            reason = f"there is no folder {folder}; create it, or choose another folder"
         elif path.exists() and not os.access(path, os.R_OK):
             reason = "it cannot be read; change its permissions"
         elif not os.access(folder, os.W_OK | os.X_OK):

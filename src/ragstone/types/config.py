@@ -117,7 +117,7 @@ class JudgePlan(FrozenModel):
     judge: str = _setting(
         DEFAULT_JUDGE,
         "The judge: offline, local:FOLDER (a model on this machine) or provider:model, such as "
-        "openai:gpt-4o-mini. Several, separated by commas, are a panel. "
+        "openai:gpt-4o-mini. Several, separated by commas, form a panel. "
         "cascade:offline+openai:gpt-4o calls the second judge only if the first is unsure. "
         "RAGSTONE_JUDGE sets the default.",
         group="Judge",
@@ -137,7 +137,7 @@ class JudgePlan(FrozenModel):
         None,
         "Model whose embeddings measure how similar texts are.",
         group="Judge",
-        default_text="text-embedding-3-small if OpenAI judges, else character n-grams, offline",
+        default_text="text-embedding-3-small for an OpenAI judge, else offline character n-grams",
     )
     temperature: float | None = _setting(
         0.0,
@@ -275,7 +275,7 @@ class Plan(JudgePlan, ClaimPlan):
     )
     delay: float = _setting(
         0.0,
-        "Seconds between two calls of the target, for fragile servers.",
+        "Minimum seconds between calls to the target, for fragile servers.",
         group="RAG system",
         ge=0,
         allow_inf_nan=False,
@@ -330,7 +330,8 @@ class Plan(JudgePlan, ClaimPlan):
     )
     max_failure_rate: Share = _setting(
         0.1,
-        "Exit 3 if more of a metric's scores failed or were imputed by a policy: 0.1 or 10%.",
+        "Exit 3 if more than this share of a metric's scores failed or were imputed by a policy: "
+        "0.1 or 10%.",
         group="Gates",
         metavar="SHARE",
         common=True,
@@ -340,7 +341,7 @@ class Plan(JudgePlan, ClaimPlan):
     )
     cluster: str | None = _setting(
         None,
-        "Tag whose rows belong together (a source, a conversation); confidence intervals "
+        "Tag of rows that belong together (a source, a conversation); confidence intervals "
         "resample them together.",
         group="Results",
         metavar="TAG",
@@ -440,7 +441,7 @@ class Settings(Plan):
     )
     min_coverage: FrozenMap[str, Share] = _setting(
         {},
-        "Exit 1 if a smaller share of the rows was scored: faithfulness=90%.",
+        "Exit 1 if less than this share of the rows was scored: faithfulness=90%.",
         group="Gates",
         metavar="METRIC=SHARE",
         common=True,

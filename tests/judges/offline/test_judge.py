@@ -506,7 +506,7 @@ def test_the_probability_is_the_logistic_function_of_the_weighed_sum():
 
 def test_weights_of_other_features_are_refused():
     stored = {"features": {"held": 1.0}, "offset": 0.0, "threshold": 0.5, "probability_caps": {}}
-    with pytest.raises(ValueError, match="train it again"):
+    with pytest.raises(ValueError, match="retrain it"):
         Weights.of(json.dumps(stored))
 
 

@@ -39,7 +39,7 @@ def test_a_store_of_another_version_is_left_as_it_is(
     tmp_path: Path, version: str, words: str
 ) -> None:
     path = changed(tmp_path / "runs.db", f"UPDATE alembic_version SET version_num = '{version}'")
-    with pytest.raises(StoreError, match=f"written by an? {words} ragstone"):
+    with pytest.raises(StoreError, match=f"written by an? {words} version"):
         open_read_only(str(path))
     with closing(sqlite3.connect(path)) as file:
         assert file.execute("SELECT version_num FROM alembic_version").fetchone() == (version,)

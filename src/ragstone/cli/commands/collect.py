@@ -55,7 +55,7 @@ _OUTPUT = (
     click.Option(
         ["--fresh"], is_flag=True, help="Ask every question again, even if some have answers."
     ),
-    setting("max_failure_rate", "Exit 3 if more of the rows failed: 0.1 or 10%."),
+    setting("max_failure_rate", "Exit 3 if more than this share of the rows failed: 0.1 or 10%."),
 )
 
 
@@ -71,9 +71,9 @@ def command(
 ) -> None:
     """Call the RAG system for every row of DATA, and save its answers to judge them later.
 
-    Each answer is saved to FILE.part when it arrives. After a crash or Ctrl-C, run the same command
+    Each answer is saved to FILE.part as it arrives. After a crash or Ctrl-C, run the same command
     again to continue; failed rows are retried. A failed row is saved with its cause, and FILE.part
-    then remains. A complete FILE is replaced only with --fresh.
+    is kept. A complete FILE is replaced only with --fresh.
 
     \b
     ragstone collect questions.xlsx --api-url http://localhost:8000 --delay 7 -o responses.json
@@ -159,6 +159,6 @@ def _finish(collector: Collector, out: Path) -> int:
         )
     if failed > collector.plan.max_failure_rate * rows:
         limit = f"--max-failure-rate {collector.plan.max_failure_rate:.0%}"
-        click.echo(f"Exit code {TOO_MUCH_FAILED}: more than {limit} allows failed", err=True)
+        click.echo(f"Exit code {TOO_MUCH_FAILED}: more rows failed than {limit} allows", err=True)
         return TOO_MUCH_FAILED
     return 0

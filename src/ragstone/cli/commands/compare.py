@@ -75,7 +75,7 @@ _PARAMS: Sequence[click.Parameter] = (
 def command(**given: Unpack[CompareArgs]) -> None:
     """Compare two stored runs, sample by sample, and test whether differences are significant.
 
-    A and B are run ids, unique starts of ids, tags, or `last`. Without B, A is compared with the
+    A and B are run ids, unique prefixes of ids, tags, or `last`. Without B, A is compared with the
     newest finished run. Changes are shown for B relative to A.
 
     \b

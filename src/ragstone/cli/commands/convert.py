@@ -28,7 +28,7 @@ from ragstone.reports.tables import csv_safe
 def command(
     source: str, out: Path, columns: tuple[str, ...], sheet: str | None, limit: int | None
 ) -> None:
-    """Convert a data set of any supported tool to .jsonl, .json, .csv or .xlsx.
+    """Convert a data set from any supported tool to .jsonl, .json, .csv or .xlsx.
 
     The result is read back before it replaces OUT, and anything that OUT's format cannot store is
     reported. JSON and JSON Lines store everything. OUT must differ from IN.

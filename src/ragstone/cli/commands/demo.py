@@ -63,7 +63,7 @@ _OPTIONS = (
 def command(**given: Unpack[DemoArgs]) -> None:
     """Evaluate the demo RAG system; needs no key and no server.
 
-    Starts a small RAG system over the manuals of a fictional phone, sends it the questions of
+    Starts a small RAG system over the manuals of a fictional phone, sends it the questions in
     qr_smartphone_dataset.xlsx, and scores the answers with every metric that needs no LLM.
 
     \b
@@ -112,7 +112,7 @@ def _served(retriever: str) -> Generator[str, None, None]:
     type=click.FloatRange(0, 1),
     default=0.0,
     show_default=True,
-    help="Maximum random change of a similarity.",
+    help="Maximum random change to a similarity.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed for --noise.")
 def server_command(host: str, port: int, retriever: str, noise: float, seed: int) -> None:

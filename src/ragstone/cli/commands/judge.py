@@ -57,9 +57,9 @@ from ragstone.types.reply import Usage
 
 CHANGES: Mapping[str, str] = MappingProxyType(
     {
-        "number": "another number",
-        "date": "another date, month, weekday or year",
-        "unit": "another unit or currency",
+        "number": "a different number",
+        "date": "a different date, month, weekday or year",
+        "unit": "a different unit or currency",
         "name": "a name from another sample",
         "negation": "a negation added or removed",
         "qualifier": "a qualifier removed (`only`, `up to`, `if ...`)",
@@ -258,8 +258,8 @@ _RESULT = (
         ["--fail-under"],
         multiple=True,
         metavar="[KIND=]SHARE",
-        help="Exit 1 if a smaller share is right: 80% of all, number=90% of a kind, noticed=80% of "
-        "all changes.",
+        help="Exit 1 if less than this share is right: 80% of all, number=90% of a kind, "
+        "noticed=80% of all changes.",
     ),
     click.Option(
         ["--show"],
@@ -267,7 +267,7 @@ _RESULT = (
         default=1,
         show_default=True,
         metavar="N",
-        help="Number of missed changes to show of each kind; --json has all.",
+        help="Number of missed changes to show per kind; --json has all.",
     ),
     click.Option(["--json", "json_file"], metavar="FILE|-", help="Write the result as JSON."),
     click.Option(["--no-store"], is_flag=True, help="Do not save the result."),
@@ -310,9 +310,9 @@ def command() -> None:
 def test(**given: Unpack[JudgeTestArgs]) -> None:
     """Test a judge without labels: does it notice errors injected into claims?
 
-    The test takes claims of DATA that the judge calls supported (rows need contexts, and a response
-    or reference), changes each in several ways (a number, a name, a negation ...), counts how
-    often the judge notices, and lists what it missed. Reordering contexts or claims must not
+    The test takes claims from DATA that the judge calls supported (rows need contexts, and a
+    response or reference), changes each in several ways (a number, a name, a negation ...), counts
+    how often the judge notices, and lists what it missed. Reordering contexts or claims must not
     change a verdict. Without DATA, the claims come from the demo's manuals. The result is saved,
     and reports of runs with this judge show it.
 

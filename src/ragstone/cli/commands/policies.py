@@ -59,7 +59,7 @@ SITUATIONS: Mapping[str, Callable[[Policy], str]] = MappingProxyType(
         "nothing readable (2)": lambda policy: _described(policy.unreadable, Cause.MALFORMED.value),
         "too few or many verdicts (2)": _miscounted,
         "one label unreadable (2)": _misread,
-        "else: mean of the weights (3)": _weights,
+        "otherwise: mean of the weights (3)": _weights,
         "threshold": lambda policy: "none" if policy.threshold is None else f"{policy.threshold:g}",
         "range": lambda policy: f"{policy.low:g} to {policy.high:g}",
     }
@@ -67,7 +67,7 @@ SITUATIONS: Mapping[str, Callable[[Policy], str]] = MappingProxyType(
 """Situation -> its outcome under a policy; the first that applies, from the top, decides."""
 
 NOTES = (
-    "The first situation that applies decides.",
+    "The first situation that applies determines the score.",
     "(1) unreachable, timed out, rate limited, truncated or over budget",
     "(2) after one retry",
     f"(3) for {' / '.join(label.value for label in Label)}",

@@ -63,11 +63,11 @@ _PARAMS: Sequence[click.Parameter] = (
 @click.command(
     name="rescore",
     params=list(_PARAMS),
-    epilog=f"{RUN} Exit codes are those of run. Only the gates given here are applied, not those "
-    "of the stored run.",
+    epilog=f"{RUN} Exit codes are the same as for run. Only the gates given here are applied, not "
+    "those of the stored run.",
 )
 def command(**given: Unpack[RescoreArgs]) -> None:
-    """Score a stored run again, from the stored replies of its judge; no calls are made.
+    """Score a stored run again, using the stored replies of its judge; no calls are made.
 
     Use other policies, or other metrics whose questions are already answered.
 

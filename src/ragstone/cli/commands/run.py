@@ -96,7 +96,7 @@ GROUPS: Groups = MappingProxyType(
             rare(
                 "--compare-legacy",
                 is_flag=True,
-                help="Score faithfulness as promptfoo does with RAGAS mode and without, on the "
+                help="Score faithfulness as promptfoo does with and without RAGAS mode, on the "
                 "same responses, and print the differences.",
             ),
         ),
@@ -139,12 +139,12 @@ EPILOG = (
     epilog=EPILOG,
 )
 def command(**given: Unpack[RunArgs]) -> None:
-    """Evaluate a RAG system, or answers that you saved.
+    """Evaluate a RAG system, or saved answers.
 
     DATA is an .xlsx, .csv, .json, .jsonl or .yaml file with a column `query`, and other columns
     such as point_ids, reference, response or contexts. If no row has the fields that a metric
     needs, ragstone calls the RAG API. DATA can also be a promptfooconfig.yaml. Without DATA,
-    ragstone uses qr_smartphone_dataset.xlsx in this folder, or else its own sample data set.
+    ragstone uses qr_smartphone_dataset.xlsx in this folder if it exists, or a sample data set.
 
     \b
     ragstone run data.xlsx --metric hit recall --k 5

@@ -85,7 +85,7 @@ def list_(limit: int, file: Path | None, store: str | None) -> None:
             write_text(file, text)
         return
     if not infos:
-        click.echo(f"No runs are in {opened.name} yet; `ragstone run` stores each.")
+        click.echo(f"There are no runs in {opened.name} yet; `ragstone run` stores one.")
         return
     with silent_pipes():
         print_runs(infos, Console(highlight=False), in_progress=busy)
@@ -107,7 +107,7 @@ def show(run: str, store: str | None) -> None:
     name="tag", params=[click.Argument(["run"]), click.Argument(["name"]), STORE], epilog=RUN
 )
 def tag_(run: str, name: str, store: str | None) -> None:
-    """Tag a run. A tag belongs to one run: others lose it, and an earlier tag is replaced."""
+    """Tag a run. If another run has the tag, it is moved; RUN's earlier tag is replaced."""
     with open_store(store) as opened:
         run_id = find_run(opened, run)
         before = tag(opened, run_id, name)

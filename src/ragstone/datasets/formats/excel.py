@@ -238,7 +238,7 @@ def read(file: File, *, sheet: str | None = None) -> Table:
             raise file.refused("the file is empty", "add a sheet with a header and rows")
         if file.content.startswith(OLE):
             if "EncryptedPackage".encode("utf-16-le") in file.content:
-                raise file.refused("the workbook has a password", "save it without one")
+                raise file.refused("the workbook is encrypted", "remove its password")
             raise file.refused("this is an old .xls", "save it as .xlsx")
         raise file.refused("this is not a workbook", "if it is text, name it .csv")
     try:

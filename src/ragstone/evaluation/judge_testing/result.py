@@ -20,7 +20,7 @@ MAX_FAILURES = 0.1
 WORDS: Mapping[Wanted, str] = MappingProxyType(
     {
         "noticed": "errors detected",
-        "resisted": "injected orders resisted",
+        "resisted": "injected instructions resisted",
         "supported": "copied sentences supported",
         "kept": "verdicts unchanged in another order",
     }

@@ -189,7 +189,7 @@ def _hub_folder(name: str, file: str | None, *, offline: bool) -> Path:
         f"{', '.join(missing)}"
     )
     if offline:
-        raise ModelNotDownloadedError(f"{problem}, and --offline forbids to download it")
+        raise ModelNotDownloadedError(f"{problem}, and --offline does not allow downloading it")
     try:
         folder = snapshot()
         more = _missing_files(folder, file)  # only the model names its weight files

@@ -236,7 +236,7 @@ class Weights:
         """
         stored = json.loads(text)
         if tuple(stored["features"]) != Features._fields:
-            raise ValueError("the offline judge's weights are for other features: train it again")
+            raise ValueError("the offline judge's weights are for different features: retrain it")
         return cls(**stored)
 
 

@@ -49,8 +49,8 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise UsageError(
-                f"port {port} on {host} is in use, perhaps by another `ragstone view`; stop that, "
-                "or choose another with --port (0 takes a free one)"
+                f"port {port} on {host} is in use, perhaps by another `ragstone view`; stop it, "
+                "or choose another port with --port (0 picks a free one)"
             ) from error
         why = error.strerror or error
         raise UsageError(f"cannot listen on {host}, port {port}: {why}") from error
@@ -137,12 +137,10 @@ def open_read_only(place: str | None) -> Store:
             raise StoreError(f"{name}: it contains no ragstone runs; choose another store")
         if int(version) > int(HEAD):
             raise StoreError(
-                f"{name}: it was written by a newer ragstone; upgrade, or choose another store"
+                f"{name}: written by a newer version; update ragstone, or choose another store"
             )
         if version != HEAD:
-            raise StoreError(
-                f"{name}: it was written by an older ragstone; `ragstone runs` upgrades it"
-            )
+            raise StoreError(f"{name}: written by an older version; `ragstone runs` upgrades it")
     except BaseException:
         engine.dispose()
         raise

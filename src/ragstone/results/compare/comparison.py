@@ -136,7 +136,7 @@ def compare(
     two = Columns.of(b, names, cluster=cluster)
     if cluster is not None and one.ids and not one.tags:
         raise UsageError(
-            f"cluster {cluster}: the samples of A have no tags; leave the option out "
+            f"cluster {cluster}: the samples of A have no tags; omit --cluster "
             "(queries of rankings from files never have tags)"
         )
     if cluster is not None and one.ids and cluster not in one.tags:

@@ -174,7 +174,7 @@ def test_a_claim_repeated_in_anothers_place_is_a_mismatch(places: tuple[int | No
     entries = [{"statement": text, "verdict": "yes"} for text in texts]
     text = json.dumps({"statements": entries})
     if places == (None, 2, None):
-        assert "verdict 2 repeats another claim" in failure_of(text).message
+        assert "verdict 2 repeats a claim other than claim 2" in failure_of(text).message
     assert failure_of(text).cause is Cause.COUNT_MISMATCH
 
 

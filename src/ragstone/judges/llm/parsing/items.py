@@ -207,7 +207,7 @@ def in_order(
         return [items[repeated.index(text)] for text in texts]
     for number, (text, own) in enumerate(zip(repeated, texts, strict=True), 1):
         if text != own and text in texts:
-            raise ReplyMismatchError(f"verdict {number} repeats another claim than claim {number}")
+            raise ReplyMismatchError(f"verdict {number} repeats a claim other than claim {number}")
     return items
 
 
