@@ -106,15 +106,15 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "runs": "List the stored runs; show, tag, delete or export one.",
         "report": "Write the results of a stored run again.",
         "view": "Show the stored runs in a browser.",
-        "rescore": "Score a stored run again, without new calls.",
-        "compare": "Compare two stored runs, sample by sample.",
-        "metrics": "List the metrics, or print the definition of one.",
+        "rescore": "Score a stored run again without new calls.",
+        "compare": "Compare two stored runs sample by sample.",
+        "metrics": "List the metrics, or print one metric's definition.",
         "policies": "Show how each policy handles each situation.",
-        "collect": "Save the answers of a RAG system, to judge them later.",
-        "validate": "Check data files, and report all their problems.",
+        "collect": "Save a RAG system's answers to judge them later.",
+        "validate": "Check data files and report all problems.",
         "convert": "Write a data set in another format.",
         "judge": "Test the judge: does it notice injected errors?",
-        "demo": "Evaluate the demo RAG system; needs no key and no server.",
+        "demo": "Evaluate the demo RAG system; no key or server needed.",
         "demo-server": "Serve the demo RAG system over HTTP.",
     }
 )
@@ -158,7 +158,7 @@ class _Commands(click.Group):
 )
 @click.version_option(package_name="ragstone", message="%(package)s %(version)s")
 def ragstone() -> None:
-    """Evaluate RAG systems, and show how far to trust the scores.
+    """Evaluate RAG systems and show how far to trust the scores.
 
     \b
     ragstone demo                                    try it in a minute

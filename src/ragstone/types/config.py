@@ -175,9 +175,7 @@ class JudgePlan(FrozenModel):
     offline: bool = _setting(
         False, "Download nothing; a local model must be on this machine.", group="Judge"
     )
-    cache: bool = _setting(
-        True, "Cache replies, and reuse cached ones.", group="Judge", common=True
-    )
+    cache: bool = _setting(True, "Cache replies and reuse cached ones.", group="Judge", common=True)
     rpm: float | None = _setting(
         None, "Maximum judge calls per minute.", group="Limits", gt=0, allow_inf_nan=False
     )

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ragstone.cli.commands.judge import SAID
+from ragstone.cli.commands.judge import CHANGES
 from ragstone.demo.questions import grounded_samples
 from ragstone.evaluation.judge_testing import run_judge_test
 from ragstone.evaluation.judge_testing.runner import KINDS
@@ -26,7 +26,7 @@ async def test_the_offline_judges_figures_are_those_of_the_page() -> None:
 
 
 def test_every_kind_is_on_the_page_and_has_words() -> None:
-    assert SAID.keys() == KINDS.keys()
+    assert CHANGES.keys() == KINDS.keys()
     for kind, wanted in KINDS.items():
         assert f"| `{kind}` |" in PAGE
         assert f"`{wanted}`" in PAGE

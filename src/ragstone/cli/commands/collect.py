@@ -69,7 +69,7 @@ _OUTPUT = (
 def command(
     data: str, mode: str, output: Path | None, fresh: bool, config: Path | None, **given: object
 ) -> None:
-    """Call the RAG system for every row of DATA, and save its answers to judge them later.
+    """Call the RAG system for every row of DATA and save its answers to judge them later.
 
     Each answer is saved to FILE.part as it arrives. After a crash or Ctrl-C, run the same command
     again to continue; failed rows are retried. A failed row is saved with its cause, and FILE.part

@@ -73,7 +73,7 @@ _PARAMS: Sequence[click.Parameter] = (
 
 @click.command(name="compare", params=[*_PARAMS], epilog=EPILOG)
 def command(**given: Unpack[CompareArgs]) -> None:
-    """Compare two stored runs, sample by sample, and test whether differences are significant.
+    """Compare two stored runs sample by sample and test whether differences are significant.
 
     A and B are run ids, unique prefixes of ids, tags, or `last`. Without B, A is compared with the
     newest finished run. Changes are shown for B relative to A.

@@ -61,7 +61,7 @@ _OPTIONS = (
 
 @click.command(name="demo", params=list(_OPTIONS))
 def command(**given: Unpack[DemoArgs]) -> None:
-    """Evaluate the demo RAG system; needs no key and no server.
+    """Evaluate the demo RAG system; no key or server needed.
 
     Starts a small RAG system over the manuals of a fictional phone, sends it the questions in
     qr_smartphone_dataset.xlsx, and scores the answers with every metric that needs no LLM.

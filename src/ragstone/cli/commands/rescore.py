@@ -67,7 +67,7 @@ _PARAMS: Sequence[click.Parameter] = (
     "those of the stored run.",
 )
 def command(**given: Unpack[RescoreArgs]) -> None:
-    """Score a stored run again, using the stored replies of its judge; no calls are made.
+    """Score a stored run again using the stored replies of its judge; no calls are made.
 
     Use other policies, or other metrics whose questions are already answered.
 

@@ -29,7 +29,7 @@ _NEEDS = frozenset(need for info in catalogue().values() for need in info.needs)
     ],
 )
 def command(files: tuple[str, ...], columns: tuple[str, ...], sheet: str | None) -> None:
-    """Read data files, and report all their problems; no calls are made.
+    """Read data files and report all problems; no calls are made.
 
     A valid file is reported in one line: its rows, how many of them have each field, and which
     metrics can run on it. Exit code 2 if a file cannot be used.
