@@ -126,7 +126,7 @@ def test_where_all_failed_the_reason_is_told_and_the_metrics_fail_with_it(
     (tmp_path / "failing.txt").write_text("p q", encoding="utf-8")
     data = rows(tmp_path / "a.jsonl", "pq")
     said = ragstone("collect", data, "--target", failing, "-o", "out.json")
-    assert "  unreachable, first: " in said.out
+    assert "  target_error, first: " in said.out
     assert "raised ValueError: an outage" in said.out
     said = ragstone("run", "out.json", "-m", "faithfulness", "--no-export")
     assert said.code == 3

@@ -344,7 +344,7 @@ async def test_a_stored_answer_that_gives_way_is_told() -> None:
     given = rows({"response": "old"})
     (row,) = await collect(given, Scripted(fresh), {"contexts"}, every=False)
     assert row.sample.response == "new"
-    assert any("the stored response was replaced" in note for note in row.notes)
+    assert any("the stored value of response was replaced" in note for note in row.notes)
 
 
 class BuggyTarget(Target):

@@ -363,3 +363,10 @@ def test_model_and_max_retries_are_accepted_in_python_too() -> None:
     assert (plan.judge, plan.retries) == ("openai:gpt-4o-mini", 2)
     with pytest.raises(UsageError, match="model and judge are the same setting"):
         plan_of({"model": "gpt-4o-mini", "judge": "offline"})
+
+
+def test_a_cluster_that_is_no_tag_is_refused() -> None:
+    rows = [{**ANSWERED, "topic": topic} for topic in ("a", "a", "b")]
+    with pytest.raises(UnknownNameError, match=r"'topc'; did you mean 'topic'\?"):
+        evaluate(rows, metrics="hit", cluster="topc")
+    assert evaluate(rows, metrics="hit", cluster="topic").summary()["hit@5"].n == 3

@@ -192,15 +192,16 @@ def fail(error: BaseException):
     [
         (
             ValueError("bad\nnews " + "x" * 500),
-            Cause.UNREACHABLE,
+            Cause.TARGET_ERROR,
             "rag raised ValueError: bad news",
         ),
-        (KeyError("a"), Cause.UNREACHABLE, "rag raised KeyError: 'a'"),
+        (KeyError("a"), Cause.TARGET_ERROR, "rag raised KeyError: 'a'"),
         (TimeoutError(), Cause.UNREACHABLE, "rag raised TimeoutError"),
-        (SystemExit(3), Cause.UNREACHABLE, "rag raised SystemExit: 3"),
-        (asyncio.CancelledError(), Cause.UNREACHABLE, "rag raised CancelledError"),
+        (ConnectionError("no"), Cause.UNREACHABLE, "rag raised ConnectionError: no"),
+        (SystemExit(3), Cause.TARGET_ERROR, "rag raised SystemExit: 3"),
+        (asyncio.CancelledError(), Cause.TARGET_ERROR, "rag raised CancelledError"),
         (CallError(Cause.RATE_LIMITED, "slow"), Cause.RATE_LIMITED, "rag: slow"),
-        (StopIteration("end"), Cause.UNREACHABLE, "rag raised RuntimeError: "),
+        (StopIteration("end"), Cause.TARGET_ERROR, "rag raised RuntimeError: "),
     ],
 )
 async def test_a_function_that_raises_fails_its_row(

@@ -14,7 +14,9 @@ from ragstone.types.reply import Failure
 from ragstone.types.row import Row
 
 DROPPED = "the stored response was discarded, because it does not belong to the target's contexts"
-REPLACED = "the stored {} was replaced, so that all fields come from one reply of the target"
+REPLACED = (
+    "the stored value of {} was replaced, so that all fields come from one reply of the target"
+)
 
 
 def ask_target(

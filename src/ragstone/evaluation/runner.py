@@ -269,6 +269,9 @@ class Evaluation:
         """
         plan = plan_of(options)
         dataset = load_data(data, plan)
+        tags = dict.fromkeys(tag for sample in dataset.samples for tag in sample.tags)
+        if plan.cluster is not None and plan.cluster not in tags:
+            raise UnknownNameError("tag", plan.cluster, tags)
         metrics = select(plan.metrics, **plan.parameters)
         budget = Budget(plan.max_calls, plan.max_cost)
         judge = judge_of(options, plan, budget, metrics=metrics)

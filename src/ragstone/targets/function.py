@@ -86,7 +86,8 @@ class FunctionTarget(Target):
                 late = f"{self.name}: no answer within {self._timeout:g} s; raise --timeout"
                 return {}, Failure(Cause.TIMEOUT, late)
             raised = f"{self.name} raised {type(error).__name__}: {quoted(str(error))}"
-            return {}, Failure(Cause.UNREACHABLE, raised.removesuffix(": "))
+            cause = Cause.UNREACHABLE if isinstance(error, OSError) else Cause.TARGET_ERROR
+            return {}, Failure(cause, raised.removesuffix(": "))
 
 
 def function_named(name: str) -> Function:

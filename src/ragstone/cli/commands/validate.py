@@ -71,7 +71,7 @@ def described(name: str, dataset: Dataset) -> str:
     )
     names = {tag for sample in samples for tag in sample.tags}
     alike = misspelt(sorted(names), [field for field, times in counts.items() if not times])
-    near = "".join(f"; did you mean {field} by {tag!r}?" for field, tag in alike.items())
+    near = "".join(f"; does {tag!r} mean {field}?" for field, tag in alike.items())
     notes = "".join(f"; {note}" for note in dataset.source.notes)
     tagged = f"; tags: {tags}" if tags else ""
     return f"{name}: {count(len(samples), 'row')}: {held}{tagged}{near}{notes}; {could}"
