@@ -157,7 +157,7 @@ def test_ragas_mode_is_the_preset_with_its_settings(read) -> None:
     assert found.demands.ragas
     preset, settings = found.demands.settings["preset"], dict(found.demands.settings)
     del settings["preset"]
-    plan = Config().plan(settings, preset_said=str(preset))
+    plan = Config().plan(settings, preset_name=str(preset))
     assert (plan.policy, plan.strict_json, plan.retries) == ("promptfoo-plan", True, 2)
     assert (plan.batch_size, plan.judge, plan.base_url) == (3, "openai:gpt-4", config["apiBaseUrl"])
 
