@@ -1,8 +1,11 @@
+import re
 from typing import Any
 
+import pytest
 from tests.cases import each_case
 
 from ragstone.datasets import Dataset
+from ragstone.errors import UsageError
 from ragstone.evaluation.preflight import Preflight
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
@@ -139,5 +142,18 @@ def test_a_target_is_not_asked_for_metrics_that_cannot_run() -> None:
 def test_a_field_that_is_nearly_called_so_is_offered() -> None:
     found = ready({"contexts": CONTEXTS, "tags": {"respnse": "r"}})
     assert found.refused["faithfulness"] == "no row has response; did you mean column 'respnse'?"
-    asked = ready({"contexts": CONTEXTS, "tags": {"respnse": "r"}}, target=Gives("response"))
+    tags = {"contexts": CONTEXTS, "tags": {"respnse": "r"}}
+    asked = ready(tags, target=Gives("response"), every=True)
     assert "faithfulness" not in asked.refused
+
+
+def test_a_misspelt_column_is_not_replaced_by_calls_of_the_default_target() -> None:
+    fields: dict[str, Any] = {"contexts": CONTEXTS, "tags": {"Respnse": "It is blue."}}
+    target = Gives("response", "contexts")
+    message = (
+        "no row has response; did you mean column 'Respnse'? Map it with --map response=Respnse, "
+        "or name the system to call with --api-url or --target"
+    )
+    with pytest.raises(UsageError, match=re.escape(message)):
+        ready(fields, target=target)
+    assert ready(fields, target=target, every=True).wanted == {"response", "contexts"}

@@ -1,5 +1,6 @@
 """Preflight: which metrics can run, which fields the target must return, and the gates."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -48,6 +49,9 @@ class Preflight:
         """Compare the needs of metrics with the rows, the target and the judge.
 
         The target is asked for fields that no row has; with `every`, for all needed fields.
+
+        Raises:
+            UsageError: the target would be asked for a field that a column probably has.
         """
         samples = dataset.samples
         present = _with_stand_ins(
@@ -75,6 +79,12 @@ class Preflight:
         needs = {need for metric in ready for need in metric.needs if need in FIELDS}
         missing = needs if every else needs - present
         wanted = {need if need in gives else STAND_INS.get(need, need) for need in missing}
+        if target and not every:  # rather than replace what the file may contain
+            for field in sorted(wanted & similar.keys()):
+                raise UsageError(
+                    f"{absent[field]} Map it with --map {field}={shlex.quote(similar[field])}, or "
+                    "name the system to call with --api-url or --target"
+                )
         return cls(ready, refused, frozenset(wanted) & gives)
 
     def check_requested(self, plan: Plan) -> None:
