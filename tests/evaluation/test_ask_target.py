@@ -6,6 +6,7 @@ import pytest
 from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.ask_target import DROPPED, add_answer, ask_target
 from ragstone.evaluation.runner import evaluate, evaluate_async
+from ragstone.reports.insights import next_step
 from ragstone.results.run import Run
 from ragstone.targets.base import Answer, Target
 from ragstone.targets.factory import get_target
@@ -241,6 +242,16 @@ async def test_a_search_that_fails_is_no_number(
     assert run.summary()["hit@5"].mean is None
     assert health(run)["failed"] == {"search": 3}
     assert health(run)["error_rate"] == 0.5
+
+
+async def test_an_api_with_other_paths_is_not_called_unreachable_without_advice(
+    faulty, behave, quick
+) -> None:
+    faulty.script(SEARCH, behave.reply(status=404))
+    faulty.script(CHAT, behave.reply(status=404))
+    run = await evaluated(faulty.url, 3)
+    advice = "the API has no such path; describe its paths in a target file (--target)"
+    assert (next_step(run) or "").endswith(advice)
 
 
 async def test_no_results_are_a_zero_and_no_failure(faulty, behave) -> None:

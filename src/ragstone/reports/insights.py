@@ -254,11 +254,19 @@ def _failure_advice(run: Run) -> str | None:
     if not target_failed and not any(map(is_model, split_names(plan.judge))):
         longer = "set a larger length= for the local judge, if the model allows it, or use shorter"
         longer += " claims"
+    reasons = {
+        counts.failed[cause].words
+        for counts in run.counts.scores.values()
+        if cause in counts.failed
+    }
+    unreachable = f"check that the service is running, then {again}"
+    if target_failed and any(" answered 404" in each for each in reasons):
+        unreachable = "the API has no such path; describe its paths in a target file (--target)"
     advice = {
         Cause.TIMEOUT: f"{again}; if it times out again, set --timeout {2 * plan.timeout:g}",
         Cause.RATE_LIMITED: f"{again}; if it is limited again, set --rpm, or a --concurrency "
         f"below {plan.concurrency}",
-        Cause.UNREACHABLE: f"check that the service is running, then {again}",
+        Cause.UNREACHABLE: unreachable,
         Cause.REFUSAL: "try another --model, which may answer",
         Cause.TRUNCATED: longer,
         Cause.MALFORMED: other_model,
