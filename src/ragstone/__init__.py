@@ -1,4 +1,4 @@
-"""ragstone evaluates RAG systems, and says how far its own numbers can be trusted.
+"""ragstone evaluates RAG systems and shows how far you can trust the scores.
 
 A metric asks questions about a sample; a judge answers; a question is a value, so it is asked
 once; a score is arithmetic on the answers; a run is the record of it all.

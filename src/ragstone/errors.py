@@ -20,14 +20,14 @@ from enum import StrEnum
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most like a name, whatever its case; None if none is."""
+    """Return the most similar known name, ignoring case; None if none is similar."""
     names = {other.casefold(): other for other in known}
     near = get_close_matches(name.casefold(), names, n=1)
     return names[near[0]] if near else None
 
 
 class Cause(StrEnum):
-    """Why a question that arose was not answered."""
+    """Why a score failed."""
 
     REFUSAL = "refusal"
     TRUNCATED = "truncated"
@@ -43,16 +43,16 @@ class Cause(StrEnum):
 
 
 class RagstoneError(Exception):
-    """Anything that ragstone itself says went wrong."""
+    """Base class of all exceptions of ragstone."""
 
 
 class UsageError(RagstoneError):
-    """What was asked cannot be done; the message says what was seen and what to do."""
+    """Invalid input or options; the message names what was found and what to do."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong with a file: where it stands, what was seen, and what to do."""
+    """One problem in a file: its place, what was found (`seen`) and what to do (`fix`)."""
 
     seen: str
     fix: str = ""
@@ -74,7 +74,7 @@ class Problem:
 
 
 class InputError(UsageError):
-    """A file's content is wrong; `problems` holds everything found, not the first."""
+    """Invalid content of a file; `problems` lists all problems, not only the first."""
 
     shown = 20
 
@@ -89,7 +89,7 @@ class InputError(UsageError):
 
 
 class UnknownNameError(UsageError):
-    """A name stands for nothing; the message offers the nearest right ones."""
+    """A name does not exist; the message suggests a similar one."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
@@ -99,17 +99,17 @@ class UnknownNameError(UsageError):
 
 
 class TargetError(UsageError):
-    """The RAG system under test cannot be asked at all, so no row was tried."""
+    """The RAG system under test cannot be called at all; no row was evaluated."""
 
 
 class QuestionNotSupportedError(RagstoneError):
-    """A judge was asked a kind of question that it does not take."""
+    """The judge does not support this kind of question."""
 
 
 class CallError(RagstoneError):
-    """One call was not answered; `cause` is the class of reason, the message the details.
+    """A call failed, for this `cause`; the message has the details.
 
-    `status` is the HTTP status of the reply, where one came; `tries` the calls that were made.
+    `status` is the HTTP status of the reply, if there was one; `tries` is the number of calls.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Rankings: many queries' gains by rank at once, as arrays, cut and cumulated when asked."""
+"""Rankings: the grades of many queries' documents by rank, as arrays; sums are made on demand."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,28 +10,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 Denominator = Literal["k", "retrieved"]
-"""What precision divides by: k, or the documents among the first k that came back."""
-NOTHING_RELEVANT = "the data says that no document is relevant, so there is nothing to find"
+"""What precision divides by: k, or the number of documents returned among the first k."""
+NOTHING_RELEVANT = "the data marks no document as relevant, so there is nothing to find"
 """The reason of scores of rows whose list of relevant documents is empty."""
 SHALLOW = 32
-"""Ranks down to which sums are made at least, so that the usual cut-offs share them."""
+"""The minimum number of ranks that are summed, so that the usual cut-offs share the sums."""
 
 
 @dataclass(frozen=True)
 class Rankings:
     """Q queries, each with the documents a retriever returned, best first.
 
-    A document that comes twice counts once, at its first rank; ranks are those of the list
-    without its later copies.
+    A document that is listed twice counts once, at its first rank; later copies do not take up
+    ranks.
 
     Attributes:
-        gains: float64[Q, D], the grade of the document at each rank; 0 where it is not known to
-            be relevant, and past the list's end.
+        gains: float64[Q, D], the grade of the document at each rank; 0 if it is not known to be
+            relevant, and after the end of the list.
         irrelevant: bool[Q, D], whether the document at each rank was judged not relevant (grade 0).
         best: float64[Q, R], the grades above 0 of each query, highest first, then zeros.
-        n_relevant: int64[Q], documents with a grade above 0, whether returned or not.
-        n_irrelevant: int64[Q], documents judged not relevant (grade 0), whether returned or not.
-        n_retrieved: int64[Q], distinct documents returned, down to the last rank that was taken.
+        n_relevant: int64[Q], documents with a grade above 0, returned or not.
+        n_irrelevant: int64[Q], documents judged not relevant (grade 0), returned or not.
+        n_retrieved: int64[Q], distinct documents returned, up to the depth that was read.
         ids: Q sequences of distinct document ids, best first.
         relevance: Q mappings of document id to grade.
     """
@@ -55,8 +55,7 @@ class Rankings:
     ) -> "Rankings":
         """Build from Q lists of document ids, best first, and Q mappings of id to grade.
 
-        With a depth only so many ranks are taken: what metrics make of them is the same, as long
-        as none looks deeper.
+        `depth` limits the ranks that are read; metrics with cut-offs up to it are not affected.
         """
         ids = [_distinct(each, depth) for each in retrieved]
         n_retrieved = _counts(map(len, ids))
@@ -209,7 +208,7 @@ class Rankings:
 
 @dataclass(frozen=True)
 class Judged:
-    """What is known of Q queries' documents, whatever was returned; fields as `Rankings` has."""
+    """The judgements of Q queries, independent of any ranking; the fields are those of `Rankings`."""
 
     best: NDArray[np.float64]
     n_relevant: NDArray[np.int64]
@@ -217,7 +216,7 @@ class Judged:
 
     @classmethod
     def of(cls, grades: NDArray[np.float64], sizes: NDArray[np.int64]) -> "Judged":
-        """Take all grades, query after query, and how many each query has."""
+        """Build from the grades of all queries, one query after the other, and their numbers."""
         rows = np.repeat(np.arange(len(sizes)), sizes)
         table = np.zeros((len(sizes), int(sizes.max(initial=0))))
         table[rows, np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)] = -grades
@@ -234,16 +233,16 @@ def ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.f
 
 
 def cut(sums: NDArray[np.float64], k: int) -> NDArray[np.float64]:
-    """Return float64[Q], what float64[Q, D] has come to at rank k, or at the end of the lists.
+    """Return float64[Q], the sums float64[Q, D] at rank k, or at the end of the lists.
 
-    Such sums are added rank by rank: equal to the last bit, however many zeros follow.
+    The sums are made rank by rank, so trailing zeros do not change a bit of them.
     """
     depth = min(k, sums.shape[1])
     return sums[:, depth - 1] if depth else np.zeros(len(sums))
 
 
 def _distinct(ids: Sequence[str], depth: int | None) -> Sequence[str]:
-    """Return the first so many documents, without later copies."""
+    """Return the first `depth` documents, without later copies."""
     first = ids[:depth]
     return first if len(set(first)) == len(first) else tuple(dict.fromkeys(ids))[:depth]
 

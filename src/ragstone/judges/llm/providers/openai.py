@@ -63,7 +63,7 @@ class Provider:
     def read_key(self, model: str, *, elsewhere: bool, embeds: bool = False) -> str | None:
         """Return the key; None if none is needed, for example at another URL (`elsewhere`).
 
-        `embeds` tells the error message that the model makes embeddings.
+        `embeds` makes the error message name an embedding model.
 
         Raises:
             UsageError: the key is not set.
