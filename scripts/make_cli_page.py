@@ -8,11 +8,11 @@ import click
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 HEAD = """# The command line
 
-The help of all commands, with all options (`--help-all`).
+Help for every command, with all options (as in `--help-all`).
 `python scripts/make_cli_page.py` writes this page.
 
-`ragstone` and `python -m ragstone` are the same. Without a command it is `run`.
-After `-m`, several words are several metrics: `-m hit recall`.
+`ragstone` and `python -m ragstone` are equivalent. The default command is `run`.
+`-m` accepts several metrics: `-m hit recall`.
 """
 
 

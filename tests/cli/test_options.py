@@ -59,7 +59,7 @@ def test_what_is_not_said_has_no_value(planned: Planned) -> None:
 @each_case(
     ("name", "shown"),
     [
-        ("k", "--k 1,3,5,10, score each metric at each one.  [default: 5]"),
+        ("k", "--k 1,3,5,10, each metric is scored at each one.  [default: 5]"),
         ("concurrency", "default: 8; 1<=x<=1000"),
         ("min_similarity", "default: 0]"),
         ("timeout", "default: 60; x>0"),

@@ -101,7 +101,7 @@ def logs() -> Generator[None, None, None]:
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "run": "Evaluate a RAG system, or saved answers.",
-        "rank": "Evaluate rankings of many queries, from files.",
+        "rank": "Evaluate rankings for many queries, from files.",
         "resume": "Resume a stored run.",
         "runs": "List the stored runs; show, tag, delete or export one.",
         "report": "Write the results of a stored run again.",
@@ -110,7 +110,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "compare": "Compare two stored runs sample by sample.",
         "metrics": "List the metrics, or print one metric's definition.",
         "policies": "Show how each policy handles each situation.",
-        "collect": "Save a RAG system's answers to judge them later.",
+        "collect": "Save a RAG system's answers to judge later.",
         "validate": "Check data files and report all problems.",
         "convert": "Write a data set in another format.",
         "judge": "Test the judge: does it notice injected errors?",
@@ -158,7 +158,7 @@ class _Commands(click.Group):
 )
 @click.version_option(package_name="ragstone", message="%(package)s %(version)s")
 def ragstone() -> None:
-    """Evaluate RAG systems and show how far to trust the scores.
+    """Evaluate RAG systems and show how far you can trust the scores.
 
     \b
     ragstone demo                                    try it in a minute

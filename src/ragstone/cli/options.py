@@ -432,6 +432,6 @@ REGRESSION_OPTIONS: Sequence[click.Option] = (
         default="90%",
         metavar="SHARE",
         show_default=True,
-        help="With --fail-on-regression: exit 3 if a smaller share of A's samples is in B.",
+        help="With --fail-on-regression: exit 3 if B has a smaller share of A's samples.",
     ),
 )

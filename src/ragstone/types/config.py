@@ -173,7 +173,7 @@ class JudgePlan(FrozenModel):
         le=1,
     )
     offline: bool = _setting(
-        False, "Download nothing; a local model must be on this machine.", group="Judge"
+        False, "Download nothing; a local model must already be on this machine.", group="Judge"
     )
     cache: bool = _setting(True, "Cache replies and reuse cached ones.", group="Judge", common=True)
     rpm: float | None = _setting(
@@ -288,8 +288,8 @@ class Plan(JudgePlan, ClaimPlan):
     )
     k: Cutoffs = _setting(
         5,
-        "Cut-off: how many top results are scored and requested from the target. Several, such "
-        "as --k 1,3,5,10, score each metric at each one.",
+        "Cut-off: how many top results are scored and requested from the target. With several, "
+        "such as --k 1,3,5,10, each metric is scored at each one.",
         group="Metrics",
         flags=["-k", "--k"],
         metavar="N[,N...]",

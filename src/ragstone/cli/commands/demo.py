@@ -112,7 +112,7 @@ def _served(retriever: str) -> Generator[str, None, None]:
     type=click.FloatRange(0, 1),
     default=0.0,
     show_default=True,
-    help="Maximum random change to a similarity.",
+    help="Maximum random change to a similarity score.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed for --noise.")
 def server_command(host: str, port: int, retriever: str, noise: float, seed: int) -> None:

@@ -224,7 +224,7 @@ def print_missed(test: JudgeTest, console: Console, *, most: int) -> None:
     if not missed or not most:
         return
     more = any(len(found) > most for found in missed.values())
-    rest = "; --show N shows more, --json FILE has all" if more else ""
+    rest = "; --show N shows more, --json FILE lists all" if more else ""
     console.print()
     console.print(Text(f"Missed changes, by kind{rest}:"))
     for kind, found in missed.items():
@@ -267,7 +267,7 @@ _RESULT = (
         default=1,
         show_default=True,
         metavar="N",
-        help="Number of missed changes to show per kind; --json has all.",
+        help="Number of missed changes to show per kind; --json lists all.",
     ),
     click.Option(["--json", "json_file"], metavar="FILE|-", help="Write the result as JSON."),
     click.Option(["--no-store"], is_flag=True, help="Do not save the result."),

@@ -77,15 +77,15 @@ _FILES = (
         type=click.Choice(["zero", "skip"]),
         default="zero",
         show_default=True,
-        help="How to score judged queries missing from the ranking: as zero, or skip them.",
+        help="What to do with judged queries missing from the ranking: score zero, or skip.",
     ),
     click.Option(
         ["--tie-rule"],
         type=click.Choice(["trec_eval", "given"]),
         default="trec_eval",
         show_default=True,
-        help="Which of two documents with equal scores comes first: the greater id, as in "
-        "trec_eval, or the one that is first in the file.",
+        help="Which of two documents with equal scores comes first: the one with the "
+        "greater id, as in trec_eval, or the one listed first in the file.",
     ),
     setting("columns", "Map a column to a field, e.g. --map document_id=pid."),
 )
@@ -156,7 +156,7 @@ GROUPS: Groups = MappingProxyType(
     "could not be checked.",
 )
 def command(**given: Unpack[RankArgs]) -> None:
-    """Evaluate rankings of many queries, from the files that retrieval tools write.
+    """Evaluate rankings for many queries, from the files that retrieval tools write.
 
     `ragstone run --qrels ... --ranking ...` is the same. Documents are ranked by score, highest
     first, with ties broken as in trec_eval (--tie-rule). Rankings in JSON Lines, or without

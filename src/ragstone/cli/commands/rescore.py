@@ -69,7 +69,7 @@ _PARAMS: Sequence[click.Parameter] = (
 def command(**given: Unpack[RescoreArgs]) -> None:
     """Score a stored run again using the stored replies of its judge; no calls are made.
 
-    Use other policies, or other metrics whose questions are already answered.
+    Use other policies, or other metrics whose questions have been answered.
 
     \b
     ragstone rescore last --policy all

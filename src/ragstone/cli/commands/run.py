@@ -124,7 +124,7 @@ GROUPS: Groups = MappingProxyType(
 )
 
 EPILOG = (
-    "Options take precedence over RAGSTONE_JUDGE, then --preset, then the config file. "
+    "Order of precedence: options, RAGSTONE_JUDGE, --preset, the config file. "
     "Exit codes: 0 success; 1 a gate or a promptfoo test failed; 2 usage, input or key error; 3 "
     "too many failures, over budget, or a gate with nothing scored; 130 interrupted."
 )
@@ -141,7 +141,7 @@ EPILOG = (
 def command(**given: Unpack[RunArgs]) -> None:
     """Evaluate a RAG system, or saved answers.
 
-    DATA is an .xlsx, .csv, .json, .jsonl or .yaml file with a column `query`, and other columns
+    DATA is an .xlsx, .csv, .json, .jsonl or .yaml file with a `query` column, and other columns
     such as point_ids, reference, response or contexts. If no row has the fields that a metric
     needs, ragstone calls the RAG API. DATA can also be a promptfooconfig.yaml. Without DATA,
     ragstone uses qr_smartphone_dataset.xlsx in this folder if it exists, or a sample data set.

@@ -107,7 +107,7 @@ def show(run: str, store: str | None) -> None:
     name="tag", params=[click.Argument(["run"]), click.Argument(["name"]), STORE], epilog=RUN
 )
 def tag_(run: str, name: str, store: str | None) -> None:
-    """Tag a run. If another run has the tag, it is moved; RUN's earlier tag is replaced."""
+    """Tag a run. The tag moves from any other run, and replaces RUN's earlier tag."""
     with open_store(store) as opened:
         run_id = find_run(opened, run)
         before = tag(opened, run_id, name)
@@ -131,7 +131,7 @@ def untag_(run: str, store: str | None) -> None:
     epilog=RUN,
 )
 def delete_(runs: tuple[str, ...], yes: bool, store: str | None) -> None:
-    """Delete runs with all their rows, except runs in progress."""
+    """Delete runs and all their rows, except runs in progress."""
     with open_store(store) as opened:
         run_ids = list(dict.fromkeys(find_run(opened, name) for name in runs))
         if not yes and not _confirmed(run_ids):

@@ -53,8 +53,8 @@ def command(
 ) -> None:
     """Show the stored runs as web pages: scores, samples with their claims, comparisons.
 
-    The pages are read-only and can be opened from this machine only. A run in progress is
-    updated while it runs.
+    The pages are read-only and can be opened from this machine only. The page of a run
+    in progress updates automatically.
 
     \b
     ragstone view
