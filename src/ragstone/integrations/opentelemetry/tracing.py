@@ -54,41 +54,41 @@ def texts_wanted(environ: Mapping[str, str]) -> bool:
 def of_row(row: Row, *, texts: bool) -> Attributes:
     """Return what is known of a sample that has been scored."""
     sample, usage = row.sample, row.usage
-    told: dict[str, Value] = {**of_usage(usage), "ragstone.sample.questions": len(row.exchanges)}
+    fields: dict[str, Value] = {**of_usage(usage), "ragstone.sample.questions": len(row.exchanges)}
     if row.latency_ms is not None:
-        told["ragstone.target.latency_ms"] = row.latency_ms
+        fields["ragstone.target.latency_ms"] = row.latency_ms
     if texts:
-        told["ragstone.sample.query"] = sample.query
+        fields["ragstone.sample.query"] = sample.query
         for name in ("response", "reference"):
             if (text := getattr(sample, name)) is not None:
-                told[f"ragstone.sample.{name}"] = text
+                fields[f"ragstone.sample.{name}"] = text
         if sample.contexts is not None:
-            told["ragstone.sample.contexts"] = [context.text for context in sample.contexts]
-    return told
+            fields["ragstone.sample.contexts"] = [context.text for context in sample.contexts]
+    return fields
 
 
 def of_score(name: str, score: Score, *, texts: bool) -> Attributes:
     """Return the attributes of a score event; its reason may quote the judge and counts as text."""
-    told: dict[str, Value] = {
+    fields: dict[str, Value] = {
         "gen_ai.evaluation.name": name,
         "ragstone.metric.state": score.state.value,
     }
     if score.value is not None:
-        told["gen_ai.evaluation.score.value"] = score.value
+        fields["gen_ai.evaluation.score.value"] = score.value
     if score.passed is not None:
-        told["gen_ai.evaluation.score.label"] = "pass" if score.passed else "fail"
+        fields["gen_ai.evaluation.score.label"] = "pass" if score.passed else "fail"
     if score.cause is not None:
-        told["error.type"] = score.cause.value
+        fields["error.type"] = score.cause.value
     if score.fallback:
-        told["ragstone.metric.fallback"] = True
+        fields["ragstone.metric.fallback"] = True
     if texts and score.reason is not None:
-        told["gen_ai.evaluation.explanation"] = score.reason
-    return told
+        fields["gen_ai.evaluation.explanation"] = score.reason
+    return fields
 
 
 def of_usage(usage: Usage) -> Attributes:
-    """Return what answering cost, by our own names: those of models' calls are theirs to tell."""
-    told: dict[str, Value] = {
+    """Return the usage as ragstone.usage.* attributes; model spans have the standard names."""
+    fields: dict[str, Value] = {
         "ragstone.usage.calls": usage.calls,
         "ragstone.usage.cached": usage.cached,
         "ragstone.usage.retries": usage.retries,
@@ -97,35 +97,35 @@ def of_usage(usage: Usage) -> Attributes:
         "ragstone.usage.output_tokens": usage.completion_tokens,
     }
     if usage.cost_usd is not None:
-        told["ragstone.usage.cost_usd"] = usage.cost_usd
-    return told
+        fields["ragstone.usage.cost_usd"] = usage.cost_usd
+    return fields
 
 
 def of_model(model: Model | Embedder, operation: str) -> Attributes:
     """Return what is known of a model's call before it is made."""
     provider, _, name = model.name.partition(":")
-    told: dict[str, Value] = {
+    fields: dict[str, Value] = {
         "gen_ai.operation.name": operation,
         "gen_ai.provider.name": _PROVIDERS.get(provider, provider),
         "gen_ai.request.model": name,
     }
     place = urlsplit(model.url)
     if place.hostname:
-        told["server.address"] = place.hostname
-        told["server.port"] = place.port or _PORTS.get(place.scheme, 443)
-    return told
+        fields["server.address"] = place.hostname
+        fields["server.port"] = place.port or _PORTS.get(place.scheme, 443)
+    return fields
 
 
 def of_prompt(prompt: ModelPrompt, *, texts: bool) -> Attributes:
     """Return what a model is asked."""
-    told: dict[str, Value] = {
+    fields: dict[str, Value] = {
         "gen_ai.request.max_tokens": prompt.max_tokens,
         "gen_ai.output.type": "json",
     }
     if texts:
-        told["gen_ai.system_instructions"] = json.dumps([_text(prompt.system)])
-        told["gen_ai.input.messages"] = json.dumps([_message("user", prompt.user)])
-    return told
+        fields["gen_ai.system_instructions"] = json.dumps([_text(prompt.system)])
+        fields["gen_ai.input.messages"] = json.dumps([_message("user", prompt.user)])
+    return fields
 
 
 def of_completion(completion: Completion, *, texts: bool) -> Attributes:
@@ -133,11 +133,11 @@ def of_completion(completion: Completion, *, texts: bool) -> Attributes:
     reason = "length" if completion.truncated else "stop"
     if completion.refusal is not None:
         reason = "content_filter"
-    told = {**of_tokens(completion.usage), "gen_ai.response.finish_reasons": [reason]}
+    fields = {**of_tokens(completion.usage), "gen_ai.response.finish_reasons": [reason]}
     if texts:
         message = {**_message("assistant", completion.text), "finish_reason": reason}
-        told["gen_ai.output.messages"] = json.dumps([message])
-    return told
+        fields["gen_ai.output.messages"] = json.dumps([message])
+    return fields
 
 
 def of_tokens(usage: Usage) -> dict[str, Value]:
@@ -199,12 +199,12 @@ class TracedJudge(JudgeWrapper):
 
     async def answer(self, question: Question[T]) -> Reply[T]:
         """Ask the judge within, and tell what came of it; texts of neither."""
-        told = {
+        fields = {
             "ragstone.question.kind": question.kind,
             "ragstone.question.key": question.key,
             "ragstone.judge.name": self.name,
         }
-        with spanned(self._tracer, f"ragstone {question.kind}", told) as span:
+        with spanned(self._tracer, f"ragstone {question.kind}", fields) as span:
             try:
                 reply = await self.judge.answer(question)
             except CallError as error:
@@ -228,9 +228,9 @@ class TracedModel(Model):
     async def complete(self, prompt: ModelPrompt) -> Completion:
         """Complete one prompt by the model within, and tell its tokens."""
         known = of_model(self._model, "chat")
-        told = {**known, **of_prompt(prompt, texts=self._texts)}
+        fields = {**known, **of_prompt(prompt, texts=self._texts)}
         name = f"chat {known['gen_ai.request.model']}"
-        with spanned(self._tracer, name, told, client=True) as span:
+        with spanned(self._tracer, name, fields, client=True) as span:
             completion = await self._model.complete(prompt)
             span.set_attributes(of_completion(completion, texts=self._texts))
             return completion
@@ -280,12 +280,12 @@ class OpenTelemetry(Tracing):
         """Have a span around each row's scoring; its scores are events of the span."""
 
         async def traced(row: Row) -> Row:
-            told = {
+            fields = {
                 "ragstone.run.id": manifest.run_id,
                 "ragstone.sample.id": row.sample.id,
                 "ragstone.sample.index": row.index,
             }
-            with spanned(self._tracer, "ragstone sample", told) as span:
+            with spanned(self._tracer, "ragstone sample", fields) as span:
                 scored = await score(row)
                 if span.is_recording():
                     self._tell(span, scored)
