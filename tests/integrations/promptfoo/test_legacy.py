@@ -149,6 +149,16 @@ async def test_json_that_is_no_text_is_no_statement(judge: Judge, writing) -> No
     assert outcome.cause is Cause.MALFORMED
 
 
+@pytest.mark.parametrize("question", [ASKED, VerifyClaims(claims=("one",), contexts=("c.",))])
+async def test_an_empty_text_in_json_is_an_empty_reply(judge: Judge, writing, question) -> None:
+    """promptfoo fails a test whose judge returns nothing, even at threshold 0."""
+    writing(json.dumps({"text": ""}))
+    async with judge:
+        outcome = await outcome_of(judge, question)
+    assert isinstance(outcome, Failure)
+    assert (outcome.cause, outcome.message) == (Cause.MALFORMED, "the judge's reply is empty")
+
+
 async def test_brackets_without_end_are_text(judge: Judge, writing) -> None:
     writing("[" * 100_000)
     async with judge:

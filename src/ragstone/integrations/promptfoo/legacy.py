@@ -4,9 +4,10 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib.resources import files
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from ragstone._internal.rate_limit import Budget, Limits, RetryingCaller
 from ragstone._internal.text import one_line
@@ -185,24 +186,28 @@ def _shown(question: Question[T]) -> dict[str, str]:
 
 
 def _text(completion: Completion) -> str:
-    """Return what the model wrote, out of its JSON where it wrote some."""
+    """Return what the model wrote: the reply, or the `text` of its JSON.
+
+    Raises:
+        JudgeError: there is none, or it was refused or cut. promptfoo fails empty replies too.
+    """
     if completion.refusal is not None:
         raise JudgeError(Cause.REFUSAL, f"the judge refused: {one_line(completion.refusal, 200)}")
     if completion.truncated:
-        said = "the token limit cut the reply; raise it with --max-tokens"
-        raise JudgeError(Cause.TRUNCATED, said)
-    if not completion.text:
+        cut = "the token limit cut the reply; raise it with --max-tokens"
+        raise JudgeError(Cause.TRUNCATED, cut)
+    text: object = completion.text
+    with suppress(ValueError, RecursionError):
+        match json.loads(completion.text):
+            case {"text": written, **others} if not others:
+                text = written
+            case _:
+                pass
+    if not isinstance(text, str):
+        raise JudgeError(Cause.MALFORMED, f"its text is of type {type(text).__name__}")
+    if not text:
         raise JudgeError(Cause.MALFORMED, "the judge's reply is empty")
-    try:
-        found = cast("object", json.loads(completion.text))
-    except (ValueError, RecursionError):
-        return completion.text
-    text = cast("dict[str, object]", found) if isinstance(found, dict) else {}
-    if text.keys() != {"text"}:
-        return completion.text
-    if not isinstance(text["text"], str):
-        raise JudgeError(Cause.MALFORMED, f"its text is of type {type(text['text']).__name__}")
-    return text["text"]
+    return text
 
 
 def _read(question: Question[T], text: str) -> object:
