@@ -209,7 +209,7 @@ def test_an_option_without_words_of_its_own_has_ours(words: str) -> None:
         Prompt.of("extract_truths"),
     )
     assert (
-        own.options == ours.options == {"limit": "List at most the {number} most important ones."}
+        own.options == ours.options == {"limit": "List at most the {number} most important facts."}
     )
     assert own.user == "{context}"
 
