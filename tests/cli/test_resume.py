@@ -105,6 +105,15 @@ def test_resume_goes_on_without_the_options(ragstone: Command, folder: Path) -> 
     assert "is finished; --retry-failed" in finished.err
 
 
+def test_a_run_that_could_not_start_is_not_offered(ragstone: Command, folder: Path) -> None:
+    failed = ragstone(*RUN[:4], "--no-export", "--target", "http://127.0.0.1:9")
+    assert failed.code == 2
+    assert "continues it" not in failed.err
+    assert stored(folder) == []
+    assert "there is no unfinished run" in ragstone("resume").err
+    assert "unfinished" not in ragstone(*RUN).err
+
+
 def test_failed_rows_are_done_again(ragstone: Command, folder: Path) -> None:
     (folder / "broken").touch()
     first = ragstone(*RUN, "--max-failure-rate", "1")
@@ -126,14 +135,14 @@ def test_what_differs_is_told(ragstone: Command, folder: Path) -> None:
 
 
 def test_a_run_whose_data_changed_is_passed_over(ragstone: Command, folder: Path) -> None:
-    stopped(folder, signal.SIGKILL, after=5)
+    stopped(folder, signal.SIGKILL)
     shutil.copy(folder / "data.jsonl", folder / "other.jsonl")
     with (folder / "other.jsonl").open("a") as file:
         file.write('\n{"query": "one more", "relevance": ["a"]}')
     with Store.open(folder / ".ragstone/ragstone.db") as store:
         run_id = store.runs()[0].id
     (folder / "asked.log").unlink()
-    stopped(folder, signal.SIGKILL, data="other.jsonl", after=5)
+    stopped(folder, signal.SIGKILL, data="other.jsonl")
     with (folder / "other.jsonl").open("a") as file:
         file.write('\n{"query": "another", "relevance": ["a"]}')
     done = ragstone("resume", "--no-export", "--json", "-")

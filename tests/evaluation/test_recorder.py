@@ -11,12 +11,13 @@ from types import SimpleNamespace
 import pytest
 
 from ragstone import evaluate, evaluate_async
-from ragstone.errors import Cause, UsageError
+from ragstone.errors import Cause, TargetError, UsageError
 from ragstone.evaluation.recorder import RunChangedError
 from ragstone.evaluation.runner import Evaluation
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.results.run import Run
-from ragstone.store import Store, StoreError
+from ragstone.store import RunLockedError, Store, StoreError
+from ragstone.store.schema import ROWS
 from ragstone.types.questions import ExtractClaims, VerifyClaims
 from ragstone.types.reply import Failure
 from ragstone.types.row import Row
@@ -264,6 +265,54 @@ def test_a_run_that_was_asked_otherwise_cannot_go_on(store: Store) -> None:
 def test_without_a_store_there_is_nothing_to_go_on_with() -> None:
     with pytest.raises(UsageError, match="needs the store that contains the run"):
         evaluate(SAMPLES, metrics=METRICS, judge=judge(), resume="x")
+
+
+def test_a_run_that_cannot_start_is_not_stored(store: Store) -> None:
+    samples = [{"query": "q", "relevance": ["a"]}]
+    told: list[str] = []
+    with pytest.raises(TargetError, match="is not ready"):
+        evaluate(samples, metrics="hit@1", target="http://127.0.0.1:9", store=store)
+    assert store.runs() == []
+    evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=store, on_notice=told.append)
+    assert told == []
+
+
+async def test_retries_that_cannot_start_leave_the_run_finished(
+    store: Store, faulty: SimpleNamespace, behave: SimpleNamespace
+) -> None:
+    faulty.script("/api/v1/search", behave.reply(status=400))
+    samples = [{"query": "q", "relevance": ["a"]}]
+    options = {"metrics": "hit@1", "target": faulty.url, "store": store}
+    run = await evaluate_async(samples, **options)
+    faulty.script("/api/v1/health", behave.reply(status=500))
+    with pytest.raises(TargetError, match="is not ready"):
+        await evaluate_async(samples, resume=run.manifest.run_id, retry_failed=True, **options)
+    (info,) = store.runs()
+    assert (info.finished, info.rows) == (True, 1)
+
+
+def test_an_unfinished_run_without_rows_is_not_mentioned(store: Store) -> None:
+    open_recorder(store)
+    (info,) = store.runs()
+    with store.transaction() as connection:  # as versions did whose runs could not start
+        connection.execute(ROWS.delete())
+    for metrics in (METRICS, "hit@1"):
+        told: list[str] = []
+        run = evaluate(SAMPLES, metrics=metrics, judge=judge(), store=store, on_notice=told.append)
+        assert told == []
+        assert run.manifest.run_id != info.id
+
+
+async def test_two_runs_that_start_at_once_do_not_both_go_on(store: Store) -> None:
+    judges = [ScriptedJudge(judge().answers, seconds=seconds) for seconds in (0.05, 0.15)]
+    evaluations = [
+        Evaluation.of(SAMPLES, metrics=METRICS, judge=each, store=store, concurrency=1)
+        for each in judges
+    ]
+    started = [asyncio.create_task(each.run()) for each in evaluations]
+    raised = await asyncio.gather(*started, return_exceptions=True)
+    assert [type(each) for each in raised if each] == [RunLockedError]
+    assert [info.rows for info in store.runs()] == [12]
 
 
 async def test_what_another_is_doing_just_now_is_refused_but_afresh(store: Store) -> None:

@@ -102,6 +102,10 @@ async def test_the_newest_unfinished_run_is_resumed(store: Store, make: SimpleNa
     make.begin(store, "a")
     make.begin(store, "b", minutes=1)
     make.begin(store, "other", minutes=2, fingerprint="g")
+    assert store.unfinished("f") is None, "a run without rows could not start"
+    for run_id in ("a", "b"):
+        async with store.open_writer(run_id) as writer:
+            await writer.put(make.full_row(0))
     assert store.unfinished("f") == "b"
     store.finish("b", extras={}, partial=True, stopped="10 calls")
     assert (store.unfinished("f"), store.info("b").stopped) == ("b", "10 calls")
@@ -113,6 +117,8 @@ async def test_a_run_that_is_worked_on_is_nobody_elses(
     store: Store, place: str, make: SimpleNamespace
 ) -> None:
     make.begin(store, "a")
+    async with store.open_writer("a") as writer:
+        await writer.put(make.full_row(0))
     async with store.open_writer("a"):
         assert store.unfinished("f") is None
         with Store.open(place) as other:

@@ -209,7 +209,7 @@ def evaluated(
             run = stop.run
             interrupted = True
     code = finish(run, outputs, first=_is_first(storing), interrupted=interrupted)
-    if (run.partial or run.stopped) and "store" in storing:
+    if (run.partial or run.stopped) and run.rows and "store" in storing:
         how = "the same command" if tests else "`ragstone resume`"
         click.echo(f"Run {run.manifest.run_id} is stored: {how} continues it.", err=True)
     return tests.code(run, code) if tests else code

@@ -120,43 +120,38 @@ class StoreRecorder(Recorder):
         resumed: bool = False,
         retry_failed: bool = False,
         transcript: bool = True,
+        fresh: bool = False,
     ) -> None:
         super().__init__(manifest, metrics)
-        self._store, self._started, self._transcript = store, resumed, transcript
-        self._retry_failed, self._closes = retry_failed, closes
+        self._store, self._resumed, self._transcript = store, resumed, transcript
+        self._retry_failed, self._closes, self._fresh = retry_failed, closes, fresh
         self._writer: RowWriter | None = None
+        self._changed = False
         if resumed:
             self.done = store.done(manifest.run_id, retry_failed=retry_failed)
 
     async def __aenter__(self) -> Self:
-        """Add the run to the store, or summarise its stored rows, and start writing.
+        """Lock a resumed run and summarise its stored rows; a new one is not stored yet.
 
         Raises:
             StoreError: the store cannot be used, or another process writes this run.
         """
         run_id = self.manifest.run_id
-        if not self._started:
-            described = {name: metric.described for name, metric in self.metrics.items()}
-            self._store.begin(
-                self.manifest,
-                described,
-                fingerprint=self.manifest.fingerprint,
-                transcript=self._transcript,
-            )
-        writer = self._store.open_writer(run_id)
-        self._writer = await writer.__aenter__()
-        try:
-            if self._started:  # resumed; no other process can write to the run now
-                resume(self._store, self.manifest)
+        if self._resumed:
+            writer = await self._open_writer()
+            try:  # no other process can write to the run now
                 self.done = self._store.done(run_id, retry_failed=self._retry_failed)
                 for row in self._store.load(run_id).rows:
                     if row.index in self.done:
                         self.count(row)
-        except BaseException as error:
-            await writer.__aexit__(type(error), error, error.__traceback__)
-            raise
-        self._started = True
+            except BaseException as error:
+                await writer.__aexit__(type(error), error, error.__traceback__)
+                raise
         return self
+
+    async def _open_writer(self) -> RowWriter:
+        self._writer = await self._store.open_writer(self.manifest.run_id).__aenter__()
+        return self._writer
 
     async def __aexit__(self, *raised: object) -> None:
         """Write the remaining rows.
@@ -170,9 +165,24 @@ class StoreRecorder(Recorder):
     async def record(self, row: Row) -> None:
         """Summarise one finished row and pass it to the writer.
 
+        The first one adds the run to the store, or marks a resumed one as unfinished.
+
         Raises:
-            StoreError: the store failed.
+            StoreError: the store failed, or another process started the same evaluation meanwhile.
         """
+        if not self._changed:
+            if self._resumed:
+                resume(self._store, self.manifest)
+            else:
+                fingerprint = self.manifest.fingerprint
+                if not self._fresh:
+                    _check_not_running(self._store, fingerprint)
+                described = {name: metric.described for name, metric in self.metrics.items()}
+                self._store.begin(
+                    self.manifest, described, fingerprint=fingerprint, transcript=self._transcript
+                )
+                await self._open_writer()
+            self._changed = True
         assert self._writer is not None, "the recorder is not open"
         self.count(row)
         await self._writer.put(row)
@@ -180,7 +190,7 @@ class StoreRecorder(Recorder):
     def run(self, *, partial: bool, stopped: str | None) -> Run:
         """Return the run, and store its summary."""
         run = super().run(partial=partial, stopped=stopped)
-        if self._started:  # not stopped before the first row
+        if self._stored:
             if self.counts.rows < len(run.rows):  # stopped before all retried rows were done
                 recount = Recorder(self.manifest, tuple(self.metrics.values()))
                 for row in run.rows:
@@ -199,7 +209,12 @@ class StoreRecorder(Recorder):
         return run
 
     def _saved_rows(self) -> Sequence[Row]:
-        return self._store.load(self.manifest.run_id).rows if self._started else ()
+        return self._store.load(self.manifest.run_id).rows if self._stored else ()
+
+    @property
+    def _stored(self) -> bool:
+        """Whether the store contains the run: not before its first row."""
+        return self._resumed or self._changed
 
 
 def open_recorder(
@@ -237,6 +252,7 @@ def open_recorder(
         resumed=run_id is not None,
         retry_failed=options.get("retry_failed", False),
         transcript=transcript,
+        fresh=bool(options.get("fresh")),
     )
     if run_id is not None:
         hint = "" if "resume" in options else " (use --fresh to start a new run)"
@@ -260,17 +276,21 @@ def _find_unfinished(
         return None, [
             f"Starting a new run; unfinished run {run_id} was started {how} the judge's texts"
         ]
-    for running in running_runs(store, fingerprint=manifest.fingerprint):
-        raise RunLockedError(
-            f"another process is running the same evaluation (run {running}); "
-            "wait for it, or use --fresh to start another run"
-        )
+    _check_not_running(store, manifest.fingerprint)
     for info in store.runs(limit=20):
-        if not info.finished and info.manifest.source.name == manifest.source.name:
+        if info.rows and not info.finished and info.manifest.source.name == manifest.source.name:
             differs = _describe_changes(info.manifest.changed(manifest), info.manifest)
             notice = f"Starting a new run; unfinished run {info.id} has other settings: {differs}. "
             return None, [f"{notice}Resume it with `ragstone resume {info.id}`"]
     return None, []
+
+
+def _check_not_running(store: Store, fingerprint: str) -> None:
+    for running in running_runs(store, fingerprint=fingerprint):
+        raise RunLockedError(
+            f"another process is running the same evaluation (run {running}); "
+            "wait for it, or use --fresh to start another run"
+        )
 
 
 def _check_same_settings(earlier: Manifest, now: Manifest) -> None:

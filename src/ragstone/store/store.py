@@ -183,10 +183,14 @@ class Store:
             return RowIndexSet.of(found)
 
     def unfinished(self, fingerprint: str) -> str | None:
-        """Return the newest unfinished run of a fingerprint that no process is working on."""
+        """Return the newest unfinished run of a fingerprint that no process is working on.
+
+        A run without rows is none: older versions stored runs that could not start.
+        """
+        begun = select(ROWS.c.run).where(ROWS.c.run == RUNS.c.number).exists()
         query = (
             select(RUNS.c.number, RUNS.c.id)
-            .where(RUNS.c.fingerprint == fingerprint, RUNS.c.finished_at.is_(None))
+            .where(RUNS.c.fingerprint == fingerprint, RUNS.c.finished_at.is_(None), begun)
             .order_by(*NEWEST)
         )
         with self.connect() as connection:
