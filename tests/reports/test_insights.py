@@ -16,6 +16,7 @@ from tests.reports.ranked import ranked_run
 from ragstone import evaluate
 from ragstone.errors import Cause
 from ragstone.metrics import get
+from ragstone.metrics.claim_scoring import PolicyScorer
 from ragstone.reports.html import write_html
 from ragstone.reports.insights import (
     EXCERPT,
@@ -35,6 +36,7 @@ from ragstone.store import Store, save_ranking
 from ragstone.types.claim import JudgedClaim, Label
 from ragstone.types.config import ORIGIN, Plan
 from ragstone.types.gate import Gate, Of, Op
+from ragstone.types.policy import NEVER, get_policy
 from ragstone.types.reply import Failure
 from ragstone.types.row import Row, TargetCall
 from ragstone.types.score import Score
@@ -429,6 +431,14 @@ def test_its_own_pass_mark_goes_before_the_gates() -> None:
     assert shortfall(passing, FAITHFULNESS, [gate]) is None
     failing = passing.model_copy(update={"passed": False})
     assert shortfall(failing, FAITHFULNESS, []) == "threshold missed: 0.6000 is not >= 0.5"
+
+
+def test_a_score_that_was_not_measured_does_not_read_as_measured() -> None:
+    policy = PolicyScorer(get_policy("promptfoo-plan"), "Faithfulness", 0.0)
+    score = policy.score_outcome(NEVER, "the response makes no claims")
+    assert shortfall(score, FAITHFULNESS, []) == (
+        "Faithfulness 0.00 is >= 0, but never passes: no statements (the response makes no claims)"
+    )
 
 
 @pytest.mark.parametrize("score", [Score.undefined("x"), Score.failed(Cause.TIMEOUT, "x")])

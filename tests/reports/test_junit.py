@@ -112,6 +112,14 @@ def test_a_gate_that_cannot_be_told_is_an_error(make_run: MakeRun, tmp_path: Pat
     assert finding[2].startswith("faithfulness: nothing was scored")
 
 
+def test_a_gate_of_an_inconclusive_run_is_skipped(make_run: MakeRun, tmp_path: Path) -> None:
+    gate = Gate(metric="faithfulness", op=">=", threshold=0.1)
+    suite, *_ = suites(make_run(gates=[gate], max_failure_rate=0.1), tmp_path).values()
+    finding = told(suite)["gate: mean >= 0.1"]
+    assert finding is not None
+    assert (finding[0], finding[2][:26]) == ("skipped", "inconclusive: faithfulness")
+
+
 def test_a_number_that_the_policy_made_up_is_an_error(make_run: MakeRun, tmp_path: Path) -> None:
     row = make_run().rows[0]
     made_up = row.scores["faithfulness"].model_copy(update={"fallback": True, "reason": "odd"})

@@ -165,6 +165,8 @@ def test_that_too_much_failed_goes_before_gates_that_passed(make_run: MakeRun) -
     text = run_as_markdown(make_run(gates=[gate], max_failure_rate=0.1))
     assert text.startswith("## ✗ Evaluation: too many failures")
     assert "1 of 3 scores of faithfulness failed" in text
+    assert "INCONCLUSIVE: faithfulness" in text
+    assert "passed: faithfulness" not in text
     assert run_as_markdown(make_run(gates=[gate])).startswith("## ✓")
 
 

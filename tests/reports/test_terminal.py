@@ -48,7 +48,7 @@ Target    http://localhost:8000: 4 calls, 1 failed (25.0%), latency p50 110 ms, 
 Judge     offline: word overlap; no language model
 Policy    strict
 Not run   response_relevancy: needs a model
-Gate      passed: hit@5 0.6667 is >= 0.5 (3 of 4 scored)
+Gate      INCONCLUSIVE: hit@5 0.6667 is >= 0.5 (3 of 4 scored)
 Gate      FAILED: faithfulness 0.2500 is not >= 0.8 (2 of 4 scored)
 Note      2 blank rows were left out
 Note      the ranking holds a document twice (2 rows)
@@ -96,8 +96,8 @@ Judge     offline: word overlap; no
 Policy    strict
 Not run   response_relevancy: needs a
           model
-Gate      passed: hit@5 0.6667 is >= 0.5
-          (3 of 4 scored)
+Gate      INCONCLUSIVE: hit@5 0.6667 is
+          >= 0.5 (3 of 4 scored)
 Gate      FAILED: faithfulness 0.2500 is
           not >= 0.8 (2 of 4 scored)
 Note      2 blank rows were left out

@@ -67,8 +67,9 @@ class PolicyScorer:
         """Score a situation for which the policy has a fixed outcome."""
         if outcome.value is not None:
             flag = reason if outcome.flagged else None
-            veto = None if outcome.passes else reason
-            return self._scored(outcome.value, {"why": reason}, (), flag, veto)
+            note = None if outcome.flagged else f"no statements ({reason})"
+            detail: Detail = {"why": reason}
+            return self._scored(outcome.value, detail, (), flag, note, veto=not outcome.passes)
         if outcome.state is State.FAILED:
             return Score.failed(cause or Cause.MALFORMED, reason)
         return Score.undefined(reason)
@@ -113,9 +114,14 @@ class PolicyScorer:
         detail: Detail,
         claims: tuple[JudgedClaim, ...],
         flag: str | None,
-        veto: str | None = None,
+        note: str | None = None,
+        *,
+        veto: bool = False,
     ) -> Score:
-        """Compare the value with the threshold; scores with a `flag` or `veto` never pass."""
+        """Compare the value with the threshold; scores with a `flag` or `veto` never pass.
+
+        `note` says why the value was not measured.
+        """
         value, threshold = self._oriented(value), self.threshold
         if threshold is None and self.policy.threshold is not None:
             threshold = self._oriented(self.policy.threshold)
@@ -126,7 +132,9 @@ class PolicyScorer:
             sign = passing if reached else failing
             parts.append(f"{self.label} {value:.2f} is {sign} {threshold:g}")
             if reached and (flag or veto):
-                parts[0] += f", but never passes: {'it is flagged' if flag else veto}"
+                parts[0] += ", but never passes" + (": it is flagged" if flag else "")
+        if note:
+            parts = [": ".join([*parts, note])]
         parts += [f"flagged: {flag}"] if flag else []
         return Score(
             state=State.SCORED,

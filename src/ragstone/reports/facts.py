@@ -16,6 +16,7 @@ from ragstone.results.run import Run
 from ragstone.results.stats.intervals import Share
 from ragstone.types.claim import ClaimIssue, Label
 from ragstone.types.config import Plan
+from ragstone.types.gate import GateResult
 from ragstone.types.score import MetricInfo, Summary
 
 LISTED = 3
@@ -52,7 +53,13 @@ CLAIM_PROBLEMS: Mapping[ClaimIssue, str] = MappingProxyType(
         ClaimIssue.NOT_FOUND: "not found in any context",
     }
 )
-GATE_RESULTS = {True: "passed", False: "FAILED", None: "UNDETERMINED"}
+
+
+def gate_state(run: Run, gate: GateResult) -> str:
+    """Return whether a gate passed; one that passes in a run with troubles is inconclusive."""
+    if gate.passed and run.troubles:
+        return "INCONCLUSIVE"
+    return {True: "passed", False: "FAILED", None: "UNDETERMINED"}[gate.passed]
 
 
 @dataclass(frozen=True)
@@ -90,8 +97,8 @@ def summary_lines(run: Run, names: Sequence[str]) -> tuple[SummaryLine, ...]:
             lines.append(SummaryLine("Not run", f"{name}: {why}"))
 
     for result in run.gates():
-        words = f"{GATE_RESULTS[result.passed]}: {result} ({coverage(summaries[result.metric])})"
-        alarming = result.passed is not True or run.partial
+        words = f"{gate_state(run, result)}: {result} ({coverage(summaries[result.metric])})"
+        alarming = result.passed is not True or bool(run.troubles)
         lines.append(SummaryLine("Gate", words, alarming))
 
     lines += [SummaryLine("Note", note) for note in manifest.source.notes]

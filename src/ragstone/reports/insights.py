@@ -148,7 +148,8 @@ def shortfall(score: Score, info: MetricInfo, gates: Sequence[Gate]) -> str | No
     if score.passed is not None:
         sign = ">=" if info.higher_is_better else "<="
         mark = "" if score.threshold is None else f": {value} is not {sign} {score.threshold:g}"
-        return None if score.passed else f"threshold missed{mark}"
+        not_measured = score.reason if "why" in score.detail else None
+        return None if score.passed else not_measured or f"threshold missed{mark}"
     for gate in gates:
         if gate.of != "scored" and not reaches(score.value, gate.threshold, gate.op):
             demand = f"{gate.op} {gate.threshold:g}"

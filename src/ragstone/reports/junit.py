@@ -91,6 +91,8 @@ def _write(path: Path, run: Run) -> None:
                 if gate.metric == suite.name:
                     kind = "error" if gate.passed is None else "failure"
                     problem = None if gate.passed else _Problem(kind, str(gate), "gate")
+                    if gate.passed and run.troubles:
+                        problem = _Problem("skipped", f"inconclusive: {gate}")
                     suite.add(f"gate: {gate.of} {gate.op} {gate.threshold:g}", problem)
         if run.partial or run.too_much_failed:
             suites.append(_Suite("run", stack))

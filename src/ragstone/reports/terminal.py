@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ragstone.reports.facts import (
     CAUSES,
-    GATE_RESULTS,
+    gate_state,
     partial_notice,
     possible_mean,
     summary_lines,
@@ -169,8 +169,9 @@ def print_ranking(run: Run, console: Console) -> None:
         if why := why_failed(run, name):
             console.print(printable(f"{name}: failed: {why}", console, "red"))
     for result in run.gates():
-        words = f"Gate {GATE_RESULTS[result.passed]}: {result}"
-        console.print(printable(words, console, "" if result.passed else "bold red"))
+        words = f"Gate {gate_state(run, result)}: {result}"
+        alarming = run.troubles or not result.passed
+        console.print(printable(words, console, "bold red" if alarming else ""))
 
     _print_worst(run, console, most=N_WORST)
 

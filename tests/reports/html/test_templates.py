@@ -43,6 +43,14 @@ def test_a_gate_is_told_by_a_word(metric: str, mark: float, words: str, judged: 
     assert f"</span> {words}</span>" in render("run.html", run=told)
 
 
+def test_a_gate_of_an_inconclusive_run_is_not_shown_as_passed(judged: Run) -> None:
+    result = Gate(metric="hit@5", op=">=", threshold=0.5).check(judged.summary())
+    summary = summarise_run(judged) | {"gates": [result.model_dump(mode="json")]}
+    page = render("run.html", run=summary | {"troubles": ["rows are missing"]})
+    assert "</span> inconclusive</span>" in page
+    assert "</span> passed</span>" not in page
+
+
 def test_failures_are_told_by_cause_with_the_first_sample(make_run: Callable[..., Run]) -> None:
     page = render("run.html", run=summarise_run(make_run()))
     assert "<strong>timeout</strong>, first q4: no answer within 30 s" in page
