@@ -1,9 +1,15 @@
 """The HTML file from disk, without a network: one sample, by mouse and by keyboard."""
 
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+
+from ragstone.evaluation.runner import evaluate
+from ragstone.judges.scripted import ScriptedJudge
+from ragstone.reports.html import write_html
+from ragstone.types.claim import Grade
 
 expect = pytest.importorskip("playwright.async_api").expect
 Browse = Callable[..., Awaitable]
@@ -122,3 +128,24 @@ async def test_a_sample_that_is_not_there_is_told_in_words(browse: Browse, repor
     page = await browse(f"{report.as_uri()}#sample=1000")
     await expect(page.locator("#trouble")).to_contain_text("has no sample 1000")
     await expect(page.locator("#overview")).to_be_visible()
+
+
+async def test_the_ranking_is_shown_with_its_grades_if_its_texts_were_graded(
+    browse: Browse, tmp_path: Path
+) -> None:
+    grades = tuple(Grade(relevant=relevant) for relevant in (False, True))
+    ranking = [{"id": "1", "text": "Searched one."}, {"id": "2", "text": "Searched two."}]
+    sample = {
+        "query": "Why?",
+        "reference": "Because.",
+        "ranking": ranking,
+        "contexts": ["Chatted."],
+    }
+    judge = ScriptedJudge({"grade_contexts": grades})
+    run = evaluate([sample], metrics=("context_precision",), judge=judge)
+    write_html(run, tmp_path / "report.html")
+    page = await browse(f"{(tmp_path / 'report.html').as_uri()}#sample=0")
+    await expect(page.locator("#contexts-title")).to_have_text("Ranking")
+    await expect(page.locator(".context .text")).to_have_text(["Searched one.", "Searched two."])
+    badges = page.locator(".context .badge")
+    await expect(badges).to_have_text([re.compile("not relevant$"), re.compile("✓ relevant$")])

@@ -87,6 +87,7 @@ def test_rows_as_csv(run: Run, tmp_path: Path) -> None:
         "response": "It lasts 20 hours. It charges in 60 minutes.",
         "reference": "20 hours",
         "contexts": "2",
+        "ranking": "3",
         "latency_ms": "100.0",
         "judge_calls": "0",
         "cost_usd": "0.0",

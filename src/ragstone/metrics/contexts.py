@@ -37,21 +37,18 @@ class GradeMetric(Metric):
     async def score(self, sample: Sample, ask: Ask) -> Score:
         """Grade the contexts and compute the score."""
         answer: str = getattr(sample, self.against) or ""
-        graded, texts = "contexts", tuple(context.text for context in sample.contexts or ())
-        if sample.ranking is not None:
-            ranked = tuple(place.text for place in sample.ranking)
-            if not ranked or not texts or any(map(str.strip, ranked)):
-                graded, texts = "ranking", ranked
+        graded, places = sample.graded_texts
+        texts = tuple(place.text for place in places or ())
         if not answer.strip():
             return Score.undefined(f"the {self.against} is empty")
         if texts and not any(map(str.strip, texts)):
             return Score.undefined("the retrieved documents have no text")
         relevant = [False] * len(texts)
-        places = [place for place, text in enumerate(texts) if text.strip()]
-        if places:
-            shown = tuple(texts[place] for place in places)
+        with_text = [place for place, text in enumerate(texts) if text.strip()]
+        if with_text:
+            shown = tuple(texts[place] for place in with_text)
             grades = await ask(GradeContexts(query=sample.query, answer=answer, contexts=shown))
-            for place, grade in zip(places, grades, strict=True):
+            for place, grade in zip(with_text, grades, strict=True):
                 relevant[place] = grade.relevant
         ranks = ", ".join(str(rank) for rank, good in enumerate(relevant, 1) if good)
         detail = {"contexts": len(texts), "relevant": sum(relevant), "relevant_ranks": ranks}

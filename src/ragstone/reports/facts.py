@@ -17,6 +17,7 @@ from ragstone.results.stats.intervals import Share
 from ragstone.types.claim import ClaimIssue, Label
 from ragstone.types.config import Plan
 from ragstone.types.gate import GateResult
+from ragstone.types.sample import Context, Sample
 from ragstone.types.score import MetricInfo, Summary
 
 LISTED = 3
@@ -218,6 +219,12 @@ def metric_titles(metrics: Mapping[str, MetricInfo]) -> dict[str, str]:
     """Return each metric's label by name, or the name itself if labels are not unique."""
     labels = Counter(info.label for info in metrics.values())
     return {name: info.label if labels[info.label] == 1 else name for name, info in metrics.items()}
+
+
+def texts_read(sample: Sample, needs: Collection[str]) -> tuple[str, tuple[Context, ...] | None]:
+    """Return the retrieved texts that a metric with these needs reads, after their field."""
+    grades = "ranking" in needs and "relevance" not in needs
+    return sample.graded_texts if grades else ("contexts", sample.contexts)
 
 
 def cutoff(run: Run, name: str) -> int:

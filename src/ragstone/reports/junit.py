@@ -21,14 +21,14 @@ from xml.sax.saxutils import escape, quoteattr
 
 from ragstone._internal.files import write_file
 from ragstone._internal.text import one_line, strip_controls
-from ragstone.reports.facts import CAUSES, partial_notice
+from ragstone.reports.facts import CAUSES, partial_notice, texts_read
 from ragstone.reports.format import NO_VALUE, decimal, interval
 from ragstone.reports.insights import checked_metrics, excerpt, shortfall
 from ragstone.reports.tables import describe_claim
 from ragstone.results.run import Run
 from ragstone.types.claim import Label
 from ragstone.types.row import Row
-from ragstone.types.score import Score, State
+from ragstone.types.score import State
 
 MAX_TEXT = 1000
 """Characters of one text in the body of a test."""
@@ -151,15 +151,22 @@ def _problem(run: Run, name: str, row: Row) -> _Problem | None:
         return _Problem("skipped", reason or "undefined")
     if score.fallback:
         words = f"{decimal(score.value)} imputed by the policy: {reason}"
-        return _Problem("error", words, "imputed", _body(row, score))
+        return _Problem("error", words, "imputed", _body(run, name, row))
     gates = [gate for gate in run.manifest.plan.gates if gate.metric == name]
     words = shortfall(score, run.metrics[name], gates)
-    return _Problem("failure", words, "threshold", _body(row, score)) if words else None
+    return _Problem("failure", words, "threshold", _body(run, name, row)) if words else None
 
 
-def _body(row: Row, score: Score) -> str:
+def _body(run: Run, metric: str, row: Row) -> str:
     parts: list[str] = []
-    for name, text in (("query", row.sample.query), ("response", row.sample.response)):
+    score, needs = row.scores[metric], run.metrics[metric].needs
+    texts = {"query": row.sample.query, "response": row.sample.response}
+    if "graded" in score.detail:
+        field, graded = texts_read(row.sample, needs)
+        answer = "reference" if "reference" in needs else "response"
+        joined = "\n---\n".join(each.text for each in graded or ())
+        texts = {"query": row.sample.query, answer: getattr(row.sample, answer), field: joined}
+    for name, text in texts.items():
         if text is not None:
             rest = len(text) - MAX_TEXT
             cut = f"{text[:MAX_TEXT]}… (and {rest:,} more characters)" if rest > 0 else text

@@ -83,9 +83,8 @@ def _batches(lines: Iterable[Sequence[Cell]]) -> Iterator[Sequence[Sequence[Cell
         yield list(zip(*batch, strict=True))
 
 
-def count_contexts(row: Row) -> int | None:
-    """Return the number of contexts; None if they are unknown."""
-    return None if row.sample.contexts is None else len(row.sample.contexts)
+def _count(items: Sequence[object] | None) -> int | None:
+    return None if items is None else len(items)
 
 
 _SAMPLE_COLUMNS: Sequence[tuple[Column, Callable[[Row], Cell]]] = (
@@ -93,7 +92,8 @@ _SAMPLE_COLUMNS: Sequence[tuple[Column, Callable[[Row], Cell]]] = (
     (Column("query", str), lambda row: row.sample.query),
     (Column("response", str), lambda row: row.sample.response),
     (Column("reference", str), lambda row: row.sample.reference),
-    (Column("contexts", int), count_contexts),
+    (Column("contexts", int), lambda row: _count(row.sample.contexts)),
+    (Column("ranking", int), lambda row: _count(row.sample.ranking)),
     (Column("latency_ms", float), lambda row: row.latency_ms),
     (Column("judge_calls", int), lambda row: row.usage.calls),
     (Column("cost_usd", float), lambda row: row.usage.cost_usd),

@@ -83,6 +83,17 @@ class Sample(FrozenModel):
         return self.contexts if self.ranking is None else self.ranking
 
     @property
+    def graded_texts(self) -> tuple[str, tuple[Context, ...] | None]:
+        """The texts that context precision grades, after their field: `ranking` or `contexts`.
+
+        The ranking's, unless there is none, or only the contexts have text.
+        """
+        if self.ranking is None:
+            return "contexts", self.contexts
+        blank = self.ranking and not any(place.text.strip() for place in self.ranking)
+        return ("contexts", self.contexts) if blank and self.contexts else ("ranking", self.ranking)
+
+    @property
     def ranked_ids(self) -> tuple[str, ...]:
         """The ids of what was ranked, best first; places without an id are left out."""
         return tuple(place.id for place in self.ranked or () if place.id is not None)

@@ -12,13 +12,14 @@ from ragstone.reports.facts import (
     metric_titles,
     partial_notice,
     summary_lines,
+    texts_read,
     why_failed,
     why_no_mean,
     why_undefined,
 )
 from ragstone.reports.format import NO_VALUE
 from ragstone.reports.insights import excerpt
-from ragstone.reports.tables import ClaimLine, claim_lines, count_contexts, describe_claim
+from ragstone.reports.tables import ClaimLine, claim_lines, describe_claim
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim, Label
 from ragstone.types.row import Row
@@ -209,12 +210,15 @@ def _put_line(page: Page, place: int, values: Sequence[Value], looks: Sequence[s
 def sample_columns(run: Run, name: str) -> list[Column]:
     """Return the columns of one metric's sheet."""
     counts = run.counts.scores[name]
-    retrieval = run.metrics[name].family == "retrieval"
+    info = run.metrics[name]
+    shown = _RETRIEVAL_COLUMNS
+    if info.family != "retrieval":
+        shown = _generation_columns(info.needs)
     columns = [
         Column("query_index", 15, lambda row: row.index, "count"),
         Column("id", 14, lambda row: row.sample.id),
         Column("query", 40, lambda row: row.sample.query),
-        *(_RETRIEVAL_COLUMNS if retrieval else _GENERATION_COLUMNS),
+        *shown,
         Column("score", 10, lambda row: row.scores[name].value, "score"),
     ]
     if counts.threshold is not None:
@@ -301,11 +305,6 @@ def _retrieved(row: Row) -> Value:
     return None if ranked is None else join_ids([each.id for each in ranked if each.id is not None])
 
 
-def _contexts(row: Row) -> Value:
-    contexts: Sequence[Context] | None = row.sample.contexts
-    return None if contexts is None else "\n---\n".join(context.text for context in contexts)
-
-
 def _reference(row: Row) -> Value:
     claims = row.sample.reference_claims
     return "\n".join(claims) if row.sample.reference is None and claims else row.sample.reference
@@ -315,12 +314,27 @@ _RETRIEVAL_COLUMNS = (
     Column("ground_truth_ids", 26, _relevant),
     Column("retrieved_ids", 30, _retrieved),
 )
-_GENERATION_COLUMNS = (
-    Column("response", 60, lambda row: row.sample.response),
-    Column("ground_truth_answer", 40, _reference),
-    Column("retrieved_contexts", 60, _contexts),
-    Column("num_contexts", 17, count_contexts, "count"),
-)
+
+
+def _generation_columns(needs: Sequence[str]) -> tuple[Column, ...]:
+    def texts(row: Row) -> Sequence[Context] | None:
+        return texts_read(row.sample, needs)[1]
+
+    def joined(row: Row) -> Value:
+        found = texts(row)
+        return None if found is None else "\n---\n".join(each.text for each in found)
+
+    def number(row: Row) -> Value:
+        found = texts(row)
+        return None if found is None else len(found)
+
+    return (
+        Column("response", 60, lambda row: row.sample.response),
+        Column("ground_truth_answer", 40, _reference),
+        Column("retrieved_contexts", 60, joined),
+        Column("num_contexts", 17, number, "count"),
+    )
+
 
 _CLAIM_WIDTHS = MappingProxyType(
     {"id": 14, "metric": 22, "claim": 60, "label": 22, "reason": 50, "quote": 60}

@@ -19,12 +19,14 @@ from ragstone.evaluation.scoring import rescore_row
 from ragstone.metrics import Metric, get
 from ragstone.metrics.claim_checks import Check, ClaimVerifier
 from ragstone.metrics.claim_scoring import ClaimMetric
+from ragstone.reports.facts import texts_read
 from ragstone.reports.format import finite
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim
 from ragstone.types.policy import POLICIES
 from ragstone.types.reply import Exchange, Failure, Reply
 from ragstone.types.row import Row
+from ragstone.types.sample import Context, Sample
 from ragstone.types.score import MetricInfo, Score
 
 MAX_TEXT = 1000
@@ -60,24 +62,18 @@ def sample_document(row: Row, policies: PolicyScores) -> dict[str, object]:
         "query", "response", "reference", "reference_claims", "relevance", "notes", "blame",
         "usage",
     )  # fmt: skip
-    fields, contexts = row.to_dict(), row.sample.contexts
+    fields, sample = row.to_dict(), row.sample
+    scores = {name: _score_document(name, score, sample) for name, score in row.scores.items()}
+    graded = any(score["reads"] == "ranking" for score in scores.values())
     document: dict[str, object] = {
         **sample_summary(row),
         **{key: fields[key] for key in keys},
-        "contexts": contexts
-        and [
-            # six digits, because more are noise
-            {
-                "id": each.id,
-                "text": each.text,
-                "score": None if each.score is None else float(f"{each.score:.6g}"),
-            }
-            for each in contexts
-        ],
-        "ranking": list(row.sample.ranked_ids),
+        "contexts": sample.contexts and list(map(_context_document, sample.contexts)),
+        "ranking": list(sample.ranked_ids),
+        "ranking_texts": [_context_document(each) for each in sample.ranking or () if graded],
         "latency_ms": row.latency_ms,
         "failures": {name: f"{why.cause}: {why.message}" for name, why in row.failures.items()},
-        "scores": {name: _score_document(name, score) for name, score in row.scores.items()},
+        "scores": scores,
         "policies": {
             name: {
                 policy: {"state": score.state.value, "value": score.value, "passed": score.passed}
@@ -90,11 +86,20 @@ def sample_document(row: Row, policies: PolicyScores) -> dict[str, object]:
     return cast("dict[str, object]", finite(document))
 
 
-def _score_document(name: str, score: Score) -> dict[str, object]:
+def _context_document(context: Context) -> dict[str, object]:
+    # six digits, because more are noise
+    score = None if context.score is None else float(f"{context.score:.6g}")
+    return {"id": context.id, "text": context.text, "score": score}
+
+
+def _score_document(name: str, score: Score, sample: Sample) -> dict[str, object]:
+    """Return a score; `reads` is the field with the retrieved texts that the metric reads."""
     document = score.model_dump(mode="json")
     sources = claim_sources(name, score.claims)
     claims = [{**claim, "of": of} for claim, of in zip(document["claims"], sources, strict=True)]
-    return {**document, "claims": claims}
+    metric = _find_metric(name)
+    reads, _ = texts_read(sample, metric.needs if metric else ())
+    return {**document, "claims": claims, "reads": reads}
 
 
 def _exchange_document(exchange: Exchange) -> dict[str, object]:
@@ -136,12 +141,12 @@ def claim_sources(
     return sources
 
 
-@lru_cache(maxsize=256)
 def _checks(name: str) -> tuple[Check, ...]:
     metric = _find_metric(name)
     return metric.active_checks if isinstance(metric, ClaimVerifier) else ()
 
 
+@lru_cache(maxsize=256)
 def _find_metric(name: str) -> Metric | None:
     """Return a metric, or None if it is a third-party metric that is not loaded."""
     try:

@@ -36,9 +36,12 @@ function gaps(row) {
   );
 }
 
-/** Texts, claims and contexts; with a choice of the metric whose claims are shown. */
+/** Texts, claims and contexts; with a choice of the metric whose claims and texts are shown. */
 function readingPart(row, titles) {
-  const judged = Object.keys(row.scores).filter((name) => row.scores[name].claims.length);
+  const judged = Object.keys(row.scores).filter((name) => {
+    const score = row.scores[name];
+    return score.claims.length || score.detail.graded || score.reads === "ranking";
+  });
   const made = element("div", { class: "reading", id: "reading" });
   const draw = (name) => made.replaceChildren(...textColumns(row, name));
   draw(judged[0] ?? null);
@@ -47,7 +50,7 @@ function readingPart(row, titles) {
   const options = judged.map((name) => element("option", { value: name }, titles[name] ?? name));
   const choice = element("select", { id: "claims-of" }, ...options);
   choice.addEventListener("change", () => draw(choice.value));
-  const label = element("label", { class: "choice" }, "Claims of ", choice);
+  const label = element("label", { class: "choice" }, "Claims and texts of ", choice);
   return element("div", {}, label, made);
 }
 
@@ -60,7 +63,7 @@ function textColumns(row, name) {
   if (claims.length) left.append(claimsPart(claims));
   if (row.reference !== null || row.reference_claims?.length) left.append(referencePart(row, claims));
   const announcement = element("p", { id: "lit", class: "hidden", role: "status" });
-  return [left, contextsPart(row, claims), announcement];
+  return [left, contextsPart(row, name === null ? null : row.scores[name]), announcement];
 }
 
 function claimText(text, of, claims, none) {
@@ -103,11 +106,14 @@ function evidenceRanges(claims, against, place) {
   );
 }
 
-function contextsPart(row, claims) {
-  const title = element("h2", { id: "contexts-title" }, "Contexts");
-  const contexts = (row.contexts ?? []).map((context, place) => contextPart(context, place, claims));
+/** The retrieved texts that the metric read: the contexts, or the ranking. */
+function contextsPart(row, score) {
+  const ranked = score?.reads === "ranking";
+  const title = element("h2", { id: "contexts-title" }, ranked ? "Ranking" : "Contexts");
+  const texts = ranked ? row.ranking_texts : row.contexts;
+  const contexts = (texts ?? []).map((context, place) => contextPart(context, place, score));
   if (!contexts.length) {
-    const none = row.contexts === null ? "unknown" : "none";
+    const none = texts === null ? "unknown" : "none";
     contexts.push(element("p", { class: "muted" }, none));
   }
   return element(
@@ -118,19 +124,33 @@ function contextsPart(row, claims) {
   );
 }
 
-function contextPart(context, place, claims) {
+function contextPart(context, place, score) {
   const known = [
     context.id === null ? null : `id ${context.id}`,
     context.score === null ? null : `score ${Number(context.score.toPrecision(4))}`,
   ].filter((words) => words !== null);
+  const name = score?.reads === "ranking" ? "Rank" : "Context";
+  const claims = score?.claims ?? [];
   return element(
     "article",
     { class: "context", "data-context": place },
-    element("h3", {}, `Context ${place + 1} `, element("span", { class: "name" }, known.join(", "))),
+    element(
+      "h3",
+      {},
+      `${name} ${place + 1} `,
+      element("span", { class: "name" }, `${known.join(", ")} `),
+      score?.detail.graded ? gradeBadge(score.detail.relevant_ranks, place) : null,
+    ),
     context.text
       ? markText(context.text, evidenceRanges(claims, "contexts", place), claims)
       : element("p", { class: "muted" }, "no text"),
   );
+}
+
+/** Whether the judge found the text at a place relevant; `ranks` are `1, 3`. */
+function gradeBadge(ranks, place) {
+  const relevant = String(ranks).split(", ").includes(String(place + 1));
+  return relevant ? badge("good", "✓", "relevant") : badge("unknown", "–", "not relevant");
 }
 
 function claimsPart(claims) {
