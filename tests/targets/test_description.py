@@ -98,18 +98,18 @@ def test_the_default_api() -> None:
 @each_case(
     ("text", "expected"),
     [
-        ("", "the file: Input should be a valid dictionary"),
-        ("just words", "the file: Input should be a valid dictionary"),
-        ("[1]", "the file: Input should be a valid dictionary"),
+        ("", "the file: expected `key: value` lines, got nothing"),
+        ("just words", "the file: expected `key: value` lines, got text"),
+        ("[1]", "the file: expected `key: value` lines, got a list"),
         ("a: [", "row 1: invalid YAML: expected the node content"),
         ("a: \x00", "invalid YAML: "),
-        ("base: http://h", "calls: Field required"),
-        ("calls: {}", "calls: Dictionary should have at least 1 item"),
-        ("calls: []", "calls: Input should be a valid"),
-        ("calls: {ask: }", "calls.ask: Input should be a valid dictionary"),
-        ("calls: {ask: {url: http://h}}", "calls.ask.reply: Field required"),
-        (with_call(reply="{}"), "calls.ask.reply: Dictionary should have at least 1 item"),
-        (with_call(reply="{answer: a}"), "calls.ask.reply.answer: Input should be 'response', "),
+        ("base: http://h", "calls: it is missing"),
+        ("calls: {}", "calls: expected at least one entry, got nothing"),
+        ("calls: []", "calls: expected `key: value` lines, got a list"),
+        ("calls: {ask: }", "calls.ask: expected `key: value` lines, got nothing"),
+        ("calls: {ask: {url: http://h}}", "calls.ask.reply: it is missing"),
+        (with_call(reply="{}"), "calls.ask.reply: expected at least one entry"),
+        (with_call(reply="{answer: a}"), "calls.ask.reply.answer: unknown key; use: response, c"),
         (
             with_call(reply="{response: 'a[?'}"),
             "calls.ask.reply.response: 'a[?' is not a valid JMESPath expression",
@@ -125,29 +125,29 @@ def test_the_default_api() -> None:
         (with_call(url="rag/ask"), "calls.ask.url: it must start with http:// or https://"),
         (with_call(url="file:///etc"), "calls.ask.url: it must start with http:// or https://"),
         (with_call(url="'{base}/x'"), "the file: a URL starts with {base}, but base is not set"),
-        (with_call(url="'http://h/{qery}'"), "calls.ask.url: {qery} is not a field here; use: "),
+        (with_call(url="'http://h/{qery}'"), "calls.ask.url: {qery} is not a field here; did you"),
         (with_call(body="{a: ['{sessionId}']}"), "calls.ask.body: {sessionId} is not a field here"),
-        (with_call(body="{a: 2024-01-01}"), "calls.ask.body.a: input was not a valid JSON value"),
-        (with_call(body="{1: a}"), "calls.ask.body.1: Input should be a valid string"),
+        (with_call(body="{a: 2024-01-01}"), "calls.ask.body.a: expected a JSON value, got 2024-"),
+        (with_call(body="{1: a}"), "calls.ask.body.1: expected text, got 1; put it in"),
         (with_call(body="'${NO_SUCH} ${NOR_THIS}'"), "variable NO_SUCH is not set; the environ"),
         (
             with_call(body="'${KEY:-x}'"),
             "calls.ask.body: ${KEY:-x} is not a variable; write ${NAME}",
         ),
-        (with_call(headers="{X: 5}"), "calls.ask.headers.X: Input should be a valid string"),
+        (with_call(headers="{X: 5}"), "calls.ask.headers.X: expected text, got 5; put it in"),
         (with_call(headers="{X: '{nay} ${NO_SUCH}'}"), "{nay} is not a field here"),
-        (with_call(headers="{'X Y': a}"), "calls.ask.headers.X Y: String should match pattern"),
-        (with_call(headers='{"X\\nY": a}'), "String should match pattern"),
-        (with_call(method="DELETE"), "calls.ask.method: Input should be 'GET', 'POST' or 'PUT'"),
-        (with_call(stream="ws"), "calls.ask.stream: Input should be 'sse'"),
-        (with_call(retries="3"), "calls.ask.retries: Extra inputs are not permitted"),
+        (with_call(headers="{'X Y': a}"), "calls.ask.headers.X Y: the name of a header may"),
+        (with_call(headers='{"X\\nY": a}'), "the name of a header may contain"),
+        (with_call(method="DELETE"), "calls.ask.method: expected GET or POST or PUT, got"),
+        (with_call(stream="ws"), "calls.ask.stream: expected sse, got 'ws'"),
+        (with_call(retries="3"), "calls.ask.retries: unknown key; use: url, method, "),
         (LEAST + "base: '{id}'", "base: {id} is not a field here; use: none"),
         (LEAST + "base: ''", "base: it must start with http:// or https://"),
         (LEAST + "base: '${KEY}'", "base: it must start with http:// or https://"),
         (LEAST + "health: 'http://h/{query}'", "health: {query} is not a field here; use: base"),
         (LEAST + "proxy: localhost:3128", "proxy: it must start with http:// or https://"),
-        (LEAST + "verify_tls: perhaps", "verify_tls: Input should be a valid boolean"),
-        (LEAST + "timeout: 5", "timeout: Extra inputs are not permitted"),
+        (LEAST + "verify_tls: perhaps", "verify_tls: expected true or false, got text"),
+        (LEAST + "timeout: 5", "timeout: unknown key; use: base, health, headers, "),
         (
             LEAST + "  more: {url: http://h, reply: {response: a}}",
             "the file: response is in 2 calls; use only one",
@@ -166,6 +166,48 @@ def test_all_problems_are_reported_at_once() -> None:
     assert message.startswith("rag.yaml: 6 problems\n")
     for place in ("base", "verify", "calls.ask.url", "headers.A", "reply.contexts", "reply.answer"):
         assert re.search(rf"{re.escape(place)}: ", message), place
+
+
+def test_each_problem_has_its_line_its_key_and_the_nearest_name() -> None:
+    message = refused(
+        "base: localhost:8000\ncalls:\n  ask:\n    url: http://h/{questoin}\n    methd: POST\n"
+        "    headers: {X: 5}\n    body: {1: '{qurey}', b: '{query}'}\n    reply: {respons: a}\n"
+        "bse: x\n"
+    )
+    for line in (
+        "row 1: base: it must start with http:// or https://; did you mean http://localhost:8000?",
+        "row 4: calls.ask.url: {questoin} is not a field here; ",
+        "row 5: calls.ask.methd: unknown key; did you mean method?",
+        "row 6: calls.ask.headers.X: expected text, got 5; put it in quotes",
+        "row 7: calls.ask.body.1: expected text, got 1; put it in quotes",
+        "row 8: calls.ask.reply.respons: unknown key; did you mean response?",
+        "row 9: bse: unknown key; did you mean base?",
+    ):
+        assert line in message
+    for jargon in ("Input", "Extra", "CallDescription", "dictionary"):
+        assert jargon not in message
+
+
+def test_a_misspelt_placeholder_offers_the_nearest() -> None:
+    message = refused(with_call(body="{a: '{qurey} {tag.x} {what}'}"))
+    assert "{qurey} is not a field here; did you mean {query}?" in message
+    assert "{what} is not a field here; use: query, id, " in message
+
+
+def test_a_placeholder_in_another_syntax_is_refused() -> None:
+    message = refused(with_call(body="{a: 'Q: {{query}}', b: '{ id }', c: '{ json }'}"))
+    assert "{{query}} is not filled; write {query}; { id } is not filled; write {id}" in message
+    assert "json" not in message
+
+
+def test_a_key_that_is_there_twice() -> None:
+    message = refused(LEAST + "headers: {A: b}\nheaders: {C: d}\n")
+    assert "row 6: the key 'headers' is already in line 5; remove one" in message
+
+
+def test_messages_do_not_quote_texts_that_may_be_secret() -> None:
+    message = refused(with_call(headers="'Authorization: Bearer sk-1'", url="'user:sk-2@h/x'"))
+    assert "calls.ask.headers: expected `key: value` lines, got text" in message
 
 
 def test_every_field_is_accepted() -> None:

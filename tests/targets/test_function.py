@@ -168,7 +168,7 @@ async def test_what_is_wanted_and_left_out_has_failed() -> None:
     assert given.fields == {"response": "sync Who?"}
     assert given.failures.keys() == {"contexts", "ranking"}
     assert given.failures["ranking"].message == (
-        "rag returned no ranking; return a mapping of response, contexts, ranking"
+        "rag returned no ranking (or None); return a mapping of response, contexts, ranking"
     )
 
 

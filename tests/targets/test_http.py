@@ -1,5 +1,6 @@
 import json
 import os
+import re
 from urllib.parse import parse_qs
 
 import pytest
@@ -45,6 +46,26 @@ def test_empty_is_not_failed() -> None:
     assert read(reply, response="response", ranking=RANKING) == {"response": "", "ranking": ()}
 
 
+@each_case(
+    ("reply", "path", "message"),
+    [
+        ({"answer": None}, "answer", "the reply has null at 'answer'"),
+        ({"data": None}, "data.answer", "the reply has null at 'data' (path 'data.answer')"),
+        ({"data": {"answer": None}}, "data.answer", "the reply has null at 'data.answer'"),
+        (
+            {"data": {"text": "a", "took": 1}},
+            "data.answer",
+            "the reply has no value at 'data.answer'; 'data' has the keys text, took",
+        ),
+        ({"data": "a"}, "data.answer", "no value at 'data.answer'; 'data' has a"),
+        ({"other": 1}, "data.answer", "no value at 'data.answer'; it has the keys other"),
+    ],
+)
+def test_null_is_not_reported_as_a_missing_field(reply: object, path: str, message: str) -> None:
+    with pytest.raises(CallError, match=f"{re.escape(message)}$"):
+        read(reply, response=path)
+
+
 def test_a_ranking_may_hold_ids_alone() -> None:
     assert read({"ids": [5, "x", 7.0]}, ranking="ids") == {
         "ranking": (Context(id="5"), Context(id="x"), Context(id="7"))
@@ -74,7 +95,7 @@ def test_a_ranking_may_hold_texts_alone() -> None:
         ({}, "it has no keys"),
         ({"hits": [], "took": 5}, "it has the keys hits, took"),
         ({f"{'k' * 500}{n}": n for n in range(50)}, "the keys kkk"),
-        ({"results": None}, "it has the keys results"),
+        ({"results": None}, "the reply has null at 'results' (path 'results[]"),
         ({"results": {"a": 1}}, "the reply has no value at"),
         ({"results": "none"}, "the reply has no value at"),
         ({"results": [{"text": "a"}]}, "an item of ranking has no id: "),
@@ -105,7 +126,7 @@ def test_a_search_s_reply_of_another_shape(reply: object, message: str) -> None:
             {"response": ["a"], "retrieved_chunks": []},
             'expected the response to be text, got ["a"]',
         ),
-        ({"response": None, "retrieved_chunks": []}, "the reply has no value at 'response'"),
+        ({"response": None, "retrieved_chunks": []}, "the reply has null at 'response'"),
         ({"response": "a"}, "the reply has no value at 'retrieved_chunks[]"),
         ({"response": "a", "retrieved_chunks": [{"point_id": 5}]}, "contexts has no text"),
         ({"response": "a", "retrieved_chunks": [{"text": None}]}, "contexts has no text"),

@@ -66,7 +66,8 @@ class FunctionTarget(Target):
         absent = needed - fields.keys() - ({"ranking"} if "contexts" in fields else set[str]())
         fix = f"return a mapping of {', '.join(FIELDS)}"
         failures = {
-            name: failure or Failure(Cause.MALFORMED, f"{self.name} returned no {name}; {fix}")
+            name: failure
+            or Failure(Cause.MALFORMED, f"{self.name} returned no {name} (or None); {fix}")
             for name in absent
         }
         return Answer(fields, failures, (call,))

@@ -78,13 +78,28 @@ def parse_fields(content: bytes, paths: Mapping[str, str], *, stream: bool) -> d
     fields: dict[str, object] = {}
     for field, path in paths.items():
         if (found := _search(data, path)) is None:
-            has = _excerpt(data)
-            if isinstance(data, dict):
-                keys = sorted(cast("dict[str, object]", data))
-                has = f"the keys {quoted(', '.join(keys[:12]))}" if keys else "no keys"
-            raise CallError(Cause.MALFORMED, f"the reply has no value at {path!r}; it has {has}")
+            raise CallError(Cause.MALFORMED, _absence(data, path))
         fields[field] = parse_field(field, found)
     return fields
+
+
+def _absence(data: object, path: str) -> str:
+    """Describe where a path ends: at a null, or at the keys of the last object on it."""
+    found: list[str] = []
+    for name in re.split(r"\W", path, flags=re.ASCII):
+        inner = cast("dict[str, object]", data) if isinstance(data, dict) else None
+        if inner is None or name not in inner:
+            break
+        data = inner[name]
+        found.append(name)
+    place = ".".join(found)
+    if found and data is None:
+        return f"the reply has null at {place!r}" + (f" (path {path!r})" if place != path else "")
+    has = _excerpt(cast("object", data))
+    if isinstance(data, dict):
+        keys = sorted(cast("dict[str, object]", data))
+        has = f"the keys {quoted(', '.join(keys[:12]))}" if keys else "no keys"
+    return f"the reply has no value at {path!r}; {repr(place) if found else 'it'} has {has}"
 
 
 def parse_field(field: str, value: object) -> object:

@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Literal, Self, cast
@@ -19,16 +19,21 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+from pydantic_core import ErrorDetails
+from yaml.nodes import MappingNode, Node, SequenceNode
 
 from ragstone._internal.fields import FrozenModel
 from ragstone._internal.yaml import NAME, VARIABLE, variable_problems, yaml_errors
-from ragstone.errors import InputError, Problem, TargetError
+from ragstone.errors import InputError, Problem, TargetError, nearest
 
 Values = Mapping[str, object]
 
 _FIELD = re.compile(rf"(?<!\$)\{{({NAME}(?:\.[^{{}}]+)?)\}}")
 _EITHER = re.compile(rf"{VARIABLE.pattern}|{_FIELD.pattern}")
+_ALMOST = re.compile(rf"(?<!\$)(\{{\{{\s*({NAME})\s*\}}\}}|\{{\s+({NAME})\s*\}}|\{{({NAME})\s+\}})")
+"""`{{field}}` and `{ field }`, which stay as they are."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+_HOST = re.compile(r"[\w.-]+(:\d+)?(/.*)?")
 
 
 def fields_in(value: object) -> list[str]:
@@ -135,7 +140,8 @@ def _path(expression: str) -> str:
 
 def _web(address: str) -> str:
     if not fill_variables(address).lower().startswith(("http://", "https://", "{base}")):
-        raise ValueError("it must start with http:// or https://")
+        near = f"; did you mean http://{address}?" if _HOST.fullmatch(address) else ""
+        raise ValueError(f"it must start with http:// or https://{near}")
     return address
 
 
@@ -143,11 +149,18 @@ def _names(*allowed: str) -> AfterValidator:
     """Accept a template with no other fields, and with variables that are set."""
 
     def check(value: object) -> object:
-        problems = [
-            f"{{{name}}} is not a field here; use: {', '.join(allowed) or 'none'}"
-            for name in dict.fromkeys(fields_in(value))
-            if name not in allowed and not (name.startswith("tags.") and "tags.NAME" in allowed)
-        ]
+        problems: list[str] = []
+        for name in dict.fromkeys(fields_in(value)):
+            if name in allowed or (name.startswith("tags.") and "tags.NAME" in allowed):
+                continue
+            near = nearest(name, allowed)
+            use = f"did you mean {{{near}}}?" if near else f"use: {', '.join(allowed) or 'none'}"
+            problems.append(f"{{{name}}} is not a field here; {use}")
+        for text in _texts(value):
+            for found in _ALMOST.finditer(text):
+                name = found[2] or found[3] or found[4]
+                if name in allowed:
+                    problems.append(f"{found[1]} is not filled; write {{{name}}}")
         problems += [each for text in _texts(value) for each in variable_problems(text)]
         if problems:
             raise ValueError("; ".join(dict.fromkeys(problems)))
@@ -236,16 +249,108 @@ class ApiDescription(FrozenModel):
             InputError: it is not valid; the error has all problems.
         """
         with yaml_errors(name):
+            root = yaml.compose(text, Loader=yaml.SafeLoader)
             data: object = yaml.safe_load(text)
+        if problems := _repeated(root):
+            raise InputError(name, problems)
         if base is not None and isinstance(data, dict):
             data = {**cast("dict[str, object]", data), "base": base}
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            problems: list[Problem] = []
-            for fault in error.errors():
-                where = (str(p) for p in fault["loc"] if p not in ("[key]", "dict", "list"))
-                message = fault["msg"].removeprefix("Value error, ")
-                seen = f"{'.'.join(where) or 'the file'}: {message}"
-                problems.append(Problem(seen, "see docs/targets.md for a complete file"))
-            raise InputError(name, problems) from None
+            problems = [
+                Problem(
+                    f"{'.'.join(map(str, place)) or 'the file'}: {seen}",
+                    "" if ";" in seen else "see docs/targets.md for a complete file",
+                    row=_line(root, place),
+                )
+                for fault in error.errors()
+                for place in [[part for part in fault["loc"] if part not in _UNWRITTEN]]
+                for seen in [_describe(fault)]
+            ]
+            raise InputError(name, sorted(problems, key=lambda problem: problem.row or 0)) from None
+
+
+_UNWRITTEN = ("[key]", "dict", "list")
+"""Parts of Pydantic's places that are not in the file."""
+_EXPECTED = {
+    "string_type": "text",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "dict_type": "`key: value` lines",
+    "mapping_type": "`key: value` lines",
+    "model_type": "`key: value` lines",
+    "too_short": "at least one entry",
+    "invalid-json-value": "a JSON value",
+}
+"""Pydantic's kind of error -> what was expected."""
+
+
+def _describe(fault: ErrorDetails) -> str:
+    """Return in plain words what is wrong. It quotes no text, because texts may be secrets."""
+    kind, given = fault["type"], fault["input"]
+    place = fault["loc"]
+    is_key = place[-1:] == ("[key]",)
+    known: Iterable[str] = ApiDescription.model_fields
+    if kind == "literal_error":
+        known = re.findall(r"'(.+?)'", fault.get("ctx", {})["expected"])
+    elif place[:1] == ("calls",):
+        known = CallDescription.model_fields
+    if kind == "extra_forbidden" or (kind == "literal_error" and is_key):
+        near = nearest(str(place[-2 if is_key else -1]), known)
+        return "unknown key; " + (f"did you mean {near}?" if near else f"use: {', '.join(known)}")
+    if kind == "literal_error":
+        near = nearest(str(given), known)
+        seen = f"got {given!r:.40}" + (f"; did you mean {near}?" if near else "")
+        return f"expected {' or '.join(known)}, {seen}"
+    if kind == "missing":
+        return "it is missing"
+    if kind == "string_pattern_mismatch":
+        return "the name of a header may contain letters, digits and hyphens only"
+    if (expected := _EXPECTED.get(kind)) is None:
+        return fault["msg"].removeprefix("Value error, ")
+    fix = ""
+    match given:
+        case None | {}:
+            seen = "`key: value` lines" if given else "nothing"
+        case str():
+            seen = "text"
+        case list():
+            seen = "a list"
+        case _:
+            seen, fix = str(given), "; put it in quotes" if "`" not in expected else ""
+    return f"expected {expected}, got {seen}{fix}"
+
+
+def _repeated(node: Node | None) -> list[Problem]:
+    """Return the keys that a mapping has twice: YAML would use only the last."""
+    found: list[Problem] = []
+    if isinstance(node, MappingNode):
+        first: dict[object, int] = {}
+        for key, value in node.value:
+            line = key.start_mark.line + 1
+            if first.setdefault(key.value, line) != line:
+                seen = f"the key {key.value!r:.80} is already in line {first[key.value]}"
+                found.append(Problem(seen, "remove one", row=line))
+            found += _repeated(value)
+    elif isinstance(node, SequenceNode):
+        for item in node.value:
+            found += _repeated(item)
+    return found
+
+
+def _line(node: Node | None, place: Iterable[object]) -> int | None:
+    """Return the line of the key at a place, or of the innermost one that exists."""
+    line = None
+    for part in place:
+        if isinstance(node, MappingNode):
+            items = {key.value: (key, value) for key, value in node.value}
+        elif isinstance(node, SequenceNode):
+            items = {str(number): (item, item) for number, item in enumerate(node.value)}
+        else:
+            items = {}
+        if str(part) not in items:
+            break
+        key, node = items[str(part)]
+        line = key.start_mark.line + 1
+    return line
