@@ -5,7 +5,7 @@ python benchmarks/interval_coverage.py [SIMULATIONS]
 Draws samples from score distributions whose mean is known. For 0/1 scores nothing is drawn: every
 possible sample is weighed by its chance. *below* and *above* are the shares of samples whose
 interval lies wholly below and above the true mean. Coverage at n = 50 and 200 must lie within
-93 to 97 %, false alarms must not exceed 7 %; exit 1 where one does not. n = 10 and 20, and the
+93 to 97%, false alarms must not exceed 7%; exit 1 where one does not. n = 10 and 20, and the
 scores that are nearly always 1, are shown for what they are.
 """
 

@@ -92,7 +92,7 @@ def manifest(n: int) -> Manifest:
 
 
 async def stored(store: Store, run_id: str, n: int, *, whole: bool) -> dict[int, float]:
-    """Write the rows; return what is in memory at 10 %, 50 % and 100 %."""
+    """Write the rows; return what is in memory at 10%, 50% and 100%."""
     seen: dict[int, float] = {}
     marks = {n // 10: 10, n // 2: 50, n - 1: 100}
     async with store.open_writer(run_id) as writer:

@@ -155,7 +155,7 @@ def test_a_run_is_shown_with_what_it_was_asked_and_what_it_came_to(
     said = ragstone("runs", "show", "baseline")
     assert said.code == 0
     assert f"{run_id}, tagged baseline" in said.out
-    for words in ("policy ragas; k 3", "Transcript", "not stored", "95 % interval", "Judge"):
+    for words in ("policy ragas; k 3", "Transcript", "not stored", "95% interval", "Judge"):
         assert words in said.out
     assert "hit@5" in said.out
 

@@ -31,7 +31,7 @@ Samples
 4 pairs: 4 by id, 0 by query
 
 Differences
-metric             A       B    B - A     95 % interval  finding
+metric             A       B    B - A      95% interval  finding
 ────────────────────────────────────────────────────────────────────────────
 faithfulness  0.5000  0.7500  +0.2500  -1.0000 – 1.0000  no difference shown
 A and B are means over the pairs that both runs scored
@@ -42,7 +42,7 @@ metric        pairs       p    Holm  t-test  effect  better  worse  same  MDE
 faithfulness      2  1.0000  1.0000  0.7952   +0.24       1      1     0    –
 p: probability of such a difference by chance; Holm: p corrected for several metrics, significant
 below 0.05; MDE: minimum detectable effect, the smallest true difference that this many pairs detect
-with 80 % power
+with 80% power
 missing scores of faithfulness: A 1 undefined, 1 failed; B 1 undefined, 0 failed; scored only in A
 0, only in B 1
 
@@ -82,7 +82,7 @@ Samples
 Differences
 faithfulness
   A 0.5000 | B 0.7500 | B - A +0.2500 |
-  95 % interval -1.0000 – 1.0000 |
+  95% interval -1.0000 – 1.0000 |
   finding no difference shown
 A and B are means over the pairs that
 both runs scored
@@ -97,7 +97,7 @@ chance; Holm: p corrected for several
 metrics, significant below 0.05; MDE:
 minimum detectable effect, the smallest
 true difference that this many pairs
-detect with 80 % power
+detect with 80% power
 missing scores of faithfulness: A 1
 undefined, 1 failed; B 1 undefined, 0
 failed; scored only in A 0, only in B 1
@@ -312,7 +312,7 @@ no recorded change: same data, judge, target and settings
 
 ## Differences
 
-| metric | A | B | B - A | 95 % interval | finding |
+| metric | A | B | B - A | 95% interval | finding |
 | --- | ---: | ---: | ---: | ---: | --- |
 | f1@5 | 1.0000 | 0.5000 | -0.5000 | – | no difference shown |
 

@@ -70,8 +70,8 @@ def test_a_single_retrieval_metric(make_run: MakeRun, tmp_path: Path) -> None:
         "Total Queries": 4,
         "Score": pytest.approx(2 / 3),
         "Score (%)": pytest.approx(2 / 3),
-        "95 % interval, low": pytest.approx(0.0943, abs=1e-4),
-        "95 % interval, high": pytest.approx(0.9916, abs=1e-4),
+        "95% interval, low": pytest.approx(0.0943, abs=1e-4),
+        "95% interval, high": pytest.approx(0.9916, abs=1e-4),
         "Range": "0 to 1, higher is better",
         "Min Score": 0,
         "Max Score": 1,
@@ -108,7 +108,7 @@ def test_a_combined_summary(make_run: MakeRun, tmp_path: Path) -> None:
     assert book.sheetnames == ["Summary", "Per-Query (Hit@K)", "Per-Query (F1@K)"]
     rows = [[value for value in row if value is not None] for row in book["Summary"].values]
     assert rows[0] == [
-        *("Metric", "Score", "Score (%)", "95 % low", "95 % high"),
+        *("Metric", "Score", "Score (%)", "95% low", "95% high"),
         *("Total", "Scored", "Undefined", "Failed", "Imputed"),
     ]
     assert rows[1] == ["Hit@K", *[pytest.approx(2 / 3)] * 2, *INTERVAL, 4, 3, 1, 0, 0]
@@ -180,7 +180,7 @@ def test_a_mean_over_nothing_is_a_dash_with_the_reason(make_run: MakeRun, tmp_pa
     run = make_run([make_run().rows[2]])
     found = pairs(written(run, GENERATION, tmp_path, combined=False)["Summary"])
     assert found["Score"] == "– (1 undefined, 0 failed)"
-    shown = ("Score (%)", "95 % interval, low", "Min Score", "Valid Queries")
+    shown = ("Score (%)", "95% interval, low", "Min Score", "Valid Queries")
     assert [found[name] for name in shown] == ["–", "–", "–", 0]
     table = written(run, GENERATION, tmp_path, combined=True)["Summary"]
     assert [table.cell(2, column).value for column in (2, 3, 4, 5)] == ["–"] * 4

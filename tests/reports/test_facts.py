@@ -88,7 +88,7 @@ def test_what_a_cascade_did_is_told(make_run: MakeRun) -> None:
         ),
         (
             "Cascade: both judges were asked about 8 confident verdicts; they agree whether the "
-            "claim is supported on 6 of 8 (75%, 95 % interval 35% to 97%), and on the exact label "
+            "claim is supported on 6 of 8 (75%, 95% interval 35% to 97%), and on the exact label "
             "on 5"
         ),
     ]

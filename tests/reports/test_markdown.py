@@ -38,7 +38,7 @@ REPORT = """\
 - passed: hit@5 0.6667 is &gt;= 0.5 (3 of 4 scored)
 - **FAILED: faithfulness 0.2500 is not &gt;= 0.8 (2 of 4 scored)**
 
-| metric | mean | 95 % interval | n | scored | undefined | failed |
+| metric | mean | 95% interval | n | scored | undefined | failed |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 | hit@5 | 0.6667 | 0.0943 – 0.9916 | 4 | 3 | 1 | 0 |
 | f1@5 | 0.1905 | 0.0264 – 0.7636 | 4 | 3 | 1 | 0 |
@@ -93,7 +93,7 @@ def test_slices_are_folded(make_run: MakeRun) -> None:
     text = run_as_markdown(make_run(rows, gates=[FAILED]))
     folded = text[text.index("<summary>By level</summary>") :]
     assert folded.splitlines()[2:6] == [
-        "| level | metric | mean | 95 % interval | scored | undefined | failed |",
+        "| level | metric | mean | 95% interval | scored | undefined | failed |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
         "| False (2) | faithfulness | – | – | 0 | 1 | 1 |",
         "| True (2) | faithfulness | 0.2500 | 0.0059 – 0.8873 | 2 | 0 | 0 |",

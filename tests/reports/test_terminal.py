@@ -33,7 +33,7 @@ Print = Callable[[Run, Console], None]
 AT_100 = """\
 the run stopped early; scores cover 4 of 4 rows
 
-metric         score    95 % interval              n  scored  undefined  failed
+metric         score     95% interval              n  scored  undefined  failed
 ───────────────────────────────────────────────────────────────────────────────
 hit@5         0.6667  0.0943 – 0.9916  ├██████──┤  4       3          1       0
 f1@5          0.1905  0.0264 – 0.7636  ├█─────┤··  4       3          1       0
@@ -67,15 +67,15 @@ the run stopped early; scores cover 4 of
 4 rows
 
 hit@5
-  score 0.6667 | 95 % interval 0.0943 –
+  score 0.6667 | 95% interval 0.0943 –
   0.9916 | n 4 | scored 3 | undefined 1
   | failed 0
 f1@5
-  score 0.1905 | 95 % interval 0.0264 –
+  score 0.1905 | 95% interval 0.0264 –
   0.7636 | n 4 | scored 3 | undefined 1
   | failed 0
 faithfulness
-  score 0.2500 | 95 % interval 0.0059 –
+  score 0.2500 | 95% interval 0.0059 –
   0.8873 | n 4 | scored 2 | undefined 1
   | failed 1
 

@@ -1,6 +1,7 @@
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
@@ -77,7 +78,7 @@ def test_the_tables_of_a_newer_version_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a user who may not write")
-def test_a_file_that_is_read_only_is_told(tmp_path: Path) -> None:
+def test_a_read_only_file_is_refused() -> None:
     script = (
         "import os, sys\n"
         "from ragstone.store import Store, StoreError\n"
@@ -86,14 +87,13 @@ def test_a_file_that_is_read_only_is_told(tmp_path: Path) -> None:
         "try: Store.open(sys.argv[1])\n"
         "except StoreError as error: print(error)\n"
     )
-    path = tmp_path / "runs.db"
-    path.touch(0o444)
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.name.startswith(("test_", "popen-", "pytest-")):
-            folder.chmod(0o755)
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True
-    )
+    with tempfile.TemporaryDirectory() as folder:  # pytest closes its own folders to other users
+        Path(folder).chmod(0o755)
+        path = Path(folder) / "runs.db"
+        path.touch(0o444)
+        done = subprocess.run(
+            [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True
+        )
     assert "it is read-only" in done.stdout
 
 

@@ -36,7 +36,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A measure with its 95 % interval."""
+    """A measure with its 95% interval."""
 
     value: float
     low: float

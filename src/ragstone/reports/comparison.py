@@ -93,7 +93,7 @@ def _differences(comparison: Comparison) -> Iterator[Line | Grid]:
     if not changes:
         yield Line("the runs have no metrics in common", Tone.BAD)
         return
-    heads = ("metric", "A", "B", "B - A", "95 % interval", "finding")
+    heads = ("metric", "A", "B", "B - A", "95% interval", "finding")
     tones = {Finding.BETTER: Tone.GOOD, Finding.WORSE: Tone.BAD}
     rows = tuple(
         GridRow(
@@ -143,7 +143,7 @@ def _significance(comparison: Comparison) -> Iterator[Line | Grid]:
     yield Line(
         "p: probability of such a difference by chance; Holm: p corrected for several metrics, "
         "significant below 0.05; MDE: minimum detectable effect, the smallest true difference that "
-        "this many pairs detect with 80 % power"
+        "this many pairs detect with 80% power"
     )
     missing: dict[tuple[str, Tone], list[str]] = {}
     for each in comparison.metric_changes:

@@ -76,7 +76,7 @@ def run_as_markdown(run: Run, *, limit: int = COMMENT) -> str:
 
     summaries = run.summary()
     imputed = any(summary.flagged for summary in summaries.values())
-    heads = ["metric", "mean", "95 % interval", "n", "scored", "undefined", "failed"]
+    heads = ["metric", "mean", "95% interval", "n", "scored", "undefined", "failed"]
     heads += ["imputed"] if imputed else []
     rows = [
         [
@@ -125,7 +125,7 @@ def run_as_markdown(run: Run, *, limit: int = COMMENT) -> str:
     ]
     blocks.append(folded("Run details", markdown_table(("item", "value"), rows)))
 
-    figures = ("mean", "95 % interval", "scored", "undefined", "failed")
+    figures = ("mean", "95% interval", "scored", "undefined", "failed")
     for slices in run.slices:
         rows = [
             [

@@ -237,7 +237,7 @@ def print_metrics(run: Run, console: Console) -> None:
         console.print(printable("no metrics were run", console, "bold"))
         return
     has_imputed = any(summary.flagged for summary in summaries.values())
-    heads = ("metric", "score", "95 % interval", "", "n", "scored", "undefined", "failed")
+    heads = ("metric", "score", "95% interval", "", "n", "scored", "undefined", "failed")
     heads += ("imputed",) if has_imputed else ()
     style = bar_style(console.encoding)
     rows: list[tuple[str | Text, ...]] = []

@@ -119,7 +119,7 @@ class Summary(FrozenModel):
 
     Attributes:
         mean: over all scored rows; None if there are none.
-        interval: 95 % interval of the mean; None for fewer than two scores, and if all are the
+        interval: 95% interval of the mean; None for fewer than two scores, and if all are the
             same value within the metric's range.
         bounds: the mean if all failed rows had the worst or the best score.
         n: rows of the run; scored + undefined + failed.

@@ -101,7 +101,7 @@ def test_the_judge_is_opened_once_and_closed(project: Any) -> None:
     assert "opened 1 closed 1" in ran.text
     assert ran.summary.splitlines()[:4] == [
         "judge: mine",
-        "metric          mean    95 % interval  scored  undefined  failed  imputed",
+        "metric          mean     95% interval  scored  undefined  failed  imputed",
         "faithfulness  1.0000  0.2924 – 1.0000       3          0       0        0",
         "6 judge calls, about $0.0000",
     ]

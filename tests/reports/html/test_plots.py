@@ -19,7 +19,7 @@ def test_the_most_frequent_scores_have_the_tallest_bar_and_none_has_none() -> No
         None,
     )
     assert plot.words == (
-        "0 to 0.25: 2 scores; 0.75 to 1: 4 scores. Mean 0.7500, 95 % interval 0.5000 to 1.0000."
+        "0 to 0.25: 2 scores; 0.75 to 1: 4 scores. Mean 0.7500, 95% interval 0.5000 to 1.0000."
     )
 
 

@@ -119,7 +119,7 @@ def _table(heading: str, kinds: Sequence[KindResult], wide: bool) -> Table:
     table.add_column("kind")
     if wide:
         table.add_column("what was done")
-    for head in (heading, "95 % interval", "applied to"):
+    for head in (heading, "95% interval", "applied to"):
         table.add_column(head, justify="right")
     for kind in kinds:
         if kind.kind == kind.wanted:  # the total

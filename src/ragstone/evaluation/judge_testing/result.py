@@ -51,7 +51,7 @@ class KindResult(FrozenModel):
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of the share, with claims as independent observations."""
+        """The 95% interval of the share, with claims as independent observations."""
         return proportion_interval(self.right, self.answered) if self.answered else None
 
 

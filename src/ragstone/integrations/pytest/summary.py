@@ -41,7 +41,7 @@ class WorkerReport(FrozenModel):
         )
 
 
-HEAD = ("metric", "mean", "95 % interval", "scored", "undefined", "failed", "imputed")
+HEAD = ("metric", "mean", "95% interval", "scored", "undefined", "failed", "imputed")
 
 
 def summary_lines(texts: Iterable[str], skipped: Iterable[str]) -> Iterator[str]:

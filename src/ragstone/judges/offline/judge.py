@@ -64,7 +64,7 @@ class OfflineJudge(Judge):
     description = (
         "word-level: compares words, numbers, dates, negations and names with the contexts, "
         "weighted by a model trained on human labels; misses paraphrase and "
-        "inference; confidence calibrated on English texts with 70 % of claims supported"
+        "inference; confidence calibrated on English texts with 70% of claims supported"
     )
     kinds = frozenset(
         kind.kind for kind in (ExtractClaims, VerifyClaims, GradeContexts, DetectAbstention)

@@ -81,7 +81,7 @@ def histogram(
     words = "; ".join(bar.words for bar, number in zip(bars, counts, strict=True) if number)
     words += f". Mean {decimal(mean)}"
     if interval:
-        words += f", 95 % interval {decimal(interval[0])} to {decimal(interval[1])}"
+        words += f", 95% interval {decimal(interval[0])} to {decimal(interval[1])}"
     ends = [_position(end, low, high, WIDTH) for end in interval or ()] or (None, None)
     return Histogram(
         bars=tuple(bars),

@@ -82,14 +82,14 @@ class MetricChange:
         unscored_a, unscored_b: paired rows without a number, on each side.
         only_in_a, only_in_b: pairs scored in A only, and in B only.
         difference: the mean of B less that of A, in the metric's unit.
-        interval: 95 % interval of the difference, within what the metric's range allows.
+        interval: 95% interval of the difference, within what the metric's range allows.
         p: of the paired sign-flip test.
         p_t: of the paired t-test; with clusters, over clusters.
         p_adjusted: p, adjusted by Holm's method for the number of metrics.
         effect: Cohen's d_z.
         win_loss_tie: pairs that got better, got worse, and stayed the same.
         min_detectable_difference: the smallest true difference that this many pairs would show
-            with 80 % power; None if it exceeds the metric's range, or the differences do not vary.
+            with 80% power; None if it exceeds the metric's range, or the differences do not vary.
     """
 
     metric: str

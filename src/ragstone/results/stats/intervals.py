@@ -229,7 +229,7 @@ def _lower(right: int, n: int, tail: float) -> float:
 
 @dataclass(frozen=True)
 class Share:
-    """A share of n, which is at least 1; as text `12 of 20 (60%, 95 % interval 36% to 81%)`."""
+    """A share of n, which is at least 1; as text `12 of 20 (60%, 95% interval 36% to 81%)`."""
 
     right: int
     n: int
@@ -241,12 +241,12 @@ class Share:
 
     @property
     def interval(self) -> str:
-        """The 95 % interval in whole percent: `36% to 81%`."""
+        """The 95% interval in whole percent: `36% to 81%`."""
         low, high = proportion_interval(self.right, self.n)
         return f"{low:.0%} to {high:.0%}"
 
     def __str__(self) -> str:
-        return f"{self.seen[:-1]}, 95 % interval {self.interval})"
+        return f"{self.seen[:-1]}, 95% interval {self.interval})"
 
 
 FEW = 10

@@ -86,7 +86,7 @@ def effect_size(differences: Sequence[float]) -> float | None:
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return the p values adjusted for their number, in the same order.
 
-    If those up to 0.05 are called significant, at least one is a false alarm in at most 5 % of
+    If those up to 0.05 are called significant, at least one is a false alarm in at most 5% of
     cases. Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure (1979).
     """
     adjusted = [0.0] * len(p_values)
