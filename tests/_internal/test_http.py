@@ -41,7 +41,7 @@ async def failed(url: str, **settings: object) -> CallError:
 async def test_a_key_in_the_path_is_hidden(faulty, behave) -> None:
     faulty.script("/sk-12345/ask", behave.reply(status=404))
     error = await failed(f"{faulty.url}/sk-12345/ask", secrets=("sk-12345",))
-    assert "/[hidden]/ask answered 404" in str(error)
+    assert "/[hidden]/ask returned 404" in str(error)
     assert "sk-12345" not in str(error)
 
 
@@ -66,7 +66,7 @@ async def test_500_always_is_tried_again_and_then_told(faulty, behave) -> None:
     assert error.cause is Cause.UNREACHABLE
     assert len(faulty.calls) == 3
     assert str(error) == (
-        f"POST {faulty.url}{PATH} answered 500 Internal Server Error: out of memory (tried 3 times)"
+        f"POST {faulty.url}{PATH} returned 500 Internal Server Error: out of memory (tried 3 times)"
     )
 
 
@@ -121,7 +121,7 @@ async def test_an_absurd_wait_fails_at_once(faulty, behave, wait: str) -> None:
     faulty.script(PATH, behave.reply(status=429, headers={"Retry-After": wait}))
     error = await failed(faulty.url + PATH)
     assert error.cause is Cause.RATE_LIMITED
-    assert "the server asks to wait" in str(error)
+    assert "the server asked to wait" in str(error)
     assert len(faulty.calls) == 1
 
 
@@ -157,7 +157,7 @@ async def test_a_client_error_is_not_tried_again(faulty, behave, status: int) ->
 @pytest.mark.parametrize("status", [401, 403])
 async def test_a_rejected_key_stops_the_run(faulty, behave, status: int) -> None:
     faulty.script(PATH, behave.reply(b"bad key", status=status))
-    with pytest.raises(UsageError, match=rf"answered {status} .*: bad key\nThe key or its"):
+    with pytest.raises(UsageError, match=rf"returned {status} .*: bad key\nThe key or its"):
         await sent(faulty.url + PATH)
 
 
@@ -344,7 +344,7 @@ async def test_a_proxy_that_is_not_there(faulty) -> None:
 
 async def test_a_proxy_that_makes_no_tunnel(faulty, behave) -> None:
     error = await failed("https://rag.invalid/x", proxy=faulty.url, retries=0)
-    assert "the proxy answered 404" in str(error)
+    assert "the proxy returned 404" in str(error)
 
 
 @pytest.fixture(scope="module")
@@ -371,7 +371,7 @@ async def test_a_certificate_of_its_own_making(
     server.script(PATH, behave.reply(b"fine"))
     error = await failed(server.url + PATH)
     assert error.cause is Cause.UNREACHABLE
-    assert "its TLS certificate is not valid; a target's file can set" in str(error)
+    assert "its TLS certificate is invalid; to skip verification, set" in str(error)
     assert server.calls == []
     assert (await sent(server.url + PATH, verify_tls=False)).content == b"fine"
 

@@ -135,7 +135,7 @@ def test_what_cannot_be_read_is_told(file_of_yaml_nodes: Path) -> None:
 
 def test_a_file_that_nobody_wrote_is_not_read(file_of_yaml_nodes: Path) -> None:
     file_of_yaml_nodes.write_text("#" * (MAX_BYTES + 1))
-    with pytest.raises(UsageError, match="not a settings file"):
+    with pytest.raises(UsageError, match="too many for a settings file"):
         compose_file(file_of_yaml_nodes)
 
 
@@ -155,11 +155,11 @@ def test_all_that_cannot_be_filled_is_told_at_once_and_no_value(
         expand_variables("${A_KEY} ${NOT_SET} ${NOT_SET} ${A_KEY:-none}")
     assert str(raised.value) == (
         "the environment variable NOT_SET is not set; "
-        "${A_KEY:-none} is not a variable; write ${NAME}"
+        "${A_KEY:-none} is not a valid variable; write ${NAME}"
     )
 
 
 @each_case("text", ["${KEY:-x}", "${}", "${1A}", "${tags.x}", "${KEY"])
 def test_what_only_looks_like_a_variable(text: str) -> None:
-    assert variable_problems(f"a {text}") == [f"{text} is not a variable; write ${{NAME}}"]
+    assert variable_problems(f"a {text}") == [f"{text} is not a valid variable; write ${{NAME}}"]
     assert variable_problems("$KEY {query}") == []

@@ -20,7 +20,7 @@ def saved(path: Path) -> dict[str, list[dict[str, object]]]:
 def test_answers_of_a_chat_are_saved_and_read_back(ragstone, demo_url, questions, tmp_path) -> None:
     said = ragstone("collect", str(questions), "--api-url", demo_url, "-o", "out.json")
     assert said.code == 0, said.err
-    assert said.out == "wrote out.json: 2 rows\nJudge them: ragstone run out.json\n"
+    assert said.out == "wrote out.json: 2 rows\nJudge them with: ragstone run out.json\n"
     made = saved(tmp_path / "out.json")
     told = made["metadata"]
     assert told["mode"] == "chat"
@@ -116,7 +116,10 @@ def test_a_file_that_could_not_be_judged_is_refused_first(
 ) -> None:
     said = ragstone("collect", rows(tmp_path / "a.jsonl", "p"), "--target", failing, "-o", name)
     assert said.code == 2
-    assert said.err == f"Error: -o {name}: saved responses are JSON; name a file .json\n"
+    assert (
+        said.err
+        == f"Error: -o {name}: responses are saved as JSON; use a file name that ends in .json\n"
+    )
     assert asked(tmp_path) == []
 
 
@@ -196,8 +199,8 @@ def test_after_an_outage_only_what_failed_is_asked_again(ragstone, failing, tmp_
     said = ragstone(*arguments)
     assert said.code == 3
     assert (
-        "Run the same command to retry failed rows, or add --fresh to call for all rows again."
-        in said.out
+        "Run the same command to retry failed rows, or add --fresh to call the target again "
+        "for all rows." in said.out
     )
     assert asked(tmp_path) == list("pqrs")
     (tmp_path / "failing.txt").write_text("", encoding="utf-8")
@@ -215,7 +218,7 @@ def test_fewer_rows_lose_no_answer_to_others(ragstone, failing, tmp_path) -> Non
     asked(tmp_path)
     said = ragstone(*arguments, "--limit", "2")
     assert (said.code, asked(tmp_path)) == (0, [])
-    assert f"2 answers to rows beyond --limit stay in out.json{ENDING}" in said.out
+    assert f"2 answers for rows beyond --limit remain in out.json{ENDING}" in said.out
     ragstone(*arguments)
     assert asked(tmp_path) == ["s"]
 
@@ -271,7 +274,10 @@ def test_a_whole_file_is_written_anew_only_if_that_is_said(ragstone, failing, tm
     arguments = ("collect", rows(tmp_path / "b.jsonl", "x"), "--target", failing, "-o", "out.json")
     said = ragstone(*arguments)
     assert said.code == 2
-    assert "out.json already exists; use another -o, or replace it with --fresh" in said.err
+    assert (
+        "out.json already exists; choose another file with -o, or replace it with --fresh"
+        in said.err
+    )
     assert (asked(tmp_path), (tmp_path / "out.json").read_bytes()) == ([], before)
     assert not (tmp_path / f"out.json{ENDING}").exists()
     assert ragstone(*arguments, "--fresh").code == 3

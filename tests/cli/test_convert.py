@@ -119,8 +119,8 @@ def test_what_a_format_cannot_hold_is_told(ragstone, tmp_path) -> None:
     said = ragstone("convert", "a.json", "a.csv")
     assert said.code == 0
     assert said.err.splitlines() == [
-        f"Not stored by .csv: response (1 row, first a): {EMPTY}",
-        f"Not stored by .csv: tags (1 row, first a): {TYPES}",
+        f".csv cannot store: response (1 row, first a): {EMPTY}",
+        f".csv cannot store: tags (1 row, first a): {TYPES}",
     ]
     assert ragstone("convert", "a.json", "a.jsonl").err == ""
 
@@ -178,7 +178,7 @@ def test_what_could_not_be_read_back_replaces_nothing(ragstone, tmp_path, monkey
     said = ragstone("convert", "a.json", "out.csv")
     assert said.code == 2
     assert "Error: .csv cannot store these rows (out.csv: 1 problem" in said.err
-    assert said.err.endswith("; write .jsonl\n")
+    assert said.err.endswith("; use .jsonl\n")
     assert (tmp_path / "out.csv").read_text(encoding="utf-8") == "query\nold\n"
 
 

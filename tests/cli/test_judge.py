@@ -28,7 +28,7 @@ def rows(tmp_path: Path) -> str:
 def test_the_offline_judge_on_rows_of_ones_own(ragstone, rows: str, tmp_path: Path) -> None:
     said = ragstone("judge", "test", rows, "--json", "out.json")
     assert said.code == 0, said.err
-    assert "offline: 2 claims of 2 samples of rows.jsonl; it called 2 supported" in said.out
+    assert "offline: 2 claims of 2 samples from rows.jsonl; it found 2 supported" in said.out
     assert "a different number" in said.out
     told = json.loads((tmp_path / "out.json").read_text())
     number = next(kind for kind in told["kinds"] if kind["kind"] == "number")
@@ -42,7 +42,7 @@ def test_the_offline_judge_on_rows_of_ones_own(ragstone, rows: str, tmp_path: Pa
 def test_without_data_the_demos_manuals_are_tested_on(ragstone) -> None:
     said = ragstone("judge", "test", "--n", "12", "--no-store")
     assert said.code == 0, said.err
-    assert "of the demo's manuals" in said.out
+    assert "from the demo's manuals" in said.out
     assert not FILE.exists()
 
 
@@ -62,10 +62,10 @@ def test_what_an_llm_would_take_is_told_before_and_nobody_is_asked(ragstone, row
     said = ragstone("judge", "test", rows, "--model", "gpt-4o-mini", "--dry-run")
     assert said.code == 0, said.err
     assert said.out.startswith(
-        "Dry run: no calls were made. Testing openai:gpt-4o-mini on the 2 claims of rows"
+        "Dry run: no calls were made. Testing openai:gpt-4o-mini on the 2 claims from rows"
     )
     assert "at most" in said.out
-    assert "by list prices (an estimate)" in said.out
+    assert "at list prices (an estimate)" in said.out
 
 
 def test_json_may_go_to_standard_output(ragstone, rows: str) -> None:
@@ -78,7 +78,7 @@ def test_json_may_go_to_standard_output(ragstone, rows: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--temperature", "1"], "only for LLMs, but the judge is offline"),
+        (["--temperature", "1"], "only for LLM judges, but the judge is offline"),
         (["--cascade-threshold", "0.5"], "only for cascades, but the judge is offline"),
         (["--fail-under", "numbers=1"], "did you mean 'number'"),
         (["--judge", "openai:x", "--model", "y"], "contradict each other"),
@@ -125,7 +125,7 @@ def test_claims_that_are_too_short_are_counted_and_told(ragstone, tmp_path: Path
     (tmp_path / "some.jsonl").write_text("\n".join(map(json.dumps, [*rows, ROWS[0]])))
     said = ragstone("judge", "test", "some.jsonl")
     assert said.code == 0
-    assert "Testing offline on the 1 claim of some.jsonl" in said.err
+    assert "Testing offline on the 1 claim from some.jsonl" in said.err
     assert "skipped: 1 row without contexts, 2 shorter sentences" in said.err
 
 
@@ -156,7 +156,7 @@ def test_a_smaller_test_leaves_the_larger_one(ragstone, rows: str, tmp_path: Pat
     ragstone("judge", "test", rows)
     said = ragstone("judge", "test", rows, "--n", "1")
     assert said.code == 0
-    assert "has a test of 2 claims of the same data" in said.err
+    assert "contains a larger test of the same data (2 claims, " in said.err
     assert "this test has only 1" in said.err
     (tmp_path / rows).write_text(json.dumps(ROWS[0]))
     assert "Saved to" in ragstone("judge", "test", rows).err
@@ -167,7 +167,7 @@ def test_a_judge_that_supports_nothing_fails_the_test(ragstone, tmp_path: Path) 
     (tmp_path / "odd.jsonl").write_text(json.dumps(row))
     said = ragstone("judge", "test", "odd.jsonl")
     assert said.code == 3
-    assert "called no claim supported" in said.err
+    assert "found no claim supported" in said.err
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
@@ -191,5 +191,5 @@ def test_an_interrupt_says_where_the_answers_are(tmp_path: Path, rows: str, opti
             said = process.communicate(timeout=240)[1]
             call.close()
     assert process.returncode == 130
-    assert "Interrupted, 0 of 2 claims tested until then; nothing is saved" in said
-    assert f"replies of the model are {told}." in said
+    assert "Interrupted: 0 of 2 claims tested. The result was not saved" in said
+    assert f"the model's replies are {told}." in said

@@ -77,8 +77,8 @@ def test_show_prints_the_whole_definition(ragstone: Command) -> None:
         "calls 2 per sample, with default parameters",
         "groups all, all_generation, all_judged from ragstone parameters verify truths",
         "verify truths [default: batch] batch, each, truths",
-        "batch_size 7 [default: 20] a whole number from 1",
-        "truths_limit [default: none] a whole number from 1",
+        "batch_size 7 [default: 20] a whole number of at least 1",
+        "truths_limit [default: none] a whole number of at least 1",
         "policy deepeval [default: strict] strict, weighted, ragas, deepeval, ragaliq, promptfoo",
         "threshold [default: none] a number",
         "partial [default: false] true or false",
@@ -92,7 +92,7 @@ def test_show_says_what_stands_in(ragstone: Command) -> None:
     told = words(ragstone("metrics", "show", "hit@3").out)
     assert "needs ranking (or contexts), relevance" in told
     assert "asks nothing calls none groups all, all_retrieval" in told
-    assert "k 3 [default: 5] a whole number from 1" in told
+    assert "k 3 [default: 5] a whole number of at least 1" in told
 
 
 def test_show_prints_criteria_and_levels(ragstone: Command) -> None:

@@ -122,7 +122,7 @@ def test_an_option_is_a_field(planned: Planned, arguments: str, field: str, valu
 
 @pytest.mark.parametrize("typed", ["0", "1,0", "x", "none", "1;3", "", "1_0"])
 def test_a_cut_off_is_a_whole_number_from_1(planned: Planned, typed: str) -> None:
-    with pytest.raises(UsageError, match=r"^k: write a whole number from 1, or several"):
+    with pytest.raises(UsageError, match=r"^k: write a whole number of at least 1, or several"):
         planned("--k", typed)
 
 
@@ -157,7 +157,7 @@ def test_a_key_alone_changes_nothing(planned: Planned, monkeypatch: pytest.Monke
 )
 def test_what_is_typed_for_an_llm_wants_one(planned: Planned, typed: str) -> None:
     flag = typed.split()[0]
-    with pytest.raises(UsageError, match=f"{flag}: only for LLMs, but the judge is offline"):
+    with pytest.raises(UsageError, match=f"{flag}: only for LLM judges, but the judge is offline"):
         planned(*typed.split())
     assert planned(*typed.split(), "--model", "gpt-4o-mini").judge == "openai:gpt-4o-mini"
     Path("ragstone.yaml").write_text("votes: 3\nbase_url: http://127.0.0.1:1/v1\n")

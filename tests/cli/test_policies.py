@@ -10,13 +10,13 @@ Command = Callable[..., object]
 
 CELLS = {
     ("strict", "response is empty"): "undefined",
-    ("strict", "contexts are an empty list"): "0.0: each claim NOT_ENOUGH_INFO",
+    ("strict", "contexts are an empty list"): "0.0: every claim is NOT_ENOUGH_INFO",
     ("strict", "judge refused"): "failed: refusal",
-    ("strict", "not answered (1)"): "failed: its cause",
+    ("strict", "no reply (1)"): "failed: its cause",
     ("strict", "threshold"): "none",
     ("weighted", "otherwise: mean of the weights (3)"): "1 / 0.5 / -1 / 0",
     ("weighted", "range"): "-1 to 1",
-    ("ragas", "too few or many verdicts (2)"): (
+    ("ragas", "too few or too many verdicts (2)"): (
         "mean of those returned, flagged; if none: undefined"
     ),
     ("deepeval", "no claims in the response"): "1.0",
@@ -25,11 +25,11 @@ CELLS = {
     ("ragaliq", "threshold"): "0.7",
     ("promptfoo-plan", "no claims in the response"): "0.0, never passes",
     ("promptfoo-plan", "judge refused"): "0.0, flagged",
-    ("promptfoo-plan", "not answered (1)"): "0.5, flagged",
-    ("promptfoo-plan", "too few or many verdicts (2)"): (
+    ("promptfoo-plan", "no reply (1)"): "0.5, flagged",
+    ("promptfoo-plan", "too few or too many verdicts (2)"): (
         "mean of those kept, flagged; if none: 0.5, flagged"
     ),
-    ("promptfoo", "too few or many verdicts (2)"): (
+    ("promptfoo", "too few or too many verdicts (2)"): (
         "1 - (unsupported + missing) / claims, flagged; if none: 0.0, flagged"
     ),
     ("promptfoo", "no claims in the response"): "0.0",

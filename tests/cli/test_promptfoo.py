@@ -12,7 +12,7 @@ def test_a_test_under_its_threshold_is_exit_code_1(run: Run, served: Served) -> 
     config = configuration(served.url, ALL_BACKED, HALF, threshold=0.8)
     done = run(config, "--no-store")
     assert done.code == 1
-    assert "1 of 2 tests fail: 2 (faithfulness:promptfoo,threshold=0.8)" in done.err
+    assert "1 of 2 tests failed: 2 (faithfulness:promptfoo,threshold=0.8)" in done.err
     said = "promptfooconfig.json: 2 samples; RAGAS mode is off: scored as promptfoo 0.121.20 does"
     assert said in done.err
     assert "0.7500" in done.out
@@ -30,7 +30,7 @@ def test_an_unanswered_judge_is_exit_code_3(run: Run, served: Served) -> None:
     served.status = 400
     done = run(configuration(served.url, ALL_BACKED), "--no-store", "--no-cache")
     assert done.code == 3
-    assert "1 of 1 tests fail" in done.err
+    assert "1 of 1 tests failed" in done.err
 
 
 def test_ragas_mode_is_the_plans_preset(run: Run, served: Served) -> None:
@@ -100,7 +100,7 @@ def test_a_dry_run_asks_nobody(run: Run, served: Served) -> None:
         (("--judge", "openai:a,openai:b"), "supports one model of openai"),
         (("--verify", "each", "--strict-json"), "strict_json, verify: promptfoo's own scoring"),
         (("--max-cost", "1"), "the price of openai:m is unknown"),
-        (("--map", "query=frage"), "promptfooconfig.json has no columns to --map"),
+        (("--map", "query=frage"), "promptfooconfig.json has no columns, so --map cannot be used"),
         (("--sheet", "x"), "promptfooconfig.json has no sheets; remove --sheet x"),
     ],
 )
@@ -129,7 +129,7 @@ def test_both_ways_are_compared_on_the_same_responses(run: Run, served: Served) 
     [line] = [line for line in done.out.splitlines() if line.startswith("│")]
     assert line.replace("│", " ").split() == ["3", "0.00", "1.00", "+1.00", "no", "/", "yes"]
     assert "same score: 2 of 3 samples" in done.out
-    assert "same verdict, passed or not: 2 of 3 samples" in done.out
+    assert "same result (passed or failed): 2 of 3 samples" in done.out
     said = "mean over the 3 scored both ways: legacy 0.5000, RAGAS mode 0.8333"
     assert said in done.out
     assert "judge: openai:m, 12 calls; nothing was stored" in done.out

@@ -79,7 +79,7 @@ def test_gates_decide_the_exit_code(files: Path, ragstone: Command) -> None:
         (("--ranking", "a.run", "--rows", "rows.xlsx"), "rows are written as"),
         (("--ranking", "a.run", "--json", "a.run"), "is an input file, so it cannot be written"),
         (("--ranking", "a.run", "--map", "x"), "--map x: write FIELD=COLUMN"),
-        (("--ranking", "a.run", "--k", "0"), "whole number from 1"),
+        (("--ranking", "a.run", "--k", "0"), "whole number of at least 1"),
         (("--ranking", "a.run", "-m", "mrr", "--fail-under", "ndcg=1"), "is not run"),
         ((), "Missing option '--ranking'"),
     ],
@@ -235,7 +235,7 @@ def test_a_report_is_what_the_command_writes_itself(files: Path, ragstone: Comma
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--ranking", "b.run", "--html", "x.html"), "--html is for one ranking"),
+        (("--ranking", "b.run", "--html", "x.html"), "--html applies to one ranking"),
         (("--html", "-"), "--html: this format needs a file"),
         (("--fail-on-regression",), "there is nothing to compare with"),
         (("--min-paired", "2"), "must be from 0% to 100%"),

@@ -117,7 +117,7 @@ def test_the_limit_is_told_where_it_hides_runs(ragstone: Command, place: str) ->
     newer = made(place, fresh=True)
     said = ragstone("runs", "--limit", "1")
     assert newer in said.out
-    assert said.out.endswith("The newest 1; --limit shows more.\n")
+    assert said.out.endswith("Showing the newest 1; use --limit to show more.\n")
     assert "--limit shows" not in ragstone("runs", "--limit", "2").out
 
 
@@ -213,7 +213,7 @@ def test_where_nobody_can_be_asked_nothing_is_deleted(
     age(place, run_id, days=2)
     said = ragstone("runs", *words)
     assert said.code == 2
-    assert f"no terminal to ask whether to delete {run_id}; add --yes" in said.err
+    assert f"cannot ask to confirm without a terminal; add --yes to delete {run_id}" in said.err
     assert ids(ragstone) == [run_id]
 
 
@@ -242,7 +242,8 @@ def test_old_runs_are_pruned_but_those_with_a_tag(ragstone: Command, place: str)
     for run_id in (old, tagged):
         age(place, run_id, days=31)
     ragstone("runs", "tag", tagged, "kept")
-    assert ragstone("runs", "prune", "--older-than", "5w", "--yes").out.startswith("no run")
+    kept = ragstone("runs", "prune", "--older-than", "5w", "--yes")
+    assert kept.out.startswith("no untagged run")
     assert ragstone("runs", "prune", "--older-than", "30d", "--yes").out == f"deleted {old}\n"
     assert set(ids(ragstone)) == {tagged, new}
 
@@ -254,7 +255,7 @@ def test_pruning_does_not_ask_about_runs_that_are_worked_on(ragstone: Command, p
         resume(store, store.info(run_id).manifest)
         with store.lock(run_id):
             said = ragstone("runs", "prune", "--older-than", "24h")
-    assert (said.code, said.out[:6]) == (0, "no run")
+    assert (said.code, said.out[:15]) == (0, "no untagged run")
     assert ids(ragstone) == [run_id]
 
 
@@ -284,7 +285,7 @@ def test_a_run_travels_as_one_file_to_another_store(ragstone: Command, place: st
     taken = ragstone("runs", "import", "run.jsonl.gz")
     assert (taken.code, "already exists" in taken.err) == (2, True)
     entered = ragstone("runs", "import", "run.jsonl.gz", "--store", "other.db")
-    assert entered.out == f"run {run_id} is in other.db\n"
+    assert entered.out == f"imported run {run_id} into other.db\n"
     assert run_id in ragstone("runs", "show", "last", "--store", "other.db").out
 
 

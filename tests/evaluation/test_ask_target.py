@@ -209,13 +209,13 @@ async def test_a_server_that_is_gone_half_way(faulty, quick) -> None:
 @pytest.mark.parametrize(
     ("behaviour", "cause", "told"),
     [
-        ("status", Cause.UNREACHABLE, "answered 500 Internal Server Error (tried 2 times)"),
-        ("limited", Cause.RATE_LIMITED, "the server asks to wait 9999 s"),
+        ("status", Cause.UNREACHABLE, "returned 500 Internal Server Error (tried 2 times)"),
+        ("limited", Cause.RATE_LIMITED, "the server asked to wait 9999 s"),
         ("garbage", Cause.MALFORMED, "the reply is not valid JSON: <html>"),
         ("shape", Cause.MALFORMED, "the reply has no value at 'results[]"),
         ("hang", Cause.TIMEOUT, "no reply within 0.3 s"),
         ("drop", Cause.UNREACHABLE, "the server closed the connection (tried 2 times)"),
-        ("cut", Cause.TRUNCATED, "the connection broke during the reply (tried 2 times)"),
+        ("cut", Cause.TRUNCATED, "the connection was lost during the reply (tried 2 times)"),
     ],
 )
 async def test_a_search_that_fails_is_no_number(
@@ -279,7 +279,7 @@ async def test_a_rate_limit_is_waited_out(faulty, behave) -> None:
 async def test_a_rejected_key_stops_the_run(faulty, behave) -> None:
     faulty.script(CHAT, behave.reply(status=401))
     faulty.script(SEARCH, behave.reply(status=401))
-    with pytest.raises(UsageError, match="answered 401 Unauthorized"):
+    with pytest.raises(UsageError, match="returned 401 Unauthorized"):
         await evaluated(faulty.url, 50, concurrency=2)
 
 

@@ -279,7 +279,9 @@ def test_a_file_that_got_no_answer_does_not_stay(tmp_path: Path) -> None:
 
 def test_what_the_system_refuses_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.part").mkdir()
-    with pytest.raises(UsageError, match=r"responses in .*a\.part: Is a directory; use another -o"):
+    with pytest.raises(
+        UsageError, match=r"responses in .*a\.part: Is a directory; choose another file with -o"
+    ):
         read(tmp_path / "a.part")
     discard_journal(tmp_path / "a.part")
     (tmp_path / "file").touch()
@@ -296,7 +298,7 @@ def test_a_disk_that_is_full_is_told_and_half_a_line_is_cut_off(tmp_path: Path) 
         resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, hard))
         try:
             with pytest.raises(
-                UsageError, match=r"responses in .*: File too large; use another -o"
+                UsageError, match=r"responses in .*: File too large; choose another file with -o"
             ):
                 answers.add(FAILED)
         finally:

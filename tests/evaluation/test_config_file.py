@@ -138,7 +138,10 @@ def test_all_problems_are_told_at_once_with_their_rows(write: Write) -> None:
     told = [str(problem) for problem in raised.value.problems]
     assert told == [
         "row 1: unknown setting 'min_similarty'; did you mean 'min_similarity'?",
-        "row 2: k 'five': write a whole number from 1, or several with commas, such as 1,3,5,10",
+        (
+            "row 2: k 'five': write a whole number of at least 1, or several separated by "
+            "commas, such as 1,3,5,10"
+        ),
         "row 3: k is already set in row 2; remove one",
         "row 5: judge is already set in row 4, as model; remove one",
         "row 6: verify 'eech': Input should be 'batch', 'each' or 'truths'",

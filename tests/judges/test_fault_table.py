@@ -226,7 +226,7 @@ def test_a_rejected_key_ends_the_run(judge_server, kit, hang_first: bool) -> Non
         UsageError, match=r"the judge openai:mock, .*OPENAI_API_KEY.* 401"
     ) as caught:
         evaluated(judge_server, kit)
-    assert "answered 401" in str(caught.value)
+    assert "returned 401" in str(caught.value)
     assert KEY not in str(caught.value)
     assert len(judge_server.asked) <= 8
 

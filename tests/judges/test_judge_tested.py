@@ -66,7 +66,7 @@ def test_a_server_that_is_not_there_is_a_failed_test(tested, judge_server) -> No
     done = tested("--max-retries", "0")
     assert done.exit_code == 3
     assert "questions were not answered; the first: unreachable: " in done.output
-    assert "called no claim supported" in done.output
+    assert "found no claim supported" in done.output
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
@@ -85,7 +85,7 @@ def test_an_interrupt_tells_what_came_until_then(tested, judge_server) -> None:
         signal.signal(signal.SIGINT, before)
     assert done.exit_code == 130
     assert "4 of 12 claims (it was interrupted)" in done.output
-    assert "Interrupted, 4 of 12 claims tested until then; nothing is saved" in done.output
+    assert "Interrupted: 4 of 12 claims tested. The result was not saved" in done.output
     told = json.loads(Path("out.json").read_text())
     assert (told["asked"], told["stopped"]) == (3, "it was interrupted")
     assert not FILE.exists()

@@ -257,12 +257,12 @@ def test_all_problems_are_told_at_once_each_with_its_row(write: Write) -> None:
     )
     assert problems(write(text)) == [
         "row 1: name: invalid metric name; use lower case letters, digits and _, got 'Polite!'",
-        "row 2: criteria: this is blank, got '  '",
+        "row 2: criteria: the value is blank, got '  '",
         "row 4: levels.1.5: a level is a whole number, such as 3, got '1.5'",
-        "row 5: levels.2: this is blank, got ''",
+        "row 5: levels.2: the value is blank, got ''",
         "row 6: reads.1: Input should be 'query', 'response', 'contexts' or 'reference', got 'way'",
         "row 7: unknown key 'critera'; did you mean 'criteria'?",
-        "row 8: label: this is blank, got ''",
+        "row 8: label: the value is blank, got ''",
     ]
 
 

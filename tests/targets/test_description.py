@@ -132,7 +132,7 @@ def test_the_default_api() -> None:
         (with_call(body="'${NO_SUCH} ${NOR_THIS}'"), "variable NO_SUCH is not set; the environ"),
         (
             with_call(body="'${KEY:-x}'"),
-            "calls.ask.body: ${KEY:-x} is not a variable; write ${NAME}",
+            "calls.ask.body: ${KEY:-x} is not a valid variable; write ${NAME}",
         ),
         (with_call(headers="{X: 5}"), "calls.ask.headers.X: expected text, got 5; put it in"),
         (with_call(headers="{X: '{nay} ${NO_SUCH}'}"), "{nay} is not a field here"),

@@ -329,7 +329,7 @@ async def test_an_api_without_a_health_check(faulty, behave, status: int) -> Non
 @pytest.mark.parametrize("status", [302, 400, 429, 500, 503])
 async def test_an_api_that_is_not_healthy(faulty, behave, status: int) -> None:
     faulty.script(HEALTH, behave.reply(b"no index", status=status))
-    with pytest.raises(TargetError, match=f"is not ready: GET .*/health answered {status} .*") as e:
+    with pytest.raises(TargetError, match=f"is not ready: GET .*/health returned {status} .*") as e:
         await answer(standard(faulty.url, retries=3))
     assert "no index" in str(e.value)
     assert len(faulty.calls) == 1

@@ -79,7 +79,7 @@ DocumentId = Annotated[str, BeforeValidator(document_id)]
 
 def _not_blank(text: str) -> str:
     if not text.strip():
-        raise ValueError("this is blank")
+        raise ValueError("the value is blank")
     return text
 
 

@@ -18,7 +18,10 @@ from ragstone.errors import CallError, Cause, UsageError
 LONGEST_REPLY = 32 * 1024 * 1024
 """Bytes of a reply: a broken server cannot fill the memory."""
 
-_CERTIFICATE = "its TLS certificate is not valid; a target's file can set `verify_tls: false`"
+_CERTIFICATE = (
+    "its TLS certificate is invalid; to skip verification, set `verify_tls: false` in the target "
+    "file"
+)
 
 _REFUSED = "the server refuses connections; is it running?"
 _ERRORS: tuple[tuple[type[Exception], Cause, bool, str], ...] = (
@@ -26,11 +29,11 @@ _ERRORS: tuple[tuple[type[Exception], Cause, bool, str], ...] = (
     (aiohttp.ClientConnectorCertificateError, Cause.UNREACHABLE, False, _CERTIFICATE),
     (aiohttp.ClientSSLError, Cause.UNREACHABLE, False, "the server does not support TLS (https)"),
     (aiohttp.ClientProxyConnectionError, Cause.UNREACHABLE, True, "the proxy is unreachable"),
-    (aiohttp.ClientHttpProxyError, Cause.UNREACHABLE, True, "the proxy answered {error}"),
+    (aiohttp.ClientHttpProxyError, Cause.UNREACHABLE, True, "the proxy returned {error}"),
     (aiohttp.ClientConnectorDNSError, Cause.UNREACHABLE, True, "the host name is unknown"),
     (aiohttp.ClientConnectorError, Cause.UNREACHABLE, True, _REFUSED),
     (aiohttp.ServerDisconnectedError, Cause.UNREACHABLE, True, "the server closed the connection"),
-    (aiohttp.ClientPayloadError, Cause.TRUNCATED, True, "the connection broke during the reply"),
+    (aiohttp.ClientPayloadError, Cause.TRUNCATED, True, "the connection was lost during the reply"),
     (
         aiohttp.ClientResponseError,
         Cause.UNREACHABLE,
@@ -175,7 +178,7 @@ class Client:
         if 200 <= status < 300:
             return
         text = redact(content[:1000].decode("utf-8", "replace"), self._connection.secrets)
-        message = f"{place} answered {status} {response.reason or ''}".rstrip()
+        message = f"{place} returned {status} {response.reason or ''}".rstrip()
         message += f": {quoted(text)}" if text.strip() else ""
         cause = Cause.RATE_LIMITED if status == 429 else Cause.UNREACHABLE
         permanent = any(word in text for word in self._connection.permanent)

@@ -155,7 +155,7 @@ class RetryableError(CallError):
 def retry_after(cause: Cause, message: str, wait: float | None) -> CallError:
     """Return the error of an overloaded server: retryable unless its wait is too long."""
     if wait is not None and wait > LONGEST_WAIT:
-        return CallError(cause, f"{message} (the server asks to wait {wait:.0f} s)")
+        return CallError(cause, f"{message} (the server asked to wait {wait:.0f} s)")
     return RetryableError(cause, message, wait=wait)
 
 

@@ -41,7 +41,9 @@ def compose_file(path: Path, *, typed: bool = True) -> Node | None:
         raise UsageError(f"{path} cannot be read: it does not exist")
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise UsageError(f"{path} has more than {MAX_BYTES:,} bytes; it is not a settings file")
+            raise UsageError(
+                f"{path} has more than {MAX_BYTES:,} bytes, too many for a settings file"
+            )
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
@@ -74,7 +76,7 @@ def variable_problems(text: str) -> list[str]:
         f"the environment variable {name} is not set" for name in names if name not in os.environ
     ]
     invalid = NO_VARIABLE.findall(text)
-    return problems + [f"{found} is not a variable; write ${{NAME}}" for found in invalid]
+    return problems + [f"{found} is not a valid variable; write ${{NAME}}" for found in invalid]
 
 
 Value = str | list[str] | dict[str, str] | None

@@ -104,7 +104,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "rank": "Evaluate rankings for many queries, from files.",
         "resume": "Resume a stored run.",
         "runs": "List the stored runs; show, tag, delete or export one.",
-        "report": "Write the results of a stored run again.",
+        "report": "Write the reports of a stored run again.",
         "view": "Show the stored runs in a browser.",
         "rescore": "Score a stored run again without new calls.",
         "compare": "Compare two stored runs sample by sample.",

@@ -111,8 +111,8 @@ class PromptfooTests:
         plan = plan_of(given, demands.over(config))
         if plan.columns:
             raise UsageError(
-                f"{file} has no columns to --map: promptfoo's assertions read the vars query and "
-                "context"
+                f"{file} has no columns, so --map cannot be used: promptfoo's assertions read the "
+                "vars query and context"
             )
         if plan.sheet is not None:
             raise UsageError(f"{file} has no sheets; remove --sheet {plan.sheet}")
@@ -136,7 +136,7 @@ class PromptfooTests:
             return code
         more = f" and {len(failing) - MOST} more" if len(failing) > MOST else ""
         named = f"{', '.join(failing[:MOST])}{more}"
-        click.echo(f"{len(failing):,} of {len(run.rows):,} tests fail: {named}", err=True)
+        click.echo(f"{len(failing):,} of {len(run.rows):,} tests failed: {named}", err=True)
         return code or GATE_FAILED
 
 
@@ -278,7 +278,7 @@ def print_both_ways(found: BothWays, console: Console) -> None:
     """Print the samples that differ, largest difference first, and how often both agree."""
     pairs, differing, scored = found.pairs, found.differing, found.both_scored
     if differing:
-        table = Table("sample", title="Faithfulness, where they differ", title_justify="left")
+        table = Table("sample", title="Samples whose faithfulness differs", title_justify="left")
         for name in ("legacy", "RAGAS mode", "difference", "passes"):
             table.add_column(name, justify="right")
         for pair in differing[:LEGACY_COMPARISON_MOST]:
@@ -295,7 +295,7 @@ def print_both_ways(found: BothWays, console: Console) -> None:
     passing = sum(pair.passes_alike for pair in pairs)
     lines = [
         f"same score: {same:,} of {len(pairs):,} samples",
-        f"same verdict, passed or not: {passing:,} of {len(pairs):,} samples",
+        f"same result (passed or failed): {passing:,} of {len(pairs):,} samples",
     ]
     if scored:
         legacy = math.fsum(pair.legacy.value or 0.0 for pair in scored) / len(scored)

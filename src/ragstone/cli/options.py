@@ -235,7 +235,7 @@ RESULTS = (
 COLUMNS = setting("columns")
 SHEET = setting("sheet")
 LIMIT = click.Option(
-    ["--limit"], type=click.IntRange(1), metavar="N", help="Read only the first rows."
+    ["--limit"], type=click.IntRange(1), metavar="N", help="Read only the first N rows."
 )
 READING = (COLUMNS, SHEET, LIMIT)
 """How a data file is read, for commands that do nothing else with it."""
@@ -425,13 +425,13 @@ REGRESSION_OPTIONS: Sequence[click.Option] = (
         ["--min-effect"],
         default="0",
         metavar="DIFFERENCE",
-        help="With --fail-on-regression: allow a drop of up to this: 0.02 or 2%.",
+        help="With --fail-on-regression: ignore drops of up to this size: 0.02 or 2%.",
     ),
     click.Option(
         ["--min-paired"],
         default="90%",
         metavar="SHARE",
         show_default=True,
-        help="With --fail-on-regression: exit 3 if B has a smaller share of A's samples.",
+        help="With --fail-on-regression: exit 3 if B contains less than this share of A's samples.",
     ),
 )

@@ -106,8 +106,8 @@ def print_estimate(estimate: "Estimate", console: Console) -> None:
     if estimate.local_calls[1]:
         lines = (
             *lines,
-            ("calls on this machine", f"{_span(estimate.local_calls)} (free, in no limit)"),
-            ("tokens on this machine", _span(estimate.local_tokens)),
+            ("calls to local models", f"{_span(estimate.local_calls)} (free; limits do not apply)"),
+            ("tokens of local models", _span(estimate.local_tokens)),
         )
     table = Table.grid(padding=(0, 3, 0, 0))
     for name, value in lines:

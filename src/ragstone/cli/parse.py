@@ -154,14 +154,14 @@ def check_needed(plan: Plan, typed: Mapping[str, object]) -> None:
     judged = any(map(is_model, single_names(plan.judge)))
     if flags and not judged and plan.embedding_model is None:
         raise UsageError(
-            f"{', '.join(flags)}: only for LLMs, but the judge is {plan.judge}; choose one "
-            "with --model"
+            f"{', '.join(flags)}: only for LLM judges, but the judge is {plan.judge}; choose "
+            "an LLM with --model"
         )
     flags = [SETTINGS[name].flags[0] for name in CASCADE_ONLY if name in typed]
     if flags and f"{CASCADE}:" not in plan.judge:
         raise UsageError(
-            f"{', '.join(flags)}: only for cascades, but the judge is {plan.judge}; use one such "
-            "as --judge cascade:offline+openai:gpt-4o-mini"
+            f"{', '.join(flags)}: only for cascades, but the judge is {plan.judge}; use a "
+            "cascade, such as --judge cascade:offline+openai:gpt-4o-mini"
         )
 
 
@@ -176,7 +176,7 @@ def data_of(given: RunArgs, config: Config) -> str | Path:
     here = Path(DATASET.name)
     if here.exists():
         return here
-    click.echo(f"No DATA given: using the sample data set of ragstone, {DATASET.name}.", err=True)
+    click.echo(f"No DATA given: using ragstone's sample data set, {DATASET.name}.", err=True)
     return DATASET
 
 

@@ -56,8 +56,9 @@ def rank(given: "RankArgs") -> int:
     several = len(given["ranking"]) > 1
     if several and (flags := [f"--{name}" for name in _OF_ONE if options[name] is not None]):
         raise UsageError(
-            f"{flags[0]} is for one ranking; leave it out to compare several, or save them with "
-            f"--store and write each with `ragstone report RUN {flags[0]} FILE`"
+            f"{flags[0]} applies to one ranking; omit it to compare several rankings, or "
+            "store them with --store and write the results of each with `ragstone report RUN "
+            f"{flags[0]} FILE`"
         )
     if outputs.export or outputs.files:
         place = place_here(given["store"])

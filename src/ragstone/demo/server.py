@@ -152,7 +152,10 @@ def serve(
 
 def _not_listening(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"port {port} on {host} is in use; stop what uses it, or choose another with --port"
+        return (
+            f"port {port} on {host} is in use; stop the program that uses it, or choose "
+            "another port with --port"
+        )
     return f"cannot listen on {host}, port {port}: {error.strerror or error}"
 
 

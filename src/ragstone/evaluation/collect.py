@@ -225,11 +225,14 @@ def _translate_errors(path: Path) -> Generator[None, None, None]:
         yield
     except BlockingIOError:
         raise UsageError(
-            f"another process is collecting into {path}; wait until it ends, or use another -o"
+            f"another process is collecting into {path}; wait until it ends, or choose "
+            "another file with -o"
         ) from None
     except OSError as error:
         why = error.strerror or str(error)
-        raise UsageError(f"cannot save responses in {path}: {why}; use another -o") from error
+        raise UsageError(
+            f"cannot save responses in {path}: {why}; choose another file with -o"
+        ) from error
 
 
 def fields_of_mode(mode: str, target: Target) -> frozenset[str]:

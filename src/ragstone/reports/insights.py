@@ -261,7 +261,7 @@ def _failure_advice(run: Run) -> str | None:
         if cause in counts.failed
     }
     unreachable = f"check that the service is running, then {again}"
-    if target_failed and any(" answered 404" in each for each in reasons):
+    if target_failed and any(" returned 404" in each for each in reasons):
         unreachable = "the API has no such path; describe its paths in a target file (--target)"
     advice = {
         Cause.TIMEOUT: f"{again}; if it times out again, set --timeout {2 * plan.timeout:g}",

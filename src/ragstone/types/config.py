@@ -44,7 +44,7 @@ def _cutoffs(given: object) -> int | tuple[int, ...]:
     except (TypeError, ValueError):
         ks = ()
     if not ks or min(ks) < 1:
-        fix = "write a whole number from 1, or several with commas, such as 1,3,5,10"
+        fix = "write a whole number of at least 1, or several separated by commas, such as 1,3,5,10"
         raise PydanticCustomError("cutoffs", fix)
     if len(set(ks)) < len(ks):
         raise PydanticCustomError("cutoffs", "a cut-off is repeated; write each once")
@@ -162,12 +162,16 @@ class JudgePlan(FrozenModel):
         metavar="KIND=FILE",
     )
     cascade_threshold: float = _setting(
-        0.8, "A cascade asks its second judge below this confidence.", group="Judge", ge=0, le=1
+        0.8,
+        "A cascade calls its second judge if the first is less confident than this.",
+        group="Judge",
+        ge=0,
+        le=1,
     )
     cascade_audit_rate: float = _setting(
         0.05,
-        "Share of the confident verdicts that a cascade also gets from its second judge, to "
-        "compare them.",
+        "Share of the confident verdicts that a cascade also requests from its second judge, "
+        "for comparison.",
         group="Judge",
         ge=0,
         le=1,
@@ -232,7 +236,9 @@ class ClaimPlan(FrozenModel):
         ge=1,
     )
     include_reason: bool = _setting(
-        False, "Summarise the verdicts in words; costs one more call.", group="Claims and verdicts"
+        False,
+        "Add a written summary of the verdicts; takes one more call.",
+        group="Claims and verdicts",
     )
     allow_partial: bool = _setting(
         False, "Let the judge answer PARTIALLY_SUPPORTED.", group="Claims and verdicts"
@@ -242,7 +248,9 @@ class ClaimPlan(FrozenModel):
 class Plan(JudgePlan, ClaimPlan):
     """Everything a run is asked to do. Every field has a default."""
 
-    limit: int | None = _setting(None, "Read only the first rows.", group="Data", common=True, ge=1)
+    limit: int | None = _setting(
+        None, "Read only the first N rows.", group="Data", common=True, ge=1
+    )
     sheet: str | None = _setting(
         None, "Sheet of the workbook.", group="Data", common=True, default_text="the first"
     )
@@ -297,7 +305,7 @@ class Plan(JudgePlan, ClaimPlan):
     )
     concurrency: int = _setting(
         8,
-        "Maximum rows, and calls, in progress at once.",
+        "Maximum number of concurrent rows and calls.",
         group="Limits",
         common=True,
         ge=1,

@@ -186,9 +186,9 @@ def test_a_result_says_in_a_line_what_it_came_to() -> None:
         supported=20, asked=30, failed=0, kinds=kinds, calls=0, cost_usd=0.0,
     )  # fmt: skip
     assert str(test) == (
-        "errors detected: 14 of 20 (70%, 95% interval 46% to 88%); verdicts unchanged in "
-        "another order: 20 of 20 (100%, 95% interval 83% to 100%); lowest for negation, 5 of 10 "
-        "(20 claims of rows.jsonl, 2026-01-02)"
+        "errors detected: 14 of 20 (70%, 95% interval 46% to 88%); verdicts unchanged "
+        "after reordering: 20 of 20 (100%, 95% interval 83% to 100%); lowest for "
+        "negation, 5 of 10 (20 claims of rows.jsonl, 2026-01-02)"
     )
     marks = [JudgeTestGate.of(text) for text in ("number=90%", "noticed=0.8", "85%", "unit=10%")]
     missed, blind = failed_gates(marks, test)

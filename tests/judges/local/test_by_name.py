@@ -158,7 +158,7 @@ def test_calls_of_this_machine_are_told_apart(make_model, tmp_path: Path) -> Non
     (tmp_path / "rows.jsonl").write_text(json.dumps(ROWS[0]))
     options = ["run", "rows.jsonl", "--judge", "local:nli", "-m", "faithfulness", "--no-store"]
     foretold = CliRunner().invoke(group, [*options, "--dry-run"]).output
-    assert "calls on this machine" in foretold
+    assert "calls to local models" in foretold
     done = CliRunner().invoke(group, [*options, "--json", "out.json"])
     assert "1 call of a local model" in " ".join(done.output.split())
     usage = json.loads((tmp_path / "out.json").read_text())["usage"]
@@ -174,7 +174,7 @@ def test_a_local_model_is_tested_whatever_the_limit(make_model, tmp_path: Path) 
     options = ["judge", "test", "rows.jsonl", "--judge", "local:nli", "--max-calls", "0"]
     done = CliRunner().invoke(group, [*options, "--json", "out.json"])
     assert done.exit_code == 0, done.output
-    assert "calls of a model on this machine: at no cost" in done.output
+    assert "calls to a local model: at no cost" in done.output
     told = json.loads((tmp_path / "out.json").read_text())
     assert told["calls"] == 0
     assert told["local_calls"] > 0

@@ -40,7 +40,7 @@ _TARGET = (
     setting("k", "Number of results to request.", metavar="N"),
     setting("min_similarity", "Minimum retrieval similarity, sent to the target."),
     setting("delay"),
-    setting("concurrency", "Maximum calls in progress at once."),
+    setting("concurrency", "Maximum number of concurrent calls."),
     setting("timeout"),
     setting("retries"),
     CONFIG,
@@ -53,7 +53,9 @@ _OUTPUT = (
         help="The file to write.  [default: in ./responses/, named after the mode, k and time]",
     ),
     click.Option(
-        ["--fresh"], is_flag=True, help="Ask every question again, even if some have answers."
+        ["--fresh"],
+        is_flag=True,
+        help="Ask every question again, including those already answered.",
     ),
     setting("max_failure_rate", "Exit 3 if more than this share of the rows failed: 0.1 or 10%."),
 )
@@ -90,7 +92,9 @@ def command(
     collector = Collector.of(dataset, plan=plan, mode=mode, target=target, part=part, fresh=fresh)
     with collector.journal as journal:
         if out.exists() and not fresh and not (journal.rows or journal.beyond):
-            raise UsageError(f"{out} already exists; use another -o, or replace it with --fresh")
+            raise UsageError(
+                f"{out} already exists; choose another file with -o, or replace it with --fresh"
+            )
         if before := len(journal.answered):
             click.echo(f"Continuing {journal.path}: {before} of {rows} rows are done.")
         try:
@@ -123,7 +127,9 @@ def _places(
     """
     if output is not None:
         if output.suffix.lower() != SUFFIX:
-            raise UsageError(f"-o {output}: saved responses are JSON; name a file {SUFFIX}")
+            raise UsageError(
+                f"-o {output}: responses are saved as JSON; use a file name that ends in {SUFFIX}"
+            )
         return output, []
     settings = collection_settings(target, plan=plan, mode=mode)
     identity = json.dumps([str(Path(data).resolve()), plan.sheet, settings])
@@ -146,16 +152,17 @@ def _finish(collector: Collector, out: Path) -> int:
     causes = ", ".join(f"{cause} {times}" for cause, times in sorted(collector.causes.items()))
     failures = f"; {failed} failed ({causes})" if failed else ""
     click.echo(f"wrote {out}: {count(rows, 'row')}{failures}")
-    click.echo(f"Judge them: ragstone run {out}")
+    click.echo(f"Judge them with: ragstone run {out}")
     if failed:
         for cause, reason in sorted(collector.reasons.items()):
             click.echo(f"  {cause}, first: {quoted(reason)}")
         click.echo(
-            "Run the same command to retry failed rows, or add --fresh to call for all rows again."
+            "Run the same command to retry failed rows, or add --fresh to call the target "
+            "again for all rows."
         )
     if more := len(collector.journal.beyond):
         click.echo(
-            f"{count(more, 'answer')} to rows beyond --limit stay in {collector.journal.path}"
+            f"{count(more, 'answer')} for rows beyond --limit remain in {collector.journal.path}"
         )
     if failed > collector.plan.max_failure_rate * rows:
         limit = f"--max-failure-rate {collector.plan.max_failure_rate:.0%}"

@@ -48,7 +48,7 @@ def command(
     for note in given.source.notes:
         click.echo(f"Note: {given.source.name}: {note}", err=True)
     for loss in lost:
-        click.echo(f"Not stored by {suffix}: {loss}", err=True)
+        click.echo(f"{suffix} cannot store: {loss}", err=True)
     texts = texts_in(given.samples) if suffix == ".csv" else ()
     if found := sum(csv_safe(text) != strip_controls(text) for text in texts):
         click.echo(
@@ -64,7 +64,7 @@ def _losses(given: Dataset, made: Path, suffix: str) -> list[str]:
     try:
         lost = list(losses(given.samples, load(made).samples))
     except UsageError as error:
-        raise UsageError(f"{suffix} cannot store these rows ({error}); write .jsonl") from error
+        raise UsageError(f"{suffix} cannot store these rows ({error}); use .jsonl") from error
     if given.failures:
         rows = count(len(given.failures), "row")
         lost.append(f"the causes of failed calls ({rows}), which only saved responses contain")

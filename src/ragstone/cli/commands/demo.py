@@ -51,7 +51,7 @@ _OPTIONS = (
         show_default=True,
         help="Number of top results to score.",
     ),
-    click.Option(["--limit"], type=click.IntRange(1), help="Use only the first questions."),
+    click.Option(["--limit"], type=click.IntRange(1), help="Use only this many questions."),
     _RETRIEVER,
     *RESULTS,
     STORE,

@@ -91,7 +91,7 @@ def print_test(test: JudgeTest, console: Console) -> None:
     changed = f", and {which} changed" if test.supported else ""
     console.print(
         Text(
-            f"{test.judge}: {claims} of {count(test.samples, 'sample')} of {test.data}; it called "
+            f"{test.judge}: {claims} of {count(test.samples, 'sample')} from {test.data}; it found "
             f"{test.supported:,} supported{changed}"
         )
     )
@@ -104,7 +104,7 @@ def print_test(test: JudgeTest, console: Console) -> None:
     if test.local_calls:
         console.print()
         calls = count(test.local_calls, "call")
-        console.print(Text(f"{calls} of a model on this machine, at no cost"))
+        console.print(Text(f"{calls} to a local model, at no cost"))
     if not test.calls and not test.failed and not test.unasked:
         return
     console.print()
@@ -123,7 +123,7 @@ def _table(heading: str, kinds: Sequence[KindResult], wide: bool) -> Table:
         table.add_column(head, justify="right")
     for kind in kinds:
         if kind.kind == kind.wanted:  # the total
-            name, done, applied = "together", "", ""
+            name, done, applied = "total", "", ""
         else:
             name, done = kind.kind, CHANGES[kind.kind]
             applied = f"{kind.applied:,} of {kind.of:,}"
@@ -144,10 +144,10 @@ def estimate_test(plan: Plan, cases: Sequence[Case], *, wanted: int, named: str)
 
     claims = sum(len(case.claims) for case in cases)
     of = count(claims, "claim") if claims >= wanted else f"the {count(claims, 'claim')}"
-    text = f"Testing {plan.judge} on {of} of {named}"
+    text = f"Testing {plan.judge} on {of} from {named}"
     least, most = usage(LEAST), usage(MOST)
     if most.local_calls:
-        text += f", at most {count(most.local_calls, 'call')} of a model on this machine"
+        text += f", at most {count(most.local_calls, 'call')} to a local model"
     if not most.calls:
         return f"{text}: at no cost"
     text += f": at most {count(most.calls, 'call')}"
@@ -160,7 +160,7 @@ def estimate_test(plan: Plan, cases: Sequence[Case], *, wanted: int, named: str)
     if least.cost_usd is None or most.cost_usd is None:
         return f"{text}; no price is known"
     between = f"{dollars(least.cost_usd)} to {dollars(most.cost_usd)}"
-    return f"{text}, {between} by list prices (an estimate)"
+    return f"{text}, {between} at list prices (an estimate)"
 
 
 def _skipped(counts: SkippedCounts) -> str:
@@ -200,18 +200,18 @@ def code_of(result: JudgeTest, gates: Sequence[JudgeTestGate]) -> int:
     failed, unanswered = failed_gates(gates, result)
     for gate in failed:
         share = gate.result(result).share
-        click.echo(f"Gate FAILED: {gate.kind} {share:.1%} is under {gate.threshold:.0%}", err=True)
+        click.echo(f"Gate FAILED: {gate.kind} {share:.1%} is below {gate.threshold:.0%}", err=True)
     troubles = [f"{gate.kind}: no question was answered" for gate in unanswered]
     if result.stopped:
         tested = f"{result.claims:,} of {count(result.planned, 'claim')} tested"
-        troubles.append(f"{result.stopped}, {tested}: nothing is saved")
+        troubles.append(f"{result.stopped}, {tested}: the result was not saved")
     if result.failed > MAX_FAILURES * result.asked:
         troubles.append(
             f"{result.failed:,} of {count(result.asked, 'question')} were not answered; "
             f"the first: {result.why}"
         )
     if result.claims and not result.supported:
-        troubles.append("the judge called no claim supported, so none could be changed")
+        troubles.append("the judge found no claim supported, so none could be changed")
     if troubles:
         click.echo(f"Exit code {TOO_MUCH_FAILED}: {'; '.join(troubles)}", err=True)
         return TOO_MUCH_FAILED
@@ -258,8 +258,8 @@ _RESULT = (
         ["--fail-under"],
         multiple=True,
         metavar="[KIND=]SHARE",
-        help="Exit 1 if less than this share is right: 80% of all, number=90% of a kind, "
-        "noticed=80% of all changes.",
+        help="Exit 1 if the share of correct verdicts is lower: 80% (of all), number=90% (of "
+        "one kind), noticed=80% (of all changes).",
     ),
     click.Option(
         ["--show"],
@@ -310,7 +310,7 @@ def command() -> None:
 def test(**given: Unpack[JudgeTestArgs]) -> None:
     """Test a judge without labels: does it notice errors injected into claims?
 
-    The test takes claims from DATA that the judge calls supported (rows need contexts, and a
+    The test takes claims from DATA that the judge finds supported (rows need contexts, and a
     response or reference), changes each in several ways (a number, a name, a negation ...), counts
     how often the judge notices, and lists what it missed. Reordering contexts or claims must not
     change a verdict. Without DATA, the claims come from the demo's manuals. The result is saved,
@@ -408,9 +408,9 @@ def _run(
         write_test(file, result, gates)
     if interrupted:
         replies = "in the reply cache" if plan.cache else "lost (--no-cache)"
-        so_far = f"{result.claims:,} of {count(result.planned, 'claim')} tested until then"
+        so_far = f"{result.claims:,} of {count(result.planned, 'claim')} tested"
         click.echo(
-            f"Interrupted, {so_far}; nothing is saved, and replies of the model are {replies}.",
+            f"Interrupted: {so_far}. The result was not saved; the model's replies are {replies}.",
             err=True,
         )
         return INTERRUPTED
@@ -425,14 +425,15 @@ def _save(key: str, result: JudgeTest) -> None:
         return
     if saved.backup:
         click.echo(
-            f"{FILE} could not be read (written by another version?); it is now {saved.backup}",
+            f"{FILE} could not be read (written by another version?); it was renamed to "
+            f"{saved.backup}",
             err=True,
         )
     if larger := saved.larger:
         click.echo(
-            f"Not saved: {FILE} has a test of {count(larger.claims, 'claim')} of the same data "
-            f"({larger.at:%Y-%m-%d}), and this test has only {result.claims:,}. "
-            "Reports show the larger.",
+            f"Not saved: {FILE} contains a larger test of the same data "
+            f"({count(larger.claims, 'claim')}, {larger.at:%Y-%m-%d}); this test has only "
+            f"{result.claims:,}. Reports show the larger one.",
             err=True,
         )
     else:

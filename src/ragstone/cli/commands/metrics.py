@@ -116,7 +116,7 @@ def show(before: bool, name: str, plugin: tuple[str, ...], as_json: bool) -> Non
     load_plugins(*plugin)
     if name in GROUPS:
         members = ", ".join(map(str, select([name])))
-        raise UsageError(f"{name!r} is a group ({members}); show one of them")
+        raise UsageError(f"{name!r} is a group ({members}); specify one of them")
     metric = get(name)
     groups = [group for group in GROUPS if metric.name in {each.name for each in select([group])}]
     parameters = _parameters(metric)
@@ -154,7 +154,7 @@ def _print_definition(
         "needs": ", ".join(map(in_words, info.needs)),
         "asks": ", ".join(metric.question_kinds) or "nothing",
         "calls": f"{info.calls} per sample, with default parameters" if info.calls else "none",
-        "groups": ", ".join(groups) or "none; run it by name",
+        "groups": ", ".join(groups) or "none; specify it by name",
         "from": _origin(info.name),
     }
     console.print(Text(str(metric), "bold"))
@@ -207,7 +207,7 @@ def _described(parameter: Schema) -> str:
     else:
         words = {"integer": "a whole number", "number": "a number"}
         allowed = words.get(str(kind), "text")
-        allowed += f" from {parameter['least']}" if "least" in parameter else ""
+        allowed += f" of at least {parameter['least']}" if "least" in parameter else ""
     value, default = parameter["value"], parameter["default"]
     changed = f"{_shown(value)}  " if value != default else ""
     return f"{changed}[default: {_shown(default)}]  {allowed}"

@@ -26,7 +26,7 @@ def _no_contexts(policy: Policy) -> str:
     if policy.no_contexts is not None:
         return _described(policy.no_contexts)
     label = Label.NOT_ENOUGH_INFO
-    return f"{policy.number([label]):.1f}: each claim {label.value}"
+    return f"{policy.number([label]):.1f}: every claim is {label.value}"
 
 
 def _miscounted(policy: Policy) -> str:
@@ -55,9 +55,11 @@ SITUATIONS: Mapping[str, Callable[[Policy], str]] = MappingProxyType(
         "no claims in the response": lambda policy: _described(policy.no_claims),
         "contexts are an empty list": _no_contexts,
         "judge refused": lambda policy: _described(policy.refused, Cause.REFUSAL.value),
-        "not answered (1)": lambda policy: _described(policy.unanswered, "its cause"),
-        "nothing readable (2)": lambda policy: _described(policy.unreadable, Cause.MALFORMED.value),
-        "too few or many verdicts (2)": _miscounted,
+        "no reply (1)": lambda policy: _described(policy.unanswered, "its cause"),
+        "no readable reply (2)": lambda policy: _described(
+            policy.unreadable, Cause.MALFORMED.value
+        ),
+        "too few or too many verdicts (2)": _miscounted,
         "one label unreadable (2)": _misread,
         "otherwise: mean of the weights (3)": _weights,
         "threshold": lambda policy: "none" if policy.threshold is None else f"{policy.threshold:g}",
@@ -71,7 +73,7 @@ NOTES = (
     "(1) unreachable, timed out, rate limited, truncated or over budget",
     "(2) after one retry",
     f"(3) for {' / '.join(label.value for label in Label)}",
-    "flagged: imputed by the policy; counted separately, and never passes",
+    "flagged: imputed by the policy and counted separately; a flagged score never passes",
     "A threshold sets `passed`, not the exit code; use --fail-under for that.",
 )
 

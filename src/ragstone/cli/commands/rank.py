@@ -69,7 +69,7 @@ _FILES = (
         multiple=True,
         metavar="FILE",
         help="Rankings: a TREC run, .jsonl, .parquet or .arrow; text files may be .gz or .zst. "
-        " Repeat it to compare each with the first, query by query: "
+        " Repeat the option to compare each ranking with the first, query by query: "
         "--ranking bm25.run --ranking dense.run.",
     ),
     click.Option(
@@ -77,7 +77,8 @@ _FILES = (
         type=click.Choice(["zero", "skip"]),
         default="zero",
         show_default=True,
-        help="What to do with judged queries missing from the ranking: score zero, or skip.",
+        help="How to treat judged queries that are missing from the ranking: score them as "
+        "zero, or skip them.",
     ),
     click.Option(
         ["--tie-rule"],
@@ -128,7 +129,7 @@ _STORE = (
         is_flag=False,
         flag_value="",
         metavar="[PLACE]",
-        help="Store the run, to show, report and compare it later: in a file, or "
+        help="Store the run, so that you can show, report and compare it later, in a file or in "
         "postgresql://user@host/name. Without PLACE: RAGSTONE_STORE, else `store` in "
         "ragstone.yaml, else .ragstone/ragstone.db here.",
     ),

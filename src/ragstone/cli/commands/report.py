@@ -20,7 +20,7 @@ class ReportArgs(ResultArgs):
 
 @click.command(name="report", params=[click.Argument(["run"]), *RESULTS, STORE], epilog=RUN)
 def command(**given: Unpack[ReportArgs]) -> None:
-    """Write the results of a stored run again and exit with the run's exit code.
+    """Write the reports of a stored run again and exit with the run's exit code.
 
     \b
     ragstone report last

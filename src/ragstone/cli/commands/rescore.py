@@ -69,7 +69,7 @@ _PARAMS: Sequence[click.Parameter] = (
 def command(**given: Unpack[RescoreArgs]) -> None:
     """Score a stored run again using the stored replies of its judge; no calls are made.
 
-    Use other policies, or other metrics whose questions have been answered.
+    Choose other policies, or other metrics whose questions the judge has already answered.
 
     \b
     ragstone rescore last --policy all
@@ -90,7 +90,9 @@ def _rescored(store: Store, info: RunInfo, given: RescoreArgs, outputs: Outputs)
     gates = [gate(text, *demand) for name, demand in FLAGS.items() for text in options[name]]
     policies = [name.strip() for text in given["policies"] for name in text.split(",")]
     if not all(policies):
-        raise UsageError("--policy: a name is empty; write one, several with commas, or all")
+        raise UsageError(
+            "--policy: a name is empty; specify one policy, several separated by commas, or `all`"
+        )
     with outputs.quiet(), progress(Console(stderr=True)) as on_row:
         run = rescore(
             store.load(info.id),

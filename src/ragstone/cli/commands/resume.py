@@ -69,8 +69,8 @@ def command(**given: Unpack[ResumeArgs]) -> None:
                 click.echo(f"Skipped: {error}", err=True)
                 other = "other "
     raise UsageError(
-        f"there is no {other}unfinished run of a file that can be resumed; name a run to retry its "
-        "failed rows again"
+        f"there is no {other}unfinished run of a file that can be resumed; to retry the "
+        "failed rows of a finished run, specify it"
     )
 
 
@@ -83,16 +83,18 @@ def _resume(store: Store, info: RunInfo, given: ResumeArgs, outputs: Outputs) ->
     run_id, retries = info.id, given["retry_failed"]
     if info.ranked:
         raise UsageError(
-            f"run {run_id} contains scores of a ranking file, and is complete; "
+            f"run {run_id} contains the scores of a ranking file and is complete; "
             "evaluate the file again with `ragstone rank`"
         )
     if info.finished and not retries:
         raise UsageError(f"run {run_id} is finished; --retry-failed retries its failed rows")
     if origin := info.manifest.identity.get(ORIGIN):
-        raise UsageError(f"run {run_id} was scored again from run {origin}; resume that one")
+        raise UsageError(f"run {run_id} was scored again from run {origin}; resume that run")
     path, plan = info.manifest.source.path, info.manifest.plan
     if path is None:
-        raise UsageError(f"run {run_id} has samples from memory; resume it from Python")
+        raise UsageError(
+            f"run {run_id} evaluated samples that were passed from Python; resume it from Python"
+        )
     target = plan.target or plan.fallback_target or ""
     file = target if Path(target).suffix in FILES else target.rpartition(":")[0]
     files = [file] if "://" not in target and Path(file).suffix in FILES else []

@@ -90,7 +90,7 @@ def list_(limit: int, file: Path | None, store: str | None) -> None:
     with silent_pipes():
         print_runs(infos, Console(highlight=False), in_progress=busy)
         if len(found) > limit:
-            click.echo(f"The newest {limit}; --limit shows more.")
+            click.echo(f"Showing the newest {limit}; use --limit to show more.")
 
 
 @command.command(name="show", params=[click.Argument(["run"]), STORE], epilog=RUN)
@@ -170,7 +170,7 @@ def prune_(older_than: str, yes: bool, store: str | None) -> None:
     for run_id in deleted:
         click.echo(f"deleted {run_id}")
     if not deleted:
-        click.echo(f"no run without a tag began before {before.astimezone():%Y-%m-%d %H:%M}")
+        click.echo(f"no untagged run was started before {before.astimezone():%Y-%m-%d %H:%M}")
 
 
 @command.command(
@@ -199,16 +199,18 @@ def import__(file: Path, store: str | None) -> None:
     check_archive(file)
     with open_store(store, make=True) as opened:
         run_id = import_(opened, file)
-        click.echo(f"run {run_id} is in {opened.name}")
+        click.echo(f"imported run {run_id} into {opened.name}")
 
 
 def _confirmed(run_ids: list[str]) -> bool:
     if not sys.stdin.isatty():
-        raise UsageError(f"no terminal to ask whether to delete {', '.join(run_ids)}; add --yes")
+        raise UsageError(
+            f"cannot ask to confirm without a terminal; add --yes to delete {', '.join(run_ids)}"
+        )
     for run_id in run_ids:
         click.echo(run_id)
     what = "this run" if len(run_ids) == 1 else f"these {len(run_ids)} runs"
-    if click.confirm(f"Delete {what}? (--yes does not ask)"):
+    if click.confirm(f"Delete {what}? (--yes skips this question)"):
         return True
     click.echo("nothing was deleted")
     return False

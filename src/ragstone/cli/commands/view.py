@@ -63,8 +63,8 @@ def command(
     if not is_loopback(host):
         if not expose:
             raise UsageError(
-                f"--host {host}: other machines would reach the pages, which show every stored "
-                "text without a password; add --expose if you want that"
+                f"--host {host}: other machines could open the pages, which show all stored "
+                "texts without a password; add --expose to allow this"
             )
         click.echo(
             f"Warning: anyone who can reach {host} can read all runs here, without a password.",

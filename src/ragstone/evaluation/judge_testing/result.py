@@ -22,7 +22,7 @@ WORDS: Mapping[Wanted, str] = MappingProxyType(
         "noticed": "errors detected",
         "resisted": "injected instructions resisted",
         "supported": "copied sentences supported",
-        "kept": "verdicts unchanged in another order",
+        "kept": "verdicts unchanged after reordering",
     }
 )
 

@@ -216,7 +216,7 @@ def parse_query(parameters: Mapping[str, str]) -> RowQuery:
     def count(name: str, default: int) -> int:
         text = given.get(name, str(default))
         if not (text.isascii() and text.isdigit() and len(text) < 10):
-            raise UsageError(f"{name}={text}: not a whole number from 0")
+            raise UsageError(f"{name}={text}: not a whole number of at least 0")
         return int(text)
 
     return RowQuery(

@@ -133,7 +133,7 @@ async def test_retry_after_is_obeyed_and_the_tries_are_told(faulty, behave):
 async def test_a_wait_that_is_too_long_is_not_waited_for(faulty, behave):
     limited = fault("rate_limit_error", "slow down")
     faulty.script(MESSAGES, behave.reply(limited, status=429, headers={"Retry-After": "3600"}))
-    with pytest.raises(CallError, match="the server asks to wait 3600 s") as caught:
+    with pytest.raises(CallError, match="the server asked to wait 3600 s") as caught:
         await completed(anthropic(faulty.url))
     assert caught.value.cause is Cause.RATE_LIMITED
     assert len(faulty.calls) == 1
@@ -149,7 +149,7 @@ async def test_a_wait_that_is_too_long_is_not_waited_for(faulty, behave):
 )
 async def test_only_our_retries_are_made(faulty, behave, status, kind, cause):
     faulty.script(MESSAGES, behave.reply(fault(kind, "not now"), status=status))
-    with pytest.raises(CallError, match=rf"answered {status}: not now \(tried 3 times\)") as caught:
+    with pytest.raises(CallError, match=rf"returned {status}: not now \(tried 3 times\)") as caught:
         await completed(anthropic(faulty.url, retries=2))
     assert (caught.value.cause, caught.value.tries, len(faulty.calls)) == (cause, 3, 3)
 
@@ -187,7 +187,7 @@ async def test_a_bad_key_or_model_stops_the_run_but_not_once_it_answered(
 ):
     refused = behave.reply(fault(kind, f"no: {KEY}"), status=status)
     faulty.script(MESSAGES, refused)
-    with pytest.raises(UsageError, match=rf"answered {status}: no: \[hidden\]\n{says}"):
+    with pytest.raises(UsageError, match=rf"returned {status}: no: \[hidden\]\n{says}"):
         await completed(anthropic(faulty.url))
     assert len(faulty.calls) == 1
     faulty.script(MESSAGES, behave.reply(message()), refused)
@@ -207,7 +207,7 @@ async def test_a_bad_key_or_model_stops_the_run_but_not_once_it_answered(
 )
 async def test_what_another_try_cannot_mend_is_not_tried(faulty, behave, status, kind, said, cause):
     faulty.script(MESSAGES, behave.reply(fault(kind, said), status=status))
-    with pytest.raises(CallError, match=f"answered {status}: {said}") as caught:
+    with pytest.raises(CallError, match=f"returned {status}: {said}") as caught:
         await completed(anthropic(faulty.url))
     assert (caught.value.cause, caught.value.status, caught.value.tries) == (cause, status, 1)
 

@@ -214,7 +214,7 @@ class PydanticAiModel(Model):
                 Cause.TIMEOUT, f"{self.name}: {LATE.format(timeout=self._timeout)}"
             )
         status = error.status_code if isinstance(error, foreign.ModelHTTPError) else None
-        did = f"answered {status}" if status else "did not answer"
+        did = f"returned {status}" if status else "did not answer"
         match getattr(error, "body", None):
             case {"error": {"message": str(text)}} | {"message": str(text)}:
                 pass
