@@ -247,7 +247,7 @@ def test_parameters_that_do_not_fit_are_refused(spec: str, told: str) -> None:
     ("spec", "told"),
     [
         ("recal@5", "no metric named 'recal'; did you mean 'recall'"),
-        ("Hit@5", "no metric named 'Hit@5'"),
+        ("Hit-5", "no metric named 'hit-5'"),
         ("hit@", "no metric named 'hit@'; did you mean 'hit'"),
         ("hit@-1", "no metric named 'hit@-1'"),
         ("hit@1.5", "no metric named 'hit@1.5'"),

@@ -4,6 +4,7 @@ from tests.cases import each_case
 
 from ragstone._internal.quotes import QuoteFinder, find_quote
 from ragstone.types.claim import Claim, Evidence, JudgedClaim, Label, Verdict
+from ragstone.types.questions import VerifyClaims
 
 EVIDENCE = Evidence(context=0, start=3, end=11, quote="20 hours", verified=True)
 
@@ -29,8 +30,14 @@ def test_what_is_not_said_is_none() -> None:
     assert (judged.span, judged.reason, judged.confidence, judged.evidence) == (None,) * 3 + ((),)
 
 
-@each_case("label", ["supported", "yes", "", None, 1])
-def test_a_label_is_written_as_it_is(label: object) -> None:
+@each_case("label", ["supported", "Supported", "SUPPORTED"])
+def test_labels_of_a_users_own_judge_may_have_any_case(label: str) -> None:
+    question = VerifyClaims(claims=("x",), contexts=("x",))
+    assert question.reply([{"label": label}]).value[0].label is Label.SUPPORTED
+
+
+@each_case("label", ["support", "yes", "", None, 1])
+def test_a_label_is_one_of_the_four(label: object) -> None:
     with pytest.raises(ValidationError):
         Verdict(label=label)  # type: ignore[arg-type]
 

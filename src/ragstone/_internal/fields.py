@@ -13,6 +13,16 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
+def metric_name(text: str) -> str:
+    """Return the name of a metric in lower case, without a change to its parameters' values."""
+    head, comma, parameters = text.partition(",")
+    return head.lower() + comma + parameters
+
+
+MetricName = Annotated[str, AfterValidator(metric_name)]
+"""The name of a metric or of a group, in any case."""
+
+
 class FrozenModel(BaseModel):
     """An immutable value that accepts no unknown fields."""
 

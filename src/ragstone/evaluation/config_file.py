@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic import ValidationError
 
+from ragstone._internal.fields import metric_name
 from ragstone._internal.plugins import FILES
 from ragstone.errors import InputError, Problem, UnknownNameError, nearest
 from ragstone.judges.spec import split_names
@@ -80,7 +81,7 @@ class Config:
 def metric_names(texts: Sequence[str]) -> tuple[str, ...]:
     """Split lists of metrics: `hit,recall` is two, `precision,denominator=retrieved` is one."""
     parts = [part for text in texts for part in re.split(r",(?!\s*\w+=)|\s+", text)]
-    return tuple(part for part in parts if part)
+    return tuple(metric_name(part) for part in parts if part)
 
 
 def model_names(text: str) -> str:

@@ -9,6 +9,7 @@ from itertools import islice, zip_longest
 from typing import overload
 
 from ragstone._internal.concurrency import finish_in_thread, in_thread
+from ragstone._internal.fields import metric_name
 from ragstone.errors import QuestionNotSupportedError, UnknownNameError, UsageError
 from ragstone.evaluation.diagnosis import diagnose
 from ragstone.evaluation.preflight import resolve_gates
@@ -161,7 +162,9 @@ def rescore(
         names = ", ".join(map(str, selected))
         raise UsageError(f"policies apply only to metrics that judge claims, not to: {names}")
     chosen = list({str(metric): metric for metric in selected}.values())
-    by_name = [name for name in metrics if isinstance(name, Metric) or name not in GROUPS]
+    by_name = [
+        name for name in metrics if isinstance(name, Metric) or metric_name(name) not in GROUPS
+    ]
     required = set(map(str, _select(run, by_name, policies) if metrics else chosen))
     not_run = {} if metrics else dict(run.manifest.not_run)
     while True:

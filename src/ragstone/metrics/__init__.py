@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from types import MappingProxyType
 
+from ragstone._internal.fields import metric_name
 from ragstone.errors import UnknownNameError
 from ragstone.metrics.base import FAMILIES, Ask, Metric
 from ragstone.metrics.registry import custom, find, get, load_plugin, register, registered
@@ -47,9 +48,10 @@ def catalogue() -> Mapping[str, MetricInfo]:
 def select(
     names: Sequence[str], **defaults: str | int | float | tuple[int, ...] | None
 ) -> tuple[Metric, ...]:
-    """Return the metrics of metric and group names; `defaults` fill parameters not set in a name.
+    """Return the metrics of metric and group names, in any case.
 
-    Several values of `k` give one metric each, if the name has a cut-off and does not set it.
+    `defaults` fill parameters not set in a name. Several values of `k` give one metric each, if the
+    name has a cut-off and does not set it.
     Duplicate metrics are removed.
 
     Raises:
@@ -60,7 +62,7 @@ def select(
     single = {key: value for key, value in defaults.items() if not isinstance(value, tuple)}
     fillings = [single | {"k": one} for one in k] if isinstance(k, tuple) else [single]
     found: dict[str, Metric] = {}
-    for name in names:
+    for name in map(metric_name, names):
         bare = re.split("[@:,]", name, maxsplit=1)[0]
         members = _members(name) if name in GROUPS else [name]
         if name not in GROUPS and find(bare) is None and bare != "success":  # get has a hint for it

@@ -15,6 +15,7 @@ from typing import TypeVar, cast, dataclass_transform
 from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
+from ragstone._internal.fields import metric_name
 from ragstone._internal.plugins import (
     FILES,
     entry_point_error,
@@ -197,7 +198,7 @@ def registered() -> Mapping[str, type[Metric]]:
 
 
 def get(spec: str, **defaults: str | int | float | None) -> Metric:
-    """Parse a name with parameters, such as `precision@5`.
+    """Parse a name with parameters, such as `precision@5`; upper and lower case are the same.
 
     `NAME[@K][:POLICY][,PARAMETER=VALUE ...]`; `defaults` fill the parameters of those names that
     the metric has and the name does not set.
@@ -206,7 +207,7 @@ def get(spec: str, **defaults: str | int | float | None) -> Metric:
         UnknownNameError: there is no metric of that name.
         UsageError: the parameters are not the metric's, or out of range; or as `registered`.
     """
-    head, *rest = spec.split(",")
+    head, *rest = metric_name(spec).split(",")
     match = _SPEC.fullmatch(head)
     cls = find(match["name"]) if match else None
     if match is None or cls is None:

@@ -19,6 +19,10 @@ class Label(StrEnum):
     CONTRADICTED = "CONTRADICTED"
     NOT_ENOUGH_INFO = "NOT_ENOUGH_INFO"
 
+    @classmethod
+    def _missing_(cls, value: object) -> "Label | None":
+        return cls.__members__.get(value.upper()) if isinstance(value, str) else None
+
 
 class Claim(FrozenModel):
     """One statement that can be true or false by itself, with its place in the response."""

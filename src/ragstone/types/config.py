@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError, PydanticUndefined
 
-from ragstone._internal.fields import FrozenMap, FrozenModel
+from ragstone._internal.fields import FrozenMap, FrozenModel, MetricName
 from ragstone._internal.text import format_validation_errors
 from ragstone.errors import UsageError
 from ragstone.types.claim import BATCH
@@ -286,7 +286,7 @@ class Plan(JudgePlan, ClaimPlan):
         ge=0,
         allow_inf_nan=False,
     )
-    metrics: tuple[str, ...] = _setting(
+    metrics: tuple[MetricName, ...] = _setting(
         ("all",),
         "Metrics or groups: all, all_retrieval, all_generation. Several may follow one -m.",
         group="Metrics",

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import AliasChoices, Field, FiniteFloat
 
-from ragstone._internal.fields import FrozenModel
+from ragstone._internal.fields import FrozenModel, MetricName
 from ragstone.errors import UsageError
 from ragstone.types.score import Summary
 
@@ -32,7 +32,7 @@ def reaches(value: float, threshold: float, op: Op = ">=") -> bool:
 class Gate(FrozenModel):
     """The requirement that a metric is at least (`>=`) or at most (`<=`) a threshold."""
 
-    metric: str
+    metric: MetricName
     op: Op
     threshold: FiniteFloat = Field(validation_alias=AliasChoices("threshold", "mark"))
     of: Of = "mean"
