@@ -6,6 +6,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.cli import COMMANDS, LEVELS, completed, logs
+from ragstone.errors import UsageError
 
 
 @each_case(
@@ -32,6 +33,33 @@ from ragstone.cli import COMMANDS, LEVELS, completed, logs
 )
 def test_what_is_typed_becomes_what_click_reads(typed: str, read: str) -> None:
     assert completed(typed.split(), COMMANDS) == read.split()
+
+
+@each_case(
+    "word", ["Recall", "RECALL@10", "response-relevancy", "recal", "Precision@5,denominator=k"]
+)
+def test_a_word_after_m_that_is_close_to_a_metric_is_no_file(word: str) -> None:
+    typed = ["-m", "hit", word, "data.xlsx"]
+    assert completed(typed, COMMANDS) == ["run", "-m", "hit", "-m", word, "data.xlsx"]
+
+
+def test_a_folder_with_a_metrics_name_is_no_data_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("recall").mkdir()
+    assert completed(["-m", "hit", "recall"], COMMANDS) == ["run", "-m", "hit", "-m", "recall"]
+
+
+@each_case("typed", ["validte", "validte data.xlsx", "Validate data.xlsx --sheet 2"])
+def test_a_mistyped_command_is_answered_with_the_nearest_one(typed: str) -> None:
+    with pytest.raises(UsageError, match=r"no command '[Vv]alida?te'; did you mean 'validate'\?"):
+        completed(typed.split(), COMMANDS)
+
+
+@each_case("typed", ["data.xlsx", "--judge offline", "-m hit", "run.jsonl"])
+def test_data_and_options_are_not_mistaken_for_a_command(typed: str) -> None:
+    assert completed(typed.split(), COMMANDS) == ["run", *typed.split()]
 
 
 def test_a_word_that_is_a_file_is_no_metric(

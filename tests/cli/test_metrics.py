@@ -52,6 +52,15 @@ def test_the_narrow_list_in_full(ragstone: Command, monkeypatch: pytest.MonkeyPa
     assert "  calls: none; 0 to 1, higher is better\n" in said
 
 
+def test_a_metrics_name_alone_prints_its_definition(ragstone: Command) -> None:
+    assert (
+        ragstone("metrics", "Faithfulness").out == ragstone("metrics", "show", "faithfulness").out
+    )
+    said = ragstone("metrics", "faithfulnes")
+    assert said.code == 2
+    assert "no metric named 'faithfulnes'; did you mean 'faithfulness'?" in said.err
+
+
 def test_run_prints_the_same_list(ragstone: Command) -> None:
     listed = ragstone("metrics", "--plugin", POLITENESS)
     assert listed.out == ragstone("run", "--list-metrics", "--plugin", POLITENESS).out

@@ -7,7 +7,7 @@ import re
 import signal
 import sys
 import traceback
-from collections.abc import Container, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -15,21 +15,29 @@ from types import MappingProxyType, ModuleType
 
 import click
 
-from ragstone.errors import RagstoneError, UsageError
+from ragstone.errors import RagstoneError, UsageError, nearest
 
-METRIC = re.compile(r"[a-z][a-z0-9_]*(@\d+)?(:[a-z-]+)?(,[a-z_]+=[\w.-]+)*")
+METRIC = re.compile(r"[a-z][\w-]*(@\d+)?(:[a-z-]+)?(,[a-z_]+=[\w.-]+)*", re.IGNORECASE)
+"""A word after `-m` that is or was meant to be a metric's name."""
 _OF_RANKINGS = ("--qrels", "--ranking")
 _OF_THE_GROUP = ("-h", "--help", "--version")
 
 
-def completed(given: Sequence[str], commands: Container[str]) -> list[str]:
+def completed(given: Sequence[str], commands: Collection[str]) -> list[str]:
     """Return the arguments with `run` if no command is named, and one `-m` for each metric.
 
     `run` with rankings from files is `rank`.
 
     `-m hit recall` becomes `-m hit -m recall`: words after `-m` that look like metric names and
     are not existing files.
+
+    Raises:
+        UsageError: the first argument is neither a command nor a file, but similar to a command.
     """
+    first = given[0] if given else ""
+    unknown = first[:1].isalpha() and not Path(first).suffix and not Path(first).exists()
+    if unknown and first not in commands and (near := nearest(first, commands)):
+        raise UsageError(f"there is no file and no command {first!r}; did you mean {near!r}?")
     named = bool(given) and (given[0] in commands or given[0] in _OF_THE_GROUP)
     words = list(given if named else ["run", *given])
     if words[0] == "run" and any(word.partition("=")[0] in _OF_RANKINGS for word in words):
@@ -43,7 +51,7 @@ def _one_each(words: Sequence[str]) -> Iterator[str]:
     for word in words:
         if before in ("-m", "--metric") or word.startswith("--metric="):
             flag = before if before in ("-m", "--metric") else "--metric"
-        elif flag and METRIC.fullmatch(word) and not Path(word).exists():
+        elif flag and METRIC.fullmatch(word) and not Path(word).is_file():
             yield flag
         else:
             flag = ""

@@ -10,11 +10,10 @@ import click
 from click.core import ParameterSource
 
 from ragstone._internal.text import public_url
-from ragstone.cli import COMMANDS
 from ragstone.cli.commands.run import RunArgs
 from ragstone.cli.options import one_of, store_files, typed_settings
 from ragstone.demo.questions import DATASET
-from ragstone.errors import UsageError, nearest
+from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import FILE, Config, read_config
 from ragstone.evaluation.recorder import StoreOptions
 from ragstone.integrations.opentelemetry.tracing import exporting
@@ -169,9 +168,6 @@ def data_of(given: RunArgs, config: Config) -> str | Path:
     """Return the data set's file, or the sample data set if none is named."""
     named = one_of("DATA", given["data"], "--test-data", given["test_data"]) or config.data
     if named is not None:
-        near = None if Path(named).exists() or Path(named).suffix else nearest(named, COMMANDS)
-        if near:
-            raise UsageError(f"there is no file and no command {named!r}; did you mean {near!r}?")
         return named
     here = Path(DATASET.name)
     if here.exists():

@@ -30,7 +30,7 @@ WIDE = 110
 NOTES = (
     "calls: judge calls per sample, with default parameters and an empty cache.",
     f"Groups: {', '.join(GROUPS)}. To set a cut-off: hit@10.",
-    "Full definition: ragstone metrics show NAME. Your own metrics: --plugin FILE.py or FILE.yaml.",
+    "Full definition: ragstone metrics NAME. Your own metrics: --plugin FILE.py or FILE.yaml.",
 )
 
 
@@ -84,20 +84,29 @@ _WRAPPED = re.compile(r"(?<=[^\n]{70})(?<![.:])\n(?=\S)")
 _JSON = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.")
 
 
-@click.group(name="metrics", invoke_without_command=True, params=[PLUGIN, _JSON])
+class _Metrics(click.Group):
+    """`metrics NAME` is short for `metrics show NAME`."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        return super().resolve_command(ctx, args if args[0] in self.commands else ["show", *args])
+
+
+@click.group(name="metrics", cls=_Metrics, invoke_without_command=True, params=[PLUGIN, _JSON])
 @click.pass_context
 def command(context: click.Context, plugin: tuple[str, ...], as_json: bool) -> None:
     """List the metrics: what each measures, needs and costs, its range and direction.
 
     Your own metrics are included: those of --plugin, of the config file in this folder, and of
-    installed packages. `ragstone metrics show NAME` prints the full definition of one, with the
+    installed packages. `ragstone metrics NAME` prints the full definition of one, with the
     parameters in its name.
 
     \b
     ragstone metrics
-    ragstone metrics show faithfulness
-    ragstone metrics show faithfulness:deepeval,verify=truths
-    ragstone metrics show politeness --plugin politeness.yaml
+    ragstone metrics faithfulness
+    ragstone metrics faithfulness:deepeval,verify=truths
+    ragstone metrics politeness --plugin politeness.yaml
     """
     context.obj = as_json
     load_plugins(*config_here().plugins, *plugin)
