@@ -57,6 +57,50 @@ def test_saved_answers_need_no_target(ragstone: Command, answers: str) -> None:
     assert "word-level" in summary["judge_note"]
 
 
+def test_metric_names_may_have_any_case(ragstone: Command, answers: str) -> None:
+    gate = ("--fail-under", "Hit=0.5")
+    said = ragstone(answers, "-m", "HIT@5", "Faithfulness", *gate, "--json", "-", "--no-export")
+    summary = json.loads(said.out)
+    assert list(summary["metrics"]) == ["hit@5", "faithfulness"]
+    assert summary["gates"][0]["metric"] == "hit@5"
+    assert summary["options"]["metrics"] == ["hit@5", "faithfulness"]
+
+
+def test_a_metric_that_is_almost_named_after_m_is_suggested(
+    ragstone: Command, answers: str
+) -> None:
+    said = ragstone("-m", "hit", "response-relevancy", answers)
+    assert said.code == 2
+    assert "no metric named 'response-relevancy'; did you mean 'response_relevancy'?" in said.err
+
+
+def test_without_relevance_the_column_to_fill_is_named(ragstone: Command, tmp_path: Path) -> None:
+    data = tmp_path / "bare.jsonl"
+    data.write_text(json.dumps(ANSWERS[0] | {"relevance": None}), encoding="utf-8")
+    said = ragstone(str(data), "-m", "hit", "recall")
+    assert said.err == (
+        "Error: cannot run hit@5, recall@5: no row has relevance (column point_ids)\n"
+    )
+    assert said.code == 2
+
+
+def test_a_misspelt_column_is_reported_with_the_metrics_that_it_stops(
+    ragstone: Command, tmp_path: Path
+) -> None:
+    data = tmp_path / "misspelt.jsonl"
+    data.write_text(
+        json.dumps(ANSWERS[0] | {"relevance": None, "point_idz": "1,2"}), encoding="utf-8"
+    )
+    said = ragstone(str(data), "-m", "all", "--no-export")
+    assert said.code == 0
+    line = (
+        "hit@5, recall@5, precision@5, f1@5, mrr@5: no row has relevance (column point_ids); did "
+        "you mean column 'point_idz'? Map it with --map relevance=point_idz"
+    )
+    assert f"Not run: {line}" in said.err
+    assert f"Not run {line}" in " ".join(said.out.split())
+
+
 def test_a_live_target_is_evaluated(ragstone: Command, demo_url: str, tmp_path: Path) -> None:
     said = ragstone("--metric", "all", "--api-url", demo_url, "--limit", "5", "--json", "s.json")
     assert said.code == 0, said.err

@@ -58,7 +58,7 @@ def test_a_ranking_does_not_stand_in_for_contexts() -> None:
 
 def test_what_no_row_has_and_no_target_can_give_is_told() -> None:
     found = ready({"contexts": CONTEXTS})
-    assert found.refused["hit@5"] == "no row has relevance"
+    assert found.refused["hit@5"] == "no row has relevance (column point_ids)"
     assert found.refused["faithfulness"] == "no row has response, and no target provides it"
 
 
@@ -70,12 +70,12 @@ def test_what_the_whole_has_counts_as_held_by_a_part_of_it() -> None:
     )
     found = Preflight.of([HIT, FAITHFULNESS], part, judge=JUDGE, target=None, every=False)
     assert found.metrics == (FAITHFULNESS,)
-    assert found.refused == {"hit@5": "no row has relevance"}
+    assert found.refused == {"hit@5": "no row has relevance (column point_ids)"}
 
 
 def test_a_target_cannot_give_relevance() -> None:
     found = ready({}, target=Gives("response", "contexts", "ranking"), every=True)
-    assert found.refused == {"hit@5": "no row has relevance"}
+    assert found.refused == {"hit@5": "no row has relevance (column point_ids)"}
     assert found.metrics == (FAITHFULNESS,)
 
 
@@ -141,7 +141,9 @@ def test_a_target_is_not_asked_for_metrics_that_cannot_run() -> None:
 
 def test_a_field_that_is_nearly_called_so_is_offered() -> None:
     found = ready({"contexts": CONTEXTS, "tags": {"respnse": "r"}})
-    assert found.refused["faithfulness"] == "no row has response; did you mean column 'respnse'?"
+    assert found.refused["faithfulness"] == (
+        "no row has response; did you mean column 'respnse'? Map it with --map response=respnse"
+    )
     tags = {"contexts": CONTEXTS, "tags": {"respnse": "r"}}
     asked = ready(tags, target=Gives("response"), every=True)
     assert "faithfulness" not in asked.refused

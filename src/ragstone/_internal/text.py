@@ -4,7 +4,7 @@ Unsafe characters are replaced by a visible mark. Letters of every script and em
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
@@ -63,6 +63,14 @@ def format_validation_errors(error: ValidationError) -> str:
         why = f"{fault['msg']}, got {fault['input']!r:.80}"
         problems.append(f"{place}: {why}" if place else why)
     return "; ".join(problems)
+
+
+def join_by_reason(reasons: Mapping[str, str]) -> Sequence[str]:
+    """Return `a, b: why` for all names with the same reason."""
+    names: dict[str, list[str]] = {}
+    for name, why in reasons.items():
+        names.setdefault(why, []).append(name)
+    return [f"{', '.join(alike)}: {why}" for why, alike in names.items()]
 
 
 def count(number: int, noun: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from ragstone._internal.text import join_by_reason
 from ragstone.datasets.columns import ALIASES, misspelt
 from ragstone.errors import UsageError
 from ragstone.judges.spec import is_model
@@ -30,11 +31,13 @@ class Preflight:
         metrics: metrics that can score at least one row.
         refused: metric name -> why it cannot run.
         wanted: the Sample fields to ask the target for.
+        notices: which metrics cannot run because of a column that is probably misspelt.
     """
 
     metrics: tuple[Metric, ...]
     refused: Mapping[str, str]
     wanted: frozenset[str]
+    notices: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -64,10 +67,12 @@ class Preflight:
         # a tag named almost like a field was probably meant to be that field
         tags = dict.fromkeys(tag for sample in samples for tag in sample.tags)
         similar = misspelt(tags, [name for name in ALIASES if name not in present])
-        absent = {
-            field: f"no row has {in_words(field)}; did you mean column {tag!r}?"
+        hints = {
+            field: f"no row has {in_words(field)}; did you mean column {tag!r}? Map it with --map "
+            f"{field}={shlex.quote(tag)}"
             for field, tag in similar.items()
-        } | dict(dataset.absent)
+        }
+        absent = hints | dict(dataset.absent)
         present |= _with_stand_ins(dataset.known)
         gives = target.gives if target else frozenset[str]()
         refused = {
@@ -82,10 +87,11 @@ class Preflight:
         if target and not every:  # rather than replace what the file may contain
             for field in sorted(wanted & similar.keys()):
                 raise UsageError(
-                    f"{absent[field]} Map it with --map {field}={shlex.quote(similar[field])}, or "
-                    "name the system to call with --api-url or --target"
+                    f"{absent[field]}, or name the system to call with --api-url or --target"
                 )
-        return cls(ready, refused, frozenset(wanted) & gives)
+        hinted = {name: why for name, why in refused.items() if why in hints.values()}
+        notices = tuple(f"Not run: {line}" for line in join_by_reason(hinted))
+        return cls(ready, refused, frozenset(wanted) & gives, notices)
 
     def check_requested(self, plan: Plan) -> None:
         """Refuse a run without metrics, or without a metric that was requested by name.
@@ -99,7 +105,7 @@ class Preflight:
             name: why for name, why in self.refused.items() if name in requested or not self.metrics
         }
         if refused or not self.metrics:
-            reasons = "; ".join(f"{name}: {why}" for name, why in refused.items())
+            reasons = "; ".join(join_by_reason(refused))
             raise UsageError(f"cannot run {reasons or 'without metrics; name at least one'}")
 
 

@@ -294,7 +294,7 @@ class Evaluation:
         storing = cast("StoreOptions", {name: options[name] for name in names})
         recorder, notices = open_recorder(manifest, ready.metrics, **storing)
         if on_notice := options.get("on_notice"):
-            for notice in notices:
+            for notice in (*ready.notices, *notices):
                 on_notice(notice)
         return cls(
             plan=manifest.plan,

@@ -8,7 +8,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import cast
 
-from ragstone._internal.text import count
+from ragstone._internal.text import count, join_by_reason
 from ragstone.errors import Cause
 from ragstone.metrics import catalogue
 from ragstone.reports.format import decimal, dollars, milliseconds, percent
@@ -92,10 +92,13 @@ def summary_lines(run: Run, names: Sequence[str]) -> tuple[SummaryLine, ...]:
     if "generation" in families:
         lines += _judge_lines(run, names)
     known = catalogue() if manifest.not_run else dict[str, MetricInfo]()
-    for name, why in manifest.not_run.items():
-        metric = known.get(re.split("[@:,]", name)[0])
-        if not families or metric is None or metric.family in families:
-            lines.append(SummaryLine("Not run", f"{name}: {why}"))
+    others = {info.family for info in run.metrics.values()} - families  # in a file of their own
+    not_run = {
+        name: why
+        for name, why in manifest.not_run.items()
+        if (metric := known.get(re.split("[@:,]", name)[0])) is None or metric.family not in others
+    }
+    lines += [SummaryLine("Not run", line) for line in join_by_reason(not_run)]
 
     for result in run.gates():
         words = f"{gate_state(run, result)}: {result} ({coverage(summaries[result.metric])})"

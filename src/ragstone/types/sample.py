@@ -30,7 +30,9 @@ NO_TAGS: Tags = MappingProxyType({})
 
 
 def in_words(field: str) -> str:
-    """Return a field's name with its substitute: `ranking (or contexts)`."""
+    """Return a field's name with its substitute: `ranking (or contexts)`, or its usual column."""
+    if field == "relevance":
+        return "relevance (column point_ids)"
     return f"{field} (or {STAND_INS[field]})" if field in STAND_INS else field
 
 
