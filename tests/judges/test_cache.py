@@ -25,7 +25,7 @@ OTHER = ExtractClaims(query="q", response="It is red.")
 CLAIM = Claim(text="It is blue.", span=(0, 11))
 SPENT = Usage(calls=2, retries=1, prompt_tokens=90, cost_usd=0.1)
 REPLY = Reply((CLAIM,), SPENT, ("re-asked",), '{"claims": ["It is blue."]}', 2)
-FREE = Reply((CLAIM,), Usage(cached=1), REPLY.notes, REPLY.raw)
+FREE = Reply((CLAIM,), Usage(cached=1, reused_tokens=90), REPLY.notes, REPLY.raw)
 
 
 @pytest.fixture

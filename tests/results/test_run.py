@@ -127,7 +127,8 @@ def test_the_summary_for_machines_has_the_stable_shape() -> None:
     assert said["usage"] == {
         "calls": 4, "cached": 0, "retries": 0, "prompt_tokens": 20, "completion_tokens": 0,
         "cached_tokens": 0, "reasoning_tokens": 0, "cost_usd": 0.0, "p50_ms": 40.0, "p95_ms": 40.0,
-        "calls_saved": 0, "local_calls": 0, "local_tokens": 0,
+        "calls_saved": 0, "local_calls": 0, "local_tokens": 0, "reused_tokens": 0,
+        "accepted_prediction_tokens": 0, "rejected_prediction_tokens": 0,
     }  # fmt: skip
     assert said["target_health"] == {
         "asked": {"search": 2, "chat": 2}, "failed": {"chat": 1}, "error_rate": 0.25,

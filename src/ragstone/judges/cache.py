@@ -254,7 +254,8 @@ class CachedJudge(JudgeWrapper):
             return None
         try:
             reply = question.reply(question.adapter().validate_json(cached.value))
-            return _free(replace(reply, notes=TEXTS.validate_json(cached.notes), raw=cached.raw))
+            notes, usage = TEXTS.validate_json(cached.notes), USAGE.validate_json(cached.usage)
+            return _free(replace(reply, usage=usage, notes=notes, raw=cached.raw))
         except (ValidationError, JudgeError):  # stored by an older version
             return None
 
@@ -294,4 +295,5 @@ def _storable(question: Question[T], reply: Reply[T]) -> CachedReply | None:
 
 
 def _free(reply: Reply[T]) -> Reply[T]:
-    return Reply(reply.value, Usage(cached=1), reply.notes, reply.raw)
+    tokens = reply.usage.prompt_tokens + reply.usage.completion_tokens
+    return Reply(reply.value, Usage(cached=1, reused_tokens=tokens), reply.notes, reply.raw)

@@ -120,7 +120,7 @@ class PolicyScorer:
     ) -> Score:
         """Compare the value with the threshold; scores with a `flag` or `veto` never pass.
 
-        `note` says why the value was not measured.
+        `note` is the reason why the value was not measured.
         """
         value, threshold = self._oriented(value), self.threshold
         if threshold is None and self.policy.threshold is not None:

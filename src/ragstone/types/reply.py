@@ -20,6 +20,10 @@ class Usage:
         calls: calls of a service, including `retries`; `cached` are answers from the cache.
         prompt_tokens: as counted by the provider, including `cached_tokens` at the cache price.
         completion_tokens: as counted by the provider, including hidden `reasoning_tokens`.
+        accepted_prediction_tokens, rejected_prediction_tokens: of a predicted output, as counted by
+            the provider; part of `completion_tokens`.
+        reused_tokens: tokens of the `cached` answers, paid when they were first made; in no other
+            count.
         cost_usd: an estimate in US dollars; None if no price is known.
         local_calls: runs of a model on this machine, with `local_tokens`; free, not in `calls`.
     """
@@ -34,6 +38,9 @@ class Usage:
     cost_usd: float | None = 0.0
     local_calls: int = 0
     local_tokens: int = 0
+    accepted_prediction_tokens: int = 0
+    rejected_prediction_tokens: int = 0
+    reused_tokens: int = 0
 
     def __add__(self, more: "Usage") -> "Usage":
         unknown = self.cost_usd is None or more.cost_usd is None
@@ -44,6 +51,9 @@ class Usage:
             self.cached_tokens + more.cached_tokens, self.reasoning_tokens + more.reasoning_tokens,
             None if unknown else (self.cost_usd or 0.0) + (more.cost_usd or 0.0),
             self.local_calls + more.local_calls, self.local_tokens + more.local_tokens,
+            self.accepted_prediction_tokens + more.accepted_prediction_tokens,
+            self.rejected_prediction_tokens + more.rejected_prediction_tokens,
+            self.reused_tokens + more.reused_tokens,
         )  # fmt: skip
 
 

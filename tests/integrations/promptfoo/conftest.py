@@ -66,7 +66,7 @@ def promptfoo(tmp_path: Path) -> Promptfoo:
         pytest.skip(lacking)
 
     async def evaluate(
-        config: Mapping[str, object], files: Mapping[str, str], **env: str
+        config: Mapping[str, object], files: Mapping[str, str], *, cache: bool = False, **env: str
     ) -> Evaluated:
         for name, text in files.items():
             (tmp_path / name).write_text(text, encoding="utf-8")
@@ -75,8 +75,9 @@ def promptfoo(tmp_path: Path) -> Promptfoo:
         kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
         home = {"HOME": str(tmp_path), "PROMPTFOO_CONFIG_DIR": str(tmp_path / "promptfoo")}
         process = await asyncio.create_subprocess_exec(
-            *(str(place), "eval", "-c", written.name, "-o", "out.json", "--no-cache"),
+            *(str(place), "eval", "-c", written.name, "-o", "out.json"),
             *("--no-progress-bar", "--no-table", "--max-concurrency", "2"),
+            *(() if cache else ("--no-cache",)),
             cwd=tmp_path,
             env={**kept, **QUIET, **home, "PROMPTFOO_PYTHON": sys.executable, **env},
             stdout=asyncio.subprocess.PIPE,

@@ -1,6 +1,9 @@
 """The real `promptfoo eval` with our assertion: it passes, fails, and never passes for nothing."""
 
+import json
 from collections.abc import Mapping
+
+from aiohttp import web
 
 FILES = {"faithfulness.py": "from ragstone.integrations.promptfoo import get_assert\n"}
 CONTEXT = "The Eiffel Tower is 330 metres tall. It was completed in 1889."
@@ -68,3 +71,48 @@ async def test_a_judge_that_refuses_never_passes(promptfoo, faulty, behave) -> N
     errors = [str(test["error"]) for test in done.tests]
     assert all("faithfulness was not judged (refusal)" in error for error in errors[:2])
     assert all("was not judged; 0.0 was imputed" in error for error in errors[2:])
+
+
+async def test_tokens_are_counted_as_the_real_program_counts_them(promptfoo, faulty) -> None:
+    """Once with calls, once from both caches; both assertions make two calls of the same size."""
+    details = {
+        "reasoning_tokens": 2,
+        "accepted_prediction_tokens": 3,
+        "rejected_prediction_tokens": 1,
+    }
+    usage = {
+        "prompt_tokens": 100,
+        "completion_tokens": 10,
+        "total_tokens": 110,
+        "prompt_tokens_details": {"cached_tokens": 64},
+        "completion_tokens_details": details,
+    }
+
+    async def reply(request: web.Request) -> web.Response:
+        asked = await request.json()
+        text = "It is high.\nFinal verdict for each statement in order: Yes. Yes."
+        if schema := asked.get("response_format"):
+            verdicts = {"verdicts": [{"claim": 1, "reason": "so", "label": "SUPPORTED"}]}
+            labelled = "label" in json.dumps(schema)
+            text = json.dumps(verdicts if labelled else {"claims": [FAITHFUL]})
+        message = {"role": "assistant", "content": text}
+        choice = {"index": 0, "finish_reason": "stop", "message": message}
+        return web.json_response({"choices": [choice], "usage": usage})
+
+    faulty.script(CHAT, reply)
+    url = f"{faulty.url}/v1"
+    test = asserted(FAITHFUL, {"judge": "openai:m", "base_url": url})
+    test["assert"] = [{"type": "context-faithfulness"}, *test["assert"]]  # type: ignore[misc]
+    test["options"] = {"provider": {"id": "openai:chat:m", "config": {"apiBaseUrl": url}}}
+    for cached in (0, 220):
+        done = await promptfoo(echoing(test), FILES, cache=True, OPENAI_API_KEY="none")
+        [found] = done.tests
+        theirs, ours, *_ = found["gradingResult"]["componentResults"]
+        assert (theirs["pass"], ours["pass"]) == (True, True)
+        counted = {"cached": 0, "completionDetails": {}, **ours["tokensUsed"]}
+        assert (counted["total"], counted["cached"]) == (220, cached)
+        for name in ("total", "prompt", "completion", "cached", "numRequests"):
+            assert counted[name] == theirs["tokensUsed"][name], name
+        for name, number in counted["completionDetails"].items():
+            assert number == theirs["tokensUsed"]["completionDetails"].get(name, 0), name
+    assert len(faulty.called(CHAT)) == 4

@@ -184,16 +184,21 @@ def _component(claim: JudgedClaim, settings: Settings) -> GradingResult:
 
 
 def _tokens(usage: Usage) -> Tokens:
+    """Return the usage as promptfoo counts it: `cached` are tokens of replies from the cache.
+
+    They are part of the total. Prompt tokens that the provider had cached are a completion detail.
+    """
     return {
-        "total": usage.prompt_tokens + usage.completion_tokens,
+        "total": usage.prompt_tokens + usage.completion_tokens + usage.reused_tokens,
         "prompt": usage.prompt_tokens,
         "completion": usage.completion_tokens,
-        "cached": usage.cached_tokens,
+        "cached": usage.reused_tokens,
         "numRequests": usage.calls,
         "completionDetails": {
             "reasoning": usage.reasoning_tokens,
-            "acceptedPrediction": 0,
-            "rejectedPrediction": 0,
+            "acceptedPrediction": usage.accepted_prediction_tokens,
+            "rejectedPrediction": usage.rejected_prediction_tokens,
+            "cacheReadInputTokens": usage.cached_tokens,
         },
     }
 

@@ -55,7 +55,12 @@ def completion(**message: object) -> dict[str, object]:
                     "prompt_tokens": 7,
                     "completion_tokens": 5,
                     "prompt_tokens_details": {"cached_tokens": 3},
-                    "completion_tokens_details": {"reasoning_tokens": 2, "audio_tokens": 0},
+                    "completion_tokens_details": {
+                        "reasoning_tokens": 2,
+                        "audio_tokens": 0,
+                        "accepted_prediction_tokens": 3,
+                        "rejected_prediction_tokens": 1,
+                    },
                 }
             },
             Completion(
@@ -66,6 +71,8 @@ def completion(**message: object) -> dict[str, object]:
                     completion_tokens=5,
                     cached_tokens=3,
                     reasoning_tokens=2,
+                    accepted_prediction_tokens=3,
+                    rejected_prediction_tokens=1,
                 ),
             ),
         ),

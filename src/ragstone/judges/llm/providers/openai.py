@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Annotated, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import AliasPath, BaseModel, BeforeValidator, Field, ValidationError
 
@@ -148,14 +148,22 @@ def _joined(content: object) -> object:
 _Count = Annotated[int, BeforeValidator(lambda value: 0 if value is None else value), Field(ge=0)]
 
 
+def _completion_detail(name: str) -> Any:
+    return Field(validation_alias=AliasPath("completion_tokens_details", name))
+
+
 class _Tokens(BaseModel):
     prompt_tokens: _Count = 0
     completion_tokens: _Count = 0
     cached_tokens: Annotated[
         _Count, Field(validation_alias=AliasPath("prompt_tokens_details", "cached_tokens"))
     ] = 0
-    reasoning_tokens: Annotated[
-        _Count, Field(validation_alias=AliasPath("completion_tokens_details", "reasoning_tokens"))
+    reasoning_tokens: Annotated[_Count, _completion_detail("reasoning_tokens")] = 0
+    accepted_prediction_tokens: Annotated[
+        _Count, _completion_detail("accepted_prediction_tokens")
+    ] = 0
+    rejected_prediction_tokens: Annotated[
+        _Count, _completion_detail("rejected_prediction_tokens")
     ] = 0
 
     def usage(self, tries: int) -> Usage:
