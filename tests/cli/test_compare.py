@@ -202,7 +202,7 @@ def test_data_goes_to_standard_output_and_words_to_standard_error(stored: Comman
         (("nothing",), "there is no run named 'nothing'"),
         (("run-b",), "A is the newest finished run, run-b; specify B"),
         (("run-a", "baseline"), "A and B are the same run, run-a"),
-        (("run-",), "2 runs begin with 'run-'"),
+        (("run-",), "2 run ids begin with 'run-'"),
         (("run-a", "run-b", "-m", "hit"), "no metric of both runs named 'hit'"),
         (("run-a", "run-b", "--cluster", "sources"), "did you mean 'source'"),
         (("run-a", "run-b", "--min-effect", "-1"), "0 or more"),

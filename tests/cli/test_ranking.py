@@ -215,7 +215,7 @@ def test_judgements_that_changed_under_one_name_are_told(files: Path, ragstone: 
     said = ragstone(*RANK, "--baseline", "last", "--json", "x.json")
     assert "no recorded change" not in said.out
     (change,) = json.loads((files / "x.json").read_text())["comparison"]["changes"]
-    assert (change["about"], change["name"]) == ("data", "judgements (hash)")
+    assert (change["about"], change["name"]) == ("data", "judgments (hash)")
 
 
 def test_a_report_is_what_the_command_writes_itself(files: Path, ragstone: Command) -> None:

@@ -28,7 +28,7 @@ def problems(path: Path) -> list[str]:
 def test_lines_of_a_western_encoding_are_reported_once(write: Write, codec: str) -> None:
     [message] = problems(write("a.jsonl", lines(GERMAN).encode(codec)))
     assert message == (
-        "row 1: byte 19 (0xdf) is not UTF-8, like all 3 lines that are not ASCII; the encoding "
+        "row 1: byte 19 (0xdf) is not UTF-8, like all 3 non-ASCII lines; the encoding "
         "is probably Windows-1252 (Latin-1); save the file as "
         "UTF-8 (Excel: 'CSV UTF-8'; else: iconv -f windows-1252 -t utf-8)"
     )

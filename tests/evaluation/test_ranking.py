@@ -140,7 +140,7 @@ def test_what_is_wrong_with_a_ranking_is_told_with_its_line(
         ("q1 0 a yes\n", "line 1: the grade yes is not a number"),
         ("q1 0 a inf\n", "line 1: the grade inf is not a number"),
         ("q1 0 a\n", "line 1: 'q1 0 a' has too few fields"),
-        ("", "there are no judgements"),
+        ("", "there are no judgments"),
     ],
 )
 def test_what_is_wrong_with_judgements_is_told_with_its_line(

@@ -45,7 +45,7 @@ def verdicts(question: VerifyClaims) -> object:
         return Failure(Cause.MALFORMED, "the label 'perhaps' cannot be read", returned)
     if "old" in question.claims[0]:
         returned = (PartialVerdict(1, "yes", yes),)
-        return Failure(Cause.COUNT_MISMATCH, "1 verdict came back for 2 claims", returned)
+        return Failure(Cause.COUNT_MISMATCH, "got 1 verdict for 2 claims", returned)
     return [yes, no]
 
 

@@ -128,7 +128,7 @@ async def test_contexts_are_voted_on_by_number_and_a_tie_is_told() -> None:
         "a says so",
         "the judges disagree: 1 relevant, 1 not",
     ]
-    assert reply.notes == ("the judges disagree on 2, taken as not relevant",)
+    assert reply.notes == ("the judges disagree on 2; treated as not relevant",)
     assert reply.usage == Usage(calls=2)
 
 
@@ -284,7 +284,7 @@ def test_most_grades_count_and_a_tie_is_not_relevant(
     told = tally(GRADE_OF_VOTES, values)
     assert told.value == (Grade(relevant=relevant, reason=reason),)
     tied = "disagree" in reason
-    assert told.notes == (("the judges disagree on 1, taken as not relevant",) if tied else ())
+    assert told.notes == (("the judges disagree on 1; treated as not relevant",) if tied else ())
 
 
 @each_case(
@@ -306,13 +306,13 @@ def test_a_tie_is_no_abstention(votes: list[bool], abstains: bool, tied: bool) -
     ("levels", "median", "note"),
     [
         ([3], 3, None),
-        ([1, 3], 1, "the judges differ by 1 level: 1, 3, taken as 1"),
+        ([1, 3], 1, "the judges differ by 1 level: 1, 3; treated as 1"),
         ([3, 3, 5], 3, None),
-        ([9, 1], 1, "the judges differ by 3 levels: 1, 9, taken as 1"),
+        ([9, 1], 1, "the judges differ by 3 levels: 1, 9; treated as 1"),
         ([3, 5, 5, 9], 5, "the judges differ by 2 levels: 3, 5, 5, 9"),
         ([3, 3, 9], 3, "the judges differ by 2 levels: 3, 3, 9"),
         ([9, 1, 3], 3, "the judges differ by 3 levels: 1, 3, 9"),
-        ([5, 5, 9, 9], 5, "the judges differ by 1 level: 5, 5, 9, 9, taken as 5"),
+        ([5, 5, 9, 9], 5, "the judges differ by 1 level: 5, 5, 9, 9; treated as 5"),
     ],
 )
 def test_of_levels_the_lower_median_counts_and_two_medians_or_steps_apart_are_told(
@@ -329,7 +329,7 @@ def test_the_two_ends_of_a_scale_of_two_levels_are_no_agreement() -> None:
     question = RateResponse(criteria="c", levels=((1, "bad"), (5, "good")), query="q", response="r")
     told = tally(question, [Rating(level=5), Rating(level=1)])
     assert told.value.level == 1
-    assert told.notes == ("the judges differ by 1 level: 1, 5, taken as 1",)
+    assert told.notes == ("the judges differ by 1 level: 1, 5; treated as 1",)
 
 
 class Door(ScriptedJudge):

@@ -413,7 +413,7 @@ async def test_no_claims_in_a_response_that_states_something_are_flagged(policy:
     empty = scripted(extract_claims=[])
     judged = await score(f"faithfulness:{policy},threshold=0", empty)
     assert (judged.state, judged.fallback, judged.passed) == (State.SCORED, True, False)
-    assert str(judged.reason).endswith("no claims in a response that seems to state something")
+    assert str(judged.reason).endswith("no claims in a response that seems to make statements")
     chatter = SAMPLE.model_copy(update={"response": "Hello! How can I help you?"})
     judged = await score(f"faithfulness:{policy},threshold=0", empty, chatter)
     assert (judged.state, judged.fallback) == (State.SCORED, False)

@@ -70,7 +70,8 @@ async def test_where_nothing_tells_it_is_undefined_but_seen(made: Any) -> None:
     score = await made.score(Abstention(), response=UNSURE, reference=None)
     assert (score.state, score.value) == ("undefined", None)
     assert score.reason == (
-        "it is unknown whether the query can be answered: no relevance, no reference"
+        "it is unknown whether the query can be answered: the row has neither relevance nor "
+        "a reference"
     )
     assert score.detail == {"abstained": True, "answerable": None}
 
@@ -161,7 +162,7 @@ def test_a_blank_response_is_undefined_and_nobody_is_asked(response: str) -> Non
 def test_another_number_of_guesses_is_a_failure(count: int) -> None:
     score, judge = scored(GeneratedQueries(queries=("a",) * count, noncommittal=False))
     assert (score.state, score.cause) == ("failed", Cause.COUNT_MISMATCH)
-    assert score.reason == f"{count} queries came back for the 3 asked for"
+    assert score.reason == f"got {count} queries instead of 3"
     assert len(judge.asked) == 1
 
 

@@ -254,7 +254,7 @@ def test_what_pairs_nothing_is_told(make_run: MakeRun) -> None:
     text = shown(compare(make_run(rows), make_run(renamed, partial=True)))
     assert "0 pairs" in text
     assert "unpaired: 4 in A, 4 in B" in text
-    assert "not paired because the query of the id differs: q1, q2, q3 and 1 more" in text
+    assert "not paired because the same id has different queries: q1, q2, q3 and 1 more" in text
     assert "left out because the query is not unique: 4 rows" in text
     assert "stopped early" in text
     assert "too few to tell" in text

@@ -232,7 +232,7 @@ def test_rows_that_do_not_fit_are_counted(make_run: MakeRun, tmp_path: Path) -> 
         values = [row[0] for row in openpyxl.load_workbook(tmp_path / "x.xlsx")["One"].values]
         assert len(values) == most
         assert values.count(0) == shown
-    assert values[-1] == "2 more rows do not fit in a sheet; --rows FILE has all"
+    assert values[-1] == "2 more rows do not fit in this sheet; use --rows FILE for all of them"
 
 
 def test_columns_that_do_not_fit_are_counted(make_run: MakeRun, tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_columns_that_do_not_fit_are_counted(make_run: MakeRun, tmp_path: Path) 
     sheet = written(run, ["hit@5"], tmp_path, combined=False)["Per-Query Results"]
     assert sheet.max_column == 16_384
     notice = sheet.cell(1, 16_384).value
-    assert notice == "16 more columns do not fit in a sheet; --rows FILE has all"
+    assert notice == "16 more columns do not fit in this sheet; use --rows FILE for all of them"
 
 
 def test_low_scores_are_coloured_and_blanks_are_not(make_run: MakeRun, tmp_path: Path) -> None:
@@ -428,7 +428,14 @@ def test_what_does_not_fit_is_counted(make_run: MakeRun, tmp_path: Path) -> None
     run = make_run()
     for most, expected in (
         (4, ["id", "q1", "q1", "q2"]),
-        (3, ["id", "q1", "2 more claims do not fit in a sheet; --claim-rows FILE has all"]),
+        (
+            3,
+            [
+                "id",
+                "q1",
+                "2 more claims do not fit in this sheet; use --claim-rows FILE for all of them",
+            ],
+        ),
     ):
         with Book(tmp_path / "x.xlsx", run.manifest.started_at) as book:
             add_claims(book, run, names=["faithfulness"], most=most)

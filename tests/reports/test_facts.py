@@ -87,9 +87,9 @@ def test_what_a_cascade_did_is_told(make_run: MakeRun) -> None:
             "saved"
         ),
         (
-            "Cascade: both judges were asked about 8 confident verdicts; they agree whether the "
-            "claim is supported on 6 of 8 (75%, 95% interval 35% to 97%), and on the exact label "
-            "on 5"
+            "Cascade: both judges were asked about 8 confident verdicts; they agree on whether the "
+            "claim is supported in 6 of 8 (75%, 95% interval 35% to 97%), and on the exact label "
+            "in 5"
         ),
     ]
     assert lines(CascadeStats(unanswered=1)) == [

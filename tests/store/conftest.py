@@ -69,7 +69,7 @@ def full_row(place: int, text: str = "It lasts 20 hours.", hit: float = 1.0) -> 
             "verify_claims",
             Failure(
                 Cause.COUNT_MISMATCH,
-                "1 verdict came back for 2 claims",
+                "got 1 verdict for 2 claims",
                 (PartialVerdict(None, "yes", verdict), PartialVerdict(2, None, None)),
                 text,
                 2,

@@ -77,8 +77,8 @@ async def test_a_file_that_was_cut_short_in_its_last_line_is_told(
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "not a file of `ragstone runs export`"),
-        (b'{"a": 1}\n', "not a file of `ragstone runs export`"),
+        (b"", "not written by `ragstone runs export`"),
+        (b'{"a": 1}\n', "not written by `ragstone runs export`"),
         (b"\xff\xfe", "cannot be read"),
     ],
 )

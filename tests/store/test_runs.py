@@ -63,7 +63,7 @@ def test_a_run_is_found_by_id_beginning_tag_or_as_the_last(
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("20260301", "2 runs begin with '20260301': 20260301-b2, 20260301-a1"),
+        ("20260301", "2 run ids begin with '20260301': 20260301-b2, 20260301-a1"),
         ("bseline", "did you mean 'baseline'"),
         ("%", "the newest: 20260302-c3, 20260301-b2"),
         ("", "there is no run named ''"),
@@ -346,7 +346,7 @@ def test_a_failure_of_a_metric_that_the_run_has_not_is_told(store: Store) -> Non
         connection.execute(VALUE_BLOCKS.update().where(strange).values(metric="strange"))
     rows = store.load("r1").columns
     assert rows is not None
-    with pytest.raises(StoreError, match="the queries from place 0 of run r1 cannot be read"):
+    with pytest.raises(StoreError, match="the queries from position 0 of run r1 cannot be read"):
         rows.failures("hit@5")
 
 
@@ -358,7 +358,9 @@ def test_a_damaged_block_is_told(cell: bytes, store: Store) -> None:
     rows = store.load("r1").columns
     assert rows is not None
     for look in (lambda: rows[0], lambda: rows.column("hit@5")):
-        with pytest.raises(StoreError, match="the queries from place 0 of run r1 cannot be read"):
+        with pytest.raises(
+            StoreError, match="the queries from position 0 of run r1 cannot be read"
+        ):
             look()
     with store.transaction() as connection:
         connection.execute(QUERY_BLOCKS.update().values(names=cell))

@@ -150,7 +150,7 @@ def test_the_default_api() -> None:
         (LEAST + "timeout: 5", "timeout: unknown key; use: base, health, headers, "),
         (
             LEAST + "  more: {url: http://h, reply: {response: a}}",
-            "the file: response is in 2 calls; use only one",
+            "the file: response is used in 2 calls; use it in only one",
         ),
     ],
 )

@@ -142,7 +142,7 @@ def test_a_chat_s_reply_of_another_shape(reply: object, message: str) -> None:
 
 
 def test_a_function_of_a_path_that_does_not_fit() -> None:
-    with pytest.raises(CallError, match=r"join.* does not fit the reply: .*") as caught:
+    with pytest.raises(CallError, match=r"join.* cannot be applied to the reply: .*") as caught:
         read({"a": 5}, response="join('', a)")
     assert caught.value.cause is Cause.MALFORMED
 
@@ -202,7 +202,11 @@ def test_words_between_events_of_json_say_nothing() -> None:
     [
         ([{"t": "half"}, '{"t": "an ans'], Cause.MALFORMED, "an event is not valid JSON: "),
         ([{"t": "half"}, {"error": {"m": "oh"}}], Cause.UNREACHABLE, 'error: {"m": "oh"}'),
-        ([{"t": "half"}, {"t": 5}], Cause.MALFORMED, "a piece of the response is 5"),
+        (
+            [{"t": "half"}, {"t": 5}],
+            Cause.MALFORMED,
+            "expected text in each event of the response, got 5",
+        ),
         ([{"x": 1}], Cause.MALFORMED, "no event of the reply has a value at 't'"),
         (["ping"], Cause.MALFORMED, "no event of the reply has a value at 't'"),
     ],
@@ -492,6 +496,6 @@ def test_a_reply_without_events(stream: bytes) -> None:
 
 def test_an_event_named_error_fails_the_reply() -> None:
     stream = b"data: half an\n\nevent: error\ndata: out of\ndata: memory\n\ndata: answer\n\n"
-    with pytest.raises(CallError, match="stopped with an error: out of memory") as caught:
+    with pytest.raises(CallError, match="ended with an error: out of memory") as caught:
         parse_events(stream)
     assert caught.value.cause is Cause.UNREACHABLE

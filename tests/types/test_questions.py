@@ -89,7 +89,7 @@ def test_verdicts_come_one_a_claim() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_a_wrong_count_of_verdicts_is_no_reply(count: int) -> None:
-    with pytest.raises(JudgeError, match=f"{count} verdicts? came back for 2 claims") as raised:
+    with pytest.raises(JudgeError, match=f"got {count} verdicts? for 2 claims") as raised:
         VERIFY.reply([{"label": "SUPPORTED"}] * count)
     assert raised.value.cause is Cause.COUNT_MISMATCH
 

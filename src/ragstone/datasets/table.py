@@ -212,7 +212,7 @@ def encoding_problem(content: bytes) -> Problem | None:
     row, seen = first
     western = _is_western(content)
     encoding = "Windows-1252 (Latin-1)" if western else "one for a non-Latin alphabet"
-    seen += f", like all {number:,} lines that are not ASCII; the encoding is probably {encoding}"
+    seen += f", like all {number:,} non-ASCII lines; the encoding is probably {encoding}"
     return Problem(seen, encoding_fix(content), row=row)
 
 

@@ -153,7 +153,9 @@ def resolve_gates(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:
         name = (matches or names or [requested])[0]
         text = f"the gate {requested} {gate.op} {gate.threshold:g}"
         if name not in known:
-            raise UsageError(f"{text} is on a metric that is not run; run: {', '.join(known)}")
+            raise UsageError(
+                f"{text} applies to a metric that is not run; these are run: {', '.join(known)}"
+            )
         metric = known[name]
         low, high = (0.0, 1.0) if gate.of == "scored" else metric.range
         if not low <= gate.threshold <= high:

@@ -112,7 +112,7 @@ class RankingEvaluation:
         if unknown and len(missing) == judged:
             theirs = next(iter(self.judgements.queries))
             text = f"none of its queries is judged in {self.source.name}: its ids look like "
-            text += f"{quoted(unknown[0])}, those of the judgements like {quoted(theirs)}"
+            text += f"{quoted(unknown[0])}, but those of the judgments look like {quoted(theirs)}"
             raise InputError(source, [Problem(text, "use the same ids in both files")])
         both = judged - len(missing)
         ranked = both + len(unknown)

@@ -143,7 +143,7 @@ async def _score(metric: Metric, row: Row, transcript: Transcript) -> Score:
     except Exception as error:  # noqa: BLE001 - third-party metrics may raise anything
         return _score_exception(metric, row, error)
     if ask.no_claims and score.value is not None and not score.claims:
-        score = score.flag("the judge found no claims in a response that seems to state something")
+        score = score.flag("the judge found no claims in a response that seems to make statements")
     if not ask.notes:
         return score
     own = score.detail.get("note")

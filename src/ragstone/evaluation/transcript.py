@@ -88,8 +88,8 @@ class Transcript:
 class MetricAsker:
     """Asks a transcript for one metric, and collects the notes on the replies.
 
-    `no_claims` becomes true if the judge found no claims in a response that seems to state
-    something.
+    `no_claims` becomes true if the judge found no claims in a response that seems to make
+    statements.
     """
 
     def __init__(self, transcript: Transcript) -> None:

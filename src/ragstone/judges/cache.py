@@ -145,7 +145,8 @@ class ReplyCache:
         if not self._failed:
             self._failed = True
             _log.warning(
-                "%s: %s; the run continues, and no more replies are stored: a later run asks again",
+                "%s: %s; the run continues without storing more replies; a later run calls the "
+                "judge again",
                 self._path,
                 error,
             )

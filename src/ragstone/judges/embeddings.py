@@ -59,7 +59,7 @@ class EmbeddingJudge(Judge):
             )
         texts = list(dict.fromkeys((question.text, *question.others)))
         if not all(map(str.strip, texts)):
-            message = f"{question.kind}: one of the texts is blank, and has no embedding"
+            message = f"{question.kind}: one of the texts is blank, so it has no embedding"
             raise JudgeError(Cause.MALFORMED, message, tries=0)
         if len(texts) == 1:
             return cast("Reply[T]", question.reply((1.0,) * len(question.others)))

@@ -47,7 +47,7 @@ def tally(question: Question[T], values: Sequence[object]) -> Tally:
         return Tally(tuple(map(_verdict, ballots)))
     if isinstance(question, DetectAbstention):
         yes = sum(cast("Sequence[bool]", values))
-        note = "the judges disagree on whether it abstains, taken as not abstaining"
+        note = "the judges disagree on whether it abstains; treated as not abstaining"
         return Tally(2 * yes > len(values), (note,) if 2 * yes == len(values) else ())
     if isinstance(question, RateResponse):
         scale = [level for level, _ in question.levels]
@@ -83,7 +83,7 @@ def _grades(values: Sequence[tuple[Grade, ...]]) -> Tally:
             grades.append(Grade(relevant=False, reason=reason))
         else:
             grades.append(next(vote for vote in votes if vote.relevant == (2 * yes > len(votes))))
-    note = f"the judges disagree on {', '.join(ties)}, taken as not relevant"
+    note = f"the judges disagree on {', '.join(ties)}; treated as not relevant"
     return Tally(tuple(grades), (note,) if ties else ())
 
 
@@ -94,7 +94,7 @@ def _rating(votes: Sequence[Rating], scale: Sequence[int]) -> Tally:
     note = f"the judges differ by {count(apart, 'level')}: {', '.join(map(str, levels))}"
     lower, upper = levels[(len(levels) - 1) // 2], levels[len(levels) // 2]
     if lower != upper:
-        note += f", taken as {lower}"
+        note += f"; treated as {lower}"
     first = next(vote for vote in votes if vote.level == lower)
     return Tally(first, (note,) if apart > 1 or lower != upper else ())
 

@@ -41,7 +41,10 @@ class Abstention(Metric):
             answerable = True
         detail: Detail = {"abstained": abstained, "answerable": answerable}
         if answerable is None:
-            why = "it is unknown whether the query can be answered: no relevance, no reference"
+            why = (
+                "it is unknown whether the query can be answered: the row has neither relevance "
+                "nor a reference"
+            )
             return Score(state=State.UNDEFINED, reason=why, detail=detail)
         return Score.scored(abstained != answerable, detail=detail)
 

@@ -119,7 +119,7 @@ class CutoffMetric(RankingMetric):
 class Hit(CutoffMetric):
     """Whether at least one relevant document appears in the top K.
 
-    Formula: 1 if any of the first k documents is relevant, else 0. Documents without a judgement
+    Formula: 1 if any of the first k documents is relevant, else 0. Documents without a judgment
     are not relevant. Range 0 to 1. 1.0: one was found. 0.0: none was, or none is relevant.
     Undefined: relevance is unknown.
     Source: trec_eval's `success` (NIST).
@@ -142,7 +142,7 @@ class Hit(CutoffMetric):
 class Recall(CutoffMetric):
     """The share of the relevant documents that are retrieved in the top K.
 
-    Formula: relevant among the first k / all relevant. Documents without a judgement are not
+    Formula: relevant among the first k / all relevant. Documents without a judgment are not
     relevant. Range 0 to 1. 1.0: all were found. 0.0: none was, or none is relevant. Undefined:
     relevance is unknown.
     Source: trec_eval's `recall` (NIST).
@@ -160,7 +160,7 @@ class Precision(CutoffMetric):
     """The share of the top K documents that are relevant.
 
     Formula: relevant among the first k / k; with `denominator="retrieved"`, divided by the number
-    of retrieved documents, at most k. Documents without a judgement are not relevant. Range 0 to 1.
+    of retrieved documents, at most k. Documents without a judgment are not relevant. Range 0 to 1.
     1.0: all are relevant. 0.0: none is, or nothing was retrieved. Undefined: relevance is unknown.
     Source: trec_eval's `P` (NIST), which divides by k.
     """
@@ -179,7 +179,7 @@ class F1(CutoffMetric):
     """The harmonic mean of Precision@K and Recall@K, for each query.
 
     Formula: 2PR / (P + R); P divides by k, or as set by `denominator`. Documents without a
-    judgement are not relevant. Range 0 to 1. 1.0: all relevant documents and no others. 0.0: no
+    judgment are not relevant. Range 0 to 1. 1.0: all relevant documents and no others. 0.0: no
     relevant document was found, or there is none. Undefined: relevance is unknown.
     Source: van Rijsbergen, Information Retrieval (1979), chapter 7.
     """
@@ -203,7 +203,7 @@ class MRR(CutoffMetric):
     """The reciprocal rank of the first relevant document in the top K.
 
     Formula: 1 / rank of the first relevant document, 0 if it is not among the first k. Documents
-    without a judgement are not relevant. Range 0 to 1. 1.0: it is first. 0.0: none is among the
+    without a judgment are not relevant. Range 0 to 1. 1.0: it is first. 0.0: none is among the
     first k, or none is relevant. Undefined: relevance is unknown.
     Source: Voorhees, The TREC-8 Question Answering Track Report (1999); `recip_rank` (NIST).
     """
@@ -228,7 +228,7 @@ class MAP(CutoffMetric):
     """The precision at each relevant document in the top K, averaged over all relevant ones.
 
     Formula: the sum of (relevant documents up to its rank / its rank) over the relevant documents
-    among the first k / all relevant. Documents without a judgement are not relevant. Range 0 to 1.
+    among the first k / all relevant. Documents without a judgment are not relevant. Range 0 to 1.
     1.0: all relevant documents come first. 0.0: none is among the first k, or none is relevant.
     Undefined: relevance is unknown.
     Source: Buckley & Voorhees (SIGIR 2004) on its use; trec_eval's `map_cut` (NIST).
@@ -247,7 +247,7 @@ class NDCG(CutoffMetric):
     """The grades found in the top K, discounted by rank, relative to the best possible order.
 
     Formula: DCG@k / DCG@k of the best order; DCG is the sum of gain / log2(rank + 1). The gain is
-    the grade, with `gain="exponential"` 2^grade - 1; it is 0 for documents without a judgement or
+    the grade, with `gain="exponential"` 2^grade - 1; it is 0 for documents without a judgment or
     with a grade below 0. Range 0 to 1. 1.0: the best order. 0.0: no relevant document is among the
     first k, or none is relevant. Undefined: relevance is unknown.
     Source: Järvelin & Kekäläinen (TOIS 2002); trec_eval's `ndcg_cut` (NIST), which is linear.
@@ -269,7 +269,7 @@ class RPrecision(RankingMetric):
     """The share of the first R documents that are relevant; R is the number of relevant ones.
 
     Formula: relevant among the first R / R; each query has its own cut-off. Documents without a
-    judgement are not relevant. Range 0 to 1. 1.0: all relevant documents come first. 0.0: none is
+    judgment are not relevant. Range 0 to 1. 1.0: all relevant documents come first. 0.0: none is
     among the first R, or none is relevant. Undefined: relevance is unknown.
     Source: Buckley & Voorhees (SIGIR 2004) on its use; trec_eval's `Rprec` (NIST).
     """
@@ -289,7 +289,7 @@ class BPref(RankingMetric):
 
     Formula: the sum of 1 - min(n, R) / min(R, N) over the retrieved relevant documents / R, where n
     of the N documents with grade 0 precede the document (1 if n is 0). Documents without a
-    judgement or with a grade below 0 are ignored. Range 0 to 1. 1.0: all R relevant documents were
+    judgment or with a grade below 0 are ignored. Range 0 to 1. 1.0: all R relevant documents were
     retrieved, before any with grade 0. 0.0: none was, or none is relevant. Undefined: relevance is
     unknown.
     Source: Buckley & Voorhees (SIGIR 2004), as trec_eval's `bpref` (NIST).

@@ -77,7 +77,7 @@ def _samples(comparison: Comparison) -> Iterator[Line]:
         yield Line(f"unpaired: {found.only_a:,} in A, {found.only_b:,} in B")
     if found.renamed:
         ids = _list(found.renamed)
-        yield Line(f"not paired because the query of the id differs: {ids}", Tone.BAD)
+        yield Line(f"not paired because the same id has different queries: {ids}", Tone.BAD)
     if found.ambiguous:
         rows = count(found.ambiguous, "row")
         yield Line(f"left out because the query is not unique: {rows}")

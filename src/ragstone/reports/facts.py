@@ -167,7 +167,7 @@ def _usage_lines(run: Run) -> Iterator[SummaryLine]:
     if usage.local_calls:
         yield SummaryLine(
             "Usage",
-            f"{count(usage.local_calls, 'call')} of a local model, {usage.local_tokens:,} tokens "
+            f"{count(usage.local_calls, 'call')} to a local model, {usage.local_tokens:,} tokens "
             "(no cost; limits do not apply)",
         )
     replies = "1 reply" if usage.cached == 1 else f"{usage.cached:,} replies"
@@ -212,7 +212,7 @@ def _cascade_lines(run: Run) -> Iterator[SummaryLine]:
         agreed = Share(stats.agreed_supported, stats.audited)
         words = (
             f"both judges were asked about {count(stats.audited, 'confident verdict')}; they agree "
-            f"whether the claim is supported on {agreed}, and on the exact label on "
+            f"on whether the claim is supported in {agreed}, and on the exact label in "
             f"{stats.agreed_label:,}"
         )
     yield SummaryLine("Cascade", words)

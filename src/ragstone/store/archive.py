@@ -188,7 +188,7 @@ def _read_head(file: TextIO, path: Path) -> _Head:
     try:
         head = _Head.model_validate_json(file.readline())
     except ValidationError as error:
-        raise StoreError(f"{path}: this is not a file of `ragstone runs export`") from error
+        raise StoreError(f"{path}: this file was not written by `ragstone runs export`") from error
     if head.ragstone_run > RANKED:
         raise StoreError(f"{path}: written by a newer version of ragstone; update ragstone")
     RunInfo.of(head, rows=0)  # raises if the run could not be read from the store later

@@ -171,7 +171,7 @@ class StoredRanking(RankingRows):
             yield
         except (ValueError, KeyError) as error:
             raise StoreError(
-                f"the queries from place {start} of run {self._name} cannot be read: {error}; "
+                f"the queries from position {start} of run {self._name} cannot be read: {error}; "
                 "if a newer version of ragstone wrote them, update ragstone"
             ) from error
 

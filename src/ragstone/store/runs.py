@@ -49,7 +49,7 @@ def find_run(store: Store, name: str) -> str:
         if matching:
             more = f" and {len(matching) - 5} more" if len(matching) > 5 else ""
             listed = ", ".join(matching[:5])
-            raise StoreError(f"{len(matching)} runs begin with {name!r}: {listed}{more}")
+            raise StoreError(f"{len(matching)} run ids begin with {name!r}: {listed}{more}")
         lines = connection.execute(_NAMES.limit(1000)).all()
         names = [text for line in lines for text in line if text]
         if not names:

@@ -55,7 +55,7 @@ def parse_events(content: bytes) -> list[str]:
         elif not line:
             if name == "error":
                 seen = quoted(" ".join(data))
-                raise CallError(Cause.UNREACHABLE, f"the reply stopped with an error: {seen}")
+                raise CallError(Cause.UNREACHABLE, f"the reply ended with an error: {seen}")
             if data and data != [_DONE]:
                 events.append("\n".join(data))
             data, name = [], ""
@@ -146,7 +146,10 @@ def _streamed(field: str, events: list[str], path: str) -> object:
     if field != "response":
         return parse_field(field, pieces[-1])
     if other := [piece for piece in pieces if not isinstance(piece, str)]:
-        raise CallError(Cause.MALFORMED, f"a piece of the response is {_excerpt(other[0])}")
+        raise CallError(
+            Cause.MALFORMED,
+            f"expected text in each event of the response, got {_excerpt(other[0])}",
+        )
     return _join_halves("".join(cast("list[str]", pieces)))
 
 
@@ -160,7 +163,7 @@ def _event(text: str, *, plain: bool = False) -> object:
         seen = _excerpt(text)
         raise CallError(Cause.MALFORMED, f"an event is not valid JSON: {seen}") from error
     if isinstance(data, dict) and (error := cast("dict[str, object]", data).get("error")):
-        raise CallError(Cause.UNREACHABLE, f"the reply stopped with an error: {_excerpt(error)}")
+        raise CallError(Cause.UNREACHABLE, f"the reply ended with an error: {_excerpt(error)}")
     return cast("object", data)
 
 
@@ -169,7 +172,9 @@ def _search(data: object, path: str) -> object:
         return cast("object", jmespath.search(path, data))
     except (JMESPathError, RecursionError) as error:
         why = quoted(str(error))
-        raise CallError(Cause.MALFORMED, f"{path!r} does not fit the reply: {why}") from error
+        raise CallError(
+            Cause.MALFORMED, f"{path!r} cannot be applied to the reply: {why}"
+        ) from error
 
 
 def _join_halves(text: str) -> str:

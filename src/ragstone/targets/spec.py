@@ -208,7 +208,11 @@ class ApiDescription(FrozenModel):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         fields = Counter(field for call in self.calls.values() for field in call.reply)
-        problems = [f"{name} is in {n} calls; use only one" for name, n in fields.items() if n > 1]
+        problems = [
+            f"{name} is used in {n} calls; use it in only one"
+            for name, n in fields.items()
+            if n > 1
+        ]
         if self.base is None and "base" in fields_in(self.model_dump()):
             problems.append("a URL starts with {base}, but base is not set")
         if problems:

@@ -155,7 +155,7 @@ _ALL = (
     ),
     Policy(
         "ragaliq",
-        "RagaliQ's FaithfulnessEvaluator: no claims are vacuously faithful",
+        "RagaliQ's FaithfulnessEvaluator: a response without claims is vacuously faithful",
         _weights(1, 0, 0, 0),
         threshold=0.7,
         empty_response=ONE,
@@ -163,7 +163,7 @@ _ALL = (
     ),
     Policy(
         "promptfoo-plan",
-        "the plans for RAGAS in promptfoo: every failure is a number",
+        "the plans for RAGAS in promptfoo: every failure becomes a number",
         _weights(1, 0, 0, 0),
         threshold=0.5,
         empty_response=NEVER,

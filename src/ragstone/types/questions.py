@@ -170,7 +170,7 @@ class GenerateQueries(Question[GeneratedQueries]):
         """Also check that a committal response has `count` queries."""
         reply = super().reply(value, usage)
         if (came := len(reply.value.queries)) != self.count and not reply.value.noncommittal:
-            said = f"{came} queries came back for the {self.count} asked for"
+            said = f"got {came} queries instead of {self.count}"
             raise JudgeFailureError(Failure(Cause.COUNT_MISMATCH, said, usage=usage))
         return reply
 
@@ -241,7 +241,7 @@ class RateResponse(Question[Rating]):
 
 def _one_each(reply: Reply[tuple[T, ...]], due: int, what: str, of: str) -> Reply[tuple[T, ...]]:
     if (came := len(reply.value)) != due:
-        said = f"{count(came, what[:-1])} came back for {count(due, of[:-1])}"
+        said = f"got {count(came, what[:-1])} for {count(due, of[:-1])}"
         raise JudgeFailureError(Failure(Cause.COUNT_MISMATCH, said, usage=reply.usage))
     return reply
 
@@ -293,7 +293,7 @@ class VerifyClaims(Question[tuple[Verdict, ...]]):
         """Also check that there is one verdict for each claim."""
         reply = super().reply(value, usage)
         if (came := len(reply.value)) != (due := len(self.claims)):
-            said = f"{self.kind}: {count(came, 'verdict')} came back for {count(due, 'claim')}"
+            said = f"{self.kind}: got {count(came, 'verdict')} for {count(due, 'claim')}"
             returned = tuple(
                 PartialVerdict(None, verdict.label, verdict) for verdict in reply.value
             )

@@ -94,7 +94,7 @@ def test_options_that_could_not_be_kept_are_refused(project: Any) -> None:
         "config": f"{once}config with --rag-config",
         "preset": f"{once}preset with the file of --rag-config",
         "plan": f"{once}max_calls with --rag-max-calls",
-        "object": "temperature, votes: for judges by name only; configure the Judge object",
+        "object": "temperature, votes: only for judges given by name; configure the Judge object",
         "none": "judge must be a name or a Judge, got 5",
     }.items():
         outcome, message = ran.outcomes[f"test_it[{name}]"]

@@ -47,7 +47,7 @@ async def test_a_claim_without_evidence_is_shown_the_sentence_that_is_most_like_
 
 
 @pytest.mark.parametrize(
-    ("verified", "doubt"), [(True, ""), (False, " (quoted by the judge, not found there)")]
+    ("verified", "doubt"), [(True, ""), (False, " (quoted by the judge, but not found there)")]
 )
 async def test_a_judges_quote_that_does_not_stand_there_is_told(verified: bool, doubt: str) -> None:
     evidence = Evidence(context=0, quote="It weighs 80 g.", verified=verified)

@@ -264,7 +264,7 @@ async def test_and_noted_where_there_still_are_none(response: str) -> None:
     reply = await LlmJudge(model).answer(ExtractClaims(query="q", response=response))
     assert reply.value == ()
     assert reply.notes == (
-        "no claim was found in a response that seems to state something (asked twice)",
+        "no claim was found in a response that seems to make statements (asked twice)",
     )
 
 

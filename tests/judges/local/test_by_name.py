@@ -160,7 +160,7 @@ def test_calls_of_this_machine_are_told_apart(make_model, tmp_path: Path) -> Non
     foretold = CliRunner().invoke(group, [*options, "--dry-run"]).output
     assert "calls to local models" in foretold
     done = CliRunner().invoke(group, [*options, "--json", "out.json"])
-    assert "1 call of a local model" in " ".join(done.output.split())
+    assert "1 call to a local model" in " ".join(done.output.split())
     usage = json.loads((tmp_path / "out.json").read_text())["usage"]
     assert (usage["calls"], usage["local_calls"]) == (0, 1)
     again = CliRunner().invoke(group, options).output

@@ -50,7 +50,7 @@ def test_a_run_is_named_as_on_the_command_line(served, name: str) -> None:
         assert (answer.status, answer.headers["location"]) == (307, "/runs/run-c")
     else:
         assert answer.status == 404
-        assert "3 runs begin with" in answer.text
+        assert "3 run ids begin with" in answer.text
 
 
 def test_a_run_that_was_not_summed_up_has_a_page_of_its_progress(served) -> None:

@@ -52,7 +52,7 @@ def read_folder(folder: Path) -> tuple[File, Table]:
         if not names or any(Path(name).name != name for name in names):
             raise ValueError("it lists no files in its own folder")
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        seen = f"this does not list the data files: {type(error).__name__}: {error}"
+        seen = f"this file does not list the data files: {type(error).__name__}: {error}"
         raise state.refused(seen, "save the data set again") from error
     files = [File.read(folder / name) for name in names]
     whole = File(folder.name, b"".join(file.content for file in files))

@@ -35,7 +35,7 @@ def read_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Ju
         names, spans = _runs(part["query_id"])
         judgements.add(names, spans.sizes, _texts(part["document_id"]), grades, rows)
         start += len(part)
-    return judgements.build("each is a row")
+    return judgements.build("write one row per judgment")
 
 
 def read_ranking(
@@ -57,7 +57,7 @@ def read_ranking(
     size = path.stat().st_size
     start, at_once = 0, AT_ONCE
     if not count:
-        problems.add("there is no ranking", "each document is a row")
+        problems.add("there is no ranking", "write one row per document")
     while start < count:
         part = frame.slice(start, at_once).collect()
         end = start + len(part)

@@ -52,7 +52,7 @@ def read_qrels(path: Path, problems: Problems) -> Judgements:
     if queries:
         sizes = np.ones(len(queries), dtype=np.int64)
         judgements.add(queries, sizes, Texts.of(documents), np.array(grades), np.array(lines))
-    return judgements.build("each is a line: QUERY, DOCUMENT, GRADE")
+    return judgements.build("write one line per judgment: QUERY, DOCUMENT, GRADE")
 
 
 def query_texts(qrels: Path) -> Mapping[str, str]:

@@ -162,7 +162,7 @@ class LineReader:
                 for query, line in zip(found.queries, found.lines.tolist(), strict=True):
                     if (first := seen.setdefault(query, line)) != line:
                         copy = f"query {quoted(query)} is already on line {first}"
-                        self._problems.add(copy, "each query has one line", line=line)
+                        self._problems.add(copy, "write one line per query", line=line)
                 if found.queries:
                     yield found
                 number += content.count(b"\n")
@@ -235,10 +235,10 @@ class LineReader:
                 except ValueError:  # `json` also reads halves of surrogate pairs
                     value = json.loads(text.decode())
         except (ValueError, RecursionError) as error:
-            self._problems.add(f"invalid JSON: {error}", "each line is one object", line=line)
+            self._problems.add(f"invalid JSON: {error}", "write one object per line", line=line)
             return None
         if not isinstance(value, dict):
-            self._problems.add("this is not an object", "each line is one object", line=line)
+            self._problems.add("this is not an object", "write one object per line", line=line)
             return None
         given = cast("dict[str, object]", value)
         try:
@@ -264,7 +264,7 @@ class LineReader:
         if isinstance(value, list):
             ids = self._ids(query, cast("list[object]", value), line)
             if len(set(ids)) < len(ids):
-                seen = f"query {quoted(query)} has a document twice"
+                seen = f"query {quoted(query)} contains a document twice"
                 self._problems.add(seen, "remove one of the two", line=line)
             return dict.fromkeys(ids, 1.0)
         if not isinstance(value, dict):
@@ -319,7 +319,7 @@ def read_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Ju
     for part in LineReader("relevance", columns, problems).parts(path, None):
         lines = np.repeat(part.lines, part.sizes)
         judgements.add(part.queries, part.sizes, part.documents, part.grades, lines)
-    return judgements.build("each line is {query_id, relevance}")
+    return judgements.build("write one {query_id, relevance} object per line")
 
 
 def read_ranking(
@@ -338,4 +338,4 @@ def read_ranking(
             lines=np.repeat(part.lines, part.sizes),
         )
     if empty:
-        problems.add("there is no ranking", "each line is {query_id, ranking}")
+        problems.add("there is no ranking", "write one {query_id, ranking} object per line")

@@ -58,7 +58,7 @@ class JudgementsBuilder:
         `fix` describes a line, for the message if there are none.
         """
         if not self._queries:
-            self._problems.add("there are no judgements", fix)
+            self._problems.add("there are no judgments", fix)
         self._problems.raise_found()
         self._content += PADDING
         buffer = np.frombuffer(self._content, dtype=np.uint8)

@@ -254,10 +254,10 @@ def read_qrels(path: Path, problems: Problems) -> Judgements:
             grades, wrong = numbers(written)
             for place in sorted({*wrong.tolist(), *np.flatnonzero(np.isinf(grades)).tolist()}):
                 seen = f"the grade {quoted(written.text(place))} is not a number"
-                fix = "grades are whole numbers, mostly 0, 1, 2"
+                fix = "use whole numbers, usually 0, 1 or 2"
                 problems.add(seen, fix, line=int(fields.lines[place]))
             judgements.add(names, spans.sizes, documents, grades, fields.lines)
-    return judgements.build(f"each is a line: {_QRELS.line}")
+    return judgements.build(f"write one line per judgment: {_QRELS.line}")
 
 
 def read_ranking(path: Path, problems: Problems, on_read: OnRead | None = None) -> Iterator[Batch]:
@@ -275,7 +275,7 @@ def read_ranking(path: Path, problems: Problems, on_read: OnRead | None = None) 
             empty = False
             yield Batch(tuple(names), spans, documents, documents.hashes(), scores, fields.lines)
     if empty:
-        problems.add("there is no ranking", f"each document is a line: {_RANKING.line}")
+        problems.add("there is no ranking", f"write one line per document: {_RANKING.line}")
 
 
 def _parts(

@@ -61,7 +61,9 @@ class Settings:
         named = str(config.get("metric", "faithfulness"))
         metrics = select([named], **plan.parameters)
         if len(metrics) != 1:
-            raise UsageError(f"metric: {named} is {len(metrics)} metrics; an assertion takes one")
+            raise UsageError(
+                f"metric: {named} stands for {len(metrics)} metrics; an assertion takes one"
+            )
         metric = metrics[0]
         if not metric.higher_is_better:
             raise UsageError(

@@ -42,7 +42,7 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 _PROMPTS = re.compile(r"""^["']?prompts["']?[ \t]*:""", re.MULTILINE)
 _PLACE = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
 _TEMPLATE = re.compile(r"\{\{|\{%|\{#")
-_INSTEAD = "run `promptfoo eval -o results.json` and give ragstone results.json"
+_INSTEAD = "run `promptfoo eval -o results.json` and pass results.json to ragstone"
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class LegacyJudge(Judge):
         budget: Budget | None = None,
     ) -> None:
         self.name = model.name
-        self.description = "an LLM, read as promptfoo 0.121.20 reads it"
+        self.description = "an LLM; its replies are read as promptfoo 0.121.20 reads them"
         self._model = model
         self._max_tokens = max_tokens
         self._price = price
@@ -194,7 +194,7 @@ def _text(completion: Completion) -> str:
     if completion.refusal is not None:
         raise JudgeError(Cause.REFUSAL, f"the judge refused: {one_line(completion.refusal, 200)}")
     if completion.truncated:
-        cut = "the token limit cut the reply; raise it with --max-tokens"
+        cut = "the reply was cut off by the token limit; increase it with --max-tokens"
         raise JudgeError(Cause.TRUNCATED, cut)
     text: object = completion.text
     with suppress(ValueError, RecursionError):

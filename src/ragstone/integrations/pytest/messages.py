@@ -27,7 +27,7 @@ def evidence_of(sample: Sample, claim: JudgedClaim) -> list[str]:
         return [nearest(sample, claim)]
     found: list[str] = []
     for evidence in claim.evidence:
-        doubt = "" if evidence.verified else " (quoted by the judge, not found there)"
+        doubt = "" if evidence.verified else " (quoted by the judge, but not found there)"
         found.append(
             f"evidence in {_place(claim.against, evidence.context)}{doubt}: {evidence.quote}"
         )

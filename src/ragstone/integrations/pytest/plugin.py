@@ -37,7 +37,7 @@ SETTINGS = (
     ("config", str, "Path of a ragstone.yaml with other settings, relative to the rootdir."),
 )
 """Name, type and help of the options; `--rag-NAME` on the command line, `rag_name` in the ini."""
-NO_SKIP = "Fail instead of skipping tests whose judge is not configured or not able to answer."
+NO_SKIP = "Fail instead of skipping tests whose judge is not configured or cannot answer."
 NO_QUERY = "(not given)"
 """Placeholder for a missing query."""
 

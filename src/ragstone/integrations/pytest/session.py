@@ -296,7 +296,7 @@ class RagSession:
             return self._named(plan)
         if unused := sorted(NAMED_ONLY & options.keys()):
             raise UsageError(
-                f"{', '.join(unused)}: for judges by name only; configure the Judge object "
+                f"{', '.join(unused)}: only for judges given by name; configure the Judge object "
                 f"{judge.name} itself"
             )
         return judge

@@ -111,7 +111,7 @@ def _parse_claims(reply: RawReply, question: ExtractClaims) -> tuple[Claim, ...]
 def _doubt_claims(question: ExtractClaims, claims: Sequence[Claim]) -> str | None:
     if not claims:
         states = extract_claims(question.response)
-        return "no claim was found in a response that seems to state something" if states else None
+        return "no claim was found in a response that seems to make statements" if states else None
     left = uncovered(_sentences(question.response), [claim.text for claim in claims])
     return f"no claim was found in: {' '.join(left)}" if left else None
 

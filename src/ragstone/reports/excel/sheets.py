@@ -188,7 +188,11 @@ def add_samples(book: Book, run: Run, *, name: str, sheet: str, most: int = MAX_
     for place, row in enumerate(islice(run.rows, shown), start=1):
         _put_line(page, place, [column.value(row) for column in columns], looks)
     if rest := len(run.rows) - shown:
-        page.put(shown + 1, 0, f"{rest:,} more rows do not fit in a sheet; --rows FILE has all")
+        page.put(
+            shown + 1,
+            0,
+            f"{rest:,} more rows do not fit in this sheet; use --rows FILE for all of them",
+        )
     last = max(shown, 1)
     page.make_list(last, len(columns) - 1, fixed=2)
     info = run.metrics[name]
@@ -248,7 +252,9 @@ def sample_columns(run: Run, name: str) -> list[Column]:
             else:
                 columns.append(Column(title, 22, lambda row, key=key: row.sample.tags.get(key)))
     if (over := len(columns) - MAX_COLUMNS) > 0:
-        notice = f"{over + 1:,} more columns do not fit in a sheet; --rows FILE has all"
+        notice = (
+            f"{over + 1:,} more columns do not fit in this sheet; use --rows FILE for all of them"
+        )
         columns[MAX_COLUMNS - 1 :] = [Column(notice, 30, lambda _: None)]
     return columns
 
@@ -359,7 +365,10 @@ def add_claims(book: Book, run: Run, *, names: Sequence[str], most: int = MAX_RO
         _put_line(page, place, line, looks)
     if last := next(lines, None):  # the last row has the last claim, or counts the rest
         if rest := sum(1 for _ in lines):
-            words = f"{rest + 1:,} more claims do not fit in a sheet; --claim-rows FILE has all"
+            words = (
+                f"{rest + 1:,} more claims do not fit in this sheet; use --claim-rows FILE for "
+                "all of them"
+            )
             page.put(place + 1, 0, words)
         else:
             place += 1

@@ -88,9 +88,9 @@ def test_there_has_to_be_exactly_one_grade_for_each_number(entries: list[object]
 
 def test_the_message_says_what_came_for_what() -> None:
     said = failure_of(reply(entry(1, True), entry(2, True))).message
-    assert said == "2 grades came back for 3 contexts"
+    assert said == "got 2 grades for 3 contexts"
     said = failure_of(reply(*(entry(n, True) for n in (1, 1, 3)))).message
-    assert said == "the grades of 3 contexts have the numbers 1, 1, 3"
+    assert said == "the grades of 3 contexts are numbered 1, 1, 3"
 
 
 @each_case(

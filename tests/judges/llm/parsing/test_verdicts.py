@@ -200,7 +200,7 @@ def test_numbers_that_contradict_are_a_mismatch(numbers: tuple[int | None, ...])
 def test_fewer_verdicts_than_claims_are_a_mismatch_with_what_came() -> None:
     failure = failure_of(reply(item(1, "yes"), item(3, "no")))
     assert failure.cause is Cause.COUNT_MISMATCH
-    assert failure.message == "2 verdicts came back for 3 claims"
+    assert failure.message == "got 2 verdicts for 3 claims"
     assert [(r.number, r.written, r.verdict and r.verdict.label) for r in failure.returned] == [
         (1, "yes", S),
         (3, "no", C),

@@ -185,7 +185,7 @@ async def test_other_embeddings_than_were_asked_for_are_none(
     faulty, behave, model, indexes: tuple[int, ...]
 ) -> None:
     faulty.script(EMBED, behave.reply(vectors(*indexes)))
-    with pytest.raises(CallError, match=f"{len(indexes)} embeddings? came back for 2") as caught:
+    with pytest.raises(CallError, match=f"got {len(indexes)} embeddings? for 2") as caught:
         await model.embed(["a", "b"])
     assert caught.value.cause is Cause.COUNT_MISMATCH
 

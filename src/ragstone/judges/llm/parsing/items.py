@@ -191,14 +191,14 @@ def in_order(
     """
     if len(items) != expected:
         counted = count(len(items), name.removesuffix("s"))
-        raise ReplyMismatchError(f"{counted} came back for {count(expected, of.removesuffix('s'))}")
+        raise ReplyMismatchError(f"got {counted} for {count(expected, of.removesuffix('s'))}")
     numbers = [item.number for item in items]
     named = [number for number in numbers if number is not None]
     if named:
         first = first_number(named, expected)
         if sorted(named) != list(range(first, first + expected)):
             seen = ", ".join("none" if n is None else str(n)[:20] for n in numbers[:50])
-            raise ReplyMismatchError(f"the {name} of {expected} {of} have the numbers {seen}")
+            raise ReplyMismatchError(f"the {name} of {expected} {of} are numbered {seen}")
         return sorted(items, key=lambda item: item.number or 0)
     texts, repeated = [_bare(claim) for claim in claims], [_bare(i.statement or "") for i in items]
     if not claims or repeated == texts:

@@ -144,15 +144,15 @@ def parse_value(
     elif accepted:
         seen = f"{len(accepted)} different answers in one reply"
     elif values:
-        seen = "no JSON of the requested form"
+        seen = "no JSON in the requested form"
     elif (read := plain(answer)) is not None and not reply.strict_json:
         return read
     elif read is None and is_refusal(answer):
         raise reply.unusable(Cause.REFUSAL, f"the judge refused: {quoted(answer)}")
     elif reply.strict_json:
-        seen = "no JSON of the requested form"
+        seen = "no JSON in the requested form"
     else:
-        seen = "neither JSON nor a known form"
+        seen = "neither JSON nor another known form"
     raise reply.unusable(Cause.MALFORMED, f"{seen}; the reply begins {quoted(answer)!r}")
 
 

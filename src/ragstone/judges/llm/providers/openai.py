@@ -312,7 +312,7 @@ class OpenAICompatibleModel(Model, Embedder):
         found = self._read(_Embeddings, "a list of embeddings", reply, reply.tries)
         rows = sorted(found.data, key=lambda row: row.index)
         if [row.index for row in rows] != list(range(len(texts))):
-            message = f"{count(len(rows), 'embedding')} came back for {count(len(texts), 'text')}"
+            message = f"got {count(len(rows), 'embedding')} for {count(len(texts), 'text')}"
             raise CallError(Cause.COUNT_MISMATCH, message, tries=reply.tries)
         return tuple(row.embedding for row in rows), found.usage.usage(reply.tries)
 
