@@ -6,6 +6,7 @@ import pytest
 
 from ragstone._internal.rate_limit import (
     MAX_FAILURES,
+    RETRIES,
     AdaptiveLimiter,
     Budget,
     CallResult,
@@ -552,3 +553,10 @@ def test_calls_are_told_before_dollars_and_with_separators() -> None:
     for _ in range(10_000):
         budget.reserve()
     assert budget.spent == "the budget of 10,000 calls (--max-calls) is spent"
+
+
+async def test_retries_are_counted_for_progress() -> None:
+    before = RETRIES.count
+    server = Server(busy(), busy(), "done")
+    await RetryingCaller(Limits()).make(server)
+    assert (RETRIES.count - before, RETRIES.reason) == (2, "too many")

@@ -309,3 +309,18 @@ def test_calls_that_failed_in_another_tools_file_are_failed(ragstone, tmp_path) 
     told = "Next: 7 scores failed because runs.jsonl records failed calls: collect"
     assert told in words
     assert "--retry-failed" not in words
+
+
+def test_rows_that_fail_in_a_row_stop_the_collection(ragstone, tmp_path: Path) -> None:
+    queries = [f"q{place}" for place in range(100)]
+    (tmp_path / "failing.txt").write_text("\n".join(queries))
+    (tmp_path / "data.jsonl").write_text("\n".join(json.dumps({"query": q}) for q in queries))
+    name = target(tmp_path, FAILING, "collected_in_a_row")
+    arguments = ("collect", "data.jsonl", "--target", name, "-o", "out.json")
+    said = ragstone(*arguments)
+    assert said.code == 3
+    assert "Exit code 3: 20 rows in a row failed (target_error): " in said.err
+    assert "0 of 100 answers are saved in out.json.part; run the same command" in said.err
+    (tmp_path / "failing.txt").write_text("")
+    assert ragstone(*arguments).code == 0
+    assert len(saved(tmp_path / "out.json")["responses"]) == 100

@@ -1,17 +1,25 @@
 import io
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 
 import openpyxl
 import pytest
 import xlsxwriter
 from rich.console import Console
+from tests.cli.collected import FAILING, target
 
-from ragstone.cli.output import print_estimate
+from ragstone._internal.rate_limit import RetryLog
+from ragstone.cli.output import RowProgress, print_estimate, progress
+from ragstone.errors import Cause
 from ragstone.evaluation.dry_run import Estimate
+from ragstone.types.row import Row
+from ragstone.types.sample import Sample
+from ragstone.types.score import Score
 
 Command = Callable[..., object]
 
@@ -380,3 +388,51 @@ def test_a_cost_is_an_estimate(cost: tuple[float, float] | None, told: str) -> N
         rows=1, calls=(2, 2), prompt_tokens=(1, 1), completion_tokens=(1, 1), cost_usd=cost
     )
     assert told.split() in printed(estimate)
+
+
+def test_progress_is_a_line_of_what_is_done_and_left() -> None:
+    rows, retries = RowProgress(retries=3), RetryLog(3)
+    assert rows.line(10.0, retries) == "no row is done yet"
+    retries.count, retries.reason = 10, "POST http://judge answered 500"
+    assert rows.line(20.0, retries) == (
+        "no row is done yet; 7 retried, last: POST http://judge answered 500"
+    )
+    row = Row(0, Sample(id="1", query="q"), scores={"hit@5": Score.failed(Cause.TIMEOUT, "late")})
+    for _ in range(12):
+        rows.add(row, 49)
+    assert rows.line(120.0, RetryLog(3)) == (
+        "12 of 49 rows done, 12 failed; 6 per minute, 37 left, about 6 min"
+    )
+
+
+def test_progress_is_printed_while_no_row_finishes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragstone.cli.output.SECONDS_BETWEEN_LINES", 0.001)
+    printed = Event()
+
+    class Reader(io.StringIO):
+        def write(self, text: str) -> int:
+            printed.set()
+            return super().write(text)
+
+    reader = Reader()
+    with progress(Console(file=reader)):
+        assert printed.wait(60)
+    assert reader.getvalue().startswith("no row is done yet\n")
+
+
+def test_rows_that_fail_in_a_row_stop_the_command(ragstone: Command, tmp_path: Path) -> None:
+    (tmp_path / "failing.txt").write_text("\n".join(f"q{place}" for place in range(50)))
+    lines = [json.dumps({"query": f"q{place}", "relevance": ["a"]}) for place in range(100)]
+    (tmp_path / "data.jsonl").write_text("\n".join(lines))
+    name = target(tmp_path, FAILING, "failing_in_a_row")
+    told = ragstone("run", "data.jsonl", "-m", "hit", "--target", name, "--no-export")
+    assert told.code == 3
+    assert "Exit code 3: 20 rows in a row failed (target_error): " in told.err
+    run_id = re.findall(r"Run (\S+) is stored", told.err)[0]
+    assert told.err.endswith(
+        f"Run {run_id} is stored: `ragstone resume` continues it; `ragstone resume {run_id} "
+        "--retry-failed` also retries its failed rows.\n"
+    )
+    (tmp_path / "failing.txt").write_text("")
+    again = ragstone("resume", run_id, "--retry-failed", "--no-export", "--json", "-")
+    assert json.loads(again.out)["metrics"]["hit@5"]["failed"] == 0

@@ -20,6 +20,7 @@ from ragstone.metrics.claims import Faithfulness
 from ragstone.metrics.retrieval import Hit, Precision
 from ragstone.results.run import RunInterruptedError
 from ragstone.types.config import Plan
+from ragstone.types.questions import ExtractClaims
 from ragstone.types.reply import Failure
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
@@ -370,3 +371,54 @@ def test_a_cluster_that_is_no_tag_is_refused() -> None:
     with pytest.raises(UnknownNameError, match=r"'topc'; did you mean 'topic'\?"):
         evaluate(rows, metrics="hit", cluster="topc")
     assert evaluate(rows, metrics="hit", cluster="topic").summary()["hit@5"].n == 3
+
+
+DOWN = Failure(Cause.UNREACHABLE, "POST http://judge answered 500")
+
+
+def rows_of(number: int) -> list[dict[str, object]]:
+    return [{**ANSWERED, "response": f"It charges in {place} minutes."} for place in range(number)]
+
+
+def test_rows_that_fail_in_a_row_stop_the_run(tmp_path: Path) -> None:
+    store = tmp_path / "runs.db"
+    options = {"metrics": ["hit", "faithfulness"], "store": store, "concurrency": 2}
+    down = ScriptedJudge({**scripted().answers, "extract_claims": DOWN})
+    run = evaluate(rows_of(200), judge=down, **options)
+    assert run.partial
+    assert run.stopped == ("20 rows in a row failed (unreachable): POST http://judge answered 500")
+    assert len(run.rows) == 20, "what was done is stored"
+    up = ScriptedJudge(scripted().answers, name=down.name)
+    resumed = evaluate(rows_of(200), judge=up, retry_failed=True, **options)
+    assert resumed.manifest.run_id == run.manifest.run_id
+    assert resumed.summary()["faithfulness"].scored == 200
+    assert resumed.stopped is None
+
+
+def test_only_failures_without_end_stop_the_run() -> None:
+    asked: list[str] = []
+
+    def claims(question: ExtractClaims) -> object:
+        asked.append(question.response)
+        return [{"text": "c"}] if len(asked) % 20 == 0 else DOWN
+
+    options = {"metrics": "faithfulness", "concurrency": 1}
+    sometimes = ScriptedJudge({**scripted().answers, "extract_claims": claims})
+    assert not evaluate(rows_of(100), judge=sometimes, **options).partial
+    down = ScriptedJudge({**scripted().answers, "extract_claims": DOWN})
+    accepted = evaluate(rows_of(100), judge=down, max_failure_rate=1.0, **options)
+    assert not accepted.partial, "a failure rate of 100% accepts them"
+    assert accepted.summary()["faithfulness"].failed == 100
+    more = evaluate(rows_of(100), judge=down, metrics="faithfulness", concurrency=30)
+    assert "60 rows in a row failed" in (more.stopped or "")
+
+
+def test_a_target_that_is_down_stops_the_run() -> None:
+    def answer(query: str) -> Mapping[str, object]:
+        raise RuntimeError("out of order")
+
+    questions = [{"query": f"q{place}", "relevance": ["a"]} for place in range(100)]
+    run = evaluate(questions, metrics="hit", target=answer)
+    assert run.stopped is not None
+    assert run.stopped.startswith("20 rows in a row failed (target_error): ")
+    assert len(run.rows) == 20

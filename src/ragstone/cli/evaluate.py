@@ -29,7 +29,7 @@ from ragstone.cli.parse import (
     tracing_of,
 )
 from ragstone.datasets import Dataset
-from ragstone.errors import UsageError
+from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.config_file import Config, metric_names
 from ragstone.evaluation.dry_run import estimate
 from ragstone.evaluation.recorder import StoreOptions
@@ -210,8 +210,13 @@ def evaluated(
             interrupted = True
     code = finish(run, outputs, first=_is_first(storing), interrupted=interrupted)
     if (run.partial or run.stopped) and run.rows and "store" in storing:
+        run_id = run.manifest.run_id
         how = "the same command" if tests else "`ragstone resume`"
-        click.echo(f"Run {run.manifest.run_id} is stored: {how} continues it.", err=True)
+        retry = ""
+        causes = {cause for scores in run.counts.scores.values() for cause in scores.causes}
+        if not tests and causes - {Cause.BUDGET}:
+            retry = f"; `ragstone resume {run_id} --retry-failed` also retries its failed rows"
+        click.echo(f"Run {run_id} is stored: {how} continues it{retry}.", err=True)
     return tests.code(run, code) if tests else code
 
 

@@ -4,9 +4,10 @@ import math
 import os
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event, Thread
 from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, cast
@@ -16,7 +17,8 @@ from rich.console import Console
 from rich.table import Table
 
 from ragstone._internal.files import check_writable
-from ragstone._internal.text import count
+from ragstone._internal.rate_limit import RETRIES, RetryLog
+from ragstone._internal.text import count, quoted
 from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED, load, silent_pipes
 from ragstone.cli.options import RegressionArgs, ResultArgs
 from ragstone.errors import UsageError
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from ragstone.evaluation.dry_run import Estimate
     from ragstone.results.compare.comparison import Comparison, Regressions
 
-# Progress of a run: a bar on a terminal, a plain line now and then elsewhere.
+# Progress of a run: a bar on a terminal, a line every ten seconds elsewhere.
 
 SECONDS_BETWEEN_LINES = 10.0
 
@@ -40,11 +42,8 @@ SECONDS_BETWEEN_LINES = 10.0
 @contextmanager
 def progress(console: Console) -> Generator[Callable[[Row, int], None], None, None]:
     """Show a run's progress; yields a function of a finished row and the number of rows."""
-    if console.is_terminal:
-        with _bar(console) as on_row:
-            yield on_row
-    else:
-        yield _lines(console)
+    with (_bar if console.is_terminal else _lines)(console) as on_row:
+        yield on_row
 
 
 @contextmanager
@@ -71,18 +70,53 @@ def _bar(console: Console) -> Generator[Callable[[Row, int], None], None, None]:
         yield on_row
 
 
-def _lines(console: Console) -> Callable[[Row, int], None]:
-    done, failed, last = 0, 0, monotonic()
+@contextmanager
+def _lines(console: Console) -> Generator[Callable[[Row, int], None], None, None]:
+    """Print lines from a thread, so that they also appear while no row finishes."""
+    rows, ended = RowProgress(retries=RETRIES.count), Event()
+    start = monotonic()
 
-    def on_row(row: Row, total: int) -> None:
-        nonlocal done, failed, last
-        done += 1
-        failed += _failed(row)
-        if monotonic() - last >= SECONDS_BETWEEN_LINES and done < total:
-            last = monotonic()
-            console.print(f"{done} of {count(total, 'row')} done, {failed} failed", highlight=False)
+    def print_lines() -> None:
+        with suppress(OSError, ValueError):  # nobody reads standard error anymore
+            while not ended.wait(SECONDS_BETWEEN_LINES):
+                line = rows.line(monotonic() - start, RETRIES)
+                console.print(line, markup=False, highlight=False, soft_wrap=True)
 
-    return on_row
+    thread = Thread(target=print_lines, name="ragstone progress", daemon=True)
+    thread.start()
+    try:
+        yield rows.add
+    finally:
+        ended.set()
+        thread.join()
+
+
+@dataclass
+class RowProgress:
+    """The finished rows of a run; `retries` is the number of retries before it started."""
+
+    retries: int = 0
+    done: int = 0
+    failed: int = 0
+    total: int = 0
+
+    def add(self, row: Row, total: int) -> None:
+        """Count a finished row."""
+        self.done, self.failed, self.total = self.done + 1, self.failed + _failed(row), total
+
+    def line(self, seconds: float, made: RetryLog) -> str:
+        """Return what is done after so many seconds, at which rate, what is left, and retries."""
+        text = "no row is done yet"
+        if self.done:
+            left = self.total - self.done
+            minutes = max(1, round(left * seconds / self.done / 60))
+            text = f"{self.done:,} of {count(self.total, 'row')} done"
+            text += f", {self.failed:,} failed" if self.failed else ""
+            text += f"; {60 * self.done / seconds:.3g} per minute"
+            text += f", {left:,} left, about {minutes:,} min"
+        if retries := made.count - self.retries:
+            text += f"; {retries:,} retried, last: {quoted(made.reason)}"
+        return text
 
 
 def _failed(row: Row) -> bool:

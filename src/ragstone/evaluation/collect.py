@@ -18,6 +18,7 @@ from pydantic import Field, ValidationError
 from ragstone._internal.concurrency import finish_in_thread
 from ragstone._internal.fields import FrozenModel
 from ragstone._internal.files import open_locked
+from ragstone._internal.rate_limit import CircuitBreaker
 from ragstone._internal.text import public_url
 from ragstone.datasets import Dataset
 from ragstone.datasets.adapters.responses import MODES, UNFINISHED, response_record
@@ -295,6 +296,7 @@ class Collector:
     target: Target
     wanted: frozenset[str]
     journal: ResponseJournal
+    breaker: CircuitBreaker
 
     @classmethod
     def of(
@@ -318,12 +320,14 @@ class Collector:
         wanted = fields_of_mode(mode, named)
         settings = collection_settings(target, plan=plan, mode=mode)
         journal = ResponseJournal(part, dataset.samples, settings=settings, fresh=fresh)
-        return cls(dataset, plan, mode, named, wanted, journal)
+        breaker = CircuitBreaker(plan.concurrency)
+        return cls(dataset, plan, mode, named, wanted, journal, breaker)
 
     def run(self, on_row: Callable[[Row, int], None]) -> None:
         """Ask for every row without a response; the journal must be open.
 
-        `on_row` is called with each row and the number of rows.
+        `on_row` is called with each row and the number of rows. Stops early if row after row fails
+        for the same cause, unless a failure rate of 100% is allowed.
 
         Raises:
             KeyboardInterrupt: Ctrl-C; responses so far are saved.
@@ -345,6 +349,12 @@ class Collector:
                 async for row in finished:
                     self.journal.add(row)
                     on_row(row, len(rows))
+                    failures = list(row.failures.values())
+                    causes = {failure.cause for failure in failures}
+                    cause = causes.pop() if len(causes) == 1 else None
+                    self.breaker.add(cause, failures[0].message if failures else None)
+                    if self.breaker.reason and self.plan.max_failure_rate < 1:
+                        break
 
         if rows:
             finish_in_thread(collect)

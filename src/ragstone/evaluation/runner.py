@@ -18,9 +18,9 @@ from types import MappingProxyType, NoneType
 from typing import Any, Literal, Unpack, cast
 
 from ragstone._internal.concurrency import finish_in_thread
-from ragstone._internal.rate_limit import Budget
+from ragstone._internal.rate_limit import Budget, CircuitBreaker
 from ragstone.datasets import Dataset, load, samples_of
-from ragstone.errors import TargetError, UnknownNameError, UsageError
+from ragstone.errors import Cause, TargetError, UnknownNameError, UsageError
 from ragstone.evaluation.ask_target import ask_target
 from ragstone.evaluation.config_file import Config, model_names, read_config
 from ragstone.evaluation.fingerprint import make_manifest
@@ -42,6 +42,7 @@ from ragstone.types.config import Manifest, Plan
 from ragstone.types.gate import FLAGS, Gate, gate
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
+from ragstone.types.score import State
 
 Data = str | Path | Dataset | Iterable[Sample | Mapping[str, object]]
 """A file, the result of `load`, samples, or mappings of their fields (by any known column name)."""
@@ -259,6 +260,7 @@ class Evaluation:
     recorder: Recorder
     on_row: Callable[[Row, int], None] | None
     tracing: Tracing
+    breaker: CircuitBreaker
 
     @classmethod
     def of(cls, data: Data, **options: Unpack[Options]) -> "Evaluation":
@@ -310,6 +312,7 @@ class Evaluation:
             recorder=recorder,
             on_row=options.get("on_row"),
             tracing=options.get("tracing", UNTRACED),
+            breaker=CircuitBreaker(plan.concurrency),
         )
 
     async def run(self) -> None:
@@ -360,6 +363,8 @@ class Evaluation:
             )
             async for row in await stack.enter_async_context(scored):
                 await self._record(row)
+                if self._is_down(row):
+                    break
 
     def run_in_thread(self) -> Run:
         """Run in a thread of its own; Ctrl-C raises RunInterruptedError with the rows so far."""
@@ -374,12 +379,31 @@ class Evaluation:
         counts = self.recorder.counts
         unfinished = counts.rows < len(self.dataset.samples)
         stopped = self.budget.spent if counts.over_budget or (unfinished and self._spent) else None
+        stopped = stopped or (self.breaker.reason if unfinished else None)
         return self.recorder.run(partial=unfinished, stopped=stopped)
 
     async def _record(self, row: Row) -> None:
         await self.recorder.record(row)
         if self.on_row:
             self.on_row(row, len(self.dataset.samples) - len(self.recorder.done))
+
+    def _is_down(self, row: Row) -> bool:
+        """Whether a service seems to be down, because row after row fails for the same cause.
+
+        Only metrics that ask the judge count, or all if none does. A row with nothing to ask does
+        not count. A failure rate of 100% accepts any number of failed rows.
+        """
+        if self.plan.max_failure_rate >= 1:
+            return False
+        asking = [str(metric) for metric in self.metrics if metric.question_kinds] or row.scores
+        scores = [row.scores[name] for name in asking]
+        outcomes = {score.cause for score in scores if score.state is not State.UNDEFINED}
+        if outcomes:  # the cause of a score that did not fail is None
+            cause = outcomes.pop() if len(outcomes) == 1 else None
+            reasons = (score.reason for score in scores if score.state is State.FAILED)
+            ours = cause not in (Cause.BUDGET, Cause.METRIC_ERROR)
+            self.breaker.add(cause if ours else None, next(reasons, None))
+        return self.breaker.reason is not None
 
     @property
     def _needs_judge(self) -> bool:

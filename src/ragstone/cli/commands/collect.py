@@ -97,16 +97,22 @@ def command(
             )
         if before := len(journal.answered):
             click.echo(f"Continuing {journal.path}: {before} of {rows} rows are done.")
+        code = 0
         try:
             with progress(Console(stderr=True)) as on_row:
                 collector.run(on_row)
         except KeyboardInterrupt:
+            code = INTERRUPTED
+        if code == 0 and len(journal.rows) < rows:
+            click.echo(f"Exit code {TOO_MUCH_FAILED}: {collector.breaker.reason}", err=True)
+            code = TOO_MUCH_FAILED
+        if code:
             click.echo(
                 f"{len(journal.answered)} of {rows} answers are saved in {journal.path}; run the "
                 "same command to continue.",
                 err=True,
             )
-            sys.exit(INTERRUPTED)
+            sys.exit(code)
         document = json.dumps(collector.document(), ensure_ascii=False, indent=2)
         write_text(out, document + "\n")
         if not journal.has_more:
