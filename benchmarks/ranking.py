@@ -118,7 +118,7 @@ print("CPU", spent(lambda: pytrec_eval.RelevanceEvaluator(judged, measures).eval
 
 
 def make(folder: Path, queries: int) -> None:
-    """Write the same judgements and rankings as TREC, JSON Lines and Parquet."""
+    """Write the same judgments and rankings as TREC, JSON Lines and Parquet."""
     if (folder / "run.jsonl").exists():
         return
     folder.mkdir(parents=True, exist_ok=True)

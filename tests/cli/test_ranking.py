@@ -207,7 +207,7 @@ def test_a_regression_against_the_baseline_is_exit_1(files: Path, ragstone: Comm
     assert "have a partner in B" in said.err
 
 
-def test_judgements_that_changed_under_one_name_are_told(files: Path, ragstone: Command) -> None:
+def test_judgments_that_changed_under_one_name_are_told(files: Path, ragstone: Command) -> None:
     ragstone(*RANK, "--store")
     same = ragstone(*RANK, "--baseline", "last")
     assert "no recorded change" in same.out

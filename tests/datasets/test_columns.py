@@ -7,7 +7,7 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.datasets import Dataset, load
-from ragstone.datasets.adapters.detect import SHAPES, describe_nearest, recognise
+from ragstone.datasets.adapters.detect import SHAPES, describe_nearest, recognize
 from ragstone.datasets.columns import (
     ALIASES,
     Layout,
@@ -191,7 +191,7 @@ def test_every_shape_has_a_file() -> None:
 @each_case("shape", SHAPES, ids=lambda shape: shape.name)
 def test_no_shape_hides_another(shape) -> None:
     for place in (0, -1):
-        assert recognise([group[place] for group in shape.needs]) == shape
+        assert recognize([group[place] for group in shape.needs]) == shape
 
 
 def test_ids_of_ragas_join_their_texts() -> None:

@@ -13,7 +13,7 @@ from ragstone.datasets.table import Unreadable
 from ragstone.datasets.values import (
     claims,
     contexts,
-    normalise_cell,
+    normalize_cell,
     query,
     ranking,
     relevance,
@@ -45,7 +45,7 @@ from ragstone.types.sample import Context
     ],
 )
 def test_plain_values(value: object, expected: object):
-    assert normalise_cell(value) == expected
+    assert normalize_cell(value) == expected
 
 
 @each_case(
@@ -69,7 +69,7 @@ def test_plain_values(value: object, expected: object):
 )
 def test_what_no_store_could_hold_is_reported(value: object, message: str):
     with pytest.raises(ValueError, match=re.escape(message)):
-        normalise_cell(value)
+        normalize_cell(value)
 
 
 def test_lists_in_lists_have_an_end():
@@ -77,7 +77,7 @@ def test_lists_in_lists_have_an_end():
     for _ in range(100_000):
         value = [value]
     with pytest.raises(ValueError, match="lists or objects are nested more than 50 deep"):
-        normalise_cell(value)
+        normalize_cell(value)
 
 
 @each_case(

@@ -143,7 +143,7 @@ def test_what_is_wrong_with_a_ranking_is_told_with_its_line(
         ("", "there are no judgments"),
     ],
 )
-def test_what_is_wrong_with_judgements_is_told_with_its_line(
+def test_what_is_wrong_with_judgments_is_told_with_its_line(
     qrels: str, told: str, tmp_path: Path
 ) -> None:
     with pytest.raises(InputError) as raised:
@@ -315,7 +315,7 @@ def test_without_scores_the_rows_are_the_ranking(tmp_path: Path) -> None:
     assert values(run) == {"q1": 0.5, "q2": 1.0}
 
 
-def test_a_beir_folder_gives_judgements_and_the_queries_texts(tmp_path: Path) -> None:
+def test_a_beir_folder_gives_judgments_and_the_queries_texts(tmp_path: Path) -> None:
     (tmp_path / "qrels").mkdir()
     head = "query-id\tcorpus-id\tscore\n"
     written(tmp_path, "qrels/dev.tsv", head + "q1\tz\t1\n")
@@ -504,7 +504,7 @@ def test_the_queries_that_it_fails_on_are_those_of_the_files(tmp_path: Path) -> 
     evaluation = RankingEvaluation.of(tmp_path / "qrels", Plan(metrics=("hit",)))
     metrics = (First(),)
     evaluation = RankingEvaluation(
-        evaluation.plan, evaluation.source, evaluation.judgements, {}, metrics, "zero"
+        evaluation.plan, evaluation.source, evaluation.judgments, {}, metrics, "zero"
     )
     run = evaluation.run(tmp_path / "run")
     states = {row.sample.id: row.scores["first"].state.value for row in run.rows}

@@ -149,7 +149,7 @@ def test_a_policy_that_does_not_exist_is_refused_before_anybody_is_asked() -> No
 
 
 async def test_it_has_no_figures_of_its_own() -> None:
-    assert Faithfulness().summarise([await score(judge_of(LABELS))]) == {}
+    assert Faithfulness().summarize([await score(judge_of(LABELS))]) == {}
 
 
 SHORT = Failure(Cause.COUNT_MISMATCH, "not one a claim", (PartialVerdict(1, "S", None),))

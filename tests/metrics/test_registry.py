@@ -112,15 +112,15 @@ def test_a_class_that_writes_neither_says_so() -> None:
         Neither().scores(RANKINGS)
 
 
-def test_a_stranger_summarises_in_its_own_way() -> None:
+def test_a_stranger_summarizes_in_its_own_way() -> None:
     @register("mine")
     class Mine(stranger("base")):  # type: ignore[misc]
-        def summarise(self, scores: Sequence[Score]) -> Detail:
+        def summarize(self, scores: Sequence[Score]) -> Detail:
             values = [score.value for score in scores if score.value is not None]
-            return {"Best": max(values)} | dict(super().summarise(scores))
+            return {"Best": max(values)} | dict(super().summarize(scores))
 
     metric = get("mine")
-    assert metric.summarise(metric.scores(RANKINGS)) == {  # type: ignore[attr-defined]
+    assert metric.summarize(metric.scores(RANKINGS)) == {  # type: ignore[attr-defined]
         "Best": 2 / 3,
         "Perfect Queries": 0,
         "Zero Queries": 1,

@@ -88,14 +88,14 @@ async def test_the_summary_counts_who_abstained_and_who_should_have(made: Any) -
     scores = [
         await made.score(Abstention(), response=response, **known) for response, known in rows
     ]
-    assert Abstention().summarise(scores) == {
+    assert Abstention().summarize(scores) == {
         "Abstained": 4,
         "Abstained Share": pytest.approx(4 / 6),
         "Rightly Abstained": 1,
         "Wrongly Abstained": 2,
         "Wrongly Answered": 1,
     }
-    assert Abstention().summarise([])["Abstained Share"] is None
+    assert Abstention().summarize([])["Abstained Share"] is None
 
 
 @pytest.mark.parametrize(

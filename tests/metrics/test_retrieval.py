@@ -48,7 +48,7 @@ def test_details_say_where_the_first_hit_was() -> None:
 
 def test_the_summary_counts_hits_and_misses() -> None:
     scores = [*Hit(k=5).scores(RANKINGS), Score.undefined("the row has no relevance")]
-    assert Hit(k=5).summarise(scores) == {
+    assert Hit(k=5).summarize(scores) == {
         "Hits": 2,
         "Misses": 3,
         "Perfect Queries": 2,
@@ -90,7 +90,7 @@ def test_a_document_that_comes_twice_is_found_once() -> None:
 
 def test_the_summary_counts_both_ends() -> None:
     scores = [*Recall(k=4).scores(RANKINGS_OF_RECALL), Score.undefined("the row has no relevance")]
-    assert Recall(k=4).summarise(scores) == {
+    assert Recall(k=4).summarize(scores) == {
         "Perfect Queries": 2,
         "Zero Queries": 2,
         "Nothing Relevant": 1,
@@ -144,7 +144,7 @@ def test_another_denominator_is_refused() -> None:
 
 def test_the_summary_counts_both_ends_of_precision() -> None:
     metric = Precision(k=2)
-    assert metric.summarise(metric.scores(RANKINGS_OF_PRECISION)) == {
+    assert metric.summarize(metric.scores(RANKINGS_OF_PRECISION)) == {
         "Perfect Queries": 1,
         "Zero Queries": 2,
         "Nothing Relevant": 0,
@@ -202,12 +202,12 @@ def test_details_are_those_of_every_ranking_metric() -> None:
 def test_the_summary_has_the_means_it_is_made_of() -> None:
     scores = [*F1(k=3).scores(RANKINGS_OF_F1), Score.undefined("the row has no relevance")]
     details = [score.detail for score in scores if score.value is not None]
-    extra = F1(k=3).summarise(scores)
+    extra = F1(k=3).summarize(scores)
     for name in ("precision", "recall"):
         assert extra[f"Avg {name.title()}"] == pytest.approx(
             sum(float(detail[name] or 0) for detail in details) / len(details)
         )
-    assert F1().summarise([])["Avg Recall"] is None
+    assert F1().summarize([])["Avg Recall"] is None
 
 
 # Relevant are a and b.
@@ -241,7 +241,7 @@ def test_details_say_the_rank() -> None:
 
 def test_the_summary_counts_where_the_first_was_found() -> None:
     scores = [*MRR(k=3).scores(RANKINGS_OF_MRR), *[Score.undefined("the row has no relevance")] * 2]
-    assert MRR(k=3).summarise(scores) == {
+    assert MRR(k=3).summarize(scores) == {
         "Found in Top-K": 2,
         "Not Found": 3,
         "Rank 1 (Perfect)": 1,

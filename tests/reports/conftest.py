@@ -109,7 +109,7 @@ def _make_run(
         metrics={name: metric.described for name, metric in metrics.items()},
         rows=found,
         extras={
-            name: metric.summarise([row.scores[name] for row in found])
+            name: metric.summarize([row.scores[name] for row in found])
             for name, metric in metrics.items()
         },
         partial=partial,

@@ -28,7 +28,7 @@ from ragstone.store.search import (
     count_scores,
     find_rows,
     row_at,
-    summarise,
+    summarize,
 )
 from ragstone.types.config import Manifest, Plan, Source
 from ragstone.types.row import Row
@@ -380,11 +380,11 @@ async def test_the_figures_are_those_of_the_rows(store: Store, make: SimpleNames
 
 async def test_a_run_without_a_summary_gets_one(store: Store, make: SimpleNamespace) -> None:
     await fill_of_summing(store, make, ROWS_OF_SUMMING)
-    info = summarise(store, store.info("r1"))
+    info = summarize(store, store.info("r1"))
     assert info.summary is not None
     assert info.summary["metrics"]["faithfulness"]["failed"] == 3
     kept = replace(info, summary={"metrics": {}})
-    assert summarise(store, kept) is kept
+    assert summarize(store, kept) is kept
 
 
 def test_a_run_that_is_not_there_is_told_of_summing(store: Store) -> None:

@@ -18,7 +18,7 @@ _TERM = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")  # kana and Han have
 
 
 class QuoteFinder:
-    """Finds quotes in a text, which is normalised once, when a quote first needs it."""
+    """Finds quotes in a text, which is normalized once, when a quote first needs it."""
 
     def __init__(self, text: str) -> None:
         self._text = text

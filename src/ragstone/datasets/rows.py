@@ -70,7 +70,7 @@ def samples_in(
         valid: list[str] = []
         for name in named:
             try:
-                cells.normalise_cell(name)
+                cells.normalize_cell(name)
                 valid.append(name)
             except ValueError as error:
                 problems.append(Problem(f"the column {name!a}: {error}"))
@@ -174,7 +174,7 @@ class _Row:
         try:
             if ids:
                 cells.refuse_date(given)
-            value = cells.normalise_cell(given)
+            value = cells.normalize_cell(given)
             return None if value is None else reader(value)
         except ValueError as error:
             self._wrong(column, str(error))

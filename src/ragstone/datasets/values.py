@@ -42,7 +42,7 @@ _BITS = 1023
 def parsed_json(text: str) -> object:
     """Parse a JSON text; a name that is repeated in an object becomes Unreadable.
 
-    `NaN` and `Infinity` pass here; `normalise_cell` rejects them.
+    `NaN` and `Infinity` pass here; `normalize_cell` rejects them.
     """
     try:
         return cast("object", json.loads(text, object_pairs_hook=_object))
@@ -100,7 +100,7 @@ def object_in(value: object) -> dict[object, object] | None:
     return found if isinstance(found, dict) else None
 
 
-def normalise_cell(value: object, depth: int = 0) -> Plain | None:
+def normalize_cell(value: object, depth: int = 0) -> Plain | None:
     """Return a value as plain data: dates become ISO 8601 text, tuples lists, models objects.
 
     A UUID becomes text, a Decimal a number. NaN, infinity, a NUL, half of a surrogate pair, other
@@ -126,12 +126,12 @@ def normalise_cell(value: object, depth: int = 0) -> Plain | None:
             whole = whole and value == value.to_integral_value()
             return _number(int(value) if whole else float(value))
         case BaseModel():
-            return normalise_cell(value.model_dump(), depth)
+            return normalize_cell(value.model_dump(), depth)
         case list() | tuple():
-            return [normalise_cell(item, depth + 1) for item in cast("list[object]", value)]
+            return [normalize_cell(item, depth + 1) for item in cast("list[object]", value)]
         case Mapping():
             pairs = cast("Mapping[object, object]", value).items()
-            return {_name(key): normalise_cell(item, depth + 1) for key, item in pairs}
+            return {_name(key): normalize_cell(item, depth + 1) for key, item in pairs}
         case _:
             raise ValueError(f"values of type {type(value).__name__} are not supported")
 
@@ -183,7 +183,7 @@ def refuse_date(value: object) -> None:
     """Refuse an id that is a date, a time or a duration."""
     if isinstance(value, date | time | timedelta):
         raise ValueError(
-            f"this is a date or time ({normalise_cell(value)}), not an id; "
+            f"this is a date or time ({normalize_cell(value)}), not an id; "
             "format the column as text, and enter the id again"
         )
 
@@ -192,7 +192,7 @@ def claims(value: Plain) -> tuple[str, ...]:
     """Return facts from a list, from a text that spells one, or from a text with one per line."""
     if isinstance(value, str):
         lines = [line for line in value.splitlines() if line.strip()]
-        value = normalise_cell(lines if (found := spelled(value)) is None else found) or []
+        value = normalize_cell(lines if (found := spelled(value)) is None else found) or []
     if not isinstance(value, list):
         raise ValueError(f"this is {kind(value)}; write a list of texts, or one per line")
     for number, item in enumerate(value, 1):
@@ -204,7 +204,7 @@ def claims(value: Plain) -> tuple[str, ...]:
 def tags(value: Plain, column: str) -> dict[str, Scalar]:
     """Return the tags of the column `tags`: an object's parts, or one tag with its name."""
     if isinstance(value, str) and (found := object_in(value)) is not None:
-        value = normalise_cell(found) or {}
+        value = normalize_cell(found) or {}
     if isinstance(value, dict):
         return {str(name): tag(part) for name, part in value.items() if part is not None}
     return {column: tag(value)}
@@ -235,7 +235,7 @@ def kind(value: Plain | None) -> str:
 def _name(key: object) -> str | int | float:
     if isinstance(key, bool) or not isinstance(key, str | int | float):
         raise ValueError(f"the name {key!r} is not text; put it in quotes")
-    return cast("str | int | float", normalise_cell(key))
+    return cast("str | int | float", normalize_cell(key))
 
 
 def _number(value: int | float) -> int | float:
@@ -281,7 +281,7 @@ def contexts(value: Plain) -> tuple[Context, ...]:
                 f'this starts like a list but cannot be parsed{end}; write JSON: ["one", "two"]'
             )
         if isinstance(found, list):
-            value = normalise_cell(found) or []
+            value = normalize_cell(found) or []
         else:
             value = [value] if value.strip() else []
     if not isinstance(value, list):
@@ -336,9 +336,9 @@ def spelled_ids(text: str) -> Plain | None:
             f"{text!r} is ambiguous; write [] for no documents, or leave it blank if unknown"
         )
     if text.startswith(("'", '"')) and (quoted := spelled(f"[{text}]")) is not None:
-        return normalise_cell(quoted) or []
+        return normalize_cell(quoted) or []
     if (found := spelled(text)) is not None:
-        return normalise_cell(found) or []
+        return normalize_cell(found) or []
     words = [word for piece in _BETWEEN.split(text.strip("[]()")) if (word := piece.strip())]
     if odd := [word for word in words if word.casefold() in _MISSING or word in _DASHES]:
         raise ValueError(f"{odd[0]!r} is not an id; remove it, or put it in quotes if it is one")

@@ -1,4 +1,4 @@
-"""Ranking evaluation: scores a ranking file against relevance judgements."""
+"""Ranking evaluation: scores a ranking file against relevance judgments."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,7 +16,7 @@ from ragstone._internal.text import quoted
 from ragstone.datasets.rankings import (
     Batch,
     GrowingArray,
-    Judgements,
+    Judgments,
     OnRead,
     Problems,
     TieRule,
@@ -25,7 +25,7 @@ from ragstone.datasets.rankings import (
     matched,
     problems_of,
     query_texts,
-    read_judgements,
+    read_judgments,
     read_ranking,
 )
 from ragstone.errors import InputError, Problem, UsageError
@@ -43,18 +43,18 @@ Missing = Literal["zero", "skip"]
 
 @dataclass(frozen=True)
 class RankingEvaluation:
-    """Judgements, and the metrics that compare rankings with them.
+    """Judgments, and the metrics that compare rankings with them.
 
     Attributes:
-        source: the file or folder of the judgements.
-        texts: query id -> its text, if the judgements come with texts.
+        source: the file or folder of the judgments.
+        texts: query id -> its text, if the judgments come with texts.
         missing: how to score a judged query that is missing from the ranking.
         ties: which of two documents with equal scores comes first.
     """
 
     plan: Plan
     source: Path
-    judgements: Judgements
+    judgments: Judgments
     texts: Mapping[str, str]
     metrics: tuple[RankingMetric, ...]
     missing: Missing
@@ -69,7 +69,7 @@ class RankingEvaluation:
         missing: Missing = "zero",
         ties: TieRule = "trec_eval",
     ) -> "RankingEvaluation":
-        """Read the judgements.
+        """Read the judgments.
 
         `plan` sets the metrics, their cut-offs and the names of the columns.
 
@@ -85,8 +85,8 @@ class RankingEvaluation:
                 raise UsageError(f"{metric} needs {needs}; rankings from files contain only ids")
             metrics.append(metric)
         plan = plan.model_copy(update={"gates": resolve_gates(plan, metrics)})
-        judgements = read_judgements(qrels, plan.columns)
-        return cls(plan, qrels, judgements, query_texts(qrels), tuple(metrics), missing, ties)
+        judgments = read_judgments(qrels, plan.columns)
+        return cls(plan, qrels, judgments, query_texts(qrels), tuple(metrics), missing, ties)
 
     def run(self, ranking: Path, on_read: OnRead | None = None, *, name: str | None = None) -> Run:
         """Evaluate a ranking, reading a part of the file at a time.
@@ -107,10 +107,10 @@ class RankingEvaluation:
                 break
         queries.problems.raise_found()
         unknown, missing = queries.unknown, queries.missing
-        judged = len(self.judgements)
+        judged = len(self.judgments)
         source = name or ranking.name
         if unknown and len(missing) == judged:
-            theirs = next(iter(self.judgements.queries))
+            theirs = next(iter(self.judgments.queries))
             text = f"none of its queries is judged in {self.source.name}: its ids look like "
             text += f"{quoted(unknown[0])}, but those of the judgments look like {quoted(theirs)}"
             raise InputError(source, [Problem(text, "use the same ids in both files")])
@@ -140,7 +140,7 @@ class RankingEvaluation:
             identity={
                 "data": source,
                 "judgements": self.source.name,
-                "judgements fingerprint": self.judgements.fingerprint,
+                "judgements fingerprint": self.judgments.fingerprint,
                 "metrics": ", ".join(map(str, self.metrics)),
                 "missing": self.missing,
                 "ties": self.ties,
@@ -165,7 +165,7 @@ class _Queries:
     def add(self, batch: Batch) -> bool:
         """Score queries; return False if one was read before and is therefore incomplete."""
         before = len(self._read)
-        judged = self._evaluation.judgements.queries
+        judged = self._evaluation.judgments.queries
         self._read |= {name: name in judged for name in batch.queries}
         if len(self._read) < before + len(batch.queries):
             return False
@@ -174,13 +174,13 @@ class _Queries:
 
     @property
     def unknown(self) -> list[str]:
-        """Ranked queries without judgements."""
+        """Ranked queries without judgments."""
         return [name for name, judged in self._read.items() if not judged]
 
     @property
     def missing(self) -> list[str]:
         """Judged queries that are missing from the ranking."""
-        return [name for name in self._evaluation.judgements.queries if name not in self._read]
+        return [name for name in self._evaluation.judgments.queries if name not in self._read]
 
     def rows(self) -> RankingScores:
         """Return the rows of all queries: scored ones first, then missing, then unknown ones."""
@@ -201,9 +201,9 @@ class _Queries:
         )
 
     def _score(self, batch: Batch) -> None:
-        judgements, ties = self._evaluation.judgements, self._evaluation.ties
+        judgments, ties = self._evaluation.judgments, self._evaluation.ties
         for names, rankings in matched(
-            batch, judgements, self.problems, ties=ties, depth=self._depth
+            batch, judgments, self.problems, ties=ties, depth=self._depth
         ):
             columns: list[NDArray[np.float64]] = []
             for metric in self._evaluation.metrics:

@@ -45,7 +45,7 @@ class StoreOptions(TypedDict, total=False):
 
 
 class Recorder:
-    """Saves finished rows in memory and summarises them; an async context manager.
+    """Saves finished rows in memory and summarizes them; an async context manager.
 
     Attributes:
         done: indexes of rows that were finished earlier.
@@ -62,7 +62,7 @@ class Recorder:
         self._scores = {
             name: ScoreColumn()
             for name, metric in self.metrics.items()
-            if type(metric).summarise is not Metric.summarise
+            if type(metric).summarize is not Metric.summarize
         }
 
     async def __aenter__(self) -> Self:
@@ -73,12 +73,12 @@ class Recorder:
         """Finish recording."""
 
     async def record(self, row: Row) -> None:
-        """Save and summarise one finished row."""
+        """Save and summarize one finished row."""
         self.count(row)
         self._rows.append(row)
 
     def count(self, row: Row) -> None:
-        """Summarise one row that is saved elsewhere."""
+        """Summarize one row that is saved elsewhere."""
         self.counts.add(row)
         for name, scores in self._scores.items():
             scores.add(row.index, row.scores[name])
@@ -87,7 +87,7 @@ class Recorder:
         """Return the run of all recorded rows."""
         extras: dict[str, Detail] = dict.fromkeys(self.metrics, NOTHING)
         for name, scores in self._scores.items():
-            extras[name] = self.metrics[name].summarise(scores.in_order())
+            extras[name] = self.metrics[name].summarize(scores.in_order())
         return Run(
             manifest=self.manifest,
             metrics={name: metric.described for name, metric in self.metrics.items()},
@@ -131,7 +131,7 @@ class StoreRecorder(Recorder):
             self.done = store.done(manifest.run_id, retry_failed=retry_failed)
 
     async def __aenter__(self) -> Self:
-        """Lock a resumed run and summarise its stored rows; a new one is not stored yet.
+        """Lock a resumed run and summarize its stored rows; a new one is not stored yet.
 
         Raises:
             StoreError: the store cannot be used, or another process writes this run.
@@ -163,7 +163,7 @@ class StoreRecorder(Recorder):
             await self._writer.__aexit__(*raised)
 
     async def record(self, row: Row) -> None:
-        """Summarise one finished row and pass it to the writer.
+        """Summarize one finished row and pass it to the writer.
 
         The first one adds the run to the store, or marks a resumed one as unfinished.
 

@@ -69,7 +69,7 @@ class Metric(ABC):
     async def score(self, sample: Sample, ask: Ask) -> Score:
         """Score one sample with all needed fields."""
 
-    def summarise(self, scores: Sequence[Score]) -> Detail:
+    def summarize(self, scores: Sequence[Score]) -> Detail:
         """Return further figures about all scores, by name."""
         del scores
         return NOTHING

@@ -48,7 +48,7 @@ class Abstention(Metric):
             return Score(state=State.UNDEFINED, reason=why, detail=detail)
         return Score.scored(abstained != answerable, detail=detail)
 
-    def summarise(self, scores: Sequence[Score]) -> Detail:
+    def summarize(self, scores: Sequence[Score]) -> Detail:
         """Count the abstentions, and the wrong decisions."""
         known = [score.detail for score in scores if score.detail.get("abstained") is not None]
         cases = [(detail["abstained"], detail["answerable"]) for detail in known]

@@ -76,7 +76,7 @@ class RankingMetric(Metric):
         del ask
         return self.scores(Rankings.of([sample.ranked_ids], [sample.relevance or {}]))[0]
 
-    def summarise(self, scores: Sequence[Score]) -> Detail:
+    def summarize(self, scores: Sequence[Score]) -> Detail:
         """Count perfect queries, queries with 0, and queries without relevant documents."""
         scored = [score for score in scores if score.state is State.SCORED]
         best = self.high if self.higher_is_better else self.low
@@ -131,11 +131,11 @@ class Hit(CutoffMetric):
         """Return 1 for queries with a relevant document among the first k."""
         return (rankings.hits(self.k) > 0).astype(np.float64)
 
-    def summarise(self, scores: Sequence[Score]) -> Detail:
+    def summarize(self, scores: Sequence[Score]) -> Detail:
         """Count hits and misses."""
         hits = sum(score.value == 1 for score in scores)
         misses = sum(score.value == 0 for score in scores)
-        return {"Hits": hits, "Misses": misses, **super().summarise(scores)}
+        return {"Hits": hits, "Misses": misses, **super().summarize(scores)}
 
 
 @register("recall")
@@ -192,10 +192,10 @@ class F1(CutoffMetric):
         p, r = rankings.precision(self.k, self.denominator), rankings.recall(self.k)
         return ratio(2 * p * r, p + r)
 
-    def summarise(self, scores: Sequence[Score]) -> Detail:
+    def summarize(self, scores: Sequence[Score]) -> Detail:
         """Add the means of precision and recall."""
         own = {f"Avg {name.title()}": mean_detail(scores, name) for name in ("precision", "recall")}
-        return {**own, **super().summarise(scores)}
+        return {**own, **super().summarize(scores)}
 
 
 @register("mrr")
@@ -214,13 +214,13 @@ class MRR(CutoffMetric):
         """Return the reciprocal rank."""
         return 1 / rankings.first_hit_rank(self.k)
 
-    def summarise(self, scores: Sequence[Score]) -> Detail:
+    def summarize(self, scores: Sequence[Score]) -> Detail:
         """Count the ranks of the first relevant documents."""
         found = sum(bool(score.value) for score in scores)
         missed = sum(score.value == 0 for score in scores)
         first = sum(score.value == 1 for score in scores)
         own = {"Found in Top-K": found, "Not Found": missed, "Rank 1 (Perfect)": first}
-        return {**own, **super().summarise(scores)}
+        return {**own, **super().summarize(scores)}
 
 
 @register("map")

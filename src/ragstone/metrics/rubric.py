@@ -221,7 +221,7 @@ class RubricMetric(Metric):
         score = Score.scored(rating.level, detail={"meaning": levels[rating.level].strip()})
         return score.model_copy(update={"reason": rating.reason})
 
-    def summarise(self, scores: Sequence[Score]) -> Detail:
+    def summarize(self, scores: Sequence[Score]) -> Detail:
         """Count the responses at each level."""
         counts = Counter(score.value for score in scores)
         return {f"Level {level}": counts[level] for level in sorted(self.rubric.levels)}

@@ -72,7 +72,7 @@ class SummaryLine:
     alarming: bool = False
 
 
-def summarise_run(run: Run) -> dict[str, object]:
+def summarize_run(run: Run) -> dict[str, object]:
     """Return the summary of `--json` with each metric's title and the summary lines."""
     lines = [vars(line) for line in summary_lines(run, list(run.metrics))]
     return run.to_dict() | {"titles": metric_titles(run.metrics), "facts": lines}

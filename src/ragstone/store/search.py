@@ -360,7 +360,7 @@ def count_scores(store: Store, run_id: str) -> dict[str, MetricCounts]:
     return counts
 
 
-def summarise(store: Store, info: RunInfo) -> RunInfo:
+def summarize(store: Store, info: RunInfo) -> RunInfo:
     """Return the info with a summary: if it has none, each metric's mean and counts so far."""
     if info.summary is not None:
         return info

@@ -208,7 +208,7 @@ class Rankings:
 
 @dataclass(frozen=True)
 class Judged:
-    """The judgements of Q queries, independent of any ranking; fields as in `Rankings`."""
+    """The judgments of Q queries, independent of any ranking; fields as in `Rankings`."""
 
     best: NDArray[np.float64]
     n_relevant: NDArray[np.int64]

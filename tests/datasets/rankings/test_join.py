@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ragstone.datasets.rankings import Problems
 from ragstone.datasets.rankings.byte_arrays import Spans, Texts
 from ragstone.datasets.rankings.join import Batch, matched
-from ragstone.datasets.rankings.qrels import Judgements, JudgementsBuilder
+from ragstone.datasets.rankings.qrels import Judgments, JudgmentsBuilder
 from ragstone.errors import InputError
 from ragstone.types.rankings import Rankings
 
@@ -30,8 +30,8 @@ def batch_of(rankings: dict[str, list[str]]) -> Batch:
     return Batch(tuple(rankings), Spans(sizes), texts, texts.hashes(), None, lines)
 
 
-def judged_of(relevance: dict[str, dict[str, float]], noted: Problems) -> Judgements:
-    judging = JudgementsBuilder(noted)
+def judged_of(relevance: dict[str, dict[str, float]], noted: Problems) -> Judgments:
+    judging = JudgmentsBuilder(noted)
     sizes = np.array([len(known) for known in relevance.values()])
     texts = Texts.of([document for known in relevance.values() for document in known])
     grades = np.array([grade for known in relevance.values() for grade in known.values()])
@@ -39,7 +39,7 @@ def judged_of(relevance: dict[str, dict[str, float]], noted: Problems) -> Judgem
     return judging.build("")
 
 
-def rankings_of(batch: Batch, judged: Judgements, depth: int | None = None) -> list[Rankings]:
+def rankings_of(batch: Batch, judged: Judgments, depth: int | None = None) -> list[Rankings]:
     noted = problems()
     found = [rankings for _, rankings in matched(batch, judged, noted, depth=depth)]
     noted.raise_found()

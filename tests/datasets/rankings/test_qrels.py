@@ -1,10 +1,10 @@
-"""Judgements have a hash of their content."""
+"""Judgments have a hash of their content."""
 
 from pathlib import Path
 
 import pytest
 
-from ragstone.datasets.rankings import read_judgements
+from ragstone.datasets.rankings import read_judgments
 
 QRELS = "q1 0 a 1\nq1 0 b 0\nq2 0 c 2\n"
 
@@ -12,7 +12,7 @@ QRELS = "q1 0 a 1\nq1 0 b 0\nq2 0 c 2\n"
 def fingerprint(folder: Path, text: str) -> str:
     path = folder / "qrels"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
-    return read_judgements(path, {}).fingerprint
+    return read_judgments(path, {}).fingerprint
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_whatever_is_judged_otherwise_has_another_fingerprint(changed: str, tmp_
     assert fingerprint(tmp_path, changed) != fingerprint(tmp_path, QRELS)
 
 
-def test_how_a_line_is_written_is_not_a_judgement(tmp_path: Path) -> None:
+def test_how_a_line_is_written_is_not_a_judgment(tmp_path: Path) -> None:
     wide = QRELS.replace(" ", "\t").replace("\n", "\r\n")
     assert fingerprint(tmp_path, wide) == fingerprint(tmp_path, QRELS)
 

@@ -12,7 +12,7 @@ from tests.cases import each_case
 from ragstone.errors import UsageError
 from ragstone.evaluation.runner import evaluate
 from ragstone.judges.scripted import ScriptedJudge
-from ragstone.reports.facts import LABELS, summarise_run
+from ragstone.reports.facts import LABELS, summarize_run
 from ragstone.reports.html import write_html
 from ragstone.reports.html.templates import SCRIPTS, STYLES, read_asset
 from ragstone.results.run import Run
@@ -172,7 +172,7 @@ def test_the_script_calls_labels_as_every_report_does() -> None:
 
 def test_a_summary_is_that_of_json_with_titles_and_facts(make_run: Callable[..., Run]) -> None:
     run = make_run()
-    told = summarise_run(run)
+    told = summarize_run(run)
     assert told.items() >= run.to_dict().items()
     assert told["titles"] == {"hit@5": "Hit@K", "f1@5": "F1@K", "faithfulness": "Faithfulness"}
     assert {"label": "Policy", "text": "strict", "alarming": False} in told["facts"]  # type: ignore[operator]

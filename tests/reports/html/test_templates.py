@@ -4,7 +4,7 @@ import pytest
 from jinja2 import UndefinedError
 from markupsafe import Markup
 
-from ragstone.reports.facts import summarise_run
+from ragstone.reports.facts import summarize_run
 from ragstone.reports.html.templates import (
     SCRIPTS,
     STYLES,
@@ -22,13 +22,13 @@ LATER_OF_METRICS = ("label", "family", "threshold", "histogram", "reasons", "fai
 
 
 def test_the_page_tells_what_was_asked_of_whom(judged: Run) -> None:
-    page = render("run.html", run=summarise_run(judged))
+    page = render("run.html", run=summarize_run(judged))
     for words in ("1 row", "scripted", "prepared answers", "strict"):
         assert words in page
 
 
 def test_the_page_tells_each_metrics_mean_and_how_many_it_is_over(judged: Run) -> None:
-    page = render("run.html", run=summarise_run(judged))
+    page = render("run.html", run=summarize_run(judged))
     assert "<strong>0.3333</strong>" in page
     assert "1 of 1 scored" in page
 
@@ -39,20 +39,20 @@ def test_the_page_tells_each_metrics_mean_and_how_many_it_is_over(judged: Run) -
 )
 def test_a_gate_is_told_by_a_word(metric: str, mark: float, words: str, judged: Run) -> None:
     result = Gate(metric=metric, op=">=", threshold=mark).check(judged.summary())
-    told = summarise_run(judged) | {"gates": [result.model_dump(mode="json")]}
+    told = summarize_run(judged) | {"gates": [result.model_dump(mode="json")]}
     assert f"</span> {words}</span>" in render("run.html", run=told)
 
 
 def test_a_gate_of_an_inconclusive_run_is_not_shown_as_passed(judged: Run) -> None:
     result = Gate(metric="hit@5", op=">=", threshold=0.5).check(judged.summary())
-    summary = summarise_run(judged) | {"gates": [result.model_dump(mode="json")]}
+    summary = summarize_run(judged) | {"gates": [result.model_dump(mode="json")]}
     page = render("run.html", run=summary | {"troubles": ["rows are missing"]})
     assert "</span> inconclusive</span>" in page
     assert "</span> passed</span>" not in page
 
 
 def test_failures_are_told_by_cause_with_the_first_sample(make_run: Callable[..., Run]) -> None:
-    page = render("run.html", run=summarise_run(make_run()))
+    page = render("run.html", run=summarize_run(make_run()))
     assert "<strong>timeout</strong>, first q4: no answer within 30 s" in page
     assert "the response makes no claims" in page
 
@@ -69,7 +69,7 @@ def test_the_summary_of_an_older_run_is_a_page(make_run: Callable[..., Run]) -> 
 
 
 def test_a_served_page_names_its_rows_and_scripts(judged: Run) -> None:
-    page = render("run.html", run=summarise_run(judged), rows_url="/runs/x/rows")
+    page = render("run.html", run=summarize_run(judged), rows_url="/runs/x/rows")
     assert '<body data-rows="/runs/x/rows">' in page
     for name in SCRIPTS:
         assert f'<script src="/assets/{name}" defer></script>' in page
@@ -83,7 +83,7 @@ def test_what_a_template_lacks_is_an_error() -> None:
 
 
 def test_markup_of_our_own_stays_and_texts_are_escaped(judged: Run) -> None:
-    told = summarise_run(judged) | {"run_id": "<b>&\x07", "policy": Markup("<i>ours</i>")}
+    told = summarize_run(judged) | {"run_id": "<b>&\x07", "policy": Markup("<i>ours</i>")}
     page = render("run.html", run=told)
     assert "&lt;b&gt;&amp;\N{REPLACEMENT CHARACTER}" in page
     assert "<i>ours</i>" in page

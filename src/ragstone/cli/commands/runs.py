@@ -20,7 +20,7 @@ from ragstone.reports.tables import STDOUT
 from ragstone.reports.terminal import print_run
 from ragstone.store import delete, export, find_run, import_, prune, running_runs, tag, untag
 from ragstone.store.archive import check_archive
-from ragstone.store.search import summarise
+from ragstone.store.search import summarize
 
 _AGE = re.compile(r"(\d{1,5})\s*([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24}
@@ -74,7 +74,7 @@ def list_(limit: int, file: Path | None, store: str | None) -> None:
     """List the runs, newest first, with their data, progress and scores."""
     with open_store(store) as opened:
         found = opened.runs(limit=limit + 1)
-        infos = [summarise(opened, info) for info in found[:limit]]
+        infos = [summarize(opened, info) for info in found[:limit]]
         check_files(file, inputs=read_by(opened, *infos))
         busy = running_runs(opened)
     if file is not None:

@@ -197,7 +197,7 @@ SHAPES = (
 """All known shapes; the first one whose needed names a file has is used."""
 
 
-def recognise(names: Iterable[str]) -> Shape | None:
+def recognize(names: Iterable[str]) -> Shape | None:
     """Return the shape of records that have these names, all of them together."""
     names = tuple(names)
     return next((shape for shape in SHAPES if not shape.missing(names)), None)
@@ -245,7 +245,7 @@ def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ())
     found = list(islice(rows, limit))
     given = (row.values for row in found if isinstance(row, Record))
     names = list(dict.fromkeys(chain.from_iterable(given)))
-    shape = recognise(names)
+    shape = recognize(names)
     whole_file = shape is not None and shape.name in (SPANS, PROMPTFOO)
     if whole_file:
         found += rows

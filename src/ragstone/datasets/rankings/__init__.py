@@ -8,13 +8,13 @@ from ragstone.datasets.rankings import beir, jsonl, trec
 from ragstone.datasets.rankings.beir import query_texts
 from ragstone.datasets.rankings.byte_arrays import GrowingArray
 from ragstone.datasets.rankings.join import Batch, TieRule, gathered, matched
-from ragstone.datasets.rankings.qrels import Judgements
+from ragstone.datasets.rankings.qrels import Judgments
 from ragstone.datasets.rankings.source import OnRead, Problems, check_names
 
 __all__ = [
     "Batch",
     "GrowingArray",
-    "Judgements",
+    "Judgments",
     "OnRead",
     "Problems",
     "TieRule",
@@ -23,7 +23,7 @@ __all__ = [
     "matched",
     "problems_of",
     "query_texts",
-    "read_judgements",
+    "read_judgments",
     "read_ranking",
 ]
 
@@ -31,7 +31,7 @@ _LINES = (".jsonl", ".ndjson")
 _PACKED = (".gz", ".zst", ".zstd")
 
 
-def read_judgements(path: Path, columns: Mapping[str, str]) -> Judgements:
+def read_judgments(path: Path, columns: Mapping[str, str]) -> Judgments:
     """Read qrels of any format; `columns` is field -> its name in the file.
 
     A folder is read as BEIR, and a file with an unknown suffix as TREC.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ragstone._internal.text import one_line
 from ragstone.datasets.rankings.byte_arrays import Integers, Spans, Texts, padded
 from ragstone.datasets.rankings.join import Batch
-from ragstone.datasets.rankings.qrels import Judgements, JudgementsBuilder
+from ragstone.datasets.rankings.qrels import Judgments, JudgmentsBuilder
 from ragstone.datasets.rankings.source import EXTRA, OnRead, Problems, check, resolve_column
 from ragstone.errors import InputError, Problem, UsageError
 
@@ -23,19 +23,19 @@ AT_ONCE = 1 << 18
 SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc")
 
 
-def read_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Judgements:
+def read_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Judgments:
     """Read one judged document per row: query, document and grade."""
     frame = _frame(path, ("query_id", "document_id", "grade"), columns)
-    judgements = JudgementsBuilder(problems)
+    judgments = JudgmentsBuilder(problems)
     start = 0
     while len(part := frame.slice(start, AT_ONCE).collect()):
         rows = np.arange(start + 1, start + len(part) + 1)
         grades = _numbers(part["grade"], rows, problems, finite=True)
         _note_missing(part, rows, problems)
         names, spans = _runs(part["query_id"])
-        judgements.add(names, spans.sizes, _texts(part["document_id"]), grades, rows)
+        judgments.add(names, spans.sizes, _texts(part["document_id"]), grades, rows)
         start += len(part)
-    return judgements.build("write one row per judgment")
+    return judgments.build("write one row per judgment")
 
 
 def read_ranking(

@@ -9,7 +9,7 @@ import numpy as np
 
 from ragstone._internal.text import quoted
 from ragstone.datasets.rankings.byte_arrays import Texts
-from ragstone.datasets.rankings.qrels import Judgements, JudgementsBuilder
+from ragstone.datasets.rankings.qrels import Judgments, JudgmentsBuilder
 from ragstone.datasets.rankings.source import Problems, opened
 from ragstone.errors import UsageError
 
@@ -28,7 +28,7 @@ def qrels_in(folder: Path) -> Path:
     return named[0] if named else found[0]
 
 
-def read_qrels(path: Path, problems: Problems) -> Judgements:
+def read_qrels(path: Path, problems: Problems) -> Judgments:
     """Read lines of query, document and grade between tabs; the first line may be a header."""
     queries: list[str] = []
     documents: list[str] = []
@@ -48,11 +48,11 @@ def read_qrels(path: Path, problems: Problems) -> Judgements:
         documents.append(parts[1])
         grades.append(float(parts[2]))
         lines.append(number)
-    judgements = JudgementsBuilder(problems)
+    judgments = JudgmentsBuilder(problems)
     if queries:
         sizes = np.ones(len(queries), dtype=np.int64)
-        judgements.add(queries, sizes, Texts.of(documents), np.array(grades), np.array(lines))
-    return judgements.build("write one line per judgment: QUERY, DOCUMENT, GRADE")
+        judgments.add(queries, sizes, Texts.of(documents), np.array(grades), np.array(lines))
+    return judgments.build("write one line per judgment: QUERY, DOCUMENT, GRADE")
 
 
 def query_texts(qrels: Path) -> Mapping[str, str]:

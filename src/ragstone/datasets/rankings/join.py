@@ -1,4 +1,4 @@
-"""Joining rankings with judgements: which of the documents returned for a query are judged."""
+"""Joining rankings with judgments: which of the documents returned for a query are judged."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from ragstone.datasets.rankings.byte_arrays import (
     Texts,
     fill,
 )
-from ragstone.datasets.rankings.qrels import Judgements
+from ragstone.datasets.rankings.qrels import Judgments
 from ragstone.datasets.rankings.source import Problems
 from ragstone.types.rankings import Rankings
 
@@ -92,7 +92,7 @@ class Matches:
     """H documents that were returned and are judged, and documents that were returned twice.
 
     Attributes:
-        rows, ranks, members: int64[H], the query, the rank from 0, the position in the judgements.
+        rows, ranks, members: int64[H], the query, the rank from 0, the position in the judgments.
         copies: pairs of positions in the batch of the same document of the same query.
     """
 
@@ -106,36 +106,36 @@ class Block:
     """Q consecutive queries of a batch, with the documents returned, best first, and those judged.
 
     Attributes:
-        known: int64[Q], each query's position among the judgements; -1 if it has none.
+        known: int64[Q], each query's position among the judgments; -1 if it has none.
         returned: Q owners of the documents that were returned.
         places: for each of those, by rank, its position in the batch.
-        judged: Q owners of the judged documents; none for a query without judgements.
-        members: for each of those its position among the judgements.
+        judged: Q owners of the judged documents; none for a query without judgments.
+        members: for each of those its position among the judgments.
     """
 
     def __init__(
         self,
         batch: Batch,
-        judgements: Judgements,
+        judgments: Judgments,
         queries: slice,
         *,
         known: Integers,
         order: Integers | None,
     ) -> None:
-        self.batch, self.judgements, self.known = batch, judgements, known
+        self.batch, self.judgments, self.known = batch, judgments, known
         between = batch.spans.between(queries)
         self.returned = Spans(batch.spans.sizes[queries])
         self.places: Integers = (
             np.arange(between.start, between.stop) if order is None else order[between]
         )
-        self.judged = judgements.spans.of_some(known)
-        self.members = judgements.spans.members(known[known >= 0])
+        self.judged = judgments.spans.of_some(known)
+        self.members = judgments.spans.members(known[known >= 0])
 
     def matches(self) -> Matches:
         """Find the documents that are judged, and duplicates.
 
         Each row of `keys` has the hashes of what was returned and of what is judged, with their
-        positions in the lowest bits. In a sorted row, equal hashes are neighbours. Their documents
+        positions in the lowest bits. In a sorted row, equal hashes are neighbors. Their documents
         are compared, too. A row with three equal hashes, which is rare, is matched without hashes.
         """
         deep = int(self.returned.sizes.max(initial=0))
@@ -143,7 +143,7 @@ class Block:
         low = np.uint64((1 << width.bit_length()) - 1)
         keys = np.full((len(self.known), width), EMPTY)
         fill(keys[:, :deep], self.batch.hashes[self.places] & ~low & ~_TOP, self.returned.sizes)
-        judged = self.judgements.hashes[self.members] & ~low & ~_TOP
+        judged = self.judgments.hashes[self.members] & ~low & ~_TOP
         fill(keys[:, deep:], judged, self.judged.sizes)
         keys |= np.arange(width).astype(np.uint64)
         keys.sort(axis=1)
@@ -162,7 +162,7 @@ class Block:
         member = self.members[self.judged.starts[row] + right[hits] - deep]
         documents = self.batch.documents
         returned = documents.part(self.places[self.returned.starts[row] + rank])
-        same = returned.equal(self.judgements.documents.part(member))
+        same = returned.equal(self.judgments.documents.part(member))
         found = [(row[same], rank[same], member[same])]
 
         # Two returned documents.
@@ -181,7 +181,7 @@ class Block:
 
     def _match_row(self, row: int) -> tuple[Integers, Integers, list[tuple[int, int]]]:
         """Return the ranks and members of one row's judged documents, and its copies."""
-        judged, owner = self.judgements.documents, np.array([row])
+        judged, owner = self.judgments.documents, np.array([row])
         members = self.members[self.judged.members(owner)].tolist()
         known = {judged.bytes_at(member): member for member in members}
         first: dict[bytes, int] = {}
@@ -209,14 +209,14 @@ class Block:
             return tuple(self.batch.documents.part(places).strings())
 
         def relevance(place: int) -> Mapping[str, float]:
-            return self.judgements.relevance(int(self.known[rows[place]]))
+            return self.judgments.relevance(int(self.known[rows[place]]))
 
         return Rankings.placed(
             rows=number[matches.rows[near]],
             ranks=matches.ranks[near],
-            grades=self.judgements.grades[matches.members[near]],
+            grades=self.judgments.grades[matches.members[near]],
             n_retrieved=np.minimum(self.returned.sizes[rows], deep),
-            judged=self.judgements.judged(self.known[rows]),
+            judged=self.judgments.judged(self.known[rows]),
             ids=Lazy(len(rows), ids),
             relevance=Lazy(len(rows), relevance),
         )
@@ -224,7 +224,7 @@ class Block:
 
 def matched(
     batch: Batch,
-    judgements: Judgements,
+    judgments: Judgments,
     problems: Problems,
     *,
     ties: TieRule = "trec_eval",
@@ -234,10 +234,10 @@ def matched(
 
     A document that a query has twice becomes a problem.
     """
-    known = np.array([judgements.queries.get(name, -1) for name in batch.queries], np.int64)
+    known = np.array([judgments.queries.get(name, -1) for name in batch.queries], np.int64)
     order = batch.order(ties)
-    for queries in batch.spans.blocks(judgements.spans.of_some(known)):
-        block = Block(batch, judgements, queries, known=known[queries], order=order)
+    for queries in batch.spans.blocks(judgments.spans.of_some(known)):
+        block = Block(batch, judgments, queries, known=known[queries], order=order)
         matches = block.matches()
         for copies in matches.copies:
             first, second = sorted(copies, key=lambda place: int(batch.lines[place]))

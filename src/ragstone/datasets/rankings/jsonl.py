@@ -20,7 +20,7 @@ from pydantic_core import from_json
 from ragstone._internal.text import quoted
 from ragstone.datasets.rankings.byte_arrays import PADDING, Integers, Spans, Texts, padded
 from ragstone.datasets.rankings.join import Batch
-from ragstone.datasets.rankings.qrels import Judgements, JudgementsBuilder
+from ragstone.datasets.rankings.qrels import Judgments, JudgmentsBuilder
 from ragstone.datasets.rankings.source import OnRead, Problems, Stream, opened, resolve_column
 from ragstone.errors import UsageError
 
@@ -313,13 +313,13 @@ def _whole_lines(stream: Stream) -> Iterator[bytes]:
             yield content[:end]
 
 
-def read_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Judgements:
+def read_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Judgments:
     """Read lines of `{query_id, relevance}`: ids with grades, or a list of ids with grade 1."""
-    judgements = JudgementsBuilder(problems)
+    judgments = JudgmentsBuilder(problems)
     for part in LineReader("relevance", columns, problems).parts(path, None):
         lines = np.repeat(part.lines, part.sizes)
-        judgements.add(part.queries, part.sizes, part.documents, part.grades, lines)
-    return judgements.build("write one {query_id, relevance} object per line")
+        judgments.add(part.queries, part.sizes, part.documents, part.grades, lines)
+    return judgments.build("write one {query_id, relevance} object per line")
 
 
 def read_ranking(

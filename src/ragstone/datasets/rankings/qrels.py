@@ -1,4 +1,4 @@
-"""Judgements: which documents are relevant to which query, and how relevant (qrels)."""
+"""Judgments: which documents are relevant to which query, and how relevant (qrels)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ from ragstone.datasets.rankings.source import Problems
 from ragstone.types.rankings import Judged
 
 
-class JudgementsBuilder:
-    """Collects judgements part by part, in few bytes per document."""
+class JudgmentsBuilder:
+    """Collects judgments part by part, in few bytes per document."""
 
     def __init__(self, problems: Problems) -> None:
         self._problems = problems
@@ -52,8 +52,8 @@ class JudgementsBuilder:
         self._lines.add(lines)
         self._content += documents.joined().tobytes()
 
-    def build(self, fix: str) -> "Judgements":
-        """Return all judgements, or raise an InputError with all problems.
+    def build(self, fix: str) -> "Judgments":
+        """Return all judgments, or raise an InputError with all problems.
 
         `fix` describes a line, for the message if there are none.
         """
@@ -84,11 +84,11 @@ class JudgementsBuilder:
                 line=int(lines[second]),
             )
         self._problems.raise_found()
-        return Judgements(places, spans, documents, hashes, grades)
+        return Judgments(places, spans, documents, hashes, grades)
 
 
 @dataclass(frozen=True)
-class Judgements:
+class Judgments:
     """Grades of N documents, query after query; each document once per query.
 
     Attributes:
@@ -120,7 +120,7 @@ class Judgements:
         return digest.hexdigest()
 
     def judged(self, places: Integers) -> Judged:
-        """Return all judgements of some queries, retrieved or not."""
+        """Return all judgments of some queries, retrieved or not."""
         return Judged.of(self.grades[self.spans.members(places)], self.spans.sizes[places])
 
     def relevance(self, place: int) -> dict[str, float]:

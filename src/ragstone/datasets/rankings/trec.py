@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ragstone._internal.text import quoted
 from ragstone.datasets.rankings.byte_arrays import PADDING, Hashes, Integers, Spans, Texts, padded
 from ragstone.datasets.rankings.join import Batch
-from ragstone.datasets.rankings.qrels import Judgements, JudgementsBuilder
+from ragstone.datasets.rankings.qrels import Judgments, JudgmentsBuilder
 from ragstone.datasets.rankings.source import OnRead, Problems, Stream, opened
 
 _BLANK, _BREAK, _COMMENT = ord(" "), ord("\n"), ord("#")
@@ -63,7 +63,7 @@ def fields_of(content: bytes, needed: Sequence[int], *, least: int) -> Fields:
     if width < least or len(blanks) % width or b"#" in ended:
         return _irregular(buffer, blanks, needed, least=least)
     table = blanks.reshape(-1, width)
-    if (  # a blank that is not a break is inside a line, and no two blanks are neighbours
+    if (  # a blank that is not a break is inside a line, and no two blanks are neighbors
         ended.count(b"\n") != len(table)
         or not np.all(buffer[table[:, -1]] == _BREAK)
         or np.any(blank[1:] & blank[:-1])
@@ -244,9 +244,9 @@ _QRELS = _Shape("QUERY 0 DOCUMENT GRADE", (0, 2, 3), 4)
 _RANKING = _Shape("QUERY Q0 DOCUMENT RANK SCORE NAME", (0, 2, 4), 6)
 
 
-def read_qrels(path: Path, problems: Problems) -> Judgements:
+def read_qrels(path: Path, problems: Problems) -> Judgments:
     """Read a qrels file."""
-    judgements = JudgementsBuilder(problems)
+    judgments = JudgmentsBuilder(problems)
     with opened(path) as stream:
         for fields, starts in _parts(stream, _QRELS, problems, whole_queries=False):
             queries, documents, written = fields.texts
@@ -256,8 +256,8 @@ def read_qrels(path: Path, problems: Problems) -> Judgements:
                 seen = f"the grade {quoted(written.text(place))} is not a number"
                 fix = "use whole numbers, usually 0, 1 or 2"
                 problems.add(seen, fix, line=int(fields.lines[place]))
-            judgements.add(names, spans.sizes, documents, grades, fields.lines)
-    return judgements.build(f"write one line per judgment: {_QRELS.line}")
+            judgments.add(names, spans.sizes, documents, grades, fields.lines)
+    return judgments.build(f"write one line per judgment: {_QRELS.line}")
 
 
 def read_ranking(path: Path, problems: Problems, on_read: OnRead | None = None) -> Iterator[Batch]:

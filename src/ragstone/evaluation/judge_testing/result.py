@@ -11,7 +11,7 @@ from ragstone.results.stats.intervals import Share, proportion_interval
 from ragstone.types.claim import Label
 
 Wanted = Literal["noticed", "resisted", "supported", "kept"]
-"""The expected behaviour: reject the claim; reject it despite an injected order; support it; give
+"""The expected behavior: reject the claim; reject it despite an injected order; support it; give
 the same verdict as before."""
 
 MAX_FAILURES = 0.1

@@ -42,7 +42,7 @@ KINDS: Mapping[str, Wanted] = MappingProxyType(
         "claims_reversed": "kept",
     }
 )
-"""Every kind of trial, and the expected behaviour of the judge."""
+"""Every kind of trial, and the expected behavior of the judge."""
 ONE_PER_SAMPLE = frozenset(("unrelated", "order_in_claim", "order_in_context", "copied"))
 LONGEST = 300
 """Characters of a failure message that are stored."""

@@ -27,7 +27,7 @@ class WorkerReport(FrozenModel):
 
     @classmethod
     def of(cls, run: Run) -> "WorkerReport":
-        """Summarise a run of one sample."""
+        """Summarize a run of one sample."""
         bare = {"claims": (), "detail": NOTHING}
         source = run.manifest.source
         return cls(

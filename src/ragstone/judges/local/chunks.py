@@ -13,7 +13,7 @@ from ragstone.judges.local.settings import library
 
 OVERLAP = 4
 """A window repeats the last sentence of the one before if it takes at most a 4th of the room, so
-that statements over two neighbouring sentences are in one window."""
+that statements over two neighboring sentences are in one window."""
 Token: TypeAlias = tuple[int, int, int]
 """A token of the claim: its number among all tokens, and its characters in the claim."""
 
@@ -35,7 +35,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Window:
-    """Neighbouring spans, of one context or several, and their text."""
+    """Neighboring spans, of one context or several, and their text."""
 
     spans: tuple[Span, ...]
     text: str
@@ -84,7 +84,7 @@ def split_window(
 ) -> list[Window]:
     """Cut a window before its last span; one of a single span between tokens in its middle.
 
-    The second window repeats a short span of the first, like neighbouring windows. The list is
+    The second window repeats a short span of the first, like neighboring windows. The list is
     empty if there is nothing left to cut.
     """
     *before, last = window.spans

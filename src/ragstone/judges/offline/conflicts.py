@@ -12,7 +12,7 @@ from ragstone.judges.offline.terms import ClaimText, find_names
 from ragstone.judges.offline.words import Word, lazy_pattern, opposites, similarity
 
 NEAR = 4
-"""How many words on each side of a word are its neighbours."""
+"""How many words on each side of a word are its neighbors."""
 SIMILAR = 0.8
 _AND = lazy_pattern(r"\s?[,/&]\s?|\s(?:and|or|und|oder|et|ou|y|e|o|en|of|og|och|eller|i|и|или)\s")
 QUANTITY_NEEDS, DATE_NEEDS, NAME_NEEDS, NEGATION_NEEDS, OPPOSITE_NEEDS = 0.4, 0.6, 0.7, 0.6, 0.5

@@ -110,7 +110,7 @@ class Features(NamedTuple):
     """The features of a claim; shares are in [0, 1], counts from 0 to MAX_COUNT.
 
     Shares of terms are weighted by the rarity of the terms in the contexts. "Here" is the window:
-    the neighbouring sentences that cover most of the claim.
+    the neighboring sentences that cover most of the claim.
 
     Attributes:
         coverage: share found, mostly here; less for a missing figure or name.

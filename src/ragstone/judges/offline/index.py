@@ -68,7 +68,7 @@ _read_cached = lru_cache(maxsize=CACHE_SIZE)(_read)
 
 @dataclass(frozen=True)
 class Span:
-    """The text of neighbouring sentences of one context.
+    """The text of neighboring sentences of one context.
 
     Attributes:
         text: the sentences.

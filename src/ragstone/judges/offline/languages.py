@@ -27,7 +27,7 @@ _SCRIPTS = {
     "te": "\u0c00-\u0c7f",
     "vi": "\u01a1\u01b0\u1ea0-\u1ef9",
 }
-"""Language -> the characters by which its texts are recognised, in the order of the tests."""
+"""Language -> the characters by which its texts are recognized, in the order of the tests."""
 _SHARED_SCRIPT = frozenset(("ja", "vi"))
 """Written partly in characters that other languages use too."""
 _WITHOUT_SPACES = frozenset(("ja", "zh", "th", "lo", "km", "my"))

@@ -13,7 +13,7 @@ from ragstone.judges.offline.terms import ClaimText
 MAX_FIGURES = 40
 """How many figures of a sentence are examined that cover a figure, or differ from it."""
 BEST = 6
-"""How many sentences are examined with their neighbours."""
+"""How many sentences are examined with their neighbors."""
 
 
 class FigureMatch(NamedTuple):
@@ -93,7 +93,7 @@ def _same_word_before(one: Figure, other: Figure) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One or two neighbouring sentences of a context.
+    """One or two neighboring sentences of a context.
 
     Attributes:
         first: the number of its first sentence in the index.
@@ -148,7 +148,7 @@ def find_sentences(claim: ClaimText, index: ContextIndex) -> dict[int, Window]:
 def find_windows(
     claim: ClaimText, index: ContextIndex, sentences: Mapping[int, Window]
 ) -> list[Window]:
-    """Return the sentences and pairs of neighbours that cover most of a claim, best first."""
+    """Return the sentences and pairs of neighbors that cover most of a claim, best first."""
     single = sorted(sentences.values(), key=lambda window: (-window.coverage, window.first))
     found = {(window.first, window.last): window for window in single[:BEST]}
     for window in single[:BEST]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from ragstone._internal.files import write_file
-from ragstone.reports.facts import summarise_run
+from ragstone.reports.facts import summarize_run
 from ragstone.reports.html.samples import embed_samples
 from ragstone.reports.html.templates import SCRIPTS, STYLES, read_asset, render_parts
 from ragstone.reports.insights import excerpt
@@ -33,7 +33,7 @@ def _write(run: Run, path: Path) -> None:
     shown, notice = excerpt(run)
     parts = render_parts(
         "file.html",
-        run=summarise_run(run),
+        run=summarize_run(run),
         blocks=embed_samples(shown),
         left_out=notice,
         script_text=Markup(script),  # noqa: S704 - our own file

@@ -127,7 +127,7 @@ def claim_sources(
     """Return whether each claim of a score comes from the response or the reference.
 
     A stored score does not record it, but lists the claims of one check after another, and
-    neighbouring checks compare claims with different texts.
+    neighboring checks compare claims with different texts.
     """
     checks = iter(_checks(metric)) if claims else iter(())
     sources: list[Literal["response", "reference"]] = []

@@ -10,10 +10,10 @@ from time import monotonic
 from typing import Generic, TypeVar, cast
 
 from ragstone._internal.text import count
-from ragstone.reports.facts import SummaryLine, metric_titles, summarise_run
+from ragstone.reports.facts import SummaryLine, metric_titles, summarize_run
 from ragstone.reports.runs_table import run_entry
 from ragstone.store import RunInfo, Store, running_runs
-from ragstone.store.search import summarise
+from ragstone.store.search import summarize
 
 T = TypeVar("T")
 
@@ -102,7 +102,7 @@ class Summaries:
             lines = [vars(line) for line in _known_lines(info, stored)]
             return {**stored, "titles": metric_titles(info.metrics), "facts": lines}
         return await self._cache.get(
-            cache_key(info), lambda: summarise_run(self._store.load(info.id))
+            cache_key(info), lambda: summarize_run(self._store.load(info.id))
         )
 
 
@@ -152,6 +152,6 @@ def list_runs(store: Store, limit: int = DEFAULT_RUNS) -> tuple[list[dict[str, o
     for info in infos[:limit]:
         state = Progress.of(info, busy)
         countable = state is Progress.RUNNING or info.rows <= COUNTED_ROWS
-        known = summarise(store, info) if countable else info
+        known = summarize(store, info) if countable else info
         runs.append(run_entry(known) | {"state": state.value})
     return runs, len(infos) > limit
