@@ -52,7 +52,10 @@ class UsageError(RagstoneError):
 
 @dataclass(frozen=True)
 class Problem:
-    """One problem in a file: its place, what was found (`seen`) and what to do (`fix`)."""
+    """One problem in a file: its place, what was found (`seen`) and what to do (`fix`).
+
+    `unit` is what `row` counts: `row`, `line` (of a text file) or `item` (of a list).
+    """
 
     seen: str
     fix: str = ""
@@ -60,11 +63,12 @@ class Problem:
     row: int | None = None
     column: str | None = None
     sample_id: str | None = None
+    unit: str = "row"
 
     def __str__(self) -> str:
         places = (
             ("sheet", self.sheet),
-            ("row", self.row),
+            (self.unit, self.row),
             ("column", self.column),
             ("sample", self.sample_id),
         )

@@ -51,12 +51,12 @@ def test_variables_are_filled_everywhere_and_never_shown(
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("a: [[1]]", "row 1: a: nested lists and mappings"),
-        ("k: 1\na: {b: {c: 1}}", "row 2: a: nested lists and mappings"),
-        ("a: {b: 1, b: 2}", "row 1: a: duplicate name 'b'"),
+        ("a: [[1]]", "line 1: a: nested lists and mappings"),
+        ("k: 1\na: {b: {c: 1}}", "line 2: a: nested lists and mappings"),
+        ("a: {b: 1, b: 2}", "line 1: a: duplicate name 'b'"),
         ("a: !!python/name:os.system x", "python/name:os.system is not supported here"),
         ("a: !mine x", "!mine is not supported here"),
-        ("[1, 2]: 3", "row 1: nested lists and mappings"),
+        ("[1, 2]: 3", "line 1: nested lists and mappings"),
         ("a: &x [*x]", "nested lists and mappings"),
     ],
 )

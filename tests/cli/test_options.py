@@ -198,7 +198,7 @@ def test_a_file_in_the_folder_is_used_and_told(ragstone: Command, tmp_path: Path
     (tmp_path / "other.yaml").write_text("k: none\nkk: 1\n", encoding="utf-8")
     said = ragstone("--config", "other.yaml")
     assert said.code == 2
-    assert said.err.startswith("Error: other.yaml: 2 problems\n  row 1: k 'none'")
+    assert said.err.startswith("Error: other.yaml: 2 problems\n  line 1: k 'none'")
     (tmp_path / "empty.yaml").write_text("", encoding="utf-8")
     said = ragstone("d.jsonl", "--config", "empty.yaml", "-m", "faithfulness", "--no-export")
     assert said.code == 0
@@ -290,7 +290,7 @@ def test_other_commands_mind_nothing_else_of_the_file(
     config(tmp_path, "store: ${PLACE_THAT_IS_NOT_SET}\n")
     said = ragstone("runs")
     assert said.code == 2
-    assert "row 1" in said.err
+    assert "line 1" in said.err
     assert "PLACE_THAT_IS_NOT_SET" in said.err
     config(tmp_path, "target: ${PLACE_THAT_IS_NOT_SET}\nstore: a.db\n")
     config(tmp_path, "", "empty.yaml")

@@ -360,7 +360,7 @@ def test_a_row_without_a_query_shows_what_it_has_and_what_the_file_is_read_as(
     tmp_path: Path,
 ) -> None:
     expected = (
-        "row 2, column user_input: there is no query; the row has 'frage', 'response' "
+        "line 2, column user_input: there is no query; the row has 'frage', 'response' "
         r"\(the file is read as ragas samples\); fill it in"
     )
     with pytest.raises(InputError, match=expected):
@@ -369,3 +369,9 @@ def test_a_row_without_a_query_shows_what_it_has_and_what_the_file_is_read_as(
             {"user_input": "p", "response": "r"},
             {"frage": "q", "response": "r"},
         )
+
+
+def test_a_mapping_in_a_message_is_quoted_for_a_shell():
+    assert flag("query", "My Question") == "--map query='My Question'"
+    assert flag("query", "it's $HOME") == "--map query='it'\"'\"'s $HOME'"
+    assert str(no_query(["my query"], spelling=flag)).endswith("--map query='my query'?")

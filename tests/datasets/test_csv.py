@@ -42,7 +42,7 @@ def test_a_tsv_has_tabs_whatever_its_names_hold(write: Write):
 def test_excels_own_word_on_the_delimiter(write: Write):
     path = write("a.csv", "sep=|\r\nquery|id\r\nq|1\r\n|2\r\n")
     assert problems(path) == [
-        "row 4, column query, sample 2: there is no query; fill it in, or delete the row"
+        "line 4, column query, sample 2: there is no query; fill it in, or delete the row"
     ]
 
 
@@ -56,8 +56,8 @@ def test_a_blank_cell_is_missing_and_blank_lines_are_not_rows(write: Write):
 def test_a_row_is_numbered_by_the_line_it_begins_on(write: Write):
     path = write("a.csv", 'query,id\n"two\nlines",1\n,2\n"again\n\ntwo",3\n ,4\n')
     assert problems(path) == [
-        "row 4, column query, sample 2: there is no query; fill it in, or delete the row",
-        "row 8, column query, sample 4: there is no query; fill it in, or delete the row",
+        "line 4, column query, sample 2: there is no query; fill it in, or delete the row",
+        "line 8, column query, sample 4: there is no query; fill it in, or delete the row",
     ]
 
 
@@ -65,25 +65,25 @@ def test_a_row_with_more_cells_than_the_header(write: Write):
     path = write("a.csv", "query,answer\nq,a,,\nr,a,b\n,c\n")
     assert problems(path) == [
         (
-            "row 3: there is a cell in column 3, but the header ends at column 2; "
+            "line 3: there is a cell in column 3, but the header ends at column 2; "
             "name the column, or put a cell that contains the delimiter in quotes"
         ),
-        "row 4, column query: there is no query; fill it in, or delete the row",
+        "line 4, column query: there is no query; fill it in, or delete the row",
     ]
 
 
 def test_a_quote_that_is_never_closed_is_reported_with_all_before_it(write: Write):
     first, second = problems(write("a.csv", 'query,id\n,1\nq,2\n"r,3\ns,4\n'))
-    assert first.startswith("row 2, column query, sample 1: there is no query")
+    assert first.startswith("line 2, column query, sample 1: there is no query")
     assert second == (
-        "row 4: cannot parse the row that starts here: unexpected end of data; "
+        "line 4: cannot parse the row that starts here: unexpected end of data; "
         'quote cells that contain quotes, and double the quotes inside: "say ""yes"""'
     )
 
 
 def test_a_broken_header_is_reported(write: Write):
     (message,) = problems(write("a.csv", '"query,id\nq,1\n'))
-    assert message.startswith("row 1: cannot parse the row that starts here")
+    assert message.startswith("line 1: cannot parse the row that starts here")
 
 
 def test_long_cells_are_read_and_the_limit_of_others_stays(write: Write):
@@ -98,7 +98,7 @@ def test_bytes_that_are_not_utf8(write: Write):
     path = write("a.csv", b"query\nq\n" + "Größe\n".encode("cp1252"))
     assert problems(path) == [
         (
-            "row 3: byte 11 (0xf6) is not UTF-8; save the file as UTF-8 "
+            "line 3: byte 11 (0xf6) is not UTF-8; save the file as UTF-8 "
             "(Excel: 'CSV UTF-8'; else: iconv -f windows-1252 -t utf-8)"
         )
     ]
@@ -112,7 +112,7 @@ def test_bytes_that_are_not_utf8(write: Write):
         (",,\n", "there are no rows; add at least one row with a query"),
         ("query\n", "there are no rows; add at least one row with a query"),
         ("query,a,a\nq\n", "two columns have the same name: 'a'"),
-        ("query\nq\0\n", "row 2: the text contains a NUL character; it may be damaged or UTF-16"),
+        ("query\nq\0\n", "line 2: the text contains a NUL character; it may be damaged or UTF-16"),
         ("query\nq".encode("utf-16"), "this is UTF-16 text; save it as UTF-8 (Excel: 'CSV UTF-8')"),
         (b"PK\x03\x04...", "this is a workbook, not text; change its extension to .xlsx"),
     ],
@@ -124,7 +124,7 @@ def test_files_without_what_they_need(write: Write, content: str | bytes, messag
 def test_what_pandas_writes(write: Write):
     text = ",query,point_ids,contexts\n0,q,1.0,\"['a', 'b']\"\n1,r,,\"['a' 'b']\"\n"
     (message,) = problems(write("a.csv", text))
-    assert message.startswith("row 3, column contexts: this starts like a list")
+    assert message.startswith("line 3, column contexts: this starts like a list")
     loaded = load(write("b.csv", text.rpartition("1,r")[0]))
     assert loaded.samples[0].relevance == {"1": 1.0}
     assert [context.text for context in loaded.samples[0].contexts or ()] == ["a", "b"]

@@ -28,7 +28,7 @@ def problems(path: Path) -> list[str]:
 def test_lines_of_a_western_encoding_are_reported_once(write: Write, codec: str) -> None:
     [message] = problems(write("a.jsonl", lines(GERMAN).encode(codec)))
     assert message == (
-        "row 1: byte 19 (0xdf) is not UTF-8, like all 3 non-ASCII lines; the encoding "
+        "line 1: byte 19 (0xdf) is not UTF-8, like all 3 non-ASCII lines; the encoding "
         "is probably Windows-1252 (Latin-1); save the file as "
         "UTF-8 (Excel: 'CSV UTF-8'; else: iconv -f windows-1252 -t utf-8)"
     )
@@ -67,19 +67,19 @@ def test_two_and_four_bytes_a_letter_are_reported_with_and_without_a_mark(
 def test_some_broken_lines_among_good_ones_are_reported_each(write: Write) -> None:
     mixed = lines(GERMAN).encode() + lines(GERMAN).encode("latin-1")
     message = problems(write("a.jsonl", mixed))
-    assert [each.partition(":")[0] for each in message] == ["row 5", "row 6", "row 7"]
+    assert [each.partition(":")[0] for each in message] == ["line 5", "line 6", "line 7"]
     assert all(each.endswith("iconv -f windows-1252 -t utf-8)") for each in message)
 
 
 def test_one_broken_line_does_not_hide_other_problems(write: Write) -> None:
     text = b'{"query": "\xe9t\xe9"}\n{"query": }\n'
     message = problems(write("a.jsonl", text))
-    assert [each.partition(":")[0] for each in message] == ["row 1", "row 2"]
+    assert [each.partition(":")[0] for each in message] == ["line 1", "line 2"]
 
 
 def test_utf_8_with_nuls_is_not_taken_for_utf_16(write: Write) -> None:
     [message] = problems(write("a.csv", "query\nWas ist das\0\0\n"))
-    assert message.startswith("row 2: the text contains a NUL character")
+    assert message.startswith("line 2: the text contains a NUL character")
 
 
 def test_many_broken_lines_are_looked_through_once(write: Write, huge: int) -> None:

@@ -62,32 +62,32 @@ EXPECTED = (
             f"the top-level object has lists under data and rows; {EXPECTED}",
         ),
         ('{"rows": [], "rows": []}', f"duplicate name 'rows' in an object; {EXPECTED}"),
-        ("[1,\n2", "row 2: invalid JSON: Expecting ',' delimiter (column 2)"),
+        ("[1,\n2", "line 2: invalid JSON: Expecting ',' delimiter (column 2)"),
         (
             '{"query": "a"}\n{"query": "b"}',
             (
-                "row 2: invalid JSON: Extra data (column 1); if it has one object per line, "
+                "line 2: invalid JSON: Extra data (column 1); if it has one object per line, "
                 "rename it to .jsonl"
             ),
         ),
         ("[" * 100_000, "cannot read this JSON: this is nested too deeply"),
-        ('[{"query": NaN}]', "row 1, column query: nan is not a finite number"),
+        ('[{"query": NaN}]', "item 1, column query: nan is not a finite number"),
         (
             '[{"query": "a", "query": "b"}]',
-            "row 1, column query: duplicate name 'query' in an object",
+            "item 1, column query: duplicate name 'query' in an object",
         ),
         (
             '[{"query": "a", "x": {"y": 1, "y": 2}}]',
-            "row 1, column x: duplicate name 'y' in an object",
+            "item 1, column x: duplicate name 'y' in an object",
         ),
-        ('[{"query": "a", "x": -Infinity}]', "row 1, column x: -inf is not a finite number"),
+        ('[{"query": "a", "x": -Infinity}]', "item 1, column x: -inf is not a finite number"),
         (
             '[{"query": "a\\u0000"}]',
-            "row 1, column query: the text contains a NUL character (\\u0000); remove it",
+            "item 1, column query: the text contains a NUL character (\\u0000); remove it",
         ),
         (
             '[{"query": ""}]',
-            "row 1, column query: the query is blank; fill it in, or delete the row",
+            "item 1, column query: the query is blank; fill it in, or delete the row",
         ),
         (
             '[{"query": "a", "x\\ud800": 1}]',
@@ -98,21 +98,21 @@ EXPECTED = (
         ),
         (
             '[{"query": "a", "point_ids": {"b": 1' + "0" * 400 + "}}]",
-            "row 1, column point_ids: a number of 1329 bits is too large",
+            "item 1, column point_ids: a number of 1329 bits is too large",
         ),
-        ("[3]", "row 1: expected a mapping of field names to values, got int"),
+        ("[3]", "item 1: expected a mapping of field names to values, got int"),
         ("[{}]", "no query column found; the columns are none; map one with --map query=COLUMN"),
         (
             '[{"query": "a", "turns": [{}]}]',
-            "row 1, column turns: this is a conversation; write one row per turn",
+            "item 1, column turns: this is a conversation; write one row per turn",
         ),
         (
             '[{"query": "a", "level": 1, "tags": {"level": 2}}]',
-            "row 1, column tags: the tag 'level' is also a column, with another value",
+            "item 1, column tags: the tag 'level' is also a column, with another value",
         ),
         (
             '[{"query": "a", "id": 1}, {"query": "b", "id": "1"}]',
-            "row 2, sample 1: the id '1' is already used in row 1; give each row its own id",
+            "item 2, sample 1: the id '1' is already used in item 1; give each row its own id",
         ),
     ],
 )
@@ -122,7 +122,7 @@ def test_what_is_wrong_is_reported_with_its_place(write: Write, content: str, me
 
 def test_a_number_of_too_many_digits_is_reported(write: Write):
     text = f'[{{"query": "q"}},\n{{"query": {"1" * 5000}}}]'
-    message = "row 2: cannot read this JSON: a number of more than 4,300 digits is too large"
+    message = "line 2: cannot read this JSON: a number of more than 4,300 digits is too large"
     assert problems(write("a.json", text)) == [message]
     assert problems(write("a.jsonl", text[1:-1].replace(",", ""))) == [message]
 
@@ -132,12 +132,12 @@ def test_json_over_lines_is_reported_once(write: Write, rows: object) -> None:
     text = json.dumps(rows, indent=2)
     assert problems(write("a.jsonl", f"\n{text}\n")) == [
         (
-            "row 2: this is a single JSON value that spans several lines; "
+            "line 2: this is a single JSON value that spans several lines; "
             "rename the file to .json, or write one object per line"
         )
     ]
     assert problems(write("a.jsonl", f"{text}\n{text}")) == [
-        "row 1: the JSON value that starts here spans several lines; write one object per line"
+        "line 1: the JSON value that starts here spans several lines; write one object per line"
     ]
 
 
@@ -168,22 +168,22 @@ def test_lines_are_rows_and_every_bad_one_is_reported(write: Write):
         b'{"query": "z"} x',
     ]
     assert problems(write("a.jsonl", b"\n".join(lines))) == [
-        "row 3: invalid JSON: Expecting value (column 11)",
-        "row 4: expected a mapping of field names to values, got list",
+        "line 3: invalid JSON: Expecting value (column 11)",
+        "line 4: expected a mapping of field names to values, got list",
         (
-            "row 5: byte 12 (0xff) is not UTF-8; save the file as UTF-8 "
+            "line 5: byte 12 (0xff) is not UTF-8; save the file as UTF-8 "
             "(Excel: 'CSV UTF-8'; else: iconv -f windows-1252 -t utf-8)"
         ),
-        "row 6, column query: there is no query; fill it in, or delete the row",
-        "row 7: invalid JSON: Extra data (column 16)",
+        "line 6, column query: there is no query; fill it in, or delete the row",
+        "line 7: invalid JSON: Extra data (column 16)",
     ]
     assert load(write("b.ndjson", lines[0])).samples[0].query == "a\u2028b"
 
 
 def test_a_deep_line_does_not_hide_the_others(write: Write):
     assert problems(write("a.jsonl", f'{"[" * 100_000}\n{{"query": 1, "query": 2}}')) == [
-        "row 1: cannot read this JSON: this is nested too deeply",
-        "row 2, column query: duplicate name 'query' in an object",
+        "line 1: cannot read this JSON: this is nested too deeply",
+        "line 2, column query: duplicate name 'query' in an object",
     ]
 
 
@@ -209,13 +209,16 @@ def test_doubts_are_reported_once_with_the_first_row(write: Write):
     ]
     path = write("a.jsonl", "\n".join(map(json.dumps, lines)))
     assert problems(path) == [
-        "row 2: the columns 'query' and 'question' all match query; choose one: --map query=COLUMN",
         (
-            "row 4: the columns 'answer' and 'output' all match response; "
+            "line 2: the columns 'query' and 'question' all match query; "
+            "choose one: --map query=COLUMN"
+        ),
+        (
+            "line 4: the columns 'answer' and 'output' all match response; "
             "choose one: --map response=COLUMN"
         ),
         (
-            "row 4, column query: there is no query; the row has 'answer', 'output'; "
+            "line 4, column query: there is no query; the row has 'answer', 'output'; "
             "fill it in, or delete the row"
         ),
     ]

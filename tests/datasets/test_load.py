@@ -144,5 +144,49 @@ def test_a_row_without_ids_stays(write: Write):
 
 def test_a_row_without_an_id_has_its_number_and_may_clash(write: Write):
     path = write("a.csv", "id,query\n2,a\n,b\n")
-    with pytest.raises(InputError, match="row 3, sample 2: the id '2' is already used in row 2"):
+    with pytest.raises(InputError, match="line 3, sample 2: the id '2' is already used in line 2"):
         load(path)
+
+
+@each_case(
+    ("name", "text", "place"),
+    [
+        ("a.csv", "id,query\n1,a\n2,\n", "line 3, column query, sample 2: "),
+        ("a.jsonl", '{"query": "a"}\n\n{"query": ""}\n', "line 3, column query: "),
+        ("a.yaml", "- query: a\n\n- query: ''\n", "line 3, column query: "),
+        ("a.json", '[{"query": "a"},\n\n{"query": ""}]', "item 2, column query: "),
+    ],
+)
+def test_a_place_is_a_line_of_a_text_and_an_item_of_a_list(
+    name: str, text: str, place: str, write: Write
+):
+    assert f"{name}: 1 problem\n  {place}" in refusal(write(name, text))
+
+
+@each_case(
+    ("column", "note"),
+    [
+        ("point_id", "did you mean point_ids? Use --map relevance=point_id"),
+        ("Point id", "did you mean point_ids? Use --map relevance='Point id'"),
+        ("respons", "did you mean response? Use --map response=respons"),
+        ("anwser", "did you mean answer? Use --map response=anwser"),
+        ("refrence", "did you mean reference? Use --map reference=refrence"),
+        ("retreived_contexts", "Use --map contexts=retreived_contexts"),
+        ("ground_thruth", "did you mean ground_truth? Use --map reference=ground_thruth"),
+        *((name, "") for name in ("rating", "result", "content", "prompt_id", "response_length")),
+        *((name, "") for name in ("uid", "tag", "difficulty", "topic", "answer_relevance")),
+    ],
+)
+def test_a_column_with_almost_the_name_of_a_field_is_noted(column: str, note: str, write: Write):
+    notes = load(write("a.csv", f"query,{column}\na,b\n")).source.notes
+    assert [found.endswith(note) for found in notes] == [True] * bool(note)
+    assert all(found.startswith(f"column {column!r} is not used; ") for found in notes)
+
+
+def test_a_column_is_not_noted_if_its_field_is_given(write: Write):
+    path = write("a.csv", "query,response,respons\na,b,c\n")
+    assert load(path).source.notes == ()
+    assert (
+        load(write("b.csv", "query,respons\na,b\n"), columns={"response": "respons"}).source.notes
+        == ()
+    )

@@ -84,7 +84,7 @@ print(sample.query, *sample.relevance)
 def test_rows_are_numbered_by_the_line_they_begin_on(write: Write):
     text = "about: [1, 2]\nrows:\n  - query: a\n\n  - id: x\n    query:\n"
     assert problems(write("a.yml", text)) == [
-        "row 5, column query, sample x: there is no query; fill it in, or delete the row"
+        "line 5, column query, sample x: there is no query; fill it in, or delete the row"
     ]
 
 
@@ -113,14 +113,14 @@ def bomb(merge: bool) -> str:
 @pytest.mark.parametrize("merge", [True, False])
 def test_a_bomb_of_aliases_is_refused_at_once(write: Write, merge: bool):
     assert problems(write("a.yaml", bomb(merge))) == [
-        "row 1: invalid YAML: its aliases expand to more than 10,000,000 characters"
+        "line 1: invalid YAML: its aliases expand to more than 10,000,000 characters"
     ]
 
 
 @pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? "])
 def test_deep_nesting_is_refused_at_once(write: Write, opening: str):
     assert problems(write("a.yaml", opening * 100_000)) == [
-        "row 1: lists or objects are nested 60 deep"
+        "line 1: lists or objects are nested 60 deep"
     ]
 
 
@@ -130,23 +130,23 @@ def test_deep_nesting_is_refused_at_once(write: Write, opening: str):
         ("# nothing", "the file is empty; add at least one row with a query"),
         (
             "- a: b: c",
-            "row 1: invalid YAML: mapping values are not allowed in this context",
+            "line 1: invalid YAML: mapping values are not allowed in this context",
         ),
         (
             "- query: a\n  query: b",
-            "row 2: invalid YAML: duplicate name 'query' in an object",
+            "line 2: invalid YAML: duplicate name 'query' in an object",
         ),
-        ("- &a [*a]", "row 1: invalid YAML: an alias refers to a value that contains it"),
-        ("- query: *a", "row 1: invalid YAML: found undefined alias"),
-        ("- query: .nan", "row 1, column query: nan is not a finite number"),
-        ("- query: a\n  true: b", "row 1: the field name True is not text; put it in quotes"),
+        ("- &a [*a]", "line 1: invalid YAML: an alias refers to a value that contains it"),
+        ("- query: *a", "line 1: invalid YAML: found undefined alias"),
+        ("- query: .nan", "line 1, column query: nan is not a finite number"),
+        ("- query: a\n  true: b", "line 1: the field name True is not text; put it in quotes"),
         (
             "- query: !!binary aGk=",
-            "row 1, column query: values of type bytes are not supported",
+            "line 1, column query: values of type bytes are not supported",
         ),
         (
             "- query: a\n--- \n- query: b",
-            "row 2: invalid YAML: but found another document",
+            "line 2: invalid YAML: but found another document",
         ),
     ],
 )
@@ -159,7 +159,7 @@ def test_python_objects_are_never_made(write: Write, tmp_path: Path):
     (message,) = problems(
         write("a.yaml", f"- query: !!python/object/apply:pathlib.Path.touch ['{made}']")
     )
-    assert message.startswith("row 1: invalid YAML: could not determine a constructor")
+    assert message.startswith("line 1: invalid YAML: could not determine a constructor")
     assert not made.exists()
 
 

@@ -207,7 +207,7 @@ def test_a_damaged_line_is_told_with_its_place(tmp_path: Path) -> None:
         answers.add(Row(0, ANSWERED))
     lines = path.read_text(encoding="utf-8").splitlines()
     path.write_text("\n".join([lines[0], "oops", lines[1], ""]), encoding="utf-8")
-    with pytest.raises(InputError, match="row 2: not a saved response: "):
+    with pytest.raises(InputError, match="line 2: not a saved response: "):
         read(path)
 
 

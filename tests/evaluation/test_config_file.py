@@ -137,23 +137,23 @@ def test_all_problems_are_told_at_once_with_their_rows(write: Write) -> None:
         read_config(path)
     told = [str(problem) for problem in raised.value.problems]
     assert told == [
-        "row 1: unknown setting 'min_similarty'; did you mean 'min_similarity'?",
+        "line 1: unknown setting 'min_similarty'; did you mean 'min_similarity'?",
         (
-            "row 2: k 'five': write a whole number of at least 1, or several separated by "
+            "line 2: k 'five': write a whole number of at least 1, or several separated by "
             "commas, such as 1,3,5,10"
         ),
-        "row 3: k is already set in row 2; remove one",
-        "row 5: judge is already set in row 4, as model; remove one",
-        "row 6: verify 'eech': Input should be 'batch', 'each' or 'truths'",
-        "row 7: policy 'strickt': unknown policy; did you mean 'strict'?",
-        "row 8: max_tokens: Input should be a valid integer",
-        "row 9: max_failure_rate 'much': not a number; write 0.8 or 80%",
-        "row 10: fail_under: hit: not a number; write 0.8 or 80%",
-        "row 11: fail_over '3': expected lines of `name: value`",
-        "row 12: limit '0': Input should be greater than or equal to 1",
-        "row 13: unknown setting 'judge_me'; did you mean 'judge'?",
-        "row 14: data: expected one value",
-        "row 15: metrics: expected one value or a list",
+        "line 3: k is already set in line 2; remove one",
+        "line 5: judge is already set in line 4, as model; remove one",
+        "line 6: verify 'eech': Input should be 'batch', 'each' or 'truths'",
+        "line 7: policy 'strickt': unknown policy; did you mean 'strict'?",
+        "line 8: max_tokens: Input should be a valid integer",
+        "line 9: max_failure_rate 'much': not a number; write 0.8 or 80%",
+        "line 10: fail_under: hit: not a number; write 0.8 or 80%",
+        "line 11: fail_over '3': expected lines of `name: value`",
+        "line 12: limit '0': Input should be greater than or equal to 1",
+        "line 13: unknown setting 'judge_me'; did you mean 'judge'?",
+        "line 14: data: expected one value",
+        "line 15: metrics: expected one value or a list",
     ]
 
 
@@ -173,7 +173,7 @@ def test_no_secret_is_told(write: Write, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_missing_variable_is_named(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("A_HOST", raising=False)
-    with pytest.raises(InputError, match=r"row 1: base_url .*variable A_HOST is not set"):
+    with pytest.raises(InputError, match=r"line 1: base_url .*variable A_HOST is not set"):
         read_config(write("base_url: http://${A_HOST}/v1"))
     monkeypatch.setenv("A_HOST", "localhost:1")
     assert read_config(write("base_url: http://${A_HOST}/v1")).plan().base_url == (

@@ -125,7 +125,7 @@ def test_bad_data_are_one_error_at_their_line(gate: Gate) -> None:
     assert step.code == 2
     assert step.outputs == {"exit-code": "2"}
     [error] = [line for line in step.log.splitlines() if line.startswith("::error")]
-    assert error.startswith("::error file=bad.jsonl,line=2,title=invalid data::bad.jsonl: row 2: ")
+    assert error.startswith("::error file=bad.jsonl,line=2,title=invalid data::bad.jsonl: line 2: ")
 
 
 def test_further_options_are_words_and_no_commands(gate: Gate, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_a_bad_file_stops_the_commit_and_is_named_with_its_row(files: Path) -> N
     done = run("good.csv", "bad.csv", cwd=files)
     assert done.returncode == 2
     assert "bad.csv: 1 problem" in done.stderr
-    assert "row 2" in done.stderr
+    assert "line 2" in done.stderr
 
 
 @each_case(

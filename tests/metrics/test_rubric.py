@@ -256,13 +256,16 @@ def test_all_problems_are_told_at_once_each_with_its_row(write: Write) -> None:
         "label:\n"
     )
     assert problems(write(text)) == [
-        "row 1: name: invalid metric name; use lower case letters, digits and _, got 'Polite!'",
-        "row 2: criteria: the value is blank, got '  '",
-        "row 4: levels.1.5: a level is a whole number, such as 3, got '1.5'",
-        "row 5: levels.2: the value is blank, got ''",
-        "row 6: reads.1: Input should be 'query', 'response', 'contexts' or 'reference', got 'way'",
-        "row 7: unknown key 'critera'; did you mean 'criteria'?",
-        "row 8: label: the value is blank, got ''",
+        "line 1: name: invalid metric name; use lower case letters, digits and _, got 'Polite!'",
+        "line 2: criteria: the value is blank, got '  '",
+        "line 4: levels.1.5: a level is a whole number, such as 3, got '1.5'",
+        "line 5: levels.2: the value is blank, got ''",
+        (
+            "line 6: reads.1: Input should be 'query', 'response', 'contexts' or 'reference', "
+            "got 'way'"
+        ),
+        "line 7: unknown key 'critera'; did you mean 'criteria'?",
+        "line 8: label: the value is blank, got ''",
     ]
 
 
@@ -275,23 +278,23 @@ def test_all_problems_are_told_at_once_each_with_its_row(write: Write) -> None:
         ("a: [\n", "invalid YAML"),
         ("a: \x01\n", "invalid YAML"),
         (GOOD.replace("3: neutral, 5: warm", ""), "levels: a scale needs at least two levels"),
-        (GOOD.replace("3: n", "1: n"), "row 3: the key '1' appears twice"),
+        (GOOD.replace("3: n", "1: n"), "line 3: the key '1' appears twice"),
         (GOOD.replace("3: n", "01: n"), "levels.01: a level is a whole number"),
         (GOOD.replace("3: n", "yes: n"), "levels.yes: a level is a whole number"),
         (GOOD.replace("3: n", "9999999999: n"), "a level is a whole number"),
-        (GOOD + "higher_is_better: x\n", "row 4: higher_is_better: Input should be a valid bool"),
+        (GOOD + "higher_is_better: x\n", "line 4: higher_is_better: Input should be a valid bool"),
         (GOOD + "reads: [response]\n", "reads: the judge always reads query; add it"),
-        (GOOD + "name: again\n", "row 1: the key 'name' appears twice"),
+        (GOOD + "name: again\n", "line 1: the key 'name' appears twice"),
         (GOOD + "label: !!python/name:os.system x\n", "is not supported; write a plain value"),
         (
             GOOD.replace("How polite is it?", "&a [*a, *a]"),
             "aliases are not supported; write the value out",
         ),
-        ("rubrics: []\n", "row 1: rubrics: expected a list of rubrics"),
+        ("rubrics: []\n", "line 1: rubrics: expected a list of rubrics"),
         ("rubrics: x\n", "rubrics: expected a list of rubrics"),
         (GOOD + "rubrics: [{name: a}]\n", "expected a list of rubrics and no other keys"),
-        ("rubrics:\n- name: a\n- x\n", "row 2: criteria is missing"),
-        ("rubrics:\n- name: a\n- x\n", "row 3: expected `key: value` lines"),
+        ("rubrics:\n- name: a\n- x\n", "line 2: criteria is missing"),
+        ("rubrics:\n- name: a\n- x\n", "line 3: expected `key: value` lines"),
     ],
 )
 def test_what_is_no_rubric_is_refused(write: Write, text: str, told: str) -> None:
@@ -301,7 +304,7 @@ def test_what_is_no_rubric_is_refused(write: Write, text: str, told: str) -> Non
 def test_a_name_that_stands_twice_in_a_list_is_refused(write: Write) -> None:
     item = GOOD.replace("\n", "\n  ").rstrip()
     assert problems(write(f"rubrics:\n- {item}\n- {item}\n")) == [
-        "row 5: name: 'politeness' appears twice"
+        "line 5: name: 'politeness' appears twice"
     ]
 
 

@@ -132,19 +132,19 @@ def test_that_too_much_failed_is_an_error_whatever_the_gates_say(make_run: MakeR
     assert first.startswith("::error title=too many failures::1 of 3 scores of faithfulness failed")
 
 
-def bad_file(tmp_path: Path, name: str) -> InputError:
+def bad_file(tmp_path: Path, name: str, *, unit: str = "row") -> InputError:
     path = tmp_path / "data" / name
     path.parent.mkdir(exist_ok=True)
     path.write_text("", encoding="utf-8")
-    problems = [Problem("no query, 50%", "give one", row=3), Problem("b"), Problem("c")]
+    problems = [Problem("no query, 50%", "give one", row=3, unit=unit), Problem("b"), Problem("c")]
     return InputError(str(path), problems)
 
 
 def test_bad_data_are_one_error_at_their_line(tmp_path: Path) -> None:
-    error = bad_file(tmp_path, "a,b.jsonl")
+    error = bad_file(tmp_path, "a,b.jsonl", unit="line")
     said = error_annotation(error, ON | {"GITHUB_WORKSPACE": str(tmp_path)})
     place = "file=data/a%2Cb.jsonl,line=3,title=invalid data"
-    words = f"{error.file}: row 3: no query, 50%25; give one (and 2 more problems)"
+    words = f"{error.file}: line 3: no query, 50%25; give one (and 2 more problems)"
     assert said == f"::error {place}::{words}"
     assert error_annotation(error, {}) is None
 
@@ -157,7 +157,10 @@ def test_rows_that_are_no_lines_have_none(tmp_path: Path) -> None:
 
 def test_a_file_from_elsewhere_has_no_place(tmp_path: Path) -> None:
     elsewhere = {"GITHUB_WORKSPACE": str(tmp_path / "other")}
-    for error in (bad_file(tmp_path, "a.csv"), InputError("samples", [Problem("x", row=1)])):
+    for error in (
+        bad_file(tmp_path, "a.csv", unit="line"),
+        InputError("samples", [Problem("x", row=1)]),
+    ):
         said = error_annotation(error, ON | elsewhere)
         assert said is not None
         assert said.startswith("::error title=invalid data::")

@@ -101,7 +101,7 @@ def test_the_default_api() -> None:
         ("", "the file: expected `key: value` lines, got nothing"),
         ("just words", "the file: expected `key: value` lines, got text"),
         ("[1]", "the file: expected `key: value` lines, got a list"),
-        ("a: [", "row 1: invalid YAML: expected the node content"),
+        ("a: [", "line 1: invalid YAML: expected the node content"),
         ("a: \x00", "invalid YAML: "),
         ("base: http://h", "calls: it is missing"),
         ("calls: {}", "calls: expected at least one entry, got nothing"),
@@ -175,13 +175,13 @@ def test_each_problem_has_its_line_its_key_and_the_nearest_name() -> None:
         "bse: x\n"
     )
     for line in (
-        "row 1: base: it must start with http:// or https://; did you mean http://localhost:8000?",
-        "row 4: calls.ask.url: {questoin} is not a field here; ",
-        "row 5: calls.ask.methd: unknown key; did you mean method?",
-        "row 6: calls.ask.headers.X: expected text, got 5; put it in quotes",
-        "row 7: calls.ask.body.1: expected text, got 1; put it in quotes",
-        "row 8: calls.ask.reply.respons: unknown key; did you mean response?",
-        "row 9: bse: unknown key; did you mean base?",
+        "line 1: base: it must start with http:// or https://; did you mean http://localhost:8000?",
+        "line 4: calls.ask.url: {questoin} is not a field here; ",
+        "line 5: calls.ask.methd: unknown key; did you mean method?",
+        "line 6: calls.ask.headers.X: expected text, got 5; put it in quotes",
+        "line 7: calls.ask.body.1: expected text, got 1; put it in quotes",
+        "line 8: calls.ask.reply.respons: unknown key; did you mean response?",
+        "line 9: bse: unknown key; did you mean base?",
     ):
         assert line in message
     for jargon in ("Input", "Extra", "CallDescription", "dictionary"):
@@ -202,7 +202,7 @@ def test_a_placeholder_in_another_syntax_is_refused() -> None:
 
 def test_a_key_that_is_there_twice() -> None:
     message = refused(LEAST + "headers: {A: b}\nheaders: {C: d}\n")
-    assert "row 6: the key 'headers' is already in line 5; remove one" in message
+    assert "line 6: the key 'headers' is already in line 5; remove one" in message
 
 
 def test_messages_do_not_quote_texts_that_may_be_secret() -> None:

@@ -23,7 +23,9 @@ def yaml_errors(file: str) -> Generator[None]:
         yield
     except yaml.MarkedYAMLError as error:
         row = error.problem_mark.line + 1 if error.problem_mark else None
-        raise InputError(file, [Problem(f"invalid YAML: {error.problem}", row=row)]) from error
+        raise InputError(
+            file, [Problem(f"invalid YAML: {error.problem}", row=row, unit="line")]
+        ) from error
     except (yaml.YAMLError, RecursionError) as error:
         raise InputError(file, [Problem(f"invalid YAML: {error}")]) from error
 
@@ -137,7 +139,7 @@ def read_yaml_values(path: Path) -> Sequence[YamlValue | Problem]:
             found.append(YamlValue(_text(name), row, _value(node)))
         except ValueError as error:
             key = f"{name.value}: " if isinstance(name, ScalarNode) else ""
-            found.append(Problem(f"{key}{error}", row=row))
+            found.append(Problem(f"{key}{error}", row=row, unit="line"))
     return found
 
 

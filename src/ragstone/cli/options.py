@@ -341,7 +341,9 @@ def store_here() -> str | None:
             try:
                 place = entry.value
             except ValueError as error:
-                raise InputError(str(FILE), [Problem(f"{entry}: {error}", row=entry.row)]) from None
+                raise InputError(
+                    str(FILE), [Problem(f"{entry}: {error}", row=entry.row, unit="line")]
+                ) from None
             return place if isinstance(place, str) else None
     return None
 

@@ -1,15 +1,17 @@
 """Which column of a file is which field of a Sample, and the names that fields may have."""
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import chain
 from types import MappingProxyType
 
 from ragstone.datasets.table import Record
 from ragstone.errors import Problem, UnknownNameError, UsageError, nearest
+from ragstone.types.sample import Sample
 
 ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -54,8 +56,8 @@ FIELD_OF = by_name(ALIASES)
 """Plain name -> Sample field."""
 PART_OF = by_name(CONTEXT_ALIASES)
 """Plain name -> part of a Context."""
-_SIMILAR = 0.85
-"""The least similarity, from 0 to 1, of a misspelt name to a field's name."""
+_WORDS = frozenset(("content", "result"))
+"""Words that are one letter away from a field's name, but usual for other columns."""
 _TURNS = frozenset(map(plain_name, CONVERSATIONS))
 
 Spelling = Callable[[str, str], str]
@@ -63,8 +65,8 @@ Spelling = Callable[[str, str], str]
 
 
 def flag(field: str, column: str) -> str:
-    """Return the command-line option that maps a field to a column."""
-    return f"--map {field}={column}"
+    """Return the command-line option that maps a field to a column, quoted for a shell."""
+    return f"--map {field}={shlex.quote(column)}"
 
 
 def argument(field: str, column: str) -> str:
@@ -159,16 +161,48 @@ def no_query(columns: Sequence[str], hint: str = "", *, spelling: Spelling) -> P
     )
 
 
-def misspelt(names: Iterable[str], missing: Iterable[str]) -> dict[str, str]:
-    """Return Sample field -> a similar name, for fields that no row has."""
-    found: dict[str, str] = {}
-    plain = {plain_name(name): name for name in names}
+def misspelt(names: Iterable[str], missing: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return Sample field -> a column that is probably misspelt, and its right name.
+
+    Only fields that no row has are looked up.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    columns = list(names)
     for field in missing:
-        known = map(plain_name, (field, *ALIASES[field]))
-        near = (get_close_matches(name, plain, n=1, cutoff=_SIMILAR) for name in known)
-        if similar := next(filter(None, near), None):
-            found[field] = plain[similar[0]]
+        for known in (field, *ALIASES[field]):
+            if near := next((name for name in columns if _is_near(name, known)), None):
+                found.setdefault(field, (near, known))
     return found
+
+
+def _is_near(name: str, known: str) -> bool:
+    """Return whether a name differs in one letter, or in a few if it is long.
+
+    A name with more words, such as `response_length`, means something else.
+    """
+    one, two = plain_name(name), plain_name(known)
+    if len(two) < 5 or one in _WORDS or set(known.split("_")) < set(re.findall(r"[^\W_]+", name)):
+        return False
+    if len(two) >= 10 and SequenceMatcher(None, one, two).ratio() >= 0.9:
+        return True
+    while one[:1] == two[:1] and one:
+        one, two = one[1:], two[1:]
+    swapped = one[:2] == two[1::-1] and one[2:] == two[2:]
+    return swapped or one[1:] == two[1:] or one[1:] == two or one == two[1:]
+
+
+def unused_columns(samples: Sequence[Sample], *, spelling: Spelling) -> tuple[str, ...]:
+    """Return a note for each tag whose name is almost that of a field that no sample has."""
+    missing = [
+        field
+        for field in ALIASES.keys() - {"id", "query", "tags"}
+        if all(getattr(sample, field) is None for sample in samples)
+    ]
+    tags = dict.fromkeys(chain.from_iterable(sample.tags for sample in samples))
+    return tuple(
+        f"column {name!r} is not used; did you mean {known}? Use {spelling(field, name)}"
+        for field, (name, known) in sorted(misspelt(tags, missing).items())
+    )
 
 
 class Layouts:

@@ -17,7 +17,7 @@ from ragstone.datasets.adapters.responses import (
     repetitions,
     without_failed,
 )
-from ragstone.datasets.columns import argument, flag, resolve_fields
+from ragstone.datasets.columns import argument, flag, resolve_fields, unused_columns
 from ragstone.datasets.formats import arrow as columnar
 from ragstone.datasets.formats import csv as delimited
 from ragstone.datasets.formats import excel
@@ -124,7 +124,7 @@ def load(
     asked = MODES["search" if mode == "search" else "chat"] if saved else ()
     errors = [row.errors for row in islice(found.table.rows, limit) if isinstance(row, Record)]
     made, failures = without_failed(samples, errors, asked=asked)
-    notes = found.table.notes
+    notes = (*found.table.notes, *unused_columns(samples, spelling=flag))
     if failures:
         ignored = sum(a.response != b.response for a, b in zip(samples, made, strict=True))
         also = f"; {ignored} of them had a response, which is ignored" if ignored else ""
@@ -166,4 +166,5 @@ def samples_of(
     """
     table = Table.of(records)
     samples = samples_in(table, name, columns=columns or {}, limit=None, spelling=argument)
-    return Dataset(samples, Source(name=name, rows=len(samples)))
+    notes = unused_columns(samples, spelling=argument)
+    return Dataset(samples, Source(name=name, rows=len(samples), notes=notes))

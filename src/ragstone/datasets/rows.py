@@ -94,7 +94,7 @@ def samples_in(
                 in_rows += row.problems
                 place, name = record.row, row.id or str(number)
             if name in first:
-                seen = f"the id {name!r} is already used in row {first[name]}"
+                seen = f"the id {name!r} is already used in {table.unit} {first[name]}"
                 fix = "give each row its own id"
                 in_rows.append(Problem(seen, fix, row=place, sample_id=name))
             first.setdefault(name, place)
@@ -102,7 +102,7 @@ def samples_in(
             problems += layouts.problems(spelling, near)
         problems += in_rows
     if problems:
-        placed = [replace(problem, sheet=table.sheet) for problem in problems]
+        placed = [replace(problem, sheet=table.sheet, unit=table.unit) for problem in problems]
         raise InputError(file, sorted(placed, key=lambda problem: problem.row or 0))
     return tuple(samples)
 

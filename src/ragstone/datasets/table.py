@@ -58,6 +58,7 @@ class Table:
     Attributes:
         columns: the names in the header; None if each record has its own names.
         sheet: the name of the workbook's sheet.
+        unit: what a row's number counts: `row`, `line` or `item`.
         notes: what a reader of the results should know.
         beside: the file's metadata.
     """
@@ -65,6 +66,7 @@ class Table:
     rows: Iterable[Row]
     columns: tuple[str, ...] | None = None
     sheet: str | None = None
+    unit: str = "row"
     notes: tuple[str, ...] = ()
     beside: Mapping[str, object] = field(default_factory=dict[str, object])
 
@@ -258,9 +260,9 @@ class File:
         """The SHA-256 of the bytes, in hex."""
         return sha256(self.content).hexdigest()
 
-    def refused(self, seen: str, fix: str = "", *, row: int | None = None) -> InputError:
+    def refused(self, seen: str, fix: str = "", *, line: int | None = None) -> InputError:
         """Return the error for a file that cannot be used at all."""
-        return InputError(self.name, [Problem(seen, fix, row=row)])
+        return InputError(self.name, [Problem(seen, fix, row=line, unit="line")])
 
     def checked(self) -> bytes:
         """Return the bytes of a text file without a byte order mark, or raise an InputError.
@@ -302,10 +304,10 @@ class File:
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1
             raise self.refused(
-                broken_byte(content, error), encoding_fix(content), row=line
+                broken_byte(content, error), encoding_fix(content), line=line
             ) from error
         if (nul := text.find("\0")) >= 0:
             line = text.count("\n", 0, nul) + 1
             seen = "the text contains a NUL character"
-            raise self.refused(seen, "it may be damaged or UTF-16", row=line)
+            raise self.refused(seen, "it may be damaged or UTF-16", line=line)
         return text

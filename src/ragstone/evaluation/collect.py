@@ -200,7 +200,9 @@ class ResponseJournal:
             except ValidationError as error:
                 text = f"not a saved response: {error.errors()[0]['msg']}"
                 fix = "delete the line, or use --fresh to start again"
-                raise InputError(str(self.path), [Problem(text, fix, row=number)]) from None
+                raise InputError(
+                    str(self.path), [Problem(text, fix, row=number, unit="line")]
+                ) from None
             if saved.index >= len(self._samples):  # --limit is lower than before
                 self.beyond.add(saved.index)
                 continue

@@ -114,16 +114,18 @@ def read_config(path: str | Path) -> Config:
             fix = f"did you mean {near!r}?" if near else f"known settings: {', '.join(KEYS)}"
             if entry.key.lower().endswith(("key", "token")):
                 fix = "set API keys in the environment only, such as OPENAI_API_KEY"
-            problems.append(Problem(f"unknown setting {entry.key!r:.80}", fix, row=entry.row))
+            problems.append(
+                Problem(f"unknown setting {entry.key!r:.80}", fix, row=entry.row, unit="line")
+            )
         elif first is not entry:
             alias = "" if first.key == entry.key else f", as {first.key}"
-            text = f"{entry.key} is already set in row {first.row}{alias}"
-            problems.append(Problem(text, "remove one", row=entry.row))
+            text = f"{entry.key} is already set in line {first.row}{alias}"
+            problems.append(Problem(text, "remove one", row=entry.row, unit="line"))
         else:
             try:
                 values[name] = _value(name, entry, path.parent)
             except ValueError as error:
-                problems.append(Problem(f"{entry}: {error}", row=entry.row))
+                problems.append(Problem(f"{entry}: {error}", row=entry.row, unit="line"))
     if problems:
         raise InputError(str(path), problems)
     gates = tuple(gate for name in FLAGS for gate in cast("Sequence[Gate]", values.get(name, ())))

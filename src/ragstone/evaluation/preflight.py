@@ -1,13 +1,12 @@
 """Preflight: which metrics can run, which fields the target must return, and the gates."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from ragstone._internal.text import join_by_reason
-from ragstone.datasets.columns import ALIASES, misspelt
+from ragstone.datasets.columns import ALIASES, flag, misspelt
 from ragstone.errors import UsageError
 from ragstone.judges.spec import is_model
 from ragstone.metrics import GROUPS, select
@@ -68,9 +67,9 @@ class Preflight:
         tags = dict.fromkeys(tag for sample in samples for tag in sample.tags)
         similar = misspelt(tags, [name for name in ALIASES if name not in present])
         hints = {
-            field: f"no row has {in_words(field)}; did you mean column {tag!r}? Map it with --map "
-            f"{field}={shlex.quote(tag)}"
-            for field, tag in similar.items()
+            field: f"no row has {in_words(field)}; did you mean column {tag!r}? Map it with "
+            f"{flag(field, tag)}"
+            for field, (tag, _) in similar.items()
         }
         absent = hints | dict(dataset.absent)
         present |= _with_stand_ins(dataset.known)

@@ -154,7 +154,7 @@ class _Page:
     def problem(self, place: _Place, seen: str) -> None:
         """Add a problem with a value, or with the mapping it should be in."""
         inner = next((place[:n] for n in range(len(place), 0, -1) if place[:n] in self._rows), ())
-        self.problems.append(Problem(seen, row=self._rows.get(inner)))
+        self.problems.append(Problem(seen, row=self._rows.get(inner), unit="line"))
 
     def value(self, node: Node, place: _Place) -> object:
         """Return a node's value; numbers stay text, because the key decides how they are read."""

@@ -19,8 +19,6 @@ SUMMARY_BYTES = 1024 * 1024
 """Bytes of a step's summary; GitHub discards longer ones."""
 MAX_TEXT = 1000
 """Characters of one annotation."""
-LINE_FORMATS = frozenset({".csv", ".tsv", ".jsonl", ".ndjson", ".yaml", ".yml"})
-"""File extensions of formats whose rows are numbered by line."""
 
 Level = Literal["error", "warning"]
 
@@ -108,7 +106,7 @@ def _place(name: str, problem: Problem, environ: Mapping[str, str]) -> Mapping[s
         path = Path(name).resolve(strict=True).relative_to(workspace)
     except (OSError, ValueError):  # not a file, such as samples in memory, or elsewhere
         return {}
-    has_line = problem.row and path.suffix.lower() in LINE_FORMATS
+    has_line = problem.row and problem.unit == "line"
     return {"file": path.as_posix(), **({"line": str(problem.row)} if has_line else {})}
 
 

@@ -267,6 +267,7 @@ class ApiDescription(FrozenModel):
                     f"{'.'.join(map(str, place)) or 'the file'}: {seen}",
                     "" if ";" in seen else "see docs/targets.md for a complete file",
                     row=_line(root, place),
+                    unit="line",
                 )
                 for fault in error.errors()
                 for place in [[part for part in fault["loc"] if part not in _UNWRITTEN]]
@@ -335,7 +336,7 @@ def _repeated(node: Node | None) -> list[Problem]:
             line = key.start_mark.line + 1
             if first.setdefault(key.value, line) != line:
                 seen = f"the key {key.value!r:.80} is already in line {first[key.value]}"
-                found.append(Problem(seen, "remove one", row=line))
+                found.append(Problem(seen, "remove one", row=line, unit="line"))
             found += _repeated(value)
     elif isinstance(node, SequenceNode):
         for item in node.value:

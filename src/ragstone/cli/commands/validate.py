@@ -10,7 +10,6 @@ from ragstone._internal.text import count
 from ragstone.cli import UNUSABLE
 from ragstone.cli.options import COLUMNS, SHEET, pairs_of
 from ragstone.datasets import Dataset, load
-from ragstone.datasets.columns import misspelt
 from ragstone.errors import InputError, UsageError
 from ragstone.metrics import catalogue, select
 from ragstone.reports.github import error_annotation, no_commands
@@ -69,12 +68,9 @@ def described(name: str, dataset: Dataset) -> str:
     could = f"can run: {ready or 'nothing'}" + (
         f"; with a RAG system's answers: {later}" if later != ready else ""
     )
-    names = {tag for sample in samples for tag in sample.tags}
-    alike = misspelt(sorted(names), [field for field, times in counts.items() if not times])
-    near = "".join(f"; does {tag!r} mean {field}?" for field, tag in alike.items())
     notes = "".join(f"; {note}" for note in dataset.source.notes)
     tagged = f"; tags: {tags}" if tags else ""
-    return f"{name}: {count(len(samples), 'row')}: {held}{tagged}{near}{notes}; {could}"
+    return f"{name}: {count(len(samples), 'row')}: {held}{tagged}{notes}; {could}"
 
 
 def _metrics(met: Collection[str]) -> str:

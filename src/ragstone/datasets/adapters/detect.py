@@ -254,7 +254,9 @@ def shape_records(table: Table, limit: int | None, *, named: Iterable[str] = ())
     if shape is not None and whole_file:
         made, notes = traces(records) if shape.name == SPANS else (results(records), (NOTE,))
         notes = (*table.notes, f"read as {shape.name}", *notes)
-        return ShapedRecords(Table([*problems, *made][:limit], notes=notes), shape=shape)
+        return ShapedRecords(
+            Table([*problems, *made][:limit], unit=table.unit, notes=notes), shape=shape
+        )
     named = tuple(named)
     records, parts = open_parts(records, named)
     columns = table.columns and (*table.columns, *parts)

@@ -3,6 +3,7 @@
 import csv
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from io import StringIO
 
 from ragstone.datasets.columns import FIELD_OF, plain_name
@@ -38,7 +39,7 @@ def read(file: File) -> Table:
     finally:
         csv.field_size_limit(usual)
     try:
-        return Table.headed(rows)
+        return replace(Table.headed(rows), unit="line")
     except ValueError as error:
         raise file.refused(str(error)) from error
 

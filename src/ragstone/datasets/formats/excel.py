@@ -6,7 +6,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from io import BytesIO
 from posixpath import dirname, join, normpath
@@ -261,7 +261,7 @@ def read(file: File, *, sheet: str | None = None) -> Table:
         table = Table.headed(list(enumerate(rows, 1)), sheet=name)
     except ValueError as error:
         raise file.refused(f"sheet {name!r}: {error}") from error
-    return Table(table.rows, table.columns, sheet=name, notes=(*notes, *table.notes))
+    return replace(table, notes=(*notes, *table.notes))
 
 
 def _refuse_size(scan: SheetScan, archive: Archive, file: File, sheet: str) -> None:

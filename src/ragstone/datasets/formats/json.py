@@ -42,19 +42,19 @@ def read(file: File) -> Table:
         several = error.msg == "Extra data"
         fix = "if it has one object per line, rename it to .jsonl" if several else ""
         seen = f"invalid JSON: {error.msg} (column {error.colno})"
-        raise file.refused(seen, fix, row=error.lineno) from error
+        raise file.refused(seen, fix, line=error.lineno) from error
     except ValueError as error:
         found = re.search(r"\d{4301}", text)  # more digits than Python reads
         line = text.count("\n", 0, found.start()) + 1 if found else None
-        raise file.refused(f"cannot read this JSON: {error}", row=line) from error
+        raise file.refused(f"cannot read this JSON: {error}", line=line) from error
     found = rows_in(value, file)
     records = [Record.of(row, item) for row, item in enumerate(found.items, 1)]
-    return Table(records, notes=found.notes, beside=found.beside)
+    return Table(records, unit="item", notes=found.notes, beside=found.beside)
 
 
 def read_lines(file: File) -> Table:
     """Return the objects of a JSON Lines file, numbered by line; invalid lines become Problems."""
-    return Table(_lines(file.checked()))
+    return Table(_lines(file.checked()), unit="line")
 
 
 def rows_in(value: object, file: File) -> Listed:

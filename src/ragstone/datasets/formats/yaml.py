@@ -69,7 +69,7 @@ def read(file: File) -> Table:
     if isinstance(root, SequenceNode) and len(root.value) == len(found.items):
         lines = [item.start_mark.line + 1 for item in root.value]
     records = [Record.of(line, item) for line, item in zip(lines, found.items, strict=True)]
-    return Table(records, notes=found.notes, beside=found.beside)
+    return Table(records, unit="line", notes=found.notes, beside=found.beside)
 
 
 def _loaded(text: str, file: File) -> tuple[Node, object]:
@@ -79,7 +79,7 @@ def _loaded(text: str, file: File) -> tuple[Node, object]:
             depth += 1
             if depth > _DEEPEST:
                 line = event.start_mark.line + 1 if event.start_mark else None
-                raise file.refused(f"lists or objects are nested {_DEEPEST} deep", row=line)
+                raise file.refused(f"lists or objects are nested {_DEEPEST} deep", line=line)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
     loader = Loader(text)

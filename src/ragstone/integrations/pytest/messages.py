@@ -154,7 +154,7 @@ _FLAGS = (
     (r"--api-url URL or --target", "target"),
     (r"--(judge|base-url|max-calls|max-cost)\b", r"--rag-\1"),
     (r"--no-cache\b", "cache=False"),
-    (r"--map (\w+)=(.+?)(?=\??(?:[;:]|$| \())", r"columns={'\1': '\2'}"),
+    (r"--map (\w+)=('?)(.+?)\2(?=\??(?:[;:]|$| \())", r"columns={'\1': '\3'}"),
 )
 _OPTION = re.compile(
     r"--(fail-under|fail-over|embedding-model|context-window|max-tokens|timeout|sheet)\b"
