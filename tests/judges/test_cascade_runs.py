@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 import ragstone
-from ragstone.evaluation.dry_run import estimate
-from ragstone.evaluation.runner import Options
+from ragstone.evaluation.runner import Options, estimate
 from ragstone.reports.facts import summary_lines
 from ragstone.results.run import Run
 

@@ -73,6 +73,12 @@ def join_by_reason(reasons: Mapping[str, str]) -> Sequence[str]:
     return [f"{', '.join(alike)}: {why}" for why, alike in names.items()]
 
 
+def span(least: int | str, most: int | str) -> str:
+    """Return one number, or `N to M` if they differ."""
+    low, high = (f"{end:,}" if isinstance(end, int) else end for end in (least, most))
+    return low if low == high else f"{low} to {high}"
+
+
 def count(number: int, noun: str) -> str:
     """Return a number with a noun, in the plural unless the number is 1."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -31,9 +31,8 @@ from ragstone.cli.parse import (
 from ragstone.datasets import Dataset
 from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.config_file import Config, metric_names
-from ragstone.evaluation.dry_run import estimate
 from ragstone.evaluation.recorder import StoreOptions
-from ragstone.evaluation.runner import evaluate
+from ragstone.evaluation.runner import estimate, evaluate
 from ragstone.integrations.promptfoo.asserts import (
     LEGACY,
     ProgressOptions,

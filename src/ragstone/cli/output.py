@@ -18,7 +18,7 @@ from rich.table import Table
 
 from ragstone._internal.files import check_writable
 from ragstone._internal.rate_limit import RETRIES, RetryLog
-from ragstone._internal.text import count, quoted
+from ragstone._internal.text import count, quoted, span
 from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED, load, silent_pipes
 from ragstone.cli.options import RegressionArgs, ResultArgs
 from ragstone.errors import UsageError
@@ -123,25 +123,21 @@ def _failed(row: Row) -> bool:
     return any(score.state is State.FAILED for score in row.scores.values())
 
 
-LEAST = 0.0001
-"""The smallest cost that is printed exactly, in US dollars."""
-
-
 def print_estimate(estimate: "Estimate", console: Console) -> None:
     """Print an estimate: one number each, or `N to M` if least and most differ."""
     console.print("Dry run: no calls were made. Estimated judge usage:\n", markup=False)
     lines = (
         ("rows", f"{estimate.rows:,}"),
-        ("calls", _span(estimate.calls)),
-        ("prompt tokens", _span(estimate.prompt_tokens)),
-        ("completion tokens", _span(estimate.completion_tokens)),
-        ("cost", _cost(estimate.cost_usd)),
+        ("calls", span(*estimate.calls)),
+        ("prompt tokens", span(*estimate.prompt_tokens)),
+        ("completion tokens", span(*estimate.completion_tokens)),
+        ("cost", estimate.cost),
     )
     if estimate.local_calls[1]:
         lines = (
             *lines,
-            ("calls to local models", f"{_span(estimate.local_calls)} (free; limits do not apply)"),
-            ("tokens of local models", _span(estimate.local_tokens)),
+            ("calls to local models", f"{span(*estimate.local_calls)} (free; limits do not apply)"),
+            ("tokens of local models", span(*estimate.local_tokens)),
         )
     table = Table.grid(padding=(0, 3, 0, 0))
     for name, value in lines:
@@ -149,26 +145,6 @@ def print_estimate(estimate: "Estimate", console: Console) -> None:
     console.print(table)
     for note in estimate.notes:
         console.print(f"Note: {note}.", markup=False)
-
-
-def _span(numbers: tuple[int, int]) -> str:
-    return _between(*(f"{number:,}" for number in numbers))
-
-
-def _cost(dollars: tuple[float, float] | None) -> str:
-    if dollars is None:
-        return "no price is known"
-    return f"{_between(*map(_price, dollars))} (an estimate)"
-
-
-def _price(dollars: float) -> str:
-    if 0 < dollars < LEAST:
-        return f"less than ${LEAST}"
-    return f"${dollars:.4f}" if 0 < dollars < 1 else f"${dollars:,.2f}"
-
-
-def _between(least: str, most: str) -> str:
-    return least if least == most else f"{least} to {most}"
 
 
 def check_files(

@@ -15,6 +15,7 @@ from ragstone.cli.options import one_of, store_files, typed_settings
 from ragstone.demo.questions import DATASET
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import FILE, Config, read_config
+from ragstone.evaluation.preflight import with_llm
 from ragstone.evaluation.recorder import StoreOptions
 from ragstone.integrations.opentelemetry.tracing import exporting
 from ragstone.judges.instrumentation import UNTRACED, Tracing
@@ -151,7 +152,7 @@ def check_needed(plan: Plan, typed: Mapping[str, object]) -> None:
     """
     flags = [SETTINGS[name].flags[0] for name in LLM_ONLY if name in typed]
     judged = any(map(is_model, single_names(plan.judge)))
-    if flags and not judged and plan.embedding_model is None:
+    if flags and not judged and plan.embedding_model is None and with_llm(plan) is plan:
         raise UsageError(
             f"{', '.join(flags)}: only for LLM judges, but the judge is {plan.judge}; choose "
             "an LLM with --model"

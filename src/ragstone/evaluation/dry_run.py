@@ -1,18 +1,21 @@
 """Dry run: estimates the judge calls and cost of an evaluation, without any calls."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Unpack
 
 from ragstone._internal.concurrency import finish_in_thread
-from ragstone.errors import UsageError
-from ragstone.evaluation.runner import Data, Evaluation, Options, plan_of
+from ragstone._internal.text import span
 from ragstone.evaluation.scoring import score_rows
 from ragstone.judges.dry_run import LEAST, MOST
 from ragstone.judges.factory import make_judge
+from ragstone.metrics import Metric
+from ragstone.types.config import Plan
 from ragstone.types.reply import Usage
 from ragstone.types.row import Row
 from ragstone.types.sample import Context, Sample
 
+SMALL = 0.0001
+"""The smallest cost that is shown exactly, in US dollars."""
 ASSUMED_SENTENCES, ASSUMED_WORDS = 5, 100
 """Assumed sentences of a missing response, and words of each missing context."""
 
@@ -34,36 +37,44 @@ class Estimate:
     local_tokens: tuple[int, int] = (0, 0)
     notes: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        """Return calls and cost in one line."""
+        noun = "call" if self.calls == (1, 1) else "calls"
+        return f"{span(*self.calls)} {noun}, {self.cost}"
 
-def estimate(data: Data, **options: Unpack[Options]) -> Estimate:
-    """Estimate the judge usage of `evaluate` with the same options; no calls are made.
+    @property
+    def cost(self) -> str:
+        """The cost in words."""
+        if self.cost_usd is None:
+            return "no price is known"
+        return f"{span(*map(_price, self.cost_usd))} (an estimate)"
 
-    The number of calls is exact if the claims of each response fit one batch (see `batch_size`)
-    and no reply has to be requested again.
+
+def _price(dollars: float) -> str:
+    if 0 < dollars < SMALL:
+        return f"less than ${SMALL}"
+    return f"${dollars:.4f}" if 0 < dollars < 1 else f"${dollars:,.2f}"
+
+
+def estimate_usage(
+    plan: Plan, rows: Sequence[Row], metrics: Sequence[Metric], *, asks_target: bool
+) -> Estimate:
+    """Estimate what judging rows costs; no calls are made.
+
+    `asks_target` means that missing responses and contexts will come from the target.
 
     Raises:
-        UsageError: the options are invalid.
+        UsageError: the judge is unknown, or an extra or a price is missing.
     """
-    plan = plan_of(options)
-    if not isinstance(options.get("judge", plan.judge), str):
-        raise UsageError(
-            "an estimate needs a judge given by name; the cost of custom judges is unknown"
-        )
-    unlimited = plan.model_copy(update={"max_calls": None, "max_cost": None})
-    objects: Options = {"judge": make_judge(plan, guess=LEAST), "plan": unlimited}
-    if "target" in options:
-        objects["target"] = options["target"]
-    evaluation = Evaluation.of(data, **objects)
-    rows = [Row(n, sample) for n, sample in enumerate(evaluation.dataset.samples)]
-    filled = [_fill(row, max(plan.cutoffs)) for row in rows] if evaluation.wanted else rows
-    metrics = [metric for metric in evaluation.metrics if metric.question_kinds]
+    filled = [_fill(row, max(plan.cutoffs)) for row in rows] if asks_target else rows
+    asking = [metric for metric in metrics if metric.question_kinds]
 
     usages: list[Usage] = []
 
     async def count_usage() -> None:
         for guess in (LEAST, MOST):
             judge = make_judge(plan, guess=guess)
-            async with score_rows(filled, metrics, judge, concurrency=1) as scored:
+            async with score_rows(filled, asking, judge, concurrency=1) as scored:
                 usages.append(sum([row.usage async for row in scored], Usage()))
 
     finish_in_thread(count_usage)

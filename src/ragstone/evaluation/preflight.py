@@ -1,5 +1,6 @@
 """Preflight: which metrics can run, which fields the target must return, and the gates."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -8,18 +9,50 @@ from typing import TYPE_CHECKING
 from ragstone._internal.text import join_by_reason
 from ragstone.datasets.columns import ALIASES, flag, misspelt
 from ragstone.errors import UsageError
+from ragstone.judges.offline import OfflineJudge
 from ragstone.judges.spec import is_model
 from ragstone.metrics import GROUPS, select
 from ragstone.metrics.base import Metric
 from ragstone.targets.base import FIELDS
 from ragstone.types.config import Plan
 from ragstone.types.gate import Gate
+from ragstone.types.questions import TextSimilarity
 from ragstone.types.sample import STAND_INS, in_words
 
 if TYPE_CHECKING:
     from ragstone.datasets import Dataset
     from ragstone.judges.base import Judge
     from ragstone.targets.base import Target
+
+
+LLM = "openai:gpt-4o-mini"
+"""The judge if nothing sets one, and a metric requested by name needs an LLM."""
+LLM_KEY = "OPENAI_API_KEY"
+_ANSWERED_OFFLINE = (OfflineJudge.kinds or frozenset()) | {TextSimilarity.kind}
+
+
+def needing_llm(plan: Plan) -> Sequence[str]:
+    """Return the metrics that are requested by name and that the offline judge cannot answer.
+
+    Empty if anything sets the judge, or `offline` is set: then no other judge is used.
+    """
+    if "judge" in plan.model_fields_set or plan.offline:
+        return ()
+    named = [name for name in plan.metrics if name not in GROUPS]
+    metrics = select(named, **plan.parameters)
+    return [str(each) for each in metrics if not _ANSWERED_OFFLINE.issuperset(each.question_kinds)]
+
+
+def with_llm(plan: Plan) -> Plan:
+    """Return the plan, with an LLM as its judge if `needing_llm` and OPENAI_API_KEY is set."""
+    has_key = bool(os.environ.get(LLM_KEY, "").strip())
+    return plan.model_copy(update={"judge": LLM}) if has_key and needing_llm(plan) else plan
+
+
+def llm_reason(plan: Plan) -> str:
+    """Return why `with_llm` changes the judge."""
+    names = ", ".join(needing_llm(plan))
+    return f"The judge is {LLM}, because offline cannot answer {names} and {LLM_KEY} is set"
 
 
 @dataclass(frozen=True)
@@ -105,6 +138,8 @@ class Preflight:
         }
         if refused or not self.metrics:
             reasons = "; ".join(join_by_reason(refused))
+            if needing_llm(plan):
+                reasons += f". If {LLM_KEY} is set, {LLM} answers"
             raise UsageError(f"cannot run {reasons or 'without metrics; name at least one'}")
 
 

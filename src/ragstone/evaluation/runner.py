@@ -10,12 +10,13 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, takewhile
 from pathlib import Path
 from types import MappingProxyType, NoneType
 from typing import Any, Literal, Unpack, cast
+from warnings import warn
 
 from ragstone._internal.concurrency import finish_in_thread
 from ragstone._internal.rate_limit import Budget, CircuitBreaker
@@ -23,11 +24,13 @@ from ragstone.datasets import Dataset, load, samples_of
 from ragstone.errors import Cause, TargetError, UnknownNameError, UsageError
 from ragstone.evaluation.ask_target import ask_target
 from ragstone.evaluation.config_file import Config, model_names, read_config
+from ragstone.evaluation.dry_run import Estimate, estimate_usage
 from ragstone.evaluation.fingerprint import make_manifest
-from ragstone.evaluation.preflight import Preflight
+from ragstone.evaluation.preflight import Preflight, llm_reason, with_llm
 from ragstone.evaluation.recorder import Recorder, StoreOptions, open_recorder
 from ragstone.evaluation.scoring import BATCH, score_retrieval_in_batches, score_rows
 from ragstone.judges.base import Judge
+from ragstone.judges.dry_run import LEAST
 from ragstone.judges.factory import make_judge
 from ragstone.judges.instrumentation import UNTRACED, Tracing
 from ragstone.judges.router import RouterJudge
@@ -168,7 +171,8 @@ def plan_of(options: Options) -> Plan:
     if "plan" not in options:
         return config.plan({**settings, "gates": tuple(gates)}, preset_name=options.get("preset"))
     base = options["plan"]
-    return Plan.of({**dict(base), **settings, "gates": (*base.gates, *gates)})
+    set_there = {name: value for name, value in base if name in base.model_fields_set}
+    return Plan.of({**set_there, **settings, "gates": (*base.gates, *gates)})
 
 
 def load_data(data: Data, plan: Plan) -> Dataset:
@@ -238,6 +242,32 @@ async def evaluate_async(data: Data, **options: Unpack[Options]) -> Run:
     return evaluation.result()
 
 
+def estimate(data: Data, **options: Unpack[Options]) -> Estimate:
+    """Estimate the judge usage of `evaluate` with the same options; no calls are made.
+
+    The number of calls is exact if the claims of each response fit one batch (see `batch_size`)
+    and no reply has to be requested again.
+
+    Raises:
+        UsageError: the options are invalid.
+    """
+    given = plan_of(options)
+    plan = given if "judge" in options else with_llm(given)
+    if not isinstance(options.get("judge", plan.judge), str):
+        raise UsageError(
+            "an estimate needs a judge given by name; the cost of custom judges is unknown"
+        )
+    unlimited = plan.model_copy(update={"max_calls": None, "max_cost": None})
+    objects: Options = {"judge": make_judge(plan, guess=LEAST), "plan": unlimited}
+    if "target" in options:
+        objects["target"] = options["target"]
+    made = Evaluation.of(data, **objects)
+    rows = [Row(n, sample) for n, sample in enumerate(made.dataset.samples)]
+    found = estimate_usage(plan, rows, made.metrics, asks_target=bool(made.wanted))
+    why = (llm_reason(given),) if plan.judge != given.judge else ()
+    return replace(found, notes=(*why, *found.notes))
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """One evaluation, checked and ready to run.
@@ -269,7 +299,8 @@ class Evaluation:
         Raises:
             UsageError: an option or the data is invalid.
         """
-        plan = plan_of(options)
+        given = plan_of(options)
+        plan = given if "judge" in options else with_llm(given)
         dataset = load_data(data, plan)
         tags = dict.fromkeys(tag for sample in dataset.samples for tag in sample.tags)
         if plan.cluster is not None and plan.cluster not in tags:
@@ -298,6 +329,12 @@ class Evaluation:
         if on_notice := options.get("on_notice"):
             for notice in (*ready.notices, *notices):
                 on_notice(notice)
+        samples = enumerate(dataset.samples)
+        rows = [Row(index, sample) for index, sample in samples if index not in recorder.done]
+        if "judge" not in options and plan.judge != given.judge and rows:
+            cost = estimate_usage(plan, rows, ready.metrics, asks_target=bool(ready.wanted))
+            announce = on_notice or partial(warn, stacklevel=2)
+            announce(f"{llm_reason(given)}: {cost}. To prevent it, use --judge offline.")
         return cls(
             plan=manifest.plan,
             dataset=dataset,

@@ -204,3 +204,51 @@ def test_replies_are_kept_in_the_rootdir_wherever_a_test_works(project: Any, mod
     ran = project.run("--basetemp=work", **model.environment)
     assert ran.code == 0, ran.text
     assert (project.path / ".ragstone" / "replies.db").is_file()
+
+
+NEEDS_AN_LLM = """
+from ragstone.integrations.pytest.plugin import assert_sample
+
+SAMPLE = {"query": "What is it of?", "response": "It is of ash."}
+
+def test_first():
+    assert_sample(SAMPLE, {"response_relevancy": 0.5})
+
+def test_second():
+    assert_sample(SAMPLE, {"response_relevancy": 0.5})
+
+def test_offline():
+    assert_sample(SAMPLE, {"response_relevancy": 0.5}, judge="offline")
+"""
+
+
+def test_a_metric_by_name_that_offline_cannot_answer_uses_an_llm_and_warns_once(
+    project: Any, model: Any
+) -> None:
+    project.write("test_it.py", NEEDS_AN_LLM)
+    url = model.environment["OPENAI_BASE_URL"]
+    ran = project.run("-Wdefault::UserWarning", OPENAI_BASE_URL=url, OPENAI_API_KEY="k")
+    outcomes = {name: outcome for name, (outcome, _) in ran.outcomes.items()}
+    skipped = {"test_offline": "skipped"}
+    assert outcomes == {"test_first": "passed", "test_second": "passed"} | skipped, ran.text
+    text = " ".join(ran.text.split())
+    reason = "The judge is openai:gpt-4o-mini, because offline cannot answer response_relevancy"
+    assert text.count(reason) == 1
+    assert (
+        "for this sample, 1 call, no price is known. To prevent it, use --rag-judge offline."
+        in text
+    )
+    assert model.calls == 1
+
+
+def test_an_llm_is_not_used_if_the_settings_say_offline(project: Any, model: Any) -> None:
+    project.write("test_it.py", NEEDS_AN_LLM)
+    url = model.environment["OPENAI_BASE_URL"]
+    ran = project.run("--rag-judge=offline", OPENAI_BASE_URL=url, OPENAI_API_KEY="k")
+    assert {outcome for outcome, _ in ran.outcomes.values()} == {"skipped"}
+    assert model.calls == 0
+
+
+def test_without_a_key_the_reason_to_skip_names_it(project: Any) -> None:
+    project.write("test_it.py", NEEDS_AN_LLM)
+    assert "RAGSTONE_JUDGE, or set OPENAI_API_KEY" in project.run().outcomes["test_first"][1]

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import ragstone
 from ragstone.cli import ragstone as group
 from ragstone.errors import UsageError
-from ragstone.evaluation.dry_run import estimate
+from ragstone.evaluation.runner import estimate
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.dry_run import LEAST
 from ragstone.judges.factory import make_judge

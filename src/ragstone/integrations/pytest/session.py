@@ -7,12 +7,14 @@ from functools import partial, wraps
 from pathlib import Path
 from threading import RLock, Thread
 from typing import NoReturn, ParamSpec, TypeVar, cast
+from warnings import warn
 
 import pytest
 
 from ragstone._internal.rate_limit import Budget
 from ragstone.errors import RagstoneError, UnknownNameError, UsageError
-from ragstone.evaluation.runner import Options, evaluate_async
+from ragstone.evaluation.preflight import LLM_KEY, llm_reason, needing_llm, with_llm
+from ragstone.evaluation.runner import Options, estimate, evaluate_async
 from ragstone.evaluation.runner import plan_of as plan_of_options
 from ragstone.integrations.pytest import SKIPPED
 from ragstone.integrations.pytest.markers import (
@@ -194,6 +196,7 @@ class RagSession:
         self._background = BackgroundLoop()
         self._judges = JudgePool(config.rootpath, self._background, self._budget)
         self._reports: list[str] = []
+        self._announced = False
 
     def _base(self, options: Options) -> Plan:
         """Return the plan that a test's options extend; without the settings' target and gates."""
@@ -255,7 +258,8 @@ class RagSession:
             UsageError: the options are invalid.
         """
         __tracebackhide__ = True
-        plan = self._plan_for(options)
+        given = self._plan_for(options)
+        plan = given if "judge" in options else with_llm(given)
         metrics = select(plan.metrics, **plan.parameters)
         asked: Judge = OfflineJudge()
         if any(metric.question_kinds for metric in metrics):
@@ -263,15 +267,22 @@ class RagSession:
         named = [name for name in plan.metrics if name not in GROUPS]
         for metric in select(named, **plan.parameters):
             if unsupported := [kind for kind in metric.question_kinds if not asked.takes(kind)]:
+                key = f", or set {LLM_KEY}" if needing_llm(plan) else ""
                 self._skip(
                     f"{metric} needs {', '.join(unsupported)}, which the judge {asked.name} cannot "
-                    "answer; name an LLM with --rag-judge or RAGSTONE_JUDGE"
+                    f"answer; name an LLM with --rag-judge or RAGSTONE_JUDGE{key}"
                 )
         others = {name: value for name, value in options.items() if name not in FACTORY_ONLY}
         base = self._base(options).model_copy(update=dict.fromkeys((*LIMITS, *FACTORY_ONLY)))
-        given = cast("Options", {**others, "plan": base, "judge": asked})
+        with_judge = cast("Options", {**others, "plan": base, "judge": asked})
         data = self._rows.get(id(sample)) or [sample]
-        run = self._background.call(evaluate_async(data, **given))
+        if given.judge != plan.judge == asked.name and not self._announced:
+            self._announced = True
+            target = {name: options[name] for name in ("target",) if name in options}
+            cost = estimate(data, **cast("Options", {**target, "plan": plan}))
+            reason = f"{llm_reason(given)}: for this sample, {cost}"
+            warn(f"{reason}. To prevent it, use --rag-judge offline.", stacklevel=2)
+        run = self._background.call(evaluate_async(data, **with_judge))
         self._reports.append(WorkerReport.of(run).model_dump_json())
         spent = None
         if run.counts.over_budget:

@@ -1,0 +1,198 @@
+"""A metric requested by name that offline cannot answer uses an LLM if its key is set."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from tests.cases import each_case
+
+import ragstone
+from ragstone.cli import main
+from ragstone.errors import UsageError
+from ragstone.evaluation.runner import Evaluation, estimate
+from ragstone.types.config import Plan
+
+NAME, OFFLINE, LLM = "response_relevancy", "offline", "openai:gpt-4o-mini"
+ROWS = [
+    {
+        "query": "How heavy is it?",
+        "response": f"It weighs {number} grams.",
+        "contexts": [f"It weighs {number} grams."],
+    }
+    for number in (180, 190)
+]
+REASON = (
+    "The judge is openai:gpt-4o-mini, because offline cannot answer response_relevancy and "
+    "OPENAI_API_KEY is set"
+)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What the command line left: its exit code and what it wrote."""
+
+    code: object
+    out: str
+    err: str
+
+
+@pytest.fixture(autouse=True)
+def server(judge_server: Any, kit: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Set a key, and write queries on the server that its variable names."""
+
+    async def answer(asked: Any, request: web.Request) -> dict[str, object]:
+        del asked, request
+        return kit.chat({"queries": ["How heavy is it?"] * 3, "noncommittal": False})
+
+    judge_server.fault = answer
+    judge_server.on = lambda asked: asked.fence("contexts") is None
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    monkeypatch.setenv("OPENAI_BASE_URL", judge_server.url)
+    monkeypatch.delenv("RAGSTONE_JUDGE", raising=False)
+    Path("a.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    return judge_server
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    def call(*arguments: str) -> Done:
+        monkeypatch.setattr("sys.argv", ["ragstone", *arguments])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main()
+        wrote = capsys.readouterr()
+        return Done(left.value.code, wrote.out, wrote.err)
+
+    return call
+
+
+def test_the_seeds_own_line_for_response_relevancy_runs(server: Any, run: Any) -> None:
+    done = run("a.jsonl", "--metric", NAME, "--k", "5", "--no-export", "--json", "-")
+    assert done.code == 0
+    summary = json.loads(done.out)
+    assert summary["judge"].startswith(LLM)
+    assert summary["options"]["judge"] == LLM
+    assert summary["metrics"][NAME]["mean"] == pytest.approx(1.0)
+    assert len(server.asked) == 2
+    assert {asked.body["model"] for asked in server.asked} == {"gpt-4o-mini"}
+
+
+def test_the_judge_and_the_cost_are_announced_in_one_line_before_the_first_call(
+    server: Any, run: Any
+) -> None:
+    calls: list[int] = []
+    ragstone.evaluate(ROWS, metrics=NAME, on_notice=lambda _: calls.append(len(server.asked)))
+    assert calls == [0]
+    done = run("a.jsonl", "-m", NAME, "--no-export", "--no-store", "--no-cache")
+    (line,) = [line for line in done.err.splitlines() if line.startswith("The judge is")]
+    assert line == f"{REASON}: 2 calls, no price is known. To prevent it, use --judge offline."
+
+
+def test_the_announced_cost_is_an_estimate_in_dollars(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    lines: list[str] = []
+    Evaluation.of(ROWS, metrics=NAME, on_notice=lines.append)
+    assert re.fullmatch(
+        rf"{REASON}: 4 calls, .*\$0\.\d+ .*\(an estimate\)\. To prevent it, .*", *lines
+    )
+
+
+def test_python_warns_if_nothing_takes_notices() -> None:
+    with pytest.warns(UserWarning, match="The judge is openai:gpt-4o-mini, because offline"):
+        found = ragstone.evaluate(ROWS, metrics=["faithfulness", NAME])
+    assert found.manifest.plan.judge == LLM
+
+
+@each_case(
+    "typed",
+    [
+        ("--judge", OFFLINE),
+        ("--offline",),
+        ("--config", "offline.yaml"),
+    ],
+)
+def test_offline_prevents_it(server: Any, run: Any, typed: tuple[str, ...]) -> None:
+    Path("offline.yaml").write_text("judge: offline\n", encoding="utf-8")
+    done = run("a.jsonl", "-m", NAME, *typed)
+    assert done.code == 2
+    assert "the judge offline does not answer generate_queries" in done.err
+    assert "OPENAI_API_KEY" not in done.err
+    assert not server.asked
+
+
+def test_offline_in_the_environment_prevents_it(
+    server: Any, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGSTONE_JUDGE", OFFLINE)
+    assert run("a.jsonl", "-m", NAME).code == 2
+    with pytest.raises(UsageError):
+        ragstone.evaluate(ROWS, metrics=NAME, judge=OFFLINE)
+    with pytest.raises(UsageError):
+        ragstone.evaluate(ROWS, plan=Plan(metrics=(NAME,), judge=OFFLINE))
+    assert not server.asked
+
+
+@each_case("group", ["all", "all_generation", "ALL_judged"])
+def test_a_group_never_does_it(server: Any, run: Any, group: str) -> None:
+    done = run("a.jsonl", "-m", group, "--no-export", "--no-store", "--json", "-")
+    assert done.code == 0
+    assert NAME in json.loads(done.out)["not_run"]
+    assert "The judge is" not in done.err
+    assert not server.asked
+
+
+def test_a_metric_that_offline_answers_stays_offline(server: Any, run: Any) -> None:
+    assert run("a.jsonl", "-m", "faithfulness", "--no-export", "--no-store").code == 0
+    assert not server.asked
+
+
+def test_without_a_key_the_error_explains(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", " ")
+    done = run("a.jsonl", "-m", NAME)
+    assert done.code == 2
+    assert done.err == (
+        "Error: cannot run response_relevancy: the judge offline does not answer generate_queries; "
+        "use an LLM (--model or --judge). If OPENAI_API_KEY is set, openai:gpt-4o-mini answers\n"
+    )
+
+
+def test_metrics_of_a_config_file_are_requested_by_name(run: Any) -> None:
+    Path("ragstone.yaml").write_text(f"metrics: [{NAME}]\ndata: a.jsonl\n", encoding="utf-8")
+    done = run("run", "--no-export", "--no-store")
+    assert done.code == 0
+    assert REASON in done.err
+
+
+def test_a_dry_run_makes_no_call_and_names_the_judge(server: Any, run: Any) -> None:
+    done = run("a.jsonl", "-m", NAME, "--dry-run")
+    assert done.code == 0
+    assert REASON in " ".join(done.out.split())
+    assert estimate(ROWS, metrics=NAME).calls == (2, 2)
+    assert not server.asked
+
+
+def test_options_of_llms_have_an_effect_then(run: Any) -> None:
+    more = ("--temperature", "0.5", "--no-export", "--no-store")
+    assert run("a.jsonl", "-m", NAME, *more).code == 0
+
+
+def test_a_resumed_run_keeps_its_judge(
+    server: Any, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = run("a.jsonl", "-m", NAME, "--no-export", "--max-calls", "1", "--concurrency", "1")
+    assert done.code == 3
+    monkeypatch.setenv("OPENAI_API_KEY", "")  # the rule would now choose offline
+    assert run("resume", "--no-export").code == 0
+    assert len(server.asked) == 2
+
+
+def test_only_the_rows_that_are_left_are_announced(run: Any) -> None:
+    first = ("a.jsonl", "-m", NAME, "--no-export", "--max-calls", "1", "--concurrency", "1")
+    assert f"{REASON}: 2 calls" in run(*first).err
+    assert f"{REASON}: 1 call," in run("a.jsonl", "-m", NAME, "--no-export").err
