@@ -1,5 +1,6 @@
 import asyncio
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -61,7 +62,8 @@ def numbers(run: Run) -> str:
     """All that people and machines read of a run's rows and summary, but for times."""
     keys = ("metrics", "blame", "policy")
     summary = {key: run.to_dict()[key] for key in keys}
-    return json.dumps([summary, [row.to_dict() for row in run.rows]], sort_keys=True)
+    text = json.dumps([summary, [row.to_dict() for row in run.rows]], sort_keys=True)
+    return re.sub(r'"(latency|p50|p95)_ms": [^,}]+', "", text)
 
 
 @pytest.fixture

@@ -146,7 +146,8 @@ def test_a_row_for_machines_has_the_stable_shape() -> None:
     scores = said["scores"]
     assert isinstance(scores, dict)
     assert {
-        "state", "value", "threshold", "passed", "reason", "cause", "fallback", "detail", "claims"
+        "state", "value", "threshold", "passed", "reason", "cause", "fallback", "latency_ms",
+        "truths", "detail", "claims",
     } == scores["faithfulness"].keys()  # fmt: skip
     assert scores["faithfulness"]["claims"] == [
         {"text": "20 hours", "span": [0, 8], "label": "SUPPORTED", "reason": None,

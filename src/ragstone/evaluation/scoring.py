@@ -16,7 +16,7 @@ from ragstone.judges.replay import ReplayJudge
 from ragstone.metrics.base import Metric
 from ragstone.metrics.retrieval import RankingMetric
 from ragstone.types.rankings import NOTHING_RELEVANT, Rankings
-from ragstone.types.reply import Failure
+from ragstone.types.reply import Exchange, Failure
 from ragstone.types.row import Row
 from ragstone.types.sample import STAND_INS
 from ragstone.types.score import Score
@@ -59,8 +59,7 @@ async def rescore_row(row: Row, metrics: Sequence[Metric]) -> Row:
     Raises:
         QuestionNotSupportedError: a metric asks a question that was not asked before.
     """
-    again = await _judge_row(row, metrics, ReplayJudge(row.exchanges))
-    return replace(again, exchanges=row.exchanges)
+    return await _judge_row(row, metrics, ReplayJudge(row.exchanges), recorded=row.exchanges)
 
 
 def score_retrieval_in_batches(
@@ -120,20 +119,32 @@ def _score_column(metric: RankingMetric, rows: Sequence[Row], rankings: Rankings
         return scores
 
 
-async def _judge_row(row: Row, metrics: Sequence[Metric], judge: Judge) -> Row:
+async def _judge_row(
+    row: Row, metrics: Sequence[Metric], judge: Judge, *, recorded: tuple[Exchange, ...] = ()
+) -> Row:
+    """Score a row; `recorded` are the exchanges that the judge repeats, with their times."""
     transcript = Transcript(judge, row.sample.tags)
+    askers = [MetricAsker(transcript) for _ in metrics]
     try:
-        scores = await together(_score(metric, row, transcript) for metric in metrics)
+        pairs = zip(metrics, askers, strict=True)
+        scores = await together(_score(metric, row, ask) for metric, ask in pairs)
     finally:
         await transcript.close()
-    scored = {**row.scores, **dict(zip(map(str, metrics), scores, strict=True))}
-    return replace(row, scores=scored, exchanges=transcript.exchanges)
+    exchanges = recorded or transcript.exchanges
+    scored = dict(row.scores)
+    for metric, ask, score in zip(metrics, askers, scores, strict=True):
+        asked = [each for each in exchanges if each.key in ask.keys]
+        if asked:
+            end = max(each.started_at + each.latency_ms / 1000 for each in asked)
+            latency = 1000 * (end - min(each.started_at for each in asked))
+            score = score.model_copy(update={"latency_ms": round(latency, 3)})
+        scored[str(metric)] = score
+    return replace(row, scores=scored, exchanges=exchanges)
 
 
-async def _score(metric: Metric, row: Row, transcript: Transcript) -> Score:
+async def _score(metric: Metric, row: Row, ask: MetricAsker) -> Score:
     if score := _check_needs(metric, row):
         return score
-    ask = MetricAsker(transcript)
     try:
         score = await metric.score(row.sample, ask)
     except CallError as error:

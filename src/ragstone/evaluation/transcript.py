@@ -88,20 +88,20 @@ class Transcript:
 class MetricAsker:
     """Asks a transcript for one metric, and collects the notes on the replies.
 
-    `no_claims` becomes true if the judge found no claims in a response that seems to make
-    statements.
+    `keys` are the questions' keys. `no_claims` becomes true if the judge found no claims in a
+    response that seems to make statements.
     """
 
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript
-        self._keys = set[str]()
+        self.keys = set[str]()
         self.notes: dict[str, None] = {}
         self.no_claims = False
 
     async def __call__(self, question: Question[T]) -> T:
         """Return the answer; see `Transcript.ask`."""
-        if question.key not in self._keys:
-            self._keys.add(question.key)
+        if question.key not in self.keys:
+            self.keys.add(question.key)
             self._transcript.join(question)
         reply = await self._transcript.reply(question)
         self.notes |= dict.fromkeys(reply.notes)

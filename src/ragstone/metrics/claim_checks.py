@@ -88,8 +88,8 @@ T = TypeVar("T")
 class ClaimInputs(NamedTuple):
     """A check's claims and the texts to compare them with.
 
-    `bases` are the sources, or the facts extracted from each. `note` is about how the claims were
-    found.
+    `bases` are the sources, or the facts extracted from each, which are also in `truths`. `note` is
+    about how the claims were found.
     """
 
     check: Check
@@ -97,6 +97,7 @@ class ClaimInputs(NamedTuple):
     sources: tuple[str, ...]
     bases: tuple[str, ...]
     note: str | None
+    truths: tuple[str, ...] = ()
 
 
 class CheckResult(NamedTuple):
@@ -104,6 +105,7 @@ class CheckResult(NamedTuple):
 
     claims: tuple[JudgedClaim, ...]
     note: str | None = None
+    truths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,7 @@ class ClaimVerifier(Metric):
         verdicts = await self.verify_claims(prepared, ask) if prepared.claims else ()
         pairs = zip(prepared.claims, verdicts, strict=True)
         judged = (JudgedClaim.of(*pair, check.against) for pair in pairs)
-        return CheckResult(tuple(judged), prepared.note)
+        return CheckResult(tuple(judged), prepared.note, prepared.truths)
 
     async def prepare(self, check: Check, sample: Sample, ask: Ask) -> ClaimInputs:
         """Return a check's claims and the texts to compare them with.
@@ -165,16 +167,18 @@ class ClaimVerifier(Metric):
         """
         sources = check.sources(sample)
         finding = capture_error(self._claims(check, sample, ask))
+        facts: list[tuple[str, ...]] | JudgeError = []
         if self.verify == "truths":
-            found, bases = await asyncio.gather(finding, capture_error(self._truths(sources, ask)))
+            found, facts = await asyncio.gather(finding, capture_error(self._truths(sources, ask)))
         else:
-            found, bases = await finding, sources
+            found = await finding
         if isinstance(found, JudgeError):
             raise found
-        if isinstance(bases, JudgeError):
-            raise bases
-        claims, note = found
-        return ClaimInputs(check, claims, sources, bases, note)
+        if isinstance(facts, JudgeError):
+            raise facts
+        bases = sources if self.verify != "truths" else tuple("\n".join(each) for each in facts)
+        truths = tuple(fact for each in facts for fact in each)
+        return ClaimInputs(check, found[0], sources, bases, found[1], truths)
 
     async def _claims(
         self, check: Check, sample: Sample, ask: Ask
@@ -195,10 +199,9 @@ class ClaimVerifier(Metric):
             note = f"the claims are sentences, because none were extracted: {error.cause}"
             return await ask(by_sentence), note
 
-    async def _truths(self, sources: tuple[str, ...], ask: Ask) -> tuple[str, ...]:
+    async def _truths(self, sources: tuple[str, ...], ask: Ask) -> list[tuple[str, ...]]:
         questions = [ExtractTruths(context=source, limit=self.truths_limit) for source in sources]
-        truths = await gather_answers(ask(question) for question in questions)
-        return tuple("\n".join(facts) for facts in truths)
+        return await gather_answers(ask(question) for question in questions)
 
     async def verify_claims(self, prepared: ClaimInputs, ask: Ask) -> tuple[Verdict, ...]:
         """Return a verdict on each claim, with quotes located in the sources.
@@ -300,7 +303,8 @@ class CheckMetric(ClaimVerifier):
         notes = dict.fromkeys(each.note for each in results if each.note)
         detail = {**score.detail, "note": "; ".join(notes)} if notes else score.detail
         claims = tuple(claim for each in results for claim in each.claims)
-        return score.model_copy(update={"claims": claims, "detail": detail})
+        truths = tuple(dict.fromkeys(fact for each in results for fact in each.truths))
+        return score.model_copy(update={"claims": claims, "truths": truths, "detail": detail})
 
 
 def supported(judged: Sequence[JudgedClaim]) -> list[bool]:

@@ -226,9 +226,9 @@ class ClaimMetric(ClaimVerifier):
         except JudgeError as error:
             return scorer.score_failure(error.cause, str(error))
         score = await self._judged(prepared, scorer, ask)
-        if prepared.note is None:
-            return score
-        return score.model_copy(update={"detail": {**score.detail, "note": prepared.note}})
+        note = {} if prepared.note is None else {"note": prepared.note}
+        update = {"truths": prepared.truths, "detail": {**score.detail, **note}}
+        return score.model_copy(update=update) if note or prepared.truths else score
 
     async def _judged(self, prepared: ClaimInputs, scorer: PolicyScorer, ask: Ask) -> Score:
         check, claims, sources, *_ = prepared

@@ -94,6 +94,26 @@ def worst_samples(run: Run, name: str, most: int = WORST) -> tuple[WorstSample, 
     return tuple(islice(found(), most))
 
 
+def worst_documents(run: Run) -> dict[str, list[dict[str, object]]]:
+    """Return the samples with the worst scores of each judged metric as plain data.
+
+    Unlike `worst_samples`, perfect scores are included and failed ones are not.
+    """
+    found: dict[str, list[dict[str, object]]] = {}
+    for name, info in run.metrics.items():
+        worst = run.counts.scores[name].worst(higher_is_better=info.higher_is_better)
+        rows = [row_at(run.rows, placed.place) for placed in worst[:WORST] if info.calls]
+        found |= {name: [_worst_document(row, name) for row in rows if row]} if rows else {}
+    return found
+
+
+def _worst_document(row: Row, name: str) -> dict[str, object]:
+    score = row.scores[name]
+    explanation = {"explanation": score.detail.get("explanation")}
+    fields = {"value", "passed", "reason", "latency_ms", "truths"}
+    return {"id": row.sample.id, **score.model_dump(mode="json", include=fields), **explanation}
+
+
 def failing_claim(score: Score) -> str:
     """Return the first claim of a score that is not supported, with the reason; "" if none."""
     failing = [claim for claim in score.claims if claim.label is not Label.SUPPORTED]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -17,11 +18,13 @@ from ragstone._internal.files import write_file
 from ragstone._internal.text import MARK, strip_controls
 from ragstone.errors import Cause, UsageError
 from ragstone.reports.format import finite
+from ragstone.reports.insights import worst_documents
 from ragstone.results.metric_summary import SCORED
 from ragstone.results.ranking_run import REASONS, RankingRows, RankingScores
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim
 from ragstone.types.row import Row
+from ragstone.types.score import Score
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,6 +45,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\n", "＝", "＋", "－", "＠")
 """Starts of texts that a spreadsheet would evaluate; a CR is a newline by then."""
 
 Cell = str | int | float | bool | None
+CellType = type[str] | type[int] | type[float] | type[bool]
 
 BATCH = 1000
 """Lines in one batch, at most."""
@@ -54,7 +58,7 @@ class Column:
     """A column's name, and the type of its cells; None if only the cells determine it."""
 
     name: str
-    type: type[str] | type[int] | type[float] | type[bool] | None
+    type: CellType | None
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,7 @@ _SAMPLE_COLUMNS: Sequence[tuple[Column, Callable[[Row], Cell]]] = (
     (Column("judge_calls", int), lambda row: row.usage.calls),
     (Column("cost_usd", float), lambda row: row.usage.cost_usd),
 )
-_SCORE_COLUMNS = MappingProxyType(
+_SCORE_COLUMNS: Mapping[str, CellType] = MappingProxyType(
     {"value": float, "state": str, "passed": bool, "reason": str, "cause": str, "fallback": bool}
 )
 
@@ -118,20 +122,30 @@ def samples_table(run: Run) -> Table:
     tags, metrics = tuple(run.counts.tags), tuple(run.metrics)
     columns = [column for column, _ in _SAMPLE_COLUMNS]
     columns += [Column(f"tags.{tag}", None) for tag in tags]
-    columns += [
-        Column(f"scores.{name}.{field}", type_)
-        for name in metrics
-        for field, type_ in _SCORE_COLUMNS.items()
-    ]
+    cells = [(name, *cell) for name in metrics for cell in _score_cells(run, name)]
+    columns += [Column(f"scores.{name}.{field}", type_) for name, field, type_, _ in cells]
     lines = (
         [
             *(value(row) for _, value in _SAMPLE_COLUMNS),
             *(row.sample.tags.get(tag) for tag in tags),
-            *(getattr(row.scores[name], field) for name in metrics for field in _SCORE_COLUMNS),
+            *(value(row.scores[name]) for name, _, _, value in cells),
         ]
         for row in run.rows
     )
     return Table(columns, _batches(lines))
+
+
+def _score_cells(run: Run, name: str) -> Iterator[tuple[str, CellType, Callable[[Score], Cell]]]:
+    """Yield the columns of a metric; some only if the run has such cells."""
+    counts = run.counts.scores[name]
+    for field, type_ in _SCORE_COLUMNS.items():
+        yield field, type_, attrgetter(field)
+    if counts.latencies:
+        yield "latency_ms", float, attrgetter("latency_ms")
+    if "explanation" in counts.details:
+        yield "explanation", str, lambda score: score.detail.get("explanation")
+    if counts.has_truths:
+        yield "truths", str, lambda score: "\n".join(score.truths) or None
 
 
 class ClaimLine(NamedTuple):
@@ -240,13 +254,14 @@ def check_table(path: Path) -> None:
 
 
 def write_json(document: Run | Mapping[str, object], destination: Destination) -> None:
-    """Write a run's summary, or any document, as one JSON object.
+    """Write a run's summary with its worst samples, or any document, as one JSON object.
 
     Raises:
         UsageError: the file cannot be written.
     """
-    plain = document.to_dict() if isinstance(document, Run) else document
-    _write_json([plain], destination, indent=2)
+    if isinstance(document, Run):
+        document = document.to_dict() | {"worst": worst_documents(document)}
+    _write_json([document], destination, indent=2)
 
 
 def write_rows(run: Run, destination: Destination) -> None:

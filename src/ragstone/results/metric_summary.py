@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ragstone._internal.text import one_line
 from ragstone.errors import Cause
-from ragstone.results.stats.intervals import bounds, mean_interval
+from ragstone.results.stats.intervals import bounds, mean_interval, quantile
 from ragstone.types.rankings import NOTHING_RELEVANT
 from ragstone.types.score import NOTHING, Detail, Score, State, Summary
 
@@ -62,8 +62,9 @@ class MetricSummaryBuilder:
         threshold: the threshold that sets `passed`; None if no score has one.
         imputed: the first row whose number was imputed by a policy.
         noted, note: the number of scores with a note, and the first note.
-        judged: whether any score has claims.
+        judged, has_truths: whether any score has claims, or extracted facts.
         clustered: whether any scored row has a cluster.
+        latencies: ms per score that asked questions.
         unranked: scored rows without a ranking, for which the contexts were used.
     """
 
@@ -77,9 +78,10 @@ class MetricSummaryBuilder:
         self.failed: dict[Cause, First] = {}
         self.threshold: float | None = None
         self.marked = self.passed = self.flagged = self.noted = self.unranked = 0
+        self.latencies = array("d")
         self.imputed: First | None = None
         self.note: First | None = None
-        self.judged = self.clustered = False
+        self.judged = self.has_truths = self.clustered = False
         self._details: dict[str, tuple[int, int]] = {}
         self._ends: dict[int, list[Placed]] = {1: [], -1: []}
         self._columns: tuple[NDArray[np.int64], Sequence[str]] | None = None
@@ -160,6 +162,9 @@ class MetricSummaryBuilder:
             self.noted += 1
             self.note = first(self.note, str(note))
         self.judged = self.judged or bool(score.claims)
+        if score.latency_ms is not None:
+            self.latencies.append(score.latency_ms)
+        self.has_truths = self.has_truths or bool(score.truths)
         for number, key in enumerate(score.detail):
             self._details[key] = min((place, number), self._details.get(key, (place, number)))
 
@@ -185,6 +190,11 @@ class MetricSummaryBuilder:
     def details(self) -> tuple[str, ...]:
         """The keys of the scores' details, in the order of the rows."""
         return tuple(sorted(self._details, key=self._details.__getitem__))
+
+    @property
+    def latency(self) -> dict[str, float | None]:
+        """The latency of the scores in ms; None if no score asked a question."""
+        return {f"p{q}_ms": quantile(self.latencies, q / 100) for q in (50, 95)}
 
     def summary(self, extra: Detail = NOTHING, *, low: float = 0.0, high: float = 1.0) -> Summary:
         """Return the mean of the scored rows, its interval, and the counts.
@@ -230,7 +240,7 @@ class ScoreColumn:
         key = (score.state, score.value, *rest, detail)
         number = self._known.setdefault(key, len(self._distinct))
         if number == len(self._distinct):
-            bare = score.model_copy(update={"claims": ()}) if score.claims else score
+            bare = score.model_copy(update={"claims": (), "truths": (), "latency_ms": None})
             self._distinct.append(bare)
         self._places.append(place)
         self._numbers.append(number)

@@ -179,6 +179,7 @@ class Run:
             "range": list(info.range),
             "higher_is_better": info.higher_is_better,
             "threshold": counts.threshold,
+            "latency": counts.latency,
             "histogram": histogram(counts.values, low=info.low, high=info.high),
             "reasons": dict(_commonest(counts.undefined)[:REASONS]),
             "failures": [

@@ -29,7 +29,9 @@ class Score(FrozenModel):
 
     *scored* has a finite number. *undefined* means that the metric does not apply (see `reason`),
     and *failed* that a question was not answered (see `cause` and `reason`). `fallback` marks a
-    number that a policy imputed because the judge gave none.
+    number that a policy imputed because the judge gave none. `latency_ms` is the time from the
+    metric's first question to the last answer, None without questions; `truths` are the facts
+    that the claims were compared with, if facts were extracted (`verify=truths`).
     """
 
     state: State
@@ -41,6 +43,8 @@ class Score(FrozenModel):
     reason: str | None = None
     cause: Cause | None = None
     fallback: bool = False
+    latency_ms: FiniteFloat | None = None
+    truths: tuple[str, ...] = ()
     detail: FrozenMap[str, Figure] = Field(default_factory=lambda: NOTHING)
     claims: tuple[JudgedClaim, ...] = ()
 

@@ -17,7 +17,7 @@ from ragstone.reports.facts import (
     why_no_mean,
     why_undefined,
 )
-from ragstone.reports.format import NO_VALUE
+from ragstone.reports.format import NO_VALUE, milliseconds
 from ragstone.reports.insights import excerpt
 from ragstone.reports.tables import ClaimLine, claim_lines, describe_claim
 from ragstone.results.run import Run
@@ -98,7 +98,7 @@ def _share(run: Run, name: str, summary: Summary) -> Value:
 def _figures(run: Run, name: str, summary: Summary) -> list[Line]:
     info = run.metrics[name]
     started = run.manifest.started_at.astimezone()
-    retrieval = info.family == "retrieval"
+    retrieval, counts = info.family == "retrieval", run.counts.scores[name]
     low, high = summary.interval or (None, None)
     lines = [
         Line("Evaluation Date", f"{started:%Y-%m-%d %H:%M:%S %Z}"),
@@ -130,6 +130,9 @@ def _figures(run: Run, name: str, summary: Summary) -> list[Line]:
         lines.append(Line("Failed because", why, "warning"))
     if summary.flagged:
         lines.append(Line("Imputed by policy", summary.flagged, "count"))
+    if counts.latencies:
+        p50, p95 = map(milliseconds, counts.latency.values())
+        lines.append(Line("Judge latency", f"p50 {p50}, p95 {p95} per score"))
     if summary.pass_rate is not None:
         lines.append(Line("Pass rate", summary.pass_rate, "percent"))
     for figure, value in summary.extra.items():
@@ -236,16 +239,22 @@ def sample_columns(run: Run, name: str) -> list[Column]:
         columns.append(Column("imputed", 10, lambda row: row.scores[name].fallback))
     if counts.judged:
         columns += _claim_columns(name)
+        if counts.has_truths:
+            columns.append(
+                Column("truths", 60, lambda row: "\n".join(row.scores[name].truths) or None)
+            )
         if run.counts.blame:
             columns.append(Column("blame", 60, _blame))
 
+    if counts.latencies:
+        columns.append(Column("latency_ms", 14, lambda row: row.scores[name].latency_ms, "number"))
     details = [key for key in counts.details if not (counts.judged and key in _CLAIM_COUNTS)]
     for kind, keys in (("detail", details), ("tag", run.counts.tags)):
         taken = {column.name.casefold() for column in columns}
         for key in keys:
             title = f"{kind} {key}" if key.casefold() in taken else key
             if kind == "detail":
-                width = min(30, max(12, len(title) + 5))
+                width = 60 if key == "explanation" else min(30, max(12, len(title) + 5))
                 columns.append(
                     Column(title, width, lambda row, key=key: row.scores[name].detail.get(key))
                 )

@@ -94,7 +94,7 @@ def _context_document(context: Context) -> dict[str, object]:
 
 def _score_document(name: str, score: Score, sample: Sample) -> dict[str, object]:
     """Return a score; `reads` is the field with the retrieved texts that the metric reads."""
-    document = score.model_dump(mode="json")
+    document = score.model_dump(mode="json", exclude={"truths"})  # the transcript has them
     sources = claim_sources(name, score.claims)
     claims = [{**claim, "of": of} for claim, of in zip(document["claims"], sources, strict=True)]
     metric = _find_metric(name)
