@@ -62,7 +62,7 @@ class Settings:
         metrics = select([named], **plan.parameters)
         if len(metrics) != 1:
             raise UsageError(
-                f"metric: {named} stands for {len(metrics)} metrics; an assertion takes one"
+                f"metric: {named} is a group of {len(metrics)} metrics; an assertion takes one"
             )
         metric = metrics[0]
         if not metric.higher_is_better:
