@@ -1,8 +1,17 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from ragstone.cli.commands.validate import ANSWERED, accepted_metrics
 from ragstone.demo.questions import DATASET
+from ragstone.errors import UsageError
+from ragstone.evaluation.runner import Evaluation, load_data
+from ragstone.judges.dry_run import LEAST
+from ragstone.judges.factory import make_judge
+from ragstone.metrics import catalogue
+from ragstone.types.config import DEFAULT_API, Plan
 
 FILES = Path(__file__).parents[1] / "datasets" / "files"
 
@@ -15,13 +24,14 @@ def test_a_good_file_is_a_line(ragstone) -> None:
         f"{DATASET}: 84 rows: query 84, reference 84, relevance 78; "
         "tags: difficulty, Source_files; can run: nothing; "
         "with a RAG system's answers: hit, recall, precision, f1, mrr, "
-        "faithfulness, response_relevancy, context_precision" + said.out[said.out.index(" and ") :]
+        "faithfulness, context_precision" + said.out[said.out.index(" and ") :]
     )
 
 
 def test_what_another_tool_wrote_is_said(ragstone) -> None:
     said = ragstone("validate", str(FILES / "ragchecker.json"))
-    assert "read as RAGChecker results; can run: faithfulness, response_relevancy" in said.out
+    assert "read as RAGChecker results; can run: faithfulness, context_precision and " in said.out
+    assert "; with an LLM (--model) also: response_relevancy and " in said.out
 
 
 def test_every_problem_of_every_file_is_told(ragstone, tmp_path) -> None:
@@ -83,4 +93,45 @@ def test_a_column_that_may_be_misspelt_is_told(ragstone, tmp_path) -> None:
 def test_metrics_that_are_not_among_all_are_named_if_no_other_can_run(ragstone, tmp_path) -> None:
     (tmp_path / "a.jsonl").write_text('{"query": "q", "contexts": ["c"]}', "utf-8")
     said = ragstone("validate", "a.jsonl").out
-    assert "; can run: context_relevance" in said
+    assert "; can run: nothing; " in said
+    assert "; with an LLM (--model) also: context_relevance" in said
+
+
+MEANT = {
+    "response": "r", "contexts": ["c"], "ranking": ["a"], "reference": "f",
+    "reference_claims": ["f"], "relevance": ["a"], "respnse": "r",
+}  # fmt: skip
+"""A value of each column, and one of a column that is misspelt."""
+
+
+@pytest.mark.parametrize("judge", ["offline", "openai:gpt-4o-mini", "cascade:offline+openai:x"])
+@given(columns=st.sets(st.sampled_from(sorted(MEANT))), name=st.sampled_from(sorted(catalogue())))
+def test_run_accepts_what_validate_says_can_run(judge: str, columns: set[str], name: str) -> None:
+    row = {"query": "q", **{column: MEANT[column] for column in columns}}
+    dataset = load_data([row], Plan())
+    made = make_judge(Plan(judge=judge), guess=LEAST)
+    validated = accepted_metrics(dataset, Plan(), made)
+    for target, metrics in (
+        (None, validated["can run"]),
+        (DEFAULT_API, validated.get(ANSWERED, validated["can run"])),
+    ):
+        plan = Plan(metrics=(name,), fallback_target=target)
+        try:
+            Evaluation.of(dataset, plan=plan, judge=made)
+        except UsageError:
+            assert name not in {metric.name for metric in metrics}
+        else:
+            assert name in {metric.name for metric in metrics}
+
+
+def test_the_judge_decides_what_can_run(
+    ragstone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.jsonl").write_text('{"query": "q", "contexts": ["c"]}', "utf-8")
+    assert "; can run: context_relevance" in ragstone("validate", "a.jsonl", "--model", "m").out
+    monkeypatch.setenv("RAGSTONE_JUDGE", "openai:m")
+    assert "; can run: context_relevance" in ragstone("validate", "a.jsonl").out
+    monkeypatch.delenv("RAGSTONE_JUDGE")
+    (tmp_path / "ragstone.yaml").write_text("judge: openai:m\nmap: {contexts: Texte}", "utf-8")
+    (tmp_path / "a.jsonl").write_text('{"query": "q", "Texte": ["c"]}', "utf-8")
+    assert "; can run: context_relevance" in ragstone("validate", "a.jsonl").out

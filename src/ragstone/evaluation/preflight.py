@@ -143,6 +143,24 @@ class Preflight:
             raise UsageError(f"cannot run {reasons or 'without metrics; name at least one'}")
 
 
+def runnable(
+    metrics: Sequence[Metric],
+    dataset: "Dataset",
+    *,
+    judge: "Judge",
+    target: "Target | None",
+    every: bool,
+) -> list[Metric]:
+    """Return the metrics that a run accepts, each requested by itself."""
+    try:
+        return list(Preflight.of(metrics, dataset, judge=judge, target=target, every=every).metrics)
+    except UsageError:  # about a field of one metric or more
+        if len(metrics) == 1:
+            return []
+    found = (runnable([each], dataset, judge=judge, target=target, every=every) for each in metrics)
+    return [metric for several in found for metric in several]
+
+
 def _with_stand_ins(fields: frozenset[str]) -> frozenset[str]:
     return fields | {need for need, other in STAND_INS.items() if other in fields}
 

@@ -2,21 +2,32 @@
 
 import os
 import sys
-from collections.abc import Collection
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import click
 
 from ragstone._internal.text import count
 from ragstone.cli import UNUSABLE
-from ragstone.cli.options import COLUMNS, SHEET, pairs_of
+from ragstone.cli.options import COLUMNS, CONFIG, JUDGE, SHEET, load_plugins, typed_settings
+from ragstone.cli.parse import config_here
 from ragstone.datasets import Dataset, load
 from ragstone.errors import InputError, UsageError
+from ragstone.evaluation.config_file import read_config
+from ragstone.evaluation.preflight import runnable
+from ragstone.judges.base import Judge
+from ragstone.judges.dry_run import LEAST
+from ragstone.judges.factory import make_judge
 from ragstone.metrics import catalogue, select
+from ragstone.metrics.base import Metric
 from ragstone.reports.github import error_annotation, no_commands
-from ragstone.targets.base import FIELDS
+from ragstone.targets.factory import get_target
+from ragstone.types.config import DEFAULT_API, Plan
 from ragstone.types.sample import Sample
 
-_NEEDS = frozenset(need for info in catalogue().values() for need in info.needs)
+ANSWERED = "with a RAG system's answers"
+LLM = "openai:gpt-4o-mini"
+"""Any LLM: it answers all questions."""
 
 
 @click.command(
@@ -25,23 +36,30 @@ _NEEDS = frozenset(need for info in catalogue().values() for need in info.needs)
         click.Argument(["files"], nargs=-1, required=True, metavar="FILE..."),
         COLUMNS,
         SHEET,
+        *JUDGE[:2],
+        CONFIG,
     ],
 )
-def command(files: tuple[str, ...], columns: tuple[str, ...], sheet: str | None) -> None:
+def command(files: tuple[str, ...], config: Path | None, **given: object) -> None:
     """Read data files and report all problems; no calls are made.
 
     A valid file is reported in one line: its rows, how many of them have each field, and which
-    metrics can run on it. Exit code 2 if a file cannot be used.
+    metrics `ragstone run` accepts for it, with the judge of the options or the config file. Keys
+    are not checked. Exit code 2 if a file cannot be used.
 
     \b
     ragstone validate questions.xlsx
     ragstone validate data/*.jsonl
     """
-    mapped = pairs_of(columns)
+    settings = config_here() if config is None else read_config(config)
+    load_plugins(*settings.plugins)
+    plan = settings.plan(typed_settings(given))
+    judge = make_judge(plan, guess=LEAST)
     bad = 0
     for file in dict.fromkeys(files):
         try:
-            click.echo(described(file, load(file, sheet=sheet, columns=mapped)))
+            dataset = load(file, sheet=plan.sheet, columns=plan.columns)
+            click.echo(described(file, dataset, plan, judge))
         except UsageError as error:
             bad += 1
             with no_commands(sys.stderr, os.environ):
@@ -55,28 +73,40 @@ def command(files: tuple[str, ...], columns: tuple[str, ...], sheet: str | None)
         sys.exit(UNUSABLE)
 
 
-def described(name: str, dataset: Dataset) -> str:
+def described(name: str, dataset: Dataset, plan: Plan, judge: Judge) -> str:
     """Describe a data set in a line."""
     samples = dataset.samples
     fields = [field for field in Sample.model_fields if field not in ("id", "tags")]
     counts = {field: sum(getattr(each, field) is not None for each in samples) for field in fields}
     held = ", ".join(f"{field} {count:,}" for field, count in counts.items() if count)
     tags = ", ".join(dict.fromkeys(tag for sample in samples for tag in sample.tags))
-    met = {need for need in _NEEDS if any(each.held(need) is not None for each in samples)}
-    asked = met | set(FIELDS) - dataset.absent.keys()
-    ready, later = _metrics(met), _metrics(asked)
-    could = f"can run: {ready or 'nothing'}" + (
-        f"; with a RAG system's answers: {later}" if later != ready else ""
-    )
+    accepted = accepted_metrics(dataset, plan, judge)
+    could = "; ".join(f"{how}: {_names(metrics)}" for how, metrics in accepted.items())
     notes = "".join(f"; {note}" for note in dataset.source.notes)
     tagged = f"; tags: {tags}" if tags else ""
     return f"{name}: {count(len(samples), 'row')}: {held}{tagged}{notes}; {could}"
 
 
-def _metrics(met: Collection[str]) -> str:
-    """Return the metrics that these fields suffice for: those of `all`, and how many others."""
-    known = {name: info for name, info in catalogue().items() if set(info.needs) <= set(met)}
-    usual = [metric.name for metric in select(["all"]) if metric.name in known]
-    names = usual or list(known)[:3]
-    more = len(known) - len(names)
+def accepted_metrics(dataset: Dataset, plan: Plan, judge: Judge) -> Mapping[str, Sequence[Metric]]:
+    """Return the metrics that `run` accepts by name: for the data alone, and with more."""
+    metrics = select(["all", *catalogue()], **plan.parameters)
+    accepted = {"can run": runnable(metrics, dataset, judge=judge, target=None, every=False)}
+    alone = accepted["can run"]
+    if plan.target is not None or not dataset.collected:
+        target = get_target(plan.target or DEFAULT_API, plan, k=max(plan.cutoffs))
+        every = plan.target is not None
+        answered = runnable(metrics, dataset, judge=judge, target=target, every=every)
+        accepted |= {ANSWERED: answered} if answered != alone else {}
+    llm = make_judge(Plan(judge=LLM), guess=LEAST)
+    judged = runnable(metrics, dataset, judge=llm, target=None, every=False)
+    added = [metric for metric in judged if metric not in alone]
+    return accepted | ({"with an LLM (--model) also": added} if added else {})
+
+
+def _names(metrics: Sequence[Metric]) -> str:
+    """Return the names of metrics: those of `all`, and how many others."""
+    known = list(dict.fromkeys(metric.name for metric in metrics))
+    usual = {metric.name for metric in select(["all"])}
+    names = [name for name in known if name in usual] or known[:3] or ["nothing"]
+    more = len(known) - len(names) if known else 0
     return ", ".join(names) + (f" and {more} more (`ragstone metrics`)" if more else "")
