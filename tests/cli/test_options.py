@@ -421,7 +421,7 @@ def test_a_rubric_needs_an_llm_and_says_so_before_the_run(
         "run", rows_of_run_plugins, "--plugin", POLITENESS, "-m", "politeness", "--no-export"
     )
     assert said.code == 2
-    assert "politeness: the judge offline does not answer rate_response; use an LLM" in said.err
+    assert "politeness: the judge offline cannot answer rate_response; use an LLM" in said.err
 
 
 def test_a_rubric_among_a_group_is_told_as_not_run(

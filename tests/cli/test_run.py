@@ -190,7 +190,7 @@ def test_a_gate_with_nothing_scored_is_3(ragstone: Command, tmp_path: Path) -> N
         (["--verify", "some"], "is not one of 'batch', 'each', 'truths'"),
         (["--prompt", "my.md"], "write KIND=FILE"),
         (["--config", "mine.yaml"], "mine.yaml cannot be read"),
-        (["-m", "response_relevancy"], "does not answer generate_queries"),
+        (["-m", "response_relevancy"], "cannot answer generate_queries"),
         (["-m", "recal"], "did you mean 'recall'?"),
         (["-m", "hit", "--policy", "strickt"], "did you mean 'strict'?"),
         (["-m", "hit@0"], "greater than or equal to 1"),
@@ -377,7 +377,7 @@ def test_a_span_is_told_where_the_numbers_differ() -> None:
 @pytest.mark.parametrize(
     ("cost", "told"),
     [
-        (None, "cost no price is known"),
+        (None, "cost price unknown"),
         ((0.0, 0.0), "cost $0.00 (an estimate)"),
         ((0.00004, 0.00005), "cost less than $0.0001 (an estimate)"),
         ((1200.5, 1200.5), "cost $1,200.50 (an estimate)"),

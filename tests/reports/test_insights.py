@@ -463,7 +463,7 @@ def test_of_many_those_are_told_that_did_worst_by_any_metric() -> None:
     assert some.rows[1] == run.rows[2]
     assert some.counts is run.counts
     assert said is not None
-    assert said.startswith("6 of 100 queries (failed or worst by a metric)")
+    assert said.startswith("6 of 100 queries that failed or scored worst by a metric")
 
 
 def test_a_page_of_many_queries_stays_small_and_says_what_it_leaves_out(tmp_path: Path) -> None:
@@ -471,7 +471,7 @@ def test_a_page_of_many_queries_stays_small_and_says_what_it_leaves_out(tmp_path
     for queries in (2000, 20_000):
         write_html(ranked_run(queries), tmp_path / "page.html")
         page = (tmp_path / "page.html").read_text(encoding="utf-8")
-        assert f"Below are 1,000 of {queries:,} queries" in page
+        assert f"Below are the 1,000 of {queries:,} queries" in page
         assert f"{queries:,} rows" in page
         (packed,) = LIST.findall(page)
         assert len(json.loads(gzip.decompress(b64decode(packed)))) == EXCERPT

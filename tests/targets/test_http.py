@@ -354,8 +354,8 @@ async def test_nothing_is_there(faulty) -> None:
     assert str(caught.value) == (
         f"the RAG system is not ready: GET {faulty.url}{HEALTH}: the server refuses connections; "
         "is it running?"
-        "\nStart it, or set another with --api-url URL or --target; `ragstone demo-server` starts "
-        "one for testing."
+        "\nStart it, or specify another one with --api-url or --target; `ragstone "
+        "demo-server` starts one for testing."
     )
 
 

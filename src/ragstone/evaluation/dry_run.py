@@ -46,7 +46,7 @@ class Estimate:
     def cost(self) -> str:
         """The cost in words."""
         if self.cost_usd is None:
-            return "no price is known"
+            return "price unknown"
         return f"{span(*map(_price, self.cost_usd))} (an estimate)"
 
 

@@ -172,7 +172,7 @@ def _obstacle(
         return f"needs an extra: pip install '{extras[0]}'"
     if unsupported := [kind for kind in metric.question_kinds if not judge.takes(kind)]:
         hint = "" if is_model(judge.name) else "; use an LLM (--model or --judge)"
-        return f"the judge {judge.name} does not answer {', '.join(unsupported)}{hint}"
+        return f"the judge {judge.name} cannot answer {', '.join(unsupported)}{hint}"
     if missing := [need for need in metric.needs if need not in available]:
         if reasons := [absent[need] for need in missing if need in absent]:
             return reasons[0]

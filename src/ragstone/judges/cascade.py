@@ -48,8 +48,9 @@ class CascadeJudge(MultiJudge):
         self._threshold, self._audit_rate = threshold, audit_rate
         self.name = f"{CASCADE}:{first.name}+{second.name}"
         self.description = (
-            f"a cascade: verdicts by {first.name} if its confidence is at least {threshold:g}, "
-            f"else by {second.name}; {audit_rate:.0%} of the confident ones by both, to compare"
+            f"a cascade: verdicts come from {first.name} if its confidence is at least "
+            f"{threshold:g}, otherwise from {second.name}; both judge {audit_rate:.0%} of the "
+            "confident ones, for comparison"
         )
         if first.kinds is not None and second.kinds is not None:
             self.kinds = frozenset(filter(self.takes, first.kinds | second.kinds))

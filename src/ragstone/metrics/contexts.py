@@ -66,7 +66,7 @@ def precision_by_rank(relevant: Sequence[bool], *, every_rank: bool = False) -> 
 
 @register("context_precision")
 class ContextPrecision(GradeMetric):
-    """How early the contexts that help to arrive at the reference are ranked.
+    """How highly the contexts that help to arrive at the reference are ranked.
 
     Formula: the sum of P@i over the ranks i of relevant contexts / their number, where P@i is the
     share of the first i that is relevant. With `weighting="mean"`, the mean of P@i over all ranks.
@@ -87,7 +87,7 @@ class ContextPrecision(GradeMetric):
 
 @register("context_utilization")
 class ContextUtilization(GradeMetric):
-    """How early the contexts that help to arrive at the response are ranked.
+    """How highly the contexts that help to arrive at the response are ranked.
 
     Formula: context precision with the response instead of the reference: the sum of P@i over the
     ranks i of relevant contexts / their number. Range 0 to 1. 1.0: all relevant contexts come

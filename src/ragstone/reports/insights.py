@@ -198,7 +198,10 @@ def excerpt(run: Run, most: int = EXCERPT) -> tuple[Run, str | None]:
     orders = [order(name, higher=info.higher_is_better) for name, info in run.metrics.items()]
     best_rank = np.minimum.reduce(orders)
     places = np.sort(np.argsort(best_rank, kind="stable")[:most])
-    notice = f"{most:,} of {len(rows):,} queries (failed or worst by a metric); use --rows for all"
+    notice = (
+        f"{most:,} of {len(rows):,} queries that failed or scored worst by a metric; use "
+        "--rows FILE for all of them"
+    )
     return replace(run, rows=_SelectedRows(rows, places.tolist()), known_counts=run.counts), notice
 
 

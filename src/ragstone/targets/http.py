@@ -239,8 +239,8 @@ class HttpTarget(Target):
             if error.status in (404, 405):  # the API has no health check
                 return
             raise TargetError(
-                f"the RAG system is not ready: {error}\nStart it, or set another with --api-url "
-                "URL or --target; `ragstone demo-server` starts one for testing."
+                f"the RAG system is not ready: {error}\nStart it, or specify another one with "
+                "--api-url or --target; `ragstone demo-server` starts one for testing."
             ) from error
 
     async def ask(self, sample: Sample, needed: frozenset[str]) -> Answer:

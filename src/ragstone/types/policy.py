@@ -145,7 +145,7 @@ _ALL = (
     ),
     Policy(
         "deepeval",
-        "DeepEval and DeepEvalEx: everything not contradicted is faithful",
+        "DeepEval and DeepEvalEx: every claim that is not contradicted is faithful",
         _weights(1, 1, 0, 1),
         threshold=0.5,
         no_claims=ONE,

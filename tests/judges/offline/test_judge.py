@@ -56,7 +56,10 @@ def test_says_what_it_is():
     assert OfflineJudge.name == "offline"
     assert "word-level" in OfflineJudge.description
     assert "misses paraphrase" in OfflineJudge.description
-    assert "calibrated on English texts with 70% of claims supported" in OfflineJudge.description
+    assert (
+        "calibrated on English texts in which 70% of claims are supported"
+        in OfflineJudge.description
+    )
 
 
 ANSWERED = [

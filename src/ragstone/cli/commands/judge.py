@@ -108,7 +108,7 @@ def print_test(test: JudgeTest, console: Console) -> None:
     if not test.calls and not test.failed and not test.unasked:
         return
     console.print()
-    cost = "no price is known" if test.cost_usd is None else f"about {dollars(test.cost_usd)}"
+    cost = "price unknown" if test.cost_usd is None else f"about {dollars(test.cost_usd)}"
     failed = f"; {count(test.failed, 'question')} without an answer" if test.failed else ""
     unasked = f"; {count(test.unasked, 'question')} not asked" if test.unasked else ""
     console.print(Text(f"{count(test.calls, 'call')}, {cost}{failed}{unasked}"))
@@ -158,7 +158,7 @@ def estimate_test(plan: Plan, cases: Sequence[Case], *, wanted: int, named: str)
     if most.cost_usd == 0:
         return f"{text}, at no cost"
     if least.cost_usd is None or most.cost_usd is None:
-        return f"{text}; no price is known"
+        return f"{text}; price unknown"
     between = f"{dollars(least.cost_usd)} to {dollars(most.cost_usd)}"
     return f"{text}, {between} at list prices (an estimate)"
 

@@ -63,8 +63,8 @@ class OfflineJudge(Judge):
     name = "offline"
     description = (
         "word-level: compares words, numbers, dates, negations and names with the contexts, "
-        "weighted by a model trained on human labels; misses paraphrase and "
-        "inference; confidence calibrated on English texts with 70% of claims supported"
+        "weighted by a model trained on human labels; misses paraphrases and "
+        "inferences; confidence is calibrated on English texts in which 70% of claims are supported"
     )
     kinds = frozenset(
         kind.kind for kind in (ExtractClaims, VerifyClaims, GradeContexts, DetectAbstention)

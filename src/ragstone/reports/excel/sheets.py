@@ -403,5 +403,5 @@ def add_values(book: Book, run: Run, *, names: Sequence[str], cells: int = MAX_C
         for number, (value, look) in enumerate(zip(values, looks, strict=True)):
             page.put(place, number, value, look)
     if notice is not None:
-        page.put(len(rows.rows) + 1, 0, f"These are {notice}")
+        page.put(len(rows.rows) + 1, 0, f"These are the {notice}")
     page.make_list(max(len(rows.rows), 1), len(columns) - 1, fixed=2)

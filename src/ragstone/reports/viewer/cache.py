@@ -118,7 +118,7 @@ def _known_lines(info: RunInfo, stored: Mapping[str, object]) -> Iterator[Summar
     if not info.ranked:  # rows of rankings have no notes
         yield SummaryLine(
             "Not shown",
-            f"notes on single rows, because the run has more than {FULL_SUMMARY_ROWS:,}; "
+            f"notes on individual rows, because the run has more than {FULL_SUMMARY_ROWS:,} rows; "
             f"`ragstone report {info.id} --html FILE` includes them",
         )
 
