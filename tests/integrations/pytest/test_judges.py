@@ -206,6 +206,44 @@ def test_replies_are_kept_in_the_rootdir_wherever_a_test_works(project: Any, mod
     assert (project.path / ".ragstone" / "replies.db").is_file()
 
 
+ABSTENTIONS = """
+import pytest
+from ragstone.integrations.pytest.plugin import assert_faithful
+
+MANUAL = ["The case is made of ash wood."]
+KNOWS_NOT = "I do not know what the case is made of."
+
+def test_abstains():
+    row = assert_faithful(KNOWS_NOT, MANUAL, allow_abstention=True)
+    assert row.scores["faithfulness"].value is None
+
+def test_abstains_without_contexts():
+    assert_faithful("I'm sorry, the documents do not say.", [], allow_abstention=True)
+
+def test_abstains_with_a_plan():
+    from ragstone.types.config import Plan
+    assert_faithful(KNOWS_NOT, MANUAL, allow_abstention=True, plan=Plan(policy="ragas"))
+
+def test_not_allowed():
+    with pytest.raises(AssertionError, match="faithfulness is undefined"):
+        assert_faithful(KNOWS_NOT, MANUAL)
+
+def test_wrong_answers_still_fail():
+    with pytest.raises(AssertionError, match="0 of 1 claim supported"):
+        assert_faithful("The case is made of 3 mm steel.", MANUAL, allow_abstention=True)
+
+def test_right_answers_still_pass():
+    assert_faithful(MANUAL[0], MANUAL, allow_abstention=True)
+"""
+
+
+def test_assert_faithful_can_allow_abstention(project: Any) -> None:
+    project.write("test_it.py", ABSTENTIONS)
+    ran = project.run()
+    assert {outcome for outcome, _ in ran.outcomes.values()} == {"passed"}, ran.text
+    assert len(ran.outcomes) == 6
+
+
 NEEDS_AN_LLM = """
 from ragstone.integrations.pytest.plugin import assert_sample
 

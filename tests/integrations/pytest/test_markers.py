@@ -1,6 +1,7 @@
 """What the marks `rag` of a test come to."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -49,6 +50,17 @@ def test_a_later_mark_goes_before_an_earlier_one(
 @each_case("mark", [{}, {"metric": []}, {"metric": 5}, {"metric": [5]}, {"fail_under": 0.8}])
 def test_a_mark_names_a_metric(mark: dict[str, object]) -> None:
     with pytest.raises(UsageError, match="the marker rag needs a metric"):
+        merge_marks([mark])
+
+
+@each_case(
+    ("keyword", "nearest"),
+    [("fail_undr", "fail_under"), ("metrics", "metric"), ("polcy", "policy")],
+)
+def test_an_unknown_keyword_of_a_mark_is_refused(keyword: str, nearest: str) -> None:
+    mark = {"metric": "faithfulness", "fail_under": 0.8, keyword: "ragas"}
+    message = f"no keyword of the marker rag named '{keyword}'; did you mean '{nearest}'?"
+    with pytest.raises(UsageError, match=re.escape(message)):
         merge_marks([mark])
 
 

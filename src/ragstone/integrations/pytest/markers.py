@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 from ragstone.datasets import Dataset, load
-from ragstone.errors import UsageError
+from ragstone.errors import UnknownNameError, UsageError
 from ragstone.evaluation.config_file import Config, read_config
 from ragstone.evaluation.runner import Options
 from ragstone.integrations.pytest.messages import in_tests
@@ -24,6 +24,8 @@ from ragstone.types.sample import Sample
 Parameters = Mapping[str, str | int | float | tuple[int, ...] | None]
 Metrics = Mapping[str, object]
 DEMANDS = ("fail_under", "fail_over")
+KEYWORDS = ("metric", *sorted(Options.__annotations__.keys() - {"metrics"}))
+"""Keywords of the marker `rag`."""
 _EXAMPLE = '@pytest.mark.rag(metric="faithfulness", fail_under=0.8)'
 
 
@@ -51,6 +53,8 @@ def merge_marks(marks: Iterable[Mapping[str, object]]) -> Options:
     for mark in marks:
         rest = dict(mark)
         given = rest.pop("metric", None)
+        if unknown := sorted(rest.keys() - set(KEYWORDS)):
+            raise UnknownNameError("keyword of the marker rag", unknown[0], KEYWORDS)
         names = cast("Sequence[object]", [given] if isinstance(given, str) else given)
         if not isinstance(names, list | tuple) or not names or not _are_names(names):
             raise UsageError(f"the marker rag needs a metric: {_EXAMPLE}")

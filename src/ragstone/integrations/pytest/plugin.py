@@ -149,17 +149,21 @@ def assert_faithful(
     *,
     query: str = NO_QUERY,
     threshold: float = 1.0,
+    allow_abstention: bool = False,
     **options: "Unpack[Options]",
 ) -> "Row":
     """Fail unless the contexts support at least the share `threshold` of a response's claims.
 
-    The `query` helps the judge understand short responses. A string counts as one context.
+    The `query` helps the judge understand short responses. A string counts as one context. With
+    `allow_abstention`, a response that says that it does not know, or is blank, also passes.
     Otherwise as `assert_sample`.
     """
     __tracebackhide__ = True
     one = isinstance(cast("object", contexts), str | bytes | Mapping | None)
     sample = {"query": query, "response": response, "contexts": contexts if one else [*contexts]}
-    return assert_sample(sample, {"faithfulness": threshold}, **options)
+    session = _session()
+    thresholds = session.split_thresholds({"faithfulness": threshold}, options)
+    return session.evaluate(sample, {**thresholds, **options}, allow_abstention=allow_abstention)
 
 
 def _session() -> "RagSession":

@@ -32,6 +32,7 @@ from ragstone.judges.factory import REPLIES, make_judge
 from ragstone.judges.offline import OfflineJudge
 from ragstone.metrics import GROUPS, select
 from ragstone.types.config import JudgePlan, Plan
+from ragstone.types.gate import FLAGS
 from ragstone.types.questions import Question
 from ragstone.types.reply import Reply
 from ragstone.types.row import Row
@@ -247,10 +248,13 @@ class RagSession:
         options: Options,
         *,
         judge: Callable[[], Judge] | None = None,
+        allow_abstention: bool = False,
     ) -> Row:
         """Evaluate a sample; fail or skip the test if it misses a threshold.
 
         `judge` returns the judge to use if the options name none; the default is the settings'.
+        With `allow_abstention`, a response that abstains passes; the judge is asked about it if it
+        misses a threshold.
 
         Raises:
             AssertionError: a threshold was missed.
@@ -289,7 +293,19 @@ class RagSession:
             reason = self._budget.spent or "the judge's own budget is spent"
             shared = "; each worker has its share of the limit" if self._is_worker else ""
             spent = f"{SKIPPED}{in_tests(reason)}{shared}"
-        check(run, spent)
+        try:
+            check(run, spent)
+        except AssertionError:
+            if not allow_abstention:
+                raise
+            for flag in FLAGS:
+                with_judge.pop(flag, None)
+            plan = base.model_copy(update={"gates": ()})
+            also = cast("Options", {**with_judge, "plan": plan, "metrics": "abstention"})
+            second = self._background.call(evaluate_async(data, **also))
+            self._reports.append(WorkerReport.of(second).model_dump_json())
+            if not second.rows[0].scores["abstention"].detail.get("abstained"):
+                raise
         return run.rows[0]
 
     def _choose_judge(
