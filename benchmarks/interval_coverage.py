@@ -112,7 +112,7 @@ def tested(n: int, simulations: int) -> bool:
         for _ in range(simulations):
             one, two = answers(rng, n, added)
             differences = (two - one).tolist()
-            seen["sign flip"] += sign_flip(differences) <= 0.05
+            seen["sign flip"] += sign_flip(differences).p <= 0.05
             seen["t"] += (paired_t(differences) or 0.0) <= 0.05
         shares = {test: count / simulations for test, count in seen.items()}
         told = "  ".join(f"{test} {share:.1%}" for test, share in shares.items())

@@ -31,9 +31,9 @@ Samples
 4 pairs: 4 by id, 0 by query
 
 Differences
-metric             A       B    B - A      95% interval  finding
-────────────────────────────────────────────────────────────────────────────
-faithfulness  0.5000  0.7500  +0.2500  -1.0000 – 1.0000  no difference shown
+metric             A       B    B - A  interval  finding
+────────────────────────────────────────────────────────────────
+faithfulness  0.5000  0.7500  +0.2500         –  too few to tell
 A and B are means over the pairs that both runs scored
 
 Significance
@@ -82,8 +82,7 @@ Samples
 Differences
 faithfulness
   A 0.5000 | B 0.7500 | B - A +0.2500 |
-  95% interval -1.0000 – 1.0000 |
-  finding no difference shown
+  interval – | finding too few to tell
 A and B are means over the pairs that
 both runs scored
 
@@ -211,6 +210,29 @@ def test_where_no_claim_has_a_reason_no_room_is_left_for_one(make_run: MakeRun) 
     assert text.count("reason") == 1
 
 
+def test_the_table_states_its_confidence_and_which_metrics_are_one(make_run: MakeRun) -> None:
+    row = make_run().rows[0]
+
+    def run(run_id: str, **values: list[float]) -> Run:
+        rows = [
+            replace(
+                row,
+                sample=row.sample.model_copy(update={"id": f"q{i}", "query": f"What is {i}?"}),
+                scores={f"{name}@5": Score.scored(given[i]) for name, given in values.items()},
+            )
+            for i in range(12)
+        ]
+        names = tuple(f"{name}@5" for name in values)
+        return make_run(rows, names=names, manifest={"run_id": run_id})
+
+    ones, less = [1.0] * 12, [0.0] * 3 + [1.0] * 9
+    a = run("a", hit=ones, recall=ones, mrr=ones)
+    output = shown(compare(a, run("b", hit=less, recall=less, mrr=[0.5, 0.5, *ones[2:]])), 200)
+    assert "the same scores, so they count as one metric: hit@5, recall@5" in output
+    assert "excludes 0 exactly if the finding is better or worse; 97.5% confidence" in output
+    assert "because several metrics are compared (Holm)" in output
+
+
 def test_a_better_and_a_worse_metric_are_told_by_word_and_colour(
     make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,9 +334,9 @@ no recorded change: same data, judge, target and settings
 
 ## Differences
 
-| metric | A | B | B - A | 95% interval | finding |
+| metric | A | B | B - A | interval | finding |
 | --- | ---: | ---: | ---: | ---: | --- |
-| f1@5 | 1.0000 | 0.5000 | -0.5000 | – | no difference shown |
+| f1@5 | 1.0000 | 0.5000 | -0.5000 | – | too few to tell |
 
 A and B are means over the pairs that both runs scored
 

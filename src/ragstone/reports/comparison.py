@@ -13,6 +13,7 @@ from ragstone.reports.terminal import MAX_CELL, STYLES, Grid, GridRow, Tone, pri
 from ragstone.results.compare.claim_changes import ClaimChanges, Kind
 from ragstone.results.compare.comparison import Comparison, Regressions, SampleChange, SampleChanges
 from ragstone.results.compare.metric_change import Finding, MetricChange
+from ragstone.results.stats.paired_tests import ALPHA
 
 LISTED = 3
 """Names that are listed; the rest are counted."""
@@ -93,7 +94,7 @@ def _differences(comparison: Comparison) -> Iterator[Line | Grid]:
     if not changes:
         yield Line("the runs have no metrics in common", Tone.BAD)
         return
-    heads = ("metric", "A", "B", "B - A", "95% interval", "finding")
+    heads = ("metric", "A", "B", "B - A", "interval", "finding")
     tones = {Finding.BETTER: Tone.GOOD, Finding.WORSE: Tone.BAD}
     rows = tuple(
         GridRow(
@@ -111,6 +112,17 @@ def _differences(comparison: Comparison) -> Iterator[Line | Grid]:
     )
     yield Grid(heads, rows, figures=frozenset(heads[1:-1]))
     yield Line("A and B are means over the pairs that both runs scored")
+    if known := sorted({each.confidence for each in changes if each.interval and each.confidence}):
+        levels = " to ".join(
+            dict.fromkeys(f"{level * 100:.4g}%" for level in (known[0], known[-1]))
+        )
+        yield Line(
+            f"an interval excludes 0 exactly if the finding is better or worse; {levels} confidence"
+            + (", because several metrics are compared (Holm)" if known[-1] > 1 - ALPHA else "")
+        )
+    for first in dict.fromkeys(each.same_as for each in changes if each.same_as):
+        same = [first, *(each.metric for each in changes if each.same_as == first)]
+        yield Line(f"the same scores, so they count as one metric: {_list(same, most=20)}")
     if lower := [each.metric for each in changes if not each.higher_is_better]:
         yield Line(f"lower is better: {_list(lower, most=20)}")
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.results.stats.paired_tests import (
+    ALPHA,
     LARGE,
     effect_size,
     holm,
@@ -23,7 +24,7 @@ def test_sign_flips_are_scipys(golden: dict[str, Any]) -> None:
     """Exactly where all flips are counted; else within the error of 9,999 of them."""
     for pair in golden["pairs"]:
         error = 1e-12 if pair["exact"] else 0.012
-        assert sign_flip(pair["differences"]) == pytest.approx(pair["flip"], abs=error)
+        assert sign_flip(pair["differences"]).p == pytest.approx(pair["flip"], abs=error)
 
 
 def test_paired_t_is_scipys(golden: dict[str, Any]) -> None:
@@ -39,8 +40,8 @@ def test_holm_is_that_of_statsmodels(golden: dict[str, Any]) -> None:
 
 def test_the_worked_example_of_a_sign_flip() -> None:
     """Of the 8 flips of 1, 2 and 3 only +++ and --- reach a sum of 6; +1 +2 -3 is nearest 0."""
-    assert sign_flip([1, 2, 3]) == 2 / 8
-    assert sign_flip([1, 2, -3]) == 1
+    assert sign_flip([1, 2, 3]).p == 2 / 8
+    assert sign_flip([1, 2, -3]).p == 1
 
 
 @given(differences)
@@ -51,61 +52,108 @@ def test_a_sign_flip_counts_every_flip(given_: list[float]) -> None:
         abs(sum(sign * d for sign, d in zip(signs, given_, strict=True)))
         for signs in itertools.product((-1, 1), repeat=len(given_))
     ]
-    assert sign_flip(given_) == pytest.approx(np.mean([total >= seen for total in sums]))
+    assert sign_flip(given_).p == pytest.approx(np.mean([total >= seen for total in sums]))
 
 
 @given(differences, st.randoms(use_true_random=False))
 def test_the_tests_know_neither_order_nor_direction(given_: list[float], random: Any) -> None:
     mixed = random.sample(given_, len(given_))
     turned = [-d for d in given_]
-    assert sign_flip(given_) == sign_flip(mixed) == sign_flip(turned)
+    assert sign_flip(given_).p == sign_flip(mixed).p == sign_flip(turned).p
     assert paired_t(given_) == pytest.approx(paired_t(turned))
 
 
 @given(differences)
 def test_p_is_a_chance_and_never_zero(given_: list[float]) -> None:
-    assert 0 < sign_flip(given_, resamples=99) <= 1
+    assert 0 < sign_flip(given_, resamples=99).p <= 1
 
 
 @pytest.mark.parametrize("n", [0, 1, 5])
 def test_nothing_that_differs_is_no_evidence(n: int) -> None:
-    assert sign_flip([0.0] * n) == 1
+    assert sign_flip([0.0] * n).p == 1
     assert paired_t([0.0] * n) == (1 if n else None)
     assert effect_size([0.0] * n) is None
 
 
 def test_rounding_is_no_difference() -> None:
-    assert sign_flip([0.1 + 0.2 - 0.3] * 30) == 1
+    assert sign_flip([0.1 + 0.2 - 0.3] * 30).p == 1
     assert wins_losses_ties([0.1 + 0.2 - 0.3]) == (0, 0, 1)
 
 
 def test_the_same_difference_everywhere_has_no_t_and_no_effect_size() -> None:
     assert paired_t([0.25] * 6) is None
     assert effect_size([0.25] * 6) is None
-    assert sign_flip([0.25] * 6) == 2 / 64
+    assert sign_flip([0.25] * 6).p == 2 / 64
 
 
 def test_the_smallest_p_of_many_pairs_is_one_of_all_that_were_drawn() -> None:
-    assert sign_flip([0.5] * 100) == 1 / 10_000
+    assert sign_flip([0.5] * 100).p == 1 / 10_000
 
 
 def test_the_normal_limit_meets_the_flips_it_replaces() -> None:
     values = np.random.default_rng(5).normal(0, 1, LARGE + 1).tolist()
-    limit = sign_flip(values)
+    limit = sign_flip(values).p
     assert limit == pytest.approx(0.0315, abs=0.001)
-    assert sign_flip(values[:-1]) == pytest.approx(limit, abs=0.006)
+    assert sign_flip(values[:-1]).p == pytest.approx(limit, abs=0.006)
 
 
 def test_a_cluster_is_flipped_as_one() -> None:
     values = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
-    assert sign_flip(values) == 2 / 64
-    assert sign_flip(values, clusters=["a", "a", "b", "b", "c", "c"]) == 2 / 8
-    assert sign_flip(values, clusters=["a", "a", "b", "b", None, None]) == 2 / 16
-    assert sign_flip(values, clusters=["a"] * 6) == 1
+    assert sign_flip(values).p == 2 / 64
+    assert sign_flip(values, clusters=["a", "a", "b", "b", "c", "c"]).p == 2 / 8
+    assert sign_flip(values, clusters=["a", "a", "b", "b", None, None]).p == 2 / 16
+    assert sign_flip(values, clusters=["a"] * 6).p == 1
 
 
 def test_a_cluster_that_evens_out_ties() -> None:
-    assert sign_flip([0.3, -0.1, -0.2, 0.5], clusters=["a", "a", "a", "b"]) == 1
+    assert sign_flip([0.3, -0.1, -0.2, 0.5], clusters=["a", "a", "a", "b"]).p == 1
+
+
+def test_the_interval_of_a_sign_flip_by_hand() -> None:
+    """Of six differences 63 subsets have a mean; a significant result allows one to be 0."""
+    found = sign_flip([1, 2, 3, 4, 5, 6])
+    assert found.p == 2 / 64
+    assert found.interval() == (1, 6)
+    assert found.interval(tests=2) is None  # two tests need 7 pairs
+    assert not found.can_reject(tests=2)
+    assert sign_flip([1, 2, 3, 4, 5]).interval() is None
+
+
+def test_an_interval_excludes_0_exactly_if_the_test_rejects_0() -> None:
+    """Over samples of all sizes and kinds, in clusters and not, corrected for several tests."""
+    rng = np.random.default_rng(4)
+    excluded = 0
+    for round_ in range(3000):
+        n = int(rng.integers(2, 40))
+        shift = rng.choice([0, 0.1, 0.3])
+        values = rng.choice(
+            [
+                rng.normal(shift, 0.3, n),
+                rng.binomial(1, 0.5 + shift / 2, n) - rng.binomial(1, 0.5 - shift / 2, n),
+                np.where(rng.random(n) < 0.3, -shift, 0.0),
+                rng.exponential(1, n) - 1 + shift,
+            ]
+        )
+        clusters = rng.integers(0, n // 2 + 1, n) if round_ % 3 == 0 else None
+        found = sign_flip(values, clusters=clusters, resamples=199)
+        for tests in (1, 2, 5):
+            ends = found.interval(tests)
+            if ends is not None:
+                assert (ends[0] > 0 or ends[1] < 0) is (found.p * tests < ALPHA)
+                excluded += found.p * tests < ALPHA
+    assert excluded > 500
+
+
+def test_the_normal_limit_agrees_with_its_interval_too() -> None:
+    rng = np.random.default_rng(6)
+    for shift in np.linspace(-0.03, 0.03, 13):
+        found = sign_flip(rng.normal(shift, 1, LARGE + 1))
+        low, high = found.interval() or (0, 0)
+        assert low < high
+        assert (low > 0 or high < 0) is (found.p < ALPHA)
+    values = rng.normal(0.02, 1, LARGE + 1)
+    limit, flips = sign_flip(values).interval(), sign_flip(values[:-1]).interval()
+    assert limit == pytest.approx(flips, abs=0.001)
 
 
 def test_the_effect_size_is_the_mean_in_standard_deviations() -> None:

@@ -1,9 +1,11 @@
 """Comparison: what changed between two runs, and whether by more than chance."""
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from heapq import nsmallest
+
+import numpy as np
 
 from ragstone.errors import UnknownNameError, UsageError
 from ragstone.results.compare.claim_changes import ClaimChanges, claim_changes
@@ -11,11 +13,12 @@ from ragstone.results.compare.config_changes import About, ConfigChange, changes
 from ragstone.results.compare.metric_change import (
     MetricChange,
     PairedScores,
-    adjust_p_values,
     compare_metric,
+    correct,
 )
 from ragstone.results.compare.pairing import Columns, Pairing, pair_samples
 from ragstone.results.run import Run
+from ragstone.results.stats.paired_tests import SignFlips
 from ragstone.types.gate import EPSILON
 
 TOP = 5
@@ -80,7 +83,7 @@ class Comparison:
 
     @property
     def judge_changed(self) -> bool:
-        """Whether the judge, its settings, or how a metric is computed changed."""
+        """Whether the judge, its settings, or how a compared metric is computed changed."""
         return any(change.about in (About.JUDGE, About.METRICS) for change in self.changes)
 
     def regressions(self, min_effect: float = 0.0) -> tuple[MetricChange, ...]:
@@ -142,49 +145,53 @@ def compare(
     if cluster is not None and one.ids and cluster not in one.tags:
         raise UnknownNameError("tag", cluster, one.tags)
     pairing = pair_samples(one, two)
-    metric_changes: list[MetricChange] = []
+    clusters = [one.clusters[place] for place, _ in pairing.pairs] if one.clusters else None
+    places = np.array(pairing.pairs, dtype=np.int64).reshape(-1, 2)
+    found: dict[bytes, list[tuple[MetricChange, SignFlips]]] = {}
     sample_changes: list[SampleChanges] = []
     claims: list[ClaimChanges] = []
     for name in names:
         columns = one.metrics[name], two.metrics[name]
-        scores = PairedScores.of(*columns, pairing.pairs)
+        scores = PairedScores.of(*columns, places)
         infos = a.metrics[name], b.metrics[name]
         higher = infos[1].higher_is_better
-        metric_changes.append(
-            compare_metric(
-                name,
-                scores,
-                higher_is_better=higher,
-                span=max(info.high for info in infos) - min(info.low for info in infos),
-                clusters=one.clusters or None,
-            )
+        changed = compare_metric(
+            name,
+            scores,
+            higher_is_better=higher,
+            span=max(info.high for info in infos) - min(info.low for info in infos),
+            clusters=clusters,
         )
+        found.setdefault(scores.key, []).append(changed)
         worst, best = (
             tuple(
                 SampleChange(
-                    id_a=one.ids[scores.pairs[place][0]],
-                    id_b=two.ids[scores.pairs[place][1]],
-                    query=b.query_at(scores.pairs[place][1]),
-                    a=scores.a[place],
-                    b=scores.b[place],
+                    id_a=one.ids[row_a],
+                    id_b=two.ids[row_b],
+                    query=b.query_at(row_b),
+                    a=float(scores.a[place]),
+                    b=float(scores.b[place]),
                 )
                 for place in _most_changed(scores, sign, top)
+                for row_a, row_b in [pairing.pairs[int(scores.places[place])]]
             )
             for sign in ((-1.0, 1.0) if higher else (1.0, -1.0))
         )
         sample_changes.append(SampleChanges(name, worst, best))
         if any(column.judged for column in columns):
-            claims.append(claim_changes(name, columns, runs=(a, b), pairs=scores.pairs, top=top))
+            both = [pairing.pairs[int(place)] for place in scores.places]
+            claims.append(claim_changes(name, columns, runs=(a, b), pairs=both, top=top))
+    metric_changes = {change.metric: change for change in correct(found)}
     return Comparison(
         a=a.manifest.run_id,
         b=b.manifest.run_id,
         partial=tuple(run.manifest.run_id for run in (a, b) if run.partial),
-        changes=changes(a, b),
+        changes=changes(a, b, names),
         pairing=pairing,
         cluster=cluster,
         only_a=tuple(name for name in a.metrics if name not in b.metrics),
         only_b=tuple(name for name in b.metrics if name not in a.metrics),
-        metric_changes=adjust_p_values(metric_changes),
+        metric_changes=tuple(metric_changes[name] for name in names),
         sample_changes=tuple(sample_changes),
         claims=tuple(claims),
     )
@@ -192,8 +199,13 @@ def compare(
 
 def _most_changed(scores: PairedScores, sign: float, top: int) -> list[int]:
     """Return the places of the pairs that went up most, or with a sign of -1 down."""
-    ways = (sign * round(b - a, _DIGITS) for a, b in zip(scores.a, scores.b, strict=True))
-    return [place for _, place in nsmallest(top, ((-w, n) for n, w in enumerate(ways) if w > 0))]
+    ways = sign * np.round(scores.b - scores.a, _DIGITS)
+    up = np.flatnonzero(ways > 0)
+    if up.size > top:  # of equal ones the first, without sorting all
+        limit = np.partition(ways[up], -top)[-top] if top else math.inf
+        up = up[ways[up] >= limit]
+    order: list[int] = up[np.argsort(-ways[up], kind="stable")][:top].tolist()
+    return order
 
 
 MIN_PAIRED = 0.9

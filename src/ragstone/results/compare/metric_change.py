@@ -1,17 +1,21 @@
 """MetricChange: how one metric changed from run A to run B, and whether by more than chance."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import compress
+from hashlib import blake2b
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ragstone.results.compare.pairing import MetricColumn, Pair, Unscored
-from ragstone.results.stats.intervals import Clusters, difference_interval
+from ragstone.results.compare.pairing import MetricColumn, Unscored
+from ragstone.results.metric_summary import SCORED
+from ragstone.results.stats.intervals import Clusters, Labels, Numbers
 from ragstone.results.stats.paired_tests import (
+    ALPHA,
+    SignFlips,
     WinLossTie,
     effect_size,
     holm,
@@ -22,45 +26,48 @@ from ragstone.results.stats.paired_tests import (
 )
 from ragstone.types.gate import EPSILON
 
-ALPHA = 0.05
-"""A difference is significant if its p, adjusted by Holm's method, is below this."""
 POWER = 0.8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PairedScores:
     """One metric's numbers in A and in B, over the pairs that have both.
 
     Attributes:
-        pairs: those that both scored.
+        places: of those that both scored, among all pairs.
         a, b: their numbers.
         unscored_a, unscored_b: of all pairs, those without a number on that side.
         only_a, only_b: pairs with a number on one side only.
     """
 
-    pairs: Sequence[Pair]
-    a: Sequence[float]
-    b: Sequence[float]
+    places: NDArray[np.int64]
+    a: Numbers
+    b: Numbers
     unscored_a: Unscored
     unscored_b: Unscored
     only_a: int
     only_b: int
 
     @classmethod
-    def of(cls, a: MetricColumn, b: MetricColumn, pairs: Sequence[Pair]) -> Self:
-        """Take the pairs' scores out of the columns."""
-        rows_a, rows_b = [one for one, _ in pairs], [two for _, two in pairs]
-        scored_a, scored_b = a.scored(rows_a), b.scored(rows_b)
-        both = list(compress(compress(pairs, scored_a), compress(scored_b, scored_a)))
+    def of(cls, a: MetricColumn, b: MetricColumn, pairs: NDArray[np.int64]) -> Self:
+        """Take the scores of the pairs, int64[pairs, 2], from the columns."""
+        (values_a, states_a), (values_b, states_b) = a.take(pairs[:, 0]), b.take(pairs[:, 1])
+        scored_a, scored_b = states_a == SCORED, states_b == SCORED
+        places = np.flatnonzero(scored_a & scored_b)
         return cls(
-            pairs=both,
-            a=[a.values[one] for one, _ in both],
-            b=[b.values[two] for _, two in both],
-            unscored_a=a.unscored(rows_a),
-            unscored_b=b.unscored(rows_b),
-            only_a=sum(scored_a) - len(both),
-            only_b=sum(scored_b) - len(both),
+            places=places,
+            a=values_a[places],
+            b=values_b[places],
+            unscored_a=Unscored.of(states_a),
+            unscored_b=Unscored.of(states_b),
+            only_a=int(scored_a.sum()) - places.size,
+            only_b=int(scored_b.sum()) - places.size,
         )
+
+    @property
+    def key(self) -> bytes:
+        """A digest that is equal for metrics with the same numbers for the same pairs."""
+        return blake2b(b"".join(x.tobytes() for x in (self.places, self.a, self.b))).digest()
 
 
 class Finding(StrEnum):
@@ -82,10 +89,14 @@ class MetricChange:
         unscored_a, unscored_b: paired rows without a number, on each side.
         only_in_a, only_in_b: pairs scored in A only, and in B only.
         difference: the mean of B less that of A, in the metric's unit.
-        interval: 95% interval of the difference, within what the metric's range allows.
+        interval: of the difference, within what the metric's range allows. It excludes 0 exactly
+            if the difference is significant.
+        confidence: of the interval: 0.95, or more if Holm's method corrects for several metrics.
         p: of the paired sign-flip test.
         p_t: of the paired t-test; with clusters, over clusters.
-        p_adjusted: p, adjusted by Holm's method for the number of metrics.
+        p_adjusted: p, adjusted by Holm's method for the number of metrics with different numbers.
+        same_as: an earlier metric with the same numbers, with which it counts as one.
+        conclusive: whether any differences of so many pairs (or clusters) could be significant.
         effect: Cohen's d_z.
         win_loss_tie: pairs that got better, got worse, and stayed the same.
         min_detectable_difference: the smallest true difference that this many pairs would show
@@ -104,9 +115,12 @@ class MetricChange:
     mean_b: float | None
     difference: float | None
     interval: tuple[float, float] | None
+    confidence: float | None
     p: float | None
     p_t: float | None
     p_adjusted: float | None
+    same_as: str | None
+    conclusive: bool
     effect: float | None
     win_loss_tie: WinLossTie
     min_detectable_difference: float | None
@@ -126,7 +140,7 @@ class MetricChange:
     @property
     def finding(self) -> Finding:
         """What the difference shows."""
-        if self.p_adjusted is None or self.gain is None:
+        if not self.conclusive or self.gain is None:
             return Finding.TOO_FEW
         if not self.significant:
             return Finding.NOT_SHOWN
@@ -148,9 +162,11 @@ class MetricChange:
             "mean_b": self.mean_b,
             "difference": self.difference,
             "interval": self.interval,
+            "confidence": self.confidence,
             "p": self.p,
             "p_t": self.p_t,
             "p_adjusted": self.p_adjusted,
+            "same_as": self.same_as,
             "effect_size": self.effect,
             **self.win_loss_tie._asdict(),
             "smallest_difference": self.min_detectable_difference,
@@ -167,31 +183,34 @@ def compare_metric(
     *,
     higher_is_better: bool = True,
     span: float = math.inf,
-    clusters: Sequence[Hashable] | None = None,
-) -> MetricChange:
-    """Return how a metric changed, with a p that is not adjusted yet.
+    clusters: Labels | None = None,
+) -> tuple[MetricChange, SignFlips]:
+    """Return how a metric changed, with its test, for which `correct` decides the level.
 
-    `span` is the largest difference that its range allows; `clusters` has one label for each row
-    of A.
+    `span` is the largest difference that its range allows; `clusters` has one label for each pair.
     """
-    differences = [two - one for one, two in zip(scores.a, scores.b, strict=True)]
-    count = len(differences)
-    labels = None if clusters is None else [clusters[one] for one, _ in scores.pairs]
-    independent: Sequence[float] = differences
-    if labels is not None and differences:
+    differences = scores.b - scores.a
+    count = differences.size
+    labels = None
+    if isinstance(clusters, np.ndarray):
+        labels = clusters[scores.places]
+    elif clusters is not None:
+        labels = [clusters[place] for place in scores.places.tolist()]
+    independent = differences
+    if labels is not None and count:
         # One number per cluster, with the mean of all and an honest spread: the residuals of a
         # ratio estimator, in clusters of the average size.
         found = Clusters.of(differences, labels)
         size = count / found.count
         residuals = found.totals - found.mean * found.sizes
-        independent = (found.mean + residuals / size).tolist()
+        independent = found.mean + residuals / size
     enough = len(independent) > 1
     detectable = None
     if enough:
         spread = float(np.std(independent, ddof=1))
         detectable = smallest_difference(spread, len(independent), power=POWER)
-    interval = difference_interval(differences, clusters=labels)
-    return MetricChange(
+    test = sign_flip(differences, clusters=labels)
+    change = MetricChange(
         metric=metric,
         higher_is_better=higher_is_better,
         span=span,
@@ -203,19 +222,48 @@ def compare_metric(
         mean_a=math.fsum(scores.a) / count if count else None,
         mean_b=math.fsum(scores.b) / count if count else None,
         difference=math.fsum(differences) / count if count else None,
-        interval=interval and (max(interval[0], -span), min(interval[1], span)),
-        p=sign_flip(differences, clusters=labels) if enough else None,
+        interval=None,
+        confidence=None,
+        p=test.p if enough else None,
         p_t=paired_t(independent) if enough else None,
         p_adjusted=None,
+        same_as=None,
+        conclusive=False,
         effect=effect_size(differences),
         win_loss_tie=wins_losses_ties(differences, higher_is_better=higher_is_better),
         min_detectable_difference=None if detectable is None or detectable > span else detectable,
     )
+    return change, test
 
 
-def adjust_p_values(changes: Sequence[MetricChange]) -> tuple[MetricChange, ...]:
-    """Return the changes with p adjusted by Holm's method for the number of those that have one."""
-    ps = iter(holm([change.p for change in changes if change.p is not None]))
-    return tuple(
-        change if change.p is None else replace(change, p_adjusted=next(ps)) for change in changes
-    )
+def correct(found: Mapping[bytes, Sequence[tuple[MetricChange, SignFlips]]]) -> list[MetricChange]:
+    """Return the changes corrected for their number by Holm's method: p, interval and finding.
+
+    `found` has the changes by the key of their scores: metrics with equal keys are one test. Holm
+    tests each p at the level ALPHA / `tests`, and stops at the first that is not below it. The
+    interval has that level too, so it excludes 0 exactly if the difference is significant.
+    """
+    ps = {key: same[0][0].p for key, same in found.items()}
+    tested = {key: p for key, p in ps.items() if p is not None}
+    adjusted = dict(zip(tested, holm(list(tested.values())), strict=True))
+    rejected = sum(p < ALPHA for p in adjusted.values())
+    ranks = {key: rank for rank, key in enumerate(sorted(tested, key=tested.__getitem__))}
+    corrected: list[MetricChange] = []
+    for key, same in found.items():
+        for change, test in same:
+            if key not in adjusted:
+                corrected.append(change)
+                continue
+            tests = len(tested) - min(ranks[key], rejected)
+            ends = test.interval(tests)
+            corrected.append(
+                replace(
+                    change,
+                    interval=ends and (max(ends[0], -change.span), min(ends[1], change.span)),
+                    confidence=1 - ALPHA / tests,
+                    p_adjusted=adjusted[key],
+                    same_as=None if change is same[0][0] else same[0][0].metric,
+                    conclusive=test.can_reject(tests),
+                )
+            )
+    return corrected

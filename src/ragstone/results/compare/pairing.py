@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +84,11 @@ class Unscored(NamedTuple):
     undefined: int
     failed: int
 
+    @classmethod
+    def of(cls, states: NDArray[np.uint8]) -> Self:
+        """Count the rows by their states."""
+        return cls(int(np.sum(states == UNDEFINED)), int(np.sum(states == FAILED)))
+
 
 @lru_cache(maxsize=10_000)
 def claim_key(text: str, against: str) -> int:
@@ -124,7 +129,7 @@ class MetricColumn:
             self._labels.append(_LABEL_CODES[claim.label])
         self._ends.append(len(self._keys))
 
-    def take(self, values: NDArray[np.float64], states: NDArray[np.int8]) -> None:
+    def extend(self, values: NDArray[np.float64], states: NDArray[np.int8]) -> None:
         """Add the numbers of rows without claims, and their states as indices of STATES."""
         self._states += states.astype(np.uint8).tobytes()
         self.values.frombytes(np.where(states == SCORED, values, 0.0).tobytes())
@@ -135,14 +140,9 @@ class MetricColumn:
         """Whether any score has claims."""
         return bool(self._keys)
 
-    def scored(self, rows: Iterable[int]) -> list[bool]:
-        """Return whether each of these rows has a number."""
-        return [self._states[row] == SCORED for row in rows]
-
-    def unscored(self, rows: Iterable[int]) -> Unscored:
-        """Count the rows without a number among these."""
-        found = Counter(self._states[row] for row in rows)
-        return Unscored(undefined=found[UNDEFINED], failed=found[FAILED])
+    def take(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+        """Return the numbers of these rows, and their states as indices of STATES."""
+        return np.frombuffer(self.values)[rows], np.frombuffer(self._states, np.uint8)[rows]
 
     def claims(self, row: int) -> dict[int, Label]:
         """Return the claims of a row: key -> label; of equal claims the first."""
@@ -185,7 +185,7 @@ class Columns:
         if cluster is not None:
             columns.clusters += [None] * len(rows)
         for name, column in columns.metrics.items():
-            column.take(*rows.column(name))
+            column.extend(*rows.column(name))
         return columns
 
     def add(self, row: Row | Outcome) -> None:

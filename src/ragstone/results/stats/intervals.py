@@ -21,6 +21,8 @@ LARGE = 500
 """For more groups, resampling is as good as its analytic form, which is instant."""
 
 Ends = tuple[float, float]
+Labels = Sequence[Hashable] | NDArray[np.int64]
+"""The cluster of each value; None is a cluster of its own."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ class Clusters:
     @classmethod
     def of(
         cls,
-        values: Sequence[float],
-        clusters: Sequence[Hashable] | None = None,
+        values: Sequence[float] | Numbers,
+        clusters: Labels | None = None,
         *,
         total: float | None = None,
     ) -> Self:
@@ -58,7 +60,7 @@ class Clusters:
             return cls(np.sort(data), np.ones(data.size), mean)
         if len(clusters) != data.size:
             raise ValueError(f"{data.size} values have {len(clusters)} cluster labels")
-        codes = _codes(clusters)
+        codes = clusters if isinstance(clusters, np.ndarray) else _codes(clusters)
         order = np.lexsort((data, codes))  # so that a sum has one last digit, not several
         starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
         totals = np.add.reduceat(data[order], starts)
@@ -256,11 +258,11 @@ FEW_OFF_THE_END = 3
 
 
 def mean_interval(
-    values: Sequence[float],
+    values: Sequence[float] | Numbers,
     *,
     low: float = 0.0,
     high: float = 1.0,
-    clusters: Sequence[Hashable] | None = None,
+    clusters: Labels | None = None,
     level: float = 0.95,
     total: float | None = None,
 ) -> Ends | None:
@@ -305,21 +307,6 @@ def mean_interval(
                 max(ends[1], safe[1]) if off_low < FEW_OFF_THE_END else ends[1],
             )
     return max(low, min(ends[0], groups.mean)), min(high, max(ends[1], groups.mean))
-
-
-def difference_interval(
-    differences: Sequence[float],
-    *,
-    clusters: Sequence[Hashable] | None = None,
-    level: float = 0.95,
-) -> Ends | None:
-    """Return the interval of the mean of paired differences, or None.
-
-    Student's for fewer than FEW pairs (or clusters), otherwise the bootstrap, BCa. None for fewer
-    than two, and if all differences are equal. For `clusters` see `mean_interval`.
-    """
-    unbounded = {"low": -math.inf, "high": math.inf}
-    return mean_interval(differences, clusters=clusters, level=level, **unbounded)
 
 
 def bounds(

@@ -1,18 +1,21 @@
 """Paired tests: are the differences between pairs more than chance? And their power."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.results.stats.distributions import NORMAL, root_of, t_both_tails, t_quantile
-from ragstone.results.stats.intervals import Clusters, Numbers
+from ragstone.results.stats.intervals import Clusters, Ends, Labels, Numbers
 
 Signs = NDArray[np.uint8]
 
 SEED = 20_240_301
+ALPHA = 0.05
+"""A difference is significant if its p, adjusted for the number of tests, is below this."""
 RESAMPLES = 9999
 BLOCK = 2_000_000
 """Signs drawn at once; this limits the memory to about 20 MB for any n."""
@@ -30,36 +33,119 @@ class WinLossTie(NamedTuple):
     ties: int
 
 
+@dataclass(frozen=True)
+class SignFlips:
+    """The result of the paired sign-flip test, and the intervals that agree with it.
+
+    Attributes:
+        p: two-sided, the probability of a mean so far from 0 if both systems are equally good.
+        groups: number of independent differences, ties included.
+        ends: number of tests -> the ends of the interval; infinite if it has none.
+    """
+
+    p: float
+    groups: int
+    ends: Callable[[int], Ends]
+
+    def can_reject(self, tests: int = 1) -> bool:
+        """Return whether any result of so many groups would be significant."""
+        return 2.0 ** (1 - self.groups) * tests < ALPHA
+
+    def interval(self, tests: int = 1) -> Ends | None:
+        """Return the mean differences that the test does not reject at the level ALPHA / `tests`.
+
+        It excludes 0 exactly if p times `tests` is below ALPHA. None for groups too few to reject
+        anything, and if all differences are equal.
+        """
+        low, high = self.ends(tests)
+        return (low, high) if low < high and math.isfinite(high - low) else None
+
+
 def sign_flip(
-    differences: Sequence[float],
+    differences: Sequence[float] | Numbers,
     *,
-    clusters: Sequence[Hashable] | None = None,
+    clusters: Labels | None = None,
     resamples: int = RESAMPLES,
-) -> float:
-    """Return the two-sided p of the paired sign-flip test: the probability of a mean so far from 0.
+) -> SignFlips:
+    """Test whether the mean of paired differences is 0, by flipping their signs.
 
     If both systems are equally good, each difference could as well have the other sign. If there
     are at most `resamples` flips, all are counted (c / all). Otherwise that many are drawn, always
     the same ones, and p is (c + 1) / (resamples + 1). For more than LARGE differences the normal
     limit of the sum is used. Ties do not count; without any difference p is 1. With clusters, one
-    label per pair, whole clusters are flipped. Sources: Fisher, The Design of Experiments (1935);
-    Phipson and Smyth (2010) for the two ones.
+    label per pair, whole clusters are flipped.
+
+    A flip reaches the observed sum if the groups that it flips have a mean of 0 or less. So the
+    means of random halves of the groups are the ends of the intervals. Sources: Fisher, The Design
+    of Experiments (1935); Hartigan, Using Subsample Values as Typical Values (1969); Phipson and
+    Smyth (2010) for the two ones.
     """
-    if not differences:
-        return 1.0
-    totals = Clusters.of(_with_ties(differences).tolist(), clusters).totals
-    sizes = np.sort(np.abs(totals[np.abs(totals) > NOTHING]))
-    if not sizes.size:
-        return 1.0
-    seen = abs(math.fsum(totals)) - 1e-12 * float(sizes.sum())  # a tie up to rounding counts
-    if sizes.size > LARGE:
-        return math.erfc(max(seen, 0.0) / math.sqrt(2 * float(np.square(sizes).sum())))
-    if sizes.size <= 16 and 2**sizes.size <= resamples:
-        return float(np.mean(_flipped(_all_signs(sizes.size), sizes) >= seen))
-    return (_as_far(sizes, seen, resamples) + 1) / (resamples + 1)
+    if not len(differences):
+        return SignFlips(1.0, 0, lambda _: (-math.inf, math.inf))
+    groups = Clusters.of(_with_ties(differences), clusters)
+    sign = -1.0 if math.fsum(groups.totals) < 0 else 1.0  # so that the sum is not below 0
+    moved = np.abs(groups.totals) > NOTHING
+    order = np.argsort(np.abs(groups.totals[moved]), kind="stable")
+    moves, sizes = sign * groups.totals[moved][order], groups.sizes[moved][order]
+    steps: Numbers = np.abs(moves)
+    total = math.fsum(moves)
+    seen = total - 1e-12 * float(steps.sum())  # a tie up to rounding counts
+    everything = float(groups.sizes.sum())
+    if not moves.size:
+        return SignFlips(1.0, groups.count, lambda _: (0.0, 0.0))
+    if moves.size > LARGE:
+        square = float(np.square(moves).sum())
+
+        def solve(tests: int) -> Ends:
+            """Return the shifts at which the normal limit reaches the level."""
+            z = NORMAL.inv_cdf(1 - ALPHA / tests / 2)
+            a = everything**2 - z * z * float(np.square(groups.sizes).sum())
+            b = total * everything - z * z * float((moves * sizes).sum())
+            c = max(seen, 0.0) ** 2 - z * z * square
+            if a <= 0:
+                return -math.inf, math.inf
+            root = math.sqrt(max(b * b - a * c, 0.0))
+            ends = sign * (b - root) / a, sign * (b + root) / a
+            return min(ends), max(ends)
+
+        p = math.erfc(max(seen, 0.0) / math.sqrt(2 * square))
+        return SignFlips(p, groups.count, solve)
+
+    rng = np.random.default_rng(SEED)
+    tied, tied_counts = np.unique(groups.sizes[~moved], return_counts=True)
+    exact = moves.size <= 16 and 2**moves.size <= resamples
+    blocks: Iterable[Signs]
+    if exact:  # each one often enough that the ties, which are drawn, hardly matter
+        repeats = max(1, resamples // 2**moves.size) if tied.size else 1
+        blocks = [np.tile(_all_signs(moves.size), (repeats, 1))]
+    else:
+        blocks = _random_signs(rng, moves.size, resamples)
+    columns = np.column_stack([steps, -np.sign(moves) * sizes])
+    drawn: Numbers = np.concatenate([signs.astype(np.float64) @ columns for signs in blocks])
+    flipped = 2 * drawn[:, 0] - steps.sum()
+    chosen = drawn[:, 1] + sizes[moves > 0].sum()
+    chosen += rng.binomial(tied_counts, 0.5, size=(flipped.size, tied.size)) @ tied
+    reached = int(np.sum(np.abs(flipped) >= seen))
+    number = flipped.size + (not exact)
+
+    flipped = np.append(flipped, -flipped)  # the groups that were not chosen are a half too
+    chosen = np.append(chosen, everything - chosen)
+    sums = np.where(flipped >= seen, np.minimum(total - flipped, 0.0), total - flipped) / 2
+    some = chosen > 0.5
+    means = sign * sums[some] / chosen[some]
+    none = np.full(chosen.size - means.size + (not exact), math.inf)
+    means = np.sort(means)
+    lows, highs = np.append(-none, means), np.append(means, none)
+
+    def look_up(tests: int) -> Ends:
+        """Return the means beyond which fewer halves lie than a significant result allows."""
+        allowed = sum(few / number * tests < ALPHA for few in range(number))
+        return float(lows[allowed - 1]) + 0.0, float(highs[-allowed]) + 0.0  # no -0.0
+
+    return SignFlips((reached + (not exact)) / number, groups.count, look_up)
 
 
-def paired_t(differences: Sequence[float]) -> float | None:
+def paired_t(differences: Sequence[float] | Numbers) -> float | None:
     """Return the two-sided p of the paired t-test.
 
     1 without any difference; None for fewer than two pairs, or if all differences are equal.
@@ -71,7 +157,7 @@ def paired_t(differences: Sequence[float]) -> float | None:
     return None if effect is None else t_both_tails(effect * math.sqrt(data.size), data.size - 1)
 
 
-def effect_size(differences: Sequence[float]) -> float | None:
+def effect_size(differences: Sequence[float] | Numbers) -> float | None:
     """Return Cohen's d_z: the mean difference in units of the differences' standard deviation.
 
     0.2 is commonly called small, 0.5 medium, 0.8 large. None for fewer than two pairs, or if all
@@ -98,7 +184,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def wins_losses_ties(differences: Sequence[float], *, higher_is_better: bool = True) -> WinLossTie:
+def wins_losses_ties(
+    differences: Sequence[float] | Numbers, *, higher_is_better: bool = True
+) -> WinLossTie:
     """Count the pairs that got better, got worse and stayed the same (up to rounding)."""
     data = _with_ties(differences)
     above, below = int(np.sum(data > 0)), int(np.sum(data < 0))
@@ -106,7 +194,7 @@ def wins_losses_ties(differences: Sequence[float], *, higher_is_better: bool = T
     return WinLossTie(wins, losses, data.size - above - below)
 
 
-def _with_ties(differences: Sequence[float]) -> Numbers:
+def _with_ties(differences: Sequence[float] | Numbers) -> Numbers:
     data = np.asarray(differences, dtype=np.float64)
     return np.where(np.abs(data) > NOTHING, data, 0.0)
 
@@ -116,23 +204,12 @@ def _all_signs(n: int) -> Signs:
     return np.unpackbits(rows.astype(">u2")[:, None].view(np.uint8), axis=1)[:, 16 - n :]
 
 
-def _as_far(sizes: Numbers, seen: float, resamples: int) -> int:
-    """Count the random flips whose sum is as far from 0 as the one seen."""
-    rng = np.random.default_rng(SEED)
-    width = -(-sizes.size // 8)
-    step = max(1, BLOCK // sizes.size)
-    found = 0
+def _random_signs(rng: np.random.Generator, n: int, resamples: int) -> Iterator[Signs]:
+    """Draw rows of n random signs, in blocks."""
+    step = max(1, BLOCK // n)
     for start in range(0, resamples, step):
-        rows = min(step, resamples - start)
-        drawn = rng.integers(0, 256, size=(rows, width), dtype=np.uint8)
-        signs = np.unpackbits(drawn, axis=1, count=sizes.size)
-        found += int(np.sum(_flipped(signs, sizes) >= seen))
-    return found
-
-
-def _flipped(signs: Signs, sizes: Numbers) -> Numbers:
-    """Return the absolute sum for each row of signs; 1 is plus, 0 is minus."""
-    return np.abs(2 * (signs.astype(np.float64) @ sizes) - sizes.sum())
+        size = (min(step, resamples - start), -(-n // 8))
+        yield np.unpackbits(rng.integers(0, 256, size=size, dtype=np.uint8), axis=1, count=n)
 
 
 NODES = 200
