@@ -112,10 +112,18 @@ def test_a_gain_is_no_regression(stored: Command) -> None:
     assert stored("compare", "run-b", "run-a", "--fail-on-regression").code == 0
 
 
-@pytest.mark.parametrize("other", [{"query": "When"}, {}], ids=["not paired", "not scored"])
-def test_what_cannot_be_told_is_no_pass(stored: Command, other: dict[str, str]) -> None:
+@pytest.mark.parametrize("flags", [(), ("--fail-on-regression",), ("--json", "-")])
+def test_runs_without_common_samples_are_refused(stored: Command, flags: tuple[str, ...]) -> None:
     with Store.open(PLACE) as store:
-        put(store, "run-c", [1.0] * 12 if other else [None] * 12, **other)
+        put(store, "run-c", [1.0] * 12, query="When")
+    said = stored("compare", "run-a", "run-c", *flags)
+    assert (said.code, said.out) == (2, "")
+    assert "runs run-a and run-c have no samples in common" in said.err
+
+
+def test_what_cannot_be_told_is_no_pass(stored: Command) -> None:
+    with Store.open(PLACE) as store:
+        put(store, "run-c", [None] * 12)
     assert stored("compare", "run-a", "run-c").code == 0
     assert stored("compare", "run-a", "run-c", "--fail-on-regression").code == 3
 

@@ -37,3 +37,11 @@ def test_two_demos_are_stored_and_can_be_compared(ragstone: Command) -> None:
     said = ragstone("compare", runs[1], runs[0], "--fail-on-regression")
     assert said.code == 1, said.err
     assert "hit@5" in said.out
+    target = "demo, good retriever", "demo, worse retriever"
+    again = ragstone("demo", "--no-export", "--retriever", "worse")
+    assert again.code == 0
+    assert f"{target[1]}: " in again.out
+    changes = json.loads(ragstone("compare", runs[1], runs[0], "--json", "-").out)["changes"]
+    assert [(each["name"], each["a"], each["b"]) for each in changes] == [("target", *target)]
+    same = json.loads(ragstone("compare", runs[0], "last", "--json", "-").out)
+    assert same["changes"] == []  # another port is no change

@@ -49,6 +49,7 @@ from ragstone.integrations.promptfoo.legacy import legacy_model
 from ragstone.judges.instrumentation import UNTRACED, Tracing
 from ragstone.results.run import Run, RunInterruptedError
 from ragstone.store import Store, StoreError
+from ragstone.targets.base import Target
 from ragstone.types.config import Plan
 from ragstone.types.gate import FLAGS
 from ragstone.types.score import Score
@@ -185,8 +186,12 @@ def evaluated(
     outputs: Outputs,
     storing: StoreOptions,
     tracing: Tracing = UNTRACED,
+    target: Target | None = None,
 ) -> int:
-    """Evaluate with progress shown, finish, and return the exit code, also when interrupted."""
+    """Evaluate with progress shown, finish, and return the exit code, also when interrupted.
+
+    `target` is the one that is called, if the plan's target does not name it well.
+    """
     tests = data if isinstance(data, PromptfooTests) else None
 
     def print_notice(notice: str) -> None:
@@ -201,6 +206,8 @@ def evaluated(
         try:
             if isinstance(data, PromptfooTests):
                 run = evaluate_tests(data.dataset, plan, options, **storing)
+            elif target is not None:
+                run = evaluate(data, plan=plan, target=target, **options, **storing)
             else:
                 run = evaluate(data, plan=plan, **options, **storing)
             interrupted = False

@@ -342,8 +342,14 @@ class RegressionLimits:
         """Return what is worse in B than in A; None without --fail-on-regression.
 
         Raises:
-            UsageError: every drop would be accepted.
+            UsageError: the runs have no samples in common, or every drop would be accepted.
         """
+        if not comparison.pairing.pairs:
+            raise UsageError(
+                f"runs {comparison.a} and {comparison.b} have no samples in common: no id has the "
+                "same query in both, and no other query is in both once; compare runs of the same "
+                "data"
+            )
         if not self.asked:
             return None
         widest = max((each.span for each in comparison.metric_changes), default=math.inf)

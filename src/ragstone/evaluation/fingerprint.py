@@ -1,7 +1,7 @@
 """Fingerprint: everything that affects the scores of a run, and the manifest that records it."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import version
@@ -19,7 +19,7 @@ from ragstone.metrics.base import Metric
 from ragstone.results.run import new_run_id
 from ragstone.targets.base import Target
 from ragstone.types.config import JudgePlan, Manifest, Plan
-from ragstone.types.questions import VerifyClaims
+from ragstone.types.questions import TextSimilarity, VerifyClaims
 from ragstone.types.sample import Sample
 
 _NO_EFFECT = {"cache", "rpm", "tpm", "max_calls", "max_cost", "offline"}
@@ -67,6 +67,14 @@ def judge_setup(plan: Plan, judge: Judge, kinds: Iterable[str]) -> str:
 def judge_key(plan: Plan, judge: Judge, version: str) -> str:
     """Return the key of the judge's stored tests; it differs by judge, settings and version."""
     return _hash([judge.name, judge_setup(plan, judge, [VerifyClaims.kind]), version])
+
+
+def _metric_setup(plan: Plan, judge: Judge, kinds: Collection[str]) -> str:
+    """Return the same for one metric, without the settings that concern other questions only."""
+    update: dict[str, object] = {"prompts": {k: v for k, v in plan.prompts.items() if k in kinds}}
+    if TextSimilarity.kind not in kinds:
+        update["embedding_model"] = None
+    return judge_setup(plan.model_copy(update=update), judge, sorted(kinds))
 
 
 def _target_setup(plan: Plan) -> str:
@@ -123,4 +131,9 @@ def make_manifest(
         identity=run_identity(
             plan, dataset=dataset, metrics=ready.metrics, judge=judge, target=target
         ),
+        judge_setups={
+            str(metric): _metric_setup(plan, judge, metric.question_kinds)
+            for metric in ready.metrics
+            if metric.question_kinds
+        },
     )

@@ -559,6 +559,7 @@ class Manifest(FrozenModel):
         target: the RAG system that was called; None if none was.
         not_run: metric -> why it was not run.
         identity: everything that affects the numbers, by name; equal for repetitions of a run.
+        judge_setups: metric -> hash of the judge and what affects the replies to its questions.
     """
 
     run_id: str
@@ -572,6 +573,7 @@ class Manifest(FrozenModel):
     target: str | None
     not_run: FrozenMap[str, str]
     identity: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
+    judge_setups: FrozenMap[str, str] = Field(default_factory=dict, validate_default=True)
 
     @field_validator("identity", mode="before")
     @classmethod

@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ MARK = Gate(metric="hit@5", op=">=", threshold=0.8)
 
 
 def compared(runs: RUNS, **changed: Any) -> Comparison:
-    return compare(runs.of({"hit@5": [1]}), runs.of({"hit@5": [1]}, run_id="b", **changed))
+    one, two = runs.of({"faithfulness": [1]}), runs.of({"faithfulness": [1]}, run_id="b", **changed)
+    return compare(one, two)
 
 
 def test_what_is_the_same_is_not_listed(runs: RUNS) -> None:
@@ -93,6 +95,55 @@ def test_where_nobody_was_judged_no_judge_changed(runs: RUNS) -> None:
     a = runs.of({"hit@5": [1]}, judge=None, judge_note=None)
     b = runs.of({"hit@5": [1]}, judge=None, judge_note=None, plan={"judge": "openai:m"})
     assert compare(a, b).changes == ()
+
+
+def test_another_judge_of_other_metrics_is_no_changed_judge(runs: RUNS) -> None:
+    """No metric of both runs asks a judge."""
+    a = runs.of({"hit@5": [1], "faithfulness": [1]}, judge="openai:m", plan={"judge": "openai:m"})
+    b = runs.of({"hit@5": [1]}, run_id="b", judge=None, judge_note=None)
+    comparison = compare(a, b)
+    assert comparison.changes == ()
+    assert not comparison.judge_changed
+
+
+def test_the_same_judge_for_one_more_kind_of_question_is_no_changed_judge(runs: RUNS) -> None:
+    """Its hash in the identity covers the questions of all metrics."""
+    a, b = (
+        runs.of(
+            {name: [1] for name in setups},
+            run_id=run_id,
+            identity={"judge setup": run_id},
+            judge_setups=setups,
+            plan=plan,
+        )
+        for run_id, setups, plan in (
+            ("a", {"faithfulness": "1"}, {}),
+            ("b", {"faithfulness": "1", "context_recall": "2"}, {"embedding_model": "openai:e"}),
+        )
+    )
+    comparison = compare(a, b)
+    assert [(change.about, change.name) for change in comparison.changes] == [
+        (About.SETTINGS, "embedding_model")
+    ]
+    assert not comparison.judge_changed
+    old = [replace(run, manifest=run.manifest.model_copy(update={"judge_setups": {}})) for run in (
+        a, b)]  # fmt: skip
+    assert [change.name for change in compare(*old).changes] == ["embedding_model"]
+
+
+def test_another_setup_for_a_metric_of_both_runs_is_a_changed_judge(runs: RUNS) -> None:
+    a, b = (
+        runs.of(
+            {"faithfulness": [1], **more},
+            run_id=run_id,
+            identity={"judge setup": run_id},
+            judge_setups={"faithfulness": run_id, **dict.fromkeys(more, "2")},
+        )
+        for run_id, more in (("a", {}), ("b", {"context_recall": [1]}))
+    )
+    comparison = compare(a, b)
+    assert [change.about for change in comparison.changes] == [About.JUDGE]
+    assert comparison.judge_changed
 
 
 def test_another_rule_for_a_metric_is_a_changed_judge(runs: RUNS) -> None:

@@ -18,6 +18,7 @@ from ragstone.demo.retriever import Variant
 from ragstone.demo.server import running, serve
 from ragstone.demo.service import make_service
 from ragstone.evaluation.recorder import StoreOptions
+from ragstone.targets.factory import get_target
 from ragstone.types.config import Plan
 
 _INTRODUCTION = """\
@@ -77,7 +78,9 @@ def command(**given: Unpack[DemoArgs]) -> None:
     storing: StoreOptions = {} if given["no_store"] else {"store": given["store"] or True}
     with _served(given["retriever"]) as url:
         plan = Plan(k=given["k"], limit=given["limit"], target=url)
-        code = evaluated(DATASET, plan, outputs=outputs, storing=storing)
+        target = get_target(url, plan, k=max(plan.cutoffs))
+        target.name = f"demo, {given['retriever']} retriever"  # the port is another each time
+        code = evaluated(DATASET, plan, outputs=outputs, storing=storing, target=target)
     sys.exit(code)
 
 

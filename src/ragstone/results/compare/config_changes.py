@@ -1,7 +1,7 @@
 """ConfigChange: a difference between the configurations of two runs."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple, cast
@@ -49,21 +49,29 @@ _REPORTED_ELSEWHERE = ("metrics", "judge", "target", "fallback_target")
 """Fields of the plan with a result in the manifest or the list of metrics."""
 
 
-def changes(a: Run, b: Run) -> tuple[ConfigChange, ...]:
+def changes(a: Run, b: Run, metrics: Collection[str]) -> tuple[ConfigChange, ...]:
     """Return the differences between two runs, the most important first.
 
-    If neither run has a judge, settings of the judge are left out. So are changes that follow
-    from others: another judge has another note, and another hash.
+    Only what affects the compared `metrics` is a change of the judge: if none of them asks a
+    judge, its settings are left out. If it was set up in the same way for each of them, they are
+    settings like others. Changes that follow from others are left out too: another judge has
+    another note, and another hash.
     """
-    judged = a.manifest.judge is not None or b.manifest.judge is not None
-    one, two = _facts(a.manifest) | _rules(a, b), _facts(b.manifest) | _rules(b, a)
+    known = a.manifest.judge_setups.keys() | b.manifest.judge_setups.keys()
+    judged = [name for name in metrics if a.metrics[name].calls or name in known]
+    setups = [[run.manifest.judge_setups.get(name) for name in judged] for run in (a, b)]
+    recorded = all(map(all, setups))
+    same = recorded and setups[0] == setups[1]
+    one, two = _facts(a.manifest) | _rules(a, metrics), _facts(b.manifest) | _rules(b, metrics)
     found = [
-        ConfigChange(about, name, value, two[about, name])
+        ConfigChange(About.SETTINGS if same and about is About.JUDGE else about, name, value, its)
         for (about, name), value in one.items()
-        if value != two[about, name] and (judged or about is not About.JUDGE)
+        if value != (its := two[about, name]) and (judged or about is not About.JUDGE)
     ]
     names = {change.name for change in found}
-    implied = {_HASH} if names & _ASKED else set[str]()
+    # it is a hash for the questions of all metrics, so other metrics change it too
+    others = not recorded and set(a.metrics) != set(b.metrics)
+    implied = {_HASH} if same or others or names & _ASKED else set[str]()
     implied |= {_NOTE} if About.JUDGE.value in names else set()
     order = list(About)
     explicit = (change for change in found if change.name not in implied)
@@ -99,13 +107,13 @@ def _facts(manifest: Manifest) -> dict[tuple[About, str], str]:
     return {what: _text(value) for what, value in facts.items()}
 
 
-def _rules(run: Run, other: Run) -> dict[tuple[About, str], str]:
-    """Return how each metric of both runs is computed."""
+def _rules(run: Run, metrics: Collection[str]) -> dict[tuple[About, str], str]:
+    """Return how each of the metrics is computed."""
+    infos = {name: run.metrics[name] for name in metrics}
     return {
         (About.METRICS, name): (f"policy {info.policy}, " if info.policy else "")
         + f"{info.low:g} to {info.high:g}, {info.better} is better"
-        for name, info in run.metrics.items()
-        if name in other.metrics
+        for name, info in infos.items()
     }
 
 
