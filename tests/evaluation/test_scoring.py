@@ -161,8 +161,8 @@ async def test_verdicts_that_do_not_fit_are_no_number(verdicts: object, cause: s
 @each_case(
     ("fields", "name", "reason"),
     [
-        ({"relevance": None}, "hit@2", "the row has no relevance"),
-        ({"contexts": None}, "hit@2", "the row has no ranking"),
+        ({"relevance": None}, "hit@2", "the row has no relevance (column point_ids)"),
+        ({"contexts": None}, "hit@2", "the row has no ranking (or contexts)"),
         ({"contexts": None}, "faithfulness", "the row has no contexts"),
         ({"response": None}, "faithfulness", "the row has no response"),
         ({"response": ""}, "faithfulness", "the response is empty"),

@@ -7,6 +7,7 @@ from ragstone.errors import Cause, UnknownNameError
 from ragstone.evaluation.transcript import Transcript
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
+from ragstone.metrics.claim_checks import NO_REFERENCE_CLAIMS
 from ragstone.metrics.claims import (
     ClaimPrecision,
     ClaimRecall,
@@ -263,8 +264,8 @@ async def test_nothing_retrieved_recalls_nothing(checks: Any) -> None:
     ("changed", "reason"),
     [
         ({"reference": ""}, "the reference is empty"),
-        ({"reference": "Well."}, "the reference makes no claims"),
-        ({"reference_claims": ()}, "the reference makes no claims"),
+        ({"reference": "Well."}, NO_REFERENCE_CLAIMS),
+        ({"reference_claims": ()}, NO_REFERENCE_CLAIMS),
         ({"contexts": ({"id": "1"},)}, "the contexts have no text"),
     ],
 )
@@ -323,8 +324,8 @@ async def test_a_blank_response_says_nothing_of_it_and_no_verdict_is_asked(
     ("changed", "reason"),
     [
         ({"reference": ""}, "the reference is empty"),
-        ({"reference": "Well."}, "the reference makes no claims"),
-        ({"reference_claims": ()}, "the reference makes no claims"),
+        ({"reference": "Well."}, NO_REFERENCE_CLAIMS),
+        ({"reference_claims": ()}, NO_REFERENCE_CLAIMS),
     ],
 )
 async def test_without_claims_to_say_it_is_undefined(
@@ -398,7 +399,7 @@ async def test_a_blank_response_uses_nothing(checks: Any) -> None:
             {},
             "the contexts support none of the reference's claims",
         ),
-        ({}, {"reference": "Well."}, "the reference makes no claims"),
+        ({}, {"reference": "Well."}, NO_REFERENCE_CLAIMS),
     ],
 )
 async def test_where_nothing_was_found_it_is_undefined(
@@ -559,7 +560,7 @@ async def test_without_claims_it_is_undefined_of_noise_sensitivity(checks: Any) 
     rows = checks(in_contexts="S1", in_reference="N")
     assert (await rows.score(NoiseSensitivity(), **bare)).value == 1
     score = await rows.score(NoiseSensitivity(contexts="relevant"), **bare)
-    assert (score.state, score.reason) == ("undefined", "the reference makes no claims")
+    assert (score.state, score.reason) == ("undefined", NO_REFERENCE_CLAIMS)
 
 
 def test_a_name_with_its_parameter_reads_back() -> None:

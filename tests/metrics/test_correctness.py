@@ -7,6 +7,7 @@ import ragstone
 from ragstone.errors import Cause, UsageError
 from ragstone.judges.scripted import ScriptedJudge
 from ragstone.metrics import get
+from ragstone.metrics.claim_checks import NO_REFERENCE_CLAIMS
 from ragstone.metrics.correctness import AnswerCorrectness, AnswerSimilarity
 from ragstone.types.questions import TextSimilarity
 from ragstone.types.reply import Failure
@@ -84,8 +85,8 @@ async def test_without_claims_of_the_reference_it_is_undefined(
 ) -> None:
     made = checks(in_reference="N N")
     score = await made.score(AnswerCorrectness(semantic=0.25), response=response, **changed)
-    why = "is empty" if "reference" in changed else "makes no claims"
-    assert (score.state, score.reason) == ("undefined", f"the reference {why}")
+    why = "the reference is empty" if "reference" in changed else NO_REFERENCE_CLAIMS
+    assert (score.state, score.reason) == ("undefined", why)
 
 
 async def test_a_cosine_that_was_not_given_is_no_number(checks: Any) -> None:
@@ -129,3 +130,45 @@ def test_a_blank_text_is_undefined_and_nobody_is_asked(field: str, blank: str) -
 def test_no_cosine_is_no_number(answer: object, cause: Cause) -> None:
     judged, _ = scored(answer)
     assert (judged.state, judged.value, judged.cause) == ("failed", None, cause)
+
+
+@each_case(
+    ("response", "reference", "value"),
+    [
+        ("The capital of France is Paris.", {"reference_claims": ["Paris"]}, 1.0),
+        ("The capital of France is Lyon.", {"reference_claims": ["Paris"]}, 0.0),
+        ("The warranty is 24 months.", {"reference": "24 months"}, 1.0),
+        ("The warranty is 12 months.", {"reference": "24 months"}, 0.0),
+        ("The warranty is 24 months. Ask the shop.", {"reference": "24 months"}, 2 / 3),
+        ("The warranty is 24 months.", {"reference": "The warranty of phones is long."}, 0.0),
+    ],
+)
+def test_a_correct_response_to_a_short_reference_is_not_0(
+    response: str, reference: dict[str, Any], value: float
+) -> None:
+    row = {"query": "What?", "response": response, **reference}
+    (made,) = ragstone.evaluate([row], metrics=["answer_correctness"], store=None).rows
+    assert made.scores["answer_correctness"].value == pytest.approx(value)
+
+
+@each_case(
+    ("reference", "reason"),
+    [
+        ({}, "the row has no reference (or reference_claims)"),
+        ({"reference": ""}, "the reference is empty"),
+        (
+            {"reference": "Paris"},
+            (
+                "the reference makes no claims; write sentences, or list short answers in "
+                "reference_claims"
+            ),
+        ),
+    ],
+)
+def test_what_is_undefined_names_the_column_to_fill(reference: dict[str, Any], reason: str) -> None:
+    rows = [
+        {"query": "What?", "response": "The capital is Paris.", **reference},
+        {"query": "What?", "response": "The capital is Paris.", "reference": "It is Paris."},
+    ]
+    first, _ = ragstone.evaluate(rows, metrics=["answer_correctness"], store=None).rows
+    assert first.scores["answer_correctness"].reason == reason

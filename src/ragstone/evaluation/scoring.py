@@ -18,7 +18,7 @@ from ragstone.metrics.retrieval import RankingMetric
 from ragstone.types.rankings import NOTHING_RELEVANT, Rankings
 from ragstone.types.reply import Exchange, Failure
 from ragstone.types.row import Row
-from ragstone.types.sample import STAND_INS
+from ragstone.types.sample import STAND_INS, in_words
 from ragstone.types.score import Score
 
 BATCH = 200
@@ -174,7 +174,7 @@ def _check_needs(metric: Metric, row: Row) -> Score | None:
     failures = {need: failure_of(need) for need in metric.needs}
     for need, failure in failures.items():
         if row.sample.held(need) is None and failure is None:
-            return Score.undefined(f"the row has no {need}")
+            return Score.undefined(f"the row has no {in_words(need)}")
     for failure in failures.values():
         if failure:
             return Score.failed(failure.cause, failure.message)

@@ -261,6 +261,9 @@ JudgedClaims = tuple[JudgedClaim, ...]
 the same claims in the same order."""
 
 NO_CLAIMS = "the response makes no claims"
+NO_REFERENCE_CLAIMS = (
+    "the reference makes no claims; write sentences, or list short answers in reference_claims"
+)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass as claim_metric_dataclass
 
 from ragstone.errors import Cause, JudgeError, UsageError
 from ragstone.metrics.base import Ask
-from ragstone.metrics.claim_checks import Check, ClaimInputs, ClaimVerifier
+from ragstone.metrics.claim_checks import NO_REFERENCE_CLAIMS, Check, ClaimInputs, ClaimVerifier
 from ragstone.types.claim import Claim, JudgedClaim, Label, Texts, Verdict
 from ragstone.types.gate import reaches
 from ragstone.types.policy import STRICT, Policy, PolicyName, PolicyOutcome, get_policy
@@ -233,7 +233,7 @@ class ClaimMetric(ClaimVerifier):
     async def _judged(self, prepared: ClaimInputs, scorer: PolicyScorer, ask: Ask) -> Score:
         check, claims, sources, *_ = prepared
         if not claims and check.of == "reference":
-            return Score.undefined("the reference makes no claims")
+            return Score.undefined(NO_REFERENCE_CLAIMS)
         if not claims:
             return scorer.score_outcome(scorer.policy.no_claims, "the response makes no claims")
         if not sources and check.against == "contexts" and scorer.policy.no_contexts:

@@ -6,6 +6,7 @@ from pydantic.dataclasses import dataclass
 
 from ragstone.metrics.claim_checks import (
     NO_CLAIMS,
+    NO_REFERENCE_CLAIMS,
     REFERENCE_IN_CONTEXTS,
     REFERENCE_IN_RESPONSE,
     RESPONSE_IN_CONTEXTS,
@@ -119,7 +120,7 @@ class ClaimUtilization(CheckMetric):
         used = [in_response for in_contexts, in_response in pairs if in_contexts]
         if not used:
             none = "the contexts support none of the reference's claims"
-            return Score.undefined(none if pairs else "the reference makes no claims")
+            return Score.undefined(none if pairs else NO_REFERENCE_CLAIMS)
         return Score.scored(sum(used) / len(used), detail={"found": len(used), "used": sum(used)})
 
 
@@ -241,7 +242,7 @@ class NoiseSensitivity(CheckMetric):
         """Count the wrong claims that come from contexts of the chosen kind."""
         found, correct, *reference = judged
         if () in judged:
-            return Score.undefined(f"the {'reference' if found else 'response'} makes no claims")
+            return Score.undefined(NO_REFERENCE_CLAIMS if found else NO_CLAIMS)
         verdicts = zip(found, supported(found), supported(correct), strict=True)
         noise = [
             quoted(claim, sample)

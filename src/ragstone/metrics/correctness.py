@@ -6,6 +6,8 @@ from pydantic import Field
 
 from ragstone.metrics.base import Ask, Metric
 from ragstone.metrics.claim_checks import (
+    NO_CLAIMS,
+    NO_REFERENCE_CLAIMS,
     REFERENCE_IN_RESPONSE,
     RESPONSE_IN_REFERENCE,
     Check,
@@ -14,9 +16,20 @@ from ragstone.metrics.claim_checks import (
     supported,
 )
 from ragstone.metrics.registry import register
+from ragstone.types.claim import Evidence, JudgedClaim, Label
 from ragstone.types.questions import TextSimilarity
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
+
+SHORT = 4
+"""Words of a reference that is a name or a number rather than a sentence."""
+
+
+def _overlaps(claim: JudgedClaim, quote: Evidence) -> bool:
+    """Return whether a quote from the response is in a claim that was not contradicted."""
+    if claim.label is Label.CONTRADICTED or not claim.span or quote.start is None or not quote.end:
+        return False
+    return claim.span[0] < quote.end and quote.start < claim.span[1]
 
 
 @register("answer_correctness")
@@ -24,7 +37,9 @@ class AnswerCorrectness(CheckMetric):
     """How well the claims of response and reference agree.
 
     Formula: TP / (TP + (FP + FN) / 2), as in RAGAS. TP are the response's claims that the reference
-    supports, FP its other claims, FN the reference's claims that the response does not support. If
+    supports, FP its other claims, FN the reference's claims that the response does not support. A
+    reference that is one claim of up to four words, such as `24 months`, cannot support a sentence:
+    the response's claims in which it was found are TP too. If
     the two split their claims differently, this is not the F1 of the precision and recall in the
     detail (RAGChecker's F1). `semantic` is the weight of the cosine similarity of both texts, from
     0 (default) to below 1; RAGAS uses 0.25. Range 0 to 1. 1.0: the same claims. 0.0: none in
@@ -49,10 +64,19 @@ class AnswerCorrectness(CheckMetric):
         del sample
         response, reference = map(supported, judged)
         if not reference:
-            return Score.undefined("the reference makes no claims")
+            return Score.undefined(NO_REFERENCE_CLAIMS)
+        note = {} if response else {"note": NO_CLAIMS}
+        if len(judged[1]) == 1 and len(judged[1][0].text.split()) <= SHORT and reference[0]:
+            found = [item for item in judged[1][0].evidence if item.verified]
+            stated = [
+                right or any(_overlaps(claim, item) for item in found)
+                for right, claim in zip(response, judged[0], strict=True)
+            ]
+            if stated != response:
+                response, note = stated, {"note": "claims that contain the short reference count"}
         tp, fp, fn = sum(response), response.count(False), reference.count(False)
         precision, recall = tp / len(response) if response else 0.0, 1 - fn / len(reference)
-        detail = {"precision": precision, "recall": recall, "tp": tp, "fp": fp, "fn": fn}
+        detail = {"precision": precision, "recall": recall, "tp": tp, "fp": fp, "fn": fn, **note}
         f1 = tp / (tp + (fp + fn) / 2) if tp else 0.0
         return Score.scored(f1, detail=detail)
 

@@ -33,6 +33,8 @@ def in_words(field: str) -> str:
     """Return a field's name with its substitute: `ranking (or contexts)`, or its usual column."""
     if field == "relevance":
         return "relevance (column point_ids)"
+    if field == "reference_claims":
+        return "reference (or reference_claims)"
     return f"{field} (or {STAND_INS[field]})" if field in STAND_INS else field
 
 
