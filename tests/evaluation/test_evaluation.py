@@ -413,6 +413,34 @@ def test_only_failures_without_end_stop_the_run() -> None:
     assert "60 rows in a row failed" in (more.stopped or "")
 
 
+def test_fail_fast_stops_at_the_first_failed_score(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def claims(question: ExtractClaims) -> object:
+        asked.append(question.response)
+        return DOWN if len(asked) == 3 else [{"text": "c"}]
+
+    options = {"metrics": "faithfulness", "concurrency": 1, "store": tmp_path / "runs.db"}
+    judge = ScriptedJudge({**scripted().answers, "extract_claims": claims})
+    run = evaluate(rows_of(50), judge=judge, fail_fast=True, max_failure_rate=1.0, **options)
+    assert run.partial
+    third = run.rows[2].sample.id
+    assert run.stopped == (
+        f"faithfulness failed for {third} (unreachable): POST http://judge answered 500 "
+        "(--fail-fast)"
+    )
+    assert len(run.rows) == 3, "what was done is stored"
+    resumed = evaluate(rows_of(50), judge=judge, fail_fast=True, **options)
+    assert resumed.manifest.run_id == run.manifest.run_id
+    assert (len(resumed.rows), resumed.stopped) == (50, None)
+
+
+def test_a_low_score_is_no_failure_for_fail_fast() -> None:
+    judge = ScriptedJudge({**scripted().answers, "extract_claims": []})
+    rows = [{**ANSWERED, "response": ""} for _ in range(30)]
+    assert not evaluate(rows, metrics="faithfulness", judge=judge, fail_fast=True).partial
+
+
 def test_a_target_that_is_down_stops_the_run() -> None:
     def answer(query: str) -> Mapping[str, object]:
         raise RuntimeError("out of order")

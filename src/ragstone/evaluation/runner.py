@@ -20,6 +20,7 @@ from warnings import warn
 
 from ragstone._internal.concurrency import finish_in_thread
 from ragstone._internal.rate_limit import Budget, CircuitBreaker
+from ragstone._internal.text import quoted
 from ragstone.datasets import Dataset, load, samples_of
 from ragstone.errors import Cause, TargetError, UnknownNameError, UsageError
 from ragstone.evaluation.ask_target import ask_target
@@ -108,6 +109,7 @@ class Options(StoreOptions, total=False):
     gates_on: Literal["mean", "interval"]
     cluster: str
     max_failure_rate: float
+    fail_fast: bool
     plan: Plan
     on_row: Callable[[Row, int], None]
     on_notice: Callable[[str], None]
@@ -369,6 +371,8 @@ class Evaluation:
                         if number % BATCH == 0:
                             await asyncio.sleep(0)  # so that the task can be cancelled
                         await self._record(row)
+                        if self.plan.fail_fast and self._is_down(row):
+                            break
                     return
             source: Iterable[Row] | AsyncIterable[Row] = takewhile(lambda _: not self._spent, rows)
             if self._needs_judge:
@@ -428,8 +432,15 @@ class Evaluation:
         """Whether a service seems to be down, because row after row fails for the same cause.
 
         Only metrics that ask the judge count, or all if none does. A row with nothing to ask does
-        not count. A failure rate of 100% accepts any number of failed rows.
+        not count. A failure rate of 100% accepts any number of failed rows. With `fail_fast`, the
+        first failed score is enough.
         """
+        failed = {name: score for name, score in row.scores.items() if score.state is State.FAILED}
+        if self.plan.fail_fast and failed:
+            name, score = next(iter(failed.items()))
+            why = f"{name} failed for {row.sample.id} ({score.cause}): {quoted(score.reason or '')}"
+            self.breaker.reason = f"{why} (--fail-fast)"
+            return True
         if self.plan.max_failure_rate >= 1:
             return False
         asking = [str(metric) for metric in self.metrics if metric.question_kinds] or row.scores

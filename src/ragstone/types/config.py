@@ -328,6 +328,9 @@ class Plan(JudgePlan, ClaimPlan):
         ge=0,
         le=20,
     )
+    fail_fast: bool = _setting(
+        False, "Stop after the first row with a failed score, with exit code 3.", group="Limits"
+    )
     gates_on: Literal["mean", "interval"] = _setting(
         "mean",
         "What --fail-under and --fail-over test: the mean, or the pessimistic end of its 95% "

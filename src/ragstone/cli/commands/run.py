@@ -102,6 +102,7 @@ GROUPS: Groups = MappingProxyType(
         ),
         "Limits": (
             *LIMITS,
+            setting("fail_fast"),
             click.Option(
                 ["--dry-run"],
                 is_flag=True,
