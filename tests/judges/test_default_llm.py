@@ -91,7 +91,7 @@ def test_the_judge_and_the_cost_are_announced_in_one_line_before_the_first_call(
     assert calls == [0]
     done = run("a.jsonl", "-m", NAME, "--no-export", "--no-store", "--no-cache")
     (line,) = [line for line in done.err.splitlines() if line.startswith("The judge is")]
-    assert line == f"{REASON}: 2 calls, no price is known. To prevent it, use --judge offline."
+    assert line == f"{REASON}: 2 calls, price unknown. To prevent it, use --judge offline."
 
 
 def test_the_announced_cost_is_an_estimate_in_dollars(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +121,7 @@ def test_offline_prevents_it(server: Any, run: Any, typed: tuple[str, ...]) -> N
     Path("offline.yaml").write_text("judge: offline\n", encoding="utf-8")
     done = run("a.jsonl", "-m", NAME, *typed)
     assert done.code == 2
-    assert "the judge offline does not answer generate_queries" in done.err
+    assert "the judge offline cannot answer generate_queries" in done.err
     assert "OPENAI_API_KEY" not in done.err
     assert not server.asked
 
@@ -157,7 +157,7 @@ def test_without_a_key_the_error_explains(run: Any, monkeypatch: pytest.MonkeyPa
     done = run("a.jsonl", "-m", NAME)
     assert done.code == 2
     assert done.err == (
-        "Error: cannot run response_relevancy: the judge offline does not answer generate_queries; "
+        "Error: cannot run response_relevancy: the judge offline cannot answer generate_queries; "
         "use an LLM (--model or --judge). If OPENAI_API_KEY is set, openai:gpt-4o-mini answers\n"
     )
 
