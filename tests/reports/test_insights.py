@@ -347,6 +347,23 @@ def test_without_claims_the_reason_is_told_if_there_is_one(make_run: MakeRun) ->
     assert [each.why for each in found] == ["too short", ""]
 
 
+def test_a_claim_that_was_checked_against_the_reference_is_reported_as_such() -> None:
+    row = {"query": "How long?", "response": "The Tarn lasts 30 hours. It can fly."}
+    sample = {
+        **row,
+        "contexts": ["The Tarn lasts 30 hours."],
+        "reference": "The Tarn lasts 20 hours.",
+    }
+    run = evaluate([sample], metrics="claim_precision")
+    score = run.rows[0].scores["claim_precision"]
+    assert failing_claim(score).startswith("contradicted, checked against the reference: The Tarn")
+    reasons = [claim.reason for claim in score.claims]
+    assert reasons == [
+        "the claim says 30 hours, but the text says 20 hours",
+        "no sentence covers: fly",
+    ]
+
+
 def test_the_first_failing_claim_is_told_and_how_many_more_there_are() -> None:
     good, bad = claim(Label.SUPPORTED, "a"), claim(Label.NOT_ENOUGH_INFO, "b", "nowhere")
     half = claim(Label.PARTIALLY_SUPPORTED, "c")

@@ -122,7 +122,8 @@ def failing_claim(score: Score) -> str:
     claim = failing[0]
     why = f" ({claim.reason})" if claim.reason else ""
     more = f"; and {len(failing) - 1} more" if len(failing) > 1 else ""
-    return f"{LABELS[claim.label]}: {one_line(claim.text, MAX_CLAIM)}{why}{more}"
+    against = "" if claim.against == "contexts" else f", checked against the {claim.against}"
+    return f"{LABELS[claim.label]}{against}: {one_line(claim.text, MAX_CLAIM)}{why}{more}"
 
 
 def row_at(rows: Sequence[Row], place: int) -> Row | None:

@@ -223,7 +223,7 @@ async def test_a_model_exported_for_one_size_gets_that_size(make_model, kind: st
 async def test_a_question_without_contexts_is_not_put_to_the_model(make_model) -> None:
     async with EntailmentJudge(str(make_model("nli"))) as judge:
         reply = await judge.answer(VerifyClaims(claims=("It charges",), contexts=(" ",)))
-    assert reply.value[0].reason == "there is no context"
+    assert reply.value[0].reason == "there is no text"
     assert reply.usage.calls == 0
 
 

@@ -352,31 +352,31 @@ KETTLE = (
         (
             "The kettle boils a litre of water in 35 minutes.",
             C,
-            "35 minutes, but the context says 22 minutes",
+            "35 minutes, but the text says 22 minutes",
         ),
         (
             "The kettle boils a litre of water in 2 hours.",
             C,
-            "2 hours, but the context says 22 minutes",
+            "2 hours, but the text says 22 minutes",
         ),
         (
             "It was first sold on 6 March 2019.",
             C,
-            "6 March 2019, but the context says 5 March 2019",
+            "6 March 2019, but the text says 5 March 2019",
         ),
         ("It was first sold on March 5, 2019.", S, None),
         ("It was first sold in 2019 at a price of 49 dollars.", S, None),
-        ("It was first sold at a price of $59.", C, "$59, but the context says $49"),
+        ("It was first sold at a price of $59.", C, "$59, but the text says $49"),
         ("The cord can be detached.", C, "'cannot'"),
         ("The cord cannot be detached.", S, None),
-        ("It was first sold by Arvid Lund in Uppsala.", C, "Lund, but the context names Holm"),
+        ("It was first sold by Arvid Lund in Uppsala.", C, "Lund, but the text names Holm"),
         (
             "Rinse the kettle with vinegar after the first use.",
             C,
-            "'after', but the context says 'before'",
+            "'after', but the text says 'before'",
         ),
-        ("The lid closes when the button is pressed.", C, "'closes', but the context says 'opens'"),
-        ("Birdsong plays at sunrise.", N, "no context sentence covers: "),
+        ("The lid closes when the button is pressed.", C, "'closes', but the text says 'opens'"),
+        ("Birdsong plays at sunrise.", N, "no sentence covers: "),
     ],
 )
 def test_english(claim, label, reason):
@@ -487,7 +487,7 @@ def test_evidence_names_its_context():
 @pytest.mark.parametrize("contexts", [[], [""], ["  ", "\n"]])
 def test_nothing_to_read_is_not_enough(contexts):
     (verdict,) = verify_claims(["The lid opens."], contexts)
-    assert (verdict.label, verdict.reason) == (N, "there is no context")
+    assert (verdict.label, verdict.reason) == (N, "there is no text")
 
 
 @pytest.mark.parametrize("claim", ["", "...", "It is so.", "\0"])

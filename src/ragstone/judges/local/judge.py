@@ -184,7 +184,7 @@ class EntailmentJudge(Judge):
     ) -> Verdict:
         windows, claim, threshold = prepared.windows, prepared.claim, self._settings.threshold
         if not windows:
-            reason = "there is no context"
+            reason = "there is no text"
             return Verdict(label=Label.NOT_ENOUGH_INFO, reason=reason, confidence=1.0)
         best = max(range(len(windows)), key=lambda n: scores[n].supported)
         worst = max(range(len(windows)), key=lambda n: scores[n].contradicted)

@@ -47,7 +47,7 @@ def find_conflicts(claim: ClaimText, window: Window, span: Span) -> Iterator[Con
     for number, stated in sorted(window.conflicting.items()):
         term = claim.terms[number]
         needs = DATE_NEEDS if isinstance(term.figure, Date) else QUANTITY_NEEDS
-        reason = f"the claim says {term.shown}, but the context says {stated.shown}"
+        reason = f"the claim says {term.shown}, but the text says {stated.shown}"
         yield Conflict("figure", reason, needs, term.weight, is_other)
     opposite = next(_opposites(claim, window, span), None)
     one_is_negated = bool(claim.negations) != bool(span.negations)
@@ -55,10 +55,10 @@ def find_conflicts(claim: ClaimText, window: Window, span: Span) -> Iterator[Con
         yield opposite
     if one_is_negated and not opposite:
         for negated in _negated(claim.words, claim.negations, span.words, span.language):
-            reason = f"the claim says {negated}, but the context does not"
+            reason = f"the claim says {negated}, but the text does not"
             yield Conflict("negation", reason, NEGATION_NEEDS, 0.0, is_other)
         for negated in _negated(span.words, span.negations, claim.words, claim.language):
-            reason = f"the context says {negated}, but the claim does not"
+            reason = f"the text says {negated}, but the claim does not"
             yield Conflict("negation", reason, NEGATION_NEEDS, 0.0, is_other)
     yield from _names(claim, window, span)
 
@@ -99,7 +99,7 @@ def _opposites(claim: ClaimText, window: Window, span: Span) -> Iterator[Conflic
                 near = [other.form for other in span.words[max(0, there - NEAR) : there + NEAR + 1]]
                 if any(similarity(one, other) >= SIMILAR for one in around for other in near):
                     stated = span.words[there].shown
-                    reason = f"the claim says {word.shown!r}, but the context says {stated!r}"
+                    reason = f"the claim says {word.shown!r}, but the text says {stated!r}"
                     yield Conflict("opposite", reason, OPPOSITE_NEEDS, weight)
                     break
 
@@ -149,7 +149,7 @@ def _names(claim: ClaimText, window: Window, span: Span) -> Iterator[Conflict]:
             )
             if (left[0] and (left[1] or right[0])) or (right[0] and right[1]):
                 reason = (
-                    f"the claim names {term.shown}, but the context names {span.words[there].shown}"
+                    f"the claim names {term.shown}, but the text names {span.words[there].shown}"
                 )
                 yield Conflict("name", reason, NAME_NEEDS, term.weight)
 

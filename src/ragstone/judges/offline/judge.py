@@ -110,7 +110,7 @@ def read_claims(claims: Sequence[str], index: ContextIndex) -> Iterator[ClaimTex
 
 def _verdict(claim: ClaimText, index: ContextIndex) -> Verdict:
     if not any(passage.text.strip() for passage in index.passages):
-        return _not_enough("there is no context", 0.0)
+        return _not_enough("there is no text", 0.0)
     if not claim.terms:
         return _not_enough("the claim has no content words", 0.0)
     weights = read_weights()
@@ -126,7 +126,7 @@ def _verdict(claim: ClaimText, index: ContextIndex) -> Verdict:
     )
     conflict = match.conflict
     if conflict and conflict.other_subject:
-        reason = f"{conflict.reason}, but the context may be about another subject"
+        reason = f"{conflict.reason}, but the text may be about another subject"
         return _not_enough(reason, probability, evidence)
     if conflict is None and probability < weights.threshold:
         return _not_enough(_missing_words(claim, match.window.found), probability, evidence)
@@ -149,9 +149,9 @@ def _missing_words(claim: ClaimText, found: Collection[int]) -> str:
     missing = [term for number, term in enumerate(claim.terms) if number not in found]
     missing.sort(key=lambda term: -term.weight)
     if not missing:
-        return "the claim's words are in the contexts, but not close enough together"
+        return "the claim's words are in the text, but not close enough together"
     shown = ", ".join(term.shown for term in missing[:MAX_MISSING_SHOWN])
-    return f"no context sentence covers: {shown}"
+    return f"no sentence covers: {shown}"
 
 
 def grade_contexts(answer: str, contexts: Sequence[str]) -> tuple[Grade, ...]:
