@@ -83,7 +83,7 @@ def read_configuration(path: str | Path) -> Configuration:
     a list becomes one test per item.
 
     Raises:
-        UsageError: the file uses something unsupported; the message says what to do.
+        UsageError: the file uses something unsupported; the message explains what to do.
         InputError: it is not valid YAML or JSON, or a test's vars are not a valid sample.
     """
     file = File.read(Path(path))
