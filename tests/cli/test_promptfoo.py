@@ -119,6 +119,48 @@ def test_a_panel_may_judge_where_no_claims_are_asked_about(run: Run, served: Ser
     assert "context-relevance is scored by ragstone's context_relevance, not by" in done.err
 
 
+PLAN = """
+tests:
+  - vars:
+      question: 'What is the capital of France?'
+      answer: 'The capital of France is Paris.'
+      context: 'France is a country located in Western Europe. Its capital is Paris.'
+    assert:
+      - type: context-faithfulness
+        grading:
+          useRagas: true
+"""
+EXAMPLE = Path(__file__).parents[2] / "examples" / "ragas-faithfulness.yaml"
+
+
+def test_the_basic_usage_of_the_plan_runs_as_written(ragstone, tmp_path: Path) -> None:
+    (tmp_path / "basic.yaml").write_text(PLAN, encoding="utf-8")
+    done = ragstone("run", "basic.yaml", "--no-store", "--no-export")
+    assert done.code == 0, done.err
+    assert "basic.yaml: 1 sample; RAGAS mode is on (policy promptfoo-plan)" in done.err
+    assert "passed by 1 of 1" in " ".join(done.out.split())
+
+
+def test_the_shipped_example_needs_no_key(ragstone) -> None:
+    done = ragstone("run", str(EXAMPLE), "--no-store", "--no-export")
+    assert done.code == 1
+    assert "RAGAS mode is on" in done.err
+    assert "1 of 3 tests have no supported assertion; skipped" in done.err
+    assert "1 of 2 tests failed: 2 (" in done.err
+
+
+def test_a_test_fails_by_its_own_threshold_only(run: Run, served: Served) -> None:
+    config = configuration(served.url, HALF, HALF)
+    assertions = [[{"type": "context-faithfulness", "threshold": mark}] for mark in (0.4, 0.8)]
+    config["defaultTest"].pop("assert")  # type: ignore[attr-defined]
+    for test, each in zip(config["tests"], assertions, strict=True):  # type: ignore[call-overload]
+        test["assert"] = each
+    done = run(config, "--no-store")
+    assert done.code == 1
+    assert "tests have different thresholds" in done.err
+    assert "1 of 2 tests failed: 2 (faithfulness:promptfoo,threshold=0.8)" in done.err
+
+
 # `ragstone run --compare-legacy`: promptfoo's own way and RAGAS mode side by side.
 
 

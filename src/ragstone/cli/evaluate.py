@@ -130,7 +130,7 @@ class PromptfooTests:
         failing = [
             f"{row.sample.id} ({', '.join(names)})"
             for row in run.rows
-            if (names := self.configuration.demands.failing(row.scores))
+            if (names := self.configuration.failing(row))
         ]
         if not failing:
             return code

@@ -11,6 +11,7 @@ from tests.cases import each_case
 
 from ragstone.errors import InputError, UsageError
 from ragstone.integrations.promptfoo import JudgeFailedError, get_assert
+from ragstone.integrations.promptfoo.assertion import VARIABLE, Settings
 
 CONTEXT = "The Eiffel Tower is 330 metres tall. It was completed in 1889."
 WRONG = "The Eiffel Tower is 330 metres tall. It was completed in 1925."
@@ -40,6 +41,7 @@ def test_the_result_is_what_promptfoo_takes() -> None:
         "reasoning",
         "acceptedPrediction",
         "rejectedPrediction",
+        "cacheReadInputTokens",
     }
     kept, wrong = found["componentResults"]
     assert (kept["pass"], kept["score"], wrong["pass"], wrong["score"]) == (True, 1, False, 0)
@@ -149,6 +151,17 @@ def test_the_environment_names_the_judge(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(UsageError, match="there is no judge named 'nobody'"):
         called()
     assert called(config={"judge": "offline"})["score"] == 0.5
+
+
+def test_the_environment_turns_ragas_mode_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "yes")
+    assert called()["metadata"]["metric"].startswith("faithfulness:promptfoo-plan,batch_size=5")
+    assert Settings.of({}).plan.retries == 1
+    assert Settings.of({"retries": 4}).plan.retries == 4
+    assert called(config={"policy": "strict"})["metadata"]["metric"].startswith("faithfulness,")
+    monkeypatch.setenv(VARIABLE, "ture")
+    with pytest.raises(UsageError, match="expected true or false"):
+        called()
 
 
 def test_it_starts_without_what_only_runs_and_pages_need() -> None:

@@ -4,12 +4,18 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from ragstone.datasets import load
-from ragstone.errors import UsageError
+from ragstone.errors import InputError, UsageError
 from ragstone.evaluation.config_file import Config
-from ragstone.integrations.promptfoo.asserts import VARIABLE
-from ragstone.integrations.promptfoo.config import is_configuration, read_configuration
+from ragstone.integrations.promptfoo.assertion import VARIABLE
+from ragstone.integrations.promptfoo.config import (
+    Configuration,
+    is_configuration,
+    read_configuration,
+)
+from ragstone.types.row import Row
 from ragstone.types.score import Score, State
 
 FAITHFUL = {"type": "context-faithfulness", "threshold": 0.8}
@@ -117,7 +123,7 @@ def test_a_test_fails_by_what_does_not_reach_its_threshold(
 ) -> None:
     relevant = [{"type": "answer-relevance", "threshold": mark} for mark in (0.5, 0.2)]
     demands = read(**asserting(FAITHFUL, {"type": "context-relevance"}, *relevant)).demands
-    assert demands.failing({name: given}) == ([name] if fails else [])
+    assert demands.failing({name: given}, demands) == ([name] if fails else [])
 
 
 @pytest.mark.parametrize(
@@ -129,6 +135,10 @@ def test_a_test_fails_by_what_does_not_reach_its_threshold(
         ("a.json", '{"providers": [], "prompts": []}', True),
         ("a.json", '{"prompts": []}', False),
         ("a.json", '[{"prompts": [], "tests": []}]', False),
+        ("a.json", '{"tests": [{"assert": []}]}', True),
+        ("a.yaml", "tests:\n- vars: {query: q}", True),
+        ("a.yaml", "tests:\n- query: q", False),
+        ("a.yaml", "defaultTest: {}", True),
         ("a.json", '{"results": {"prompts": [], "results": []}, "config": {"tests": []}}', False),
         ("a.json", '{"prompts": [', False),
         ("a.yaml", "rows:\n  - query: q\n    prompts: x\n    tests: y", False),
@@ -193,8 +203,8 @@ ECHOED = {"tests": [{"vars": TEST["vars"]}]}
         ({**ECHOED, "providers": ["openai:gpt-4"]}, "only provider echo"),
         ({"tests": [{"vars": {"query": "{{env.X}}"}}]}, "the var query is a template or a file"),
         (
-            {"tests": [TEST, {**TEST, "assert": [{**FAITHFUL, "threshold": 1}]}]},
-            "tests have different assertions",
+            {"tests": [TEST, {**TEST, "assert": [{"type": "answer-relevance"}]}]},
+            "test 1 asserts context-faithfulness, but test 2 asserts context-faithfulness and",
         ),
         (asserting({"type": "not-context-faithfulness"}), "does not negate this type"),
         (asserting({"type": "contains", "value": "x"}), "none of the assertions can be scored"),
@@ -212,7 +222,7 @@ ECHOED = {"tests": [{"vars": TEST["vars"]}]}
         ),
         (
             asserting({**RECALL, "value": ["a", "b"]}),
-            "context-recall must be a string, got ['a', 'b']",
+            "context-recall: the value must be a string, got ['a', 'b']",
         ),
         (asserting({**FAITHFUL, "threshold": "high"}), "threshold must be a number, got 'high'"),
         (asserting({**FAITHFUL, "contextTransform": "output"}), "unsupported: contextTransform"),
@@ -223,7 +233,7 @@ ECHOED = {"tests": [{"vars": TEST["vars"]}]}
         (asserting({**FAITHFUL, "provider": "openai"}), "must be provider:model"),
         (
             asserting({**FAITHFUL, "provider": {"id": "openai:m", "config": {"seed": 1}}}),
-            "the grading provider's seed is not supported",
+            "the grading provider's config: unsupported: seed",
         ),
     ],
 )
@@ -241,3 +251,211 @@ def test_yaml_is_read_as_promptfoo_reads_it(tmp_path: Path) -> None:
         "  assert: [{type: context-faithfulness}]\n"
     )
     assert read_configuration(path).dataset.samples[0].response == "why? no"
+
+
+# The plan for RAGAS in promptfoo: its YAML as written.
+
+BASIC = """
+tests:
+  - vars:
+      question: 'What is the capital of France?'
+      answer: 'The capital of France is Paris.'
+      context: 'France, officially the French Republic, is a country. Its capital is Paris.'
+    assert:
+      - type: context-faithfulness
+        grading:
+          useRagas: true
+"""
+ADVANCED = """
+defaultTest:
+  assert:
+    - type: context-faithfulness
+      threshold: 0.8
+      grading:
+        useRagas: true
+        strictJson: true
+        provider: 'openai:gpt-4-turbo'
+"""
+OPTIONS = """
+grading:
+  useRagas: true
+  strictJson: true # Enforce JSON output (recommended)
+  maxRetries: 2 # Retry failed LLM calls
+  provider: 'openai:gpt-4' # Specify grading provider
+"""
+
+
+def read_text(folder: Path, text: str) -> Configuration:
+    path = folder / "plan.yaml"
+    path.write_text(text, encoding="utf-8")
+    assert is_configuration(path)
+    return read_configuration(path)
+
+
+def test_basic_usage_takes_the_response_from_the_var_answer(tmp_path: Path) -> None:
+    found = read_text(tmp_path, BASIC)
+    [sample] = found.dataset.samples
+    assert (sample.query, sample.response) == (
+        "What is the capital of France?",
+        "The capital of France is Paris.",
+    )
+    assert sample.contexts
+    assert sample.contexts[0].text.startswith("France, officially")
+    assert found.demands.ragas
+
+
+def test_all_yaml_of_the_plan_works_in_one_file(tmp_path: Path) -> None:
+    """The provider of an assertion overrides that of the top-level grading."""
+    found = read_text(tmp_path, OPTIONS + ADVANCED + BASIC)
+    assert found.demands.metrics == ("faithfulness,threshold=0.8", "faithfulness")
+    assert found.demands.settings == {
+        "preset": "promptfoo-plan",
+        "retries": 2,
+        "strict_json": True,
+        "judge": "openai:gpt-4-turbo",
+    }
+    assert found.demands.notes == (
+        "strictJson of some assertions applies to all of them",
+        "provider of some assertions applies to all of them",
+    )
+
+
+def test_a_top_level_grading_goes_before_the_ragas_block(read) -> None:
+    whole = {"ragas": {"useRagas": True, "maxRetries": 3}, "grading": {"maxRetries": 0}}
+    found = read(**asserting(FAITHFUL), **whole).demands
+    assert (found.ragas, found.settings["retries"]) == (True, 0)
+    assert not read(**asserting(FAITHFUL), grading={"useRagas": False}).demands.ragas
+
+
+def test_tests_may_have_different_thresholds(read) -> None:
+    high, low = ([{**FAITHFUL, "threshold": mark}] for mark in (0.9, 0.5))
+    found = read(tests=[{**TEST, "assert": high}, {**TEST, "assert": low}])
+    assert found.demands.metrics == ("faithfulness,threshold=0.9", "faithfulness,threshold=0.5")
+    assert "tests have different thresholds" in found.demands.notes[-1]
+    scores = {
+        "faithfulness:promptfoo,threshold=0.9": score(0.7, threshold=0.9, passed=False),
+        "faithfulness:promptfoo,threshold=0.5": score(0.7, threshold=0.5, passed=True),
+    }
+    rows = [Row(place, sample, scores=scores) for place, sample in enumerate(found.dataset.samples)]
+    assert list(map(found.failing, rows)) == [["faithfulness:promptfoo,threshold=0.9"], []]
+
+
+def test_tests_without_a_supported_assertion_are_skipped_and_counted(read) -> None:
+    """The other samples keep the numbers that promptfoo gives them."""
+    other = {
+        "vars": {"query": ["a?", "b?"], "x": "{{y}}"},
+        "assert": [{"type": "equals", "value": "x"}],
+        "threshold": 1,
+    }
+    found = read(tests=[other, {**TEST, "assert": [FAITHFUL]}, {"vars": {}}])
+    assert [sample.id for sample in found.dataset.samples] == ["3"]
+    assert found.demands.notes[0] == "2 of 3 tests have no supported assertion; skipped"
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (
+            {"grading": {"useRagas": "true"}},
+            "grading: useRagas must be true or false, not 'true'; remove the quotes",
+        ),
+        (
+            asserting({**FAITHFUL, "grading": {"useRagas": "yes"}}),
+            "defaultTest: context-faithfulness: grading: useRagas must be true or false, not 'yes'",
+        ),
+        ({"ragas": {"strictJson": 1}}, "ragas: strictJson must be true or false, not 1"),
+        (
+            {"grading": {"maxRetries": -1}},
+            "maxRetries must be a whole number of at least 0",
+        ),
+        ({"grading": {"batchSize": 0}}, "batchSize must be a whole number of at least 1, not 0"),
+        ({"grading": True}, "grading: expected a mapping such as {useRagas: true}, got True"),
+        ({"grading": {"useRaga": True}}, "unsupported: useRaga (did you mean useRagas?)"),
+        ({"grading": {"colour": 1}}, "unsupported: colour; supported: useRagas, strictJson"),
+        ({"grading": {"useRagas": True}, "test": []}, "unsupported: test (did you mean tests?)"),
+        (asserting({**FAITHFUL, "treshold": 1}), "unsupported: treshold (did you mean threshold?)"),
+        ({"tests": [{**TEST, "asert": []}]}, "test 1: unsupported: asert (did you mean assert?)"),
+        (
+            {"tests": [TEST, {**TEST, "vars": "file://v.yaml"}]},
+            "test 2: vars: expected a mapping, got 'file://v.yaml'",
+        ),
+        (
+            asserting(*({**FAITHFUL, "grading": {"provider": f"openai:{n}"}} for n in "ab")),
+            "assertions have different provider ('openai:a' and 'openai:b'), but a run has one",
+        ),
+        (
+            asserting(FAITHFUL, {**FAITHFUL, "grading": {"useRagas": True}}),
+            "has useRagas: true in some assertions only",
+        ),
+        (
+            {"providers": None, "tests": [{"vars": {"query": "q?", "context": "c."}}]},
+            "test 1 has no response: add providerOutput, or one var such as answer",
+        ),
+    ],
+)
+def test_wrong_settings_are_errors_that_name_the_nearest_key(read, config, said: str) -> None:
+    with pytest.raises(InputError) as refused:
+        read(**{**asserting(FAITHFUL), **config})
+    assert said in str(refused.value)
+
+
+def test_all_problems_of_a_configuration_are_listed(read) -> None:
+    wrong = {**FAITHFUL, "treshold": 1, "grading": {"useRagas": "true"}}
+    with pytest.raises(InputError) as refused:
+        read(**asserting(wrong), prompt="x", tests=[TEST, {**TEST, "asert": []}])
+    assert len(refused.value.problems) == 4
+
+
+def test_settings_of_ragas_mode_without_it_have_no_effect(read) -> None:
+    found = read(**asserting(FAITHFUL), grading={"maxRetries": 2, "strictJson": True})
+    assert found.demands.settings == {"policy": "promptfoo"}
+    assert found.demands.notes == (
+        "without useRagas: true, these have no effect: maxRetries, strictJson",
+    )
+
+
+@each_case(
+    ("provider", "judge"),
+    [
+        ("openai:gpt-4", "openai:gpt-4"),
+        ("openai:chat:gpt-4", "openai:gpt-4"),
+        ("openai:responses:gpt-5", "openai:gpt-5"),
+        ("openai:chat:ft:gpt-4o:org::id", "openai:ft:gpt-4o:org::id"),
+        ("anthropic:messages:claude-haiku-4-5", "anthropic:claude-haiku-4-5"),
+        ("azureopenai:chat:mine", "azure:mine"),
+        ("azure:responses:mine", "azure:mine"),
+        ("ollama:chat:llama3.2:latest", "ollama:llama3.2:latest"),
+        ({"id": "azureopenai:chat:mine"}, "azure:mine"),
+    ],
+)
+def test_provider_ids_of_promptfoo_name_a_judge(read, provider: object, judge: str) -> None:
+    grading = {"useRagas": True, "provider": provider}
+    assert read(**asserting({**FAITHFUL, "grading": grading})).demands.settings["judge"] == judge
+
+
+@each_case("provider", ["openai", "openai:chat", "openai:assistant:a", "anthropic:completion:m"])
+def test_what_names_no_chat_model_is_refused(read, provider: str) -> None:
+    with pytest.raises(UsageError, match="the grading provider"):
+        read(**asserting({**FAITHFUL, "provider": provider}))
+
+
+@each_case(
+    ("value", "on"),
+    [
+        *((word, True) for word in ("true", "1", "yes", "on", "YUP", "yeppers")),
+        *((word, False) for word in ("", "0", "false", "no", "off")),
+    ],
+)
+def test_the_environment_is_read_as_promptfoo_reads_booleans(
+    read, monkeypatch: pytest.MonkeyPatch, value: str, on: bool
+) -> None:
+    monkeypatch.setenv(VARIABLE, value)
+    assert read(**asserting(FAITHFUL)).demands.ragas is on
+
+
+def test_a_misspelt_boolean_in_the_environment_is_an_error(
+    read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "ture")
+    with pytest.raises(UsageError, match="PROMPTFOO_RAGAS_FAITHFULNESS=ture: expected true or fal"):
+        read(**asserting(FAITHFUL))

@@ -116,3 +116,24 @@ async def test_tokens_are_counted_as_the_real_program_counts_them(promptfoo, fau
         for name, number in counted["completionDetails"].items():
             assert number == theirs["tokensUsed"]["completionDetails"].get(name, 0), name
     assert len(faulty.called(CHAT)) == 4
+
+
+async def test_the_environment_turns_ragas_mode_on_in_the_real_program(promptfoo) -> None:
+    """The config of an assertion takes precedence, as on the command line."""
+    done = await promptfoo(
+        echoing(
+            asserted(FAITHFUL),
+            asserted(FAITHFUL, {"policy": "strict"}),
+            asserted(FAITHFUL, {"preset": "ragas"}),
+        ),
+        FILES,
+        PROMPTFOO_RAGAS_FAITHFULNESS="yes",
+    )
+    metrics = [
+        test["gradingResult"]["componentResults"][0]["metadata"]["metric"] for test in done.tests
+    ]
+    assert metrics == [
+        "faithfulness:promptfoo-plan,batch_size=5,threshold=0.5",
+        "faithfulness,threshold=0.5",
+        "faithfulness:ragas,threshold=0.5",
+    ]

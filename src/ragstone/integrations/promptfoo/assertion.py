@@ -31,6 +31,12 @@ DEFAULT_THRESHOLD = 0.5
 OWN = ("metric", "threshold", "model", "preset", "config")
 """Keys of a `config` beside fields of the plan."""
 _ASKING = ("timeout", "retries", "columns")
+VARIABLE = "PROMPTFOO_RAGAS_FAITHFULNESS"
+"""The environment variable that turns RAGAS mode on."""
+RAGAS = "promptfoo-plan"
+"""The preset, and policy, of RAGAS mode."""
+RETRIES = 1
+"""Retries in RAGAS mode, unless `maxRetries` is set."""
 KEYS = (*OWN, *JudgePlan.model_fields, *ClaimPlan.model_fields, *_ASKING)
 TYPES = ("python", "not-python")
 
@@ -87,8 +93,26 @@ def _plan(given: Mapping[str, object]) -> Plan:
     elif "judge" not in given and (judge := os.environ.get("RAGSTONE_JUDGE", "").strip()):
         fields["judge"] = judge
     file, preset = given.get("config"), given.get("preset")
+    if preset is None and "policy" not in given and ragas_in_environment():
+        preset, fields = RAGAS, {"retries": RETRIES, **fields}
     config = Config() if file is None else read_config(str(file))
     return config.plan(fields, preset_name=None if preset is None else str(preset))
+
+
+def ragas_in_environment() -> bool:
+    """Return whether PROMPTFOO_RAGAS_FAITHFULNESS turns RAGAS mode on.
+
+    The words for true are promptfoo's, and `on`.
+
+    Raises:
+        UsageError: the value is neither true nor false.
+    """
+    value = os.environ.get(VARIABLE, "").strip().lower()
+    if value in ("", "0", "false", "no", "off"):
+        return False
+    if value not in ("1", "true", "yes", "on", "yup", "yeppers"):
+        raise UsageError(f"{VARIABLE}={value:.40}: expected true or false")
+    return True
 
 
 def _threshold(config: Mapping[str, object], test: Mapping[str, object]) -> float | None:

@@ -1,18 +1,18 @@
 """The assertions of a configuration, as metrics and settings, and how they are evaluated."""
 
-import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypedDict, Unpack, cast
 
 from ragstone._internal.rate_limit import Budget
 from ragstone.datasets import Dataset
-from ragstone.errors import UsageError
+from ragstone.errors import UsageError, nearest
 from ragstone.evaluation.config_file import Config
 from ragstone.evaluation.recorder import StoreOptions
 from ragstone.evaluation.runner import Evaluation, evaluate
+from ragstone.integrations.promptfoo.assertion import RAGAS, RETRIES, ragas_in_environment
 from ragstone.integrations.promptfoo.legacy import legacy_judge
 from ragstone.judges.base import Judge
 from ragstone.judges.cache import CachedJudge
@@ -29,26 +29,33 @@ from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
 
-RECALL = "context-recall"
-"""The assertion type whose value is the expected answer."""
+FAITHFULNESS, RECALL = "context-faithfulness", "context-recall"
+"""Assertion types; the value of the second is the expected answer."""
 METRICS: Mapping[str, str] = MappingProxyType(
     {
-        "context-faithfulness": "faithfulness",
+        FAITHFULNESS: "faithfulness",
         RECALL: "context_recall",
         "context-relevance": "context_relevance",
         "answer-relevance": "response_relevancy",
     }
 )
 """Assertion type -> our equivalent metric."""
-WITH_THRESHOLD = ("context-faithfulness", RECALL)
+WITH_THRESHOLD = (FAITHFULNESS, RECALL)
 """Types whose metric has a threshold parameter; other thresholds are compared separately."""
 ASSERTION = ("type", "value", "threshold", "grading", "provider", "metric")
 """Keys of an assertion. `metric` is a display name and affects no score."""
+GRADING: Mapping[str, type] = MappingProxyType(
+    {"useRagas": bool, "strictJson": bool, "maxRetries": int, "batchSize": int, "provider": object}
+)
+"""Keys of a `grading` or `ragas` block -> their types."""
+APIS = ("chat", "responses", "messages", "embedding", "embeddings")
+"""Parts of a provider id that name an API: `openai:responses:gpt-4o`."""
+OTHER_APIS = ("completion", "assistant", "realtime", "moderation", "image", "agents")
+"""The same for APIs that cannot judge."""
+PROVIDERS: Mapping[str, str] = MappingProxyType({"azureopenai": "azure", "togetherai": "together"})
+"""Provider of promptfoo -> ragstone's name, if they differ."""
+INSTEAD = "run `promptfoo eval -o results.json` and pass results.json to ragstone"
 _OURS = frozenset(METRICS.values())
-
-VARIABLE = "PROMPTFOO_RAGAS_FAITHFULNESS"
-RETRIES = 1
-"""Retries in RAGAS mode, unless `maxRetries` is set."""
 
 Thing = Mapping[str, object]
 NOTHING: Thing = MappingProxyType({})
@@ -81,19 +88,24 @@ class AssertRequirements:
         settings = {**config.settings, **filled, "metrics": self.metrics}
         return replace(config, settings=MappingProxyType(settings), preset=None)
 
-    def failing(self, scores: Mapping[str, Score]) -> list[str]:
+    def failing(self, scores: Mapping[str, Score], own: "AssertRequirements") -> list[str]:
         """Return the metrics that fail a test; in promptfoo, one is enough.
 
-        Undefined, failed and imputed scores never pass.
+        Thresholds of other tests do not count: `own` are those of this test. Undefined, failed and
+        imputed scores never pass.
         """
-        asserted = {full: score for full, score in scores.items() if _bare(full) in _OURS}
+        others = set(map(_threshold_of, self.metrics)) - set(map(_threshold_of, own.metrics))
         return [
             full
-            for full, score in asserted.items()
-            if score.value is None
-            or score.fallback
-            or score.passed is False
-            or not reaches(score.value, self.thresholds.get(_bare(full), score.value))
+            for full, score in scores.items()
+            if _bare(full) in _OURS
+            and _threshold_of(full) not in others
+            and (
+                score.value is None
+                or score.fallback
+                or score.passed is False
+                or not reaches(score.value, own.thresholds.get(_bare(full), score.value))
+            )
         ]
 
 
@@ -101,114 +113,214 @@ def _bare(metric: str) -> str:
     return re.split("[:,@]", metric, maxsplit=1)[0]
 
 
+def _threshold_of(metric: str) -> tuple[str, float | None]:
+    """Return a metric's bare name and its threshold parameter."""
+    found = re.search(r",threshold=([^,]+)", metric)
+    return _bare(metric), float(found[1]) if found else None
+
+
 def part(of: Thing, name: str) -> Thing:
-    """Return a mapping inside a mapping; empty if it is missing."""
-    found = of.get(name)
-    return cast("Thing", found) if isinstance(found, Mapping) else NOTHING
-
-
-def demands_of(assertions: Sequence[Thing], *, whole: Thing, grader: object) -> AssertRequirements:
-    """Read one test's assertions; `whole` is the configuration, `grader` the test's own provider.
+    """Return a mapping inside a mapping; empty if it is missing.
 
     Raises:
-        UsageError: an assertion is unsupported or invalid.
+        UsageError: it is something else.
     """
-    ours = [one for one in assertions if _kind(one) in METRICS]
-    if not ours:
-        names = ", ".join(METRICS)
-        raise UsageError(f"none of the assertions can be scored; supported types: {names}")
-    others = sorted({_kind(one) for one in assertions} - METRICS.keys())
-    notes = [f"assertions of type {name} are not supported and were skipped" for name in others]
+    found = of.get(name)
+    if found is not None and not isinstance(found, Mapping):
+        raise UsageError(f"{name}: expected a mapping, got {found!r:.40}; {INSTEAD}")
+    return NOTHING if found is None else cast("Thing", found)
+
+
+def unknown_keys(
+    given: Iterable[str], known: Iterable[str], name: str, fix: str = INSTEAD
+) -> Iterator[str]:
+    """Yield a problem if some keys are unknown: all of them, each with the nearest known key."""
+    known = tuple(known)
+    near = {str(key): nearest(str(key), known) for key in given if key not in known}
+    if near:
+        names = [f"{key} (did you mean {near[key]}?)" if near[key] else key for key in near]
+        advice = "" if all(near.values()) else f"; {fix}"
+        yield f"{name}: unsupported: {', '.join(names)}{advice}"
+
+
+def grading_problems(of: Thing, block: str, at: str = "") -> Iterator[str]:
+    """Yield what is wrong with the `grading` or `ragas` block of a mapping."""
+    name = f"{at}: {block}" if at else block
+    given = of.get(block)
+    if given is None:
+        return
+    if not isinstance(given, Mapping):
+        yield f"{name}: expected a mapping such as {{useRagas: true}}, got {given!r:.40}"
+        return
+    settings = cast("Thing", given)
+    yield from unknown_keys(settings, GRADING, name, f"supported: {', '.join(GRADING)}")
+    for key, value in settings.items():
+        kind, least = GRADING.get(key), 1 if key == "batchSize" else 0
+        if kind is bool and not isinstance(value, bool):
+            quotes = "; remove the quotes" if str(value).lower() in ("true", "false") else ""
+            yield f"{name}: {key} must be true or false, not {value!r:.40}{quotes}"
+        if kind is int and (type(value) is not int or value < least):
+            yield f"{name}: {key} must be a whole number of at least {least}, not {value!r:.40}"
+
+
+def assertion_problems(assertion: Thing, at: str) -> Iterator[str]:
+    """Yield what is wrong with an assertion of a supported type; others are not checked."""
+    kind = str(assertion.get("type"))
+    plain = kind.removeprefix("not-")
+    if plain not in METRICS:
+        return
+    at = f"{at}: {kind}"
+    if kind != plain:
+        yield (
+            f"{at}: promptfoo 0.121.20 does not negate this type; scores above the threshold "
+            f"pass; write {plain}"
+        )
+    yield from unknown_keys(assertion, ASSERTION, at)
+    yield from grading_problems(assertion, "grading", at)
+    mark = assertion.get("threshold")
+    if mark is not None and (isinstance(mark, bool) or not isinstance(mark, int | float)):
+        yield f"{at}: the threshold must be a number, got {mark!r:.40}"
+    if kind == RECALL and not isinstance(assertion.get("value"), str | None):
+        yield f"{at}: the value must be a string, got {assertion['value']!r:.40}"
+
+
+def supported(assertions: Iterable[Thing]) -> list[Thing]:
+    """Return the assertions that ragstone can score."""
+    return [one for one in assertions if str(one.get("type")) in METRICS]
+
+
+def demands_of(
+    tests: Mapping[str, Sequence[Thing]], *, whole: Thing, graders: Sequence[object]
+) -> tuple[AssertRequirements, Mapping[str, AssertRequirements]]:
+    """Return what the assertions of all tests require, and those of each test.
+
+    `tests` are their assertions, at least one of a supported type each, `whole` is the
+    configuration, `graders` are the tests' own providers. One run scores all tests: thresholds may
+    differ.
+
+    Raises:
+        UsageError: tests assert different types, or need different settings.
+    """
+    ours = {at: supported(assertions) for at, assertions in tests.items()}
+    metrics = {at: tuple(dict.fromkeys(map(_metric, given))) for at, given in ours.items()}
+    first, *others = ({name: _kinds(given) for name, given in ours.items()}).items()
+    if other := next((each for each in others if each[1] != first[1]), None):
+        pairs = [f"{at} asserts {' and '.join(kinds)}" for at, kinds in (first, other)]
+        raise UsageError(
+            f"{pairs[0]}, but {pairs[1]}; a run scores all tests by the same metrics: assert the "
+            f"same types, in defaultTest for example, or {INSTEAD}"
+        )
+    every = [one for given in ours.values() for one in given]
+    settings, ragas, notes = _settings(every, whole, graders)
+    types = {str(one.get("type")) for given in tests.values() for one in given} - METRICS.keys()
     notes += [
-        f"{_kind(one)} is scored by ragstone's {METRICS[_kind(one)]}, not by promptfoo's own rule"
-        for one in ours
-        if _kind(one) != "context-faithfulness"
+        f"assertions of type {name} are not supported and were skipped" for name in sorted(types)
     ]
-    for one in ours:
-        if unknown := sorted(one.keys() - set(ASSERTION)):
-            raise UsageError(f"{_kind(one)}: unsupported: {', '.join(unknown)}")
-    asking = _asking(ours, whole)
-    ragas = asking.get("useRagas") is True or os.environ.get(VARIABLE, "").lower() in ("true", "1")
-    said = next((one["provider"] for one in (asking, *ours) if one.get("provider")), grader)
-    settings = {**(_ragas_mode(asking) if ragas else {"policy": "promptfoo"}), **_judge(said)}
-    return AssertRequirements(
-        metrics=tuple(dict.fromkeys(map(_metric, ours))),
-        thresholds=_thresholds(ours),
-        settings=settings,
-        ragas=ragas,
-        notes=tuple(dict.fromkeys(notes)),
-    )
+    notes += [
+        f"{kind} is scored by ragstone's {METRICS[kind]}, not by promptfoo's own rule"
+        for kind in first[1]
+        if kind != FAITHFULNESS
+    ]
+    union = tuple(dict.fromkeys(name for names in metrics.values() for name in names))
+    if any(set(names) != set(union) for names in metrics.values()):
+        notes.append(
+            "tests have different thresholds: reports compare each sample with all of them, but "
+            "a test fails only by its own"
+        )
+    each = {
+        at: AssertRequirements(metrics[at], _thresholds(given), settings, ragas, ())
+        for at, given in ours.items()
+    }
+    return AssertRequirements(union, _thresholds(every), settings, ragas, tuple(notes)), each
+
+
+def _kinds(assertions: Iterable[Thing]) -> list[str]:
+    found = {one["type"] for one in assertions}
+    return [kind for kind in METRICS if kind in found]
+
+
+def _settings(
+    ours: Sequence[Thing], whole: Thing, graders: Sequence[object]
+) -> tuple[Mapping[str, object], bool, list[str]]:
+    """Return the settings of the judge, whether RAGAS mode is on, and notes.
+
+    An assertion's `grading` overrides the file's `grading`, and that the `ragas` block.
+    """
+    base = {**part(whole, "ragas"), **part(whole, "grading")}
+    given = [{"provider": one.get("provider"), **part(one, "grading")} for one in ours]
+    asked = [one for one, each in zip(given, ours, strict=True) if each["type"] == FAITHFULNESS]
+    modes = {bool(one.get("useRagas", base.get("useRagas"))) for one in asked}
+    ragas = ragas_in_environment() or modes == {True}
+    if len(modes) > 1 and not ragas:
+        raise UsageError(
+            "context-faithfulness has useRagas: true in some assertions only, but a run scores all "
+            "tests the same way; set useRagas in the top-level grading"
+        )
+    chosen: dict[str, object] = {}
+    notes: list[str] = []
+    for key in GRADING:
+        values = [one[key] for one in given if one.get(key) not in (None, "text")]
+        if key == "provider" and not values and base.get(key) in (None, "text"):
+            values = [grader for grader in graders if grader not in (None, "text")]
+        if any(value != values[0] for value in values) and key != "useRagas":
+            raise UsageError(
+                f"assertions have different {key} ({_both(values)}), but a run has one judge; "
+                f"remove {key} from them and set it in the top-level grading"
+            )
+        if 0 < len(values) < len(given) and key != "useRagas":
+            notes.append(f"{key} of some assertions applies to all of them")
+        if values or key in base:
+            chosen[key] = values[0] if values else base[key]
+    without = sorted(chosen.keys() - {"provider", "useRagas"})
+    if without and not ragas:
+        notes.append(f"without useRagas: true, these have no effect: {', '.join(without)}")
+    mode = _ragas_mode(chosen) if ragas else {"policy": LEGACY}
+    settings = {**mode, **_judge(chosen.get("provider"))}
+    return MappingProxyType(settings), ragas, notes
+
+
+def _both(values: Sequence[object]) -> str:
+    other = next(value for value in values if value != values[0])
+    return f"{values[0]!r:.60} and {other!r:.60}"
 
 
 def expected_by(assertions: Sequence[Thing], at: str) -> str | None:
     """Return the expected answer (a template) of a test's context-recall, if it has one.
 
     Raises:
-        UsageError: it is not a string, or two assertions expect different answers.
+        UsageError: two assertions expect different answers.
     """
     found = [one.get("value") for one in assertions if one.get("type") == RECALL]
     if any(value != found[0] for value in found):
-        values = " and ".join(f"{value!r:.40}" for value in found)
         raise UsageError(
-            f"{at}: two {RECALL} assertions expect different answers ({values}), but a sample has "
-            "one reference; write one test for each"
+            f"{at}: two {RECALL} assertions expect different answers ({_both(found)}), but a "
+            "sample has one reference; write one test for each"
         )
-    value = found[0] if found else None
-    if value is not None and not isinstance(value, str):
-        raise UsageError(f"{at}: the value of {RECALL} must be a string, got {value!r:.40}")
-    return value
-
-
-def _kind(assertion: Thing) -> str:
-    kind = str(assertion.get("type"))
-    if kind.removeprefix("not-") in METRICS and kind not in METRICS:
-        raise UsageError(
-            f"{kind}: promptfoo 0.121.20 does not negate this type; scores above the threshold "
-            f"pass; write {kind.removeprefix('not-')}"
-        )
-    return kind
+    return cast("str | None", found[0]) if found else None
 
 
 def _metric(assertion: Thing) -> str:
-    kind, mark = _kind(assertion), _threshold(assertion)
-    return (
-        METRICS[kind]
-        if mark is None or kind not in WITH_THRESHOLD
-        else f"{METRICS[kind]},threshold={mark!r}"
-    )
+    kind, mark = str(assertion["type"]), assertion.get("threshold")
+    if mark is None or kind not in WITH_THRESHOLD:
+        return METRICS[kind]
+    return f"{METRICS[kind]},threshold={float(cast('float', mark))!r}"
 
 
 def _thresholds(ours: Iterable[Thing]) -> Mapping[str, float]:
     """Return the highest threshold of each metric without a threshold parameter."""
     found: dict[str, float] = {}
     for one in ours:
-        mark, name = _threshold(one), METRICS[_kind(one)]
-        if mark is not None and _kind(one) not in WITH_THRESHOLD:
-            found[name] = max(mark, found.get(name, mark))
+        mark, name = one.get("threshold"), METRICS[str(one["type"])]
+        if mark is not None and one["type"] not in WITH_THRESHOLD:
+            value = float(cast("float", mark))
+            found[name] = max(value, found.get(name, value))
     return MappingProxyType(found)
 
 
-def _threshold(assertion: Thing) -> float | None:
-    mark = assertion.get("threshold")
-    if mark is None:
-        return None
-    if isinstance(mark, bool) or not isinstance(mark, int | float):
-        raise UsageError(f"{_kind(assertion)}: the threshold must be a number, got {mark!r}")
-    return float(mark)
-
-
-def _asking(ours: Iterable[Thing], whole: Thing) -> Thing:
-    """Return the judge's settings: an assertion's `grading` over the global `ragas`."""
-    gradings = [part(one, "grading") for one in ours if _kind(one) == "context-faithfulness"]
-    if any(grading != gradings[0] for grading in gradings):
-        raise UsageError("two context-faithfulness assertions of one test have different `grading`")
-    return {**part(whole, "ragas"), **(gradings[0] if gradings else NOTHING)}
-
-
-def _ragas_mode(asking: Thing) -> dict[str, object]:
+def _ragas_mode(grading: Thing) -> dict[str, object]:
     names = {"strictJson": "strict_json", "batchSize": "batch_size"}
-    known = {ours: asking[theirs] for theirs, ours in names.items() if theirs in asking}
-    return {"preset": "promptfoo-plan", "retries": asking.get("maxRetries", RETRIES), **known}
+    known = {ours: grading[theirs] for theirs, ours in names.items() if theirs in grading}
+    return {"preset": RAGAS, "retries": grading.get("maxRetries", RETRIES), **known}
 
 
 def _judge(said: object) -> dict[str, object]:
@@ -223,24 +335,26 @@ def _judge(said: object) -> dict[str, object]:
         return _judge(given.get("text")) | ({"embedding_model": embedding} if embedding else {})
     config = part(given, "config")
     names = {"apiBaseUrl": "base_url", "temperature": "temperature", "max_tokens": "max_tokens"}
-    if unknown := sorted(config.keys() - names.keys() - {"apiKey"}):
-        raise UsageError(
-            f"the grading provider's {', '.join(unknown)} is not supported; supported: "
-            f"{', '.join(names)}. Set keys in the environment, such as OPENAI_API_KEY"
-        )
+    keys = f"supported: {', '.join(names)}. Set keys in the environment, such as OPENAI_API_KEY"
+    for problem in unknown_keys(config, (*names, "apiKey"), "the grading provider's config", keys):
+        raise UsageError(problem)
     settings = {ours: config[theirs] for theirs, ours in names.items() if theirs in config}
     return {"judge": _model(str(given.get("id"))), **settings}
 
 
 def _model(said: str) -> str:
-    """Return `openai:chat:gpt-4` as `openai:gpt-4`."""
+    """Return a provider id of promptfoo as a judge: `openai:chat:gpt-4` is `openai:gpt-4`."""
     provider, *rest = said.split(":")
-    model = rest[1:] if rest[:1] in (["chat"], ["embedding"], ["embeddings"]) else rest
-    if len(model) != 1:
+    if rest and rest[0] in OTHER_APIS:
+        raise UsageError(
+            f"the grading provider {said!r} does not chat; use one such as openai:gpt-4"
+        )
+    model = ":".join(rest[1:] if rest and rest[0] in APIS else rest)
+    if not model:
         raise UsageError(
             f"the grading provider {said!r} must be provider:model, such as openai:gpt-4"
         )
-    return f"{provider}:{model[0]}"
+    return f"{PROVIDERS.get(provider, provider)}:{model}"
 
 
 LEGACY = "promptfoo"

@@ -9,6 +9,7 @@ from pathlib import Path
 from ragstone._internal.rate_limit import Budget
 from ragstone.datasets import Dataset
 from ragstone.evaluation.runner import evaluate
+from ragstone.integrations.promptfoo.assertion import RAGAS
 from ragstone.integrations.promptfoo.asserts import LEGACY, ProgressOptions, evaluate_tests
 from ragstone.integrations.promptfoo.legacy import UNHEEDED, legacy_judge
 from ragstone.metrics import select
@@ -20,8 +21,6 @@ from ragstone.types.row import Row
 from ragstone.types.score import Score
 
 METRIC = "faithfulness"
-RAGAS = "promptfoo-plan"
-"""The policy, and preset, of RAGAS mode."""
 ALIKE = 1e-9
 """Scores that are nearer than this are the same."""
 Watching = Callable[[], AbstractContextManager[ProgressOptions]]

@@ -3,27 +3,36 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import cast
 
 import yaml
 
+from ragstone._internal.text import count
 from ragstone.datasets import Dataset, samples_of
 from ragstone.datasets.adapters.promptfoo import field_of, record_of
 from ragstone.datasets.formats.yaml import Loader
 from ragstone.datasets.table import File
 from ragstone.errors import InputError, Problem, RagstoneError, UsageError
 from ragstone.integrations.promptfoo.asserts import (
+    INSTEAD,
+    METRICS,
+    NOTHING,
     AssertRequirements,
     Thing,
+    assertion_problems,
     demands_of,
     expected_by,
+    grading_problems,
     part,
+    supported,
+    unknown_keys,
 )
+from ragstone.types.row import Row
 
-READ = ("prompts", "providers", "defaultTest", "tests", "ragas")
+READ = ("prompts", "providers", "defaultTest", "tests", "grading", "ragas")
 SILENT = (
     "description",
     "$schema",
@@ -34,30 +43,43 @@ SILENT = (
 )
 """Keys that are ignored because they affect no score."""
 TEST = ("vars", "assert", "options", "providerOutput", "description", "metadata")
+TEST_UNSUPPORTED = ("provider", "providers", "prompts", "threshold", "assertScoringFunction")
+"""Keys of a test that only promptfoo supports; a test that is skipped may have them."""
 OPTIONS = ("provider", "disableVarExpansion", "disableDefaultAsserts")
 ECHO = "echo"
 NAMES = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json")
 
 _SUFFIXES = (".yaml", ".yml", ".json")
-_PROMPTS = re.compile(r"""^["']?prompts["']?[ \t]*:""", re.MULTILINE)
+_KEYS = re.compile(r"""^\s*\{?\s*["']?(prompts|tests|defaultTest)["']?[ \t]*:""", re.MULTILINE)
+_NAMES = re.compile(r'"(prompts|tests|defaultTest)"')
 _PLACE = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
 _TEMPLATE = re.compile(r"\{\{|\{%|\{#")
-_INSTEAD = "run `promptfoo eval -o results.json` and pass results.json to ragstone"
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """The samples of a configuration, and what its assertions require."""
+    """The samples of a configuration, and what its assertions require.
+
+    Attributes:
+        demands: what all tests require together; a run evaluates these.
+        own: id of a sample -> what its test requires.
+    """
 
     dataset: Dataset
     demands: AssertRequirements
+    own: Mapping[str, AssertRequirements]
+
+    def failing(self, row: Row) -> list[str]:
+        """Return the metrics that fail the test of a row."""
+        return self.demands.failing(row.scores, self.own[row.sample.id])
 
 
 def is_configuration(path: str | Path) -> bool:
     """Return whether a file is a configuration, by its name or its content.
 
-    A configuration is YAML or JSON with `prompts` and with `tests` or `providers`. A file that
-    cannot be read is not one; reading it as data reports the error.
+    A configuration is YAML or JSON with `defaultTest`, `prompts` and `providers`, or `tests` that
+    have `prompts` beside them or `vars` or `assert` in them. A file that cannot be read is not one;
+    reading it as data reports the error.
     """
     path = Path(path)
     if path.suffix.lower() not in _SUFFIXES or not path.is_file():
@@ -67,82 +89,190 @@ def is_configuration(path: str | Path) -> bool:
     try:
         file = File.read(path)
         text = file.text()
-        likely = '"prompts"' in text if file.suffix == ".json" else _PROMPTS.search(text)
+        likely = _NAMES.search(text) if file.suffix == ".json" else _KEYS.search(text)
         whole = _parse(file) if likely else None
     except RagstoneError:
         return False
-    names = set(cast("Thing", whole)) if isinstance(whole, Mapping) else set[str]()
-    return "prompts" in names and not names.isdisjoint(("tests", "providers"))
+    given = cast("Thing", whole) if isinstance(whole, Mapping) else NOTHING
+    tests = _listed(given.get("tests"))
+    filled = [cast("Thing", test) for test in tests if isinstance(test, Mapping)]
+    return (
+        "defaultTest" in given
+        or ("prompts" in given and ("tests" in given or "providers" in given))
+        or any("vars" in test or "assert" in test for test in filled)
+    )
 
 
 def read_configuration(path: str | Path) -> Configuration:
-    """Read a configuration that contains its responses: echoed prompts, or `providerOutput`.
+    """Read a configuration that contains its responses.
 
-    Supports inline prompts, the provider `echo`, vars, `defaultTest`, four assertion types,
-    `grading` and `ragas`. As in promptfoo, each test and prompt is one sample, and a var that is
-    a list becomes one test per item.
+    These are echoed prompts, `providerOutput`, or, without providers, a var such as `answer`.
+    Supports inline prompts, vars, `defaultTest`, four assertion types, `grading` and `ragas`. As in
+    promptfoo, each test and prompt is one sample, and a var that is a list becomes one test per
+    item. Tests without a supported assertion are skipped, with a note.
 
     Raises:
-        UsageError: the file uses something unsupported; the message explains what to do.
-        InputError: it is not valid YAML or JSON, or a test's vars are not a valid sample.
+        InputError: it is not valid YAML or JSON, it uses something unsupported, or a test's vars
+            are not a valid sample.
     """
     file = File.read(Path(path))
     whole = _object(_parse(file), file.name)
-    _only(whole, (*READ, *SILENT), "the configuration")
-    tests = list(_tests(whole))
-    demanded = {test.demands for test in tests}
-    if len(demanded) > 1:
-        raise UsageError(
-            f"{file.name}: tests have different assertions, but a run scores all rows the same "
-            f"way; move the assertions to defaultTest, or {_INSTEAD}"
-        )
-    records = [record for test in tests for record in test.records(_prompts(whole))]
-    numbered = [{**record, "id": str(number)} for number, record in enumerate(records, 1)]
-    return Configuration(samples_of(numbered, name=file.name), tests[0].read)
+    try:
+        return _read(whole, file.name)
+    except InputError:
+        raise
+    except UsageError as error:
+        raise InputError(file.name, [Problem(str(error))]) from error
+
+
+def _read(whole: Thing, name: str) -> Configuration:
+    prompts, tests = _several(whole, "prompts"), _tests(whole, name)
+    scored = {test.at: test for test in tests if supported(test.assertions)}
+    if not scored:
+        names = ", ".join(METRICS)
+        raise UsageError(f"none of the assertions can be scored; supported types: {names}")
+    demands, own = demands_of(
+        {at: test.assertions for at, test in scored.items()},
+        whole=whole,
+        graders=[test.options.get("provider") for test in scored.values()],
+    )
+    if skipped := len(tests) - len(scored):
+        note = f"{skipped} of {count(len(tests), 'test')} have no supported assertion; skipped"
+        demands = replace(demands, notes=(note, *demands.notes))
+
+    records: list[dict[str, object]] = []
+    asserted: dict[str, AssertRequirements] = {}
+    done = 0
+    for test in tests:
+        if test.at not in scored:
+            done += len(list(test.expanded())) * max(1, len(prompts))
+            continue
+        for record in test.records(prompts):
+            done += 1
+            records.append({**record, "id": str(done)})
+            asserted[str(done)] = own[test.at]
+    return Configuration(samples_of(records, name=name), demands, asserted)
+
+
+def _tests(whole: Thing, name: str) -> "list[_Test]":
+    """Return the tests of a configuration, merged with the default test.
+
+    Raises:
+        UsageError: they are in another file.
+        InputError: something is unsupported in the configuration, or in a test that is scored.
+    """
+    problems = list(unknown_keys(whole, (*READ, *SILENT), "the configuration"))
+    for block in ("ragas", "grading"):
+        problems += grading_problems(whole, block)
+    default = part(whole, "defaultTest")
+    problems += _problems(default, "defaultTest")
+    given = whole.get("tests")
+    if given is not None and not isinstance(given, list):
+        raise UsageError(f"tests in a separate file are not supported; {INSTEAD}")
+    providers = _several(whole, "providers")
+    tests: list[_Test] = []
+    for place, item in enumerate(cast("list[object]", given or [{}]), 1):
+        at = f"test {place}"
+        try:
+            tests.append(test := _Test.of(at, _object(item, at), default, providers))
+        except UsageError as error:
+            problems.append(f"{at}: {error}")
+            continue
+        types = {str(one.get("type")).removeprefix("not-") for one in test.assertions}
+        if types.isdisjoint(METRICS):
+            problems += unknown_keys(test.given, (*TEST, *TEST_UNSUPPORTED), at)
+        else:
+            problems += _problems(test.given, at)
+    if problems:
+        raise InputError(name, [Problem(problem) for problem in dict.fromkeys(problems)])
+    return tests
 
 
 @dataclass(frozen=True)
 class _Test:
-    """One test, merged with the default test."""
+    """One test, merged with the default test.
 
+    Attributes:
+        at: its place, for messages.
+        given: the test as written.
+        providers: those of the configuration; empty if it names none.
+    """
+
+    at: str
+    given: Thing
     variables: Thing
     options: Thing
+    assertions: Sequence[Thing]
     output: object
-    echoes: bool
-    expected: str | None
-    read: AssertRequirements
+    providers: Sequence[str]
 
-    @property
-    def demands(self) -> str:
-        """A key that is equal for equal assertions."""
-        return repr(self.read)
+    @classmethod
+    def of(cls, at: str, test: Thing, default: Thing, providers: Sequence[str]) -> "_Test":
+        options = {**part(default, "options"), **part(test, "options")}
+        shared = [] if options.get("disableDefaultAsserts") else _assertions(default)
+        return cls(
+            at=at,
+            given=test,
+            variables={**part(default, "vars"), **part(test, "vars")},
+            options=options,
+            assertions=[*shared, *_assertions(test)],
+            output=test.get("providerOutput", default.get("providerOutput")),
+            providers=providers,
+        )
 
     def records(self, prompts: Sequence[str]) -> Iterator[dict[str, object]]:
         """Return a row for each combination of the variables, and each prompt."""
-        for variables in self._expanded():
-            for prompt in prompts:
+        expected = expected_by(self.assertions, self.at)
+        for variables in self.expanded():
+            for prompt in prompts or ("",):
                 record = record_of(variables, *self._answered(prompt, variables))
-                if self.expected is not None:
+                if expected is not None:
                     record = {k: v for k, v in record.items() if field_of(k) != "reference"}
-                    record["reference"] = _filled(self.expected, variables)
+                    record["reference"] = _filled(expected, variables)
                 yield record
 
     def _answered(self, prompt: str, variables: Thing) -> tuple[object, str]:
         """Return the response, and the filled prompt if there is no query."""
-        if self.output is None and not self.echoes:
-            raise UsageError(f"only provider {ECHO} and providerOutput are supported; {_INSTEAD}")
-        if self.output is not None and "query" in map(field_of, variables):
-            return self.output, ""
+        output = self.output
+        if output is None and not self.providers:
+            answers = [name for name in variables if field_of(name) == "response"]
+            if len(answers) != 1:
+                raise UsageError(
+                    f"{self.at} has no response: add providerOutput, or one var such as answer; or "
+                    f"{INSTEAD}"
+                )
+            output = variables[answers[0]]
+        if output is None and self.providers != [ECHO]:
+            raise UsageError(
+                f"{self.at}: only provider {ECHO} and providerOutput are supported; {INSTEAD}"
+            )
+        if output is None and not prompt:
+            raise UsageError(f"{self.at}: provider {ECHO} repeats the prompt, but prompts is empty")
+        if output is not None and "query" in map(field_of, variables):
+            return output, ""
         asked = _filled(prompt, variables)
-        return asked if self.output is None else self.output, asked
+        return asked if output is None else output, asked
 
-    def _expanded(self) -> Iterator[Thing]:
+    def expanded(self) -> Iterator[Thing]:
+        """Return the variables, once per combination of the items of lists."""
         if self.options.get("disableVarExpansion"):
             yield self.variables
             return
         choices = (_choices(value) for value in self.variables.values())
         for chosen in product(*choices):
             yield dict(zip(self.variables, chosen, strict=True))
+
+
+def _problems(test: Thing, at: str) -> Iterator[str]:
+    """Yield what is unsupported in the keys, options, assertions and variables of a test."""
+    yield from unknown_keys(test, TEST, at)
+    yield from unknown_keys(part(test, "options"), OPTIONS, f"options of {at}")
+    for one in _assertions(test):
+        yield from assertion_problems(one, at)
+    for name, value in part(test, "vars").items():
+        texts = [text for text in _listed(value) if isinstance(text, str)]
+        if any(_TEMPLATE.search(text) or text.startswith("file://") for text in texts):
+            yield f"{at}: the var {name} is a template or a file, which is not supported; {INSTEAD}"
 
 
 def _choices(value: object) -> Sequence[object]:
@@ -157,7 +287,7 @@ def _listed(value: object) -> list[object]:
 
 def _parse(file: File) -> object:
     if file.suffix not in _SUFFIXES:
-        raise UsageError(f"{file.name}: a configuration must be YAML or JSON; {_INSTEAD}")
+        raise UsageError(f"{file.name}: a configuration must be YAML or JSON; {INSTEAD}")
     text, is_json = file.text(), file.suffix == ".json"
     try:
         return cast("object", json.loads(text) if is_json else _yaml(text))
@@ -174,63 +304,26 @@ def _yaml(text: str) -> object:
         loader.dispose()
 
 
-def _tests(whole: Thing) -> Iterator[_Test]:
-    default = _object(whole.get("defaultTest") or {}, "defaultTest")
-    given = whole.get("tests")
-    if given is not None and not isinstance(given, list):
-        raise UsageError(f"tests in a separate file are not supported; {_INSTEAD}")
-    names = _several(whole.get("providers"), "providers")
-    for number, item in enumerate(_listed(cast("object", given) or {}), 1):
-        yield _test(_object(item, f"test {number}"), default, whole, f"test {number}", names)
-
-
-def _test(test: Thing, default: Thing, whole: Thing, at: str, providers: list[str]) -> _Test:
-    for one, name in ((test, at), (default, "defaultTest")):
-        _only(one, TEST, name)
-        _only(part(one, "options"), OPTIONS, f"options of {name}")
-    variables = {**part(default, "vars"), **part(test, "vars")}
-    for name, value in variables.items():
-        texts = [text for text in _listed(value) if isinstance(text, str)]
-        if any(_TEMPLATE.search(text) or text.startswith("file://") for text in texts):
-            raise UsageError(
-                f"{at}: the var {name} is a template or a file, which is not supported; {_INSTEAD}"
-            )
-    options = {**part(default, "options"), **part(test, "options")}
-    shared = [] if options.get("disableDefaultAsserts") else _assertions(default)
-    assertions = [*shared, *_assertions(test)]
-    return _Test(
-        variables=variables,
-        options=options,
-        output=test.get("providerOutput", default.get("providerOutput")),
-        echoes=providers == [ECHO],
-        expected=expected_by(assertions, at),
-        read=demands_of(assertions, whole=whole, grader=options.get("provider")),
-    )
-
-
 def _assertions(test: Thing) -> list[Thing]:
     return [_object(item, "an assertion") for item in _listed(test.get("assert") or [])]
 
 
-def _prompts(whole: Thing) -> list[str]:
-    prompts = _several(whole.get("prompts"), "prompts")
-    if odd := [prompt for prompt in prompts if prompt.startswith("file://")]:
-        raise UsageError(f"the prompt {odd[0]} is a file, which is not supported; {_INSTEAD}")
-    return prompts
-
-
-def _several(given: object, name: str) -> list[str]:
-    items = _listed(given)
-    if not items or not all(isinstance(item, str) for item in items):
-        raise UsageError(f"{name}: expected a string or a list of strings; {_INSTEAD}")
-    return [str(item) for item in items]
+def _several(whole: Thing, name: str) -> list[str]:
+    """Return the `prompts` or `providers`; empty if there are none."""
+    items = _listed(whole[name]) if whole.get(name) is not None else []
+    if not all(isinstance(item, str) for item in items):
+        raise UsageError(f"{name}: expected a string or a list of strings; {INSTEAD}")
+    texts = [str(item) for item in items]
+    if odd := [text for text in texts if name == "prompts" and text.startswith("file://")]:
+        raise UsageError(f"the prompt {odd[0]} is a file, which is not supported; {INSTEAD}")
+    return texts
 
 
 def _filled(template: str, variables: Thing) -> str:
     """Fill in a prompt; a missing variable is empty."""
     filled = _PLACE.sub(lambda match: _written(variables.get(match[1])), template)
     if _TEMPLATE.search(_PLACE.sub("", template)):
-        raise UsageError(f"{template!r:.60}: only {{{{NAME}}}} is supported; {_INSTEAD}")
+        raise UsageError(f"{template!r:.60}: only {{{{NAME}}}} is supported; {INSTEAD}")
     return filled
 
 
@@ -240,7 +333,7 @@ def _written(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, list | Mapping):
-        raise UsageError(f"a prompt uses a var that is a list or an object; {_INSTEAD}")
+        raise UsageError(f"a prompt uses a var that is a list or an object; {INSTEAD}")
     return "" if value is None else str(value)
 
 
@@ -248,8 +341,3 @@ def _object(given: object, name: str) -> Thing:
     if not isinstance(given, Mapping):
         raise UsageError(f"{name}: expected a mapping, got a {type(given).__name__}")
     return cast("Thing", given)
-
-
-def _only(given: Thing, known: Sequence[str], name: str) -> None:
-    if unknown := [key for key in given if key not in known]:
-        raise UsageError(f"{name}: unsupported: {', '.join(unknown)}; {_INSTEAD}")
