@@ -319,7 +319,7 @@ def test_rows_that_fail_in_a_row_stop_the_collection(ragstone, tmp_path: Path) -
     arguments = ("collect", "data.jsonl", "--target", name, "-o", "out.json")
     said = ragstone(*arguments)
     assert said.code == 3
-    assert "Exit code 3: 20 rows in a row failed (target_error): " in said.err
+    assert "Exit code 3: 20 consecutive rows failed (target_error): " in said.err
     assert "0 of 100 answers are saved in out.json.part; run the same command" in said.err
     (tmp_path / "failing.txt").write_text("")
     assert ragstone(*arguments).code == 0

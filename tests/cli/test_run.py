@@ -427,7 +427,7 @@ def test_rows_that_fail_in_a_row_stop_the_command(ragstone: Command, tmp_path: P
     name = target(tmp_path, FAILING, "failing_in_a_row")
     told = ragstone("run", "data.jsonl", "-m", "hit", "--target", name, "--no-export")
     assert told.code == 3
-    assert "Exit code 3: 20 rows in a row failed (target_error): " in told.err
+    assert "Exit code 3: 20 consecutive rows failed (target_error): " in told.err
     run_id = re.findall(r"Run (\S+) is stored", told.err)[0]
     assert told.err.endswith(
         f"Run {run_id} is stored: `ragstone resume` continues it; `ragstone resume {run_id} "

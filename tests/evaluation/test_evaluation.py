@@ -386,7 +386,9 @@ def test_rows_that_fail_in_a_row_stop_the_run(tmp_path: Path) -> None:
     down = ScriptedJudge({**scripted().answers, "extract_claims": DOWN})
     run = evaluate(rows_of(200), judge=down, **options)
     assert run.partial
-    assert run.stopped == ("20 rows in a row failed (unreachable): POST http://judge answered 500")
+    assert run.stopped == (
+        "20 consecutive rows failed (unreachable): POST http://judge answered 500"
+    )
     assert len(run.rows) == 20, "what was done is stored"
     up = ScriptedJudge(scripted().answers, name=down.name)
     resumed = evaluate(rows_of(200), judge=up, retry_failed=True, **options)
@@ -410,7 +412,7 @@ def test_only_failures_without_end_stop_the_run() -> None:
     assert not accepted.partial, "a failure rate of 100% accepts them"
     assert accepted.summary()["faithfulness"].failed == 100
     more = evaluate(rows_of(100), judge=down, metrics="faithfulness", concurrency=30)
-    assert "60 rows in a row failed" in (more.stopped or "")
+    assert "60 consecutive rows failed" in (more.stopped or "")
 
 
 def test_fail_fast_stops_at_the_first_failed_score(tmp_path: Path) -> None:
@@ -448,5 +450,5 @@ def test_a_target_that_is_down_stops_the_run() -> None:
     questions = [{"query": f"q{place}", "relevance": ["a"]} for place in range(100)]
     run = evaluate(questions, metrics="hit", target=answer)
     assert run.stopped is not None
-    assert run.stopped.startswith("20 rows in a row failed (target_error): ")
+    assert run.stopped.startswith("20 consecutive rows failed (target_error): ")
     assert len(run.rows) == 20

@@ -211,7 +211,9 @@ class CircuitBreaker:
         self._failed = 0 if cause is None else self._failed + 1 if cause is self._cause else 1
         self._cause = cause
         if self._failed >= self._limit:
-            self.reason = f"{self._failed} rows in a row failed ({cause}): {quoted(message or '')}"
+            self.reason = (
+                f"{self._failed} consecutive rows failed ({cause}): {quoted(message or '')}"
+            )
 
 
 @dataclass

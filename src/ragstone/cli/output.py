@@ -347,8 +347,8 @@ class RegressionLimits:
         if not comparison.pairing.pairs:
             raise UsageError(
                 f"runs {comparison.a} and {comparison.b} have no samples in common: no id has the "
-                "same query in both, and no other query is in both once; compare runs of the same "
-                "data"
+                "same query in both, and no other query appears once in each; compare runs of "
+                "the same data"
             )
         if not self.asked:
             return None
