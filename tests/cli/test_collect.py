@@ -110,15 +110,23 @@ def test_its_page_of_help_groups_the_options() -> None:
     assert all(f"{heading}:" in said for heading in ("Data", "RAG system", "Result"))
 
 
-@pytest.mark.parametrize("name", ["o.jsonl", "o.xlsx", "o"])
+@pytest.mark.parametrize(
+    ("name", "fix"),
+    [
+        ("o.jsonl", "use -o o.json, then `ragstone convert o.json o.jsonl`"),
+        ("my o.xlsx", "use -o 'my o.json', then `ragstone convert 'my o.json' 'my o.xlsx'`"),
+        ("o", "use -o o.json"),
+        (".", "use -o responses.json"),
+    ],
+)
 def test_a_file_that_could_not_be_judged_is_refused_first(
-    ragstone, failing, tmp_path, name: str
+    ragstone, failing, tmp_path, name: str, fix: str
 ) -> None:
     said = ragstone("collect", rows(tmp_path / "a.jsonl", "p"), "--target", failing, "-o", name)
     assert said.code == 2
-    assert (
-        said.err
-        == f"Error: -o {name}: responses are saved as JSON; use a file name that ends in .json\n"
+    assert said.err == (
+        f"Error: -o {name}: responses are saved as one JSON document, with what failed and how "
+        f"they were requested; {fix}\n"
     )
     assert asked(tmp_path) == []
 

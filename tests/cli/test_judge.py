@@ -112,6 +112,18 @@ def test_a_query_is_not_needed(ragstone, tmp_path: Path) -> None:
     assert ragstone("bare.csv", "-m", "faithfulness", "--no-store").code == 2
 
 
+def test_a_file_without_contexts_names_its_columns_and_the_map(ragstone, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("Frage,Kontext gefunden\na?,The roof is red and blue.\n")
+    said = " ".join(ragstone("judge", "test", "a.csv").err.split())
+    assert (
+        "contexts are read from a column named contexts, retrieved_contexts, retrieval_context, "
+        "context, retrieved_chunks; the other columns are 'Frage', 'Kontext gefunden'; "
+        "map one with --map contexts=COLUMN, or collect"
+    ) in said
+    mapped = ragstone("judge", "test", "a.csv", "--map", "contexts=Kontext gefunden", "--dry-run")
+    assert mapped.code == 0
+
+
 def test_claims_that_are_too_short_are_counted_and_told(ragstone, tmp_path: Path) -> None:
     short = {"response": "It is red. It is blue.", "contexts": ["It is red."]}
     rows = [short, {"response": "It is red.", "contexts": []}]

@@ -1,6 +1,7 @@
 """`ragstone collect`: ask the RAG system now, judge its answers later."""
 
 import json
+import shlex
 import sys
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -17,6 +18,7 @@ from ragstone.cli.output import check_files, progress
 from ragstone.cli.parse import config_here
 from ragstone.datasets import load
 from ragstone.datasets.adapters.responses import MODES
+from ragstone.datasets.export import WRITERS
 from ragstone.errors import UsageError
 from ragstone.evaluation.collect import ENDING, Collector, collection_settings, discard_journal
 from ragstone.evaluation.config_file import read_config
@@ -133,8 +135,13 @@ def _places(
     """
     if output is not None:
         if output.suffix.lower() != SUFFIX:
+            saved = (output if output.name else FOLDER).with_suffix(SUFFIX)
+            fix = f"use -o {shlex.quote(str(saved))}"
+            if output.suffix.lower() in WRITERS:
+                fix += f", then `ragstone convert {shlex.join(map(str, (saved, output)))}`"
             raise UsageError(
-                f"-o {output}: responses are saved as JSON; use a file name that ends in {SUFFIX}"
+                f"-o {output}: responses are saved as one JSON document, with what failed and how "
+                f"they were requested; {fix}"
             )
         return output, []
     settings = collection_settings(target, plan=plan, mode=mode)

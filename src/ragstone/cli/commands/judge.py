@@ -24,6 +24,7 @@ from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED
 from ragstone.cli.options import CONFIG, JUDGE, LIMITS, READING, GroupedCommand, typed_settings
 from ragstone.cli.parse import check_needed, config_here
 from ragstone.datasets import load
+from ragstone.datasets.columns import ALIASES, flag
 from ragstone.demo.questions import grounded_samples
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import read_config
@@ -343,10 +344,19 @@ def test(**given: Unpack[JudgeTestArgs]) -> None:
     if not cases:
         skipped = SkippedCounts.of(samples)
         reasons = _skipped(skipped) or f"no text in {count(skipped.rows, 'row')}"
+        columns = ""
+        if skipped.without_contexts == skipped.rows:
+            names = ", ".join(("contexts", *ALIASES["contexts"]))
+            others = dict.fromkeys(tag for sample in samples for tag in sample.tags)
+            columns = (
+                f"contexts are read from a column named {names}; "
+                f"the other columns are {', '.join(map(repr, others)) or 'none'}; "
+                f"map one with {flag('contexts', 'COLUMN')}, or "
+            )
         raise UsageError(
             f"{data.name}: no row has contexts and a claim of {LENGTHS} (skipped: {reasons}); "
-            "collect answers and contexts with `ragstone collect`, or omit DATA to use claims from "
-            "the demo's manuals"
+            f"{columns}collect answers and contexts with `ragstone collect`, or omit DATA to "
+            "use claims from the demo's manuals"
         )
     estimate = estimate_test(plan, cases, wanted=given["n"], named=data.name)
     few = sum(len(case.claims) for case in cases) < given["n"]
