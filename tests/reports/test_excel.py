@@ -66,7 +66,7 @@ def test_a_single_retrieval_metric(make_run: MakeRun, tmp_path: Path) -> None:
         "Evaluation Date": date,
         "Metric Name": "Hit@K",
         "K Value": 5,
-        "Score Threshold": 0.25,
+        "Minimum Similarity": 0.25,
         "Total Queries": 4,
         "Score": pytest.approx(2 / 3),
         "Score (%)": pytest.approx(2 / 3),
@@ -87,6 +87,7 @@ def test_a_single_retrieval_metric(make_run: MakeRun, tmp_path: Path) -> None:
         "Data set": "qr.xlsx (4 rows evaluated)",
         "Target": "http://localhost:8000: 4 calls, 1 failed (25.0%), "
         "latency p50 110 ms, p95 119 ms",
+        "Not run": "response_relevancy: needs a model",
         "Note": "the ranking holds a document twice (2 rows)",
     }
     formats = {row[0].value: row[1].number_format for row in book["Summary"].iter_rows()}
@@ -171,7 +172,7 @@ def test_generation_rows(make_run: MakeRun, tmp_path: Path) -> None:
     }
     shown = ("response", "num_contexts", "score", "state", "cause", "reason", "num_claims")
     assert [found[3][name] for name in shown] == [
-        *(None, None, None, "failed", "timeout", "no answer within 30 s", None),
+        *(None, None, None, "failed", "timed out", "no answer within 30 s", None),
     ]
     assert [row["score"] for row in found] == [0.5, 0, None, None]
 
@@ -588,3 +589,26 @@ def test_a_place_that_turns_out_impossible_is_told(make_run: MakeRun, tmp_path: 
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="cannot be written"):
         write_workbooks(make_run(), folder=tmp_path / "file")
+
+
+def test_a_workbook_states_that_a_run_is_inconclusive_and_why(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    gate = Gate(metric="faithfulness", op=">=", threshold=0.8, of="scored")
+    options = {"gates": [gate], "max_failure_rate": 0.1}
+    run = make_run([make_run().rows[3]], names=GENERATION, **options)
+    why = f"exit code 3: {'; '.join(run.troubles)}"
+    assert "1 of 1 score of faithfulness failed, more than 10% (--max-failure-rate)" in why
+    for combined in (False, True):
+        book = written(run, GENERATION, tmp_path, combined=combined)
+        assert pairs(book["Summary"])["Inconclusive"] == why
+    sound = written(make_run(names=GENERATION), GENERATION, tmp_path, combined=True)
+    assert "Inconclusive" not in pairs(sound["Summary"])
+
+
+def test_settings_of_the_target_are_shown_only_if_it_was_called(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    run = make_run(names=GENERATION, manifest={"target": None})
+    found = pairs(written(run, GENERATION, tmp_path, combined=False)["Summary"])
+    assert not {"Top K", "Minimum Similarity", "Score Threshold"} & found.keys()

@@ -1,18 +1,29 @@
 from collections.abc import Callable
 from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import openpyxl
+from rich.console import Console
 
 from ragstone.errors import Cause
+from ragstone.reports.excel import write_workbook
 from ragstone.reports.facts import (
     CAUSES,
     LABELS,
     changed_settings,
     cutoff,
     metric_titles,
+    summarize_run,
     summary_lines,
     why_failed,
     why_no_mean,
     why_undefined,
 )
+from ragstone.reports.html.samples import sample_document
+from ragstone.reports.html.templates import render
+from ragstone.reports.markdown import run_as_markdown
+from ragstone.reports.terminal import print_run
 from ragstone.results.run import Run
 from ragstone.types.claim import Label
 from ragstone.types.config import Plan
@@ -233,3 +244,23 @@ def test_what_was_chosen_is_told_in_words() -> None:
 
 def test_options_of_another_version_are_told() -> None:
     assert changed_settings({"of_old": [1, 2]}) == (("of old", "1, 2"),)
+
+
+def test_all_reports_name_a_cause_the_same(make_run: MakeRun, tmp_path: Path) -> None:
+    row = make_run().rows[3]
+    for cause, name in CAUSES.items():
+        scores = {**row.scores, "faithfulness": Score.failed(cause, "why")}
+        run = make_run([replace(row, scores=scores)], names=("faithfulness",))
+        console = Console(file=StringIO(), width=200)
+        print_run(run, console)
+        write_workbook(tmp_path / "x.xlsx", run, names=["faithfulness"], combined=False)
+        sheet = openpyxl.load_workbook(tmp_path / "x.xlsx")["Per-Query Results"]
+        head, cells = sheet.iter_rows(values_only=True)
+        texts = {
+            "terminal": console.file.getvalue(),  # type: ignore[attr-defined]
+            "Markdown": run_as_markdown(run),
+            "HTML": render("run.html", run=summarize_run(run)),
+            "sample": sample_document(run.rows[0], {})["scores"]["faithfulness"]["cause"],  # type: ignore[index]
+            "workbook": dict(zip(head, cells, strict=True))["cause"],
+        }
+        assert [report for report, text in texts.items() if name not in text] == []  # type: ignore[operator]

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -168,3 +169,18 @@ def test_an_interrupted_run_is_carried_by_what_ctrl_c_raises() -> None:
     stop = RunInterruptedError(run)
     assert isinstance(stop, KeyboardInterrupt)
     assert stop.run is run
+
+
+def test_metrics_that_failed_too_often_are_in_one_message() -> None:
+    scores = {
+        name: Score.failed(Cause.TIMEOUT, "late") for name in ("faithfulness", "context_recall")
+    }
+    sample = Sample(id="a", query="?")
+    rows = [Row(place, sample, scores={**scores, "hit@5": Score.scored(1)}) for place in (0, 1)]
+    late = replace(rows[1], scores={**rows[1].scores, "hit@5": Score.failed(Cause.TIMEOUT, "late")})
+    metrics = {name: get(name).described for name in late.scores}
+    manifest = run_of(HIT).manifest
+    run = Run(manifest, metrics, [rows[0], late])
+    (message,) = run.too_much_failed
+    shares = "2 of 2 scores of faithfulness, context_recall and 1 of 2 scores of hit@5"
+    assert message == f"{shares} failed, more than 10% (--max-failure-rate)"

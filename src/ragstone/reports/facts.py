@@ -38,6 +38,7 @@ CAUSES: Mapping[Cause, str] = MappingProxyType(
         Cause.TARGET_ERROR: "error in the target",
     }
 )
+"""Cause -> its name in all reports for people; files for programs have the cause itself."""
 LABELS: Mapping[Label, str] = MappingProxyType(
     {
         Label.SUPPORTED: "supported",
@@ -54,6 +55,12 @@ CLAIM_PROBLEMS: Mapping[ClaimIssue, str] = MappingProxyType(
         ClaimIssue.NOT_FOUND: "not found in any context",
     }
 )
+
+
+def cause_in_words(cause: str | None) -> str | None:
+    """Return the name of a cause, or the cause itself if a later version stored it."""
+    known = {each.value: words for each, words in CAUSES.items()}
+    return known.get(cause, cause) if cause else None
 
 
 def gate_state(run: Run, gate: GateResult) -> str:

@@ -113,18 +113,18 @@ class Run:
 
     @property
     def too_much_failed(self) -> tuple[str, ...]:
-        """Messages on metrics with more failed or imputed scores than the plan allows."""
-        found: list[str] = []
-        limit = self.manifest.plan.max_failure_rate
+        """A message on metrics with more failed or imputed scores than the plan allows, if any."""
+        found: dict[str, list[str]] = {}
+        limit, how = self.manifest.plan.max_failure_rate, "failed"
         for name, summary in self.summary().items():
             bad, answered = summary.failed + summary.flagged, summary.scored + summary.failed
             if bad > limit * answered:
-                how = "failed or are flagged" if summary.flagged else "failed"
-                found.append(
-                    f"{bad:,} of {count(answered, 'score')} of {name} {how}, more than {limit:.0%} "
-                    "(--max-failure-rate)"
-                )
-        return tuple(found)
+                how = "failed or are flagged" if summary.flagged else how
+                found.setdefault(f"{bad:,} of {count(answered, 'score')}", []).append(name)
+        if not found:
+            return ()
+        parts = [f"{share} of {', '.join(names)}" for share, names in found.items()]
+        return (f"{' and '.join(parts)} {how}, more than {limit:.0%} (--max-failure-rate)",)
 
     def usage(self) -> Usage:
         """Return the usage of all replies of the judge."""

@@ -22,7 +22,7 @@ def test_a_list_tells_a_samples_place_query_tags_and_scores(judged: Run) -> None
     assert (told["place"], told["id"], told["query"]) == (0, "q1", "How long does it last?")
     assert told["tags"] == {"difficulty": "easy"}
     assert told["scores"]["hit@5"] == {  # type: ignore[index]
-        "state": "scored", "value": 1.0, "passed": None, "fallback": False, "cause": None
+        "state": "scored", "value": 1.0, "passed": None, "fallback": False
     }  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def test_a_failed_question_tells_its_cause(judged: Run) -> None:
     (row,) = judged.rows
     late = replace(row.exchanges[0], outcome=Failure(Cause.TIMEOUT, "no answer within 30 s"))
     (told,) = sample_document(replace(row, exchanges=(late,)), {})["transcript"]  # type: ignore[misc]
-    assert told["failure"] == {"cause": "timeout", "message": "no answer within 30 s"}
+    assert told["failure"] == {"cause": "timed out", "message": "no answer within 30 s"}
     assert told["value"] is None
 
 
@@ -98,7 +98,7 @@ def test_a_sample_that_lacks_everything_is_data(judged: Run) -> None:
         Row(7, sample, failures={"response": Failure(Cause.TIMEOUT, "late")}), {}
     )
     assert (told["place"], told["response"], told["contexts"]) == (7, None, None)
-    assert told["failures"] == {"response": "timeout: late"}
+    assert told["failures"] == {"response": "timed out: late"}
 
 
 def claims(*against: Texts) -> list[JudgedClaim]:

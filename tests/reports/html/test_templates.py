@@ -53,7 +53,7 @@ def test_a_gate_of_an_inconclusive_run_is_not_shown_as_passed(judged: Run) -> No
 
 def test_failures_are_told_by_cause_with_the_first_sample(make_run: Callable[..., Run]) -> None:
     page = render("run.html", run=summarize_run(make_run()))
-    assert "<strong>timeout</strong>, first q4: no answer within 30 s" in page
+    assert "<strong>timed out</strong>, first q4: no answer within 30 s" in page
     assert "the response makes no claims" in page
 
 
@@ -121,11 +121,11 @@ def test_metrics_with_the_same_gap_stand_in_one_line_and_failures_come_first() -
     metrics = {
         "a": {"reasons": {"no relevance": 6}},
         "b": {"reasons": {"no relevance": 6, "no claims": 9}},
-        "c": {"failures": [{"cause": "timeout", "count": 1, "first": "q4: late"}]},
+        "c": {"failures": [{"cause": "malformed", "count": 1, "first": "q4: late"}]},
     }
     told = [(gap.cause, gap.why, gap.samples, gap.titles) for gap in gaps(metrics, {"a": "A"})]
     assert told == [
-        ("timeout", "first q4: late", 1, ("c",)),
+        ("unreadable reply", "first q4: late", 1, ("c",)),
         (None, "no claims", 9, ("b",)),
         (None, "no relevance", 6, ("A", "b")),
     ]

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from ragstone.reports.excel.book import MAX_COLUMNS, MAX_ROWS, Book, Page, Value, count_lines
 from ragstone.reports.facts import (
+    cause_in_words,
     cutoff,
     metric_titles,
     partial_notice,
@@ -60,7 +61,7 @@ def add_single(book: Book, run: Run, *, name: str) -> None:
     """Add the summary of one metric: two columns, one line per figure."""
     page = book.page("Summary", list(_PAIR.values()))
     page.head(0, list(_PAIR))
-    row = _write(page, 1, [*_partial(run), *_figures(run, name, run.summary()[name])])
+    row = _write(page, 1, [*_verdict(run), *_figures(run, name, run.summary()[name])])
     _write(page, row + 1, _run_lines(run, [name]))
 
 
@@ -83,7 +84,7 @@ def add_combined(book: Book, run: Run, *, names: Sequence[str]) -> None:
             page.put(row, column, NO_VALUE if value is None else value, look)
     row = len(names) + 2
     page.head(row, [*_PAIR, *[""] * (len(_TABLE) - len(_PAIR))])
-    row = _write(page, row + 1, [*_partial(run), *_run_lines(run, names)])
+    row = _write(page, row + 1, [*_verdict(run), *_run_lines(run, names)])
     for name in names:
         page.spread(row + 1, 0, f"--- {titles[name]} ---", "block")
         row = _write(page, row + 2, _figures(run, name, summaries[name]))
@@ -109,9 +110,12 @@ def _figures(run: Run, name: str, summary: Summary) -> list[Line]:
     if info.policy and len(run.policies) > 1:
         lines.append(Line("Policy", info.policy))
     mean = f"{NO_VALUE} ({why_no_mean(summary)})" if summary.mean is None else summary.mean
+    if retrieval or run.manifest.target:
+        lines.append(Line("K Value" if retrieval else "Top K", cutoff(run, name), "count"))
+    if run.manifest.target:
+        least = run.manifest.plan.min_similarity
+        lines.append(Line("Minimum Similarity", least, "number"))
     lines += [
-        Line("K Value" if retrieval else "Top K", cutoff(run, name), "count"),
-        Line("Score Threshold", run.manifest.plan.min_similarity, "number"),
         Line("Total Queries", summary.n, "count"),
         Line("Score", mean, "score"),
         Line("Score (%)", _share(run, name, summary), "percent"),
@@ -142,8 +146,12 @@ def _figures(run: Run, name: str, summary: Summary) -> list[Line]:
     return lines
 
 
-def _partial(run: Run) -> list[Line]:
-    return [Line("Partial", partial_notice(run), "warning")] if run.partial else []
+def _verdict(run: Run) -> list[Line]:
+    """Return why the run is incomplete or inconclusive, if it is."""
+    lines = [Line("Partial", partial_notice(run), "warning")] if run.partial else []
+    if run.troubles:
+        lines.append(Line("Inconclusive", f"exit code 3: {'; '.join(run.troubles)}", "warning"))
+    return lines
 
 
 def _run_lines(run: Run, names: Sequence[str]) -> list[Line]:
@@ -232,7 +240,7 @@ def sample_columns(run: Run, name: str) -> list[Column]:
         columns.append(Column("passed", 10, lambda row: row.scores[name].passed))
     columns += [
         Column("state", 11, lambda row: row.scores[name].state.value),
-        Column("cause", 14, lambda row: row.scores[name].cause),
+        Column("cause", 14, lambda row: cause_in_words(row.scores[name].cause)),
         Column("reason", 36, lambda row: row.scores[name].reason),
     ]
     if counts.flagged:

@@ -19,7 +19,7 @@ from ragstone.evaluation.scoring import rescore_row
 from ragstone.metrics import Metric, get
 from ragstone.metrics.claim_checks import Check, ClaimVerifier
 from ragstone.metrics.claim_scoring import ClaimMetric
-from ragstone.reports.facts import texts_read
+from ragstone.reports.facts import CAUSES, texts_read
 from ragstone.reports.format import finite
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim
@@ -40,7 +40,7 @@ PolicyScores = Mapping[str, Mapping[str, Score]]
 def sample_summary(row: Row) -> dict[str, object]:
     """Return a sample as listed: its place, id, query, tags and scores."""
     sample = row.sample
-    keys = ("state", "value", "passed", "fallback", "cause")
+    keys = ("state", "value", "passed", "fallback")
     return {
         "place": row.index,
         "id": sample.id,
@@ -72,7 +72,9 @@ def sample_document(row: Row, policies: PolicyScores) -> dict[str, object]:
         "ranking": list(sample.ranked_ids),
         "ranking_texts": [_context_document(each) for each in sample.ranking or () if graded],
         "latency_ms": row.latency_ms,
-        "failures": {name: f"{why.cause}: {why.message}" for name, why in row.failures.items()},
+        "failures": {
+            name: f"{CAUSES[why.cause]}: {why.message}" for name, why in row.failures.items()
+        },
         "scores": scores,
         "policies": {
             name: {
@@ -99,7 +101,8 @@ def _score_document(name: str, score: Score, sample: Sample) -> dict[str, object
     claims = [{**claim, "of": of} for claim, of in zip(document["claims"], sources, strict=True)]
     metric = _find_metric(name)
     reads, _ = texts_read(sample, metric.needs if metric else ())
-    return {**document, "claims": claims, "reads": reads}
+    cause = score.cause and CAUSES[score.cause]
+    return {**document, "claims": claims, "reads": reads, "cause": cause}
 
 
 def _exchange_document(exchange: Exchange) -> dict[str, object]:
@@ -116,7 +119,7 @@ def _exchange_document(exchange: Exchange) -> dict[str, object]:
         "raw": outcome.raw,
         "value": value,
         "notes": list(reply.notes) if reply else [],
-        "failure": failure and {"cause": failure.cause, "message": failure.message},
+        "failure": failure and {"cause": CAUSES[failure.cause], "message": failure.message},
         "usage": {name: number for name, number in vars(outcome.usage).items() if number},
     }
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar, cast
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ragstone._internal.text import count, strip_controls
-from ragstone.reports.facts import changed_settings
+from ragstone.reports.facts import cause_in_words, changed_settings
 from ragstone.reports.format import decimal, dollars, interval, milliseconds, percent
 from ragstone.reports.html.plots import gauge, histogram
 
@@ -120,7 +120,8 @@ def gaps(metrics: Metrics, titles: Mapping[str, str]) -> list[Gap]:
         title = titles.get(name, name)
         failures = cast("Iterable[Mapping[str, object]]", figures.get("failures", ()))
         for each in failures:
-            key = (str(each["cause"]), f"first {each['first']}", cast("int", each["count"]))
+            cause = cause_in_words(str(each["cause"]))
+            key = (cause, f"first {each['first']}", cast("int", each["count"]))
             found.setdefault(key, []).append(title)
         reasons = cast("Mapping[str, int]", figures.get("reasons", {}))
         for reason, number in reasons.items():

@@ -252,7 +252,7 @@ function scoresPart(row, titles) {
     titles[name] ?? name,
     scoreCell(score),
     score.threshold === null ? "" : `${score.threshold}${score.passed ? " ✓ passed" : " ✗ missed"}`,
-    [score.cause?.replaceAll("_", " "), score.reason].filter(Boolean).join(": "),
+    [score.cause, score.reason].filter(Boolean).join(": "),
     Object.entries(score.detail)
       .map(([key, value]) => `${key.replaceAll("_", " ")} ${formatFigure(value)}`)
       .join("; "),
@@ -326,7 +326,7 @@ function exchangePart(exchange) {
       ["Tokens", tokens ? formatInteger(tokens) : null],
       ["Cached", usage.cached ? "yes" : null],
       ["Notes", exchange.notes.join("; ")],
-      ["Failed", failure ? `${failure.cause.replaceAll("_", " ")}: ${failure.message}` : null],
+      ["Failed", failure ? `${failure.cause}: ${failure.message}` : null],
     ]),
     failure && exchange.raw === null ? null : element("pre", { tabindex: "0", "aria-label": "Answer" }, answer),
   );
