@@ -28,7 +28,10 @@ def rows(tmp_path: Path) -> str:
 def test_the_offline_judge_on_rows_of_ones_own(ragstone, rows: str, tmp_path: Path) -> None:
     said = ragstone("judge", "test", rows, "--json", "out.json")
     assert said.code == 0, said.err
-    assert "offline: 2 claims of 2 samples from rows.jsonl; it found 2 supported" in said.out
+    assert " ".join(said.out.split()).startswith(
+        "offline was tested on 2 claims from 2 samples of rows.jsonl. As written, it found 2 of "
+        "them supported; the changes below were made to supported claims only."
+    )
     assert "a different number" in said.out
     told = json.loads((tmp_path / "out.json").read_text())
     number = next(kind for kind in told["kinds"] if kind["kind"] == "number")
@@ -42,7 +45,7 @@ def test_the_offline_judge_on_rows_of_ones_own(ragstone, rows: str, tmp_path: Pa
 def test_without_data_the_demos_manuals_are_tested_on(ragstone) -> None:
     said = ragstone("judge", "test", "--n", "12", "--no-store")
     assert said.code == 0, said.err
-    assert "from the demo's manuals" in said.out
+    assert "of the demo's manuals" in " ".join(said.out.split())
     assert not FILE.exists()
 
 
@@ -105,7 +108,7 @@ def test_a_query_is_not_needed(ragstone, tmp_path: Path) -> None:
     (tmp_path / "bare.jsonl").write_text("\n".join(map(json.dumps, bare + blank)))
     said = ragstone("judge", "test", "bare.jsonl", "--no-store")
     assert said.code == 0, said.err
-    assert "4 claims of 4 samples" in said.out
+    assert "4 claims from 4 samples" in said.out
     table = "response,contexts\nThe Tarn weighs 172 grams.,The Tarn weighs 172 grams."
     (tmp_path / "bare.csv").write_text(table)
     assert ragstone("judge", "test", "bare.csv", "--no-store").code == 0

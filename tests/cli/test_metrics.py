@@ -157,7 +157,7 @@ def test_plugins_of_the_config_file_are_listed(ragstone: Command) -> None:
     ("words", "told"),
     [
         (("show", "faithfullness"), "there is no metric named 'faithfullness'; did you mean"),
-        (("show", "hit@0"), "'hit@0': k: Input should be greater than or equal to 1"),
+        (("show", "hit@0"), "'hit@0': k: must be at least 1"),
         (("show", "all_retrieval"), "'all_retrieval' is a group (hit@5, recall@5"),
         (("--plugin", "nowhere.yaml"), "nowhere.yaml cannot be read"),
         (("--plugin", "nowhere.py"), "there is no file nowhere.py"),

@@ -345,7 +345,7 @@ def test_the_record_names_the_judge_and_the_policies_that_made_the_numbers() -> 
         ("store", 5.5, "store must be a Store, a path, a URL or True, got 5.5"),
         ("fresh", "yes", "fresh must be True or False"),
         ("model", 5, "model must be the name of a model"),
-        ("max_retries", "x", "retries: Input should be a valid integer"),
+        ("max_retries", "x", "retries: must be a whole number"),
     ],
 )
 def test_a_wrong_type_of_an_option_names_the_right_one(option, value, message) -> None:

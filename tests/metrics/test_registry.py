@@ -222,15 +222,15 @@ def test_defaults_fill_what_is_not_said_and_is_there() -> None:
 @each_case(
     ("spec", "told"),
     [
-        ("hit@0", r"'hit@0': k: Input should be greater than or equal to 1, got '0'"),
-        ("hit@99999999999999999999", r"k: Input should be less than or equal to 2147483647"),
-        ("hit,k=five", r"k: Input should be a valid integer.*got 'five'"),
+        ("hit@0", r"'hit@0': k: must be at least 1, got '0'"),
+        ("hit@99999999999999999999", r"k: must be at most 2147483647"),
+        ("hit,k=five", r"k: must be a whole number.*got 'five'"),
         ("hit@5,depth=3", r"hit has no parameter depth; it has: k"),
         ("hit@5:strict", r"hit has no parameter policy; it has: k"),
         ("faithfulness@5", r"faithfulness has no parameter k; it has: .*policy"),
         (
             "precision@5,denominator=x",
-            r"denominator: Input should be 'k' or 'retrieved', got 'x'",
+            r"denominator: must be 'k' or 'retrieved', got 'x'",
         ),
         ("precision@5,denominator", r"'denominator' is not PARAMETER=VALUE"),
         ("precision@5,", r"'' is not PARAMETER=VALUE"),
@@ -268,7 +268,7 @@ def test_what_a_stranger_itself_refuses_is_told_as_well() -> None:
                 raise ValueError("k must be even")
 
     assert str(get("even@4")) == "even@4"
-    with pytest.raises(UsageError, match="'even@3': Value error, k must be even"):
+    with pytest.raises(UsageError, match="'even@3': k must be even"):
         get("even@3")
 
 

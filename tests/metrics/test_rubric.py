@@ -260,10 +260,7 @@ def test_all_problems_are_told_at_once_each_with_its_row(write: Write) -> None:
         "line 2: criteria: the value is blank, got '  '",
         "line 4: levels.1.5: a level is a whole number, such as 3, got '1.5'",
         "line 5: levels.2: the value is blank, got ''",
-        (
-            "line 6: reads.1: Input should be 'query', 'response', 'contexts' or 'reference', "
-            "got 'way'"
-        ),
+        ("line 6: reads.1: must be 'query', 'response', 'contexts' or 'reference', got 'way'"),
         "line 7: unknown key 'critera'; did you mean 'criteria'?",
         "line 8: label: the value is blank, got ''",
     ]
@@ -282,7 +279,7 @@ def test_all_problems_are_told_at_once_each_with_its_row(write: Write) -> None:
         (GOOD.replace("3: n", "01: n"), "levels.01: a level is a whole number"),
         (GOOD.replace("3: n", "yes: n"), "levels.yes: a level is a whole number"),
         (GOOD.replace("3: n", "9999999999: n"), "a level is a whole number"),
-        (GOOD + "higher_is_better: x\n", "line 4: higher_is_better: Input should be a valid bool"),
+        (GOOD + "higher_is_better: x\n", "line 4: higher_is_better: must be true or false"),
         (GOOD + "reads: [response]\n", "reads: the judge always reads query; add it"),
         (GOOD + "name: again\n", "line 1: the key 'name' appears twice"),
         (GOOD + "label: !!python/name:os.system x\n", "is not supported; write a plain value"),

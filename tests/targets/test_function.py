@@ -148,7 +148,7 @@ async def test_what_may_be_returned(result: object, fields: dict[str, object]) -
         ({"answer": "a", 5: "b"}, "rag: returned 'answer', 5; it may return response, contexts, "),
         ({"response": 5}, "rag: expected the response to be text, got 5"),
         ({"contexts": "text"}, "rag: expected contexts to be a list, got text"),
-        ({"contexts": [object()]}, "rag: an item of contexts: text: Input should be a valid str"),
+        ({"contexts": [object()]}, "rag: an item of contexts: text: must be text"),
         ({"contexts": [{"page_content": "a"}]}, "rag: an item of contexts has no text"),
         ({"ranking": [{"id": None}]}, "rag: an item of ranking has no id"),
     ],

@@ -5,9 +5,11 @@ Unsafe characters are replaced by a visible mark. Letters of every script and em
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 MARK = "\N{REPLACEMENT CHARACTER}"
 
@@ -55,12 +57,46 @@ def public_url(url: str) -> str:
     return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
 
 
+_PLAIN: Mapping[str, str] = MappingProxyType(
+    {
+        "greater_than": "must be more than {gt}",
+        "greater_than_equal": "must be at least {ge}",
+        "less_than": "must be less than {lt}",
+        "less_than_equal": "must be at most {le}",
+        "literal_error": "must be {expected}",
+        "finite_number": "must be a finite number",
+        "string_type": "must be text",
+        **dict.fromkeys(("float_parsing", "float_type"), "must be a number"),
+        **dict.fromkeys(
+            ("int_parsing", "int_parsing_size", "int_type", "int_from_float"),
+            "must be a whole number",
+        ),
+        **dict.fromkeys(("bool_parsing", "bool_type"), "must be true or false"),
+        **dict.fromkeys(("tuple_type", "list_type"), "must be a list"),
+        "missing": "is missing",
+    }
+)
+"""Pydantic's type of an error -> plain words."""
+
+
+def describe_fault(fault: ErrorDetails) -> str:
+    """Return why a value is invalid, without the value."""
+    context = {
+        name: f"{value:g}" if isinstance(value, float) else value
+        for name, value in fault.get("ctx", {}).items()
+    }
+    if fault["type"] not in _PLAIN:
+        return fault["msg"].removeprefix("Value error, ")
+    percent = " (0.5 is 50%)" if context.get("le") == "1" else ""
+    return _PLAIN[fault["type"]].format_map(context) + percent
+
+
 def format_validation_errors(error: ValidationError) -> str:
     """Return the reasons why a value is invalid, in one line: where, why, and the value."""
     problems: list[str] = []
     for fault in error.errors(include_url=False):
         place = ".".join(map(str, fault["loc"]))
-        why = f"{fault['msg']}, got {fault['input']!r:.80}"
+        why = f"{describe_fault(fault)}, got {fault['input']!r:.80}"
         problems.append(f"{place}: {why}" if place else why)
     return "; ".join(problems)
 

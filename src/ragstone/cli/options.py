@@ -58,10 +58,20 @@ class SettingOption(Option):
         )
 
     def type_cast_value(self, ctx: click.Context, value: object) -> object:
-        """Return the value with its type; `none` stays as it is."""
-        if isinstance(value, str) and value.lower() == "none" and self.name in NUMBERS_OR_NONE:
+        """Return the value with its type; `none` stays as it is.
+
+        Raises:
+            click.BadParameter: the setting does not allow the value.
+        """
+        if not isinstance(value, str) or self.name not in Plan.model_fields:
+            return super().type_cast_value(ctx, value)
+        if value.lower() == "none" and self.name in NUMBERS_OR_NONE:
             return "none"
-        return super().type_cast_value(ctx, value)
+        try:
+            return getattr(Plan.of({self.name: value}), self.name)
+        except UsageError as error:
+            reason = str(error).removeprefix(f"{self.name}: ")
+            raise click.BadParameter(reason, ctx=ctx, param=self) from None
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return the line of help, without click's parentheses around a default made of text."""

@@ -19,7 +19,7 @@ from ragstone._internal.concurrency import finish_in_thread
 from ragstone._internal.fields import FrozenModel
 from ragstone._internal.files import open_locked
 from ragstone._internal.rate_limit import CircuitBreaker
-from ragstone._internal.text import public_url
+from ragstone._internal.text import describe_fault, public_url
 from ragstone.datasets import Dataset
 from ragstone.datasets.adapters.responses import MODES, UNFINISHED, response_record
 from ragstone.errors import Cause, InputError, Problem, UsageError
@@ -198,7 +198,7 @@ class ResponseJournal:
             try:
                 saved = SavedResponse.model_validate_json(line)
             except ValidationError as error:
-                text = f"not a saved response: {error.errors()[0]['msg']}"
+                text = f"not a saved response: {describe_fault(error.errors()[0])}"
                 fix = "delete the line, or use --fresh to start again"
                 raise InputError(
                     str(self.path), [Problem(text, fix, row=number, unit="line")]

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from ragstone._internal.fields import metric_name
 from ragstone._internal.plugins import FILES
+from ragstone._internal.text import describe_fault
 from ragstone.errors import InputError, Problem, UnknownNameError, nearest
 from ragstone.judges.spec import split_names
 from ragstone.types.config import SETTINGS, Plan, Settings
@@ -161,7 +162,9 @@ def _value(name: str, entry: "YamlValue", folder: Path) -> object:
     try:
         value = getattr(Settings.model_validate({name: value}), name)
     except ValidationError as error:  # its own message quotes the value
-        faults = [": ".join([*map(str, each["loc"][1:]), each["msg"]]) for each in error.errors()]
+        faults = [
+            ": ".join([*map(str, each["loc"][1:]), describe_fault(each)]) for each in error.errors()
+        ]
         raise ValueError("; ".join(faults)) from None
     except UnknownNameError:
         known = POLICIES if name == "policy" else PRESETS

@@ -9,9 +9,11 @@ from typing import Annotated, ClassVar, Literal, cast
 
 from pydantic import AfterValidator, BeforeValidator, ValidationError
 from pydantic.dataclasses import dataclass as rubric_metric_dataclass
+from pydantic_core import ErrorDetails
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from ragstone._internal.fields import FrozenMap, FrozenModel, NotBlank
+from ragstone._internal.text import describe_fault
 from ragstone._internal.yaml import compose_file
 from ragstone.errors import InputError, Problem, nearest
 from ragstone.metrics.base import NAME, Ask, Metric
@@ -119,7 +121,7 @@ def rubrics_in(path: Path) -> tuple[NamedRubric, ...]:
         except ValidationError as error:
             for fault in error.errors(include_url=False):
                 inner = tuple(part for part in fault["loc"] if part != "[key]")
-                message = _describe_fault(fault["type"], inner, fault["msg"], fault["input"])
+                message = _describe_fault(fault, inner)
                 page.problem((*place, *inner), message)
             continue
         if found.setdefault(rubric.name, rubric) is not rubric:
@@ -129,7 +131,8 @@ def rubrics_in(path: Path) -> tuple[NamedRubric, ...]:
     return tuple(found.values())
 
 
-def _describe_fault(kind: str, place: _Place, why: str, seen: object) -> str:
+def _describe_fault(fault: ErrorDetails, place: _Place) -> str:
+    kind = fault["type"]
     key = ".".join(map(str, place))
     if kind == "missing":
         return f"{key} is missing"
@@ -140,7 +143,7 @@ def _describe_fault(kind: str, place: _Place, why: str, seen: object) -> str:
         return f"unknown key {key!r:.80}; {hint}"
     if kind in ("model_type", "model_attributes_type"):
         return "expected `key: value` lines with name, criteria and levels"
-    return f"{key}: {why.removeprefix('Value error, ')}, got {seen!r:.80}"
+    return f"{key}: {describe_fault(fault)}, got {fault['input']!r:.80}"
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from jmespath.exceptions import JMESPathError
 from pydantic import ValidationError
 
 from ragstone._internal.http import Client, Connection
-from ragstone._internal.text import quoted
+from ragstone._internal.text import describe_fault, quoted
 from ragstone.errors import CallError, Cause, TargetError
 from ragstone.targets.base import Answer, Target
 from ragstone.targets.spec import (
@@ -131,8 +131,8 @@ def _context(item: object, field: str) -> Context:
         return Context.model_validate(shown)
     except ValidationError as error:
         fault = error.errors()[0]
-        place = ".".join(map(str, fault["loc"]))
-        raise CallError(Cause.MALFORMED, f"an item of {field}: {place}: {fault['msg']}") from error
+        place, why = ".".join(map(str, fault["loc"])), describe_fault(fault)
+        raise CallError(Cause.MALFORMED, f"an item of {field}: {place}: {why}") from error
 
 
 def _streamed(field: str, events: list[str], path: str) -> object:

@@ -23,6 +23,7 @@ from pydantic_core import ErrorDetails
 from yaml.nodes import MappingNode, Node, SequenceNode
 
 from ragstone._internal.fields import FrozenModel
+from ragstone._internal.text import describe_fault
 from ragstone._internal.yaml import NAME, VARIABLE, variable_problems, yaml_errors
 from ragstone.errors import InputError, Problem, TargetError, nearest
 
@@ -313,7 +314,7 @@ def _describe(fault: ErrorDetails) -> str:
     if kind == "string_pattern_mismatch":
         return "the name of a header may contain letters, digits and hyphens only"
     if (expected := _EXPECTED.get(kind)) is None:
-        return fault["msg"].removeprefix("Value error, ")
+        return describe_fault(fault)
     fix = ""
     match given:
         case None | {}:

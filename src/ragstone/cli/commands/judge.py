@@ -87,13 +87,12 @@ def print_test(test: JudgeTest, console: Console) -> None:
     """Print a test's results: for each kind of change, the share that is right and its interval."""
     claims = count(test.claims, "claim")
     if test.stopped:
-        claims = f"{test.claims:,} of {count(test.planned, 'claim')} ({test.stopped}),"
-    which = "it was" if test.supported == 1 else "those were"
-    changed = f", and {which} changed" if test.supported else ""
+        claims = f"{test.claims:,} of {count(test.planned, 'claim')} ({test.stopped})"
+    changed = "; the changes below were made to supported claims only" if test.supported else ""
     console.print(
         Text(
-            f"{test.judge}: {claims} of {count(test.samples, 'sample')} from {test.data}; it found "
-            f"{test.supported:,} supported{changed}"
+            f"{test.judge} was tested on {claims} from {count(test.samples, 'sample')} of "
+            f"{test.data}. As written, it found {test.supported:,} of them supported{changed}."
         )
     )
     for wanted, heading in WORDS.items():
