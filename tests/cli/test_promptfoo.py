@@ -149,16 +149,20 @@ def test_the_shipped_example_needs_no_key(ragstone) -> None:
     assert "1 of 2 tests failed: 2 (" in done.err
 
 
-def test_a_test_fails_by_its_own_threshold_only(run: Run, served: Served) -> None:
+def test_a_test_fails_by_its_own_threshold_only(run: Run, served: Served, tmp_path: Path) -> None:
     config = configuration(served.url, HALF, HALF)
     assertions = [[{"type": "context-faithfulness", "threshold": mark}] for mark in (0.4, 0.8)]
     config["defaultTest"].pop("assert")  # type: ignore[attr-defined]
     for test, each in zip(config["tests"], assertions, strict=True):  # type: ignore[call-overload]
         test["assert"] = each
-    done = run(config, "--no-store")
+    done = run(config, "--no-store", "--junit", "tests.xml", "--rows", "rows.jsonl")
     assert done.code == 1
     assert "tests have different thresholds" in done.err
     assert "1 of 2 tests failed: 2 (faithfulness:promptfoo,threshold=0.8)" in done.err
+    assert 'tests="4" failures="1"' in (tmp_path / "tests.xml").read_text(encoding="utf-8")
+    rows = map(json.loads, (tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines())
+    passed = [[score["passed"] for score in row["scores"].values()] for row in rows]
+    assert passed == [[True, None], [None, False]]
 
 
 # `ragstone run --compare-legacy`: promptfoo's own way and RAGAS mode side by side.

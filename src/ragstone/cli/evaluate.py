@@ -205,7 +205,8 @@ def evaluated(
         }
         try:
             if isinstance(data, PromptfooTests):
-                run = evaluate_tests(data.dataset, plan, options, **storing)
+                tested = data.configuration
+                run = evaluate_tests(tested.dataset, plan, options, finish=tested.finish, **storing)
             elif target is not None:
                 run = evaluate(data, plan=plan, target=target, **options, **storing)
             else:

@@ -277,6 +277,7 @@ class Evaluation:
     Attributes:
         every: whether the target is asked for every row, or only for missing fields.
         wanted: the Sample fields to ask the target for; empty if it is not asked.
+        finish: changes a scored row before it is recorded.
     """
 
     plan: Plan
@@ -293,6 +294,7 @@ class Evaluation:
     on_row: Callable[[Row, int], None] | None
     tracing: Tracing
     breaker: CircuitBreaker
+    finish: Callable[[Row], Row] | None = None
 
     @classmethod
     def of(cls, data: Data, **options: Unpack[Options]) -> "Evaluation":
@@ -424,6 +426,7 @@ class Evaluation:
         return self.recorder.run(partial=unfinished, stopped=stopped)
 
     async def _record(self, row: Row) -> None:
+        row = self.finish(row) if self.finish else row
         await self.recorder.record(row)
         if self.on_row:
             self.on_row(row, len(self.dataset.samples) - len(self.recorder.done))

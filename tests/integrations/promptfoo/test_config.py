@@ -433,7 +433,10 @@ def test_provider_ids_of_promptfoo_name_a_judge(read, provider: object, judge: s
     assert read(**asserting({**FAITHFUL, "grading": grading})).demands.settings["judge"] == judge
 
 
-@each_case("provider", ["openai", "openai:chat", "openai:assistant:a", "anthropic:completion:m"])
+@each_case(
+    "provider",
+    ["openai", "openai:chat", "openai:assistant:a", "anthropic:completion:m", "file://a.py"],
+)
 def test_what_names_no_chat_model_is_refused(read, provider: str) -> None:
     with pytest.raises(UsageError, match="the grading provider"):
         read(**asserting({**FAITHFUL, "provider": provider}))

@@ -11,7 +11,7 @@ from ragstone.datasets import Dataset
 from ragstone.errors import UsageError, nearest
 from ragstone.evaluation.config_file import Config
 from ragstone.evaluation.recorder import StoreOptions
-from ragstone.evaluation.runner import Evaluation, evaluate
+from ragstone.evaluation.runner import Evaluation
 from ragstone.integrations.promptfoo.assertion import RAGAS, RETRIES, ragas_in_environment
 from ragstone.integrations.promptfoo.legacy import legacy_judge
 from ragstone.judges.base import Judge
@@ -52,6 +52,8 @@ APIS = ("chat", "responses", "messages", "embedding", "embeddings")
 """Parts of a provider id that name an API: `openai:responses:gpt-4o`."""
 OTHER_APIS = ("completion", "assistant", "realtime", "moderation", "image", "agents")
 """The same for APIs that cannot judge."""
+NO_MODELS = ("file", "python", "exec", "http", "https", "package", "echo")
+"""Providers of promptfoo that ragstone cannot call."""
 PROVIDERS: Mapping[str, str] = MappingProxyType({"azureopenai": "azure", "togetherai": "together"})
 """Provider of promptfoo -> ragstone's name, if they differ."""
 INSTEAD = "run `promptfoo eval -o results.json` and pass results.json to ragstone"
@@ -88,35 +90,47 @@ class AssertRequirements:
         settings = {**config.settings, **filled, "metrics": self.metrics}
         return replace(config, settings=MappingProxyType(settings), preset=None)
 
+    def without_other_marks(self, row: Row, own: "AssertRequirements") -> Row:
+        """Return a row whose scores have no thresholds of other tests: `own` is this test's."""
+        others = set(map(_threshold_of, self.metrics)) - set(map(_threshold_of, own.metrics))
+        scores = {
+            full: score.model_copy(
+                update={"threshold": None, "passed": None}
+                | ({} if score.value is None or score.fallback else {"reason": None})
+            )
+            if _threshold_of(full) in others
+            else score
+            for full, score in row.scores.items()
+        }
+        return replace(row, scores=scores)
+
     def failing(self, scores: Mapping[str, Score], own: "AssertRequirements") -> list[str]:
         """Return the metrics that fail a test; in promptfoo, one is enough.
 
-        Thresholds of other tests do not count: `own` are those of this test. Undefined, failed and
-        imputed scores never pass.
+        Thresholds of other tests do not count: `own` is this test's. Undefined, failed and imputed
+        scores never pass.
         """
         others = set(map(_threshold_of, self.metrics)) - set(map(_threshold_of, own.metrics))
-        return [
-            full
-            for full, score in scores.items()
-            if _bare(full) in _OURS
-            and _threshold_of(full) not in others
-            and (
+        found: list[str] = []
+        for full, score in scores.items():
+            bare, mark = _threshold_of(full)
+            if bare not in _OURS or (bare, mark) in others:
+                continue
+            least = own.thresholds.get(bare) if mark is None else mark
+            if (
                 score.value is None
                 or score.fallback
                 or score.passed is False
-                or not reaches(score.value, own.thresholds.get(_bare(full), score.value))
-            )
-        ]
-
-
-def _bare(metric: str) -> str:
-    return re.split("[:,@]", metric, maxsplit=1)[0]
+                or (least is not None and not reaches(score.value, least))
+            ):
+                found.append(full)
+        return found
 
 
 def _threshold_of(metric: str) -> tuple[str, float | None]:
     """Return a metric's bare name and its threshold parameter."""
     found = re.search(r",threshold=([^,]+)", metric)
-    return _bare(metric), float(found[1]) if found else None
+    return re.split("[:,@]", metric, maxsplit=1)[0], float(found[1]) if found else None
 
 
 def part(of: Thing, name: str) -> Thing:
@@ -224,8 +238,8 @@ def demands_of(
     union = tuple(dict.fromkeys(name for names in metrics.values() for name in names))
     if any(set(names) != set(union) for names in metrics.values()):
         notes.append(
-            "tests have different thresholds: reports compare each sample with all of them, but "
-            "a test fails only by its own"
+            "tests have different thresholds: each is a metric of its own, and a sample passes or "
+            "fails only by those of its test"
         )
     each = {
         at: AssertRequirements(metrics[at], _thresholds(given), settings, ragas, ())
@@ -345,14 +359,11 @@ def _judge(said: object) -> dict[str, object]:
 def _model(said: str) -> str:
     """Return a provider id of promptfoo as a judge: `openai:chat:gpt-4` is `openai:gpt-4`."""
     provider, *rest = said.split(":")
-    if rest and rest[0] in OTHER_APIS:
-        raise UsageError(
-            f"the grading provider {said!r} does not chat; use one such as openai:gpt-4"
-        )
     model = ":".join(rest[1:] if rest and rest[0] in APIS else rest)
-    if not model:
+    if provider in NO_MODELS or (rest and rest[0] in OTHER_APIS) or not model:
         raise UsageError(
-            f"the grading provider {said!r} must be provider:model, such as openai:gpt-4"
+            f"the grading provider {said!r:.80} must be provider:model with a chat model, such as "
+            "openai:gpt-4"
         )
     return f"{PROVIDERS.get(provider, provider)}:{model}"
 
@@ -381,9 +392,13 @@ def evaluate_tests(
     samples: Dataset | Sequence[Sample],
     plan: Plan,
     watched: ProgressOptions | None = None,
+    *,
+    finish: Callable[[Row], Row] | None = None,
     **keeping: Unpack[StoreOptions],
 ) -> Run:
     """Evaluate samples by a plan, as `ragstone.evaluate` does.
+
+    `finish` changes each scored row, as `Configuration.finish` does for different thresholds.
 
     Under the policy `promptfoo`, claims use the plain-text prompts and parsing of promptfoo
     0.121.20; all other questions go to the plan's judge.
@@ -393,13 +408,15 @@ def evaluate_tests(
         RunInterruptedError: Ctrl-C; its `run` has the finished rows.
     """
     progress: ProgressOptions = watched or {}
-    if not asks_in_text(plan):
-        return evaluate(samples, plan=plan, **progress, **keeping)
-    budget = Budget(plan.max_calls, plan.max_cost)
-    judge = _legacy_judges(plan, budget, progress.get("tracing", UNTRACED))
-    unlimited = plan.model_copy(update={"max_calls": None, "max_cost": None})  # the judge counts
-    made = Evaluation.of(samples, plan=unlimited, judge=judge, **progress, **keeping)
-    return replace(made, budget=budget).run_in_thread()
+    if asks_in_text(plan):
+        budget = Budget(plan.max_calls, plan.max_cost)
+        judge = _legacy_judges(plan, budget, progress.get("tracing", UNTRACED))
+        unlimited = plan.model_copy(update={"max_calls": None, "max_cost": None})
+        made = Evaluation.of(samples, plan=unlimited, judge=judge, **progress, **keeping)
+        made = replace(made, budget=budget)  # the judge counts
+    else:
+        made = Evaluation.of(samples, plan=plan, **progress, **keeping)
+    return replace(made, finish=finish).run_in_thread()
 
 
 def _legacy_judges(plan: Plan, budget: Budget, tracing: Tracing) -> Judge:

@@ -69,6 +69,10 @@ class Configuration:
     demands: AssertRequirements
     own: Mapping[str, AssertRequirements]
 
+    def finish(self, row: Row) -> Row:
+        """Return a scored row without the thresholds of other tests."""
+        return self.demands.without_other_marks(row, self.own[row.sample.id])
+
     def failing(self, row: Row) -> list[str]:
         """Return the metrics that fail the test of a row."""
         return self.demands.failing(row.scores, self.own[row.sample.id])
