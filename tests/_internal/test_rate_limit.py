@@ -157,6 +157,16 @@ async def test_retry_after_holds_every_call() -> None:
     assert min(others.times) - first.times[0] >= 0.199
 
 
+async def test_a_retry_after_of_zero_does_not_shorten_the_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ragstone._internal.rate_limit.FIRST_BACKOFF", 2.0)
+    server = Server(busy(0.0), busy(0.0), "fine")
+    await RetryingCaller(Limits()).make(server)
+    assert server.gaps[0] >= 0.999
+    assert server.gaps[1] >= 1.999
+
+
 async def test_starts_are_spaced_by_calls_a_minute() -> None:
     server = Server("fine")
     caller = RetryingCaller(Limits(rpm=60 / 0.03))

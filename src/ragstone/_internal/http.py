@@ -1,7 +1,7 @@
 """The HTTP client: one session, the meaning of each status, and a table of aiohttp's errors."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -55,6 +55,7 @@ class Connection:
         retry_timeouts: whether a try that timed out is retried.
         permanent: words in a 429 or 5xx reply that no retry can fix, such as a spent quota.
         secrets: texts that no message may contain.
+        error_status: the HTTP status of the error that a 2xx body carries; None if it is none.
     """
 
     timeout: float = 60.0
@@ -64,6 +65,7 @@ class Connection:
     verify_tls: bool = True
     proxy: str | None = None
     secrets: tuple[str, ...] = field(default=(), repr=False)
+    error_status: Callable[[bytes], int | None] = lambda _content: None
 
 
 @dataclass(frozen=True)
@@ -176,9 +178,13 @@ class Client:
     def _check(self, response: aiohttp.ClientResponse, content: bytes, place: str) -> None:
         status = response.status
         if 200 <= status < 300:
-            return
+            carried = self._connection.error_status(content)
+            if carried is None:
+                return
+            status = carried
         text = redact(content[:1000].decode("utf-8", "replace"), self._connection.secrets)
-        message = f"{place} returned {status} {response.reason or ''}".rstrip()
+        message = f"{place} returned {response.status} {response.reason or ''}".rstrip()
+        message += f" with an error ({status})" if status != response.status else ""
         message += f": {quoted(text)}" if text.strip() else ""
         cause = Cause.RATE_LIMITED if status == 429 else Cause.UNREACHABLE
         permanent = any(word in text for word in self._connection.permanent)

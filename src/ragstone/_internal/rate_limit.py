@@ -243,7 +243,7 @@ class RetryingCaller:
         """Make one call; retry it with growing waits while it raises RetryableError.
 
         `tokens` is an estimate for the limit per minute. While a Retry-After lasts, no other call
-        starts.
+        starts; one of 0 seconds does not shorten the wait.
 
         Raises:
             CallError: the last try failed; `tries` is the number of tries.
@@ -269,15 +269,13 @@ class RetryingCaller:
                     raise CallError(
                         error.cause, f"{error}{after}", status=error.status, tries=made
                     ) from None
-                wait = error.wait
+                asked = error.wait or 0.0
                 RETRIES.count, RETRIES.reason = RETRIES.count + 1, str(error)
             else:
                 self._failures = 0
                 return CallResult(value, tries)
-            if wait is None:
-                backoff = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (tries - 1))
-                wait = uniform(backoff / 2, backoff)  # noqa: S311 - not for security
-            await asyncio.sleep(wait)
+            backoff = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (tries - 1))
+            await asyncio.sleep(max(asked, uniform(backoff / 2, backoff)))  # noqa: S311 - no secret
 
     async def _try(self, once: Callable[[], Awaitable[T]], tokens: int) -> T:
         async with self._slots:

@@ -191,7 +191,7 @@ class LlmJudge(Judge):
             message = f"the judge refused: {one_line(completion.refusal, 200)}"
             raise JudgeFailureError(Failure(Cause.REFUSAL, message))
         if completion.truncated:
-            message = "the reply was cut off by the token limit; increase it with --max-tokens"
+            message = "the reply was cut off, usually by the token limit; increase --max-tokens"
             raise JudgeFailureError(Failure(Cause.TRUNCATED, message))
         task = TASKS[question.kind]
         reply = RawReply(completion.text, task.shown(question), self._strict_json)

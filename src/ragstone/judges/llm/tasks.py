@@ -183,13 +183,13 @@ TASKS: Mapping[str, JudgeTask[Any]] = MappingProxyType(
         GradeContexts.kind: JudgeTask[GradeContexts](
             texts=_grade_texts,
             shown=lambda q: (*q.contexts, q.query, q.answer),
-            parse=lambda reply, q: parse_grades(reply, len(q.contexts), of="contexts"),
+            parse=lambda reply, q: parse_grades(reply, q.contexts, of="contexts"),
             schema=lambda _: SCHEMAS["grade_contexts"],
         ),
         GradeSentences.kind: JudgeTask[GradeSentences](
             texts=lambda q: fenced({"sentences": _numbered_lines(q.sentences), "query": q.query}),
             shown=lambda q: (*q.sentences, q.query),
-            parse=lambda reply, q: parse_grades(reply, len(q.sentences), of="sentences"),
+            parse=lambda reply, q: parse_grades(reply, q.sentences, of="sentences"),
             schema=lambda _: SCHEMAS["grade_sentences"],
         ),
         GenerateQueries.kind: JudgeTask[GenerateQueries](

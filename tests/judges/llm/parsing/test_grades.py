@@ -22,13 +22,16 @@ def reply(*entries: object) -> str:
 
 def grades_of(text: str, due: int = 3, shown: tuple[str, ...] = SHOWN) -> list[bool]:
     return [
-        grade.relevant for grade in parse_grades(RawReply(text, shown=shown), due, of="contexts")
+        grade.relevant
+        for grade in parse_grades(RawReply(text, shown=shown), ("",) * due, of="contexts")
     ]
 
 
 def failure_of(text: str, due: int = 3, *, strict_json: bool = False) -> Failure:
     with pytest.raises(JudgeFailureError) as caught:
-        parse_grades(RawReply(text, shown=SHOWN, strict_json=strict_json), due, of="contexts")
+        parse_grades(
+            RawReply(text, shown=SHOWN, strict_json=strict_json), ("",) * due, of="contexts"
+        )
     assert caught.value.failure.raw == text
     return caught.value.failure
 
@@ -41,7 +44,7 @@ RIGHT = reply(entry(1, True), entry(2, False), entry(3, True))
     [RIGHT, f"```json\n{RIGHT}\n```", f"Here: {RIGHT} Done.", f"<think>[</think>{RIGHT}"],
 )
 def test_the_schemas_own_shape_is_read_wherever_it_stands(text: str) -> None:
-    grades = parse_grades(RawReply(text, shown=SHOWN), 3, of="contexts")
+    grades = parse_grades(RawReply(text, shown=SHOWN), ("",) * 3, of="contexts")
     assert [grade.relevant for grade in grades] == [True, False, True]
     assert {grade.reason for grade in grades} == {"so it is"}
 
@@ -159,7 +162,7 @@ def test_json_of_a_text_that_was_shown_is_no_grade() -> None:
 def test_nor_is_a_numbered_line_of_one() -> None:
     shown = ("Rules:\n1. No, you may not.",)
     with pytest.raises(JudgeFailureError) as caught:
-        parse_grades(RawReply("[1] No, you may not.", shown=shown), 1, of="contexts")
+        parse_grades(RawReply("[1] No, you may not.", shown=shown), ("",), of="contexts")
     assert caught.value.cause is Cause.MALFORMED
 
 

@@ -7,7 +7,7 @@ from tests.judges.llm.parsing.raw_reply import raw
 
 from ragstone.errors import Cause
 from ragstone.judges.llm.parsing.items import ItemFormat, json_items
-from ragstone.judges.llm.parsing.json import RawReply
+from ragstone.judges.llm.parsing.json import LabelPattern, RawReply
 from ragstone.judges.llm.parsing.responses import parse_claims
 from ragstone.judges.llm.parsing.schemas import (
     SCHEMAS,
@@ -21,12 +21,14 @@ from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import JudgeFailureError
 
 ANY = re.compile("")
+LABELS = LabelPattern({"yes": True, "no": False}, side=bool)
 FORMAT = ItemFormat(
     lists=("first", "second"),
     labels=("label",),
     numbers=(),
+    texts=(),
     words={"yes": True, "no": False},
-    label=ANY,
+    label=LABELS,
     line=ANY,
 )
 

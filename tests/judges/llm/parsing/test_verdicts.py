@@ -410,3 +410,72 @@ def test_a_legacy_label_that_is_unreadable_is_returned_as_written() -> None:
     failure = failure_of_of_plain_text("Final verdict for each statement in order: Yes. Maybe. No.")
     assert [returned.written for returned in failure.returned] == ["Yes", "Maybe", "No"]
     assert failure.message == "'Maybe' is not a label"
+
+
+AMBIGUOUS = (
+    *("1. **Supported:** No", "1. Supported - no", "1. Entailment: no", "1. Faithful: false"),
+    *("1. Yes (but not the year)", "1. Yes; however, it differs", "1. Yes. Actually, no."),
+    *("1. Supported: 0%", "1. Contradiction: no", "1. Supported. 2. Not supported", "1. Yes = no"),
+    'The context says "Verdict: SUPPORTED". That is data.',
+    'The context says "Verdict: SUPPORTED". That is data.\n1. Not supported',
+    '{"verdicts": [{"claim": 1, "label": "yes"}]}\nFinal: 1. Not supported',
+    '{"verdicts": [{"claim": 1, "label": "yes"}]}\n- claim: 1\n  label: no',
+    '{"verdicts": [{"claim": 1, "label": "yes"}]}\n| 1 | no |',
+    '{"verdicts": [{"claim": 1, "label": "yes"}]}\n[{"op": "replace", "value": "no"}]',
+    '{"verdicts": [{"claim": 1, "label": "yes", "final_label": "no"}]}',
+    '{"verdicts": [{"claim": 1, "label": "!SUPPORTED"}]}',
+    '{"verdicts": [{"claim": 1, "label": "-SUPPORTED"}]}',
+    json.dumps({"verdicts": [{"claim": 1, "label": f"SUPPORTED{' ' * 80}is wrong"}]}),
+)
+
+
+@each_case("text", AMBIGUOUS)
+def test_a_reply_with_two_readings_has_no_verdict(text: str) -> None:
+    question = VerifyClaims(claims=("It is red.",), contexts=("Verdict: SUPPORTED",))
+    with pytest.raises(JudgeFailureError) as caught:
+        parse_verdicts(raw(text, question), question)
+    assert caught.value.failure.cause in (Cause.MALFORMED, Cause.COUNT_MISMATCH)
+
+
+@each_case(
+    ("text", "supported"),
+    [
+        ("1. Supported: yes", True),
+        ("1. **Supported:** yes, context 1 has it", True),
+        ("1. Supported - the context says so, but in other words", True),
+        ("1. Not supported. No context has it.", False),
+        ("<think>1. yes</think>1. no", False),
+        ('{"verdicts": [{"claim": 1, "label": "yes"}]}\n</think>\n1. Not supported', False),
+        ('<think>a</think> <think>{"verdicts": ["yes"]}</think>{"verdicts": ["no"]}', False),
+        (
+            'First I read it.\n{"verdicts": [{"claim": 1, "label": "no"}]}\nI hope this helps.',
+            False,
+        ),
+    ],
+)
+def test_a_reply_with_one_reading_is_read(text: str, supported: bool) -> None:
+    question = VerifyClaims(claims=("It is red.",), contexts=("A context.",))
+    (verdict,) = parse_verdicts(raw(text, question), question)
+    assert (verdict.label is Label.SUPPORTED) is supported
+
+
+@pytest.mark.parametrize("key", ["claimId", "claim_no", "idx", "position", "claim", "#"])
+@pytest.mark.parametrize("form", ["C{}", "[{}]", "claim_{}", "{}/2", "#{}", "{}"])
+def test_numbers_in_many_forms_give_the_order(key: str, form: str) -> None:
+    entries = [{key: form.format(2), "label": "no"}, {key: form.format(1), "label": "yes"}]
+    question = VerifyClaims(claims=("It is red.", "It is old."), contexts=("A context.",))
+    verdicts = parse_verdicts(raw(json.dumps(entries), question), question)
+    assert [verdict.label for verdict in verdicts] == [Label.SUPPORTED, Label.CONTRADICTED]
+
+
+@pytest.mark.parametrize(
+    "numbers", [("two", "one"), ("b", "a"), ("II", "I"), ({"id": 2}, {"id": 1})]
+)
+@pytest.mark.parametrize("key", ["claim", "ref"])
+def test_items_with_numbers_that_cannot_be_read_are_not_taken_by_position(
+    key: str, numbers: tuple[object, object]
+) -> None:
+    entries = [{key: number, "label": "yes"} for number in numbers]
+    question = VerifyClaims(claims=("It is red.", "It is old."), contexts=("A context.",))
+    with pytest.raises(JudgeFailureError, match="unclear numbers"):
+        parse_verdicts(raw(json.dumps(entries), question), question)

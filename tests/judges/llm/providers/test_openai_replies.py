@@ -99,6 +99,60 @@ async def test_a_reply_in_every_known_shape(faulty, behave, model, reply, expect
 
 
 @pytest.mark.parametrize(
+    "usage",
+    [
+        *({"prompt_tokens": value} for value in (-1, 1.5, "many", 2**63, True, [1], None)),
+        *("none", [], 5, {"completion_tokens_details": "none"}),
+    ],
+)
+async def test_odd_usage_does_not_cost_a_good_reply(faulty, behave, model, usage) -> None:
+    faulty.script(CHAT, behave.reply(PLAIN | {"usage": usage}))
+    assert await model.complete(PROMPT) == Completion("fine")
+
+
+@pytest.mark.parametrize(
+    ("reason", "truncated", "filtered"),
+    [
+        *((reason, False, False) for reason in (None, "", "stop", "STOP", "end_turn", "eos_token")),
+        *((reason, True, False) for reason in ("length", "max_tokens", "MAX_TOKENS", "error")),
+        *((reason, True, False) for reason in ("model_length", "cancelled", "a new reason")),
+        *((reason, False, True) for reason in ("content_filter", "SAFETY", "PROHIBITED_CONTENT")),
+    ],
+)
+async def test_every_unknown_end_is_a_truncation(
+    faulty, behave, model, reason, truncated, filtered
+) -> None:
+    choice = {"message": {"content": "fine"}, "finish_reason": reason}
+    faulty.script(CHAT, behave.reply({"choices": [choice]}))
+    found = await model.complete(PROMPT)
+    assert (found.truncated, found.refusal is not None) == (truncated, filtered)
+
+
+@pytest.mark.parametrize(
+    ("error", "cause", "calls"),
+    [
+        ({"message": "overloaded", "code": 529}, Cause.UNREACHABLE, 3),
+        ({"message": "slow down", "code": 429}, Cause.RATE_LIMITED, 3),
+        ("Rate limit reached", Cause.RATE_LIMITED, 3),
+        ({"message": "upstream failed"}, Cause.UNREACHABLE, 3),
+        ({"message": "bad request", "code": "400"}, Cause.UNREACHABLE, 1),
+    ],
+)
+async def test_an_error_with_status_200_is_retried_like_that_error(
+    faulty, behave, model, failure, error, cause, calls
+) -> None:
+    faulty.script(CHAT, behave.reply({"error": error}))
+    failed = await failure(model)
+    assert (failed.cause, failed.tries) == (cause, calls)
+    assert "returned 200 OK with an error (" in str(failed)
+
+
+async def test_a_good_reply_may_mention_an_error(faulty, behave, model) -> None:
+    faulty.script(CHAT, behave.reply(PLAIN | {"error": {"message": "a warning", "code": 500}}))
+    assert await model.complete(PROMPT) == Completion("fine")
+
+
+@pytest.mark.parametrize(
     ("reply", "seen"),
     [
         (b"", "all of it: Invalid JSON"),
@@ -114,9 +168,6 @@ async def test_a_reply_in_every_known_shape(faulty, behave, model, reply, expect
         ({"choices": [{"message": None}]}, "choices.0.message"),
         (completion(content={"claims": []}), "choices.0.message.content"),
         (completion(content=5), "choices.0.message.content"),
-        ({"error": {"message": "overloaded", "code": 529}}, '"message": "overloaded"'),
-        (PLAIN | {"usage": {"prompt_tokens": -1}}, "usage.prompt_tokens"),
-        (PLAIN | {"usage": "none"}, "usage"),
     ],
 )
 async def test_what_is_no_completion_is_malformed(

@@ -11,11 +11,11 @@ from ragstone._internal.text import count, quoted
 from ragstone.errors import Cause
 from ragstone.judges.llm.parsing.json import (
     YES_OR_NO,
+    LabelPattern,
     RawReply,
     is_list,
     is_object,
     is_refusal,
-    label_pattern,
     numbered_pattern,
     parse_value,
     read_word,
@@ -29,7 +29,36 @@ V = TypeVar("V")
 Quote = tuple[int | None, str]
 """The number of the quoted context, from 1 (None if not given), and the words."""
 
-_NUMBER = re.compile(r"\s*(?:claim|statement)?\s*#?\s*([0-9]{1,9})\.?\s*", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"\W*(?:(?:claim|statement|context|sentence|passage|verdict|item|number|no|nr|id|[a-z])"
+    r"[\s_.#-]*)?[#(\[]?([0-9]{1,9})(?:st|nd|rd|th)?(?:\s*(?:/|of)\s*[0-9]+)?[\s.):\]]*",
+    re.IGNORECASE,
+)
+_ORDINAL = re.compile(
+    r"\W*(?:[a-z]|[ivx]{1,5}|one|two|three|four|five|six|seven|eight|nine|ten|first|second|third"
+    r"|fourth|fifth|sixth|seventh|eighth|ninth|tenth)\W*",
+    re.IGNORECASE,
+)
+_LEAST_COMMON = 0.5
+"""Share of its pairs of letters that a repeated text has in common with the original."""
+_SHORT = 12
+"""Letters of a line that may occur in a text that was shown by chance."""
+_OTHER_KEYS = frozenset(
+    "confidence score probability certainty rating evidence quote quotes source sources page"
+    " line context contexts contextnumber reason explanation rationale justification".split()
+)
+"""Keys of an item that are neither its number nor its label."""
+
+
+def number_keys(*nouns: str) -> tuple[str, ...]:
+    """Return the keys under which an item names its number, without gaps."""
+    ends = ("", "number", "no", "num", "nr", "id", "index", "idx", "position")
+    return (
+        *(noun + end for end in ends for noun in nouns),
+        *("number", "no", "num", "nr", "index", "idx", "position", "pos", "item", "n", "id", ""),
+    )
+
+
 _LINE_NUMBER = re.compile(r"\s*(?:(?:claim|statement)\s*)?#?[0-9]{1,4}[.):]\s+", re.IGNORECASE)
 
 
@@ -45,6 +74,8 @@ class Item(NamedTuple, Generic[V]):
         written: its label as written; None if there is none.
         value: the meaning of the label; None if it has none.
         statement: the claim that it repeats.
+        others: every key with what may be a number: the key, the number (None if it cannot be
+            read), and whether such a key names the number.
     """
 
     number: int | None = None
@@ -53,6 +84,7 @@ class Item(NamedTuple, Generic[V]):
     reason: str | None = None
     statement: str | None = None
     quotes: tuple[Quote, ...] = ()
+    others: tuple[tuple[str, int | None, bool], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,18 +93,20 @@ class ItemFormat(Generic[V]):
 
     Attributes:
         lists: keys of the list of items.
-        labels: keys of an item's label; all that are present must agree on `side`.
-        numbers: keys of an item's number.
+        labels: keys of an item's label, without gaps; all that are present must agree on `side`.
+        numbers: keys of an item's number, without gaps.
+        texts: keys of the text that an item repeats, without gaps.
         words: word in lower case, with single spaces -> its meaning.
         label, line: patterns of a label at the start of a text, and of a numbered line.
-        quoted: whether items repeat claims and quote contexts.
+        quoted: whether items quote contexts.
     """
 
     lists: tuple[str, ...]
     labels: tuple[str, ...]
     numbers: tuple[str, ...]
+    texts: tuple[str, ...]
     words: Mapping[str, V]
-    label: re.Pattern[str]
+    label: LabelPattern[V]
     line: re.Pattern[str]
     side: Callable[[V | None], object] = lambda value: value
     quoted: bool = False
@@ -108,26 +142,56 @@ def _item(entry: object, form: ItemFormat[V]) -> Item[V]:
         return Item(written=_as_written(entry), value=read_word(entry, form.words))
     labels = [entry[key] for key in form.labels if key in entry]
     values = [read_word(label, form.words) for label in labels]
-    item = Item(
-        number=number_at(entry, *form.numbers),
-        written=_as_written(labels[0]) if labels else None,
-        value=values[0] if len({form.side(value) for value in values}) == 1 else None,
-        reason=reason_at(entry),
-    )
-    if not form.quoted:
-        return item
+    others: list[tuple[str, int | None, bool]] = []
+    for key, value in entry.items():
+        if key in form.labels or (key in _OTHER_KEYS and key not in form.numbers):
+            continue
+        if key in form.numbers:
+            numbers = _numbers(value, text=key in form.texts)
+            others += [(key, number, True) for number in numbers]
+        elif any(label in key for label in form.labels):
+            if (also := read_word(value, form.words)) is not None:  # a final_label
+                values.append(None if key.startswith(("un", "not", "non")) else also)
+        else:  # a key of unknown meaning
+            inner = value.values() if is_object(value) else ()
+            if any(_numbers(each, text=True) for each in inner):
+                others.append((key, None, False))
+            elif isinstance(value, str | int | float):
+                others += [(key, number, False) for number in _numbers(value, text=True)]
     quotes: list[Quote] = []
     evidence = entry.get("evidence", entry.get("quotes", entry.get("quote")))
-    for each in evidence if is_list(evidence) else [evidence]:
+    for each in (evidence if is_list(evidence) else [evidence]) if form.quoted else ():
         if is_object(each):
             text = text_at(each, "quote", "text", "evidence")
-            number = number_at(each, "context", "context_number", "source")
+            number = number_at(each, "context", "contextnumber", "source")
         else:
             text, number = (storable(each) if isinstance(each, str) else None), None
         if text and text.strip():
             quotes.append((number, text.strip()))
-    statement = text_at(entry, "statement", "claim", "text", "fact")
-    return item._replace(statement=statement, quotes=tuple(quotes))
+    return Item(
+        number=number_at(entry, *form.numbers),
+        written=_as_written(labels[0]) if labels else None,
+        value=values[0] if len({form.side(value) for value in values}) == 1 else None,
+        reason=reason_at(entry),
+        statement=text_at(entry, *form.texts),
+        quotes=tuple(quotes),
+        others=tuple(others),
+    )
+
+
+def _numbers(value: object, *, text: bool) -> tuple[int | None, ...]:
+    """Return the number in a JSON value, None for one that cannot be read; nothing if blank.
+
+    `text` is whether another text than a number is expected as well.
+    """
+    if isinstance(value, str):
+        if match := _NUMBER.fullmatch(value):
+            return (int(match[1]),)
+        unclear = value.strip() and (not text or _ORDINAL.fullmatch(value))
+        return (None,) if unclear else ()
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return (int(value),) if value % 1 == 0 else () if text else (None,)
+    return () if value is None else (None,)
 
 
 def _as_written(value: object) -> str | None:
@@ -157,34 +221,61 @@ def number_at(
     return None
 
 
-def plain_items(
-    lines: Sequence[str], form: ItemFormat[V], shown: Sequence[str] = ()
-) -> Iterator[Item[V]]:
+def plain_items(lines: Sequence[str], form: ItemFormat[V]) -> Iterator[Item[V]]:
     """Yield the items on the numbered lines of a text."""
     for line in lines:
         if numbered := form.line.fullmatch(line):
-            yield plain_item(int(numbered[1]), numbered[2], form, shown)
+            yield plain_item(int(numbered[1]), numbered[2], form)
 
 
-def plain_item(
-    number: int | None, text: str, form: ItemFormat[V], shown: Sequence[str] = ()
-) -> Item[V]:
-    """Return the item of a text that starts with its label; a text shown to the judge has none."""
+def plain_item(number: int | None, text: str, form: ItemFormat[V]) -> Item[V]:
+    """Return the item of a text that starts with its label."""
     text = text.strip()
-    label = form.label.match(text)
-    if not label or (label.end() < len(text) and any(text in other for other in shown)):
+    if not (label := form.label.match(text)):
         return Item(number, text[:200])
     reason = text[label.end() :].strip(" -–—:;.()[]*")
     return Item(number, label[1], read_word(label[1], form.words), reason or None)
 
 
+def parse_items(
+    reply: RawReply,
+    expected: int,
+    form: ItemFormat[V],
+    plain: Callable[[str], tuple[Item[V], ...] | None],
+) -> tuple[Item[V], ...]:
+    """Return the items of a reply in the order in which they are written.
+
+    Raises:
+        JudgeFailureError: there are none, they can be read in two ways, or a line with a label
+            repeats a text that the judge was shown.
+    """
+
+    def unquoted(text: str) -> tuple[Item[V], ...] | None:
+        shown = "\n".join(reply.shown).casefold()
+        shown_lines = {line.strip() for line in shown.splitlines()}
+        for line in (line.strip() for line in text.splitlines()):
+            numbered = form.line.fullmatch(line)
+            parts = [part.casefold() for part in (line, numbered and numbered[2]) if part]
+            repeats = any(len(part) > _SHORT and part in shown for part in parts)
+            if (repeats or line.casefold() in shown_lines) and plain(line):
+                return None
+        return plain(text)
+
+    def disagrees(items: tuple[Item[V], ...], before: str, after: str) -> bool:
+        values = [form.side(item.value) for item in items]
+        drafts = [form.side(item.value) for item in (before and plain(before)) or ()]
+        return (bool(drafts) and drafts != values) or form.label.revised_in(after)
+
+    return parse_value(reply, lambda value: json_items(value, expected, form), unquoted, disagrees)
+
+
 def in_order(
-    items: Sequence[Item[V]], expected: int, name: str, of: str, claims: Sequence[str] = ()
+    items: Sequence[Item[V]], expected: int, name: str, of: str, texts: Sequence[str] = ()
 ) -> Sequence[Item[V]]:
     """Return one item for each of the `expected` things, in their order.
 
     They are matched by the numbers that they name (from 1; from 0 if all are so), else by the
-    claims that they repeat, else by position.
+    texts that they repeat, else by position if nothing in them may be a number or a text.
 
     Raises:
         ReplyMismatchError: there are too many or too few, or they contradict one another.
@@ -192,28 +283,78 @@ def in_order(
     if len(items) != expected:
         counted = count(len(items), name.removesuffix("s"))
         raise ReplyMismatchError(f"got {counted} for {count(expected, of.removesuffix('s'))}")
+    order = _order(items, name, of)
+    places = order or range(expected)
+    if not any(item.statement for item in items):
+        texts = ()
+    bare = [_bare(text) for text in texts]
+    repeated = [_bare(item.statement or "") for item in items] if texts else []
+    if bare and not order and len(set(bare)) == len(bare) and set(repeated) == set(bare):
+        places = [bare.index(text) for text in repeated]
+    elif texts:
+        known = (p for p, text in zip(places, repeated, strict=True) if text in bare)
+        wrong = [p for p in known if repeated[places.index(p)] not in ("", bare[p])]
+        for place in wrong or (() if order else _misplaced(repeated, bare)):
+            one, thing = name.removesuffix("s"), of.removesuffix("s")
+            raise ReplyMismatchError(
+                f"{one} {place + 1} repeats a {thing} other than {thing} {place + 1}"
+            )
+    return [item for _, item in sorted(zip(places, items, strict=True), key=lambda pair: pair[0])]
+
+
+def _order(items: Sequence[Item[V]], name: str, of: str) -> tuple[int, ...] | None:
+    """Return the places of the items by the numbers that they name; None if they name none.
+
+    Raises:
+        ReplyMismatchError: the numbers have gaps, cannot be read, or differ between keys.
+    """
     numbers = [item.number for item in items]
-    named = [number for number in numbers if number is not None]
-    if named:
-        first = first_number(named, expected)
-        if sorted(named) != list(range(first, first + expected)):
-            seen = ", ".join("none" if n is None else str(n)[:20] for n in numbers[:50])
-            raise ReplyMismatchError(f"the {name} of {expected} {of} are numbered {seen}")
-        return sorted(items, key=lambda item: item.number or 0)
-    texts, repeated = [_bare(claim) for claim in claims], [_bare(i.statement or "") for i in items]
-    if not claims or repeated == texts:
-        return items
-    if len(set(texts)) == len(texts) and set(repeated) == set(texts):
-        return [items[repeated.index(text)] for text in texts]
-    for number, (text, own) in enumerate(zip(repeated, texts, strict=True), 1):
-        if text != own and text in texts:
-            raise ReplyMismatchError(f"verdict {number} repeats a claim other than claim {number}")
-    return items
+    order = _ranks(numbers)
+    if order is None and any(number is not None for number in numbers):
+        seen = ", ".join("none" if n is None else str(n)[:20] for n in numbers[:50])
+        raise ReplyMismatchError(f"the {name} of {len(items)} {of} are numbered {seen}")
+    keys = sorted({(key, known) for item in items for key, _, known in item.others})
+    for key, known in keys if len(items) > 1 else ():
+        column = [{k: number for k, number, _ in item.others}.get(key, -1) for item in items]
+        ranks = _ranks(column)
+        unclear = ranks != order if ranks and order else known and None in column
+        if not ranks and not order and (None in column or len(set(column)) > 1):
+            unclear = any(number is None or 0 <= number <= len(items) for number in column)
+        if unclear:
+            raise ReplyMismatchError(f"the {name} have unclear numbers at {key!r}")
+        order = order or ranks
+    return order
+
+
+def _misplaced(repeated: Sequence[str], texts: Sequence[str]) -> Iterator[int]:
+    """Yield the places where the repeated text is not nearest to the text at the same place."""
+    pairs = [_pairs(text) for text in texts] if any(repeated) else []
+    for place, own in enumerate(map(_pairs, repeated)):
+        if own and repeated[place] != texts[place]:
+            common = [len(own & other) / len(own) for other in pairs]
+            rivals = [c for c, text in zip(common, texts, strict=True) if text != texts[place]]
+            if common[place] < _LEAST_COMMON or max(rivals, default=0.0) >= common[place]:
+                yield place
+
+
+def _ranks(numbers: Sequence[int | None]) -> tuple[int, ...] | None:
+    """Return the places, from 0, of numbers that count from 0 or 1 without gaps; else None."""
+    whole = [number for number in numbers if number is not None]
+    first = first_number(whole, len(numbers))
+    if sorted(whole) != list(range(first, first + len(numbers))):
+        return None
+    return tuple(number - first for number in whole)
 
 
 def first_number(numbers: Sequence[int], expected: int) -> int:
     """Return where the numbers begin: 0 if one is 0 and none is `expected`."""
     return 0 if 0 in numbers and expected not in numbers else 1
+
+
+def _pairs(text: str) -> set[str]:
+    """Return the pairs of neighbouring letters and digits of a text."""
+    letters = "".join(filter(str.isalnum, text))
+    return {letters[i : i + 2] for i in range(len(letters) - 1)}
 
 
 def _bare(text: str) -> str:
@@ -229,19 +370,17 @@ _RELEVANCE: Mapping[str, bool] = MappingProxyType(
 )
 _GRADES = ItemFormat(
     lists=("grades", "contexts", "sentences", "verdicts", "results", "labels"),
-    labels=("relevant", "is_relevant", "relevance", "useful", "grade", "verdict", "label"),
-    numbers=(
-        "number", "context", "context_number", "context_id", "sentence", "sentence_number",
-        "sentence_id", "index", "id",
-    ),
+    labels=("relevant", "isrelevant", "relevance", "useful", "grade", "verdict", "label"),
+    numbers=number_keys("context", "sentence"),
+    texts=("text", "context", "sentence"),
     words=_RELEVANCE,
-    label=label_pattern(_RELEVANCE),
+    label=LabelPattern(_RELEVANCE, side=bool),
     line=numbered_pattern("context", "sentence"),
-)  # fmt: skip
+)
 
 
-def parse_grades(reply: RawReply, expected: int, *, of: str) -> tuple[Grade, ...]:
-    """Return the grades of a reply: exactly one for each of the `expected` texts, in their order.
+def parse_grades(reply: RawReply, texts: Sequence[str], *, of: str) -> tuple[Grade, ...]:
+    """Return the grades of a reply: exactly one for each of the texts, in their order.
 
     `of` is what the texts are, in the plural.
 
@@ -253,12 +392,12 @@ def parse_grades(reply: RawReply, expected: int, *, of: str) -> tuple[Grade, ...
         lines = answer.splitlines()  # a reason may read like a refusal: other lines count
         if is_refusal("\n".join(line for line in lines if not _GRADES.line.fullmatch(line))):
             return None
-        items = tuple(plain_items(lines, _GRADES, reply.shown))
+        items = tuple(plain_items(lines, _GRADES))
         return items if any(item.value is not None for item in items) else None
 
-    items = parse_value(reply, lambda value: json_items(value, expected, _GRADES), plain)
+    items = parse_items(reply, len(texts), _GRADES, plain)
     try:
-        ordered = in_order(items, expected, "grades", of)
+        ordered = in_order(items, len(texts), "grades", of, texts)
     except ReplyMismatchError as error:
         raise reply.unusable(Cause.COUNT_MISMATCH, str(error)) from None
     grades: list[Grade] = []

@@ -2,10 +2,11 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
-from typing import TypeGuard, TypeVar
+from typing import Generic, TypeGuard, TypeVar
 
 from ragstone._internal.text import MARK, quoted
 from ragstone.errors import Cause
@@ -17,13 +18,17 @@ YES_OR_NO: Mapping[str, bool] = MappingProxyType(
     {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 )
 
-_THOUGHT = re.compile(r"<think(?:ing)?>(?:.*?</think(?:ing)?>|.*)", re.DOTALL | re.IGNORECASE)
+_TAG = r"(?:think(?:ing)?|thoughts?|reason(?:ing)?|analysis|reflection|scratchpad|draft)"
+_THOUGHT = re.compile(rf"<({_TAG})>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_THOUGHT_TAG = re.compile(rf"</?{_TAG}>", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _START = re.compile(
     r"```\w*\s*(?=(?P<flat>\[[^\[\]{}]*\])\s*```)"  # a list of plain labels, alone in its fence
     r'|\{(?=\s*["}])|\[(?=\s*[\[{"])'
 )
+_KEY_GAPS = re.compile(r"[\W_]+")
 _GAPS = re.compile(r"[-_\s]+")
+_WORD = re.compile(r"[\s_*\"'`]*(.*?)[\s_*\"'`.!]*", re.DOTALL)
 _REFUSAL = re.compile(
     r"\b(?:"
     r"i (?:cannot|can't|can not|could not|couldn't|won't|will not|must decline|decline|refuse)"
@@ -39,7 +44,32 @@ _REFUSAL = re.compile(
     r")",
     re.IGNORECASE,
 )
-_BUT = "(?:but|however|though|although|except|partial|partly|mostly)"
+_BUT = (
+    "(?:but|however|though|although|except|unless|yet|partial|partially|partly|mostly|only|not"
+    "|never|actually|if|when|aber|jedoch|allerdings|nicht|mais|cependant|sauf|pas|pero|aunque|salvo"
+    "|mas|porém|exceto|ma|però|tranne|maar|niet|но|однако|кроме|не)"
+)
+_LIMITS = re.compile(
+    rf"[\s*\"'`.:;,()\[\]–—=-]*(?:{_BUT}\b|[0-9]+(?:[.,][0-9]+)?\s*(?:%|/|percent|of\b))"
+    r"|[\s*\"'`]*[:=–—-][\s*\"'`]*[0-9]",
+    re.IGNORECASE,
+)
+"""A number or a qualification right after a label."""
+_RECONSIDERS = re.compile(
+    r"(?:^|[.;:!?\n(–—]\s*|\s-\s)[\s*\"'`]*(?:no,? )?(?:actually|correction|corrected|wait"
+    r"|on second|on reflection|scratch that|sorry|i was wrong|my mistake|however|revised|instead"
+    r"|rather|final(?:ly)?|updated?|korrektur|doch|eigentlich|en fait|correcci[oó]n|en realidad)\b",
+    re.IGNORECASE,
+)
+"""The start of a sentence that takes an answer back."""
+_CLAUSES = re.compile(r"[.,;:!?()\[\]{}|\n–—/]+|\s-+\s|->|→|=")
+_LEAD = (
+    "(?:actually|in fact|well|so|rather|instead|no wait|wait|sorry|final|the|verdict|answer|label"
+    "|grade|claim|statement|it|this|that|is|it's|are|as|to|and|or|really|clearly|[0-9]+)"
+)
+_DENIAL = "(?:nope|nein|non|нет|wrong|incorrect|untrue|falsch|faux|falso)"
+_ANSWERS = re.compile(r"[\s*\"'`]*[:=–—-]+[\s*\"'`]*(yes|no|true|false)\b", re.IGNORECASE)
+_EDGES = " \t\r*_\"'`~"
 
 
 def storable(text: str) -> str:
@@ -89,7 +119,8 @@ def read_word(written: object, words: Mapping[str, T]) -> T | None:
     if isinstance(written, str):
         if written in words:  # nearly always
             return words[written]
-        return words.get(_GAPS.sub(" ", written[:80]).strip(" .!\"'`*").lower())
+        word = _WORD.fullmatch(written) if len(written) <= 80 else None
+        return words.get(_GAPS.sub(" ", word[1]).lower()) if word else None
     if isinstance(written, bool | int | float) and written in (0, 1):
         return words.get(str(int(written)))
     return None
@@ -116,64 +147,107 @@ class RawReply:
 
 
 def parse_value(
-    reply: RawReply, accept: Callable[[object], T | None], plain: Callable[[str], T | None]
+    reply: RawReply,
+    accept: Callable[[object], T | None],
+    plain: Callable[[str], T | None],
+    disagrees: Callable[[T, str, str], bool] = lambda _value, _before, _after: False,
 ) -> T:
     """Return the one value of a reply that is accepted: JSON, else plain text.
 
-    Several different JSON values count as none: one of them may repeat a text that was shown.
+    A reply that can be read in two ways has no value: several different JSON values, or JSON with
+    which the text around it disagrees. One of them may be a draft, or repeat a text that was shown.
+
+    Args:
+        reply: the reply.
+        accept: returns the value of a JSON object or array; None if it is something else.
+        plain: returns the value of a text without JSON; None if it has none.
+        disagrees: whether the text before or after the JSON contradicts the value.
 
     Raises:
-        JudgeFailureError: there is none, or there are several.
+        JudgeFailureError: there is no value, or there are several.
     """
     answer = storable(reply.text).strip().removeprefix("\ufeff").strip()
-    if thought := _THOUGHT.match(answer):
-        answer = answer[thought.end() :].strip()
-    if not answer:
-        raise reply.unusable(Cause.MALFORMED, "the reply is empty")
-    values: tuple[object, ...] = ()
+    values: Sequence[tuple[object, int, int]] = ()
     invalid = ""
     try:
-        values = _json_values(answer, reply.shown)
-    except ValueError as error:
-        invalid = f"invalid JSON ({error})"
-    accepted = list(dict.fromkeys(read for value in values if (read := accept(value)) is not None))
-    if len(accepted) == 1:
-        return accepted[0]
-    if invalid:
+        whole: object = _DECODER.decode(answer)
+    except (ValueError, RecursionError):
+        answer = _without_thoughts(answer, reply.shown)
+        try:
+            values = _json_values(answer, reply.shown)
+        except ValueError as error:
+            invalid = f"invalid JSON ({error})"
+    else:
+        values = [(whole, 0, len(answer))] if is_object(whole) or is_list(whole) else ()
+    if not answer:
+        raise reply.unusable(Cause.MALFORMED, "the reply is empty")
+    accepted = [
+        (read, begin, end) for value, begin, end in values if (read := accept(value)) is not None
+    ]
+    if len({read for read, _, _ in accepted}) == 1:
+        read, start, end = accepted[0][0], accepted[0][1], accepted[-1][2]
+        if not disagrees(read, answer[:start], answer[end:]):
+            return read
+        seen = "its JSON and the text around it disagree"
+    elif invalid:
         seen = invalid
     elif accepted:
         seen = f"{len(accepted)} different answers in one reply"
     elif values:
         seen = "no JSON in the requested form"
-    elif (read := plain(answer)) is not None and not reply.strict_json:
-        return read
-    elif read is None and is_refusal(answer):
-        raise reply.unusable(Cause.REFUSAL, f"the judge refused: {quoted(answer)}")
-    elif reply.strict_json:
-        seen = "no JSON in the requested form"
     else:
-        seen = "neither JSON nor another known form"
+        read = plain(answer)
+        if read is not None and not reply.strict_json:
+            return read
+        if read is None and is_refusal(answer):
+            raise reply.unusable(Cause.REFUSAL, f"the judge refused: {quoted(answer)}")
+        form = "no JSON in the requested form"
+        seen = form if reply.strict_json else "neither JSON nor another known form"
     raise reply.unusable(Cause.MALFORMED, f"{seen}; the reply begins {quoted(answer)!r}")
 
 
-def _json_values(text: str, shown: Sequence[str]) -> tuple[object, ...]:
-    """Return every JSON object and array of a text, outermost only; keys are in lower case.
+def _without_thoughts(text: str, shown: Sequence[str]) -> str:
+    """Return a text without the model's thoughts: tagged parts, and what precedes a closing tag.
 
-    The whole text may be one, or it has some in fences or between words. A list between words
-    counts if it contains objects, lists or texts: `[1]` is a footnote. A value between words that
-    repeats part of a text that the model was `shown` is left out.
+    Tags in JSON are left in place, and those that a shown text contains as well.
+    """
+    tags = {tag.lower() for tag in _THOUGHT_TAG.findall(text)}
+    if not tags or any(tag in other.lower() for other in shown for tag in tags):
+        return text
+    parts: list[str] = []
+    at = 0
+    while start := _START.search(text, at):
+        try:
+            _, end = _DECODER.raw_decode(text, start.start())
+        except (ValueError, RecursionError):
+            break
+        parts += [text[at : start.start()], "-" * (end - start.start())]
+        at = end
+    masked = "".join(parts) + text[at:]
+    kept, shadow, at = "", "", 0
+    for thought in (*_THOUGHT.finditer(masked), None):
+        end = thought.start() if thought else len(text)
+        kept, shadow, at = (
+            kept + text[at:end],
+            shadow + masked[at:end],
+            thought.end() if thought else 0,
+        )
+    closing = [tag.end() for tag in _THOUGHT_TAG.finditer(shadow)]
+    return kept[closing[-1] if closing else 0 :].strip()
+
+
+def _json_values(text: str, shown: Sequence[str]) -> list[tuple[object, int, int]]:
+    """Return every JSON object and array of a text, outermost only, with its begin and end.
+
+    They may be in fences or between words. Keys are in lower case, without gaps. A list between
+    words counts if it contains objects, lists or texts: `[1]` is a footnote. A value that repeats
+    part of a text that the model was `shown` is left out.
 
     Raises:
         ValueError: something in it begins like JSON and is not, for example because it is cut
             off; or it contains repetitions only.
     """
-    try:
-        value = _DECODER.decode(text)
-    except (ValueError, RecursionError):
-        pass
-    else:
-        return (value,) if is_object(value) or is_list(value) else ()
-    found: list[object] = []
+    found: list[tuple[object, int, int]] = []
     bare = ["".join(other.split()) for other in shown] if _START.search(text) else []
     repeated = at = 0
     while start := _START.search(text, at):
@@ -185,14 +259,19 @@ def _json_values(text: str, shown: Sequence[str]) -> tuple[object, ...]:
         if any("".join(text[begin:at].split()) in other for other in bare):
             repeated += 1
         else:
-            found.append(value)
+            found.append((value, begin, at))
     if repeated and not found:
         raise ValueError("it only repeats what the judge was shown")
-    return tuple(found)
+    return found
+
+
+@lru_cache(maxsize=1000)
+def _bare_key(key: str) -> str:
+    return _KEY_GAPS.sub("", key.lower())
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    fields = {key.lower(): value for key, value in pairs}
+    fields = {_bare_key(key): value for key, value in pairs}
     if len(fields) < len(pairs):
         raise ValueError("an object has a key twice")
     return fields
@@ -205,22 +284,76 @@ def _constant(name: str) -> object:
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
 
 
-def label_pattern(words: Iterable[str]) -> re.Pattern[str]:
-    """Return the pattern of a label at the start of a text, alone or with a reason after it.
+class LabelPattern(Generic[T]):
+    """Labels at the start of a text, alone or with a reason after them.
 
-    Words of digits are left out: a lone 1 is the number of a claim or a footnote.
+    Words of digits do not start a text: a lone 1 is the number of a claim or a footnote.
+
+    Args:
+        words: word in lower case, with single spaces -> its meaning.
+        side: meanings of one side do not contradict each other if one word is `yes` or `no`.
     """
-    longest = sorted((word for word in words if not word.isdigit()), key=len, reverse=True)
-    either = "|".join(re.escape(word).replace(r"\ ", r"[-_\s]") for word in longest)
-    return re.compile(
-        rf"[*\"'`]*({either})[*\"'`]*\s*(?:$|[.:;(\[–—]|-\s|,(?!\s*{_BUT}))", re.IGNORECASE
-    )
+
+    def __init__(self, words: Mapping[str, T], side: Callable[[T], object]) -> None:
+        longest = sorted((word for word in words if not word.isdigit()), key=len, reverse=True)
+        escaped = {word: re.escape(word).replace(r"\ ", r"[-_\s]") for word in longest}
+        either = "|".join(escaped.values())
+        named = "|".join(escaped[word] for word in longest if word not in YES_OR_NO)
+        self._words = words
+        self._side = side
+        self._start = re.compile(
+            rf"[*\"'`]*({either})[*\"'`]*\s*(?:$|[.:;(\[–—]|-\s|,)", re.IGNORECASE
+        )
+        self._clause = re.compile(
+            rf"(?:{_LEAD}\b[\s,]*)*({either}|{_DENIAL})(?:$|[^\w\s]|\s+by\b)", re.IGNORECASE
+        )
+        self._stated = re.compile(
+            rf"\b(?:is|are|be|was|as|to)\s+(?:\w+ly\s+)?({named})\b", re.IGNORECASE
+        )
+        self._named = re.compile(rf"\b(?:{named}|verdicts?|labels?|grades?)\b", re.IGNORECASE)
+
+    def match(self, text: str, at: int = 0) -> re.Match[str] | None:
+        """Match the label (group 1) at `at`; None if there is none, or the rest contradicts it.
+
+        The rest may give a reason. It must not begin with a number or a qualification, or give
+        another answer.
+        """
+        label = self._start.match(text, at)
+        if not label or (value := read_word(label[1], self._words)) is None:
+            return None
+        rest = text[label.end(1) :]
+        if (answer := _ANSWERS.match(rest)) and (
+            not YES_OR_NO[answer[1].lower()] or read_word(answer[1], self._words) != value
+        ):
+            return None  # `Entailment: no`, `Contradiction: no`
+        if _LIMITS.match(rest) or _RECONSIDERS.search(rest):
+            return None
+        clauses = (self._clause.match(clause.strip(_EDGES)) for clause in _CLAUSES.split(rest))
+        others = {clause[1] for clause in clauses if clause} | set(self._stated.findall(rest))
+        return label if all(self._agree(label[1], other) for other in others) else None
+
+    def _agree(self, word: str, other: str) -> bool:
+        if re.fullmatch(_DENIAL, other, re.IGNORECASE):
+            other = "no"
+        value, second = read_word(word, self._words), read_word(other, self._words)
+        if value is None or second is None or value == second:
+            return True
+        generic = word.lower() in YES_OR_NO or other.lower() in YES_OR_NO
+        return generic and self._side(value) == self._side(second)
+
+    def revised_in(self, text: str) -> bool:
+        """Return whether a text after an answer seems to change it, or to give it again."""
+        return bool(text.strip(" \r\n`")) and bool(
+            self._named.search(text)
+            or _RECONSIDERS.search(text)
+            or any(self._clause.match(clause.strip(_EDGES)) for clause in _CLAUSES.split(text))
+        )
 
 
 def numbered_pattern(*nouns: str) -> re.Pattern[str]:
-    """Return the pattern of a numbered line: `1. ...`, `Claim 1: ...`."""
+    """Return the pattern of a numbered line: `1. ...`, `Claim 1: ...`, `claim_1: ...`."""
     return re.compile(
-        rf"\s*(?:[-*•]\s+)?\**(?:(?:{'|'.join(nouns)})\s*)?[#(\[]?([0-9]{{1,4}})"
+        rf"\s*(?:[-*•]\s+)?\**(?:(?:{'|'.join(nouns)})[\s_]*)?[#(\[]?([0-9]{{1,4}})"
         r"(?:[.):\]]+|\s+[-–—])(?![0-9])\**\s*(.*)",
         re.IGNORECASE,
     )

@@ -7,11 +7,11 @@ from types import MappingProxyType
 from ragstone.judges.llm.parsing.items import number_at, reason_at
 from ragstone.judges.llm.parsing.json import (
     YES_OR_NO,
+    LabelPattern,
     RawReply,
     is_list,
     is_object,
     is_refusal,
-    label_pattern,
     parse_value,
     read_word,
     text_at,
@@ -21,8 +21,12 @@ from ragstone.types.claim import GeneratedQueries, Rating
 
 _LISTED = re.compile(r"\s*(?:[-*•–]|[(\[]?[0-9]{1,4}[.):\]])\s+(\S.*)")
 _ABSTAINS: Mapping[str, bool] = MappingProxyType({"abstains": True, "answers": False})
-_LABEL = label_pattern(_ABSTAINS)
+_LABEL = LabelPattern(_ABSTAINS, side=bool)
+_ANSWER = re.compile(r"\b(?:yes|no|not|true|false)\b", re.IGNORECASE)
 _NAME = re.compile(r"[\s*_#\"'`]*label[\s*_\"'`]*:[\s*_\"'`]*", re.IGNORECASE)
+_LABEL_KEY = re.compile(r"label|verdict")
+_LEVEL_KEY = re.compile(r"(?:level|rating|score)$")
+_LEVEL_WORD = re.compile(r"level|rating|score", re.IGNORECASE)
 _LEVEL_LINE = re.compile(r"\W*(?:level|rating)\W*?(-?[0-9]{1,9})\W*", re.IGNORECASE)
 _LEVEL = re.compile(r"\s*(?:(?:level|rating)\s*:?)?\s*(-?[0-9]{1,9})\.?\s*", re.IGNORECASE)
 
@@ -47,7 +51,9 @@ def parse_claims(reply: RawReply) -> tuple[str, ...]:
         lines = [match[1] for line in answer.splitlines() if (match := _LISTED.fullmatch(line))]
         return tuple(line for line in lines if any(map(str.isalnum, line))) or None
 
-    texts = parse_value(reply, accept, plain)
+    texts = parse_value(
+        reply, accept, plain, lambda _texts, _before, after: plain(after) is not None
+    )
     return tuple(dict.fromkeys(line for each in texts if (line := " ".join(each.split()))))
 
 
@@ -101,9 +107,11 @@ def parse_abstention(reply: RawReply) -> bool:
     def accept(value: object) -> bool | None:
         if not is_object(value):
             return None
-        if (label := text_at(value, "label", "verdict")) is not None:
-            return read_word(label, _ABSTAINS)
-        return _flag(value, ("abstains", "abstention", "noncommittal"), ("answers",))
+        read = {read_word(value[key], _ABSTAINS) for key in value if _LABEL_KEY.search(key)}
+        flags = ("abstains", "abstention", "noncommittal"), ("answers",)
+        if any(key in value for key in (*flags[0], *flags[1])):
+            read.add(_flag(value, *flags))
+        return read.pop() if len(read) == 1 else None
 
     def plain(answer: str) -> bool | None:
         """Return the one label at the start, perhaps after `Label:` if no shown text has that."""
@@ -111,10 +119,14 @@ def parse_abstention(reply: RawReply) -> bool:
         label = _LABEL.match(answer, name.end() if name else 0)
         if name and label and any(answer[: label.end(1)] in other for other in reply.shown):
             return None
+        if label and _ANSWER.search(answer, label.end(1)):
+            return None
         labels = {word for word in _ABSTAINS if re.search(rf"\b{word}\b", answer, re.IGNORECASE)}
         return _ABSTAINS[label[1].lower()] if label and len(labels) == 1 else None
 
-    return parse_value(reply, accept, plain)
+    return parse_value(
+        reply, accept, plain, lambda _value, _before, after: _LABEL.revised_in(after)
+    )
 
 
 def parse_rating(reply: RawReply) -> Rating:
@@ -127,20 +139,24 @@ def parse_rating(reply: RawReply) -> Rating:
     def accept(value: object) -> Rating | None:
         if not is_object(value):
             return None
-        level = number_at(value, "level", "rating", "score", written=_LEVEL)
+        keys = [key for key in value if _LEVEL_KEY.search(key)]
+        levels = {number_at(value, key, written=_LEVEL) for key in keys}
+        level = levels.pop() if len(levels) == 1 else None
         return None if level is None else Rating(level=level, reason=reason_at(value))
 
     def plain(answer: str) -> Rating | None:
         """Return the level of the one line `Level: 4` that no shown text has."""
-        levels = {
-            int(match[1])
-            for line in answer.splitlines()
-            if (match := _LEVEL_LINE.fullmatch(line))
-            and not any(line.strip() in other for other in reply.shown)
-        }
-        return Rating(level=levels.pop()) if len(levels) == 1 else None
+        lines = [line for line in answer.splitlines() if _LEVEL_WORD.search(line)]
+        matches = [_LEVEL_LINE.fullmatch(line) for line in lines]
+        levels = {int(match[1]) if match else None for match in matches}
+        level = levels.pop() if len(levels) == 1 else None
+        repeats = any(line.strip() in other for line in lines for other in reply.shown)
+        return None if level is None or repeats else Rating(level=level)
 
-    return parse_value(reply, accept, plain)
+    def disagrees(_value: Rating, _before: str, after: str) -> bool:
+        return _LEVEL_WORD.search(after) is not None or re.search(r"[0-9]", after) is not None
+
+    return parse_value(reply, accept, plain, disagrees)
 
 
 def _flag(fields: Mapping[str, object], yes: Sequence[str], no: Sequence[str]) -> bool | None:

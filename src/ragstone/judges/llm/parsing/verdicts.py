@@ -15,16 +15,16 @@ from ragstone.judges.llm.parsing.items import (
     ReplyMismatchError,
     first_number,
     in_order,
-    json_items,
+    number_keys,
+    parse_items,
     plain_item,
     plain_items,
 )
 from ragstone.judges.llm.parsing.json import (
+    LabelPattern,
     RawReply,
     is_refusal,
-    label_pattern,
     numbered_pattern,
-    parse_value,
     read_word,
 )
 from ragstone.types.claim import Evidence, Label, Verdict
@@ -52,15 +52,13 @@ _LABELS: Mapping[str, Label] = MappingProxyType(
 _VERDICTS = ItemFormat(
     lists=("verdicts", "statements", "claims", "results", "labels"),
     labels=(
-        "label", "verdict", "supported", "is_supported", "entailed", "faithful", "attributed",
+        "label", "verdict", "supported", "issupported", "entailed", "faithful", "attributed",
         "judgement", "judgment",
     ),
-    numbers=(
-        "claim", "claim_number", "claim_id", "statement", "statement_number", "statement_id",
-        "number", "index", "id",
-    ),
+    numbers=number_keys("claim", "statement"),
+    texts=("statement", "claim", "text", "fact"),
     words={**_LABELS, **{label.value: label for label in Label}},
-    label=label_pattern(_LABELS),
+    label=LabelPattern(_LABELS, side=lambda label: label is Label.SUPPORTED),
     line=numbered_pattern("claim", "statement", "verdict"),
     side=lambda label: label is Label.SUPPORTED,
     quoted=True,
@@ -71,6 +69,10 @@ _VERDICT = re.compile(
     r"((?:(?!\bverdict\b).)*)",
     re.IGNORECASE,
 )
+_OTHER_NUMBER = re.compile(
+    r"\W*(?:[a-z]+[\s_.#-]*)?[0-9]{1,4}(?:st|nd|rd|th|\s*/)?\b.{0,30}verdict", re.IGNORECASE
+)
+"""A verdict after a number in a form that is not read."""
 _REASON = re.compile(r"\s*\**(?:reason|reasoning|explanation|rationale)\b", re.IGNORECASE)
 
 
@@ -82,9 +84,7 @@ def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[Verdict, ..
             Failure has the verdicts that were returned.
     """
     expected = len(question.claims)
-    items = parse_value(
-        reply, lambda value: json_items(value, expected, _VERDICTS), _plain_verdicts
-    )
+    items = parse_items(reply, expected, _VERDICTS, lambda text: _plain_verdicts(text, reply.shown))
     finders: dict[int, QuoteFinder] = {}
 
     def verdict_of(item: _Item) -> Verdict | None:
@@ -140,7 +140,7 @@ def find_evidence(
     return tuple(found)
 
 
-def _plain_verdicts(text: str) -> tuple[_Item, ...] | None:
+def _plain_verdicts(text: str, shown: Sequence[str]) -> tuple[_Item, ...] | None:
     """Return the verdicts of a text; None if it has none or refuses.
 
     They follow `Final verdict for each statement in order:`, else `Verdict:`, else a line's
@@ -163,13 +163,26 @@ def _plain_verdicts(text: str) -> tuple[_Item, ...] | None:
             for piece in pieces
             if piece
         ]
-    number = None
+    numbered = list(plain_items(lines, _VERDICTS))
+    number, named = None, list[_Item]()
+    bare = [_letters(other) for other in shown]
     for line in lines if not items else ():
-        if numbered := _VERDICTS.line.fullmatch(line):
-            number = int(numbered[1])
+        if begin := _VERDICTS.line.fullmatch(line):
+            number = int(begin[1])
+        elif _OTHER_NUMBER.match(line):
+            return None
         for verdict in _VERDICT.finditer(line):
             own = int(verdict[1]) if verdict[1] else number
-            items.append(plain_item(own, verdict[2], _VERDICTS))
+            item = plain_item(own, verdict[2], _VERDICTS)
+            if item.value and any(f"verdict{_letters(item.written)}" in text for text in bare):
+                return None  # the reply may quote it
+            named.append(item)
             number = None
-    items = items or list(plain_items(lines, _VERDICTS))
+    if named and any(item.value for item in numbered):
+        return None
+    items = items or named or numbered
     return tuple(items) if any(item.value for item in items) else None
+
+
+def _letters(text: str | None) -> str:
+    return "".join(filter(str.isalnum, text or "")).casefold()

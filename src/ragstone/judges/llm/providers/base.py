@@ -29,13 +29,33 @@ class ModelPrompt:
         return estimated_tokens(self.system + self.user) + self.max_tokens // 4
 
 
+_NORMAL_ENDS = frozenset(
+    "stop eos eostoken endturn endofturn stopsequence complete completed finished end done"
+    " toolcalls toolcall tooluse functioncall none null".split()
+)
+
+
+def is_filtered(finish_reason: str | None) -> bool:
+    """Return whether the provider's content filter ended a reply."""
+    reason = (finish_reason or "").lower()
+    return any(
+        word in reason for word in ("filter", "safety", "prohibited", "blocklist", "refusal")
+    )
+
+
+def is_truncated(finish_reason: str | None) -> bool:
+    """Return whether a reply ended otherwise than the model meant: every unknown end counts."""
+    reason = "".join(filter(str.isalpha, (finish_reason or "").lower()))
+    return reason not in ("", *_NORMAL_ENDS) and not is_filtered(finish_reason)
+
+
 @dataclass(frozen=True)
 class Completion:
     """A model's reply.
 
     Attributes:
         refusal: the text of the provider's refusal field or content filter.
-        truncated: whether the token limit cut the reply.
+        truncated: whether the token limit or an error cut the reply.
     """
 
     text: str

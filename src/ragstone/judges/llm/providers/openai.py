@@ -15,7 +15,15 @@ from ragstone._internal.rate_limit import RetryingCaller
 from ragstone._internal.text import count, public_url, quoted, redact
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.judges.batching import estimated_tokens
-from ragstone.judges.llm.providers.base import Completion, Embedder, Model, ModelPrompt, Vectors
+from ragstone.judges.llm.providers.base import (
+    Completion,
+    Embedder,
+    Model,
+    ModelPrompt,
+    Vectors,
+    is_filtered,
+    is_truncated,
+)
 from ragstone.types.reply import Usage
 
 AZURE_VERSION = "2024-10-21"
@@ -125,6 +133,8 @@ R = TypeVar("R", bound=BaseModel)
 
 _FILTERED = re.compile(r"content[ _](filter|management policy)", re.IGNORECASE)
 """A 400 of the provider's content filter."""
+MOST_TOKENS = 2**40
+"""Tokens of one reply from which a count is an error of the server."""
 _NO_QUOTA = "insufficient_quota"
 """A 429 of an account whose quota is exhausted: retries do not help."""
 _REAL_KEY = 12
@@ -145,7 +155,37 @@ def _joined(content: object) -> object:
     return "".join(text for text in texts if isinstance(text, str))
 
 
-_Count = Annotated[int, BeforeValidator(lambda value: 0 if value is None else value), Field(ge=0)]
+def _counted(value: object) -> int:
+    """Return a count of tokens; 0 for anything else: it must not cost a good reply."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    return int(value) if 0 <= value < MOST_TOKENS and value % 1 == 0 else 0
+
+
+class _ErrorBody(BaseModel):
+    """A 2xx body that is an error, as gateways send it."""
+
+    error: dict[str, object] | str
+    choices: None = None
+    data: None = None
+
+
+def _error_status(content: bytes) -> int | None:
+    if b'"error"' not in content:
+        return None
+    try:
+        error = _ErrorBody.model_validate_json(content).error
+    except ValidationError:
+        return None
+    fields = error if isinstance(error, dict) else {}
+    for key in ("code", "status", "status_code"):
+        if re.fullmatch("[45][0-9]{2}", str(fields.get(key))):
+            return int(str(fields[key]))
+    limited = re.search(r"rate.?limit|too many requests", str(error), re.IGNORECASE)
+    return (429 if limited else 500) if error else None
+
+
+_Count = Annotated[int, BeforeValidator(_counted)]
 
 
 def _completion_detail(name: str) -> Any:
@@ -170,7 +210,9 @@ class _Tokens(BaseModel):
         return Usage(calls=tries, retries=tries - 1, **dict(self))
 
 
-_MaybeTokens = Annotated[_Tokens, BeforeValidator(lambda value: value or {})]
+_MaybeTokens = Annotated[
+    _Tokens, BeforeValidator(lambda value: cast("object", value) if isinstance(value, dict) else {})
+]
 
 
 class _Message(BaseModel):
@@ -263,7 +305,11 @@ class OpenAICompatibleModel(Model, Embedder):
         self._secrets = (key,) if key else ()
         self._with = f"with the key in {provider.key}" if key else "without a key"
         connection = Connection(
-            timeout=timeout, retry_timeouts=True, permanent=(_NO_QUOTA,), secrets=self._secrets
+            timeout=timeout,
+            retry_timeouts=True,
+            permanent=(_NO_QUOTA,),
+            secrets=self._secrets,
+            error_status=_error_status,
         )
         self._client = Client(connection, caller=caller)
         self._parts = (self._client,)
@@ -352,13 +398,13 @@ class OpenAICompatibleModel(Model, Embedder):
         chat = self._read(_Chat, "a chat completion", reply, tries)
         choice = chat.choices[0]
         refusal = choice.message.refusal or None
-        if choice.finish_reason == "content_filter":
+        if is_filtered(choice.finish_reason):
             refusal = refusal or "the provider's content filter stopped the reply"
         secrets = [key for key in self._secrets if len(key) >= _REAL_KEY]  # reports quote replies
         return Completion(
             text=redact(choice.message.content or "", secrets),
             refusal=refusal and redact(refusal, secrets),
-            truncated=choice.finish_reason == "length",
+            truncated=is_truncated(choice.finish_reason),
             usage=chat.usage.usage(tries),
         )
 

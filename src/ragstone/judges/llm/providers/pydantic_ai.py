@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any, cast
 from ragstone._internal.rate_limit import LATE, RetryableError, RetryingCaller, retry_after
 from ragstone._internal.text import public_url, quoted, redact
 from ragstone.errors import CallError, Cause, RagstoneError, UnknownNameError, UsageError
-from ragstone.judges.llm.providers.base import Completion, Model, ModelPrompt
+from ragstone.judges.llm.providers.base import (
+    Completion,
+    Model,
+    ModelPrompt,
+    is_filtered,
+    is_truncated,
+)
 from ragstone.types.reply import Usage
 
 if TYPE_CHECKING:
@@ -296,13 +302,13 @@ def _completion(response: "ModelResponse") -> Completion:
     texts = [part.content for part in response.parts if isinstance(part, TextPart)]
     details = response.provider_details or {}
     refusal = None
-    if response.finish_reason == "content_filter":
+    if is_filtered(response.finish_reason):
         refusal = str(details.get("refusal") or "the provider's content filter stopped the reply")
     usage = response.usage
     return Completion(
         text=calls[0].args_as_json_str() if calls else "".join(texts),
         refusal=refusal,
-        truncated=response.finish_reason == "length",
+        truncated=is_truncated(response.finish_reason),
         usage=Usage(
             calls=1,
             prompt_tokens=usage.input_tokens,
