@@ -111,7 +111,7 @@ def test_bytes_that_are_not_utf8(write: Write):
         ("\n \n", "the file is empty; add at least one row with a query"),
         (",,\n", "there are no rows; add at least one row with a query"),
         ("query\n", "there are no rows; add at least one row with a query"),
-        ("query,a,a\nq\n", "two columns have the same name: 'a'"),
+        ("query,a,a\nq\n", "two columns have the same name: 'a'; rename one of them"),
         ("query\nq\0\n", "line 2: the text contains a NUL character; it may be damaged or UTF-16"),
         ("query\nq".encode("utf-16"), "this is UTF-16 text; save it as UTF-8 (Excel: 'CSV UTF-8')"),
         (b"PK\x03\x04...", "this is a workbook, not text; change its extension to .xlsx"),
@@ -129,3 +129,8 @@ def test_what_pandas_writes(write: Write):
     assert loaded.samples[0].relevance == {"1": 1.0}
     assert [context.text for context in loaded.samples[0].contexts or ()] == ["a", "b"]
     assert loaded.source.notes == ("ignored, because it has no name: column 1",)
+
+
+def test_a_pipe_is_a_delimiter(write: Write):
+    (sample,) = load(write("a.csv", "query|response\na, b; c|d\n")).samples
+    assert (sample.query, sample.response) == ("a, b; c", "d")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import date
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 from xml.parsers.expat import ExpatError
 
 import openpyxl
@@ -12,8 +13,8 @@ import pytest
 from tests.cases import each_case
 
 from ragstone.datasets import load
-from ragstone.datasets.formats.excel import BROKEN, UNCALCULATED, Archive, SheetScan
-from ragstone.datasets.table import File
+from ragstone.datasets.formats.excel import BROKEN, UNCALCULATED, Archive, SheetScan, _mark_merged
+from ragstone.datasets.table import File, Unreadable
 from ragstone.errors import InputError, Problem, UsageError
 
 Workbook = Callable[..., Path]
@@ -173,7 +174,10 @@ def test_an_unknown_sheet_is_reported_with_those_there(workbook: Workbook):
     [
         ([], "sheet 'One': the file is empty; add a header and at least one row"),
         ([["query"]], "sheet One: there are no rows; add at least one row with a query"),
-        ([["query", "a", "a "], ["q"]], "sheet 'One': two columns have the same name: 'a'"),
+        (
+            [["query", "a", "a "], ["q"]],
+            "sheet 'One': two columns have the same name: 'a'; rename one of them",
+        ),
         (
             [["Frage"], ["q"]],
             (
@@ -371,3 +375,78 @@ def test_what_is_not_an_address_is_refused(address: str):
 def test_a_document_type_is_refused():
     with pytest.raises(ExpatError, match="document type"):
         SheetScan.of(b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>')
+
+
+@pytest.fixture
+def sheet(tmp_path: Path) -> Callable[..., Path]:
+    """Write one sheet with openpyxl, after `change`, and return the path."""
+
+    def written(rows: list[list[object]], change: Callable[[Any], None]) -> Path:
+        book = openpyxl.Workbook()
+        assert book.active is not None
+        for row in rows:
+            book.active.append(row)
+        change(book.active)
+        book.save(tmp_path / "data.xlsx")
+        return tmp_path / "data.xlsx"
+
+    return written
+
+
+def test_the_blank_part_of_merged_cells_is_a_problem(sheet: Callable[..., Path]):
+    rows = [["query", "response"], ["q", "a"], [None, "b"], [None, None]]
+    path = sheet(rows, lambda made: made.merge_cells("A2:A4"))
+    assert problems(path) == [
+        (
+            "sheet Sheet, row 3, column query: the merged cells A2:A4 have one value; "
+            "unmerge and fill in each"
+        )
+    ]
+
+
+def test_merged_cells_without_a_value_or_beside_the_rows_are_ignored(sheet: Callable[..., Path]):
+    def merge(made: Any) -> None:
+        for area in ("B2:B3", "A5:B9", "D1:E3"):
+            made.merge_cells(area)
+
+    loaded = load(sheet([["query", "response"], ["q"], ["p"]], merge))
+    assert [each.query for each in loaded.samples] == ["q", "p"]
+
+
+def test_merged_areas_that_overlap_a_million_times_take_no_time():
+    rows: list[list[object]] = [["q", None] for _ in range(1000)]
+    _mark_merged(rows, (f"A{n}:XFD1048576" for n in range(1, 1_000_000)), range(1, 1000))
+    assert rows[0] == ["q", None]
+    assert isinstance(rows[1][1], Unreadable)
+
+
+def test_hidden_rows_are_noted(sheet: Callable[..., Path]):
+    def hide(made: Any) -> None:
+        made.row_dimensions[3].hidden = True
+        made.row_dimensions[9].hidden = True
+
+    loaded = load(sheet([["query"], ["a"], ["b"]], hide))
+    assert len(loaded.samples) == 2
+    assert loaded.source.notes == ("hidden or filtered rows are read too: 1",)
+
+
+def test_a_title_above_the_header_is_reported_once(workbook: Workbook):
+    path = workbook(One=[["My evaluation"], [], ["query", "response"], ["q", "r"], ["p", "s"]])
+    assert problems(path) == [
+        (
+            "sheet 'One': the first row has only 'My evaluation', but row 3 has several cells; "
+            "if row 3 is the header, delete the rows above it"
+        )
+    ]
+
+
+def test_a_sheet_without_questions_names_the_others(workbook: Workbook):
+    path = workbook(Notes=[["About this workbook"]], **{"My data": [["query"], ["q"]]})
+    assert problems(path) == [
+        (
+            "sheet Notes: there are no rows; add at least one row with a query, or read another "
+            "sheet: --sheet 'My data'"
+        )
+    ]
+    path = workbook(Notes=[["About"], ["text"]], Data=[["query"], ["q"]])
+    assert problems(path)[0].endswith("with --map query=COLUMN; read another sheet: --sheet Data")

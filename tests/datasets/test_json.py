@@ -100,7 +100,7 @@ EXPECTED = (
             '[{"query": "a", "point_ids": {"b": 1' + "0" * 400 + "}}]",
             "item 1, column point_ids: a number of 1329 bits is too large",
         ),
-        ("[3]", "item 1: expected a mapping of field names to values, got int"),
+        ("[3]", "item 1: expected a mapping of field names to values, got a number"),
         ("[{}]", "no query column found; the columns are none; map one with --map query=COLUMN"),
         (
             '[{"query": "a", "turns": [{}]}]',
@@ -169,7 +169,7 @@ def test_lines_are_rows_and_every_bad_one_is_reported(write: Write):
     ]
     assert problems(write("a.jsonl", b"\n".join(lines))) == [
         "line 3: invalid JSON: Expecting value (column 11)",
-        "line 4: expected a mapping of field names to values, got list",
+        "line 4: expected a mapping of field names to values, got a list",
         (
             "line 5: byte 12 (0xff) is not UTF-8; save the file as UTF-8 "
             "(Excel: 'CSV UTF-8'; else: iconv -f windows-1252 -t utf-8)"
@@ -221,4 +221,11 @@ def test_doubts_are_reported_once_with_the_first_row(write: Write):
             "line 4, column query: there is no query; the row has 'answer', 'output'; "
             "fill it in, or delete the row"
         ),
+    ]
+
+
+def test_commas_between_lines_are_reported_as_commas(write: Write):
+    assert problems(write("a.jsonl", '{"query": "a"},\n{"query": "b"} x\n')) == [
+        "line 1: invalid JSON: Extra data (column 15); remove the comma after the object",
+        "line 2: invalid JSON: Extra data (column 16)",
     ]

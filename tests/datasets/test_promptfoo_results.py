@@ -150,7 +150,7 @@ def test_a_limit_is_of_the_first_tests_and_a_column_may_be_chosen(read: Read) ->
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["x", result()], "item 1: expected a mapping of field names to values, got str"),
+        (["x", result()], "item 1: expected a mapping of field names to values, got text"),
         (
             [result(vars={"query": "q", "context": {"a": 1}})],
             "item 1, column context, sample 1.1: this is an object",

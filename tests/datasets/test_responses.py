@@ -312,7 +312,7 @@ def test_a_number_is_the_same_id_in_every_form():
     ("rows", "expected"),
     [
         ([], "there are no rows"),
-        ([5], "row 1: expected a mapping of field names to values, got int"),
+        ([5], "row 1: expected a mapping of field names to values, got a number"),
         ([{5: "a"}], "row 1: the field name 5 is not text; put it in quotes"),
         ([{"query": "a"}, {}], "row 2, column query: there is no query"),
         (

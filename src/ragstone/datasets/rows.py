@@ -1,5 +1,6 @@
 """Rows of a table to Samples, with every problem found on the way."""
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import chain, islice
@@ -56,13 +57,16 @@ def samples_in(
         InputError: rows are invalid; the error has all problems.
         UsageError: `columns` contains an unknown field or column.
     """
+    other = " or ".join(f"--sheet {shlex.quote(name)}" for name in table.others[:5])
+    other = f"read another sheet: {other}" if other else ""
     found = list(islice(table.rows, limit))
     problems = [problem for problem in found if isinstance(problem, Problem)]
     records = [record for record in found if isinstance(record, Record)]
     rows = [row for row in found if not isinstance(row, Problem)]
     samples: list[Sample] = []
     if not found:
-        problems.append(Problem("there are no rows", "add at least one row with a query"))
+        fix = "add at least one row with a query"
+        problems.append(Problem("there are no rows", f"{fix}, or {other}" if other else fix))
     elif rows:
         named = table.columns
         if named is None:  # each record has its own names
@@ -99,7 +103,7 @@ def samples_in(
                 in_rows.append(Problem(seen, fix, row=place, sample_id=name))
             first.setdefault(name, place)
         if records and len(valid) == len(named):
-            problems += layouts.problems(spelling, near)
+            problems += layouts.problems(spelling, near or other)
         problems += in_rows
     if problems:
         placed = [replace(problem, sheet=table.sheet, unit=table.unit) for problem in problems]

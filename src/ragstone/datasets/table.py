@@ -39,7 +39,15 @@ class Record:
     def of(cls, row: int, item: object) -> "Record | Problem":
         """Return an object of a JSON or YAML file as a record, or what is wrong with it."""
         if not isinstance(item, Mapping):
-            kind = type(item).__name__
+            match item:
+                case None:
+                    kind = "null"
+                case str():
+                    kind = "text"
+                case int() | float():
+                    kind = "a number"
+                case _:
+                    kind = "a list" if isinstance(item, list) else type(item).__name__
             return Problem(f"expected a mapping of field names to values, got {kind}", row=row)
         values = cast("Mapping[object, object]", item)
         if odd := [key for key in values if not isinstance(key, str)]:
@@ -58,6 +66,7 @@ class Table:
     Attributes:
         columns: the names in the header; None if each record has its own names.
         sheet: the name of the workbook's sheet.
+        others: the names of its other sheets.
         unit: what a row's number counts: `row`, `line` or `item`.
         notes: what a reader of the results should know.
         beside: the file's metadata.
@@ -66,6 +75,7 @@ class Table:
     rows: Iterable[Row]
     columns: tuple[str, ...] | None = None
     sheet: str | None = None
+    others: tuple[str, ...] = ()
     unit: str = "row"
     notes: tuple[str, ...] = ()
     beside: Mapping[str, object] = field(default_factory=dict[str, object])
@@ -109,9 +119,20 @@ class Table:
         while names and not names[-1]:
             names.pop()
         if twice := sorted({name for name in names if name and names.count(name) > 1}):
-            raise ValueError(f"two columns have the same name: {', '.join(map(repr, twice))}")
+            same = ", ".join(map(repr, twice))
+            raise ValueError(f"two columns have the same name: {same}; rename one of them")
         if not names:
             raise ValueError("the file is empty; add a header and at least one row")
+
+        # A title above the header is one cell with several words.
+        remaining = list(remaining)
+        if len(names) == 1 and " " in names[0] and len(header) > 1 and remaining:
+            below = remaining[0]
+            if not isinstance(below, Problem) and sum(cell is not None for cell in below[1]) > 1:
+                raise ValueError(
+                    f"the first row has only {names[0]!r}, but row {below[0]} has several cells; "
+                    f"if row {below[0]} is the header, delete the rows above it"
+                )
 
         # Columns without a name, such as the index of a pandas frame, are ignored.
         unnamed = [place for place, name in enumerate(names) if not name]
@@ -126,7 +147,7 @@ class Table:
         if sheet is None:
             fix = "name the column, or put a cell that contains the delimiter in quotes"
         return cls(
-            _records(remaining, names, fix),
+            _records(iter(remaining), names, fix),
             tuple(name for name in names if name),
             sheet=sheet,
             notes=(note,) if ignored else (),

@@ -21,8 +21,8 @@ _HEADER = 100_000
 def read(file: File) -> Table:
     """Return the rows of a CSV or TSV file (RFC 4180), numbered by the line each begins on.
 
-    The delimiter of a CSV file is the one of `,` `;` and tab with which most names in the header
-    are known. A blank cell is missing.
+    The delimiter of a CSV file is the one of `,` `;` `|` and tab with which most names in the
+    header are known. A blank cell is missing.
     """
     text, line = file.text(), 1
     if separator := _SEPARATOR.match(text):
@@ -34,7 +34,7 @@ def read(file: File) -> Table:
         elif file.suffix == ".tsv":
             delimiter = "\t"
         else:
-            delimiter = max(",;\t", key=lambda each: _known_names(text[:_HEADER], each))
+            delimiter = max(",;\t|", key=lambda each: _known_names(text[:_HEADER], each))
         rows = list(_rows(text, delimiter, line))
     finally:
         csv.field_size_limit(usual)

@@ -4,7 +4,7 @@ import re
 import struct
 import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -162,12 +162,16 @@ class SheetScan:
         rows, columns: the size of the area, from A1, that contains all values.
         errors: (row, column), both from 0 -> the error there, such as `#REF!`, or `UNCALCULATED`.
         shared: number of a shared text, as written -> how many cells use it.
+        merged: the areas of merged cells, such as `A2:A4`.
+        hidden: rows that are hidden, or filtered out, from 0.
     """
 
     rows: int = 0
     columns: int = 0
     errors: dict[tuple[int, int], str] = field(default_factory=dict[tuple[int, int], str])
     shared: Counter[str] = field(default_factory=Counter[str])
+    merged: list[str] = field(default_factory=list[str])
+    hidden: set[int] = field(default_factory=set[int])
     _row: int = -1
     _column: int = -1
     _type: str = "n"
@@ -187,17 +191,17 @@ class SheetScan:
         if name == "c":
             self._type, self._formula, self._text = attributes.get("t", "n"), False, ""
             self._valued = False
-            if not (address := attributes.get("r")):
-                self._column += 1
-            elif place := _PLACE.fullmatch(address):
-                letters = (ord(letter) - ord("A") + 1 for letter in place[1].upper())
-                self._column = reduce(lambda number, letter: 26 * number + letter, letters, 0) - 1
-                self._row = int(place[2]) - 1
+            if address := attributes.get("r"):
+                self._row, self._column = _place(address)
             else:
-                raise ExpatError(f"{address[:20]!r} is not a cell address")
+                self._column += 1
         elif name == "row":
             self._row = int(attributes.get("r", self._row + 2)) - 1
             self._column = -1
+            if attributes.get("hidden") in ("1", "true"):
+                self.hidden.add(self._row)
+        elif name == "mergeCell":
+            self.merged.append(attributes.get("ref", ""))
         elif name == "f":
             self._formula = self._valued = True
         elif name in ("v", "is"):
@@ -223,6 +227,14 @@ class SheetScan:
             self.columns = max(self.columns, self._column + 1)
 
 
+def _place(address: str) -> tuple[int, int]:
+    """Return row and column, both from 0, of an address such as `B3`, or raise an ExpatError."""
+    if not (place := _PLACE.fullmatch(address)):
+        raise ExpatError(f"{address[:20]!r} is not a cell address")
+    letters = (ord(letter) - ord("A") + 1 for letter in place[1].upper())
+    return int(place[2]) - 1, reduce(lambda number, letter: 26 * number + letter, letters, 0) - 1
+
+
 _AREA = 20_000_000
 """Limit of cells in the area of a sheet's values, because calamine creates all of them."""
 
@@ -244,7 +256,7 @@ def read(file: File, *, sheet: str | None = None) -> Table:
     try:
         archive = Archive(file)
         with CalamineWorkbook.from_filelike(BytesIO(file.content)) as workbook:
-            name, notes = _choose_sheet(workbook, sheet, file)
+            name, others = _choose_sheet(workbook, sheet, file)
             scan = SheetScan.of(archive.read(archive.sheet_parts()[name]))
             _refuse_size(scan, archive, file, name)
             cells = workbook.get_sheet_by_name(name).to_python(skip_empty_area=False)
@@ -252,16 +264,40 @@ def read(file: File, *, sheet: str | None = None) -> Table:
         fix = "open it in Excel and save it again as .xlsx"
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise file.refused(f"the workbook cannot be read: {why}", fix) from error
+    notes = (f"sheet {name!r}; ignored: {', '.join(map(repr, others))}",) if others else ()
     rows = [[_value(cell) for cell in row] for row in cells]
     for (row, column), error in scan.errors.items():  # which calamine returns as blanks
         rows += [[] for _ in range(len(rows), row + 1)]
         rows[row] += [None] * (column + 1 - len(rows[row]))
         rows[row][column] = Unreadable(error)
+    filled = [number for number, row in enumerate(rows) if any(cell is not None for cell in row)]
+    _mark_merged(rows, scan.merged, filled[1:])
     try:
         table = Table.headed(list(enumerate(rows, 1)), sheet=name)
     except ValueError as error:
         raise file.refused(f"sheet {name!r}: {error}") from error
-    return replace(table, notes=(*notes, *table.notes))
+    if hidden := scan.hidden.intersection(filled):
+        notes = (*notes, f"hidden or filtered rows are read too: {len(hidden)}")
+    return replace(table, notes=(*notes, *table.notes), others=others)
+
+
+def _mark_merged(rows: Sequence[list[object]], areas: Iterable[str], below: Sequence[int]) -> None:
+    """Make the blank cells of merged areas Unreadable, in the rows below the header with values."""
+    filled, budget = frozenset(below), _AREA
+    for area in areas:
+        start, _, end = area.partition(":")
+        (top, left), (bottom, right) = _place(start), _place(end or start)
+        bottom = min(bottom, len(rows) - 1)
+        budget -= max(0, bottom - top + 1) * (right - left + 1)  # areas of a hostile file overlap
+        if budget < 0:
+            break
+        if top > bottom or left >= len(rows[top]) or rows[top][left] is None:
+            continue
+        merged = Unreadable(f"the merged cells {area} have one value; unmerge and fill in each")
+        for number in filled.intersection(range(top, bottom + 1)):
+            for column in range(left, min(right + 1, len(rows[number]))):
+                if rows[number][column] is None:
+                    rows[number][column] = merged
 
 
 def _refuse_size(scan: SheetScan, archive: Archive, file: File, sheet: str) -> None:
@@ -308,8 +344,7 @@ def _choose_sheet(
             there = ", ".join(map(repr, names))
             raise UsageError(f"{file.name} has no sheet {sheet!r}{offer} (the sheets are {there})")
         chosen = sheet if sheet in names else similar[0]
-    others = [repr(name) for name in names if name != chosen]
-    return chosen, (f"sheet {chosen!r}; ignored: {', '.join(others)}",) if others else ()
+    return chosen, tuple(name for name in names if name != chosen)
 
 
 def _value(cell: object) -> object:

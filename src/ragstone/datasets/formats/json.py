@@ -104,7 +104,9 @@ def _lines(content: bytes) -> Iterator[Record | Problem]:
             checked = True
             yield Problem(broken_byte(line, error), encoding_fix(line), row=number)
         except json.JSONDecodeError as error:
-            yield Problem(f"invalid JSON: {error.msg} (column {error.colno})", row=number)
+            comma = error.doc[error.pos :].strip() == ","
+            fix = "remove the comma after the object" if comma else ""
+            yield Problem(f"invalid JSON: {error.msg} (column {error.colno})", fix, row=number)
         except ValueError as error:
             yield Problem(f"cannot read this JSON: {error}", row=number)
 
