@@ -149,6 +149,15 @@ def test_the_shipped_example_needs_no_key(ragstone) -> None:
     assert "1 of 2 tests failed: 2 (" in done.err
 
 
+def test_a_configuration_can_be_validated(ragstone, tmp_path: Path) -> None:
+    (tmp_path / "basic.yaml").write_text(PLAN, encoding="utf-8")
+    done = ragstone("validate", "basic.yaml")
+    assert (done.code, "basic.yaml: 1 row" in done.out) == (0, True), done
+    (tmp_path / "basic.yaml").write_text(PLAN.replace("useRagas:", "useRaga:"), encoding="utf-8")
+    done = ragstone("validate", "basic.yaml")
+    assert (done.code, "did you mean useRagas?" in done.err) == (2, True)
+
+
 def test_a_test_fails_by_its_own_threshold_only(run: Run, served: Served, tmp_path: Path) -> None:
     config = configuration(served.url, HALF, HALF)
     assertions = [[{"type": "context-faithfulness", "threshold": mark}] for mark in (0.4, 0.8)]

@@ -15,6 +15,7 @@ from ragstone.datasets import Dataset, load
 from ragstone.errors import InputError, UsageError
 from ragstone.evaluation.config_file import read_config
 from ragstone.evaluation.preflight import runnable
+from ragstone.integrations.promptfoo.config import is_configuration, read_configuration
 from ragstone.judges.base import Judge
 from ragstone.judges.dry_run import LEAST
 from ragstone.judges.factory import make_judge
@@ -41,7 +42,7 @@ LLM = "openai:gpt-4o-mini"
     ],
 )
 def command(files: tuple[str, ...], config: Path | None, **given: object) -> None:
-    """Read data files and report all problems; no calls are made.
+    """Read data files or promptfoo configurations and report all problems; no calls are made.
 
     A valid file is reported in one line: its rows, how many of them have each field, and which
     metrics `ragstone run` accepts for it, with the judge of the options or the config file. Keys
@@ -58,7 +59,11 @@ def command(files: tuple[str, ...], config: Path | None, **given: object) -> Non
     bad = 0
     for file in dict.fromkeys(files):
         try:
-            dataset = load(file, sheet=plan.sheet, columns=plan.columns)
+            dataset = (
+                read_configuration(file).dataset
+                if is_configuration(file)
+                else load(file, sheet=plan.sheet, columns=plan.columns)
+            )
             click.echo(described(file, dataset, plan, judge))
         except UsageError as error:
             bad += 1
