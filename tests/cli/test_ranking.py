@@ -76,7 +76,7 @@ def test_gates_decide_the_exit_code(files: Path, ragstone: Command) -> None:
     [
         (("--ranking", "none"), "there is no file none"),
         (("--ranking", "a.run", "-m", "faithfulness"), "faithfulness needs"),
-        (("--ranking", "a.run", "--rows", "rows.xlsx"), "rows are written as"),
+        (("--ranking", "a.run", "--rows", "rows.xlsx"), "does not write .xlsx; use .jsonl"),
         (("--ranking", "a.run", "--json", "a.run"), "is an input file, so it cannot be written"),
         (("--ranking", "a.run", "--map", "x"), "--map x: write FIELD=COLUMN"),
         (("--ranking", "a.run", "--k", "0"), "whole number of at least 1"),

@@ -236,6 +236,41 @@ def test_the_data_set_is_never_written_over(ragstone: Command, answers: str, opt
     assert Path(answers).read_text(encoding="utf-8") == before
 
 
+@pytest.mark.parametrize(
+    ("option", "name", "expected"),
+    [
+        ("--html", "r.pdf", ".html"),
+        ("--html", "r.JSON", ".html"),
+        ("--json", "r.xml", ".json"),
+        ("--json", "r.jsonl", ".json"),
+        ("--rows", "r.html", ".jsonl or .csv or .parquet"),
+        ("--claim-rows", "r.xlsx", ".jsonl or .csv or .parquet"),
+        ("--markdown", "r.html", ".md"),
+        ("--junit", "r.json", ".xml"),
+        ("--output", "r.pdf", "does not end in .xlsx; use a name such as report.xlsx"),
+    ],
+)
+def test_a_file_with_the_extension_of_another_format_is_refused(
+    ragstone: Command, tmp_path: Path, option: str, name: str, expected: str
+) -> None:
+    said = ragstone("run", "data.jsonl", "-m", "hit", option, name)
+    assert (said.code, list(tmp_path.glob("r.*"))) == (2, [])
+    assert f"{name}" in said.err
+    assert expected in said.err
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [("--html", "report"), ("--json", "r.txt"), ("--rows", "r.ndjson"), ("--markdown", "r.txt")],
+)
+def test_a_file_with_no_or_an_unknown_extension_is_written(
+    ragstone: Command, tmp_path: Path, option: str, name: str
+) -> None:
+    (tmp_path / "one.jsonl").write_text('{"query": "?", "point_ids": [1], "retrieved_ids": [1]}')
+    said = ragstone("run", "one.jsonl", "-m", "hit", "--no-export", "--no-store", option, name)
+    assert (said.code, (tmp_path / name).is_file()) == (0, True)
+
+
 def test_a_folder_that_cannot_be_is_told_before_the_run(
     ragstone: Command, answers: str, tmp_path: Path
 ) -> None:

@@ -199,9 +199,37 @@ WRITERS: Mapping[str, Callable[[Run, Path], None]] = MappingProxyType(
 )
 """Format -> the function that writes it."""
 TABLES = frozenset({"rows", "claim_rows"})
-"""Formats with several kinds of table, chosen by the file's ending."""
+"""Formats with several kinds of table, chosen by the file's extension."""
+_TABLE_EXTENSIONS = (".jsonl", ".csv", ".parquet", ".json", ".ndjson")
+EXTENSIONS: Mapping[str, Sequence[str]] = MappingProxyType(
+    {
+        "html": (".html", ".htm"),
+        "json": (".json",),
+        "rows": _TABLE_EXTENSIONS,
+        "claim_rows": _TABLE_EXTENSIONS,
+        "markdown": (".md", ".markdown"),
+        "junit": (".xml",),
+    }
+)
+"""Format -> its file extensions; names with an unknown extension, or none, are allowed too."""
+_OTHER_EXTENSIONS = frozenset(
+    f".{name}" for name in "db doc docx ods pdf png tsv xls xlsm xlsx yaml yml zip".split()
+)
 PIPED = frozenset({"json", "rows", "claim_rows", "markdown"})
 """Formats that may go to standard output."""
+
+
+def check_extension(name: str, path: Path) -> None:
+    """Check that a file's extension is not that of another format.
+
+    Raises:
+        UsageError: it is.
+    """
+    extension, own = path.suffix.lower(), EXTENSIONS[name]
+    if extension in _OTHER_EXTENSIONS.union(*EXTENSIONS.values()) - {*own}:
+        expected = " or ".join(own[: 3 if name in TABLES else 1])
+        flag = name.replace("_", "-")
+        raise UsageError(f"--{flag} {path}: this option does not write {extension}; use {expected}")
 
 
 @dataclass(frozen=True)
@@ -228,9 +256,11 @@ class Outputs:
         for name in self.files.keys() - PIPED:
             if self.files[name] == STDOUT:
                 raise UsageError(f"--{name}: this format needs a file, not standard output")
-        for name in TABLES & self.files.keys():
-            check_table(self.files[name])
         check_files(*self.files.values(), inputs=inputs, written=self._workbooks())
+        for name, path in self.files.items():
+            check_extension(name, path)
+            if name in TABLES:
+                check_table(path)
 
     def _workbooks(self) -> list[Path]:
         """Return the files that may be written for a named workbook."""

@@ -34,10 +34,6 @@ STDOUT = Path("-")
 Destination = Path | TextIO
 """A file, written completely or not at all; a stream; or `-`, standard output."""
 
-OTHER_FORMATS = frozenset(
-    {".html", ".md", ".ods", ".pdf", ".tsv", ".xls", ".xlsm", ".xlsx", ".xml"}
-)
-"""File extensions of formats that are not tables here."""
 _INT64 = range(-(2**63), 2**63)
 _SURROGATES = re.compile("[\ud800-\udfff]")
 """Unpaired surrogates, which UTF-8 does not have."""
@@ -243,12 +239,8 @@ def check_table(path: Path) -> None:
     """Check whether a table can be written to such a file.
 
     Raises:
-        UsageError: the extension is that of another format, or of Parquet without polars.
+        UsageError: the file is Parquet and polars is not installed.
     """
-    if path.suffix.lower() in OTHER_FORMATS:
-        raise UsageError(
-            f"{path}: rows are written as .jsonl, .csv or .parquet; use one of these extensions"
-        )
     if path.suffix.lower() == ".parquet":
         _check_parquet()
 

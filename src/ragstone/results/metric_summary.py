@@ -193,7 +193,7 @@ class MetricSummaryBuilder:
 
     @property
     def latency(self) -> dict[str, float | None]:
-        """The latency of the scores in ms; None if no score asked a question."""
+        """The latency of the scores that asked questions, in ms."""
         return {f"p{q}_ms": quantile(self.latencies, q / 100) for q in (50, 95)}
 
     def summary(self, extra: Detail = NOTHING, *, low: float = 0.0, high: float = 1.0) -> Summary:

@@ -156,6 +156,9 @@ class Run:
                 name: summary.model_dump(mode="json") | self._described(name)
                 for name, summary in self.summary().items()
             },
+            "latency": {
+                name: found.latency for name, found in counts.scores.items() if found.latencies
+            },
             "slices": self.slices,
             "not_run": dict(manifest.not_run),
             "troubles": list(self.troubles),
@@ -179,7 +182,6 @@ class Run:
             "range": list(info.range),
             "higher_is_better": info.higher_is_better,
             "threshold": counts.threshold,
-            "latency": counts.latency,
             "histogram": histogram(counts.values, low=info.low, high=info.high),
             "reasons": dict(_commonest(counts.undefined)[:REASONS]),
             "failures": [

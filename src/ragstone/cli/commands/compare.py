@@ -12,7 +12,7 @@ from rich.console import Console
 from ragstone._internal.files import write_text
 from ragstone.cli import silent_pipes
 from ragstone.cli.options import REGRESSION_OPTIONS, STORE, RegressionArgs
-from ragstone.cli.output import RegressionLimits, check_files, code_of
+from ragstone.cli.output import RegressionLimits, check_extension, check_files, code_of
 from ragstone.cli.parse import open_store, read_by
 from ragstone.errors import UsageError
 from ragstone.reports.comparison import as_markdown, print_comparison, print_regressions
@@ -91,6 +91,8 @@ def command(**given: Unpack[CompareArgs]) -> None:
             raise UsageError(f"A and B are the same run, {a}; specify two different runs")
         read = read_by(store, *map(store.info, (a, b)))
         check_files(given["json"], given["markdown"], inputs=read)
+        check_extension("json", given["json"] or STDOUT)
+        check_extension("markdown", given["markdown"] or STDOUT)
         comparison = compare(
             store.load(a),
             store.load(b),

@@ -22,6 +22,7 @@ from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import count, one_line
 from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED
 from ragstone.cli.options import CONFIG, JUDGE, LIMITS, READING, GroupedCommand, typed_settings
+from ragstone.cli.output import check_extension
 from ragstone.cli.parse import check_needed, config_here
 from ragstone.datasets import load
 from ragstone.datasets.columns import ALIASES, flag
@@ -326,6 +327,7 @@ def test(**given: Unpack[JudgeTestArgs]) -> None:
     typed = typed_settings({**given, "fail_under": ()})
     plan = config.plan(typed)
     check_needed(plan, typed)
+    check_extension("json", Path(given["json_file"] or "-"))
     gates = [JudgeTestGate.of(text) for text in given["fail_under"]]
     if given["data"] is None:
         samples = grounded_samples()[: plan.limit]

@@ -12,7 +12,7 @@ from rich.console import Console
 from ragstone._internal.files import write_text
 from ragstone.cli import silent_pipes
 from ragstone.cli.options import STORE
-from ragstone.cli.output import check_files
+from ragstone.cli.output import check_extension, check_files
 from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.errors import UsageError
 from ragstone.reports.runs_table import print_info, print_runs, run_entry
@@ -76,6 +76,7 @@ def list_(limit: int, file: Path | None, store: str | None) -> None:
         found = opened.runs(limit=limit + 1)
         infos = [summarize(opened, info) for info in found[:limit]]
         check_files(file, inputs=read_by(opened, *infos))
+        check_extension("json", file or STDOUT)
         busy = running_runs(opened)
     if file is not None:
         text = json.dumps([run_entry(info) for info in infos], indent=2) + "\n"
