@@ -42,6 +42,13 @@ def test_ragas_mode_is_the_plans_preset(run: Run, served: Served) -> None:
     )
 
 
+def test_a_policy_on_the_command_line_turns_ragas_mode_off(run: Run, served: Served) -> None:
+    grading = {"useRagas": True, "strictJson": True, "maxRetries": 2}
+    config = configuration(served.url, ALL_BACKED, threshold=1, grading=grading)
+    done = run(config, "--no-store", "--policy", "promptfoo")
+    assert (done.code, "RAGAS mode is off" in done.err) == (0, True), done.err
+
+
 def test_options_go_before_the_file_and_it_before_ragstone_yaml(
     run: Run, served: Served, tmp_path: Path
 ) -> None:

@@ -108,6 +108,8 @@ class PromptfooTests:
             UsageError: options contradict each other, cannot be read, or name columns.
         """
         demands, file = self.configuration.demands, self.file.name
+        if given["policy"] == LEGACY and given["preset"] is None:
+            demands = demands.without_ragas()
         plan = plan_of(given, demands.over(config))
         if plan.columns:
             raise UsageError(

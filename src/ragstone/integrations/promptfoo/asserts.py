@@ -13,7 +13,7 @@ from ragstone.evaluation.config_file import Config
 from ragstone.evaluation.recorder import StoreOptions
 from ragstone.evaluation.runner import Evaluation
 from ragstone.integrations.promptfoo.assertion import RAGAS, RETRIES, ragas_in_environment
-from ragstone.integrations.promptfoo.legacy import legacy_judge
+from ragstone.integrations.promptfoo.legacy import UNHEEDED, legacy_judge
 from ragstone.judges.base import Judge
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.factory import REPLIES, make_judge
@@ -89,6 +89,12 @@ class AssertRequirements:
         filled = {**preset(str(named)), **said} if named else said
         settings = {**config.settings, **filled, "metrics": self.metrics}
         return replace(config, settings=MappingProxyType(settings), preset=None)
+
+    def without_ragas(self) -> "AssertRequirements":
+        """Return the same assertions scored as promptfoo itself does."""
+        ragas_only = ("preset", *UNHEEDED)
+        kept = {name: value for name, value in self.settings.items() if name not in ragas_only}
+        return replace(self, settings={**kept, "policy": LEGACY}, ragas=False)
 
     def without_other_marks(self, row: Row, own: "AssertRequirements") -> Row:
         """Return a row whose scores have no thresholds of other tests: `own` is this test's."""
