@@ -375,3 +375,7 @@ def test_a_mapping_in_a_message_is_quoted_for_a_shell():
     assert flag("query", "My Question") == "--map query='My Question'"
     assert flag("query", "it's $HOME") == "--map query='it'\"'\"'s $HOME'"
     assert str(no_query(["my query"], spelling=flag)).endswith("--map query='my query'?")
+
+
+def test_a_promptfoo_configuration_is_recognized_where_only_data_is_read() -> None:
+    assert describe_nearest(["vars", "assert"]).startswith("a promptfoo configuration is evaluated")

@@ -206,6 +206,11 @@ def recognize(names: Iterable[str]) -> Shape | None:
 def describe_nearest(names: Iterable[str]) -> str:
     """Return what the formats nearest to these names also need, and which others are known."""
     names = tuple(names)
+    if {"vars", "assert"} <= set(names):
+        return (
+            "a promptfoo configuration is evaluated by `ragstone run FILE`; elsewhere, use the "
+            "file of `promptfoo eval -o results.json`"
+        )
     compared = [(shape, shape.missing(names)) for shape in SHAPES]
     near = [(shape, missing) for shape, missing in compared if len(missing) < len(shape.needs)]
     near.sort(key=lambda pair: len(pair[1]) / len(pair[0].needs))
