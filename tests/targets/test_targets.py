@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,30 @@ async def test_tls_and_proxy_of_a_file(
         answer = await target.ask(ROW, frozenset(("response",)))
     assert answer.fields == {"response": "by proxy"}
     assert faulty.calls[0].raw_path == "http://rag.invalid/ask"
+
+
+@each_case(
+    ("name", "message"),
+    [
+        ("www.example.com/api", "did you mean http://www.example.com/api?"),
+        ("example.com", "example.com is not a URL; did you mean http://example.com?"),
+        ("rag.example/v1", "did you mean http://rag.example/v1?"),
+        ("rag.py", "or module:function; did you mean rag.py:FUNCTION?"),
+        ("http://", "'http://' has no host; write, for example, http://localhost:8000"),
+        ("https:///api", "'https:///api' has no host"),
+        ("http:// h", "'http:// h' has no host"),
+    ],
+)
+def test_an_address_without_its_scheme_or_host_is_refused_before_any_call(
+    name: str, message: str
+) -> None:
+    with pytest.raises(TargetError, match=re.escape(message)):
+        get_target(name, Plan(), k=5)
+
+
+def test_a_json_file_describes_an_api(tmp_path: Path) -> None:
+    path = tmp_path / "rag.json"
+    path.write_text('{"calls": {"ask": {"url": "http://h/{query}", "reply": {"response": "a"}}}}')
+    target = get_target(str(path), Plan(), k=5)
+    assert isinstance(target, HttpTarget)
+    assert target.gives == {"response"}

@@ -25,7 +25,7 @@ from ragstone.datasets.adapters.responses import MODES, UNFINISHED, response_rec
 from ragstone.errors import Cause, InputError, Problem, UsageError
 from ragstone.evaluation.ask_target import ask_target
 from ragstone.targets.base import FIELDS, Target
-from ragstone.targets.factory import get_target
+from ragstone.targets.factory import FILES, get_target
 from ragstone.targets.spec import ApiDescription, fill_variables
 from ragstone.types.config import Plan
 from ragstone.types.reply import Failure
@@ -267,7 +267,7 @@ def collection_settings(target: str, *, plan: Plan, mode: str) -> Mapping[str, o
     is_url = target.lower().startswith(("http://", "https://"))
     if is_url:
         described = fill_variables(target)
-    elif target.lower().endswith((".yaml", ".yml")):
+    elif target.lower().endswith(FILES):
         description = ApiDescription.read(Path(target))
         calls = description.calls.values()
         filled = [description.base, *([call.url, call.body] for call in calls)]

@@ -1,4 +1,4 @@
-"""Targets by name: a URL, a YAML file that describes an API, or `module:function`."""
+"""Targets by name: a URL, a file that describes an API, or `module:function`."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,14 @@ from ragstone.targets.base import Target
 from ragstone.targets.function import Function, FunctionTarget, function_named
 from ragstone.targets.http import HttpTarget
 from ragstone.targets.spec import ApiDescription, fill_variables
-from ragstone.types.config import Plan
+from ragstone.types.config import DEFAULT_API, Plan
+
+_HOST = re.compile(
+    r"[\w.-]*:\d+(/.*)?|www\..+|[\w-]+(\.[\w-]+)+/.*|[\w.-]+\.(ai|app|cloud|com|dev|io|net|org)"
+)
+"""A URL without its scheme."""
+FILES = (".yaml", ".yml", ".json")
+"""Endings of files that describe an API; JSON is YAML."""
 
 
 def get_target(name: str | Function, plan: Plan, *, k: int) -> Target:
@@ -26,16 +33,20 @@ def get_target(name: str | Function, plan: Plan, *, k: int) -> Target:
         called = getattr(name, "__qualname__", type(name).__qualname__)
         return _function(called, name, plan, k)
     if name.lower().startswith(("http://", "https://")):
+        if not re.match(r"https?://[^\s/?#]", fill_variables(name), re.IGNORECASE):
+            raise TargetError(f"{name[:80]!r} has no host; write, for example, {DEFAULT_API}")
         return _http(public_url(name), ApiDescription.standard(name), plan, k)
-    if name.lower().endswith((".yaml", ".yml")):
+    if name.lower().endswith(FILES):
         return _http(name, ApiDescription.read(Path(name)), plan, k)
     shown = public_url(name)
-    if re.fullmatch(r"[\w.-]*:\d+(/.*)?", name):
+    if _HOST.fullmatch(name):
         raise TargetError(f"{shown} is not a URL; did you mean http://{shown}?")
     if ":" in name and "://" not in name:
         return _function(name, function_named(name), plan, k)
+    near = f"; did you mean {shown}:FUNCTION?" if name.endswith(".py") else ""
     raise TargetError(
-        f"{shown!r} is not a target; use a URL (http://...), a YAML file or module:function"
+        f"{shown!r} is not a target; use a URL (http://...), a YAML or JSON file that describes an "
+        f"API, or module:function{near}"
     )
 
 
