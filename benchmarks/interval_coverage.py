@@ -16,8 +16,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ragstone.results.grouping import Grouping, RowKeys
 from ragstone.results.stats.intervals import mean_interval
 from ragstone.results.stats.paired_tests import paired_t, sign_flip, smallest_difference
+from ragstone.types.sample import Context
 
 Numbers = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Numbers]
@@ -36,6 +38,8 @@ SCORES: dict[str, tuple[float, Draw]] = {
         lambda rng, n: np.where(rng.random(n) < 0.85, 1, rng.integers(0, 5, n) / 5),
     ),
 }
+MANY_SOURCES = 20
+"""For fewer, the coverage is shown for what it is."""
 NEARLY_ALWAYS_1 = "7 % not 1"
 SHOWN: dict[str, tuple[float, Draw]] = {
     NEARLY_ALWAYS_1: (
@@ -93,6 +97,27 @@ def clustered(simulations: int) -> bool:
     return 0.93 <= covered["40 clusters"] / simulations <= 0.97
 
 
+def grouped(sources: int, each: int, simulations: int, *, fifths: bool) -> bool:
+    """Measure the coverage of the default for several responses to each source."""
+    rng = np.random.default_rng([sources, each])
+    keys = RowKeys()
+    for row in range(sources * each):
+        keys.add(f"question {row}", [Context(text=f"source {row // each}")], {})
+    found = Grouping.of(sources * each, {kind: [one] for kind, one in keys.keys.items()})
+    covered = {"default": 0, "independent": 0}
+    for _ in range(simulations):
+        right = rng.beta(4, 1, sources).repeat(each)
+        values = rng.binomial(5, right) / 5 if fifths else (right > rng.random(right.size)) + 0.0
+        for name, labels in zip(covered, (found.labels, None), strict=True):
+            low, high = mean_interval(values.tolist(), clusters=labels) or (math.inf, math.inf)
+            covered[name] += low <= 0.8 <= high
+    shares = {name: count / simulations for name, count in covered.items()}
+    name = f"{sources} sources x {each}{' fifths' if fifths else ''}"
+    words = "  ".join(f"{by} {share:.1%}" for by, share in shares.items())
+    print(f"{name:24} {sources * each:5} {words}", flush=True)
+    return sources < MANY_SOURCES or 0.93 <= shares["default"] <= 0.97
+
+
 def answers(rng: np.random.Generator, n: int, gain: float = 0.0) -> tuple[Numbers, Numbers]:
     """Draw the scores that two systems get on the same n questions, in fifths and unbounded."""
     right = rng.beta(4, 1, n)
@@ -109,13 +134,18 @@ def tested(n: int, simulations: int) -> bool:
     for what, added in (("false alarms", 0.0), (f"power at {gain:.3f}", gain)):
         rng = np.random.default_rng([n, 7])
         seen = {"sign flip": 0, "t": 0}
+        covered = 0
         for _ in range(simulations):
             one, two = answers(rng, n, added)
             differences = (two - one).tolist()
-            seen["sign flip"] += sign_flip(differences).p <= 0.05
+            test = sign_flip(differences)
+            low, high = test.interval() or (-math.inf, math.inf)
+            covered += low <= added <= high
+            seen["sign flip"] += test.p <= 0.05
             seen["t"] += (paired_t(differences) or 0.0) <= 0.05
         shares = {test: count / simulations for test, count in seen.items()}
         told = "  ".join(f"{test} {share:.1%}" for test, share in shares.items())
+        told += f"  interval covers {covered / simulations:.1%}"
         print(f"{what:24} {n:5} {told}", flush=True)
         fine = fine and (added > 0 or max(shares.values()) <= 0.07)
     return fine
@@ -131,6 +161,8 @@ def main() -> int:
         fine += [simulated(name, n, simulations, must=False) for name in SHOWN]
         fine += [reckoned(share, n, must=n >= 50) for share in (0.5, 0.9)]
     fine.append(clustered(simulations))
+    for sources, each in ((10, 4), (12, 5), (20, 3), (30, 4), (100, 2)):
+        fine += [grouped(sources, each, simulations, fifths=fifths) for fifths in (False, True)]
     fine += [tested(n, max(200, simulations // 4)) for n in (50, 200)]
     return 0 if all(fine) else 1
 

@@ -370,7 +370,8 @@ def test_a_cluster_that_is_no_tag_is_refused() -> None:
     rows = [{**ANSWERED, "topic": topic} for topic in ("a", "a", "b")]
     with pytest.raises(UnknownNameError, match=r"'topc'; did you mean 'topic'\?"):
         evaluate(rows, metrics="hit", cluster="topc")
-    assert evaluate(rows, metrics="hit", cluster="topic").summary()["hit@5"].n == 3
+    for cluster in ("topic", "id"):
+        assert evaluate(rows, metrics="hit", cluster=cluster).summary()["hit@5"].n == 3
 
 
 DOWN = Failure(Cause.UNREACHABLE, "POST http://judge answered 500")

@@ -107,6 +107,31 @@ def test_what_was_finished_is_not_asked_again_and_counts_once(store: Store) -> N
     assert [info.finished for info in store.runs()] == [True]
 
 
+def test_a_stored_and_a_resumed_run_group_rows_as_a_fresh_one(store: Store) -> None:
+    """Two responses to each of 12 queries."""
+    samples = [
+        {**SAMPLES[n * n % 12], "id": f"s{n}", "query": f"q{n // 2}", "contexts": [f"c{n}"]}
+        for n in range(24)
+    ]
+
+    def stop_after(row: Row, total: int) -> None:
+        if row.index == 9:
+            raise StopError
+
+    def run(**options: object) -> Run:
+        return evaluate(samples, metrics=METRICS, judge=judge(), concurrency=1, **options)
+
+    fresh = run()
+    assert fresh.counts.grouping.groups == 12
+    assert summaries(fresh) != summaries(run(cluster="id"))
+    with pytest.raises(StopError):
+        run(store=store, on_row=stop_after)
+    resumed = run(store=store)
+    assert [info.id for info in store.runs()] == [resumed.manifest.run_id]
+    stored = store.load(resumed.manifest.run_id)
+    assert summaries(resumed) == summaries(stored) == summaries(fresh)
+
+
 def test_an_unfinished_run_of_the_first_edition_is_resumed(tmp_path: Path) -> None:
     file = tmp_path / "runs.db"
     with Store.open(file) as store:

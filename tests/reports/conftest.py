@@ -30,7 +30,10 @@ def sample(number: int, **changed: object) -> Sample:
         "id": f"q{number}",
         "query": f"How long does battery {number} last?",
         "response": "It lasts 20 hours. It charges in 60 minutes.",
-        "contexts": (Context(id="3", text="Up to 20 hours."), Context(id="4", text="75 minutes.")),
+        "contexts": (
+            Context(id="3", text="Up to 20 hours."),
+            Context(id="4", text=f"75 minutes{'.' * number}"),
+        ),
         "ranking": tuple(Context(id=id_) for id_ in ("9", "3", "4")),
         "reference": "20 hours",
         "relevance": {"3": 1.0, "77": 1.0, "9": 0.0},

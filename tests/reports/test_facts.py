@@ -4,10 +4,12 @@ from io import StringIO
 from pathlib import Path
 
 import openpyxl
+from python_calamine import CalamineWorkbook
 from rich.console import Console
 
 from ragstone.errors import Cause
-from ragstone.reports.excel import write_workbook
+from ragstone.reports.comparison import Line, sections
+from ragstone.reports.excel import write_workbook, write_workbooks
 from ragstone.reports.facts import (
     CAUSES,
     LABELS,
@@ -20,10 +22,12 @@ from ragstone.reports.facts import (
     why_no_mean,
     why_undefined,
 )
+from ragstone.reports.html import write_html
 from ragstone.reports.html.samples import sample_document
 from ragstone.reports.html.templates import render
 from ragstone.reports.markdown import run_as_markdown
 from ragstone.reports.terminal import print_run
+from ragstone.results.compare.comparison import compare
 from ragstone.results.run import Run
 from ragstone.types.claim import Label
 from ragstone.types.config import Plan
@@ -60,6 +64,38 @@ def test_what_the_numbers_were_made_from(make_run: MakeRun) -> None:
         "Note: 2 blank rows were left out",
         "Note: the ranking holds a document twice (2 rows)",
     ]
+
+
+def test_every_report_states_how_rows_are_grouped(make_run: MakeRun, tmp_path: Path) -> None:
+    first = make_run().rows[0]
+    rows = [
+        replace(first, index=i, sample=first.sample.model_copy(
+            update={"id": f"q{i}", "query": f"Why {i // 3}?", "contexts": None, "tags": {}}))
+        for i in range(60)
+    ]  # fmt: skip
+    run = make_run(rows, names=("hit@5",), asked=("hit",))
+    line = "60 rows grouped into 20 by shared queries (`--cluster id` treats rows as independent)"
+    assert f"Intervals: {line}" in told(run)
+    console = Console(file=StringIO(), width=200)
+    print_run(run, console)
+    assert line in console.file.getvalue()  # type: ignore[attr-defined]
+    assert line.replace("`", "") in run_as_markdown(run).replace("\\`", "")
+    write_html(run, tmp_path / "run.html")
+    assert "60 rows grouped into 20 by shared queries" in (tmp_path / "run.html").read_text()
+    (book,) = write_workbooks(run, output=tmp_path / "run.xlsx")
+    cells = CalamineWorkbook.from_path(book)
+    found = [cell for name in cells.sheet_names for row in cells.get_sheet_by_name(name).to_python()
+             for cell in row]  # fmt: skip
+    assert line in found
+    grouping = run.to_dict()["grouping"]
+    assert grouping == {"rows": 60, "groups": 20, "by": ["query"], "not_grouped": {}}
+    words = [
+        part.words
+        for section in sections(compare(run, run))
+        for part in section.parts
+        if isinstance(part, Line)
+    ]
+    assert line.replace("60 rows", "60 pairs") in words
 
 
 def test_a_gate_without_a_score_is_not_told(make_run: MakeRun) -> None:

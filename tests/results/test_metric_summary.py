@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from ragstone.errors import Cause
@@ -38,12 +39,9 @@ def test_a_metrics_range_bounds_its_interval() -> None:
 
 def test_rows_that_belong_together_are_drawn_together() -> None:
     values = [0.9, 0.8, 0.85, 0.2, 0.3, 0.25, 0.5, 0.6, 0.55] * 4
-    alone, together = MetricSummaryBuilder(), MetricSummaryBuilder()
-    for place, value in enumerate(values):
-        score = Score.scored(value)
-        alone.add(score, place=place)
-        together.add(score, place=place, cluster=str(place % 9 // 3))
-    narrow, wide = alone.summary().interval, together.summary().interval
+    counts = added(*map(Score.scored, values))
+    groups = np.arange(len(values)) % 9 // 3
+    narrow, wide = counts.summary().interval, counts.summary(groups=groups).interval
     assert narrow is not None
     assert wide is not None
     assert wide[1] - wide[0] > 1.5 * (narrow[1] - narrow[0])

@@ -74,10 +74,7 @@ def test_notes_without_end_are_counted_together() -> None:
 
 
 def test_rows_of_one_tag_are_a_cluster() -> None:
-    alone = RunSummaryBuilder.of(map(row, range(40)), ["hit@1"]).scores["hit@1"].summary()
-    together = (
-        RunSummaryBuilder.of(map(row, range(40)), ["hit@1"], cluster="source")
-        .scores["hit@1"]
-        .summary()
-    )
-    assert alone.interval != together.interval
+    counts = RunSummaryBuilder.of(map(row, range(40)), ["hit@1"], cluster="source")
+    assert counts.grouping.lines() == ["40 rows grouped into 2 by source"]
+    scores = counts.scores["hit@1"]
+    assert scores.summary().interval != scores.summary(groups=counts.grouping.labels).interval

@@ -38,6 +38,7 @@ from ragstone.judges.router import RouterJudge
 from ragstone.judges.spec import begins_free, is_free
 from ragstone.metrics import Metric, load_plugin, select
 from ragstone.metrics.retrieval import RankingMetric
+from ragstone.results.grouping import INDEPENDENT
 from ragstone.results.run import Run, RunInterruptedError
 from ragstone.store import Store
 from ragstone.targets.base import Target
@@ -307,8 +308,8 @@ class Evaluation:
         plan = given if "judge" in options else with_llm(given)
         dataset = load_data(data, plan)
         tags = dict.fromkeys(tag for sample in dataset.samples for tag in sample.tags)
-        if plan.cluster is not None and plan.cluster not in tags:
-            raise UnknownNameError("tag", plan.cluster, tags)
+        if plan.cluster not in (None, INDEPENDENT, *tags):
+            raise UnknownNameError("tag", plan.cluster or "", [INDEPENDENT, *tags])
         metrics = select(plan.metrics, **plan.parameters)
         budget = Budget(plan.max_calls, plan.max_cost)
         judge = judge_of(options, plan, budget, metrics=metrics)

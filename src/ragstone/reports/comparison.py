@@ -85,8 +85,7 @@ def _samples(comparison: Comparison) -> Iterator[Line]:
     for run, names in (("A", comparison.only_a), ("B", comparison.only_b)):
         if names:
             yield Line(f"metrics only in {run}: {_list(names, most=20)}")
-    if comparison.cluster is not None:
-        yield Line(f"rows are clustered by {comparison.cluster}")
+    yield from map(Line, comparison.grouping.lines("pair"))
 
 
 def _differences(comparison: Comparison) -> Iterator[Line | Grid]:

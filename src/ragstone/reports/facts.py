@@ -112,6 +112,7 @@ def summary_lines(run: Run, names: Sequence[str]) -> tuple[SummaryLine, ...]:
         alarming = result.passed is not True or bool(run.troubles)
         lines.append(SummaryLine("Gate", words, alarming))
 
+    lines += [SummaryLine("Intervals", line) for line in run.counts.grouping.lines()]
     lines += [SummaryLine("Note", note) for note in manifest.source.notes]
     notes = run.counts.notes
     for note, number in notes.most_common(LISTED):

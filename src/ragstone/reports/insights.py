@@ -316,7 +316,7 @@ def _sample_size_advice(run: Run) -> str | None:
     if margin <= WIDE * span:
         return None
     needed = summary.scored * (margin / (GOAL * span)) ** 2
-    if run.manifest.plan.cluster is None:  # rows of a cluster vary together
+    if not run.counts.grouping.by:  # rows of a cluster vary together
         needed = min(needed, ENOUGH)
     return (
         f"{name} is only accurate to ±{margin:.2g} ({count(summary.scored, 'row')}); "

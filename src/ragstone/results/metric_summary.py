@@ -55,7 +55,7 @@ class MetricSummaryBuilder:
     """Counts the scores of one metric; rows may come in any order.
 
     Attributes:
-        values: the numbers of scored rows; `clusters` are the labels of these rows.
+        values: the numbers of scored rows.
         row_states: the state of each row, in the order they were counted, as an index of STATES.
         undefined: reason -> number of rows that are undefined for it.
         failed: cause -> the first row that failed for it.
@@ -63,7 +63,6 @@ class MetricSummaryBuilder:
         imputed: the first row whose number was imputed by a policy.
         noted, note: the number of scores with a note, and the first note.
         judged, has_truths: whether any score has claims, or extracted facts.
-        clustered: whether any scored row has a cluster.
         latencies: ms per score that asked questions.
         unranked: scored rows without a ranking, for which the contexts were used.
     """
@@ -71,7 +70,6 @@ class MetricSummaryBuilder:
     def __init__(self) -> None:
         self.values = array("d")
         self.row_states = array("b")
-        self.clusters: list[str | None] = []
         self.states = Counter[State]()
         self.causes = Counter[Cause]()
         self.undefined = Counter[str]()
@@ -81,7 +79,7 @@ class MetricSummaryBuilder:
         self.latencies = array("d")
         self.imputed: First | None = None
         self.note: First | None = None
-        self.judged = self.has_truths = self.clustered = False
+        self.judged = self.has_truths = False
         self._details: dict[str, tuple[int, int]] = {}
         self._ends: dict[int, list[Placed]] = {1: [], -1: []}
         self._columns: tuple[NDArray[np.int64], Sequence[str]] | None = None
@@ -124,7 +122,6 @@ class MetricSummaryBuilder:
         place: int,
         sample_id: str = "",
         ranked: bool = True,
-        cluster: str | None = None,
     ) -> None:
         """Count one score, of the row at that place of the data set."""
 
@@ -136,8 +133,6 @@ class MetricSummaryBuilder:
         self.row_states.append(STATES.index(score.state))
         if score.value is not None:
             self.values.append(score.value)
-            self.clusters.append(cluster)
-            self.clustered = self.clustered or cluster is not None
             for sign, few in self._ends.items() if score.reason != NOTHING_RELEVANT else ():
                 if len(few) < N_WORST or (sign * score.value, place) < few[-1]:
                     insort(few, Placed(sign * score.value, place, sample_id))
@@ -196,14 +191,23 @@ class MetricSummaryBuilder:
         """The latency of the scores that asked questions, in ms."""
         return {f"p{q}_ms": quantile(self.latencies, q / 100) for q in (50, 95)}
 
-    def summary(self, extra: Detail = NOTHING, *, low: float = 0.0, high: float = 1.0) -> Summary:
+    def summary(
+        self,
+        extra: Detail = NOTHING,
+        *,
+        low: float = 0.0,
+        high: float = 1.0,
+        groups: NDArray[np.int64] | None = None,
+    ) -> Summary:
         """Return the mean of the scored rows, its interval, and the counts.
 
-        `low` and `high` are the lowest and the highest possible score.
+        `low` and `high` are the lowest and the highest possible score. `groups` has a label for
+        each row, in the order they were counted, that is equal for rows that are not independent.
         """
         values, data = self.values, np.frombuffer(self.values)
         total = math.fsum(values)
-        clusters = self.clusters if self.clustered else None
+        states = np.frombuffer(self.row_states, dtype=np.int8)
+        clusters = None if groups is None else groups[states == SCORED]
         return Summary(
             mean=total / len(values) if values else None,
             interval=mean_interval(values, low=low, high=high, clusters=clusters, total=total),

@@ -87,7 +87,9 @@ class Run:
         summaries: dict[str, Summary] = {}
         for name, info in self.metrics.items():
             extra = self.extras.get(name, NOTHING)
-            summaries[name] = self.counts.scores[name].summary(extra, low=info.low, high=info.high)
+            summaries[name] = self.counts.scores[name].summary(
+                extra, low=info.low, high=info.high, groups=self.counts.grouping.labels
+            )
         return MappingProxyType(summaries)
 
     @cached_property
@@ -159,6 +161,7 @@ class Run:
             "latency": {
                 name: found.latency for name, found in counts.scores.items() if found.latencies
             },
+            "grouping": counts.grouping.to_dict(),
             "slices": self.slices,
             "not_run": dict(manifest.not_run),
             "troubles": list(self.troubles),

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from ragstone._internal.fields import tag_text
 from ragstone.errors import Cause
 from ragstone.results import metric_summary
-from ragstone.results.metric_summary import OTHERS, STATES, MetricSummaryBuilder
+from ragstone.results.grouping import Grouping, RowKeys
+from ragstone.results.metric_summary import OTHERS, SCORED, STATES, MetricSummaryBuilder
 from ragstone.results.stats.intervals import mean_interval, quantile
 from ragstone.types.claim import ClaimIssue
 from ragstone.types.reply import CascadeStats, Failure, Usage, sum_stats
 from ragstone.types.row import Row
-from ragstone.types.sample import Tags
 from ragstone.types.score import MetricInfo, State
 
 MOST = 20
@@ -90,7 +90,10 @@ class TagBreakdown:
         codes.extend(array("b", [_NONE]) * (self._rows - len(codes)))
 
     def slices(
-        self, builders: Mapping[str, MetricSummaryBuilder], metrics: Mapping[str, MetricInfo]
+        self,
+        builders: Mapping[str, MetricSummaryBuilder],
+        metrics: Mapping[str, MetricInfo],
+        groups: NDArray[np.int64] | None,
     ) -> list[Slices]:
         """Return the slices by each tag, sorted by value.
 
@@ -110,7 +113,7 @@ class TagBreakdown:
             slices: list[Slice] = []
             for value, code in sorted(values.items()):
                 scores = {
-                    name: _score_slice(builders[name], info, of_row == code)
+                    name: _score_slice(builders[name], info, of_row == code, groups)
                     for name, info in metrics.items()
                 }
                 slices.append(Slice(value=value, n=counts[code], metrics=scores))
@@ -119,14 +122,17 @@ class TagBreakdown:
 
 
 def _score_slice(
-    builder: MetricSummaryBuilder, info: MetricInfo, rows: NDArray[np.bool_]
+    builder: MetricSummaryBuilder,
+    info: MetricInfo,
+    rows: NDArray[np.bool_],
+    groups: NDArray[np.int64] | None,
 ) -> SliceScore:
     """Return the scores of one metric in a slice; bool[rows] has the rows that are in it."""
     states = np.frombuffer(builder.row_states, dtype=np.int8)
-    scored_rows = rows[states == STATES.index(State.SCORED)]
+    scored_rows = rows[states == SCORED]
     places = np.flatnonzero(scored_rows)
     values: list[float] = np.frombuffer(builder.values, dtype=np.float64)[places].tolist()
-    clusters = [builder.clusters[place] for place in places] if builder.clustered else None
+    clusters = None if groups is None else groups[states == SCORED][places]
     counts: list[int] = np.bincount(states[rows], minlength=len(State)).tolist()
     scored, undefined, failed = (
         counts[STATES.index(state)] for state in (State.SCORED, State.UNDEFINED, State.FAILED)
@@ -138,12 +144,6 @@ def _score_slice(
         undefined=undefined,
         failed=failed,
     )
-
-
-def cluster_of(tags: Tags, name: str | None) -> str | None:
-    """Return the cluster of a row: its value of the tag of that name."""
-    label = None if name is None else tags.get(name)
-    return None if label is None else str(label)
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,8 @@ class TargetHealth:
 class RunSummaryBuilder:
     """Counts rows, in any order, without storing them.
 
-    `cluster` is the tag that groups rows for the intervals.
+    `cluster` is the tag that groups rows for the intervals; `id` groups none. By default, rows that
+    share a query, contexts or a source are grouped.
 
     Attributes:
         scores: metric name -> the counts of its scores.
@@ -178,7 +179,7 @@ class RunSummaryBuilder:
         self.scores: Mapping[str, MetricSummaryBuilder] = {
             name: MetricSummaryBuilder() for name in metrics
         }
-        self._cluster = cluster
+        self._keys = RowKeys(cluster)
         self.rows = self.calls_saved = 0
         self.usage = Usage()
         self.over_budget = False
@@ -187,6 +188,7 @@ class RunSummaryBuilder:
         self.notes = Counter[str]()
         self.tags: dict[str, None] = {}
         self.failed_before = Counter[Cause]()
+        self._grouping: Grouping | None = None
         self._breakdown = TagBreakdown()
         self._judge_ms = array("d")
         self._target_ms = array("d")
@@ -206,14 +208,14 @@ class RunSummaryBuilder:
         """Count one row."""
         self.rows += 1
         ranked = row.sample.ranking is not None
-        cluster = cluster_of(row.sample.tags, self._cluster)
+        self._keys.add(row.sample.query, row.sample.contexts, row.sample.tags)
+        self._grouping = None
         for name, counts in self.scores.items():
             counts.add(
                 row.scores[name],
                 place=row.index,
                 sample_id=row.sample.id,
                 ranked=ranked,
-                cluster=cluster,
             )
         for exchange in row.exchanges:
             outcome = exchange.outcome
@@ -239,9 +241,18 @@ class RunSummaryBuilder:
         self.tags |= dict.fromkeys(row.sample.tags)
         self._breakdown.add(row.sample.tags)
 
+    @property
+    def grouping(self) -> Grouping:
+        """How the rows are grouped for the intervals; computed once for the same rows."""
+        if self._grouping is None:
+            keys = {kind: [hashes] for kind, hashes in self._keys.keys.items() if hashes.size}
+            explicit = self._keys.cluster is not None
+            self._grouping = Grouping.of(self.rows, keys, explicit=explicit)
+        return self._grouping
+
     def slices(self, metrics: Mapping[str, MetricInfo]) -> list[Slices]:
         """Return the scores of these metrics among rows that share a value of a tag."""
-        return self._breakdown.slices(self.scores, metrics)
+        return self._breakdown.slices(self.scores, metrics, self.grouping.labels)
 
     def judge_latency(self) -> dict[str, float | None]:
         """Return the latency of the judge in ms, without cached replies."""

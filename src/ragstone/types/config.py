@@ -351,9 +351,10 @@ class Plan(JudgePlan, ClaimPlan):
     cluster: str | None = _setting(
         None,
         "Tag of rows that belong together (a source, a conversation); confidence intervals "
-        "resample them together.",
+        "resample them together. `id` treats rows as independent.",
         group="Results",
         metavar="TAG",
+        default_text="rows that share a query, contexts or a source",
     )
     fallback_target: str | None = None
     """Called only if no row has what a metric needs."""

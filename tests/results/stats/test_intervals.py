@@ -156,6 +156,11 @@ def test_one_cluster_has_no_interval(values: list[float]) -> None:
     assert mean_interval(values, clusters=["a"] * 3) is None
 
 
+@pytest.mark.parametrize("n", [4, 12, LARGE + 1])
+def test_clusters_with_equal_means_have_no_interval(n: int) -> None:
+    assert mean_interval([0.1, 0.8, 0.3] * n, clusters=[i // 3 for i in range(3 * n)]) is None
+
+
 def test_few_clusters_at_one_end_count_as_so_many_values() -> None:
     found = mean_interval([1.0] * 30, clusters=["a", "b", "c"] * 10)
     assert found == pytest.approx((0.2924, 1), abs=1e-4)

@@ -52,7 +52,8 @@ _PARAMS: Sequence[click.Parameter] = (
         ["--cluster"],
         metavar="TAG",
         help="Treat rows with the same value of this tag as one unit: questions about one source "
-        "are not independent.",
+        "are not independent. By default, rows that share a query, contexts or a source are one "
+        "unit; `id` treats rows as independent.",
     ),
     click.Option(
         ["--top"],

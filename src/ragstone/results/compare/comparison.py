@@ -17,6 +17,7 @@ from ragstone.results.compare.metric_change import (
     correct,
 )
 from ragstone.results.compare.pairing import Columns, Pairing, pair_samples
+from ragstone.results.grouping import INDEPENDENT, Grouping
 from ragstone.results.run import Run
 from ragstone.results.stats.paired_tests import SignFlips
 from ragstone.types.gate import EPSILON
@@ -62,7 +63,8 @@ class Comparison:
         a, b: the runs' ids.
         partial: the ids of those that were stopped before every row was finished.
         changes: differences between the configurations, the most important first.
-        cluster: the tag that groups rows, if any.
+        cluster: the tag that groups rows, if the user named one.
+        grouping: how pairs are grouped.
         only_a, only_b: metrics of one run only.
         metric_changes: metrics of both runs, in B's order.
         sample_changes: the samples that changed most, by metric.
@@ -75,6 +77,7 @@ class Comparison:
     changes: tuple[ConfigChange, ...]
     pairing: Pairing
     cluster: str | None
+    grouping: Grouping
     only_a: tuple[str, ...]
     only_b: tuple[str, ...]
     metric_changes: tuple[MetricChange, ...]
@@ -100,6 +103,7 @@ class Comparison:
             "changes": [change._asdict() for change in self.changes],
             "pairing": self.pairing.to_dict(),
             "cluster": self.cluster,
+            "grouping": self.grouping.to_dict(),
             "only_a": list(self.only_a),
             "only_b": list(self.only_b),
             "metrics": {each.metric: each.to_dict() for each in self.metric_changes},
@@ -119,8 +123,9 @@ def compare(
     """Compare two runs, sample by sample; gains and drops are those of B relative to A.
 
     `metrics` restricts the comparison to some metrics; parameters may be left out. `cluster` is a
-    tag that groups rows. `top` is the number of samples and claims to list of each kind. Each run
-    is read once from end to end, and then the listed rows.
+    tag that groups rows; `id` groups none. By default, pairs that share a query, contexts or a
+    source in either run are grouped. `top` is the number of samples and claims to list of each
+    kind. Each run is read once from end to end, and then the listed rows.
 
     Raises:
         UnknownNameError: a metric is not in both runs, or no row of A has the tag.
@@ -137,16 +142,24 @@ def compare(
         names = list(chosen)
     one = Columns.of(a, names, cluster=cluster)
     two = Columns.of(b, names, cluster=cluster)
-    if cluster is not None and one.ids and not one.tags:
+    tag = None if cluster == INDEPENDENT else cluster
+    if tag is not None and one.ids and not one.tags:
         raise UsageError(
             f"cluster {cluster}: the samples of A have no tags; omit --cluster "
             "(queries of rankings from files never have tags)"
         )
-    if cluster is not None and one.ids and cluster not in one.tags:
-        raise UnknownNameError("tag", cluster, one.tags)
+    if tag is not None and one.ids and tag not in one.tags:
+        raise UnknownNameError("tag", tag, [INDEPENDENT, *one.tags])
     pairing = pair_samples(one, two)
-    clusters = [one.clusters[place] for place, _ in pairing.pairs] if one.clusters else None
     places = np.array(pairing.pairs, dtype=np.int64).reshape(-1, 2)
+    grouping = Grouping()
+    if a.columns is None is b.columns:
+        sides = [one.keys.keys] if cluster else [one.keys.keys, two.keys.keys]
+        keys = {
+            kind: [side[kind][places[:, place]] for place, side in enumerate(sides)]
+            for kind in sides[0]
+        }
+        grouping = Grouping.of(len(places), keys, explicit=cluster is not None)
     found: dict[bytes, list[tuple[MetricChange, SignFlips]]] = {}
     sample_changes: list[SampleChanges] = []
     claims: list[ClaimChanges] = []
@@ -160,7 +173,7 @@ def compare(
             scores,
             higher_is_better=higher,
             span=max(info.high for info in infos) - min(info.low for info in infos),
-            clusters=clusters,
+            clusters=grouping.labels,
         )
         found.setdefault(scores.key, []).append(changed)
         worst, best = (
@@ -189,6 +202,7 @@ def compare(
         changes=changes(a, b, names),
         pairing=pairing,
         cluster=cluster,
+        grouping=grouping,
         only_a=tuple(name for name in a.metrics if name not in b.metrics),
         only_b=tuple(name for name in b.metrics if name not in a.metrics),
         metric_changes=tuple(metric_changes[name] for name in names),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ragstone.results.compare.pairing import MetricColumn, Unscored
 from ragstone.results.metric_summary import SCORED
-from ragstone.results.stats.intervals import Clusters, Labels, Numbers
+from ragstone.results.stats.intervals import Clusters, Numbers
 from ragstone.results.stats.paired_tests import (
     ALPHA,
     SignFlips,
@@ -183,7 +183,7 @@ def compare_metric(
     *,
     higher_is_better: bool = True,
     span: float = math.inf,
-    clusters: Labels | None = None,
+    clusters: NDArray[np.int64] | None = None,
 ) -> tuple[MetricChange, SignFlips]:
     """Return how a metric changed, with its test, for which `correct` decides the level.
 
@@ -191,11 +191,7 @@ def compare_metric(
     """
     differences = scores.b - scores.a
     count = differences.size
-    labels = None
-    if isinstance(clusters, np.ndarray):
-        labels = clusters[scores.places]
-    elif clusters is not None:
-        labels = [clusters[place] for place in scores.places.tolist()]
+    labels = None if clusters is None else clusters[scores.places]
     independent = differences
     if labels is not None and count:
         # One number per cluster, with the mean of all and an honest spread: the residuals of a

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
+from ragstone.results.grouping import RowKeys
 from ragstone.results.metric_summary import FAILED, SCORED, STATES, UNDEFINED
 from ragstone.results.run import Run
-from ragstone.results.run_summary import cluster_of
 from ragstone.types.claim import Label, Texts
 from ragstone.types.row import Row
 from ragstone.types.sample import Tags
@@ -40,11 +40,20 @@ class OutcomeScore:
 
 
 @dataclass(frozen=True, slots=True)
+class OutcomeContext:
+    """The part of a Context that a comparison reads."""
+
+    text: str = ""
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class OutcomeSample:
     """The part of a Sample that a comparison reads."""
 
     id: str
     query: str
+    contexts: tuple[OutcomeContext, ...] | None = None
     tags: Tags = field(default_factory=dict[str, str | int | float | bool | None])
 
 
@@ -159,7 +168,7 @@ class Columns:
     Attributes:
         ids: the samples' ids, in the order of the rows.
         queries: their queries' keys.
-        clusters: each row's value of the cluster tag, if a tag was named.
+        keys: what each row may share with others; of no rows for a ranking.
         tags: the names of all tags.
         metrics: metric name -> its column.
     """
@@ -167,10 +176,9 @@ class Columns:
     def __init__(self, metrics: Iterable[str], *, cluster: str | None = None) -> None:
         self.ids: list[str] = []
         self.queries = array("q")
-        self.clusters: list[str | None] = []
+        self.keys = RowKeys(cluster)
         self.tags: dict[str, None] = {}
         self.metrics: Mapping[str, MetricColumn] = {name: MetricColumn() for name in metrics}
-        self._cluster = cluster
 
     @classmethod
     def of(cls, run: Run, metrics: Iterable[str], *, cluster: str | None = None) -> "Columns":
@@ -182,8 +190,6 @@ class Columns:
             return columns
         columns.ids += rows.ids
         columns.queries.extend(map(query_key, rows.queries))
-        if cluster is not None:
-            columns.clusters += [None] * len(rows)
         for name, column in columns.metrics.items():
             column.extend(*rows.column(name))
         return columns
@@ -194,8 +200,7 @@ class Columns:
         self.ids.append(sample.id)
         self.queries.append(query_key(sample.query))
         self.tags |= dict.fromkeys(sample.tags)
-        if self._cluster is not None:
-            self.clusters.append(cluster_of(sample.tags, self._cluster))
+        self.keys.add(sample.query, sample.contexts, sample.tags)
         for name, column in self.metrics.items():
             column.add(row.scores.get(name))
 

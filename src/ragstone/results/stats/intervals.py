@@ -275,8 +275,9 @@ def mean_interval(
     Otherwise the bootstrap, BCa. Without a finite range, few values have Student's interval.
 
     With clusters, one label per value (None: a cluster of its own), whole clusters are drawn, and
-    "values" above means clusters. None for fewer than two values or clusters, and if all values are
-    equal and inside the range, because every resample would be equal too.
+    "values" above means clusters. None for fewer than two values or clusters, and if all values (or
+    the means of all clusters) are equal and inside the range, because every resample would be
+    equal too.
 
     `total` is `math.fsum` of the values, if it is known. The interval contains the mean and stays
     in the range, which is widened to the values. It does not depend on the order of the values.
@@ -290,6 +291,10 @@ def mean_interval(
     finite = math.isfinite(high - low)
     if groups.count < 2 or (least == most and (not finite or low < least < high)):
         return None
+    if not groups.alone:
+        gains = np.abs(groups.totals - groups.mean * groups.sizes)
+        if least < most and gains.max() <= 1e-12 * np.abs(data).sum():
+            return None
     at_ends = bool(np.all((groups.means == low) | (groups.means == high)))
     if finite and (least == most or (groups.alone and at_ends)):
         right = groups.count if least == most == high else int(np.sum(groups.means == high))

@@ -1,0 +1,220 @@
+import tracemalloc
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ragstone.results.compare.comparison import compare
+from ragstone.results.grouping import Grouping, RowKeys
+from ragstone.results.run_summary import RunSummaryBuilder
+from ragstone.results.stats.intervals import mean_interval
+from ragstone.types.row import Row
+from ragstone.types.sample import Context, Sample
+from ragstone.types.score import Score
+
+RUNS = Any
+RNG = np.random.default_rng(12)
+
+
+def rows(
+    n: int,
+    *,
+    queries: Sequence[object] | None = None,
+    contexts: Sequence[Sequence[object]] | None = None,
+    tags: Sequence[Mapping[str, object]] | None = None,
+    values: Sequence[float] | None = None,
+) -> list[Row]:
+    """Make rows that share nothing except what is given."""
+    given = values or RNG.random(n).tolist()
+    return [
+        Row(
+            i,
+            Sample.model_validate(
+                {
+                    "id": f"s{i}",
+                    "query": f"Why {queries[i]}?" if queries else f"What is {i}?",
+                    "response": f"It is {i}.",
+                    "contexts": [Context(text=str(text)) for text in contexts[i]]
+                    if contexts
+                    else [Context(text="everywhere"), Context(text=f"only in {i}")],
+                    "tags": tags[i] if tags else {"n": i},
+                }
+            ),
+            scores={"hit@1": Score.scored(given[i])},
+        )
+        for i in range(n)
+    ]
+
+
+def grouping(given: Sequence[Row], cluster: str | None = None) -> Grouping:
+    return RunSummaryBuilder.of(given, ["hit@1"], cluster=cluster).grouping
+
+
+SIXTY: dict[str, dict[str, Any]] = {
+    "queries": {"queries": [f"{i // 3}" for i in range(60)]},
+    "sets of contexts": {"contexts": [[f"{i // 3}", "more"][:: (-1) ** i] for i in range(60)]},
+    "sources": {"tags": [{"Source file": f"{i // 3}.pdf", "kind": "x"} for i in range(60)]},
+}
+
+
+@pytest.mark.parametrize("shared", SIXTY)
+def test_rows_that_share_a_query_contexts_or_a_source_are_grouped(shared: str) -> None:
+    found = grouping(rows(60, **SIXTY[shared]))
+    assert (found.rows, found.groups) == (60, 20)
+    assert found.lines() == [
+        f"60 rows grouped into 20 by shared {shared} (`--cluster id` treats rows as independent)"
+    ]
+
+
+def test_groups_are_the_clusters_of_the_interval(runs: RUNS) -> None:
+    values = [float(i // 3 % 4 > 0) for i in range(60)]
+    run = runs.of({"hit@5": values}, queries=[f"Why {i // 3}?" for i in range(60)])
+    labels = [i // 3 for i in range(60)]
+    assert run.summary()["hit@5"].interval == mean_interval(values, clusters=labels)
+    assert run.to_dict()["grouping"] == {
+        "rows": 60, "groups": 20, "by": ["query"], "not_grouped": {}
+    }  # fmt: skip
+    alone = runs.of({"hit@5": values}, queries=run_queries(run), plan={"cluster": "id"})
+    assert alone.summary()["hit@5"].interval == mean_interval(values)
+    assert alone.counts.grouping.lines() == []
+
+
+def run_queries(run: Any) -> list[str]:
+    return [row.sample.query for row in run.rows]
+
+
+def test_rows_without_a_score_do_not_shift_the_groups(runs: RUNS) -> None:
+    values = [None if i % 5 == 0 else float(i // 3 % 4 > 0) for i in range(60)]
+    run = runs.of({"hit@5": values}, queries=[f"Why {i // 3}?" for i in range(60)])
+    scored = [(value, i // 3) for i, value in enumerate(values) if value is not None]
+    numbers, labels = zip(*scored, strict=True)
+    assert run.summary()["hit@5"].interval == mean_interval(numbers, clusters=labels)
+
+
+def test_rows_that_share_nothing_have_the_interval_of_independent_rows(runs: RUNS) -> None:
+    values = RNG.random(40).tolist()
+    run = runs.of({"hit@5": values})
+    assert run.summary()["hit@5"].interval == mean_interval(values)
+    assert (run.counts.grouping.groups, run.counts.grouping.labels) == (40, None)
+
+
+def test_one_context_of_several_in_common_groups_nothing() -> None:
+    assert grouping(rows(40)).by == ()
+
+
+def test_rows_without_contexts_share_none() -> None:
+    assert grouping(rows(40, contexts=[[]] * 40)) == Grouping(40, 40)
+
+
+def test_rows_are_connected_through_others() -> None:
+    """Rows 0 and 1 share a query, and 1 and 2 contexts: so 0 and 2 are in one group."""
+    queries = [0, 0, *range(2, 40)]
+    contexts = [[0], [1], [1], *([i] for i in range(3, 40))]
+    found = grouping(rows(40, queries=queries, contexts=contexts))
+    assert found.by == ("query", "contexts")
+    assert found.labels is not None
+    assert found.labels.tolist() == [0, 0, 0, *range(3, 40)]
+
+
+def test_the_order_of_the_rows_changes_no_interval() -> None:
+    given = rows(80, queries=[i % 17 for i in range(80)], contexts=[[i % 23] for i in range(80)])
+    found = set()
+    for some in (given, given[::-1], [given[i] for i in RNG.permutation(80)]):
+        counts = RunSummaryBuilder.of(some, ["hit@1"])
+        found.add(counts.scores["hit@1"].summary(groups=counts.grouping.labels).interval)
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"contexts": [["the handbook"]] * 60}, "60 rows share 1 set of contexts"),
+        ({"queries": [i % 3 for i in range(60)]}, "60 rows share 3 queries"),
+        ({"queries": ["what"] * 45 + list(range(15))}, "45 rows share 1 query"),
+        ({"tags": [{"source": i % 4} for i in range(60)]}, "60 rows share 4 sources"),
+    ],
+)
+def test_a_few_values_group_nothing_and_the_report_says_so(
+    given: dict[str, Any], line: str
+) -> None:
+    found = grouping(rows(60, **given))
+    assert (found.groups, found.labels) == (60, None)
+    (words,) = found.lines()
+    assert words.startswith(f"{line}, too few to group by: intervals hold for no other ")
+
+
+def test_one_source_of_all_rows_is_not_worth_a_line() -> None:
+    assert grouping(rows(60, tags=[{"source": "handbook.pdf"}] * 60)).lines() == []
+
+
+def test_questions_asked_about_every_source_are_grouped_by_one_kind_only() -> None:
+    """Twelve questions about each of 20 sources: all rows are connected."""
+    n = 240
+    found = grouping(
+        rows(n, queries=[i % 12 for i in range(n)], contexts=[[i // 12] for i in range(n)])
+    )
+    assert (found.groups, found.by) == (12, ("query",))
+
+
+@pytest.mark.parametrize(("cluster", "groups"), [("source", 4), ("id", 60)])
+def test_a_named_tag_wins(cluster: str, groups: int) -> None:
+    tags = [{"source": i % 4} for i in range(60)]
+    found = grouping(rows(60, queries=[i // 3 for i in range(60)], tags=tags), cluster)
+    assert found.groups == groups
+    assert found.lines() == (["60 rows grouped into 4 by source"] if groups == 4 else [])
+
+
+def test_a_long_chain_is_one_group() -> None:
+    n = 5000
+    links = np.arange(n) // 2, (np.arange(n) + 1) // 2
+    found = Grouping.of(n, {"query": [links[0] + 1], "contexts": [links[1] + 1]}, explicit=True)
+    assert found.groups == 1
+
+
+def test_a_million_rows_are_grouped_in_little_memory() -> None:
+    """The hashes of a row take 24 bytes."""
+    keys = RowKeys()
+    given = rows(20_000, queries=[i // 2 for i in range(20_000)])
+    tracemalloc.start()
+    for row in given:
+        keys.add(row.sample.query, row.sample.contexts, row.sample.tags)
+    used = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert used < 40 * 20_000
+    found = Grouping.of(20_000, {kind: [hashes] for kind, hashes in keys.keys.items()})
+    assert found.groups == 10_000
+
+
+def test_pairs_that_share_contexts_in_either_run_are_grouped(runs: RUNS) -> None:
+    def run(run_id: str, values: list[float], contexts: list[list[object]]) -> Any:
+        made = runs.of({"hit@1": values}, run_id=run_id)
+        return type(made)(made.manifest, made.metrics, rows(60, contexts=contexts, values=values))
+
+    shared, own = [[i // 3] for i in range(60)], [[i] for i in range(60)]
+    ones, others = [1.0] * 60, [float(i // 3 > 4) for i in range(60)]
+    several = run("a", ones, shared), run("b", others, own)
+    apart = run("a", ones, own), run("b", others, own)
+    grouped = compare(*several)
+    assert grouped.grouping.groups == 20
+    assert grouped.metric_changes[0].p == 2 / 32  # five sources differ
+    assert compare(*several[::-1]).metric_changes[0].p == 2 / 32
+    assert compare(*apart).metric_changes[0].p < 0.001
+    assert compare(*several, cluster="id").metric_changes == compare(*apart).metric_changes
+    assert grouped.to_dict()["grouping"]["by"] == ["contexts"]
+
+
+def test_several_responses_to_a_source_are_covered_by_default(runs: RUNS) -> None:
+    """95% intervals covered 88% if rows were taken as independent; benchmarks/ has more."""
+    rng = np.random.default_rng(13)
+    covered = {None: 0, "id": 0}
+    for _ in range(400):
+        right = rng.beta(4, 1, 30).repeat(4)
+        values = (right > rng.random(120)).astype(float).tolist()
+        for cluster in covered:
+            queries = [f"Why {i // 4}?" for i in range(120)]
+            run = runs.of({"hit@5": values}, queries=queries, plan={"cluster": cluster})
+            low, high = run.summary()["hit@5"].interval
+            covered[cluster] += low <= 0.8 <= high
+    assert 0.92 <= covered[None] / 400 <= 0.975
+    assert covered["id"] / 400 < 0.92
