@@ -167,7 +167,7 @@ def test_a_gate_on_what_is_not_run_is_refused() -> None:
     ("gates", "message"),
     [
         ({"fail_under": {"hit": 80}}, "ranges from 0 to 1; write 80 percent as"),
-        ({"fail_over": {"hit": 0.5}}, "higher is better for hit@5; use --fail-under"),
+        ({"fail_over": {"hit": 0.5}}, "higher is better for hit@5; use fail_under"),
         ({"fail_under": {"hit": float("nan")}}, "'nan' is not a number; use 0.8 or 80%"),
         ({"fail_under": {"hit": "much"}}, "'much' is not a number; use 0.8 or 80%"),
     ],

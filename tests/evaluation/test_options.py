@@ -1,8 +1,10 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.cases import each_case
 
 from ragstone import evaluate, load
 from ragstone.errors import UsageError
@@ -120,3 +122,28 @@ def test_the_offline_judge_as_an_object_compares_no_texts_and_by_name_has_them_c
     note = run.manifest.judge_note
     assert note is not None
     assert "text_similarity by offline (hashed character n-grams, not meaning)" in note
+
+
+@each_case(
+    ("options", "message"),
+    [
+        ({"judge": "openai:m"}, "name your own server with base_url, or use judge='offline' (no"),
+        ({"fail_over": {"faithfulness": 0.5}}, "higher is better for faithfulness; use fail_under"),
+        ({"metrics": "rouge_l"}, "Map it with columns={'reference': 'referense'}"),
+        ({"judge": "openai:m", "base_url": "x"}, "base_url or OPENAI_BASE_URL: the URL must begin"),
+        ({"sheet": "x", "data": "a.jsonl"}, "remove sheet x"),
+    ],
+)
+def test_errors_from_python_name_its_arguments(
+    options: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    row = {"query": "q", "response": "r", "contexts": ["c"], "referense": "r"}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    given = {"metrics": "faithfulness", "data": [row], **options}
+    with pytest.raises(UsageError) as caught:
+        evaluate(**given)
+    assert message in str(caught.value)
+    assert "--" not in str(caught.value)

@@ -364,7 +364,7 @@ async def test_what_another_is_doing_just_now_is_refused_but_afresh(store: Store
     (info,) = store.runs()
     assert str(error.value) == (
         f"another process is running the same evaluation (run {info.id}); wait for it, "
-        "or use --fresh to start another run"
+        "or use fresh=True to start another run"
     )
     other = await evaluate_async(SAMPLES, metrics=METRICS, judge=judge(), store=store, fresh=True)
     few = await evaluate_async(SAMPLES, metrics="hit@1", judge=judge(), store=store)
@@ -451,5 +451,5 @@ def test_the_file_of_a_run_is_found_from_any_folder(
 
 
 def test_a_store_that_cannot_be_used_names_the_way_without(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="Use --no-store to run without a store"):
+    with pytest.raises(StoreError, match="Use store=None to run without a store"):
         evaluate(SAMPLES, metrics=METRICS, judge=judge(), store=tmp_path)

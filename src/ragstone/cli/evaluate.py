@@ -32,7 +32,7 @@ from ragstone.datasets import Dataset
 from ragstone.errors import Cause, UsageError
 from ragstone.evaluation.config_file import Config, metric_names
 from ragstone.evaluation.recorder import StoreOptions
-from ragstone.evaluation.runner import estimate, evaluate
+from ragstone.evaluation.runner import Evaluation
 from ragstone.integrations.promptfoo.asserts import (
     LEGACY,
     ProgressOptions,
@@ -173,7 +173,7 @@ def run_evaluation(given: "RunArgs") -> int:
             return compare_ways(rows, plan, given, tracing=tracing)
     if given["dry_run"]:
         with outputs.quiet():
-            estimated = estimate(rows, plan=plan)
+            estimated = Evaluation.estimate(rows, plan=plan)
         print_estimate(estimated, Console(highlight=False))
         return 0
     with tracing_of(given["otel"]) as tracing:
@@ -210,9 +210,10 @@ def evaluated(
                 tested = data.configuration
                 run = evaluate_tests(tested.dataset, plan, options, finish=tested.finish, **storing)
             elif target is not None:
-                run = evaluate(data, plan=plan, target=target, **options, **storing)
+                made = Evaluation.of(data, plan=plan, target=target, **options, **storing)
+                run = made.run_in_thread()
             else:
-                run = evaluate(data, plan=plan, **options, **storing)
+                run = Evaluation.of(data, plan=plan, **options, **storing).run_in_thread()
             interrupted = False
         except RunInterruptedError as stop:
             run = stop.run

@@ -43,7 +43,7 @@ from ragstone.results.run import Run, RunInterruptedError
 from ragstone.store import Store
 from ragstone.targets.base import Target
 from ragstone.targets.factory import get_target
-from ragstone.types.config import Manifest, Plan
+from ragstone.types.config import Manifest, Plan, in_python, python_names
 from ragstone.types.gate import FLAGS, Gate, gate
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
@@ -235,14 +235,14 @@ def evaluate(data: Data, **options: Unpack[Options]) -> Run:
         UsageError: an option or the data is invalid; nothing was scored.
         RunInterruptedError: Ctrl-C; its `run` has the finished rows.
     """
-    return Evaluation.of(data, **options).run_in_thread()
+    with python_names():
+        return Evaluation.of(data, **options).run_in_thread()
 
 
 async def evaluate_async(data: Data, **options: Unpack[Options]) -> Run:
     """Evaluate samples in the running event loop; see `evaluate`."""
-    evaluation = Evaluation.of(data, **options)
-    await evaluation.run()
-    return evaluation.result()
+    with python_names():
+        return await Evaluation.of(data, **options).run_async()
 
 
 def estimate(data: Data, **options: Unpack[Options]) -> Estimate:
@@ -254,21 +254,8 @@ def estimate(data: Data, **options: Unpack[Options]) -> Estimate:
     Raises:
         UsageError: the options are invalid.
     """
-    given = plan_of(options)
-    plan = given if "judge" in options else with_llm(given)
-    if not isinstance(options.get("judge", plan.judge), str):
-        raise UsageError(
-            "an estimate needs a judge given by name; the cost of custom judges is unknown"
-        )
-    unlimited = plan.model_copy(update={"max_calls": None, "max_cost": None})
-    objects: Options = {"judge": make_judge(plan, guess=LEAST), "plan": unlimited}
-    if "target" in options:
-        objects["target"] = options["target"]
-    made = Evaluation.of(data, **objects)
-    rows = [Row(n, sample) for n, sample in enumerate(made.dataset.samples)]
-    found = estimate_usage(plan, rows, made.metrics, asks_target=bool(made.wanted))
-    why = (llm_reason(given),) if plan.judge != given.judge else ()
-    return replace(found, notes=(*why, *found.notes))
+    with python_names():
+        return Evaluation.estimate(data, **options)
 
 
 @dataclass(frozen=True)
@@ -338,8 +325,11 @@ class Evaluation:
         rows = [Row(index, sample) for index, sample in samples if index not in recorder.done]
         if "judge" not in options and plan.judge != given.judge and rows:
             cost = estimate_usage(plan, rows, ready.metrics, asks_target=bool(ready.wanted))
-            announce = on_notice or partial(warn, stacklevel=2)
-            announce(f"{llm_reason(given)}: {cost}. To prevent it, use --judge offline.")
+            line = f"{llm_reason(given)}: {cost}. To prevent it, use --judge offline."
+            if on_notice:
+                on_notice(line)
+            else:
+                warn(in_python(line), stacklevel=2)
         return cls(
             plan=manifest.plan,
             dataset=dataset,
@@ -356,6 +346,29 @@ class Evaluation:
             tracing=options.get("tracing", UNTRACED),
             breaker=CircuitBreaker(plan.concurrency),
         )
+
+    @classmethod
+    def estimate(cls, data: Data, **options: Unpack[Options]) -> Estimate:
+        """Estimate the judge usage of a run with these options; no calls are made.
+
+        Raises:
+            UsageError: the options are invalid.
+        """
+        given = plan_of(options)
+        plan = given if "judge" in options else with_llm(given)
+        if not isinstance(options.get("judge", plan.judge), str):
+            raise UsageError(
+                "an estimate needs a judge given by name; the cost of custom judges is unknown"
+            )
+        unlimited = plan.model_copy(update={"max_calls": None, "max_cost": None})
+        objects: Options = {"judge": make_judge(plan, guess=LEAST), "plan": unlimited}
+        if "target" in options:
+            objects["target"] = options["target"]
+        made = cls.of(data, **objects)
+        rows = [Row(n, sample) for n, sample in enumerate(made.dataset.samples)]
+        found = estimate_usage(plan, rows, made.metrics, asks_target=bool(made.wanted))
+        why = (llm_reason(given),) if plan.judge != given.judge else ()
+        return replace(found, notes=(*why, *found.notes))
 
     async def run(self) -> None:
         """Evaluate every row. `result` works at any time, also after a cancellation."""
@@ -409,6 +422,11 @@ class Evaluation:
                 await self._record(row)
                 if self._is_down(row):
                     break
+
+    async def run_async(self) -> Run:
+        """Run in the running event loop, and return the run."""
+        await self.run()
+        return self.result()
 
     def run_in_thread(self) -> Run:
         """Run in a thread of its own; Ctrl-C raises RunInterruptedError with the rows so far."""

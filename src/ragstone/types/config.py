@@ -1,7 +1,9 @@
 """Plan: all settings of a run. Manifest: the plan, the inputs and versions used, and the start."""
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -23,7 +25,7 @@ from pydantic_core import PydanticCustomError, PydanticUndefined
 
 from ragstone._internal.fields import FrozenMap, FrozenModel, MetricName
 from ragstone._internal.text import format_validation_errors
-from ragstone.errors import UsageError
+from ragstone.errors import RagstoneError, UsageError
 from ragstone.types.claim import BATCH
 from ragstone.types.gate import Gate, share
 from ragstone.types.policy import POLICIES, PRESETS, STRICT, PolicyName, PresetName
@@ -515,6 +517,40 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
     }
 )
 """Every setting by its field's name."""
+
+
+_ARGUMENTS = {
+    "--model": "model",
+    "--api-url": "target",
+    "--fresh": "fresh=True",
+    "--no-store": "store=None",
+    "--judge offline": "judge='offline'",
+    **{
+        flag: f"{name}={'no-' not in flag}" if "/--no-" in setting.flags[0] else name
+        for name, setting in SETTINGS.items()
+        for flags in setting.flags
+        for flag in flags.split("/")
+    },
+}
+_MAP = re.compile(r"--map (\w+)=('?)(.+?)\2(?=\??(?:[;:]|$| \())", re.MULTILINE)
+_OPTION = re.compile(r"--judge offline\b|--[a-z][a-z-]*")
+
+
+def in_python(message: str) -> str:
+    """Replace command-line options in a message by the arguments of `ragstone.evaluate`."""
+    message = message.replace("--api-url URL or --target", "target")
+    message = _MAP.sub(r"columns={'\1': '\3'}", message)
+    return _OPTION.sub(lambda found: _ARGUMENTS.get(found[0], found[0]), message)
+
+
+@contextmanager
+def python_names() -> Generator[None, None, None]:
+    """Name Python's arguments, not command-line options, in errors that are raised in the block."""
+    try:
+        yield
+    except RagstoneError as error:
+        error.args = (in_python(str(error)), *error.args[1:])
+        raise
 
 
 def settings_schema() -> dict[str, object]:

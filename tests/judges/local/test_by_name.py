@@ -100,7 +100,7 @@ def test_a_dry_run_downloads_nothing_and_takes_a_hub_model_by_its_name(
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
     said = {"metrics": "faithfulness", "judge": "local:hf:owner/nothing"}
     assert estimate(ROWS, **said).local_calls == (1, 1)
-    with pytest.raises(UsageError, match="--offline does not allow downloading"):
+    with pytest.raises(UsageError, match="offline=True does not allow downloading"):
         estimate(ROWS, **said, offline=True)
 
 

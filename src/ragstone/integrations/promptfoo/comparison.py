@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ragstone._internal.rate_limit import Budget
 from ragstone.datasets import Dataset
-from ragstone.evaluation.runner import evaluate
+from ragstone.evaluation.runner import Evaluation
 from ragstone.integrations.promptfoo.assertion import RAGAS
 from ragstone.integrations.promptfoo.asserts import LEGACY, ProgressOptions, evaluate_tests
 from ragstone.integrations.promptfoo.legacy import UNHEEDED, legacy_judge
@@ -135,7 +135,7 @@ def both_ways(data: str | Path | Dataset, plan: Plan, watching: Watching) -> Bot
     shown = {"gates": (), "include_reason": False}  # of which nothing is
     ragas = plan.model_copy(update={**shown, "metrics": named, "policy": RAGAS, "batch_size": size})
     with watching() as watched:
-        second = evaluate(data, plan=ragas, **watched)
+        second = Evaluation.of(data, plan=ragas, **watched).run_in_thread()
     with watching() as watched:
         first = evaluate_tests(_again(second), legacy, watched)
     return BothWays.of(first, second)

@@ -16,6 +16,7 @@ from ragstone.metrics.claim_checks import Check
 from ragstone.reports.facts import CAUSES, LABELS
 from ragstone.results.run import Run
 from ragstone.types.claim import JudgedClaim, Label, Texts
+from ragstone.types.config import in_python
 from ragstone.types.gate import GateResult
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score, State
@@ -151,19 +152,12 @@ def check(run: Run, spent: str | None) -> None:
 
 _FLAGS = (
     (r"--model or --judge", "--rag-judge"),
-    (r"--api-url URL or --target", "target"),
     (r"--(judge|base-url|max-calls|max-cost)\b", r"--rag-\1"),
-    (r"--no-cache\b", "cache=False"),
-    (r"--map (\w+)=('?)(.+?)\2(?=\??(?:[;:]|$| \())", r"columns={'\1': '\3'}"),
 )
-_OPTION = re.compile(
-    r"--(fail-under|fail-over|embedding-model|context-window|max-tokens|timeout|sheet)\b"
-)
-"""Flags with the same name as an option of `ragstone.evaluate`."""
 
 
 def in_tests(message: str) -> str:
     """Replace command-line flags in a message by pytest options and keyword arguments."""
     for flag, ours in _FLAGS:
-        message = re.sub(flag, ours, message, flags=re.MULTILINE)
-    return _OPTION.sub(lambda found: found[1].replace("-", "_"), message)
+        message = re.sub(flag, ours, message)
+    return in_python(message)

@@ -14,7 +14,7 @@ import pytest
 from ragstone._internal.rate_limit import Budget
 from ragstone.errors import RagstoneError, UnknownNameError, UsageError
 from ragstone.evaluation.preflight import LLM_KEY, llm_reason, needing_llm, with_llm
-from ragstone.evaluation.runner import Options, estimate, evaluate_async
+from ragstone.evaluation.runner import Evaluation, Options
 from ragstone.evaluation.runner import plan_of as plan_of_options
 from ragstone.integrations.pytest import SKIPPED
 from ragstone.integrations.pytest.markers import (
@@ -283,10 +283,10 @@ class RagSession:
         if given.judge != plan.judge == asked.name and not self._announced:
             self._announced = True
             target = {name: options[name] for name in ("target",) if name in options}
-            cost = estimate(data, **cast("Options", {**target, "plan": plan}))
+            cost = Evaluation.estimate(data, **cast("Options", {**target, "plan": plan}))
             reason = f"{llm_reason(given)}: for this sample, {cost}"
             warn(f"{reason}. To prevent it, use --rag-judge offline.", stacklevel=2)
-        run = self._background.call(evaluate_async(data, **with_judge))
+        run = self._background.call(Evaluation.of(data, **with_judge).run_async())
         self._reports.append(WorkerReport.of(run).model_dump_json())
         spent = None
         if run.counts.over_budget:
@@ -302,7 +302,7 @@ class RagSession:
                 with_judge.pop(flag, None)
             plan = base.model_copy(update={"gates": ()})
             also = cast("Options", {**with_judge, "plan": plan, "metrics": "abstention"})
-            second = self._background.call(evaluate_async(data, **also))
+            second = self._background.call(Evaluation.of(data, **also).run_async())
             self._reports.append(WorkerReport.of(second).model_dump_json())
             if not second.rows[0].scores["abstention"].detail.get("abstained"):
                 raise
