@@ -12,7 +12,7 @@ CELLS = {
     ("strict", "response is empty"): "undefined",
     ("strict", "contexts are an empty list"): "0.0: every claim is NOT_ENOUGH_INFO",
     ("strict", "judge refused"): "failed: refusal",
-    ("strict", "no reply (1)"): "failed: its cause",
+    ("strict", "no reply (1)"): "failed: timeout, etc.",
     ("strict", "threshold"): "none",
     ("weighted", "otherwise: mean of the weights (3)"): "1 / 0.5 / -1 / 0",
     ("weighted", "range"): "-1 to 1",
@@ -27,7 +27,7 @@ CELLS = {
     ("promptfoo-plan", "judge refused"): "0.0, flagged",
     ("promptfoo-plan", "no reply (1)"): "0.5, flagged",
     ("promptfoo-plan", "too few or too many verdicts (2)"): (
-        "mean of those kept, flagged; if none: 0.5, flagged"
+        "mean after truncation, flagged; if none: 0.5, flagged"
     ),
     ("promptfoo", "too few or too many verdicts (2)"): (
         "1 - (unsupported + missing) / claims, flagged; if none: 0.0, flagged"

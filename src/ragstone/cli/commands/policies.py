@@ -33,8 +33,8 @@ def _miscounted(policy: Policy) -> str:
     miscount = policy.miscounted
     if miscount is None:
         return f"{State.FAILED.value}: {Cause.COUNT_MISMATCH.value}"
-    kept = "those kept" if miscount.cut else "those returned"
-    made = "1 - (unsupported + missing) / claims" if miscount.taken_off else f"mean of {kept}"
+    kept = "after truncation" if miscount.cut else "of those returned"
+    made = "1 - (unsupported + missing) / claims" if miscount.taken_off else f"mean {kept}"
     return f"{made}, flagged; if none: {_described(miscount.nothing)}"
 
 
@@ -55,7 +55,7 @@ SITUATIONS: Mapping[str, Callable[[Policy], str]] = MappingProxyType(
         "no claims in the response": lambda policy: _described(policy.no_claims),
         "contexts are an empty list": _no_contexts,
         "judge refused": lambda policy: _described(policy.refused, Cause.REFUSAL.value),
-        "no reply (1)": lambda policy: _described(policy.unanswered, "its cause"),
+        "no reply (1)": lambda policy: _described(policy.unanswered, "timeout, etc."),
         "no readable reply (2)": lambda policy: _described(
             policy.unreadable, Cause.MALFORMED.value
         ),
