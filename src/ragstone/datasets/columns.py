@@ -180,11 +180,15 @@ def _is_near(name: str, known: str) -> bool:
 
     A name with more words, such as `response_length`, means something else.
     """
+    if abs(len(name) - len(known)) > 2 + len(known) // 4:
+        return False
     one, two = plain_name(name), plain_name(known)
     if len(two) < 5 or one in _WORDS or set(known.split("_")) < set(re.findall(r"[^\W_]+", name)):
         return False
-    if len(two) >= 10 and SequenceMatcher(None, one, two).ratio() >= 0.9:
-        return True
+    if len(two) >= 10:
+        matcher = SequenceMatcher(None, one, two)
+        if matcher.quick_ratio() >= 0.9 and matcher.ratio() >= 0.9:
+            return True
     while one[:1] == two[:1] and one:
         one, two = one[1:], two[1:]
     swapped = one[:2] == two[1::-1] and one[2:] == two[2:]

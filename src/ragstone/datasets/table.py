@@ -1,5 +1,6 @@
 """Data files as bytes and text, and tables of their rows, before values are interpreted."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -118,7 +119,7 @@ class Table:
         names = ["" if cell is None else str(cell).strip() for cell in header]
         while names and not names[-1]:
             names.pop()
-        if twice := sorted({name for name in names if name and names.count(name) > 1}):
+        if twice := sorted(name for name, n in Counter(names).items() if name and n > 1):
             same = ", ".join(map(repr, twice))
             raise ValueError(f"two columns have the same name: {same}; rename one of them")
         if not names:
