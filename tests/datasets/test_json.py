@@ -55,7 +55,7 @@ EXPECTED = (
     ("content", "message"),
     [
         ("[]", "there are no rows; add at least one row with a query"),
-        ('"a"', f"the file contains a str, not a list; {EXPECTED}"),
+        ('"a"', f"the file contains text, not a list; {EXPECTED}"),
         ('{"a": []}', f"the top-level object has no list of rows, only 'a'; {EXPECTED}"),
         (
             '{"data": [], "rows": []}',

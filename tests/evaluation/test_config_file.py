@@ -78,7 +78,7 @@ def test_files_stand_beside_the_config(tmp_path: Path) -> None:
     folder = tmp_path / "settings"
     folder.mkdir()
     path = folder / "mine.yaml"
-    for target in ("api.yaml", "rag.py:answer"):
+    for target in ("api.yaml", "api.json", "rag.py:answer"):
         path.write_text(
             f"data: d.xlsx\nplugin: [mine.py, my.module]\ntarget: {target}\n"
             "prompts: {verify_claims: p.md}\n",

@@ -223,7 +223,9 @@ def test_a_file_is_read(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(TargetError, match=r"cannot read the target file .*nowhere\.yaml"):
+    with pytest.raises(
+        TargetError, match=r"cannot read the target file .*nowhere\.yaml: No such file"
+    ):
         ApiDescription.read(tmp_path / "nowhere.yaml")
 
 

@@ -25,6 +25,19 @@ class Unreadable:
     seen: str
 
 
+def type_in_words(value: object) -> str:
+    """Return what kind of JSON value this is, for messages."""
+    match value:
+        case None:
+            return "null"
+        case str():
+            return "text"
+        case int() | float():
+            return "a number"
+        case _:
+            return "a list" if isinstance(value, list) else type(value).__name__
+
+
 @dataclass(frozen=True)
 class Record:
     """One row: its number as the user sees it, and its values by the file's own names.
@@ -40,16 +53,9 @@ class Record:
     def of(cls, row: int, item: object) -> "Record | Problem":
         """Return an object of a JSON or YAML file as a record, or what is wrong with it."""
         if not isinstance(item, Mapping):
-            match item:
-                case None:
-                    kind = "null"
-                case str():
-                    kind = "text"
-                case int() | float():
-                    kind = "a number"
-                case _:
-                    kind = "a list" if isinstance(item, list) else type(item).__name__
-            return Problem(f"expected a mapping of field names to values, got {kind}", row=row)
+            return Problem(
+                f"expected a mapping of field names to values, got {type_in_words(item)}", row=row
+            )
         values = cast("Mapping[object, object]", item)
         if odd := [key for key in values if not isinstance(key, str)]:
             return Problem(f"the field name {odd[0]!r} is not text", "put it in quotes", row=row)

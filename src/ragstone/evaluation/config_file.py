@@ -25,7 +25,7 @@ FILE = Path("ragstone.yaml")
 """The default file in the working folder."""
 Names = Mapping[str, str]
 _TEXTS = ("data", "store", "target", "preset", "policy", "judge", "embedding_model")
-_TARGET_FILE = re.compile(r"\.ya?ml|json$|\.py:\w+$", re.IGNORECASE)
+_TARGET_FILE = re.compile(r"\.(ya?ml|json)$|\.py:\w+$", re.IGNORECASE)
 
 OTHER_KEYS: Mapping[str, str] = MappingProxyType(
     {key: name for name, setting in SETTINGS.items() for key in setting.keys}

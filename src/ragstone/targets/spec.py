@@ -237,7 +237,8 @@ class ApiDescription(FrozenModel):
         try:
             text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            raise TargetError(f"cannot read the target file {path}: {error}") from error
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise TargetError(f"cannot read the target file {path}: {why}") from error
         return cls.parse(text, path.name)
 
     @classmethod

@@ -14,6 +14,7 @@ from ragstone.datasets.table import (
     broken_byte,
     encoding_fix,
     encoding_problem,
+    type_in_words,
 )
 from ragstone.datasets.values import parsed_json
 from ragstone.errors import Problem
@@ -66,7 +67,7 @@ def rows_in(value: object, file: File) -> Listed:
         f"tools' files: {', '.join(OTHERS)})"
     )
     if not isinstance(value, Mapping):
-        raise file.refused(f"the file contains a {type(value).__name__}, not a list", expected)
+        raise file.refused(f"the file contains {type_in_words(value)}, not a list", expected)
     parts = cast("Mapping[object, object]", value)
     names = [name for name in ENVELOPES if isinstance(parts.get(name), list | Unreadable)]
     names = names or [name for name in OTHERS if isinstance(parts.get(name), list | Unreadable)]
