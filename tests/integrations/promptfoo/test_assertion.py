@@ -146,6 +146,16 @@ async def test_a_judge_that_fails_gives_no_result(faulty, behave, quick, preset:
         await asyncio.to_thread(called, config={**place, "preset": preset})
 
 
+def test_a_score_without_statements_fails_and_cannot_be_inverted() -> None:
+    """Under `not-python`, promptfoo passes a result that fails."""
+    config = {"preset": "promptfoo-plan"}
+    result = called("Sure!", config=config)
+    assert (result["pass"], result["score"]) == (False, 0)
+    assert str(result["reason"]).endswith("no statements (the response makes no claims)")
+    with pytest.raises(JudgeFailedError, match=r"was not measured: .*no statements"):
+        called("Sure!", config=config, test={"assert": [{"type": "not-python", "config": config}]})
+
+
 def test_the_environment_names_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAGSTONE_JUDGE", "nobody")
     with pytest.raises(UsageError, match="there is no judge named 'nobody'"):

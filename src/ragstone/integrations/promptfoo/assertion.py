@@ -117,11 +117,7 @@ def ragas_in_environment() -> bool:
 
 def _threshold(config: Mapping[str, object], test: Mapping[str, object]) -> float | None:
     """Return the threshold in the `config`, or else the one beside it in the test."""
-    same = [
-        one
-        for one in _all_assertions(test)
-        if one.get("type") in TYPES and (one.get("config") or {}) == config
-    ]
+    same = _same_config(config, test)
     found = dict.fromkeys(_number(one["threshold"]) if "threshold" in one else None for one in same)
     if "threshold" in config:
         return _number(config["threshold"])
@@ -132,6 +128,17 @@ def _threshold(config: Mapping[str, object], test: Mapping[str, object]) -> floa
             "promptfoo does not report which one is running; put each threshold into its config"
         )
     return next(iter(found), None)
+
+
+def _same_config(
+    config: Mapping[str, object], test: Mapping[str, object]
+) -> list[Mapping[str, object]]:
+    """Return a test's Python assertions with this config: the one that is running is among them."""
+    return [
+        one
+        for one in _all_assertions(test)
+        if one.get("type") in TYPES and (one.get("config") or {}) == config
+    ]
 
 
 def _all_assertions(test: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
@@ -247,8 +254,8 @@ def get_assert(output: object, context: Mapping[str, object]) -> GradingResult:
             judge.
         UsageError: the config or the test's variables are invalid.
     """
-    test = _part(context, "test")
-    settings = Settings.of(_part(context, "config"), test)
+    test, config = _part(context, "test"), _part(context, "config")
+    settings = Settings.of(config, test)
     columns = settings.plan.columns
     record = record_of(
         _part(context, "vars"),
@@ -260,7 +267,11 @@ def get_assert(output: object, context: Mapping[str, object]) -> GradingResult:
     sample = samples_of([record], name="the test's vars", columns=columns).samples[0]
     row = _scored(sample, settings)
     score = row.scores[str(settings.metric)]
-    return graded(row, score, _value(score, settings), settings)
+    value = _value(score, settings)
+    inverted = any(one["type"] == "not-python" for one in _same_config(config, test))
+    if inverted and "why" in score.detail:  # nothing was measured, so there is nothing to invert
+        raise JudgeFailedError(f"{settings.named} was not measured: {score.reason}")
+    return graded(row, score, value, settings)
 
 
 def _part(of: Mapping[str, object], name: str) -> Mapping[str, object]:
