@@ -4,6 +4,8 @@ from pathlib import Path
 
 import openpyxl
 
+from ragstone import demo
+
 Command = Callable[..., object]
 
 
@@ -45,3 +47,21 @@ def test_two_demos_are_stored_and_can_be_compared(ragstone: Command) -> None:
     assert [(each["name"], each["a"], each["b"]) for each in changes] == [("target", *target)]
     same = json.loads(ragstone("compare", runs[0], "last", "--json", "-").out)
     assert same["changes"] == []  # another port is no change
+
+
+def test_the_seeds_own_command_writes_the_texts_that_context_precision_graded(
+    ragstone: Command, demo_url: str, tmp_path: Path
+) -> None:
+    data = Path(demo.__file__).with_name("qr_smartphone_dataset.xlsx")
+    said = ragstone(
+        *("--metric", "context_precision", "--k", "5", "--limit", "3", "--test-data", str(data)),
+        *("--api-url", demo_url, "--rows", "rows.jsonl"),
+    )
+    assert said.code == 0, said.err
+    (path,) = (tmp_path / "results").glob("Context Precision_k5_*.xlsx")
+    head, *rows = openpyxl.load_workbook(path)["Per-Query Results"].iter_rows(values_only=True)
+    shown = [dict(zip(head, row, strict=True))["retrieved_contexts"] for row in rows]
+    lines = (tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()
+    searched = [[each["text"] for each in json.loads(line)["ranking"]] for line in lines]
+    assert shown == ["\n---\n".join(texts) for texts in searched]
+    assert all(map(str.strip, shown))
