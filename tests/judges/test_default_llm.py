@@ -158,7 +158,7 @@ def test_without_a_key_the_error_explains(run: Any, monkeypatch: pytest.MonkeyPa
     assert done.code == 2
     assert done.err == (
         "Error: cannot run response_relevancy: the judge offline cannot answer generate_queries; "
-        "use an LLM (--model or --judge). If OPENAI_API_KEY is set, openai:gpt-4o-mini answers\n"
+        "use an LLM (--model or --judge). To use openai:gpt-4o-mini, set OPENAI_API_KEY\n"
     )
 
 

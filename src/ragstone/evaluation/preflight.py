@@ -139,7 +139,7 @@ class Preflight:
         if refused or not self.metrics:
             reasons = "; ".join(join_by_reason(refused))
             if needing_llm(plan):
-                reasons += f". If {LLM_KEY} is set, {LLM} answers"
+                reasons += f". To use {LLM}, set {LLM_KEY}"
             raise UsageError(f"cannot run {reasons or 'without metrics; name at least one'}")
 
 

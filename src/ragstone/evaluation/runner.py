@@ -460,8 +460,8 @@ class Evaluation:
         failed = {name: score for name, score in row.scores.items() if score.state is State.FAILED}
         if self.plan.fail_fast and failed:
             name, score = next(iter(failed.items()))
-            why = f"{name} failed for {row.sample.id} ({score.cause}): {quoted(score.reason or '')}"
-            self.breaker.reason = f"{why} (--fail-fast)"
+            why = f"{name} failed for sample {row.sample.id} ({score.cause})"
+            self.breaker.reason = f"{why}: {quoted(score.reason or '')} (--fail-fast)"
             return True
         if self.plan.max_failure_rate >= 1:
             return False
