@@ -51,6 +51,9 @@ def test_one_line_collapses_white_space_and_cuts() -> None:
         ("http://h/@me/a", "http://h/@me/a"),
         ("rag.yaml", "rag.yaml"),
         ("", ""),
+        ("http:/u:secret@h/x", "...@h/x"),
+        ("u:secret@h", "...@h"),
+        ("notes@home.csv", "notes@home.csv"),
     ],
 )
 def test_public_url(url: str, shown: str) -> None:

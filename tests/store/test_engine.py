@@ -111,6 +111,27 @@ def test_a_name_shows_no_password() -> None:
     assert display_name(Path("a/b.db")) == str(Path("a/b.db"))
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("postgresql://me:p@secret@h/r", "postgresql:/me:secret@h/r", "postgresql:me:secret@h/r"),
+        *("postgres:/me:secret@h/r", "POSTGRESQL:/me:secret@h/r", "postgresql+psycopg:/u:secret@h"),
+        *("mysql:/me:secret@h/r", "http:/u:secret@h"),
+    ],
+)
+def test_a_mistyped_url_shows_no_password_and_creates_nothing(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StoreError) as caught:
+        create_store_engine(url)
+    assert "secret" not in str(caught.value)
+    with pytest.raises(StoreError) as caught:
+        display_name(url)
+    assert "secret" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
 def test_without_the_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(StoreError, match=r"pip install 'ragstone\[postgres\]'"):

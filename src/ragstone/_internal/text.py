@@ -47,8 +47,9 @@ def public_url(url: str) -> str:
     """Return the URL without its query, user and password, to show in messages."""
     head = url.partition("?")[0].partition("#")[0]
     scheme, slashes, rest = head.partition("://")
-    if not slashes:
-        return head
+    if not slashes:  # no URL, but perhaps meant as one: it may contain a password
+        known, sign, host = head.rpartition("@")
+        return f"...@{host}" if sign and ":" in known else head
     try:
         _ = urlsplit(head).port
     except ValueError:  # the part before the port may be a password

@@ -1,5 +1,6 @@
 """The engine of a store's database: a SQLite file, or a PostgreSQL server."""
 
+import re
 import sqlite3
 from pathlib import Path
 
@@ -21,6 +22,8 @@ CHECKPOINT = 4000
 WRITING = {"writing": True}
 """Execution options of a connection that writes: SQLite locks the file before the first read."""
 
+_LIKE_URL = re.compile(r"[a-z0-9+]*://|(?:postgres(?:ql)?|mysql|https?)(?:\+\w+)?:", re.IGNORECASE)
+"""A URL, or what is probably meant as one: no path for a file."""
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _TIMEOUTS = {
     "connect_timeout": 10,
@@ -34,7 +37,7 @@ _TIMEOUTS = {
 
 def display_name(place: str | Path | None) -> str:
     """Return the name of a store in messages: the path, or the URL without secrets."""
-    if isinstance(place, str) and "://" in place:
+    if isinstance(place, str) and _LIKE_URL.match(place):
         url = _url(place)
         shown = URL.create("postgresql", url.username, None, url.host, url.port, url.database)
         return shown.render_as_string()
@@ -49,7 +52,7 @@ def create_store_engine(place: str | Path | None, *, reading: bool = False) -> E
     Raises:
         StoreError: the place cannot be used, or its driver is not installed.
     """
-    if isinstance(place, str) and "://" in place:
+    if isinstance(place, str) and _LIKE_URL.match(place):
         return _postgresql(_url(place))
     path = Path(place or DEFAULT_STORE)
     try:
@@ -89,12 +92,17 @@ def create_store_engine(place: str | Path | None, *, reading: bool = False) -> E
 
 
 def _url(text: str) -> URL:
-    scheme = text.partition("://")[0]
+    _, slashes, rest = text.partition("://")
+    scheme = text.partition(":")[0]
     if scheme not in _SCHEMES:
         raise StoreError(
             f"{scheme}://...: runs are stored in a SQLite file or in PostgreSQL; "
             "name a path, or postgresql://USER@HOST/DATABASE"
         )
+    if not slashes:
+        raise StoreError(f"{scheme}:... has no //; write {scheme}://USER@HOST/DATABASE")
+    if rest.partition("/")[0].count("@") > 1:
+        raise StoreError(f"{scheme}://...: more than one @; write an @ in the password as %40")
     try:
         return make_url(text).set(drivername="postgresql+psycopg")
     except (ArgumentError, ValueError):  # its text contains the password
