@@ -291,7 +291,7 @@ def test_a_run_travels_as_one_file_to_another_store(ragstone: Command, place: st
 
 def test_an_import_that_is_refused_makes_no_store(ragstone: Command, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("{}", encoding="utf-8")
-    for file, why in (("none.gz", "there is no file none.gz"), ("notes.txt", "not a file of"),
+    for file, why in (("none.gz", "there is no file none.gz"), ("notes.txt", "not written by"),
                       (".", "is a folder")):  # fmt: skip
         said = ragstone("runs", "import", file, "--store", "new/runs.db")
         assert said.code == 2

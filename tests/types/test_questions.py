@@ -97,10 +97,10 @@ def test_a_wrong_count_of_verdicts_is_no_reply(count: int) -> None:
 @each_case(
     ("value", "told"),
     [
-        (None, "valid tuple, got None"),
-        ("SUPPORTED", "valid tuple, got 'SUPPORTED'"),
+        (None, "must be a list, got None"),
+        ("SUPPORTED", "must be a list, got 'SUPPORTED'"),
         ([{"label": "yes"}] * 2, "0.label: .* got 'yes'"),
-        ([{}, {}], "0.label: Field required"),
+        ([{}, {}], "0.label: is missing"),
         ([{"label": "SUPPORTED", "score": 1}] * 2, "0.score: Extra inputs"),
         ([{"label": "SUPPORTED", "confidence": 2}] * 2, "0.confidence: "),
         ([{"label": "SUPPORTED"}, "SUPPORTED"], "1: "),

@@ -119,7 +119,7 @@ def test_a_conflict_is_still_one(claim, context):
 def test_an_opposite_of_the_same_is_a_conflict(claim, context):
     (verdict,) = verify_claims([claim], [context])
     assert verdict.label is Label.CONTRADICTED, verdict.reason
-    assert "the context " in verdict.reason
+    assert "the text says " in verdict.reason
 
 
 def test_a_conflict_is_never_sure():
