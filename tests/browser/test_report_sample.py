@@ -120,7 +120,7 @@ async def test_the_transcript_is_made_when_it_is_opened(browse: Browse, report: 
     await page.locator("#transcript summary").click()
     await expect(page.locator("#transcript .exchange")).to_have_count(2)
     await expect(page.locator("#transcript .exchange").last).to_contain_text(
-        "timeout: no answer within 30 s"
+        "timed out: no answer within 30 s"
     )
 
 
