@@ -340,6 +340,15 @@ def test_tests_may_have_different_thresholds(read) -> None:
     assert list(map(found.failing, rows)) == [["faithfulness:promptfoo,threshold=0.9"], []]
 
 
+def test_metrics_on_the_command_line_replace_the_thresholds_of_all_tests(read) -> None:
+    tests = [{**TEST, "assert": [{**FAITHFUL, "threshold": 0.9}]}]
+    found = read(tests=[*tests, {**TEST, "assert": [{"type": "context-faithfulness"}]}])
+    scores = {"faithfulness:promptfoo-plan": score(0.3, threshold=0.5, passed=False)}
+    rows = [Row(place, sample, scores=scores) for place, sample in enumerate(found.dataset.samples)]
+    assert list(map(found.failing, rows)) == [list(scores)] * 2
+    assert found.finish(rows[0]) == rows[0]
+
+
 def test_tests_without_a_supported_assertion_are_skipped_and_counted(read) -> None:
     """The other samples keep the numbers that promptfoo gives them."""
     other = {

@@ -98,16 +98,12 @@ class AssertRequirements:
 
     def without_other_marks(self, row: Row, own: "AssertRequirements") -> Row:
         """Return a row whose scores have no thresholds of other tests: `own` is this test's."""
-        others = set(map(_threshold_of, self.metrics)) - set(map(_threshold_of, own.metrics))
-        scores = {
-            full: score.model_copy(
-                update={"threshold": None, "passed": None}
-                | ({} if score.value is None or score.fallback else {"reason": None})
-            )
-            if _threshold_of(full) in others
-            else score
-            for full, score in row.scores.items()
-        }
+        scores = dict(row.scores)
+        for full in self._only_of_others(scores, own):
+            score, marks = scores[full], {"threshold": None, "passed": None}
+            measured = score.value is not None and not score.fallback
+            update = marks | {"reason": None} if measured else marks
+            scores[full] = score.model_copy(update=update)
         return replace(row, scores=scores)
 
     def failing(self, scores: Mapping[str, Score], own: "AssertRequirements") -> list[str]:
@@ -116,14 +112,12 @@ class AssertRequirements:
         Thresholds of other tests do not count: `own` is this test's. Undefined, failed and imputed
         scores never pass.
         """
-        others = set(map(_threshold_of, self.metrics)) - set(map(_threshold_of, own.metrics))
+        others = self._only_of_others(scores, own)
         found: list[str] = []
         for full, score in scores.items():
             bare, mark = _threshold_of(full)
-            if bare not in _OURS or (bare, mark) in others:
-                continue
             least = own.thresholds.get(bare) if mark is None else mark
-            if (
+            if (bare in _OURS and full not in others) and (
                 score.value is None
                 or score.fallback
                 or score.passed is False
@@ -131,6 +125,13 @@ class AssertRequirements:
             ):
                 found.append(full)
         return found
+
+    def _only_of_others(self, names: Iterable[str], own: "AssertRequirements") -> set[str]:
+        """Return the metrics that only other tests assert; none if `--metric` replaces them."""
+        mine, every = set(map(_threshold_of, own.metrics)), set(map(_threshold_of, self.metrics))
+        found = {name: _threshold_of(name) for name in names}
+        replaced = mine.isdisjoint(found.values())
+        return set() if replaced else {name for name, key in found.items() if key in every - mine}
 
 
 def _threshold_of(metric: str) -> tuple[str, float | None]:
