@@ -132,6 +132,7 @@ def test_the_order_of_the_rows_changes_no_interval() -> None:
         ({"contexts": [["the handbook"]] * 60}, "60 rows share 1 set of contexts"),
         ({"queries": [i % 3 for i in range(60)]}, "60 rows share 3 queries"),
         ({"queries": ["what"] * 45 + list(range(15))}, "45 rows share 1 query"),
+        ({"queries": [i % 9 for i in range(60)]}, "60 rows share 9 queries"),
         ({"tags": [{"source": i % 4} for i in range(60)]}, "60 rows share 4 sources"),
     ],
 )
@@ -142,6 +143,13 @@ def test_a_few_values_group_nothing_and_the_report_says_so(
     assert (found.groups, found.labels) == (60, None)
     (words,) = found.lines()
     assert words.startswith(f"{line}, too few to group by: intervals hold for no other ")
+
+
+def test_a_large_group_among_small_ones_is_grouped_too() -> None:
+    found = grouping(rows(60, queries=["what"] * 12 + [i // 2 for i in range(48)]))
+    assert (found.groups, found.fixed) == (25, {})
+    found = grouping(rows(60, queries=["what"] * 40 + [i // 2 for i in range(20)]))
+    assert (found.groups, found.fixed) == (50, {"query": (40, 1)})
 
 
 def test_one_source_of_all_rows_is_not_worth_a_line() -> None:

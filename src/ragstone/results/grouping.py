@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone._internal.text import count
-from ragstone.results.stats.intervals import FEW
+from ragstone.results.stats.intervals import FEW, effective
 from ragstone.types.sample import Tags
 
 INDEPENDENT = "id"
@@ -98,7 +98,7 @@ class Grouping:
     Attributes:
         rows, groups: their numbers; equal if every row is independent.
         by: what the rows of a group share.
-        fixed: kind -> values that are not grouped, because each has more than 1 / FEW of the rows.
+        fixed: kind -> values that do not group rows, because they are too few.
         explicit: whether the user named the tag.
         labels: int64[rows], equal for rows of one group; None if every row is independent.
     """
@@ -117,9 +117,10 @@ class Grouping:
         """Group rows that share a value, also through other rows.
 
         Each kind has one or more hashes for each row; rows share it if one of them is equal.
-        Without `explicit`, a value of more than 1 / FEW of the rows does not group them: so few
-        values are a fixed part of the data and no sample of others. If chains of different kinds
-        join more rows than that, only the kind with the fewest groups is used.
+        Without `explicit`, a kind with effectively fewer than FEW groups does not group rows by its
+        values of more than 1 / (2 FEW) of the rows: so few values are a fixed part of the data, no
+        sample of others. If chains of different kinds leave fewer than FEW groups, only the kind
+        with the fewest groups is used.
         """
         links: dict[str, list[tuple[NDArray[np.intp], NDArray[np.intp]]]] = {}
         fixed: dict[str, Fixed] = {}
@@ -127,7 +128,9 @@ class Grouping:
             for hashes in several:
                 values, codes, counts = np.unique(hashes, return_inverse=True, return_counts=True)
                 shared = (counts > 1) & (values != 0)
-                wide = shared & (counts * FEW > rows) & (not explicit)
+                sizes = np.append(counts[shared], np.ones(rows - counts[shared].sum(), np.int64))
+                few = not explicit and rows > 0 and effective(sizes) < FEW
+                wide = shared & (counts * 2 * FEW > rows) & few
                 if wide.any() and kind not in fixed:
                     fixed[kind] = Fixed(int(counts[wide].sum()), int(wide.sum()))
                 places = np.flatnonzero((shared & ~wide)[codes])
@@ -137,7 +140,11 @@ class Grouping:
             return cls(rows, rows, fixed=fixed, explicit=explicit)
         labels = _connect(rows, [link for several in links.values() for link in several])
         by = tuple(links)
-        if not explicit and len(by) > 1 and np.bincount(labels).max() * FEW > rows:
+        if (
+            not explicit
+            and len(by) > 1
+            and effective(np.unique(labels, return_counts=True)[1]) < FEW
+        ):
             alone = {kind: _connect(rows, several) for kind, several in links.items()}
             kind = min(alone, key=lambda kind: np.unique(alone[kind]).size)
             labels, by = alone[kind], (kind,)

@@ -98,13 +98,15 @@ def bca(groups: Clusters, level: float) -> Ends:
     """Return the bias-corrected and accelerated bootstrap interval of the mean.
 
     The quantiles are those of Student's t, widened because a bootstrap is too narrow by √(1 - 1/n).
+    Groups of different sizes count as fewer equal ones (`effective`).
     For more than LARGE groups the resampled distribution is not drawn but computed (Cornish-Fisher
     expansion). Sources: Efron, Better Bootstrap Confidence Intervals (1987); DiCiccio and Efron
     (1992) for the analytic form; Hesterberg, What Teachers Should Know about the Bootstrap (2015)
     for the widening.
     """
     n = groups.count
-    reach = t_quantile((1 + level) / 2, n - 1) * math.sqrt(n / (n - 1))
+    equal = max(2.0, effective(groups.sizes))
+    reach = t_quantile((1 + level) / 2, equal - 1) * math.sqrt(equal / (equal - 1))
     pull = _without_each(groups)
     scale = float(np.abs(pull).max())
     pull = pull / scale  # squares and cubes of what is left are neither 0 nor infinite
@@ -121,6 +123,11 @@ def bca(groups: Clusters, level: float) -> Ends:
     shares = [NORMAL.cdf(_shifted(z, bias, acceleration)) for z in (-reach, reach)]
     low, high = np.quantile(shifts, shares)
     return groups.mean + float(low), groups.mean + float(high)
+
+
+def effective(sizes: Numbers | NDArray[np.int64]) -> float:
+    """Return the number of groups of equal sizes that vary as much as groups of these sizes."""
+    return float(sizes.sum()) ** 2 / float(np.square(sizes).sum())
 
 
 def student(groups: Clusters, level: float) -> Ends:
