@@ -1,5 +1,6 @@
 import asyncio
 import gzip
+import json
 import os
 import subprocess
 import sys
@@ -87,6 +88,30 @@ def test_another_file_is_refused(store: Store, tmp_path: Path, content: bytes, s
     path.write_bytes(content)
     with pytest.raises(StoreError, match=said):
         import_(store, path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(
+            ("id", text)
+            for text in ("", "../../x", "last", "a\nb", "x.importing", "a/b", ".a", "-a")
+        ),
+        *(("started_at", text) for text in ("yesterday", "", "2026-01-01", "2026-01-01T00:00:00")),
+        ("finished_at", "99999999999999999"),
+    ],
+)
+def test_a_head_with_a_bad_id_or_time_is_refused(
+    filled: Store, tmp_path: Path, key: str, value: str
+) -> None:
+    path = tmp_path / "run.jsonl"
+    export(filled, "r1", path)
+    head, *rest = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join([json.dumps(json.loads(head) | {key: value}), *rest, ""]))
+    delete(filled, "r1")
+    for take in (lambda: check_archive(path), lambda: import_(filled, path)):
+        with pytest.raises(StoreError, match=r"is not a run id|is not a time"):
+            take()
 
 
 def test_a_broken_archive_is_told(store: Store, tmp_path: Path) -> None:

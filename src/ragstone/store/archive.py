@@ -7,9 +7,11 @@ Files that end in `.gz` are compressed.
 
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -21,14 +23,15 @@ from pydantic import FiniteFloat, TypeAdapter, ValidationError
 from sqlalchemy import select
 
 from ragstone._internal.fields import FrozenModel
+from ragstone._internal.text import quoted
 from ragstone.results.ranking_run import REASONS, RankingScores
 from ragstone.store.codec import Texts, decode_row, from_text
 from ragstone.store.errors import RunNotFoundError, StoreError
 from ragstone.store.ranking_values import write_blocks
 from ragstone.store.reader import StoredRows
-from ragstone.store.run_info import RunInfo, RunLine
-from ragstone.store.runs import atomic_import
-from ragstone.store.schema import RUNS
+from ragstone.store.run_info import RunInfo, RunLine, format_time
+from ragstone.store.runs import LAST, atomic_import
+from ragstone.store.schema import RUNS, UNDER_WAY
 from ragstone.store.store import Store
 from ragstone.store.writer import Record, write
 
@@ -56,6 +59,9 @@ class _Queries(FrozenModel):
 
 _QUERIES: TypeAdapter[_Queries] = TypeAdapter(_Queries)
 _TEXTS: TypeAdapter[Texts] = TypeAdapter(Texts)
+
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 
 class _Head(RunLine):
@@ -191,8 +197,20 @@ def _read_head(file: TextIO, path: Path) -> _Head:
         raise StoreError(f"{path}: this file was not written by `ragstone runs export`") from error
     if head.ragstone_run > RANKED:
         raise StoreError(f"{path}: written by a newer version of ragstone; update ragstone")
+    if not _ID.fullmatch(head.id) or head.id == LAST or head.id.endswith(UNDER_WAY):
+        raise StoreError(f"{path}: {quoted(head.id)!r} is not a run id; export the run again")
+    for text in (head.started_at, head.finished_at):
+        if text is not None and not _is_time(text):
+            raise StoreError(f"{path}: {quoted(text)!r} is not a time in UTC; export the run again")
     RunInfo.of(head, rows=0)  # raises if the run could not be read from the store later
     return head
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return format_time(datetime.fromisoformat(text)) == text
+    except ValueError:
+        return False
 
 
 def _row_lines(file: TextIO, path: Path) -> Iterator[str]:
