@@ -36,7 +36,7 @@ def planned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Planned:
 
     def planned(*arguments: str) -> Plan:
         given: RunArgs = read(*arguments).params  # type: ignore[assignment]
-        return plan_of(given, config_of(given))
+        return plan_of(given, config_of(given["config"]))
 
     return planned
 
@@ -195,6 +195,10 @@ def test_a_file_in_the_folder_is_used_and_told(ragstone: Command, tmp_path: Path
     assert list(summary["metrics"]) == ["faithfulness"]
     assert summary["gates"][0]["threshold"] == 0.5
     assert ragstone("--json", "ragstone.yaml").code == 2
+    (tmp_path / "named.yaml").write_text("delay: 1\n")
+    assert ragstone("d.jsonl", "--config", "named.yaml", "--no-export").err.startswith(
+        "Settings from named.yaml.\n"
+    )
     (tmp_path / "other.yaml").write_text("k: none\nkk: 1\n", encoding="utf-8")
     said = ragstone("--config", "other.yaml")
     assert said.code == 2
@@ -202,7 +206,7 @@ def test_a_file_in_the_folder_is_used_and_told(ragstone: Command, tmp_path: Path
     (tmp_path / "empty.yaml").write_text("", encoding="utf-8")
     said = ragstone("d.jsonl", "--config", "empty.yaml", "-m", "faithfulness", "--no-export")
     assert said.code == 0
-    assert "Settings from" not in said.err
+    assert said.err.startswith("Settings from empty.yaml.\n")
 
 
 def test_a_dry_run_asks_and_writes_nothing(
@@ -455,3 +459,21 @@ def test_what_is_wrong_with_a_rubric_is_told_whole(
         "two levels",
     ):
         assert told in said.err
+
+
+def test_options_without_an_effect_are_reported(ragstone, tmp_path: Path) -> None:
+    row = {"query": "q", "ranking": ["a"], "relevance": ["a"]}
+    (tmp_path / "data.jsonl").write_text(json.dumps(row))
+    run = ("run", "data.jsonl", "-m", "hit", "--no-export")
+    told = ragstone(*run, "-t", "0.8", "--delay", "7", "--policy", "ragas", "--concurrency", "3")
+    assert told.code == 0
+    assert told.err == (
+        "--policy has no effect: no metric uses it\n"
+        "--min-similarity, --delay have no effect: no RAG system is called\n"
+        "--concurrency has no effect: no metric needs the RAG system and no metric asks a judge\n"
+    )
+    assert "--preset has no effect" in ragstone(*run, "--preset", "deepeval", "--dry-run").err
+    assert "--no-cache has no effect" in ragstone(*run, "--no-cache").err
+    assert "no effect" not in ragstone(*run, "--concurrency", "8", "-t", "0").err, "the defaults"
+    (tmp_path / "ragstone.yaml").write_text("threshold: 0.8\npolicy: ragas\njudge: openai:x\n")
+    assert "no effect" not in ragstone(*run).err, "commands share a config file"

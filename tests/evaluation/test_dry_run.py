@@ -43,10 +43,11 @@ def estimated(rows: list[dict[str, object]] = ROWS, **options: object) -> Estima
         "metrics": "faithfulness",
         "judge": "openai:gpt-4o-mini",
         "base_url": CLOSED,
-        "plan": None,
+        "on_notice": lambda _: None,
         **options,
     }  # type: ignore[typeddict-item]
-    del said["plan"]
+    if said["judge"] == "offline":
+        del said["base_url"]
     return estimate(rows, **said)
 
 

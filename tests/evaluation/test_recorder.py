@@ -199,7 +199,7 @@ def test_pace_and_gates_make_no_other_run(store: Store) -> None:
     open_recorder(store)
     run = evaluate(
         SAMPLES, metrics=METRICS, judge=judge(), store=store, concurrency=3, timeout=5,
-        fail_under={"faithfulness": 0.1},
+        fail_under={"faithfulness": 0.1}, on_notice=print,
     )  # fmt: skip
     assert len(store.runs()) == 1
     assert [gate.passed for gate in run.gates()] == [True]
@@ -326,9 +326,9 @@ def test_an_unfinished_run_without_rows_is_not_mentioned(store: Store) -> None:
     (info,) = store.runs()
     with store.transaction() as connection:  # as versions did whose runs could not start
         connection.execute(ROWS.delete())
-    for metrics in (METRICS, "hit@1"):
+    for options in ({"metrics": METRICS, "judge": judge()}, {"metrics": "hit@1"}):
         told: list[str] = []
-        run = evaluate(SAMPLES, metrics=metrics, judge=judge(), store=store, on_notice=told.append)
+        run = evaluate(SAMPLES, store=store, on_notice=told.append, **options)
         assert told == []
         assert run.manifest.run_id != info.id
 
@@ -367,7 +367,7 @@ async def test_what_another_is_doing_just_now_is_refused_but_afresh(store: Store
         "or use fresh=True to start another run"
     )
     other = await evaluate_async(SAMPLES, metrics=METRICS, judge=judge(), store=store, fresh=True)
-    few = await evaluate_async(SAMPLES, metrics="hit@1", judge=judge(), store=store)
+    few = await evaluate_async(SAMPLES, metrics="hit@1", store=store)
     assert len(few.rows) == 12, "what differs is no matter"
     one = await first
     assert one.manifest.run_id != other.manifest.run_id

@@ -137,7 +137,7 @@ def test_a_metric_of_a_group_that_needs_more_is_left_out_and_told() -> None:
 
 def test_what_cannot_be_scored_by_a_policy_is_refused() -> None:
     with pytest.raises(UsageError, match="not to: hit@1"):
-        rescore(made(metrics=["hit@1"]), policies=["ragas"])
+        rescore(made(metrics=["hit@1"], judge="offline"), policies=["ragas"])
     with pytest.raises(UsageError, match="no policy named 'raga'; did you mean 'ragas'"):
         rescore(made(), policies=["raga"])
 

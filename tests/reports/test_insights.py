@@ -143,6 +143,14 @@ def test_the_commonest_cause_is_told(make_run: MakeRun) -> None:
     assert "truncated" in (next_step(of(make_run, [*STEADY, late, cut, cut])) or "")
 
 
+def test_failures_of_several_causes_are_all_named(make_run: MakeRun) -> None:
+    late, spent = Score.failed(Cause.TIMEOUT, "late"), Score.failed(Cause.BUDGET, "spent")
+    refused = Score.failed(Cause.REFUSAL, "no")
+    words = next_step(of(make_run, [*STEADY, spent, spent, late, refused, late])) or ""
+    assert words.startswith("2 scores failed (timed out): run again")
+    assert words.endswith(". Others failed for other reasons: 2 over budget, 1 refused")
+
+
 def test_one_verdict_a_call_is_not_advised_where_it_was_asked_for(make_run: MakeRun) -> None:
     run = of(make_run, [*STEADY, Score.failed(Cause.COUNT_MISMATCH, "two")], verify="each")
     assert (next_step(run) or "").endswith("try another --model")

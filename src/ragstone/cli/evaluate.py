@@ -17,7 +17,7 @@ from rich.text import Text
 from ragstone._internal.text import count
 from ragstone.cli import GATE_FAILED, TOO_MUCH_FAILED, silent_pipes
 from ragstone.cli.commands.metrics import print_catalogue
-from ragstone.cli.options import load_plugins
+from ragstone.cli.options import explicit_settings, load_plugins
 from ragstone.cli.output import WRITERS, Outputs, finish, outputs_of, print_estimate, progress
 from ragstone.cli.parse import (
     config_of,
@@ -75,6 +75,7 @@ UNUSED = (
 """Options of `run` for the results or the store of a single run."""
 IMPUTED = "*"
 """Follows a score that the policy imputed."""
+NOTHING: Mapping[str, str] = MappingProxyType({})
 _MEASURED = re.compile(rf"{METRIC}(,threshold=[^,]+)?")
 
 
@@ -155,7 +156,8 @@ def promptfoo_tests(data: str | Path) -> PromptfooTests | None:
 
 def run_evaluation(given: "RunArgs") -> int:
     """Evaluate, estimate or compare, by the options, and return the exit code."""
-    config = config_of(given)
+    config = config_of(given["config"])
+    settings = cast("Mapping[str, object]", given)
     outputs = outputs_of(given)
     load_plugins(*config.plugins, *given["plugin"])
     if given["list_metrics"]:
@@ -173,12 +175,23 @@ def run_evaluation(given: "RunArgs") -> int:
             return compare_ways(rows, plan, given, tracing=tracing)
     if given["dry_run"]:
         with outputs.quiet():
-            estimated = Evaluation.estimate(rows, plan=plan)
+            explicit = explicit_settings(settings)
+            estimated = Evaluation.estimate(
+                rows, plan=plan, explicit=explicit, on_notice=print_notice
+            )
         print_estimate(estimated, Console(highlight=False))
         return 0
     with tracing_of(given["otel"]) as tracing:
         work, storing = tests or data, store_options_of(given, config)
-        return evaluated(work, plan, outputs=outputs, storing=storing, tracing=tracing)
+        explicit = explicit_settings(settings)
+        return evaluated(
+            work, plan, outputs=outputs, storing=storing, explicit=explicit, tracing=tracing
+        )
+
+
+def print_notice(notice: str) -> None:
+    """Print a message before the results."""
+    click.echo(notice, err=True)
 
 
 def evaluated(
@@ -187,6 +200,7 @@ def evaluated(
     *,
     outputs: Outputs,
     storing: StoreOptions,
+    explicit: Mapping[str, str] = NOTHING,
     tracing: Tracing = UNTRACED,
     target: Target | None = None,
 ) -> int:
@@ -196,13 +210,11 @@ def evaluated(
     """
     tests = data if isinstance(data, PromptfooTests) else None
 
-    def print_notice(notice: str) -> None:
-        click.echo(notice, err=True)
-
     with outputs.quiet(), progress(Console(stderr=True)) as on_row:
         options: ProgressOptions = {
             "on_row": on_row,
             "on_notice": print_notice,
+            "explicit": explicit,
             "tracing": tracing,
         }
         try:
@@ -252,13 +264,10 @@ def compare_ways(
     """
     _check_options(given)
 
-    def print_notice(notice: str) -> None:
-        click.echo(notice, err=True)
-
     @contextmanager
     def watching() -> Generator[ProgressOptions, None, None]:
         with progress(Console(stderr=True)) as on_row:
-            yield {"on_row": on_row, "on_notice": print_notice, "tracing": tracing}
+            yield {"on_row": on_row, "on_notice": print_notice, "explicit": {}, "tracing": tracing}
 
     found = both_ways(data, plan, watching)
     with silent_pipes():

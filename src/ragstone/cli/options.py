@@ -302,6 +302,19 @@ def typed_settings(given: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in found.items() if value not in (None, (), {})}
 
 
+def explicit_settings(given: Mapping[str, object]) -> dict[str, str]:
+    """Return the settings that options set -> the option; without those of the environment."""
+    found: dict[str, str] = {}
+    for name, setting in SETTINGS.items():
+        if given.get(name) not in (None, (), {}):
+            yes, _, no = setting.flags[-1].partition("/")
+            found[name] = no if no and given[name] is False else yes
+    for option, name in (("model", "judge"), ("api_url", "target")):
+        if given.get(option) is not None:
+            found.setdefault(name, f"--{option.replace('_', '-')}")
+    return found
+
+
 def one_of(first: str, one: object, second: str, other: object) -> str | None:
     """Return the value of two options that mean the same, if either is given."""
     if one is not None and other is not None and one != other:

@@ -11,18 +11,18 @@ from click.core import ParameterSource
 
 from ragstone._internal.text import public_url
 from ragstone.cli.commands.run import RunArgs
-from ragstone.cli.options import one_of, store_files, typed_settings
+from ragstone.cli.options import explicit_settings, one_of, store_files, typed_settings
 from ragstone.demo.questions import DATASET
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import FILE, Config, read_config
+from ragstone.evaluation.effects import check_judge_settings
 from ragstone.evaluation.preflight import with_llm
 from ragstone.evaluation.recorder import StoreOptions
 from ragstone.integrations.opentelemetry.tracing import exporting
 from ragstone.judges.instrumentation import UNTRACED, Tracing
-from ragstone.judges.spec import CASCADE, is_model, single_names
 from ragstone.store import RunInfo, Store
 from ragstone.store.engine import display_name
-from ragstone.types.config import DEFAULT_API, DEFAULT_STORE, SETTINGS, Plan
+from ragstone.types.config import DEFAULT_API, DEFAULT_STORE, Plan
 
 RUN = "RUN is an id, the start of an id, a tag, or `last`."
 """Part of the help of commands that take a RUN."""
@@ -79,12 +79,6 @@ def read_by(store: Store, *infos: RunInfo) -> list[str | Path]:
 _TRUSTED = ("target", "base_url")
 """Settings with which a config file can run code or redirect a key; they are printed."""
 
-LLM_ONLY = (
-    "base_url", "votes", "prompts", "temperature", "max_tokens", "strict_json", "rpm", "tpm",
-)  # fmt: skip
-"""Settings that have no effect on the offline judge."""
-CASCADE_ONLY = ("cascade_threshold", "cascade_audit_rate")
-
 
 def store_options_of(given: RunArgs, config: Config) -> StoreOptions:
     """Return how to store the rows: from the options, RAGSTONE_STORE, or the config file.
@@ -104,29 +98,20 @@ def store_options_of(given: RunArgs, config: Config) -> StoreOptions:
     }
 
 
-def config_of(given: RunArgs) -> Config:
-    """Read the config file that --config names, or else the one in this folder.
+def config_of(path: Path | None = None) -> Config:
+    """Read a config file, else the one in this folder if it exists; print what it refers to.
 
     Raises:
         UsageError: it cannot be read, or a value is invalid.
     """
-    return config_here() if given["config"] is None else read_config(given["config"])
-
-
-def config_here() -> Config:
-    """Read the config file in this folder, if it exists, and print what it refers to.
-
-    Raises:
-        UsageError: it cannot be read, or a value is invalid.
-    """
-    if not FILE.is_file():
+    if path is None and not FILE.is_file():
         return Config()
-    config = read_config(FILE)
+    config = read_config(path or FILE)
     server = config.store if "://" in (config.store or "") else None
     named = (*map(config.settings.get, _TRUSTED), server)
     references = [*config.plugins, *map(str, filter(None, named))]
     more = f" It uses {', '.join(map(public_url, references))}." if references else ""
-    click.echo(f"Settings from {FILE}.{more}", err=True)
+    click.echo(f"Settings from {path or FILE}.{more}", err=True)
     return config
 
 
@@ -140,29 +125,8 @@ def plan_of(given: RunArgs, config: Config) -> Plan:
     if "target" not in {**config.settings, **typed}:
         typed["fallback_target"] = DEFAULT_API
     plan = config.plan(typed, preset_name=given["preset"])
-    check_needed(plan, typed)
+    check_judge_settings(explicit_settings(cast("Mapping[str, object]", given)), with_llm(plan))
     return plan
-
-
-def check_needed(plan: Plan, typed: Mapping[str, object]) -> None:
-    """Check that all options have an effect on this judge.
-
-    Raises:
-        UsageError: one has none.
-    """
-    flags = [SETTINGS[name].flags[0] for name in LLM_ONLY if name in typed]
-    judged = any(map(is_model, single_names(plan.judge)))
-    if flags and not judged and plan.embedding_model is None and with_llm(plan) is plan:
-        raise UsageError(
-            f"{', '.join(flags)}: only for LLM judges, but the judge is {plan.judge}; choose "
-            "an LLM with --model"
-        )
-    flags = [SETTINGS[name].flags[0] for name in CASCADE_ONLY if name in typed]
-    if flags and f"{CASCADE}:" not in plan.judge:
-        raise UsageError(
-            f"{', '.join(flags)}: only for cascades, but the judge is {plan.judge}; use a "
-            "cascade, such as --judge cascade:offline+openai:gpt-4o-mini"
-        )
 
 
 def data_of(given: RunArgs, config: Config) -> str | Path:

@@ -26,6 +26,7 @@ from ragstone.errors import Cause, TargetError, UnknownNameError, UsageError
 from ragstone.evaluation.ask_target import ask_target
 from ragstone.evaluation.config_file import Config, model_names, read_config
 from ragstone.evaluation.dry_run import Estimate, estimate_usage
+from ragstone.evaluation.effects import check_judge_settings, settings_without_effect
 from ragstone.evaluation.fingerprint import make_manifest
 from ragstone.evaluation.preflight import Preflight, llm_reason, with_llm
 from ragstone.evaluation.recorder import Recorder, StoreOptions, open_recorder
@@ -43,7 +44,7 @@ from ragstone.results.run import Run, RunInterruptedError
 from ragstone.store import Store
 from ragstone.targets.base import Target
 from ragstone.targets.factory import get_target
-from ragstone.types.config import Manifest, Plan, in_python, python_names
+from ragstone.types.config import SETTINGS, Manifest, Plan, in_python, python_names
 from ragstone.types.gate import FLAGS, Gate, gate
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
@@ -61,8 +62,10 @@ class Options(StoreOptions, total=False):
     for `judge="openai:gpt-4o-mini"`, `max_retries` for `retries`. `fail_under` and `fail_over` are
     metric -> threshold, `min_coverage` is metric -> minimum share of scored rows. Settings can also
     come from `preset`, from the file `config`, or from `plan`. `on_row` is called with each
-    finished row and the number of rows, `on_notice` with messages before the first row. `tracing`
-    observes the run. Rows are stored only if `store` is set.
+    finished row and the number of rows, `on_notice` with messages before the first row. Options
+    that have no effect are such a message, or a warning without `on_notice`; for settings of
+    `plan`, `explicit` is setting -> how it was given, for those to report. `tracing` observes the
+    run. Rows are stored only if `store` is set.
     """
 
     metrics: str | Metric | Sequence[str | Metric]
@@ -114,6 +117,7 @@ class Options(StoreOptions, total=False):
     plan: Plan
     on_row: Callable[[Row, int], None]
     on_notice: Callable[[str], None]
+    explicit: Mapping[str, str]
     tracing: Tracing
 
 
@@ -129,6 +133,7 @@ _TYPES: Mapping[str, tuple[Any, str]] = MappingProxyType(
         "plan": ((Plan,), "a Plan"),
         "on_row": ((Callable,), "a function"),
         "on_notice": ((Callable,), "a function"),
+        "explicit": ((Mapping,), "a mapping of setting to option"),
         "tracing": ((Tracing,), "a Tracing"),
         **dict.fromkeys(("fresh", "transcript", "retry_failed"), (bool, "True or False")),
         "store": ((Store, str, Path, bool, NoneType), "a Store, a path, a URL or True"),
@@ -176,6 +181,13 @@ def plan_of(options: Options) -> Plan:
     base = options["plan"]
     set_there = {name: value for name, value in base if name in base.model_fields_set}
     return Plan.of({**set_there, **settings, "gates": (*base.gates, *gates)})
+
+
+def _explicit(options: Options) -> Mapping[str, str]:
+    """Return setting -> how it was given, without those of a plan or a config file."""
+    names = {"model": "judge", "max_retries": "retries"}
+    given = {names.get(name, name): name for name, value in options.items() if value is not None}
+    return options.get("explicit", {name: how for name, how in given.items() if name in SETTINGS})
 
 
 def load_data(data: Data, plan: Plan) -> Dataset:
@@ -298,8 +310,13 @@ class Evaluation:
         if plan.cluster not in (None, INDEPENDENT, *tags):
             raise UnknownNameError("tag", plan.cluster or "", [INDEPENDENT, *tags])
         metrics = select(plan.metrics, **plan.parameters)
+        own_judge = "explicit" not in options and isinstance(options.get("judge"), Judge)
+        explicit = _explicit(options)
+        if not own_judge:
+            check_judge_settings(explicit, plan)
         budget = Budget(plan.max_calls, plan.max_cost)
         judge = judge_of(options, plan, budget, metrics=metrics)
+        named = plan
         if not isinstance(options.get("judge", plan.judge), str):
             plan = plan.model_copy(update={"judge": judge.name})
 
@@ -318,18 +335,24 @@ class Evaluation:
         names = StoreOptions.__annotations__.keys() & options.keys()
         storing = cast("StoreOptions", {name: options[name] for name in names})
         recorder, notices = open_recorder(manifest, ready.metrics, **storing)
-        if on_notice := options.get("on_notice"):
-            for notice in (*ready.notices, *notices):
-                on_notice(notice)
+        idle = settings_without_effect(
+            explicit, named, metrics=ready.metrics, target=target, own_judge=own_judge
+        )
+        on_notice = options.get("on_notice")
+
+        def announce(line: str) -> None:
+            if on_notice:
+                on_notice(line)
+            else:
+                warn(in_python(line), stacklevel=4)
+
+        for notice in (*ready.notices, *notices, *idle) if on_notice else idle:
+            announce(notice)
         samples = enumerate(dataset.samples)
         rows = [Row(index, sample) for index, sample in samples if index not in recorder.done]
         if "judge" not in options and plan.judge != given.judge and rows:
             cost = estimate_usage(plan, rows, ready.metrics, asks_target=bool(ready.wanted))
-            line = f"{llm_reason(given)}: {cost}. To prevent it, use --judge offline."
-            if on_notice:
-                on_notice(line)
-            else:
-                warn(in_python(line), stacklevel=2)
+            announce(f"{llm_reason(given)}: {cost}. To prevent it, use --judge offline.")
         return cls(
             plan=manifest.plan,
             dataset=dataset,
@@ -361,9 +384,15 @@ class Evaluation:
                 "an estimate needs a judge given by name; the cost of custom judges is unknown"
             )
         unlimited = plan.model_copy(update={"max_calls": None, "max_cost": None})
-        objects: Options = {"judge": make_judge(plan, guess=LEAST), "plan": unlimited}
+        objects: Options = {
+            "judge": make_judge(plan, guess=LEAST),
+            "plan": unlimited,
+            "explicit": _explicit(options),
+        }
         if "target" in options:
             objects["target"] = options["target"]
+        if "on_notice" in options:
+            objects["on_notice"] = options["on_notice"]
         made = cls.of(data, **objects)
         rows = [Row(n, sample) for n, sample in enumerate(made.dataset.samples)]
         found = estimate_usage(plan, rows, made.metrics, asks_target=bool(made.wanted))

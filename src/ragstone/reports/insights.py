@@ -249,7 +249,7 @@ def next_step(run: Run, *, first: bool = False) -> str | None:
 
 
 def _failure_advice(run: Run) -> str | None:
-    """Return what to do about the commonest cause of failed scores."""
+    """Return what to do about the commonest cause of failed scores that has advice."""
     manifest, plan, health = run.manifest, run.manifest.plan, run.counts.health()
     causes = Counter[Cause]()
     for counts in run.counts.scores.values():
@@ -257,16 +257,13 @@ def _failure_advice(run: Run) -> str | None:
     if not causes:
         return None
     before = run.counts.failed_before
-    [(cause, number)] = (causes - before).most_common(1) or [(None, 0)]
-    if cause is None or before.total() > number:
+    failed = causes - before
+    if before.total() > max(failed.values(), default=0):
         return (
             f"{count(before.total(), 'score')} failed because {manifest.source.name} records "
             "failed calls: collect these responses again or fix the file, then run again"
         )
     target_failed = health is not None and bool(health.failed)
-    if cause is Cause.MALFORMED and target_failed:
-        return None  # the unreadable reply may be the target's or the judge's
-
     again = "run again"
     if run.stored and run.columns is not None:
         again = "evaluate the file again with `ragstone rank`"
@@ -280,27 +277,33 @@ def _failure_advice(run: Run) -> str | None:
         longer = "set a larger length= for the local judge, if the model allows it, or use shorter"
         longer += " claims"
     reasons = {
-        counts.failed[cause].words
+        counts.failed[Cause.UNREACHABLE].words
         for counts in run.counts.scores.values()
-        if cause in counts.failed
+        if Cause.UNREACHABLE in counts.failed
     }
     unreachable = f"check that the service is running, then {again}"
     if target_failed and any(" returned 404" in each for each in reasons):
         unreachable = "the API has no such path; describe its paths in a target file (--target)"
-    advice = {
+    advice: dict[Cause, str] = {
         Cause.TIMEOUT: f"{again}; if it times out again, set --timeout {2 * plan.timeout:g}",
         Cause.RATE_LIMITED: f"{again}; if it is limited again, set --rpm, or a --concurrency "
         f"below {plan.concurrency}",
         Cause.UNREACHABLE: unreachable,
         Cause.REFUSAL: "try another --model, which may answer",
         Cause.TRUNCATED: longer,
-        Cause.MALFORMED: other_model,
+        Cause.MALFORMED: "" if target_failed else other_model,  # whose reply it was is not known
         Cause.COUNT_MISMATCH: other_model,
         Cause.METRIC_ERROR: f"fix the metric, then {again}",
         Cause.JUDGE_ERROR: f"fix the judge, then {again}",
         Cause.TARGET_ERROR: f"fix the target, then {again}",
-    }.get(cause)
-    return advice and f"{count(number, 'score')} failed ({CAUSES[cause]}): {advice}"
+    }
+    known = [(cause, number) for cause, number in failed.most_common() if advice.get(cause)]
+    if not known:
+        return None
+    cause, number = known[0]
+    others = [f"{times:,} {CAUSES[each]}" for each, times in failed.items() if each is not cause]
+    more = f". Others failed for other reasons: {', '.join(others)}" if others else ""
+    return f"{count(number, 'score')} failed ({CAUSES[cause]}): {advice[cause]}{more}"
 
 
 def _sample_size_advice(run: Run) -> str | None:

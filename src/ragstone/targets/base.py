@@ -1,7 +1,7 @@
 """The RAG system under test, which is called once per row for all metrics."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from ragstone._internal.lifecycle import AsyncResource
@@ -11,6 +11,12 @@ from ragstone.types.sample import Sample
 
 FIELDS = ("response", "contexts", "ranking")
 """The Sample fields that a target can return."""
+
+
+def settings_used(names: Collection[str]) -> frozenset[str]:
+    """Return the settings of a plan that these variables of a call contain."""
+    similarity = {"min_similarity"} if {"min_similarity", "threshold"} & set(names) else set[str]()
+    return frozenset(similarity | ({"k"} & set(names)))
 
 
 @dataclass(frozen=True)
@@ -36,10 +42,12 @@ class Target(AsyncResource, ABC):
     Attributes:
         name: its name in reports.
         gives: the Sample fields that it can return.
+        uses: the settings of a plan that affect its calls.
     """
 
     name: str
     gives: frozenset[str]
+    uses: frozenset[str] = frozenset()
 
     @abstractmethod
     async def ask(self, sample: Sample, needed: frozenset[str]) -> Answer:

@@ -2,7 +2,7 @@
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from operator import attrgetter
 from time import perf_counter
@@ -13,7 +13,7 @@ from ragstone._internal.plugins import import_plugin
 from ragstone._internal.rate_limit import RateLimiter
 from ragstone._internal.text import quoted
 from ragstone.errors import CallError, Cause, TargetError
-from ragstone.targets.base import FIELDS, Answer, Target
+from ragstone.targets.base import FIELDS, Answer, Target, settings_used
 from ragstone.targets.http import parse_field
 from ragstone.types.reply import Failure
 from ragstone.types.row import TargetCall
@@ -51,9 +51,9 @@ class FunctionTarget(Target):
         delay: float = 0.0,
     ) -> None:
         self.name = name
-        self._call = _caller(
-            name, function, {"k": k, "min_similarity": min_similarity, "threshold": min_similarity}
-        )
+        given = {"k": k, "min_similarity": min_similarity, "threshold": min_similarity}
+        self._call, names = _caller(name, function, given)
+        self.uses = settings_used(names) | {"delay", "timeout"}
         self._timeout = timeout
         self._limiter = RateLimiter(delay)
 
@@ -105,8 +105,11 @@ def function_named(name: str) -> Function:
 
 def _caller(
     name: str, function: Function, given: Mapping[str, object]
-) -> Callable[[Sample], Awaitable[object]]:
-    """Return a function that takes a sample; a class is called once, for its instance."""
+) -> tuple[Callable[[Sample], Awaitable[object]], Collection[str]]:
+    """Return a function that takes a sample, and the names of the parameters that it is given.
+
+    A class is called once, for its instance.
+    """
     if inspect.isclass(function):
         try:
             function = cast("Function", function())
@@ -139,7 +142,7 @@ def _caller(
         result = bound() if inspect.iscoroutinefunction(function) else await in_thread(bound)
         return await cast("Awaitable[object]", result) if inspect.isawaitable(result) else result
 
-    return call
+    return call, names
 
 
 def _fields(result: object) -> Mapping[str, object]:

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from ragstone._internal.http import Client, Connection
 from ragstone._internal.text import describe_fault, quoted
 from ragstone.errors import CallError, Cause, TargetError
-from ragstone.targets.base import Answer, Target
+from ragstone.targets.base import Answer, Target, settings_used
 from ragstone.targets.spec import (
     ApiDescription,
     CallDescription,
@@ -206,6 +206,11 @@ class HttpTarget(Target):
     ) -> None:
         self.name = name
         self.gives = frozenset(field for call in description.calls.values() for field in call.reply)
+        described = description.model_dump_json()
+        names = [
+            name for name in ("k", "min_similarity", "threshold") if f"{{{name}}}" in described
+        ]
+        self.uses = settings_used(names) | {"delay", "timeout", "retries"}
         self._description = description
         self._base = description.base or ""
         self._given = {

@@ -77,6 +77,19 @@ Share = Annotated[FiniteFloat, BeforeValidator(_share, json_schema_input_type=fl
 """A number, or a share written `80%`."""
 
 
+Need = Literal[
+    "target", "request", "judge", "llm", "server", "budget", "local", "similarity", "cascade",
+    "metric", "gate",
+]  # fmt: skip
+"""What gives a setting an effect.
+
+The RAG system is called (`target`) or obeys it (`request`); a metric asks the judge (`judge`), an
+LLM (`llm`), a model server (`server`; if it is free, `budget`) or a local model (`local`);
+`similarity` of texts is asked; the judge is a `cascade`; a metric that runs has it as a parameter
+(`metric`); there is a `gate` on a mean.
+"""
+
+
 def _setting(
     default: object,
     description: str,
@@ -87,6 +100,7 @@ def _setting(
     metavar: str = "",
     common: bool = False,
     default_text: str = "",
+    needs: Sequence[Need] = (),
     **limits: float | bool,
 ) -> Any:
     """Declare a setting. Command-line options, config keys, ini names and docs are made from it.
@@ -100,10 +114,11 @@ def _setting(
         metavar: the placeholder for its value in the help.
         common: whether the short help shows it.
         default_text: the default as the help shows it, if not the value itself.
+        needs: one of these gives it an effect on a run; without any, it always has one.
         limits: pydantic's limits, such as `ge=1`.
     """
     about = {"group": group, "flags": flags, "keys": keys, "metavar": metavar}
-    about |= {"common": common, "default_text": default_text}
+    about |= {"common": common, "default_text": default_text, "needs": needs}
     made: Mapping[str, Any] = {"default": default}
     if isinstance(default, Mapping):
         made = {"default_factory": dict, "validate_default": True}
@@ -125,21 +140,29 @@ class JudgePlan(FrozenModel):
         group="Judge",
         keys=["model"],
         common=True,
+        needs=["judge"],
     )
     votes: int = _setting(
-        1, "Ask each judge this many times; the majority decides.", group="Judge", ge=1, le=99
+        1,
+        "Ask each judge this many times; the majority decides.",
+        group="Judge",
+        ge=1,
+        le=99,
+        needs=["llm"],
     )
     base_url: str | None = _setting(
         None,
         "URL of the model server, such as http://localhost:11434/v1 for a local one.",
         group="Judge",
         common=True,
+        needs=["server"],
     )
     embedding_model: str | None = _setting(
         None,
         "Model whose embeddings measure how similar texts are.",
         group="Judge",
         default_text="text-embedding-3-small for an OpenAI judge, else offline character n-grams",
+        needs=["similarity"],
     )
     temperature: float | None = _setting(
         0.0,
@@ -147,21 +170,26 @@ class JudgePlan(FrozenModel):
         group="Judge",
         ge=0,
         le=2,
+        needs=["llm"],
     )
-    max_tokens: int = _setting(4096, "Maximum tokens in one reply.", group="Judge", ge=16)
+    max_tokens: int = _setting(
+        4096, "Maximum tokens in one reply.", group="Judge", ge=16, needs=["llm"]
+    )
     context_window: int = _setting(
         100_000,
         "Maximum tokens in one prompt; longer contexts are verified in windows.",
         group="Judge",
         ge=1000,
+        needs=["llm"],
     )
-    strict_json: bool = _setting(False, "Accept only JSON replies.", group="Judge")
+    strict_json: bool = _setting(False, "Accept only JSON replies.", group="Judge", needs=["llm"])
     prompts: FrozenMap[str, str] = _setting(
         {},
         "Use your own prompt: --prompt verify_claims=my.md.",
         group="Judge",
         flags=["--prompt"],
         metavar="KIND=FILE",
+        needs=["llm"],
     )
     cascade_threshold: float = _setting(
         0.8,
@@ -169,6 +197,7 @@ class JudgePlan(FrozenModel):
         group="Judge",
         ge=0,
         le=1,
+        needs=["cascade"],
     )
     cascade_audit_rate: float = _setting(
         0.05,
@@ -177,16 +206,33 @@ class JudgePlan(FrozenModel):
         group="Judge",
         ge=0,
         le=1,
+        needs=["cascade"],
     )
     offline: bool = _setting(
         False, "Download nothing; a local model must already be on this machine.", group="Judge"
     )
-    cache: bool = _setting(True, "Cache replies and reuse cached ones.", group="Judge", common=True)
+    cache: bool = _setting(
+        True,
+        "Cache replies and reuse cached ones.",
+        group="Judge",
+        common=True,
+        needs=["server", "local"],
+    )
     rpm: float | None = _setting(
-        None, "Maximum judge calls per minute.", group="Limits", gt=0, allow_inf_nan=False
+        None,
+        "Maximum judge calls per minute.",
+        group="Limits",
+        gt=0,
+        allow_inf_nan=False,
+        needs=["server"],
     )
     tpm: float | None = _setting(
-        None, "Maximum judge tokens per minute.", group="Limits", gt=0, allow_inf_nan=False
+        None,
+        "Maximum judge tokens per minute.",
+        group="Limits",
+        gt=0,
+        allow_inf_nan=False,
+        needs=["server"],
     )
     max_calls: int | None = _setting(
         None,
@@ -194,6 +240,7 @@ class JudgePlan(FrozenModel):
         group="Limits",
         common=True,
         ge=0,
+        needs=["budget"],
     )
     max_cost: float | None = _setting(
         None,
@@ -202,6 +249,7 @@ class JudgePlan(FrozenModel):
         common=True,
         ge=0,
         allow_inf_nan=False,
+        needs=["budget"],
     )
 
 
@@ -214,21 +262,24 @@ class ClaimPlan(FrozenModel):
         "one does.",
         group="Claims and verdicts",
         common=True,
+        needs=["metric"],
     )
     verify: Literal["batch", "each", "truths"] = _setting(
         "batch",
         "How claims are verified: all in one call, one per call, or against facts extracted from "
         "the contexts first.",
         group="Claims and verdicts",
+        needs=["metric"],
     )
     claim_source: Literal["llm", "sentences", "hybrid"] = _setting(
         "llm",
         "How claims are found: by the judge (llm), one per sentence (sentences), or sentences as "
         "a fallback (hybrid).",
         group="Claims and verdicts",
+        needs=["metric"],
     )
     batch_size: int = _setting(
-        BATCH, "Maximum claims in one call.", group="Claims and verdicts", ge=1
+        BATCH, "Maximum claims in one call.", group="Claims and verdicts", ge=1, needs=["metric"]
     )
     truths_limit: int | None = _setting(
         None,
@@ -236,14 +287,19 @@ class ClaimPlan(FrozenModel):
         group="Claims and verdicts",
         default_text="all",
         ge=1,
+        needs=["metric"],
     )
     include_reason: bool = _setting(
         False,
         "Add a written summary of the verdicts; takes one more call.",
         group="Claims and verdicts",
+        needs=["metric"],
     )
     allow_partial: bool = _setting(
-        False, "Let the judge answer PARTIALLY_SUPPORTED.", group="Claims and verdicts"
+        False,
+        "Let the judge answer PARTIALLY_SUPPORTED.",
+        group="Claims and verdicts",
+        needs=["metric"],
     )
 
 
@@ -271,6 +327,7 @@ class Plan(JudgePlan, ClaimPlan):
         group="RAG system",
         keys=["api_url"],
         common=True,
+        needs=["target"],
     )
     min_similarity: float = _setting(
         0.0,
@@ -280,6 +337,7 @@ class Plan(JudgePlan, ClaimPlan):
         flags=["-t", "--threshold", "--min-similarity"],
         keys=["threshold"],
         allow_inf_nan=False,
+        needs=["request"],
     )
     delay: float = _setting(
         0.0,
@@ -287,6 +345,7 @@ class Plan(JudgePlan, ClaimPlan):
         group="RAG system",
         ge=0,
         allow_inf_nan=False,
+        needs=["request"],
     )
     metrics: tuple[MetricName, ...] = _setting(
         ("all",),
@@ -304,6 +363,7 @@ class Plan(JudgePlan, ClaimPlan):
         flags=["-k", "--k"],
         metavar="N[,N...]",
         common=True,
+        needs=["metric", "request"],
     )
     concurrency: int = _setting(
         8,
@@ -312,6 +372,7 @@ class Plan(JudgePlan, ClaimPlan):
         common=True,
         ge=1,
         le=1000,
+        needs=["target", "judge"],
     )
     timeout: float = _setting(
         60.0,
@@ -320,6 +381,7 @@ class Plan(JudgePlan, ClaimPlan):
         common=True,
         gt=0,
         allow_inf_nan=False,
+        needs=["request", "server"],
     )
     retries: int = _setting(
         7,
@@ -329,6 +391,7 @@ class Plan(JudgePlan, ClaimPlan):
         keys=["max_retries"],
         ge=0,
         le=20,
+        needs=["request", "server"],
     )
     fail_fast: bool = _setting(
         False, "Stop after the first row with a failed score, with exit code 3.", group="Limits"
@@ -338,6 +401,7 @@ class Plan(JudgePlan, ClaimPlan):
         "What --fail-under and --fail-over test: the mean, or the pessimistic end of its 95% "
         "interval.",
         group="Gates",
+        needs=["gate"],
     )
     max_failure_rate: Share = _setting(
         0.1,
@@ -436,6 +500,7 @@ class Settings(Plan):
         group="Claims and verdicts",
         metavar="NAME",
         common=True,
+        needs=["metric"],
     )
     fail_under: FrozenMap[str, Share] = _setting(
         {},
@@ -481,6 +546,7 @@ class Setting:
     metavar: str
     common: bool
     default: str
+    needs: Sequence[Need]
 
     @classmethod
     def of(cls, name: str, field: FieldInfo) -> "Setting":
@@ -506,6 +572,7 @@ class Setting:
             metavar=about["metavar"],
             common=about["common"],
             default=shown,
+            needs=about["needs"],
         )
 
 

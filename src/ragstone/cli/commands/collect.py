@@ -15,13 +15,12 @@ from ragstone._internal.text import count, quoted
 from ragstone.cli import INTERRUPTED, TOO_MUCH_FAILED
 from ragstone.cli.options import CONFIG, READING, GroupedCommand, setting, typed_settings
 from ragstone.cli.output import check_files, progress
-from ragstone.cli.parse import config_here
+from ragstone.cli.parse import config_of
 from ragstone.datasets import load
 from ragstone.datasets.adapters.responses import MODES
 from ragstone.datasets.export import WRITERS
 from ragstone.errors import UsageError
 from ragstone.evaluation.collect import ENDING, Collector, collection_settings, discard_journal
-from ragstone.evaluation.config_file import read_config
 from ragstone.types.config import DEFAULT_API, Plan
 
 FOLDER = Path("responses")
@@ -83,7 +82,7 @@ def command(
     ragstone collect questions.xlsx --api-url http://localhost:8000 --delay 7 -o responses.json
     ragstone run responses.json -m faithfulness --model gpt-4o-mini
     """
-    file = config_here() if config is None else read_config(config)
+    file = config_of(config)
     plan = file.plan(typed_settings(given))
     target = plan.target or DEFAULT_API
     out, unfinished = _places(data, output, plan=plan, mode=mode, target=target, fresh=fresh)

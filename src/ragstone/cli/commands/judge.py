@@ -21,14 +21,22 @@ from ragstone._internal.files import write_text
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import count, one_line
 from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED
-from ragstone.cli.options import CONFIG, JUDGE, LIMITS, READING, GroupedCommand, typed_settings
+from ragstone.cli.options import (
+    CONFIG,
+    JUDGE,
+    LIMITS,
+    READING,
+    GroupedCommand,
+    explicit_settings,
+    typed_settings,
+)
 from ragstone.cli.output import check_extension
-from ragstone.cli.parse import check_needed, config_here
+from ragstone.cli.parse import config_of
 from ragstone.datasets import load
 from ragstone.datasets.columns import ALIASES, flag
 from ragstone.demo.questions import grounded_samples
 from ragstone.errors import UsageError
-from ragstone.evaluation.config_file import read_config
+from ragstone.evaluation.effects import check_judge_settings
 from ragstone.evaluation.fingerprint import VERSION, judge_key
 from ragstone.evaluation.judge_testing import (
     FILE,
@@ -322,11 +330,11 @@ def test(**given: Unpack[JudgeTestArgs]) -> None:
     ragstone judge test answers.jsonl --model gpt-4o-mini --n 30 --max-cost 0.50
     ragstone judge test answers.jsonl --judge local:models/nli --fail-under number=90%
     """
-    config = config_here() if given["config"] is None else read_config(given["config"])
+    config = config_of(given["config"])
     # here --fail-under sets gates for kinds of changes, not for metrics
-    typed = typed_settings({**given, "fail_under": ()})
-    plan = config.plan(typed)
-    check_needed(plan, typed)
+    given_settings = {**given, "fail_under": ()}
+    plan = config.plan(typed_settings(given_settings))
+    check_judge_settings(explicit_settings(given_settings), plan)
     check_extension("json", Path(given["json_file"] or "-"))
     gates = [JudgeTestGate.of(text) for text in given["fail_under"]]
     if given["data"] is None:

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ragstone.cli.options import PLUGIN, load_plugins
-from ragstone.cli.parse import config_here
+from ragstone.cli.parse import config_of
 from ragstone.errors import UsageError
 from ragstone.metrics import GROUPS, Metric, catalogue, get, select
 from ragstone.metrics.registry import OURS, origin
@@ -109,7 +109,7 @@ def command(context: click.Context, plugin: tuple[str, ...], as_json: bool) -> N
     ragstone metrics politeness --plugin politeness.yaml
     """
     context.obj = as_json
-    load_plugins(*config_here().plugins, *plugin)
+    load_plugins(*config_of().plugins, *plugin)
     if context.invoked_subcommand is not None:
         return
     if as_json:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from ragstone.cli.options import GATES, PLUGIN, RESULTS, STORE, WORKBOOK, ResultArgs, load_plugins
 from ragstone.cli.output import Outputs, finish, outputs_of, progress
-from ragstone.cli.parse import RUN, config_here, open_store, read_by
+from ragstone.cli.parse import RUN, config_of, open_store, read_by
 from ragstone.errors import UsageError
 from ragstone.evaluation.config_file import metric_names
 from ragstone.evaluation.rescore import TranscriptMissingError, rescore, save
@@ -77,7 +77,7 @@ def command(**given: Unpack[RescoreArgs]) -> None:
     ragstone rescore baseline -m hit@10 ndcg@10
     """
     outputs = outputs_of(given, export=given["output"] is not None)
-    load_plugins(*config_here().plugins, *given["plugin"])
+    load_plugins(*config_of().plugins, *given["plugin"])
     with open_store(given["store"]) as store:
         info = store.info(find_run(store, given["run"]))
         outputs.check(*read_by(store, info))

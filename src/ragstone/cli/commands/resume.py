@@ -10,7 +10,7 @@ from ragstone._internal.plugins import FILES
 from ragstone.cli.evaluate import evaluated
 from ragstone.cli.options import OTEL, PLUGIN, RESULTS, STORE, ResultArgs, load_plugins, store_files
 from ragstone.cli.output import Outputs, finish, outputs_of
-from ragstone.cli.parse import config_here, open_store, tracing_of
+from ragstone.cli.parse import config_of, open_store, tracing_of
 from ragstone.errors import UsageError
 from ragstone.evaluation.recorder import RunChangedError, StoreOptions
 from ragstone.store import RunInfo, Store, find_run
@@ -52,7 +52,7 @@ def command(**given: Unpack[ResumeArgs]) -> None:
     """
     outputs = outputs_of(given)
     outputs.check(*store_files(given["store"]))
-    load_plugins(*config_here().plugins, *given["plugin"])
+    load_plugins(*config_of().plugins, *given["plugin"])
     with open_store(given["store"]) as store:
         if given["run"]:
             info = store.info(find_run(store, given["run"]))

@@ -10,10 +10,9 @@ import click
 from ragstone._internal.text import count
 from ragstone.cli import UNUSABLE
 from ragstone.cli.options import COLUMNS, CONFIG, JUDGE, SHEET, load_plugins, typed_settings
-from ragstone.cli.parse import config_here
+from ragstone.cli.parse import config_of
 from ragstone.datasets import Dataset, load
 from ragstone.errors import InputError, UsageError
-from ragstone.evaluation.config_file import read_config
 from ragstone.evaluation.preflight import runnable
 from ragstone.integrations.promptfoo.config import is_configuration, read_configuration
 from ragstone.judges.base import Judge
@@ -52,7 +51,7 @@ def command(files: tuple[str, ...], config: Path | None, **given: object) -> Non
     ragstone validate questions.xlsx
     ragstone validate data/*.jsonl
     """
-    settings = config_here() if config is None else read_config(config)
+    settings = config_of(config)
     load_plugins(*settings.plugins)
     plan = settings.plan(typed_settings(given))
     judge = make_judge(plan, guess=LEAST)

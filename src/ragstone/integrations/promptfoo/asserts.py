@@ -392,6 +392,7 @@ class ProgressOptions(TypedDict, total=False):
 
     on_row: Callable[[Row, int], None]
     on_notice: Callable[[str], None]
+    explicit: Mapping[str, str]
     tracing: Tracing
 
 

@@ -31,7 +31,7 @@ from ragstone.judges.dry_run import LEAST
 from ragstone.judges.factory import REPLIES, make_judge
 from ragstone.judges.offline import OfflineJudge
 from ragstone.metrics import GROUPS, select
-from ragstone.types.config import JudgePlan, Plan
+from ragstone.types.config import SETTINGS, JudgePlan, Plan
 from ragstone.types.gate import FLAGS
 from ragstone.types.questions import Question
 from ragstone.types.reply import Reply
@@ -277,8 +277,10 @@ class RagSession:
                     f"answer; name an LLM with --rag-judge or RAGSTONE_JUDGE{key}"
                 )
         others = {name: value for name, value in options.items() if name not in FACTORY_ONLY}
-        base = self._base(options).model_copy(update=dict.fromkeys((*LIMITS, *FACTORY_ONLY)))
-        with_judge = cast("Options", {**others, "plan": base, "judge": asked})
+        unset = dict.fromkeys((*LIMITS, *FACTORY_ONLY))
+        base = self._base(options).model_copy(update={**unset, "judge": plan.judge})
+        explicit = {name: name for name in options if name in SETTINGS}
+        with_judge = cast("Options", {**others, "plan": base, "judge": asked, "explicit": explicit})
         data = self._rows.get(id(sample)) or [sample]
         if given.judge != plan.judge == asked.name and not self._announced:
             self._announced = True

@@ -1,0 +1,119 @@
+"""Settings without an effect on a run: each setting declares what it needs to have one."""
+
+from collections.abc import Mapping, Sequence
+
+from ragstone.errors import UsageError
+from ragstone.judges.spec import LOCAL, cascaded, is_model, single_names, split_names
+from ragstone.metrics.base import Metric
+from ragstone.targets.base import Target
+from ragstone.types.config import SETTINGS, ClaimPlan, Need, Plan
+from ragstone.types.questions import TextSimilarity
+
+
+def check_judge_settings(named: Mapping[str, str], plan: Plan) -> None:
+    """Check that settings are for the plan's kind of judge; `named` is setting -> its option.
+
+    Raises:
+        UsageError: some are only for LLMs or cascades, and the plan names none.
+    """
+    needs = {flag: set(SETTINGS[name].needs) for name, flag in named.items()}
+    flags = [flag for flag, need in needs.items() if need and need <= {"llm", "server"}]
+    judged = any(map(is_model, single_names(plan.judge)))
+    if flags and not judged and plan.embedding_model is None:
+        raise UsageError(
+            f"{', '.join(flags)}: only for LLM judges, but the judge is {plan.judge}; choose "
+            "an LLM with --model"
+        )
+    flags = [flag for flag, need in needs.items() if need == {"cascade"}]
+    if flags and not any(map(cascaded, split_names(plan.judge))):
+        raise UsageError(
+            f"{', '.join(flags)}: only for cascades, but the judge is {plan.judge}; use a "
+            "cascade, such as --judge cascade:offline+openai:gpt-4o-mini"
+        )
+
+
+def settings_without_effect(
+    named: Mapping[str, str],
+    plan: Plan,
+    *,
+    metrics: Sequence[Metric],
+    target: Target | None,
+    own_judge: bool,
+) -> list[str]:
+    """Return a notice for each reason why settings have no effect on a run.
+
+    `named` is setting -> how it was given; a default value is not reported. `metrics` are those
+    that run, `target` is the RAG system if it is called. With `own_judge`, the judge is an object,
+    which the plan does not configure.
+    """
+    kinds = {kind for metric in metrics for kind in metric.question_kinds}
+    asked = kinds - {TextSimilarity.kind}
+    judges = [] if own_judge or not asked else list(single_names(plan.judge))
+    similar = TextSimilarity.kind in kinds
+    llm = any(map(is_model, judges))
+    embeds = plan.embedding_model is not None or any(map(is_model, single_names(plan.judge)))
+    server = llm or (similar and embeds and not own_judge)
+    cascade = bool(judges) and any(map(cascaded, split_names(plan.judge)))
+    local = any(name.startswith(f"{LOCAL}:") for name in judges)
+    idle = "no metric asks a judge"
+    if kinds:
+        idle = "the judge is an object" if own_judge else "no metric asks an LLM"
+    parameters = {
+        name
+        for name in (*ClaimPlan.model_fields, "k")
+        if any(_has_parameter(metric, name, plan) for metric in metrics)
+    }
+    parameters |= {"preset"} if parameters - {"k"} else set()
+    uses = target.uses if target else frozenset[str]()
+    uncalled = f"{target.name} does not use it" if target else "no RAG system is called"
+    facts: Mapping[Need, tuple[bool, str]] = {
+        "target": (target is not None, "no metric needs the RAG system"),
+        "judge": (bool(kinds), idle),
+        "llm": (llm, idle),
+        "server": (server, idle),
+        "budget": (server, idle),
+        "local": (local, idle),
+        "similarity": (similar, "no metric compares texts"),
+        "cascade": (cascade, idle),
+        "gate": (any(gate.of != "scored" for gate in plan.gates), "no gate tests a mean"),
+    }
+    found: dict[str, list[str]] = {}
+    for name, how in named.items():
+        if _is_default(name, plan) and not (own_judge and name == "judge"):
+            continue
+        reasons: dict[str, None] = {}
+        for need in SETTINGS[name].needs:
+            if need == "metric":
+                has, why = name in parameters, "no metric uses it"
+            elif need == "request":
+                has, why = name in uses, uncalled
+            else:
+                has, why = facts[need]
+            if has and name == "prompts":
+                has, why = not asked.isdisjoint(plan.prompts), "no metric asks such questions"
+            if has:
+                break
+            reasons[why] = None
+        else:
+            if reasons:
+                found.setdefault(" and ".join(reasons), []).append(how)
+    return [
+        f"{', '.join(hows)} {'has' if len(hows) == 1 else 'have'} no effect: {why}"
+        for why, hows in found.items()
+    ]
+
+
+def _is_default(name: str, plan: Plan) -> bool:
+    """Whether the plan has the default of a setting; a target may be an object beside it."""
+    field = Plan.model_fields.get(name)
+    value = field and field.get_default(call_default_factory=True)
+    return field is not None and name != "target" and getattr(plan, name) == value
+
+
+def _has_parameter(metric: Metric, name: str, plan: Plan) -> bool:
+    """Whether a metric has this parameter, with the plan's value, and uses it."""
+    value: object = getattr(metric, name, plan)
+    if name in ("batch_size", "truths_limit") and value is not plan:
+        verify = getattr(metric, "verify", None)
+        return verify == "truths" if name == "truths_limit" else verify != "each"
+    return value in plan.cutoffs if name == "k" else value == getattr(plan, name)
