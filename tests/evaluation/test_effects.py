@@ -156,5 +156,6 @@ def test_settings_do_not_configure_a_judge_object() -> None:
     told: list[str] = []
     evaluate([ROW], metrics="faithfulness", judge=own, temperature=0.5, on_notice=told.append)
     assert told == ["temperature has no effect: the judge is an object"]
+    evaluate([ROW], metrics="hit", judge=own)  # several evaluations may share it
     with pytest.warns(UserWarning, match="judge has no effect: no metric asks a judge"):
-        evaluate([ROW], metrics="hit", judge=own)
+        evaluate([ROW], metrics="hit", judge="ollama:m")

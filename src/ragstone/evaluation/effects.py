@@ -79,7 +79,7 @@ def settings_without_effect(
     }
     found: dict[str, list[str]] = {}
     for name, how in named.items():
-        if _is_default(name, plan) and not (own_judge and name == "judge"):
+        if _is_default(name, plan):
             continue
         reasons: dict[str, None] = {}
         for need in SETTINGS[name].needs:

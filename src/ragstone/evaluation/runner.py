@@ -184,9 +184,16 @@ def plan_of(options: Options) -> Plan:
 
 
 def _explicit(options: Options) -> Mapping[str, str]:
-    """Return setting -> how it was given, without those of a plan or a config file."""
+    """Return setting -> how it was given, without those of a plan or a config file.
+
+    A judge object is no setting: several evaluations may share it.
+    """
     names = {"model": "judge", "max_retries": "retries"}
-    given = {names.get(name, name): name for name, value in options.items() if value is not None}
+    given = {
+        names.get(name, name): name
+        for name, value in options.items()
+        if value is not None and not isinstance(value, Judge)
+    }
     return options.get("explicit", {name: how for name, how in given.items() if name in SETTINGS})
 
 
