@@ -22,7 +22,7 @@ def test_a_good_file_is_a_line(ragstone) -> None:
     assert said.err == ""
     assert said.out == (
         f"{DATASET}: 84 rows: query 84, reference 84, relevance 78; "
-        "tags: difficulty, Source_files; can run: nothing; "
+        "tags: difficulty, Source_files; available metrics: none; "
         "with a RAG system's answers: hit, recall, precision, f1, mrr, "
         "faithfulness, context_precision" + said.out[said.out.index(" and ") :]
     )
@@ -30,7 +30,10 @@ def test_a_good_file_is_a_line(ragstone) -> None:
 
 def test_what_another_tool_wrote_is_said(ragstone) -> None:
     said = ragstone("validate", str(FILES / "ragchecker.json"))
-    assert "read as RAGChecker results; can run: faithfulness, context_precision and " in said.out
+    assert (
+        "read as RAGChecker results; available metrics: faithfulness, context_precision and "
+        in said.out
+    )
     assert "; with an LLM (--model) also: response_relevancy and " in said.out
 
 
@@ -39,7 +42,7 @@ def test_every_problem_of_every_file_is_told(ragstone, tmp_path) -> None:
     (tmp_path / "bad.csv").write_text("query,x\n" + ",1\n" * 30, encoding="utf-8")
     said = ragstone("validate", "bad.csv", "good.csv", "none.csv", "good.csv")
     assert said.code == 2
-    assert said.out.splitlines()[0].startswith("good.csv: 1 row: query 1; can run: nothing")
+    assert said.out.splitlines()[0].startswith("good.csv: 1 row: query 1; available metrics: none")
     assert len(said.out.splitlines()) == 1
     assert said.err.count("there is no query; fill it in") == 30
     assert "there is no file none.csv" in said.err
@@ -85,7 +88,7 @@ def test_a_column_that_may_be_misspelt_is_told(ragstone, tmp_path) -> None:
     (tmp_path / "a.jsonl").write_text('{"query": "q", "respnse": "r", "level": 1}', "utf-8")
     said = ragstone("validate", "a.jsonl").out
     note = "column 'respnse' is not used; did you mean response? Use --map response=respnse"
-    assert f"tags: respnse, level; {note}; can run: " in said
+    assert f"tags: respnse, level; {note}; available metrics: " in said
     (tmp_path / "b.jsonl").write_text('{"query": "q", "response": "r", "outputs": 1}', "utf-8")
     assert "did you mean" not in ragstone("validate", "b.jsonl").out
 
@@ -93,7 +96,7 @@ def test_a_column_that_may_be_misspelt_is_told(ragstone, tmp_path) -> None:
 def test_metrics_that_are_not_among_all_are_named_if_no_other_can_run(ragstone, tmp_path) -> None:
     (tmp_path / "a.jsonl").write_text('{"query": "q", "contexts": ["c"]}', "utf-8")
     said = ragstone("validate", "a.jsonl").out
-    assert "; can run: nothing; " in said
+    assert "; available metrics: none; " in said
     assert "; with an LLM (--model) also: context_relevance" in said
 
 
@@ -112,8 +115,8 @@ def test_run_accepts_what_validate_says_can_run(judge: str, columns: set[str], n
     made = make_judge(Plan(judge=judge), guess=LEAST)
     validated = accepted_metrics(dataset, Plan(), made)
     for target, metrics in (
-        (None, validated["can run"]),
-        (DEFAULT_API, validated.get(ANSWERED, validated["can run"])),
+        (None, validated["available metrics"]),
+        (DEFAULT_API, validated.get(ANSWERED, validated["available metrics"])),
     ):
         plan = Plan(metrics=(name,), fallback_target=target)
         try:
@@ -128,10 +131,13 @@ def test_the_judge_decides_what_can_run(
     ragstone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.jsonl").write_text('{"query": "q", "contexts": ["c"]}', "utf-8")
-    assert "; can run: context_relevance" in ragstone("validate", "a.jsonl", "--model", "m").out
+    assert (
+        "; available metrics: context_relevance"
+        in ragstone("validate", "a.jsonl", "--model", "m").out
+    )
     monkeypatch.setenv("RAGSTONE_JUDGE", "openai:m")
-    assert "; can run: context_relevance" in ragstone("validate", "a.jsonl").out
+    assert "; available metrics: context_relevance" in ragstone("validate", "a.jsonl").out
     monkeypatch.delenv("RAGSTONE_JUDGE")
     (tmp_path / "ragstone.yaml").write_text("judge: openai:m\nmap: {contexts: Texte}", "utf-8")
     (tmp_path / "a.jsonl").write_text('{"query": "q", "Texte": ["c"]}', "utf-8")
-    assert "; can run: context_relevance" in ragstone("validate", "a.jsonl").out
+    assert "; available metrics: context_relevance" in ragstone("validate", "a.jsonl").out

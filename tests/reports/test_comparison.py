@@ -229,7 +229,7 @@ def test_the_table_states_its_confidence_and_which_metrics_are_one(make_run: Mak
     a = run("a", hit=ones, recall=ones, mrr=ones)
     output = shown(compare(a, run("b", hit=less, recall=less, mrr=[0.5, 0.5, *ones[2:]])), 200)
     assert "the same scores, so they count as one metric: hit@5, recall@5" in output
-    assert "excludes 0 exactly if the finding is better or worse; 97.5% confidence" in output
+    assert "exclude 0 exactly when the finding is better or worse; 97.5% confidence" in output
     assert "because several metrics are compared (Holm)" in output
 
 

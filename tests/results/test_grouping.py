@@ -136,13 +136,13 @@ def test_the_order_of_the_rows_changes_no_interval() -> None:
         ({"tags": [{"source": i % 4} for i in range(60)]}, "60 rows share 4 sources"),
     ],
 )
-def test_a_few_values_group_nothing_and_the_report_says_so(
+def test_a_few_values_are_not_grouped_and_the_report_says_so(
     given: dict[str, Any], line: str
 ) -> None:
     found = grouping(rows(60, **given))
     assert (found.groups, found.labels) == (60, None)
     (words,) = found.lines()
-    assert words.startswith(f"{line}, too few to group by: intervals hold for no other ")
+    assert words.startswith(f"{line}, too few for grouping: intervals do not generalize to other ")
 
 
 def test_a_large_group_among_small_ones_is_grouped_too() -> None:

@@ -116,7 +116,7 @@ def _differences(comparison: Comparison) -> Iterator[Line | Grid]:
             dict.fromkeys(f"{level * 100:.4g}%" for level in (known[0], known[-1]))
         )
         yield Line(
-            f"an interval excludes 0 exactly if the finding is better or worse; {levels} confidence"
+            f"intervals exclude 0 exactly when the finding is better or worse; {levels} confidence"
             + (", because several metrics are compared (Holm)" if known[-1] > 1 - ALPHA else "")
         )
     for first in dict.fromkeys(each.same_as for each in changes if each.same_as):

@@ -118,9 +118,9 @@ class Grouping:
 
         Each kind has one or more hashes for each row; rows share it if one of them is equal.
         Without `explicit`, a kind with effectively fewer than FEW groups does not group rows by its
-        values of more than 1 / (2 FEW) of the rows: so few values are a fixed part of the data, no
-        sample of others. If chains of different kinds leave fewer than FEW groups, only the kind
-        with the fewest groups is used.
+        values of more than 1 / (2 FEW) of the rows: so few values are a fixed part of the data and
+        do not represent others. If values of different kinds leave fewer than FEW groups, only the
+        kind with the fewest groups is used.
         """
         links: dict[str, list[tuple[NDArray[np.intp], NDArray[np.intp]]]] = {}
         fixed: dict[str, Fixed] = {}
@@ -166,7 +166,7 @@ class Grouping:
             if kind != "source" or values > 1 or rows < self.rows:  # else the data have one source
                 found.append(
                     f"{count(rows, unit)} share {values:,} {one if values == 1 else several}, too "
-                    f"few to group by: intervals hold for no other {several}"
+                    f"few for grouping: intervals do not generalize to other {several}"
                 )
         return found
 

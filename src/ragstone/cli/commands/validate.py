@@ -94,8 +94,8 @@ def described(name: str, dataset: Dataset, plan: Plan, judge: Judge) -> str:
 def accepted_metrics(dataset: Dataset, plan: Plan, judge: Judge) -> Mapping[str, Sequence[Metric]]:
     """Return the metrics that `run` accepts by name: for the data alone, and with more."""
     metrics = select(["all", *catalogue()], **plan.parameters)
-    accepted = {"can run": runnable(metrics, dataset, judge=judge, target=None, every=False)}
-    alone = accepted["can run"]
+    alone = runnable(metrics, dataset, judge=judge, target=None, every=False)
+    accepted = {"available metrics": alone}
     if plan.target is not None or not dataset.collected:
         target = get_target(plan.target or DEFAULT_API, plan, k=max(plan.cutoffs))
         every = plan.target is not None
@@ -111,6 +111,6 @@ def _names(metrics: Sequence[Metric]) -> str:
     """Return the names of metrics: those of `all`, and how many others."""
     known = list(dict.fromkeys(metric.name for metric in metrics))
     usual = {metric.name for metric in select(["all"])}
-    names = [name for name in known if name in usual] or known[:3] or ["nothing"]
+    names = [name for name in known if name in usual] or known[:3] or ["none"]
     more = len(known) - len(names) if known else 0
     return ", ".join(names) + (f" and {more} more (`ragstone metrics`)" if more else "")

@@ -237,7 +237,7 @@ def correct(found: Mapping[bytes, Sequence[tuple[MetricChange, SignFlips]]]) -> 
 
     `found` has the changes by the key of their scores: metrics with equal keys are one test. Holm
     tests each p at the level ALPHA / `tests`, and stops at the first that is not below it. The
-    interval has that level too, so it excludes 0 exactly if the difference is significant.
+    interval has that level too, so it excludes 0 exactly when the difference is significant.
     """
     ps = {key: same[0][0].p for key, same in found.items()}
     tested = {key: p for key, p in ps.items() if p is not None}

@@ -54,7 +54,7 @@ class SignFlips:
     def interval(self, tests: int = 1) -> Ends | None:
         """Return the mean differences that the test does not reject at the level ALPHA / `tests`.
 
-        It excludes 0 exactly if p times `tests` is below ALPHA. None for groups too few to reject
+        It excludes 0 exactly when p times `tests` is below ALPHA. None for groups too few to reject
         anything, and if all differences are equal.
         """
         low, high = self.ends(tests)
