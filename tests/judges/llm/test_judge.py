@@ -14,6 +14,7 @@ from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.cache import CachedJudge
 from ragstone.judges.factory import make_judge
 from ragstone.judges.llm.judge import (
+    LONGEST_REPLY,
     MORE_ROOM,
     Attempt,
     LlmJudge,
@@ -88,6 +89,7 @@ UNUSABLE = {
     "too many": Completion(verdicts(*["SUPPORTED"] * 3), usage=TOKENS),
     "wrong numbers": Completion(verdicts("SUPPORTED", "SUPPORTED", first=7), usage=TOKENS),
     "no label": Completion(verdicts("SUPPORTED", "perhaps"), usage=TOKENS),
+    "too long": Completion(GOOD + " " * LONGEST_REPLY, usage=TOKENS),
 }
 CAUSES = {
     "malformed": Cause.MALFORMED,
@@ -98,6 +100,7 @@ CAUSES = {
     "too many": Cause.COUNT_MISMATCH,
     "wrong numbers": Cause.COUNT_MISMATCH,
     "no label": Cause.MALFORMED,
+    "too long": Cause.MALFORMED,
 }
 
 

@@ -38,6 +38,10 @@ _FIXABLE = frozenset({Cause.REFUSAL, Cause.TRUNCATED, Cause.MALFORMED, Cause.COU
 _log = logging.getLogger("ragstone.judge")
 
 
+LONGEST_REPLY = 200_000
+"""Characters of the longest reply that is parsed, which takes less than half a second."""
+
+
 @dataclass(frozen=True)
 class Attempt(Generic[T]):
     """The outcome of one call, and what its reply seems to leave out."""
@@ -193,6 +197,9 @@ class LlmJudge(Judge):
         if completion.truncated:
             message = "the reply was cut off, usually by the token limit; increase --max-tokens"
             raise JudgeFailureError(Failure(Cause.TRUNCATED, message))
+        if (length := len(completion.text)) > LONGEST_REPLY:  # parsing would block other calls
+            message = f"the reply has {length:,} characters; at most {LONGEST_REPLY:,} are read"
+            raise JudgeFailureError(Failure(Cause.MALFORMED, message))
         task = TASKS[question.kind]
         reply = RawReply(completion.text, task.shown(question), self._strict_json)
         return task.parse(reply, question)
