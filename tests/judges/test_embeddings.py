@@ -309,7 +309,9 @@ async def test_the_record_says_who_compares_where_somebody_does(faulty, behave) 
         f"text_similarity by openai:e (cosines of embeddings at {where})"
     )
     faulty.script(CHAT, says(behave, {"claims": []}))
-    other = await run(faulty, "faithfulness")
+    notices: list[str] = []
+    other = await run(faulty, "faithfulness", on_notice=notices.append)
+    assert notices == ["embedding_model has no effect: no metric compares texts"]
     assert other.manifest.judge_note == f"an LLM at {where}; its verdicts are opinions, not facts"
 
 
@@ -319,7 +321,7 @@ async def test_a_key_for_embeddings_is_demanded_before_anybody_is_asked(faulty, 
         await run(faulty, AnswerSimilarity(), **elsewhere)
     assert faulty.calls == []
     faulty.script(CHAT, says(behave, {"claims": []}))
-    await run(faulty, "faithfulness", **elsewhere)
+    await run(faulty, "faithfulness", on_notice=print, **elsewhere)
     assert faulty.calls
 
 

@@ -342,8 +342,13 @@ class Evaluation:
         names = StoreOptions.__annotations__.keys() & options.keys()
         storing = cast("StoreOptions", {name: options[name] for name in names})
         recorder, notices = open_recorder(manifest, ready.metrics, **storing)
+        # a setting that asks for what the judge cannot answer has an effect: the metric is not run
+        unanswered = [
+            each for each in metrics if not all(judge.takes(kind) for kind in each.question_kinds)
+        ]
+        effective = (*ready.metrics, *unanswered)
         idle = settings_without_effect(
-            explicit, named, metrics=ready.metrics, target=target, own_judge=own_judge
+            explicit, named, metrics=effective, target=target, own_judge=own_judge
         )
         on_notice = options.get("on_notice")
 
