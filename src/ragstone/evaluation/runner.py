@@ -186,7 +186,7 @@ def plan_of(options: Options) -> Plan:
 def _explicit(options: Options) -> Mapping[str, str]:
     """Return setting -> how it was given, without those of a plan or a config file.
 
-    A judge object is no setting: several evaluations may share it.
+    A judge object is not a setting: several evaluations may share it.
     """
     names = {"model": "judge", "max_retries": "retries"}
     given = {
