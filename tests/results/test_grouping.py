@@ -99,7 +99,7 @@ def test_rows_that_share_nothing_have_the_interval_of_independent_rows(runs: RUN
     assert (run.counts.grouping.groups, run.counts.grouping.labels) == (40, None)
 
 
-def test_one_context_of_several_in_common_groups_nothing() -> None:
+def test_one_context_of_several_in_common_does_not_group_rows() -> None:
     assert grouping(rows(40)).by == ()
 
 
