@@ -125,8 +125,8 @@ def test_a_file_that_could_not_be_judged_is_refused_first(
     said = ragstone("collect", rows(tmp_path / "a.jsonl", "p"), "--target", failing, "-o", name)
     assert said.code == 2
     assert said.err == (
-        f"Error: -o {name}: responses are saved as one JSON document, with what failed and how "
-        f"they were requested; {fix}\n"
+        f"Error: -o {name}: the file must be .json, because failures and request settings are "
+        f"saved with the responses; {fix}\n"
     )
     assert asked(tmp_path) == []
 

@@ -29,8 +29,8 @@ def test_the_offline_judge_on_rows_of_ones_own(ragstone, rows: str, tmp_path: Pa
     said = ragstone("judge", "test", rows, "--json", "out.json")
     assert said.code == 0, said.err
     assert " ".join(said.out.split()).startswith(
-        "offline was tested on 2 claims from 2 samples of rows.jsonl. As written, it found 2 of "
-        "them supported; the changes below were made to supported claims only."
+        "offline was tested on 2 claims from 2 samples of rows.jsonl. It found 2 of "
+        "the original claims supported; the changes below were made to supported claims only."
     )
     assert "a different number" in said.out
     told = json.loads((tmp_path / "out.json").read_text())

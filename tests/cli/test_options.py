@@ -59,7 +59,7 @@ def test_what_is_not_said_has_no_value(planned: Planned) -> None:
 @each_case(
     ("name", "shown"),
     [
-        ("k", "--k 1,3,5,10, each metric is scored at each one.  [default: 5]"),
+        ("k", "--k 1,3,5,10, each metric is computed at each of them.  [default: 5]"),
         ("concurrency", "default: 8; 1<=x<=1000"),
         ("min_similarity", "default: 0]"),
         ("timeout", "default: 60; x>0"),
@@ -425,7 +425,7 @@ def test_a_rubric_needs_an_llm_and_says_so_before_the_run(
         "run", rows_of_run_plugins, "--plugin", POLITENESS, "-m", "politeness", "--no-export"
     )
     assert said.code == 2
-    assert "politeness: the judge offline cannot answer rate_response; use an LLM" in said.err
+    assert "politeness: the judge offline does not support rate_response; use an LLM" in said.err
 
 
 def test_a_rubric_among_a_group_is_told_as_not_run(

@@ -152,7 +152,7 @@ def test_the_shipped_example_needs_no_key(ragstone) -> None:
     done = ragstone("run", str(EXAMPLE), "--no-store", "--no-export")
     assert done.code == 1
     assert "RAGAS mode is on" in done.err
-    assert "1 of 3 tests have no supported assertion; skipped" in done.err
+    assert "1 of 3 tests have no supported assertion and were skipped" in done.err
     assert "1 of 2 tests failed: 2 (" in done.err
 
 
@@ -282,7 +282,10 @@ def test_what_the_target_did_not_give_fails_both_ways(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--compare-legacy", "--json", "-"), "--compare-legacy prints a table"),
+        (
+            ("--compare-legacy", "--json", "-"),
+            "--compare-legacy only prints a table of two scores per sample; remove --json",
+        ),
         (("--compare-legacy", "--policy", "ragas"), "remove --policy and --preset"),
         (
             ("--compare-legacy", "--fail-under", "faithfulness=1", "-v", "--gates-on", "mean"),

@@ -80,7 +80,7 @@ def test_gates_decide_the_exit_code(files: Path, ragstone: Command) -> None:
         (("--ranking", "a.run", "--json", "a.run"), "is an input file, so it cannot be written"),
         (("--ranking", "a.run", "--map", "x"), "--map x: write FIELD=COLUMN"),
         (("--ranking", "a.run", "--k", "0"), "whole number of at least 1"),
-        (("--ranking", "a.run", "-m", "mrr", "--fail-under", "ndcg=1"), "is not run"),
+        (("--ranking", "a.run", "-m", "mrr", "--fail-under", "ndcg=1"), "is not in this run"),
         ((), "Missing option '--ranking'"),
     ],
 )

@@ -101,7 +101,7 @@ def test_saved_it_is_a_run_of_its_own(stored: Command, tmp_path: Path) -> None:
     assert older == first
     assert f"stored as run {newer}" in said.out
     shown = stored("runs", "show", newer).out
-    assert f"scored again from run {first}" in " ".join(shown.split())
+    assert f"rescored from run {first}" in " ".join(shown.split())
     assert "policy deepeval" in shown
 
 

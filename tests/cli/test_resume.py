@@ -218,7 +218,7 @@ def test_a_run_that_was_scored_again_is_not_gone_on_with(ragstone: Command, fold
     again = ragstone("rescore", "last", "-m", "hit@2", "--save")
     assert again.code == 3, again.err
     refused = ragstone("resume", "last")
-    assert (refused.code, "was scored again from run" in refused.err) == (2, True)
+    assert (refused.code, "was rescored from run" in refused.err) == (2, True)
     done = ragstone("resume", "--no-export", "--json", "-")
     assert done.code == 0, done.err
     assert json.loads(done.out)["dataset"]["path"] == "data.jsonl"

@@ -189,7 +189,7 @@ def test_a_gate_with_nothing_scored_is_3(ragstone: Command, tmp_path: Path) -> N
         (["--preset", "deepval"], "did you mean 'deepeval'?"),
         (["--prompt", "my.md"], "write KIND=FILE"),
         (["--config", "mine.yaml"], "mine.yaml cannot be read"),
-        (["-m", "response_relevancy"], "cannot answer generate_queries"),
+        (["-m", "response_relevancy"], "does not support generate_queries"),
         (["-m", "recal"], "did you mean 'recall'?"),
         (["-m", "hit", "--policy", "strickt"], "did you mean 'strict'?"),
         (["-m", "hit@0"], "k: must be at least 1, got '0'"),
@@ -434,10 +434,10 @@ def test_a_cost_is_an_estimate(cost: tuple[float, float] | None, told: str) -> N
 
 def test_progress_is_a_line_of_what_is_done_and_left() -> None:
     rows, retries = RowProgress(retries=3), RetryLog(3)
-    assert rows.line(10.0, retries) == "no row is done yet"
+    assert rows.line(10.0, retries) == "no rows done yet"
     retries.count, retries.reason = 10, "POST http://judge answered 500"
     assert rows.line(20.0, retries) == (
-        "no row is done yet; 7 retried, last: POST http://judge answered 500"
+        "no rows done yet; 7 retried, last: POST http://judge answered 500"
     )
     row = Row(0, Sample(id="1", query="q"), scores={"hit@5": Score.failed(Cause.TIMEOUT, "late")})
     for _ in range(12):
@@ -459,7 +459,7 @@ def test_progress_is_printed_while_no_row_finishes(monkeypatch: pytest.MonkeyPat
     reader = Reader()
     with progress(Console(file=reader)):
         assert printed.wait(60)
-    assert reader.getvalue().startswith("no row is done yet\n")
+    assert reader.getvalue().startswith("no rows done yet\n")
 
 
 def test_rows_that_fail_in_a_row_stop_the_command(ragstone: Command, tmp_path: Path) -> None:

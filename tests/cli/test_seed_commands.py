@@ -14,7 +14,7 @@ import xlsxwriter
 PORT = 8000
 """The document's: its commands name no other."""
 
-NEEDS_A_MODEL = "the judge offline cannot answer generate_queries; use an LLM"
+NEEDS_A_MODEL = "the judge offline does not support generate_queries; use an LLM"
 NO_KEY = "needs a key in the environment variable OPENAI_API_KEY"
 
 SETTINGS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "RAGSTONE_JUDGE", "LOG_LEVEL")

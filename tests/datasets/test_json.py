@@ -36,7 +36,7 @@ def test_missing_is_not_empty(write: Write):
 def test_the_list_may_lie_in_an_object(write: Write, name: str):
     loaded = load(write("a.json", json.dumps({"version": 1, name: [{"query": "a"}]})))
     assert loaded.samples[0].query == "a"
-    assert loaded.source.notes == ("ignored, besides the rows: version",)
+    assert loaded.source.notes == ("ignored keys: version",)
 
 
 def test_tags_are_merged(write: Write):

@@ -142,8 +142,8 @@ def test_all_problems_are_told_at_once_with_their_rows(write: Write) -> None:
             "line 2: k 'five': write a whole number of at least 1, or several separated by "
             "commas, such as 1,3,5,10"
         ),
-        "line 3: k is already set in line 2; remove one",
-        "line 5: judge is already set in line 4, as model; remove one",
+        "line 3: k is already set on line 2; remove one",
+        "line 5: judge is already set on line 4, as model; remove one",
         "line 6: verify 'eech': must be 'batch', 'each' or 'truths'",
         "line 7: policy 'strickt': unknown policy; did you mean 'strict'?",
         "line 8: max_tokens: must be a whole number",

@@ -205,7 +205,7 @@ def test_a_judge_object_has_no_estimate() -> None:
         ({"metrics": "faithfullness"}, "did you mean 'faithfulness'"),
         (
             {"judge": "offline", "verify": "truths"},
-            "the judge offline cannot answer extract_truths",
+            "the judge offline does not support extract_truths",
         ),
         ({"preset": "deepevil"}, "did you mean 'deepeval'"),
     ],

@@ -124,7 +124,7 @@ def test_what_a_group_cannot_run_is_told() -> None:
         ({"metrics": "hit"}, r"no row has ranking \(or contexts\) or relevance"),
         ({"metrics": []}, "cannot run without metrics"),
         ({"metrics": "all"}, "cannot run"),
-        ({"metrics": "response_relevancy"}, "cannot answer generate_queries"),
+        ({"metrics": "response_relevancy"}, "does not support generate_queries"),
         ({"metrics": "hit", "k": 0}, "k: "),
     ],
 )
@@ -136,7 +136,7 @@ def test_what_cannot_be_done_is_said_before_anything_is_asked(
 
 
 def test_a_judge_that_does_not_take_the_question_is_told() -> None:
-    with pytest.raises(UsageError, match="the judge scripted cannot answer verify_claims"):
+    with pytest.raises(UsageError, match="the judge scripted does not support verify_claims"):
         evaluate([ANSWERED], metrics="faithfulness", judge=ScriptedJudge({"extract_claims": []}))
 
 
@@ -159,7 +159,7 @@ def test_gates_are_named_in_full() -> None:
 
 
 def test_a_gate_on_what_is_not_run_is_refused() -> None:
-    with pytest.raises(UsageError, match="applies to a metric that is not run"):
+    with pytest.raises(UsageError, match="applies to a metric that is not in this run"):
         evaluate([ANSWERED], metrics="hit", fail_under={"mrr": 0.5})
 
 

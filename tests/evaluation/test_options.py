@@ -115,7 +115,7 @@ def test_a_judge_given_as_an_object_is_told_nothing_that_it_would_not_hear(
 
 def test_the_offline_judge_as_an_object_compares_no_texts_and_by_name_has_them_compared() -> None:
     row = {"query": "q", "response": "It is 5 g.", "reference": "It is 5 g."}
-    with pytest.raises(UsageError, match="the judge offline cannot answer text_similarity"):
+    with pytest.raises(UsageError, match="the judge offline does not support text_similarity"):
         evaluate([row], metrics="answer_similarity", judge=OfflineJudge())
     run = evaluate([row], metrics="answer_similarity", judge="offline")
     assert run.summary()["answer_similarity"].mean == 1.0

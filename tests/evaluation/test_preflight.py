@@ -92,7 +92,7 @@ def test_a_judge_that_does_not_take_a_kind_is_told_first() -> None:
     judge = ScriptedJudge({"extract_claims": []})
     found = ready({"relevance": {}, "contexts": CONTEXTS}, judge=judge)
     assert found.refused == {
-        "faithfulness": "the judge scripted cannot answer verify_claims",
+        "faithfulness": "the judge scripted does not support verify_claims",
     }
     assert found.metrics == (HIT,)
 

@@ -175,7 +175,7 @@ def test_the_new_run_says_whose_answers_it_rests_on() -> None:
     again = rescore(run, policies=["ragas"]).manifest
     assert again.run_id != run.manifest.run_id
     assert again.plan.policy == "ragas"
-    assert f"scored again from run {run.manifest.run_id}" in again.source.notes[-1]
+    assert f"rescored from run {run.manifest.run_id}" in again.source.notes[-1]
     assert again.changed(run.manifest).keys() == {"metrics", "scored again from"}
 
 

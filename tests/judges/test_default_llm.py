@@ -27,8 +27,8 @@ ROWS = [
     for number in (180, 190)
 ]
 REASON = (
-    "The judge is openai:gpt-4o-mini, because offline cannot answer response_relevancy and "
-    "OPENAI_API_KEY is set"
+    "The judge is openai:gpt-4o-mini, because the offline judge cannot score response_relevancy "
+    "and OPENAI_API_KEY is set"
 )
 
 
@@ -91,7 +91,7 @@ def test_the_judge_and_the_cost_are_announced_in_one_line_before_the_first_call(
     assert calls == [0]
     done = run("a.jsonl", "-m", NAME, "--no-export", "--no-store", "--no-cache")
     (line,) = [line for line in done.err.splitlines() if line.startswith("The judge is")]
-    assert line == f"{REASON}: 2 calls, price unknown. To prevent it, use --judge offline."
+    assert line == f"{REASON}: 2 calls, price unknown. To avoid this, use --judge offline."
 
 
 def test_the_announced_cost_is_an_estimate_in_dollars(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,12 +99,14 @@ def test_the_announced_cost_is_an_estimate_in_dollars(monkeypatch: pytest.Monkey
     lines: list[str] = []
     Evaluation.of(ROWS, metrics=NAME, on_notice=lines.append)
     assert re.fullmatch(
-        rf"{REASON}: 4 calls, .*\$0\.\d+ .*\(an estimate\)\. To prevent it, .*", *lines
+        rf"{REASON}: 4 calls, .*\$0\.\d+ .*\(an estimate\)\. To avoid this, .*", *lines
     )
 
 
 def test_python_warns_if_nothing_takes_notices() -> None:
-    with pytest.warns(UserWarning, match="The judge is openai:gpt-4o-mini, because offline"):
+    with pytest.warns(
+        UserWarning, match="The judge is openai:gpt-4o-mini, because the offline judge"
+    ):
         found = ragstone.evaluate(ROWS, metrics=["faithfulness", NAME])
     assert found.manifest.plan.judge == LLM
 
@@ -121,7 +123,7 @@ def test_offline_prevents_it(server: Any, run: Any, typed: tuple[str, ...]) -> N
     Path("offline.yaml").write_text("judge: offline\n", encoding="utf-8")
     done = run("a.jsonl", "-m", NAME, *typed)
     assert done.code == 2
-    assert "the judge offline cannot answer generate_queries" in done.err
+    assert "the judge offline does not support generate_queries" in done.err
     assert "OPENAI_API_KEY" not in done.err
     assert not server.asked
 
@@ -157,8 +159,8 @@ def test_without_a_key_the_error_explains(run: Any, monkeypatch: pytest.MonkeyPa
     done = run("a.jsonl", "-m", NAME)
     assert done.code == 2
     assert done.err == (
-        "Error: cannot run response_relevancy: the judge offline cannot answer generate_queries; "
-        "use an LLM (--model or --judge). To use openai:gpt-4o-mini, set OPENAI_API_KEY\n"
+        "Error: cannot run response_relevancy: the judge offline does not support "
+        "generate_queries; use an LLM (--model or --judge). To use openai:gpt-4o-mini, set OPENAI_API_KEY\n"
     )
 
 

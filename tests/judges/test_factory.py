@@ -280,7 +280,7 @@ def test_the_key_for_embeddings_is_demanded_only_where_texts_are_compared(
 
 @pytest.mark.parametrize("name", ["anthropic:e", "openai:", "openai:a,openai:b", "nobody:e"])
 def test_a_model_that_can_make_no_embeddings(name: str) -> None:
-    with pytest.raises(UsageError, match=f"--embedding-model {name}: name one model as"):
+    with pytest.raises(UsageError, match=f"--embedding-model {name}: specify one model as"):
         make_judge(Plan(embedding_model=name))
 
 

@@ -128,7 +128,7 @@ async def test_contexts_are_voted_on_by_number_and_a_tie_is_told() -> None:
         "a says so",
         "the judges disagree: 1 relevant, 1 not",
     ]
-    assert reply.notes == ("the judges disagree on 2; treated as not relevant",)
+    assert reply.notes == ("the judges disagree on text 2; treated as not relevant",)
     assert reply.usage == Usage(calls=2)
 
 
@@ -284,7 +284,9 @@ def test_most_grades_count_and_a_tie_is_not_relevant(
     told = tally(GRADE_OF_VOTES, values)
     assert told.value == (Grade(relevant=relevant, reason=reason),)
     tied = "disagree" in reason
-    assert told.notes == (("the judges disagree on 1; treated as not relevant",) if tied else ())
+    assert told.notes == (
+        ("the judges disagree on text 1; treated as not relevant",) if tied else ()
+    )
 
 
 @each_case(

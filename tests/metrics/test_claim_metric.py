@@ -369,9 +369,9 @@ def test_ragaliq_puts_each_claim_by_itself_and_promptfoos_plan_five() -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"verify": "truths"}, "the judge offline cannot answer extract_truths"),
-        ({"include_reason": True}, "the judge offline cannot answer explain"),
-        ({"preset": "deepeval"}, "the judge offline cannot answer extract_truths, explain"),
+        ({"verify": "truths"}, "the judge offline does not support extract_truths"),
+        ({"include_reason": True}, "the judge offline does not support explain"),
+        ({"preset": "deepeval"}, "the judge offline does not support extract_truths, explain"),
     ],
 )
 def test_what_the_offline_judge_cannot_do_is_told_before_the_run(

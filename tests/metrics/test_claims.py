@@ -234,7 +234,7 @@ async def test_a_mark_is_told_the_right_way_round(checks: Any) -> None:
     lost = checks(in_contexts="S", others={"verify_claims": Failure(Cause.TIMEOUT, "late")})
     flagged = await lost.score(UnsupportedClaims(policy="promptfoo-plan"))
     assert (flagged.value, flagged.passed, flagged.fallback) == (0.5, False, True)
-    assert "is <= 0.5, but never passes: it is flagged" in (flagged.reason or "")
+    assert "is <= 0.5, but does not pass: it is flagged" in (flagged.reason or "")
 
 
 async def test_the_worked_example_of_context_recall(checks: Any) -> None:

@@ -66,7 +66,7 @@ def test_what_is_flagged_never_passes_and_says_why() -> None:
     score = scorer("ragas", 0.5).score_partial(mismatch(came(YES)), CLAIMS)
     assert (score.value, score.passed, score.fallback) == (1.0, False, True)
     assert score.reason == (
-        "Faithfulness 1.00 is >= 0.5, but never passes: it is flagged; "
+        "Faithfulness 1.00 is >= 0.5, but does not pass: it is flagged; "
         "flagged: not one verdict a claim"
     )
     assert score.detail["claims"] == 3
@@ -140,14 +140,14 @@ def test_a_ruling_is_told_with_its_reason() -> None:
     assert (one.value, one.passed, one.detail) == (1.0, True, {"why": "no claims"})
     never = scorer("promptfoo-plan", 0.0).score_outcome(NEVER, "no claims")
     assert (never.value, never.passed, never.fallback) == (0.0, False, False)
-    assert never.reason == "Faithfulness 0.00 is >= 0, but never passes: no statements (no claims)"
+    assert never.reason == "Faithfulness 0.00 is >= 0, but does not pass: no statements (no claims)"
     below = scorer("promptfoo-plan").score_outcome(NEVER, "no claims")
     assert not below.passed
     assert below.reason == "Faithfulness 0.00 is < 0.5: no statements (no claims)"
     half = scorer("promptfoo-plan").score_outcome(HALF_FLAGGED, "too late")
     assert (half.value, half.passed) == (0.5, False)
     assert half.reason == (
-        "Faithfulness 0.50 is >= 0.5, but never passes: it is flagged; flagged: too late"
+        "Faithfulness 0.50 is >= 0.5, but does not pass: it is flagged; flagged: too late"
     )
 
 
@@ -181,6 +181,6 @@ def test_and_what_never_passes_does_not() -> None:
     lacking = PolicyScorer(get_policy("promptfoo-plan"), "Unsupported", 1.0, higher_is_better=False)
     never = lacking.score_outcome(NEVER, "no claims")
     assert (never.value, never.passed) == (1.0, False)
-    assert never.reason == "Unsupported 1.00 is <= 1, but never passes: no statements (no claims)"
+    assert never.reason == "Unsupported 1.00 is <= 1, but does not pass: no statements (no claims)"
     half = lacking.score_outcome(HALF_FLAGGED, "too late")
     assert (half.value, half.passed, half.fallback) == (0.5, False, True)

@@ -40,9 +40,9 @@ Significance
 metric        pairs       p    Holm  t-test  effect  better  worse  same  MDE
 ─────────────────────────────────────────────────────────────────────────────
 faithfulness      2  1.0000  1.0000  0.7952   +0.24       1      1     0    –
-p: probability of such a difference by chance; Holm: p corrected for several metrics, significant
-below 0.05; MDE: minimum detectable effect, the smallest true difference that this many pairs detect
-with 80% power
+p: probability of a difference at least this large by chance; Holm: p corrected for several metrics,
+significant below 0.05; MDE: minimum detectable effect, the smallest true difference that this many
+pairs detect with 80% power
 missing scores of faithfulness: A 1 undefined, 1 failed; B 1 undefined, 0 failed; scored only in A
 0, only in B 1
 
@@ -228,7 +228,7 @@ def test_the_table_states_its_confidence_and_which_metrics_are_one(make_run: Mak
     ones, less = [1.0] * 12, [0.0] * 3 + [1.0] * 9
     a = run("a", hit=ones, recall=ones, mrr=ones)
     output = shown(compare(a, run("b", hit=less, recall=less, mrr=[0.5, 0.5, *ones[2:]])), 200)
-    assert "the same scores, so they count as one metric: hit@5, recall@5" in output
+    assert "metrics with the same scores count as one: hit@5, recall@5" in output
     assert "exclude 0 exactly when the finding is better or worse; 97.5% confidence" in output
     assert "because several metrics are compared (Holm)" in output
 

@@ -469,7 +469,7 @@ def test_what_does_not_fit_is_told_in_the_last_line(tmp_path: Path) -> None:
     _, *lines, last = sheet.iter_rows(values_only=True)
     assert len(lines) == 10
     assert last[0] == (
-        "These are the 10 of 50 queries that failed or scored worst by a metric; use --rows "
+        "These are the 10 of 50 queries that failed or scored worst on a metric; use --rows "
         "FILE for all of them"
     )
 

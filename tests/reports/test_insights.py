@@ -462,7 +462,7 @@ def test_a_score_that_was_not_measured_does_not_read_as_measured() -> None:
     policy = PolicyScorer(get_policy("promptfoo-plan"), "Faithfulness", 0.0)
     score = policy.score_outcome(NEVER, "the response makes no claims")
     assert shortfall(score, FAITHFULNESS, []) == (
-        "Faithfulness 0.00 is >= 0, but never passes: no statements (the response makes no claims)"
+        "Faithfulness 0.00 is >= 0, but does not pass: no statements (the response makes no claims)"
     )
 
 
@@ -488,7 +488,7 @@ def test_of_many_those_are_told_that_did_worst_by_any_metric() -> None:
     assert some.rows[1] == run.rows[2]
     assert some.counts is run.counts
     assert said is not None
-    assert said.startswith("6 of 100 queries that failed or scored worst by a metric")
+    assert said.startswith("6 of 100 queries that failed or scored worst on a metric")
 
 
 def test_a_page_of_many_queries_stays_small_and_says_what_it_leaves_out(tmp_path: Path) -> None:

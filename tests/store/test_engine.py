@@ -101,7 +101,7 @@ def test_a_read_only_file_is_refused() -> None:
     "url", ["mysql://me:secret@host/db", "sqlite:///x.db", "postgresql://me:secret@host:x/db"]
 )
 def test_a_url_of_another_kind_is_told(url: str) -> None:
-    with pytest.raises(StoreError, match=r"name a path|invalid URL") as error:
+    with pytest.raises(StoreError, match=r"specify a file|invalid URL") as error:
         Store.open(url)
     assert "secret" not in str(error.value)
 

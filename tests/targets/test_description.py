@@ -196,13 +196,16 @@ def test_a_misspelt_placeholder_offers_the_nearest() -> None:
 
 def test_a_placeholder_in_another_syntax_is_refused() -> None:
     message = refused(with_call(body="{a: 'Q: {{query}}', b: '{ id }', c: '{ json }'}"))
-    assert "{{query}} is not filled; write {query}; { id } is not filled; write {id}" in message
+    assert (
+        "{{query}} is not a placeholder; write {query}; { id } is not a placeholder; write {id}"
+        in message
+    )
     assert "json" not in message
 
 
 def test_a_key_that_is_there_twice() -> None:
     message = refused(LEAST + "headers: {A: b}\nheaders: {C: d}\n")
-    assert "line 6: the key 'headers' is already in line 5; remove one" in message
+    assert "line 6: the key 'headers' is already on line 5; remove one" in message
 
 
 def test_messages_do_not_quote_texts_that_may_be_secret() -> None:

@@ -63,7 +63,7 @@ def _one_each(words: Sequence[str]) -> Iterator[str]:
 
 GATE_FAILED = 1
 UNUSABLE = 2
-"""Usage, input or key error: nothing was scored."""
+"""Usage, input or API key error: nothing was scored."""
 TOO_MUCH_FAILED = 3
 """Too many scores failed, a gate had nothing scored, or the budget was spent."""
 BROKEN = 70

@@ -287,8 +287,8 @@ def _check_options(given: "RunArgs") -> None:
         unused.append("--store")
     if unused:
         raise UsageError(
-            "--compare-legacy prints a table of two scores per sample, and does not use "
-            f"{', '.join(unused)}; remove it"
+            "--compare-legacy only prints a table of two scores per sample; remove "
+            f"{', '.join(unused)}"
         )
     names = set(metric_names(given["metrics"]))
     if len(names) > 1 or not all(map(_MEASURED.fullmatch, names)):

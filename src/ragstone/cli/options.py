@@ -235,7 +235,7 @@ RESULTS = (
         ["-o", "--output"],
         type=_PATH,
         metavar="FILE",
-        help="The workbook to write.  [default: named by metric and time, in ./results/]",
+        help="The workbook to write.  [default: named after the metric and time, in ./results/]",
     ),
     click.Option(["--no-export"], is_flag=True, help="Write no workbooks."),
     *map(written, FILES),
@@ -386,8 +386,7 @@ CONFIG = click.Option(
     ["--config"],
     type=_PATH,
     metavar="FILE",
-    help="Config file; command-line options take precedence.  "
-    f"[default: {FILE} here, if it exists]",
+    help=f"Config file; command-line options take precedence.  [default: {FILE}, if it exists]",
 )
 JUDGE = (
     setting("judge"),

@@ -106,7 +106,7 @@ class RowProgress:
 
     def line(self, seconds: float, made: RetryLog) -> str:
         """Return what is done after so many seconds, at which rate, what is left, and retries."""
-        text = "no row is done yet"
+        text = "no rows done yet"
         if self.done:
             left = self.total - self.done
             minutes = max(1, round(left * seconds / self.done / 60))
@@ -377,7 +377,7 @@ class RegressionLimits:
         if not comparison.pairing.pairs:
             raise UsageError(
                 f"runs {comparison.a} and {comparison.b} have no samples in common: no id has the "
-                "same query in both, and no other query appears once in each; compare runs of "
+                "same query in both, and no query appears exactly once in each; compare runs of "
                 "the same data"
             )
         if not self.asked:

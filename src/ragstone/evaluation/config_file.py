@@ -120,7 +120,7 @@ def read_config(path: str | Path) -> Config:
             )
         elif first is not entry:
             alias = "" if first.key == entry.key else f", as {first.key}"
-            text = f"{entry.key} is already set in line {first.row}{alias}"
+            text = f"{entry.key} is already set on line {first.row}{alias}"
             problems.append(Problem(text, "remove one", row=entry.row, unit="line"))
         else:
             try:

@@ -52,7 +52,9 @@ def with_llm(plan: Plan) -> Plan:
 def llm_reason(plan: Plan) -> str:
     """Return why `with_llm` changes the judge."""
     names = ", ".join(needing_llm(plan))
-    return f"The judge is {LLM}, because offline cannot answer {names} and {LLM_KEY} is set"
+    return (
+        f"The judge is {LLM}, because the offline judge cannot score {names} and {LLM_KEY} is set"
+    )
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,7 @@ def _obstacle(
         return f"needs an extra: pip install '{extras[0]}'"
     if unsupported := [kind for kind in metric.question_kinds if not judge.takes(kind)]:
         hint = "" if is_model(judge.name) else "; use an LLM (--model or --judge)"
-        return f"the judge {judge.name} cannot answer {', '.join(unsupported)}{hint}"
+        return f"the judge {judge.name} does not support {', '.join(unsupported)}{hint}"
     if missing := [need for need in metric.needs if need not in available]:
         if reasons := [absent[need] for need in missing if need in absent]:
             return reasons[0]
@@ -206,7 +208,7 @@ def resolve_gates(plan: Plan, metrics: Sequence[Metric]) -> tuple[Gate, ...]:
         text = f"the gate {requested} {gate.op} {gate.threshold:g}"
         if name not in known:
             raise UsageError(
-                f"{text} applies to a metric that is not run; these are run: {', '.join(known)}"
+                f"{text} applies to a metric that is not in this run ({', '.join(known)})"
             )
         metric = known[name]
         low, high = (0.0, 1.0) if gate.of == "scored" else metric.range

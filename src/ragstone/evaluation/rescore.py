@@ -257,7 +257,7 @@ def _manifest(
     not_run: Mapping[str, str],
 ) -> Manifest:
     was, now = run.manifest, datetime.now(UTC)
-    note = f"scored again from run {was.run_id} without calls; usage and times are from that run"
+    note = f"rescored from run {was.run_id} without calls; usage and times are those of that run"
     plan = was.plan.model_copy(
         update={
             "metrics": tuple(metric.spelled for metric in metrics),

@@ -364,7 +364,7 @@ class Evaluation:
         rows = [Row(index, sample) for index, sample in samples if index not in recorder.done]
         if "judge" not in options and plan.judge != given.judge and rows:
             cost = estimate_usage(plan, rows, ready.metrics, asks_target=bool(ready.wanted))
-            announce(f"{llm_reason(given)}: {cost}. To prevent it, use --judge offline.")
+            announce(f"{llm_reason(given)}: {cost}. To avoid this, use --judge offline.")
         return cls(
             plan=manifest.plan,
             dataset=dataset,

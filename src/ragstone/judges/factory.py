@@ -144,7 +144,7 @@ class _Maker:
         provider, _, model = name.partition(":")
         if provider not in PROVIDERS or not model or "," in model:
             raise UsageError(
-                f"--embedding-model {name}: name one model as provider:model, such as "
+                f"--embedding-model {name}: specify one model as provider:model, such as "
                 f"{OPENAI}:{EMBEDDINGS}; providers: {', '.join(PROVIDERS)}"
             )
         base_url = plan.base_url if self.providers <= {provider} else None

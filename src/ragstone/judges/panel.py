@@ -47,7 +47,7 @@ def tally(question: Question[T], values: Sequence[object]) -> Tally:
         return Tally(tuple(map(_verdict, ballots)))
     if isinstance(question, DetectAbstention):
         yes = sum(cast("Sequence[bool]", values))
-        note = "the judges disagree on whether it abstains; treated as not abstaining"
+        note = "the judges disagree on whether the response abstains; treated as not abstaining"
         return Tally(2 * yes > len(values), (note,) if 2 * yes == len(values) else ())
     if isinstance(question, RateResponse):
         scale = [level for level, _ in question.levels]
@@ -78,7 +78,7 @@ def _grades(values: Sequence[tuple[Grade, ...]]) -> Tally:
     for number, votes in enumerate(zip(*values, strict=True), 1):
         yes = sum(vote.relevant for vote in votes)
         if 2 * yes == len(votes):
-            ties.append(str(number))
+            ties.append(f"text {number}")
             reason = f"the judges disagree: {yes} relevant, {yes} not"
             grades.append(Grade(relevant=False, reason=reason))
         else:

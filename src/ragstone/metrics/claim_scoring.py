@@ -132,7 +132,7 @@ class PolicyScorer:
             sign = passing if reached else failing
             parts.append(f"{self.label} {value:.2f} is {sign} {threshold:g}")
             if reached and (flag or veto):
-                parts[0] += ", but never passes" + (": it is flagged" if flag else "")
+                parts[0] += ", but does not pass" + (": it is flagged" if flag else "")
         if note:
             parts = [": ".join([*parts, note])]
         parts += [f"flagged: {flag}"] if flag else []

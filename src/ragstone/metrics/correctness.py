@@ -73,7 +73,10 @@ class AnswerCorrectness(CheckMetric):
                 for right, claim in zip(response, judged[0], strict=True)
             ]
             if stated != response:
-                response, note = stated, {"note": "claims that contain the short reference count"}
+                response, note = (
+                    stated,
+                    {"note": "claims that contain the short reference count as correct"},
+                )
         tp, fp, fn = sum(response), response.count(False), reference.count(False)
         precision, recall = tp / len(response) if response else 0.0, 1 - fn / len(reference)
         detail = {"precision": precision, "recall": recall, "tp": tp, "fp": fp, "fn": fn, **note}

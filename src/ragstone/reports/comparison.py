@@ -121,7 +121,7 @@ def _differences(comparison: Comparison) -> Iterator[Line | Grid]:
         )
     for first in dict.fromkeys(each.same_as for each in changes if each.same_as):
         same = [first, *(each.metric for each in changes if each.same_as == first)]
-        yield Line(f"the same scores, so they count as one metric: {_list(same, most=20)}")
+        yield Line(f"metrics with the same scores count as one: {_list(same, most=20)}")
     if lower := [each.metric for each in changes if not each.higher_is_better]:
         yield Line(f"lower is better: {_list(lower, most=20)}")
 
@@ -152,9 +152,9 @@ def _significance(comparison: Comparison) -> Iterator[Line | Grid]:
         return
     yield Grid(heads, rows, figures=frozenset(heads[1:]))
     yield Line(
-        "p: probability of such a difference by chance; Holm: p corrected for several metrics, "
-        "significant below 0.05; MDE: minimum detectable effect, the smallest true difference that "
-        "this many pairs detect with 80% power"
+        "p: probability of a difference at least this large by chance; Holm: p corrected for "
+        "several metrics, significant below 0.05; MDE: minimum detectable effect, the smallest true "
+        "difference that this many pairs detect with 80% power"
     )
     missing: dict[tuple[str, Tone], list[str]] = {}
     for each in comparison.metric_changes:

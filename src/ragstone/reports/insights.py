@@ -200,7 +200,7 @@ def excerpt(run: Run, most: int = EXCERPT) -> tuple[Run, str | None]:
     best_rank = np.minimum.reduce(orders)
     places = np.sort(np.argsort(best_rank, kind="stable")[:most])
     notice = (
-        f"{most:,} of {len(rows):,} queries that failed or scored worst by a metric; use "
+        f"{most:,} of {len(rows):,} queries that failed or scored worst on a metric; use "
         "--rows FILE for all of them"
     )
     return replace(run, rows=_SelectedRows(rows, places.tolist()), known_counts=run.counts), notice

@@ -97,7 +97,7 @@ def _url(text: str) -> URL:
     if scheme not in _SCHEMES:
         raise StoreError(
             f"{scheme}://...: runs are stored in a SQLite file or in PostgreSQL; "
-            "name a path, or postgresql://USER@HOST/DATABASE"
+            "specify a file, or postgresql://USER@HOST/DATABASE"
         )
     if not slashes:
         raise StoreError(f"{scheme}:... has no //; write {scheme}://USER@HOST/DATABASE")

@@ -92,7 +92,9 @@ class StoredRanking(RankingRows):
                 more, their_texts = from_text(_NAMES, _unpack(names).decode())
                 why.append(np.frombuffer(_unpack(codes), dtype=np.uint8))
                 if len(more) != len(why[-1]):
-                    raise ValueError(f"{len(more)} ids, and states of {len(why[-1])} queries")
+                    raise ValueError(
+                        f"it has {len(more)} ids, but the states of {len(why[-1])} queries"
+                    )
             self._starts.append(start)
             ids += more
             texts |= their_texts

@@ -161,7 +161,7 @@ def _names(*allowed: str) -> AfterValidator:
             for found in _ALMOST.finditer(text):
                 name = found[2] or found[3] or found[4]
                 if name in allowed:
-                    problems.append(f"{found[1]} is not filled; write {{{name}}}")
+                    problems.append(f"{found[1]} is not a placeholder; write {{{name}}}")
         problems += [each for text in _texts(value) for each in variable_problems(text)]
         if problems:
             raise ValueError("; ".join(dict.fromkeys(problems)))
@@ -337,7 +337,7 @@ def _repeated(node: Node | None) -> list[Problem]:
         for key, value in node.value:
             line = key.start_mark.line + 1
             if first.setdefault(key.value, line) != line:
-                seen = f"the key {key.value!r:.80} is already in line {first[key.value]}"
+                seen = f"the key {key.value!r:.80} is already on line {first[key.value]}"
                 found.append(Problem(seen, "remove one", row=line, unit="line"))
             found += _repeated(value)
     elif isinstance(node, SequenceNode):

@@ -177,7 +177,7 @@ class JudgePlan(FrozenModel):
     )
     context_window: int = _setting(
         100_000,
-        "Maximum tokens in one prompt; longer contexts are verified in windows.",
+        "Maximum tokens in one prompt; longer contexts are split across prompts.",
         group="Judge",
         ge=1000,
         needs=["llm"],
@@ -201,8 +201,8 @@ class JudgePlan(FrozenModel):
     )
     cascade_audit_rate: float = _setting(
         0.05,
-        "Share of the confident verdicts that a cascade also requests from its second judge, "
-        "for comparison.",
+        "Share of the confident verdicts that a cascade has its second judge check, to measure "
+        "how often the two agree.",
         group="Judge",
         ge=0,
         le=1,
@@ -357,8 +357,8 @@ class Plan(JudgePlan, ClaimPlan):
     )
     k: Cutoffs = _setting(
         5,
-        "Cut-off: how many top results are scored and requested from the target. With several, "
-        "such as --k 1,3,5,10, each metric is scored at each one.",
+        "Cut-off: how many top results are scored and requested from the target. With several "
+        "cut-offs, such as --k 1,3,5,10, each metric is computed at each of them.",
         group="Metrics",
         flags=["-k", "--k"],
         metavar="N[,N...]",
@@ -530,7 +530,7 @@ class Settings(Plan):
         group="Store",
         metavar="PLACE",
         common=True,
-        default_text=f"{DEFAULT_STORE} here",
+        default_text=DEFAULT_STORE,
     )
 
 

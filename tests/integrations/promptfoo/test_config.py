@@ -315,8 +315,8 @@ def test_all_yaml_of_the_plan_works_in_one_file(tmp_path: Path) -> None:
         "judge": "openai:gpt-4-turbo",
     }
     assert found.demands.notes == (
-        "strictJson of some assertions applies to all of them",
-        "provider of some assertions applies to all of them",
+        "strictJson is set in some assertions, but applies to all of them",
+        "provider is set in some assertions, but applies to all of them",
     )
 
 
@@ -358,7 +358,7 @@ def test_tests_without_a_supported_assertion_are_skipped_and_counted(read) -> No
     }
     found = read(tests=[other, {**TEST, "assert": [FAITHFUL]}, {"vars": {}}])
     assert [sample.id for sample in found.dataset.samples] == ["3"]
-    assert found.demands.notes[0] == "2 of 3 tests have no supported assertion; skipped"
+    assert found.demands.notes[0] == "2 of 3 tests have no supported assertion and were skipped"
 
 
 @pytest.mark.parametrize(

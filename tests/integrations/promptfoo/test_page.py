@@ -60,4 +60,4 @@ async def test_the_shipped_example_runs_in_the_real_program_and_in_ragstone(
     )
     assert [score.value for row in run.rows for score in row.scores.values()] == [1, 0.5]
     assert [bool(read.failing(row)) for row in run.rows] == [False, True]
-    assert read.demands.notes[0] == "1 of 3 tests have no supported assertion; skipped"
+    assert read.demands.notes[0] == "1 of 3 tests have no supported assertion and were skipped"

@@ -187,7 +187,7 @@ EXPECTED: Mapping[str, tuple[str, str]] = {
     "test_made_up": ("failure", "faithfulness:promptfoo-plan 0.5000 was imputed by the policy"),
     "test_needs_an_llm": (
         "skipped",
-        "needs generate_queries, which the judge offline cannot answer",
+        "needs generate_queries, which the judge offline does not support",
     ),
     "test_no_key": ("skipped", "needs a key in the environment variable OPENAI_API_KEY"),
     "test_no_such_provider": ("failure", "did you mean 'openai'?"),

@@ -118,7 +118,7 @@ def test_a_dry_run_refuses_what_is_not_installed(monkeypatch: pytest.MonkeyPatch
 def test_what_it_does_not_answer_is_not_run(make_model) -> None:
     run = ragstone.evaluate(ROWS, metrics="all_judged", judge=f"local:{make_model('nli')}")
     assert "faithfulness" in run.metrics
-    assert "cannot answer" in run.manifest.not_run["abstention"]
+    assert "does not support" in run.manifest.not_run["abstention"]
 
 
 def test_a_cascade_that_begins_with_it_is_estimated_from_none_up_to_all(make_model) -> None:

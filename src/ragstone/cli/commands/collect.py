@@ -139,8 +139,8 @@ def _places(
             if output.suffix.lower() in WRITERS:
                 fix += f", then `ragstone convert {shlex.join(map(str, (saved, output)))}`"
             raise UsageError(
-                f"-o {output}: responses are saved as one JSON document, with what failed and how "
-                f"they were requested; {fix}"
+                f"-o {output}: the file must be {SUFFIX}, because failures and request settings "
+                f"are saved with the responses; {fix}"
             )
         return output, []
     settings = collection_settings(target, plan=plan, mode=mode)

@@ -101,7 +101,7 @@ def print_test(test: JudgeTest, console: Console) -> None:
     console.print(
         Text(
             f"{test.judge} was tested on {claims} from {count(test.samples, 'sample')} of "
-            f"{test.data}. As written, it found {test.supported:,} of them supported{changed}."
+            f"{test.data}. It found {test.supported:,} of the original claims supported{changed}."
         )
     )
     for wanted, heading in WORDS.items():
@@ -267,8 +267,8 @@ _RESULT = (
         ["--fail-under"],
         multiple=True,
         metavar="[KIND=]SHARE",
-        help="Exit 1 if the share of correct verdicts is lower: 80% (of all), number=90% (of "
-        "one kind), noticed=80% (of all changes).",
+        help="Exit 1 if the share of correct verdicts is below this: 80% (of all), number=90% "
+        "(of one kind), noticed=80% (of all changes).",
     ),
     click.Option(
         ["--show"],

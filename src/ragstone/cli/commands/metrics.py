@@ -99,8 +99,8 @@ def command(context: click.Context, plugin: tuple[str, ...], as_json: bool) -> N
     """List the metrics: what each measures, needs and costs, its range and direction.
 
     Your own metrics are included: those of --plugin, of the config file in this folder, and of
-    installed packages. `ragstone metrics NAME` prints the full definition of one, with the
-    parameters in its name.
+    installed packages. `ragstone metrics NAME` prints the full definition of one
+    metric; NAME may include parameters.
 
     \b
     ragstone metrics

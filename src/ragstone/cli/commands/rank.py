@@ -131,7 +131,7 @@ _STORE = (
         metavar="[PLACE]",
         help="Store the run, so that you can show, report and compare it later, in a file or in "
         "postgresql://user@host/name. Without PLACE: RAGSTONE_STORE, else `store` in "
-        "ragstone.yaml, else .ragstone/ragstone.db here.",
+        "ragstone.yaml, else .ragstone/ragstone.db.",
     ),
 )
 

@@ -89,7 +89,7 @@ def _resume(store: Store, info: RunInfo, given: ResumeArgs, outputs: Outputs) ->
     if info.finished and not retries:
         raise UsageError(f"run {run_id} is finished; --retry-failed retries its failed rows")
     if origin := info.manifest.identity.get(ORIGIN):
-        raise UsageError(f"run {run_id} was scored again from run {origin}; resume that run")
+        raise UsageError(f"run {run_id} was rescored from run {origin}; resume {origin}")
     path, plan = info.manifest.source.path, info.manifest.plan
     if path is None:
         raise UsageError(

@@ -126,8 +126,8 @@ GROUPS: Groups = MappingProxyType(
 
 EPILOG = (
     "Order of precedence: options, RAGSTONE_JUDGE, --preset, the config file. "
-    "Exit codes: 0 success; 1 a gate or a promptfoo test failed; 2 usage, input or key error; 3 "
-    "too many failures, over budget, or a gate with nothing scored; 130 interrupted."
+    "Exit codes: 0 success; 1 a gate or a promptfoo test failed; 2 usage, input or API key "
+    "error; 3 too many failures, over budget, or a gate with nothing scored; 130 interrupted."
 )
 
 

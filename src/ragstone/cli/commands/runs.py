@@ -108,7 +108,7 @@ def show(run: str, store: str | None) -> None:
     name="tag", params=[click.Argument(["run"]), click.Argument(["name"]), STORE], epilog=RUN
 )
 def tag_(run: str, name: str, store: str | None) -> None:
-    """Tag a run. The tag moves from any other run, and replaces RUN's earlier tag."""
+    """Tag a run. RUN's earlier tag is replaced, and another run that has this tag loses it."""
     with open_store(store) as opened:
         run_id = find_run(opened, run)
         before = tag(opened, run_id, name)

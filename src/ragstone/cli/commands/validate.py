@@ -44,8 +44,8 @@ def command(files: tuple[str, ...], config: Path | None, **given: object) -> Non
     """Read data files or promptfoo configurations and report all problems; no calls are made.
 
     A valid file is reported in one line: its rows, how many of them have each field, and which
-    metrics `ragstone run` accepts for it, with the judge of the options or the config file. Keys
-    are not checked. Exit code 2 if a file cannot be used.
+    metrics `ragstone run` accepts for it, with the judge set by the options or the config file.
+    API keys are not checked. Exit code 2 if a file cannot be used.
 
     \b
     ragstone validate questions.xlsx

@@ -208,8 +208,8 @@ def describe_nearest(names: Iterable[str]) -> str:
     names = tuple(names)
     if {"vars", "assert"} <= set(names):
         return (
-            "a promptfoo configuration is evaluated by `ragstone run FILE`; elsewhere, use the "
-            "file of `promptfoo eval -o results.json`"
+            "evaluate a promptfoo configuration with `ragstone run FILE`, or use the results that "
+            "`promptfoo eval -o results.json` writes"
         )
     compared = [(shape, shape.missing(names)) for shape in SHAPES]
     near = [(shape, missing) for shape, missing in compared if len(missing) < len(shape.needs)]

@@ -83,7 +83,7 @@ def rows_in(value: object, file: File) -> Listed:
     metadata = parts.get("metadata")
     beside = cast("Mapping[str, object]", metadata if isinstance(metadata, Mapping) else {})
     others = ", ".join(str(name) for name in parts if name != names[0])
-    notes = (f"ignored, besides the rows: {others}",) if others else ()
+    notes = (f"ignored keys: {others}",) if others else ()
     return Listed(cast("list[object]", rows), notes, beside)
 
 

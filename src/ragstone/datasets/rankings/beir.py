@@ -24,7 +24,9 @@ def qrels_in(folder: Path) -> Path:
         raise UsageError(f"{folder} is a folder without qrels/*.tsv; pass a qrels file")
     named = [path for path in found if path.stem == SPLIT]
     if len(found) > 1 and not named:
-        raise UsageError(f"{folder} contains several qrels files; pass one: {found[0]}")
+        raise UsageError(
+            f"{folder} contains several qrels files; pass one of them, such as {found[0]}"
+        )
     return named[0] if named else found[0]
 
 

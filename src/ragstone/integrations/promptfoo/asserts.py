@@ -228,8 +228,8 @@ def demands_of(
     if other := next((each for each in others if each[1] != first[1]), None):
         pairs = [f"{at} asserts {' and '.join(kinds)}" for at, kinds in (first, other)]
         raise UsageError(
-            f"{pairs[0]}, but {pairs[1]}; a run scores all tests by the same metrics: assert the "
-            f"same types, in defaultTest for example, or {INSTEAD}"
+            f"{pairs[0]}, but {pairs[1]}; a run scores all tests with the same metrics; assert the "
+            f"same types in all tests, for example in defaultTest, or {INSTEAD}"
         )
     every = [one for given in ours.values() for one in given]
     settings, ragas, notes = _settings(every, whole, graders)
@@ -245,8 +245,8 @@ def demands_of(
     union = tuple(dict.fromkeys(name for names in metrics.values() for name in names))
     if any(set(names) != set(union) for names in metrics.values()):
         notes.append(
-            "tests have different thresholds: each is a metric of its own, and a sample passes or "
-            "fails only by those of its test"
+            "tests have different thresholds: each threshold is a separate metric, and only the "
+            "thresholds of its own test decide whether a sample passes"
         )
     each = {
         at: AssertRequirements(metrics[at], _thresholds(given), settings, ragas, ())
@@ -289,7 +289,7 @@ def _settings(
                 f"remove {key} from them and set it in the top-level grading"
             )
         if 0 < len(values) < len(given) and key != "useRagas":
-            notes.append(f"{key} of some assertions applies to all of them")
+            notes.append(f"{key} is set in some assertions, but applies to all of them")
         if values or key in base:
             chosen[key] = values[0] if values else base[key]
     without = sorted(chosen.keys() - {"provider", "useRagas"})

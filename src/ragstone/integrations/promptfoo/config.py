@@ -141,7 +141,9 @@ def _read(whole: Thing, name: str) -> Configuration:
         graders=[test.options.get("provider") for test in scored.values()],
     )
     if skipped := len(tests) - len(scored):
-        note = f"{skipped} of {count(len(tests), 'test')} have no supported assertion; skipped"
+        note = (
+            f"{skipped} of {count(len(tests), 'test')} have no supported assertion and were skipped"
+        )
         demands = replace(demands, notes=(note, *demands.notes))
 
     records: list[dict[str, object]] = []

@@ -273,8 +273,8 @@ class RagSession:
             if unsupported := [kind for kind in metric.question_kinds if not asked.takes(kind)]:
                 key = f", or set {LLM_KEY}" if needing_llm(plan) else ""
                 self._skip(
-                    f"{metric} needs {', '.join(unsupported)}, which the judge {asked.name} cannot "
-                    f"answer; name an LLM with --rag-judge or RAGSTONE_JUDGE{key}"
+                    f"{metric} needs {', '.join(unsupported)}, which the judge {asked.name} does "
+                    f"not support; choose an LLM with --rag-judge or RAGSTONE_JUDGE{key}"
                 )
         others = {name: value for name, value in options.items() if name not in FACTORY_ONLY}
         unset = dict.fromkeys((*LIMITS, *FACTORY_ONLY))
@@ -287,7 +287,7 @@ class RagSession:
             target = {name: options[name] for name in ("target",) if name in options}
             cost = Evaluation.estimate(data, **cast("Options", {**target, "plan": plan}))
             reason = f"{llm_reason(given)}: for this sample, {cost}"
-            warn(f"{reason}. To prevent it, use --rag-judge offline.", stacklevel=2)
+            warn(f"{reason}. To avoid this, use --rag-judge offline.", stacklevel=2)
         run = self._background.call(Evaluation.of(data, **with_judge).run_async())
         self._reports.append(WorkerReport.of(run).model_dump_json())
         spent = None

@@ -174,7 +174,7 @@ def test_a_claim_repeated_in_anothers_place_is_a_mismatch(places: tuple[int | No
     entries = [{"statement": text, "verdict": "yes"} for text in texts]
     text = json.dumps({"statements": entries})
     if places == (None, 2, None):
-        assert "verdict 2 repeats a claim other than claim 2" in failure_of(text).message
+        assert "verdict 2 repeats the text of another claim" in failure_of(text).message
     assert failure_of(text).cause is Cause.COUNT_MISMATCH
 
 
@@ -477,5 +477,5 @@ def test_items_with_numbers_that_cannot_be_read_are_not_taken_by_position(
 ) -> None:
     entries = [{key: number, "label": "yes"} for number in numbers]
     question = VerifyClaims(claims=("It is red.", "It is old."), contexts=("A context.",))
-    with pytest.raises(JudgeFailureError, match="unclear numbers"):
+    with pytest.raises(JudgeFailureError, match=r"the numbers of the verdicts in .* are ambiguous"):
         parse_verdicts(raw(json.dumps(entries), question), question)

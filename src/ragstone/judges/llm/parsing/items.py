@@ -296,9 +296,7 @@ def in_order(
         wrong = [p for p in known if repeated[places.index(p)] not in ("", bare[p])]
         for place in wrong or (() if order else _misplaced(repeated, bare)):
             one, thing = name.removesuffix("s"), of.removesuffix("s")
-            raise ReplyMismatchError(
-                f"{one} {place + 1} repeats a {thing} other than {thing} {place + 1}"
-            )
+            raise ReplyMismatchError(f"{one} {place + 1} repeats the text of another {thing}")
     return [item for _, item in sorted(zip(places, items, strict=True), key=lambda pair: pair[0])]
 
 
@@ -321,7 +319,7 @@ def _order(items: Sequence[Item[V]], name: str, of: str) -> tuple[int, ...] | No
         if not ranks and not order and (None in column or len(set(column)) > 1):
             unclear = any(number is None or 0 <= number <= len(items) for number in column)
         if unclear:
-            raise ReplyMismatchError(f"the {name} have unclear numbers at {key!r}")
+            raise ReplyMismatchError(f"the numbers of the {name} in {key!r} are ambiguous")
         order = order or ranks
     return order
 

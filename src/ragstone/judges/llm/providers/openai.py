@@ -370,8 +370,8 @@ class OpenAICompatibleModel(Model, Embedder):
         except CallError as error:
             if error.status == 404 and not self._answered:
                 raise UsageError(
-                    f"{error}\nThere is no model {self._model!r} or no such API at that URL; the "
-                    "run stops. Check the model's name, and --base-url: most end in /v1."
+                    f"{error}\nThe model {self._model!r} does not exist, or the API is not at that "
+                    "URL; the run stops. Check the model's name and --base-url (most end in /v1)."
                 ) from None
             if error.status == 429 and not self._answered:
                 raise UsageError(
