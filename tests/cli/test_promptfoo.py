@@ -289,13 +289,13 @@ def test_what_the_target_did_not_give_fails_both_ways(
         (("--compare-legacy", "--policy", "ragas"), "remove --policy and --preset"),
         (
             ("--compare-legacy", "--fail-under", "faithfulness=1", "-v", "--gates-on", "mean"),
-            "does not use --verbose, --fail-under, --gates-on; remove it",
+            "per sample; remove --verbose, --fail-under, --gates-on",
         ),
-        (("--compare-legacy", "--dry-run"), "does not use --dry-run"),
-        (("--compare-legacy", "--store", "runs.db"), "does not use --store; remove it"),
+        (("--compare-legacy", "--dry-run"), "per sample; remove --dry-run"),
+        (("--compare-legacy", "--store", "runs.db"), "per sample; remove --store"),
         (
             ("--compare-legacy", "--fresh", "--no-transcript"),
-            "use --fresh, --no-transcript; remove",
+            "per sample; remove --fresh, --no-transcript",
         ),
         (("--compare-legacy", "-m", "hit"), "scores faithfulness, but --metric is hit"),
         (("--compare-legacy", "-m", "all"), "scores faithfulness, but --metric is all"),

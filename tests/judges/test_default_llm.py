@@ -160,7 +160,8 @@ def test_without_a_key_the_error_explains(run: Any, monkeypatch: pytest.MonkeyPa
     assert done.code == 2
     assert done.err == (
         "Error: cannot run response_relevancy: the judge offline does not support "
-        "generate_queries; use an LLM (--model or --judge). To use openai:gpt-4o-mini, set OPENAI_API_KEY\n"
+        "generate_queries; use an LLM (--model or --judge). To use openai:gpt-4o-mini, set "
+        "OPENAI_API_KEY\n"
     )
 
 

@@ -91,12 +91,12 @@ faithfulness
   pairs 2 | p 1.0000 | Holm 1.0000 |
   t-test 0.7952 | effect +0.24 | better
   1 | worse 1 | same 0 | MDE –
-p: probability of such a difference by
-chance; Holm: p corrected for several
-metrics, significant below 0.05; MDE:
-minimum detectable effect, the smallest
-true difference that this many pairs
-detect with 80% power
+p: probability of a difference at least
+this large by chance; Holm: p corrected
+for several metrics, significant below
+0.05; MDE: minimum detectable effect,
+the smallest true difference that this
+many pairs detect with 80% power
 missing scores of faithfulness: A 1
 undefined, 1 failed; B 1 undefined, 0
 failed; scored only in A 0, only in B 1

@@ -153,8 +153,8 @@ def _significance(comparison: Comparison) -> Iterator[Line | Grid]:
     yield Grid(heads, rows, figures=frozenset(heads[1:]))
     yield Line(
         "p: probability of a difference at least this large by chance; Holm: p corrected for "
-        "several metrics, significant below 0.05; MDE: minimum detectable effect, the smallest true "
-        "difference that this many pairs detect with 80% power"
+        "several metrics, significant below 0.05; MDE: minimum detectable effect, the smallest "
+        "true difference that this many pairs detect with 80% power"
     )
     missing: dict[tuple[str, Tone], list[str]] = {}
     for each in comparison.metric_changes:
