@@ -470,7 +470,7 @@ def test_options_without_an_effect_are_reported(ragstone, tmp_path: Path) -> Non
     assert told.err == (
         "--policy has no effect: no metric uses it\n"
         "--min-similarity, --delay have no effect: no RAG system is called\n"
-        "--concurrency has no effect: no metric needs the RAG system and no metric asks a judge\n"
+        "--concurrency has no effect: no metric needs the RAG system and no metric uses a judge\n"
     )
     assert "--preset has no effect" in ragstone(*run, "--preset", "deepeval", "--dry-run").err
     assert "--no-cache has no effect" in ragstone(*run, "--no-cache").err

@@ -139,7 +139,7 @@ def test_in_python_only_options_are_reported(tmp_path: Path) -> None:
     told: list[str] = []
     evaluate([ROW], metrics="hit", max_retries=3, verify="each", on_notice=told.append)
     assert told == [
-        "max_retries has no effect: no RAG system is called and no metric asks a judge",
+        "max_retries has no effect: no RAG system is called and no metric uses a judge",
         "verify has no effect: no metric uses it",
     ]
     estimate([ROW], metrics="hit", delay=1.0, on_notice=told.append)
@@ -155,7 +155,7 @@ def test_settings_do_not_configure_a_judge_object() -> None:
     )
     told: list[str] = []
     evaluate([ROW], metrics="faithfulness", judge=own, temperature=0.5, on_notice=told.append)
-    assert told == ["temperature has no effect: the judge is an object"]
+    assert told == ["temperature has no effect: the judge object has its own settings"]
     evaluate([ROW], metrics="hit", judge=own)  # several evaluations may share it
-    with pytest.warns(UserWarning, match="judge has no effect: no metric asks a judge"):
+    with pytest.warns(UserWarning, match="judge has no effect: no metric uses a judge"):
         evaluate([ROW], metrics="hit", judge="ollama:m")

@@ -55,9 +55,9 @@ def settings_without_effect(
     server = llm or (similar and embeds and not own_judge)
     cascade = bool(judges) and any(map(cascaded, split_names(plan.judge)))
     local = any(name.startswith(f"{LOCAL}:") for name in judges)
-    idle = "no metric asks a judge"
+    idle = "no metric uses a judge"
     if kinds:
-        idle = "the judge is an object" if own_judge else "no metric asks an LLM"
+        idle = "the judge object has its own settings" if own_judge else "no metric uses an LLM"
     parameters = {
         name
         for name in (*ClaimPlan.model_fields, "k")
@@ -90,7 +90,7 @@ def settings_without_effect(
             else:
                 has, why = facts[need]
             if has and name == "prompts":
-                has, why = not asked.isdisjoint(plan.prompts), "no metric asks such questions"
+                has, why = not asked.isdisjoint(plan.prompts), "no metric uses these prompts"
             if has:
                 break
             reasons[why] = None
