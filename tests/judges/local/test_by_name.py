@@ -134,7 +134,8 @@ def test_a_cascade_that_begins_with_it_is_estimated_from_none_up_to_all(make_mod
 @pytest.mark.parametrize("limit", [{"max_calls": 0}, {"max_cost": 0}])
 def test_a_limit_holds_up_nothing_that_costs_nothing(make_model, judge: str, limit) -> None:
     make_model("nli")
-    run = ragstone.evaluate(ROWS, metrics="faithfulness", judge=judge, **limit)
+    with pytest.warns(UserWarning, match="has no effect: no metric uses an LLM"):
+        run = ragstone.evaluate(ROWS, metrics="faithfulness", judge=judge, **limit)
     assert (len(run.rows), run.stopped, run.partial) == (1, None, False)
     assert run.usage().calls == 0
 
