@@ -248,7 +248,7 @@ def test_broken_xml_and_a_document_type_are_reported(workbook: Workbook, write: 
     ("content", "message"),
     [
         (b"", "the file is empty; add a sheet with a header and rows"),
-        (b"query,id\na,1\n", "this is not a workbook; if it is text, name it .csv"),
+        (b"query,id\na,1\n", "this is not a workbook; if it is a text file, rename it to .csv"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1....", "this is an old .xls; save it as .xlsx"),
         (
             b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"),

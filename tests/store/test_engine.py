@@ -65,7 +65,7 @@ def test_the_database_of_another_program_stays_as_it_is(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as other, other:
         other.execute("CREATE TABLE mine (x)")
     was = path.read_bytes()
-    assert "the database of another program" in refused(path)
+    assert "is the database of another program" in refused(path)
     assert path.read_bytes() == was
 
 

@@ -146,12 +146,12 @@ def _version(connection: sa.Connection, name: str) -> str | None:
     tables = set(sa.inspect(connection).get_table_names())
     if _VERSIONS not in tables:
         if tables:
-            raise StoreError(f"{name}: the database of another program; choose another path")
+            raise StoreError(f"{name} is the database of another program; choose another path")
         return None
     found = connection.exec_driver_sql(f"SELECT version_num FROM {_VERSIONS}").scalars().all()  # noqa: S608 - a constant
     version = str(found[0]) if found else ""
     if not tables & set(METADATA.tables) or not version.isdecimal():
-        raise StoreError(f"{name}: the database of another program; choose another path")
+        raise StoreError(f"{name} is the database of another program; choose another path")
     if int(version) > int(HEAD):
         raise StoreError(
             f"{name}: written by a newer version of ragstone (schema {version}, this version "

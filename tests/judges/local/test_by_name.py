@@ -72,7 +72,7 @@ def test_what_says_the_same_each_time_has_one_vote(make_model, judge: str, name:
     ("judge", "why"),
     [
         ("local:nowhere", "there is no folder nowhere"),
-        ("local:", "names no model"),
+        ("local:", "specify a model: a folder with"),
         ("local:nli,labels=a/b", "the meaning of the model's outputs is unknown"),
         ("local:nli,lenght=9", "did you mean 'length'"),
         ("local:hf:nli", "is named hf:owner/name"),

@@ -39,7 +39,7 @@ def test_a_file_that_is_missing_is_named_with_what_writes_it(make_model, name: s
 
 @pytest.mark.parametrize("name", ["", "   "])
 def test_a_name_of_nothing(name: str) -> None:
-    with pytest.raises(UsageError, match=r"names no model: pass a folder with model\.onnx"):
+    with pytest.raises(UsageError, match=r"specify a model: a folder with model\.onnx"):
         made(name)
 
 

@@ -252,7 +252,7 @@ def read(file: File, *, sheet: str | None = None) -> Table:
             if "EncryptedPackage".encode("utf-16-le") in file.content:
                 raise file.refused("the workbook is encrypted", "remove its password")
             raise file.refused("this is an old .xls", "save it as .xlsx")
-        raise file.refused("this is not a workbook", "if it is text, name it .csv")
+        raise file.refused("this is not a workbook", "if it is a text file, rename it to .csv")
     try:
         archive = Archive(file)
         with CalamineWorkbook.from_filelike(BytesIO(file.content)) as workbook:
