@@ -130,9 +130,10 @@ def test_the_order_of_the_rows_changes_no_interval() -> None:
     ("given", "line"),
     [
         ({"contexts": [["the handbook"]] * 60}, "60 rows share 1 set of contexts"),
-        ({"queries": [i % 3 for i in range(60)]}, "60 rows share 3 queries"),
-        ({"queries": ["what"] * 45 + list(range(15))}, "45 rows share 1 query"),
-        ({"queries": [i % 9 for i in range(60)]}, "60 rows share 9 queries"),
+        ({"queries": ["what"] * 60}, "60 rows share 1 query"),
+        ({"contexts": [[i % 3] for i in range(60)]}, "60 rows share 3 sets of contexts"),
+        ({"contexts": [["a"]] * 45 + [[i] for i in range(15)]}, "45 rows share 1 set of contexts"),
+        ({"contexts": [[i % 9] for i in range(60)]}, "60 rows share 9 sets of contexts"),
         ({"tags": [{"source": i % 4} for i in range(60)]}, "60 rows share 4 sources"),
     ],
 )
@@ -148,8 +149,29 @@ def test_a_few_values_are_not_grouped_and_the_report_says_so(
 def test_a_large_group_among_small_ones_is_grouped_too() -> None:
     found = grouping(rows(60, queries=["what"] * 12 + [i // 2 for i in range(48)]))
     assert (found.groups, found.fixed) == (25, {})
-    found = grouping(rows(60, queries=["what"] * 40 + [i // 2 for i in range(20)]))
-    assert (found.groups, found.fixed) == (50, {"query": (40, 1)})
+    found = grouping(rows(60, contexts=[["a"]] * 40 + [[i // 2] for i in range(20)]))
+    assert (found.groups, found.fixed) == (50, {"contexts": (40, 1)})
+
+
+@pytest.mark.parametrize(("n", "groups"), [(24, 6), (45, 9), (8, 7)])
+def test_repeated_queries_are_grouped_even_if_they_are_few(n: int, groups: int) -> None:
+    found = grouping(rows(n, queries=[i % groups for i in range(n)]))
+    assert (found.groups, found.by) == (groups, ("query",))
+
+
+def test_a_shared_set_of_contexts_in_small_data_is_grouped() -> None:
+    found = grouping(rows(8, contexts=[[max(i, 1)] for i in range(8)]))
+    assert (found.groups, found.fixed) == (7, {})
+
+
+def test_each_tag_of_a_source_is_looked_at_by_itself() -> None:
+    """An id of each row beside the source does not hide what rows share."""
+    tags = [{"source": f"{i // 3}.pdf", "doc_id": i} for i in range(60)]
+    assert grouping(rows(60, tags=tags)).groups == 20
+    turned = [dict(reversed(each.items())) if i % 2 else each for i, each in enumerate(tags)]
+    assert grouping(rows(60, tags=turned)).groups == 20
+    late = [{} if i < 30 else each for i, each in enumerate(tags)]
+    assert grouping(rows(60, tags=late)).groups == 40
 
 
 def test_one_source_of_all_rows_is_not_worth_a_line() -> None:
@@ -174,8 +196,9 @@ def test_a_named_tag_wins(cluster: str, groups: int) -> None:
 
 
 def test_a_long_chain_is_one_group() -> None:
-    n = 5000
-    links = np.arange(n) // 2, (np.arange(n) + 1) // 2
+    n = 200_000
+    order = np.random.default_rng(3).permutation(n)
+    links = order // 2, (order + 1) // 2
     found = Grouping.of(n, {"query": [links[0] + 1], "contexts": [links[1] + 1]}, explicit=True)
     assert found.groups == 1
 
@@ -190,7 +213,7 @@ def test_a_million_rows_are_grouped_in_little_memory() -> None:
     used = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert used < 40 * 20_000
-    found = Grouping.of(20_000, {kind: [hashes] for kind, hashes in keys.keys.items()})
+    found = Grouping.of(20_000, keys.keys)
     assert found.groups == 10_000
 
 
@@ -210,6 +233,21 @@ def test_pairs_that_share_contexts_in_either_run_are_grouped(runs: RUNS) -> None
     assert compare(*apart).metric_changes[0].p < 0.001
     assert compare(*several, cluster="id").metric_changes == compare(*apart).metric_changes
     assert grouped.to_dict()["grouping"]["by"] == ["contexts"]
+
+
+def test_contexts_that_chain_across_two_runs_do_not_merge_all_pairs(runs: RUNS) -> None:
+    """Two retrievers over 40 documents: together, shared contexts connect every pair."""
+    rng = np.random.default_rng(5)
+
+    def run(run_id: str, mean: float) -> Any:
+        contexts = [[each] for each in rng.integers(40, size=120).tolist()]
+        values = (rng.random(120) < mean).astype(float).tolist()
+        made = runs.of({"hit@1": values}, run_id=run_id)
+        return type(made)(made.manifest, made.metrics, rows(120, contexts=contexts, values=values))
+
+    found = compare(run("a", 0.9), run("b", 0.3))
+    assert 30 <= found.grouping.groups <= 40
+    assert found.metric_changes[0].p < 0.001
 
 
 def test_several_responses_to_a_source_are_covered_by_default(runs: RUNS) -> None:

@@ -29,6 +29,10 @@ Keys = NDArray[np.int64]
 """A hash for each row of what it may share with others; 0 if it has none."""
 
 
+_Link = tuple[NDArray[np.intp], NDArray[np.intp]]
+"""Rows that share a value with others, and the number of that value."""
+
+
 class HasText(Protocol):
     """A context."""
 
@@ -44,27 +48,35 @@ class HasText(Protocol):
 
 
 class RowKeys:
-    """Stores what each row may share with others, in 8 bytes for each kind.
+    """Stores what each row may share with others, in 8 bytes for each kind and source tag.
 
     With `cluster`, only the values of that tag are shared.
 
     Attributes:
-        keys: kind -> the hash of each row; valid within one process only.
+        keys: kind -> hashes of each row, of sources for each tag; valid within one process only.
     """
 
     def __init__(self, cluster: str | None = None) -> None:
         self.cluster = cluster
-        kinds = SHARED if cluster is None else () if cluster == INDEPENDENT else (cluster,)
-        self._hashes = {kind: array("q") for kind in kinds}
+        kinds = ("query", "contexts") if cluster is None else (cluster,)
+        self._hashes = {kind: array("q") for kind in kinds if kind != INDEPENDENT}
+        self._sources: dict[str, array[int]] = {}
         self._source_tags: dict[str, bool] = {}
+        self._rows = 0
 
     @property
-    def keys(self) -> Mapping[str, Keys]:
-        """Kind -> the hash of each row."""
-        return {kind: np.frombuffer(found, np.int64) for kind, found in self._hashes.items()}
+    def keys(self) -> Mapping[str, Sequence[Keys]]:
+        """Kind -> the hashes of each row, once for each tag that may share a value."""
+        found = {kind: [np.frombuffer(hashes, np.int64)] for kind, hashes in self._hashes.items()}
+        for hashes in self._sources.values():
+            missing = self._rows - len(hashes)
+            padded = np.pad(np.frombuffer(hashes, np.int64), (0, missing))
+            found.setdefault("source", []).append(padded)
+        return found
 
     def add(self, query: str, contexts: Sequence[HasText] | None, tags: Tags) -> None:
         """Add the next row."""
+        self._rows += 1
         if self.cluster is not None:
             for tag, hashes in self._hashes.items():
                 label = tags.get(tag)
@@ -73,9 +85,11 @@ class RowKeys:
         self._hashes["query"].append(hash(query.strip()) or 1)
         texts = frozenset(text for each in contexts or () if (text := each.text or each.id))
         self._hashes["contexts"].append(hash(texts) or 1 if texts else 0)
-        sources = [value for tag, value in tags.items() if self._names_source(tag)]
-        named = tuple(str(value) for value in sources if value not in (None, ""))
-        self._hashes["source"].append(hash(named) or 1 if named else 0)
+        for tag, value in tags.items():
+            if value not in (None, "") and self._names_source(tag):
+                hashes = self._sources.setdefault(tag, array("q"))
+                hashes.extend([0] * (self._rows - 1 - len(hashes)))
+                hashes.append(hash(str(value)) or 1)
 
     def _names_source(self, tag: str) -> bool:
         if tag not in self._source_tags:
@@ -117,37 +131,40 @@ class Grouping:
         """Group rows that share a value, also through other rows.
 
         Each kind has one or more hashes for each row; rows share it if one of them is equal.
-        Without `explicit`, a kind with effectively fewer than FEW groups does not group rows by its
-        values of more than 1 / (2 FEW) of the rows: so few values are a fixed part of the data and
-        do not represent others. If values of different kinds leave fewer than FEW groups, only the
-        kind with the fewest groups is used.
+        Without `explicit`, a value that all rows share does not group them, and fewer than FEW sets
+        of contexts or sources do not group rows by their frequent values (more than 1 / (2 FEW) of
+        the rows): they are a fixed part of the data and do not represent others. If values of
+        different kinds or runs leave fewer than FEW groups, only those of one are used: those with
+        the fewest groups.
         """
-        links: dict[str, list[tuple[NDArray[np.intp], NDArray[np.intp]]]] = {}
+        links: list[tuple[str, _Link]] = []
         fixed: dict[str, Fixed] = {}
         for kind, several in keys.items():
-            for hashes in several:
+            for hashes in several if rows else ():
                 values, codes, counts = np.unique(hashes, return_inverse=True, return_counts=True)
                 shared = (counts > 1) & (values != 0)
-                sizes = np.append(counts[shared], np.ones(rows - counts[shared].sum(), np.int64))
-                few = not explicit and rows > 0 and effective(sizes) < FEW
-                wide = shared & (counts * 2 * FEW > rows) & few
-                if wide.any() and kind not in fixed:
-                    fixed[kind] = Fixed(int(counts[wide].sum()), int(wide.sum()))
-                places = np.flatnonzero((shared & ~wide)[codes])
+                alone = rows - int(counts[shared].sum())
+                groups = int(shared.sum()) + alone
+                sizes = np.append(counts[shared], np.ones(alone, np.int64))
+                few = kind != "query" and 2 * groups <= rows and effective(sizes) < FEW
+                wide = shared & (groups == 1)
+                if few:
+                    wide = shared & (counts * 2 * FEW > rows)
+                if not explicit and wide.any():
+                    fixed.setdefault(kind, Fixed(int(counts[wide].sum()), int(wide.sum())))
+                    shared &= ~wide
+                places = np.flatnonzero(shared[codes])
                 if places.size:
-                    links.setdefault(kind, []).append((places, codes[places]))
+                    links.append((kind, (places, codes[places])))
         if not links:
             return cls(rows, rows, fixed=fixed, explicit=explicit)
-        labels = _connect(rows, [link for several in links.values() for link in several])
-        by = tuple(links)
-        if (
-            not explicit
-            and len(by) > 1
-            and effective(np.unique(labels, return_counts=True)[1]) < FEW
-        ):
-            alone = {kind: _connect(rows, several) for kind, several in links.items()}
-            kind = min(alone, key=lambda kind: np.unique(alone[kind]).size)
-            labels, by = alone[kind], (kind,)
+        labels = _connect(rows, [link for _, link in links])
+        by = tuple(dict.fromkeys(kind for kind, _ in links))
+        too_few = effective(np.unique(labels, return_counts=True)[1]) < FEW
+        if too_few and len(links) > 1 and not explicit:
+            apart = [(kind, _connect(rows, [link])) for kind, link in links]
+            kind, labels = min(apart, key=lambda each: np.unique(each[1]).size)
+            by = (kind,)
         return cls(rows, int(np.unique(labels).size), by, fixed, explicit, labels)
 
     def lines(self, unit: str = "row") -> list[str]:
@@ -180,16 +197,17 @@ class Grouping:
         }
 
 
-def _connect(rows: int, links: Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]) -> Keys:
-    """Return the lowest row that each row is connected to; `links` are rows and their values."""
+def _connect(rows: int, links: Sequence[_Link]) -> Keys:
+    """Return the lowest row that each row is connected to."""
     labels = np.arange(rows, dtype=np.int64)
     changed = True
-    while changed:
+    while changed:  # in about log(rows) rounds: roots are hooked, then paths are shortened
         before = labels.copy()
         for places, codes in links:
             lowest = np.full(int(codes.max()) + 1, rows, dtype=np.int64)
             np.minimum.at(lowest, codes, labels[places])
-            labels[places] = lowest[codes]
-        labels = labels[labels]
+            np.minimum.at(labels, labels[places], lowest[codes])
+            while not np.array_equal(labels, shorter := labels[labels]):
+                labels = shorter
         changed = not np.array_equal(labels, before)
     return labels

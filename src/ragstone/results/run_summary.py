@@ -245,7 +245,7 @@ class RunSummaryBuilder:
     def grouping(self) -> Grouping:
         """How the rows are grouped for the intervals; computed once for the same rows."""
         if self._grouping is None:
-            keys = {kind: [hashes] for kind, hashes in self._keys.keys.items() if hashes.size}
+            keys = {kind: each for kind, each in self._keys.keys.items() if each[0].size}
             explicit = self._keys.cluster is not None
             self._grouping = Grouping.of(self.rows, keys, explicit=explicit)
         return self._grouping

@@ -156,8 +156,12 @@ def compare(
     if a.columns is None is b.columns:
         sides = [one.keys.keys] if cluster else [one.keys.keys, two.keys.keys]
         keys = {
-            kind: [side[kind][places[:, place]] for place, side in enumerate(sides)]
-            for kind in sides[0]
+            kind: [
+                hashes[places[:, place]]
+                for place, side in enumerate(sides)
+                for hashes in side.get(kind, ())
+            ]
+            for kind in dict.fromkeys(kind for side in sides for kind in side)
         }
         grouping = Grouping.of(len(places), keys, explicit=cluster is not None)
     found: dict[bytes, list[tuple[MetricChange, SignFlips]]] = {}
