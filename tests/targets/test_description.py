@@ -208,6 +208,22 @@ def test_a_key_that_is_there_twice() -> None:
     assert "line 6: the key 'headers' is already on line 5; remove one" in message
 
 
+@each_case(
+    ("text", "expected"),
+    [
+        ("calls: &a {generate: *a}\n", "line 1: calls.generate.url: it is missing"),
+        (with_call(body="&b {x: *b}"), "line 5: calls.ask.body.x: must not contain itself"),
+    ],
+)
+def test_an_alias_of_a_mapping_around_it_is_reported(text: str, expected: str) -> None:
+    assert expected in refused(text)
+
+
+def test_a_key_that_is_there_twice_in_a_mapping_with_aliases_is_reported_once() -> None:
+    message = refused(with_call(body="{x: &b {y: 1,\n y: 2}, z: *b}"))
+    assert message.count("'y' is already") == 1
+
+
 def test_messages_do_not_quote_texts_that_may_be_secret() -> None:
     message = refused(with_call(headers="'Authorization: Bearer sk-1'", url="'user:sk-2@h/x'"))
     assert "calls.ask.headers: expected `key: value` lines, got text" in message

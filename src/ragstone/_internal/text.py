@@ -75,6 +75,7 @@ _PLAIN: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys(("bool_parsing", "bool_type"), "must be true or false"),
         **dict.fromkeys(("tuple_type", "list_type"), "must be a list"),
         "missing": "is missing",
+        "recursion_loop": "must not contain itself",
     }
 )
 """Pydantic's type of an error -> plain words."""

@@ -257,7 +257,8 @@ class ApiDescription(FrozenModel):
         with yaml_errors(name):
             root = yaml.compose(text, Loader=yaml.SafeLoader)
             data: object = yaml.safe_load(text)
-        if problems := _repeated(root):
+            problems = _repeated(root, set())
+        if problems:
             raise InputError(name, problems)
         if base is not None and isinstance(data, dict):
             data = {**cast("dict[str, object]", data), "base": base}
@@ -329,20 +330,26 @@ def _describe(fault: ErrorDetails) -> str:
     return f"expected {expected}, got {seen}{fix}"
 
 
-def _repeated(node: Node | None) -> list[Problem]:
-    """Return the keys that a mapping has twice: YAML would use only the last."""
+def _repeated(node: Node | None, seen: set[int]) -> list[Problem]:
+    """Return the keys that a mapping has twice: YAML would use only the last.
+
+    `seen` are the ids of the nodes visited before: an alias is its anchor's node.
+    """
     found: list[Problem] = []
+    if id(node) in seen:
+        return found
+    seen.add(id(node))
     if isinstance(node, MappingNode):
         first: dict[object, int] = {}
         for key, value in node.value:
             line = key.start_mark.line + 1
             if first.setdefault(key.value, line) != line:
-                seen = f"the key {key.value!r:.80} is already on line {first[key.value]}"
-                found.append(Problem(seen, "remove one", row=line, unit="line"))
-            found += _repeated(value)
+                what = f"the key {key.value!r:.80} is already on line {first[key.value]}"
+                found.append(Problem(what, "remove one", row=line, unit="line"))
+            found += _repeated(value, seen)
     elif isinstance(node, SequenceNode):
         for item in node.value:
-            found += _repeated(item)
+            found += _repeated(item, seen)
     return found
 
 
