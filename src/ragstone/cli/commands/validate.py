@@ -13,7 +13,7 @@ from ragstone.cli.options import COLUMNS, CONFIG, JUDGE, SHEET, load_plugins, ty
 from ragstone.cli.parse import config_of
 from ragstone.datasets import Dataset, load
 from ragstone.errors import InputError, UsageError
-from ragstone.evaluation.preflight import runnable
+from ragstone.evaluation.preflight import LLM, runnable
 from ragstone.integrations.promptfoo.config import is_configuration, read_configuration
 from ragstone.judges.base import Judge
 from ragstone.judges.dry_run import LEAST
@@ -26,8 +26,6 @@ from ragstone.types.config import DEFAULT_API, Plan
 from ragstone.types.sample import Sample
 
 ANSWERED = "with a RAG system's answers"
-LLM = "openai:gpt-4o-mini"
-"""Any LLM: it answers all questions."""
 
 
 @click.command(
