@@ -349,6 +349,37 @@ def test_metrics_on_the_command_line_replace_the_thresholds_of_all_tests(read) -
     assert found.finish(rows[0]) == rows[0]
 
 
+@pytest.mark.parametrize(
+    ("kind", "fix"),
+    [
+        ("context-faithfullness", "did you mean context-faithfulness?"),
+        ("not-contain", "did you mean not-contains?"),
+        ("Contains", "did you mean contains?"),
+        ("xyzzy", "supported: context-faithfulness, context-recall"),
+        (None, "supported: context-faithfulness, context-recall"),
+    ],
+)
+@pytest.mark.parametrize("place", ["defaultTest", "test 2"])
+def test_an_assertion_type_that_promptfoo_does_not_know_is_an_error(
+    read, kind: str | None, fix: str, place: str
+) -> None:
+    wrong, right = {**TEST, "assert": [{"type": kind}]}, {**TEST, "assert": [FAITHFUL]}
+    config = {"defaultTest": wrong, "tests": [right]}
+    with pytest.raises(InputError) as caught:
+        read(**(config if place == "defaultTest" else {"tests": [right, wrong]}))
+    said = f"{place}: {kind!r} is not an assertion type of promptfoo; {fix}"
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["contains", "not-contains", "similar:dot", "select-best", "assert-set", "promptfoo:redteam:x"],
+)
+def test_an_assertion_type_of_promptfoo_is_skipped(read, kind: str) -> None:
+    found = read(**asserting(FAITHFUL, {"type": kind}))
+    assert f"assertions of type {kind} are not supported and were skipped" in found.demands.notes
+
+
 def test_tests_without_a_supported_assertion_are_skipped_and_counted(read) -> None:
     """The other samples keep the numbers that promptfoo gives them."""
     other = {

@@ -44,6 +44,25 @@ WITH_THRESHOLD = (FAITHFULNESS, RECALL)
 """Types whose metric has a threshold parameter; other thresholds are compared separately."""
 ASSERTION = ("type", "value", "threshold", "grading", "provider", "metric")
 """Keys of an assertion. `metric` is a display name and affects no score."""
+_BASE_TYPES = frozenset(
+    """
+    agent-rubric answer-relevance bleu classifier contains contains-all contains-any contains-html
+    contains-json contains-sql contains-xml context-faithfulness context-recall context-relevance
+    conversation-relevance cost equals factuality finish-reason g-eval gleu guardrails icontains
+    icontains-all icontains-any is-html is-json is-refusal is-sql is-valid-function-call
+    is-valid-openai-function-call is-valid-openai-tools-call is-xml javascript latency levenshtein
+    llm-rubric meteor model-graded-closedqa model-graded-factuality moderation perplexity
+    perplexity-score pi python regex rouge-n ruby search-rubric similar similar:cosine similar:dot
+    similar:euclidean skill-used starts-with tool-call-f1 trace-error-spans trace-span-count
+    trace-span-duration trajectory:goal-success trajectory:step-count trajectory:tool-args-match
+    trajectory:tool-sequence trajectory:tool-used webhook word-count
+    """.split()
+)
+KNOWN_TYPES = frozenset({"assert-set", "human", "max-score", "select-best"}).union(
+    _BASE_TYPES, (f"not-{kind}" for kind in _BASE_TYPES)
+)
+"""Assertion types of promptfoo 0.121.20; those of its red team have a prefix."""
+RED_TEAM = ("promptfoo:redteam:", "not-promptfoo:redteam:")
 GRADING: Mapping[str, type] = MappingProxyType(
     {"useRagas": bool, "strictJson": bool, "maxRetries": int, "batchSize": int, "provider": object}
 )
@@ -185,10 +204,15 @@ def grading_problems(of: Thing, block: str, at: str = "") -> Iterator[str]:
 
 
 def assertion_problems(assertion: Thing, at: str) -> Iterator[str]:
-    """Yield what is wrong with an assertion of a supported type; others are not checked."""
+    """Yield what is wrong with an assertion: an unknown type, or the rest of a supported type."""
     kind = str(assertion.get("type"))
     plain = kind.removeprefix("not-")
     if plain not in METRICS:
+        if kind not in KNOWN_TYPES and not kind.startswith(RED_TEAM):
+            near = nearest(kind, KNOWN_TYPES)
+            fix = f"did you mean {near}?" if near else f"supported: {', '.join(METRICS)}"
+            given = assertion.get("type")
+            yield f"{at}: {given!r:.80} is not an assertion type of promptfoo; {fix}"
         return
     at = f"{at}: {kind}"
     if kind != plain:

@@ -187,6 +187,8 @@ def _tests(whole: Thing, name: str) -> "list[_Test]":
         types = {str(one.get("type")).removeprefix("not-") for one in test.assertions}
         if types.isdisjoint(METRICS):
             problems += unknown_keys(test.given, (*TEST, *TEST_UNSUPPORTED), at)
+            for one in _assertions(test.given):
+                problems += assertion_problems(one, at)
         else:
             problems += _problems(test.given, at)
     if problems:
