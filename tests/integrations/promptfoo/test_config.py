@@ -184,6 +184,23 @@ def test_the_global_block_and_the_environment_turn_ragas_mode_on(
     assert found.demands.settings == {"preset": "promptfoo-plan", "retries": 1}
 
 
+def test_an_api_key_is_ignored_with_a_note_and_never_shown(read) -> None:
+    def judged(model: str) -> dict:
+        config = {"apiKey": "sk-secret", "temperature": 0}
+        return {**FAITHFUL, "provider": {"text": {"id": f"openai:{model}", "config": config}}}
+
+    found = read(**asserting(judged("m")))
+    ignored = "apiKey in the grading provider's config is ignored"
+    said = f"{ignored}; set API keys in the environment, such as OPENAI_API_KEY"
+    assert found.demands.notes == (said,)
+    whole = {"grading": {"provider": judged("m")["provider"]}}
+    assert read(**asserting(FAITHFUL), **whole).demands.notes == found.demands.notes
+    assert "sk-secret" not in str(found.demands)
+    with pytest.raises(UsageError, match="different provider") as caught:
+        read(**asserting(judged("m"), judged("n")))
+    assert "sk-" not in str(caught.value)
+
+
 def test_assertions_of_other_types_are_told(read) -> None:
     found = read(**asserting(FAITHFUL, {"type": "contains", "value": "x"}))
     said = "assertions of type contains are not supported and were skipped"

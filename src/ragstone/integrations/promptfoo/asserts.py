@@ -75,6 +75,7 @@ NO_MODELS = ("file", "python", "exec", "http", "https", "package", "echo")
 """Providers of promptfoo that ragstone cannot call."""
 PROVIDERS: Mapping[str, str] = MappingProxyType({"azureopenai": "azure", "togetherai": "together"})
 """Provider of promptfoo -> ragstone's name, if they differ."""
+KEYS = "set API keys in the environment, such as OPENAI_API_KEY"
 INSTEAD = "run `promptfoo eval -o results.json` and pass results.json to ragstone"
 _OURS = frozenset(METRICS.values())
 
@@ -307,21 +308,33 @@ def _settings(
         values = [one[key] for one in given if one.get(key) not in (None, "text")]
         if key == "provider" and not values and base.get(key) in (None, "text"):
             values = [grader for grader in graders if grader not in (None, "text")]
-        if any(value != values[0] for value in values) and key != "useRagas":
+        bare = [_without_keys(value) for value in values]
+        if any(value != bare[0] for value in bare) and key != "useRagas":
             raise UsageError(
-                f"assertions have different {key} ({_both(values)}), but a run has one judge; "
+                f"assertions have different {key} ({_both(bare)}), but a run has one judge; "
                 f"remove {key} from them and set it in the top-level grading"
             )
         if 0 < len(values) < len(given) and key != "useRagas":
             notes.append(f"{key} is set in some assertions, but applies to all of them")
         if values or key in base:
-            chosen[key] = values[0] if values else base[key]
+            written = values or [base[key]]
+            chosen[key] = _without_keys(written[0])
+            if any(_without_keys(value) != value for value in written):
+                notes.append(f"apiKey in the grading provider's config is ignored; {KEYS}")
     without = sorted(chosen.keys() - {"provider", "useRagas"})
     if without and not ragas:
         notes.append(f"without useRagas: true, these have no effect: {', '.join(without)}")
     mode = _ragas_mode(chosen) if ragas else {"policy": LEGACY}
     settings = {**mode, **_judge(chosen.get("provider"))}
     return MappingProxyType(settings), ragas, notes
+
+
+def _without_keys(value: object) -> object:
+    """Return a provider without its API keys, which no message shows."""
+    if not isinstance(value, Mapping):
+        return value
+    items = cast("Thing", value).items()
+    return {name: _without_keys(item) for name, item in items if name != "apiKey"}
 
 
 def _both(values: Sequence[object]) -> str:
@@ -380,8 +393,8 @@ def _judge(said: object) -> dict[str, object]:
         return _judge(given.get("text")) | ({"embedding_model": embedding} if embedding else {})
     config = part(given, "config")
     names = {"apiBaseUrl": "base_url", "temperature": "temperature", "max_tokens": "max_tokens"}
-    keys = f"supported: {', '.join(names)}. Set keys in the environment, such as OPENAI_API_KEY"
-    for problem in unknown_keys(config, (*names, "apiKey"), "the grading provider's config", keys):
+    keys = f"supported: {', '.join(names)}; {KEYS}"
+    for problem in unknown_keys(config, names, "the grading provider's config", keys):
         raise UsageError(problem)
     settings = {ours: config[theirs] for theirs, ours in names.items() if theirs in config}
     return {"judge": _model(str(given.get("id"))), **settings}
