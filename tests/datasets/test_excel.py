@@ -413,10 +413,42 @@ def test_merged_cells_without_a_value_or_beside_the_rows_are_ignored(sheet: Call
     assert [each.query for each in loaded.samples] == ["q", "p"]
 
 
+@each_case(
+    ("header", "area"),
+    [
+        (["query", "response", "topic", "note", "owner"], "D2:E2"),
+        (["query", "response", "topic", "note"], "D2:E2"),
+        (["query", "response", "topic", "note", None, "owner"], "D2:E3"),
+    ],
+)
+def test_merged_cells_in_columns_that_are_no_field_are_missing(
+    sheet: Callable[..., Path], header: list[object], area: str
+) -> None:
+    rows = [["q", "a", "t", "a note"], ["p", "b", "t"]]
+    loaded = load(sheet([header, *rows], lambda made: made.merge_cells(area)))
+    assert [each.query for each in loaded.samples] == ["q", "p"]
+    assert [dict(each.tags) for each in loaded.samples] == [
+        {"topic": "t", "note": "a note"},
+        {"topic": "t"},
+    ]
+    assert loaded.source.notes == ()
+
+
+def test_merged_cells_of_a_tag_and_a_field_are_problems_of_the_field(sheet: Callable[..., Path]):
+    rows = [["query", "topic", "response"], ["q", "t", None], ["p", None, None]]
+    assert problems(sheet(rows, lambda made: made.merge_cells("B2:C3"))) == [
+        (
+            f"sheet Sheet, row {row}, column response: the merged cells B2:C3 have one value; "
+            "unmerge and fill in each"
+        )
+        for row in (2, 3)
+    ]
+
+
 def test_merged_areas_that_overlap_a_million_times_take_no_time():
-    rows: list[list[object]] = [["q", None] for _ in range(1000)]
-    _mark_merged(rows, (f"A{n}:XFD1048576" for n in range(1, 1_000_000)), range(1, 1000))
-    assert rows[0] == ["q", None]
+    rows: list[list[object]] = [["q", "a"], *(["q", None] for _ in range(999))]
+    _mark_merged(rows, (f"A{n}:XFD1048576" for n in range(1, 1_000_000)), range(1000))
+    assert rows[0] == ["q", "a"]
     assert isinstance(rows[1][1], Unreadable)
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from ragstone.datasets import values as cells
 from ragstone.datasets.columns import Layouts, Spelling, resolve_columns
-from ragstone.datasets.table import Record, Table
+from ragstone.datasets.table import Merged, Record, Table
 from ragstone.errors import InputError, Problem
 from ragstone.types.sample import Sample
 
@@ -161,6 +161,8 @@ class _Row:
     def _tags(self) -> dict[str, cells.Scalar]:
         tags: dict[str, cells.Scalar] = {}
         for column in self._layout.tags:
+            if isinstance(self._record.values.get(column), Merged):
+                continue
             if (value := self._read(column, cells.tag)) is not None:
                 tags[column] = value
         if (column := self._layout.fields.get("tags")) is not None:

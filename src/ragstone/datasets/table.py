@@ -25,6 +25,10 @@ class Unreadable:
     seen: str
 
 
+class Merged(Unreadable):
+    """A blank part of merged cells; in a tag's column it is a missing value."""
+
+
 def type_in_words(value: object) -> str:
     """Return what kind of JSON value this is, for messages."""
     match value:

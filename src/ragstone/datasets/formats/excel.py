@@ -21,7 +21,7 @@ from python_calamine import (
     SheetVisibleEnum,
 )
 
-from ragstone.datasets.table import OLE, ZIP, File, Table, Unreadable
+from ragstone.datasets.table import OLE, ZIP, File, Merged, Table, Unreadable
 from ragstone.datasets.values import EXACT
 from ragstone.errors import UsageError, nearest
 
@@ -271,7 +271,7 @@ def read(file: File, *, sheet: str | None = None) -> Table:
         rows[row] += [None] * (column + 1 - len(rows[row]))
         rows[row][column] = Unreadable(error)
     filled = [number for number, row in enumerate(rows) if any(cell is not None for cell in row)]
-    _mark_merged(rows, scan.merged, filled[1:])
+    _mark_merged(rows, scan.merged, filled)
     try:
         table = Table.headed(list(enumerate(rows, 1)), sheet=name)
     except ValueError as error:
@@ -281,9 +281,13 @@ def read(file: File, *, sheet: str | None = None) -> Table:
     return replace(table, notes=(*notes, *table.notes), others=others)
 
 
-def _mark_merged(rows: Sequence[list[object]], areas: Iterable[str], below: Sequence[int]) -> None:
-    """Make the blank cells of merged areas Unreadable, in the rows below the header with values."""
-    filled, budget = frozenset(below), _AREA
+def _mark_merged(rows: Sequence[list[object]], areas: Iterable[str], filled: Sequence[int]) -> None:
+    """Make the blank cells of merged areas Merged, in columns that have a name.
+
+    `filled` are the numbers of the rows with values; the first is the header.
+    """
+    names = rows[filled[0]] if filled else []
+    below, budget = frozenset(filled[1:]), _AREA
     for area in areas:
         start, _, end = area.partition(":")
         (top, left), (bottom, right) = _place(start), _place(end or start)
@@ -293,10 +297,10 @@ def _mark_merged(rows: Sequence[list[object]], areas: Iterable[str], below: Sequ
             break
         if top > bottom or left >= len(rows[top]) or rows[top][left] is None:
             continue
-        merged = Unreadable(f"the merged cells {area} have one value; unmerge and fill in each")
-        for number in filled.intersection(range(top, bottom + 1)):
-            for column in range(left, min(right + 1, len(rows[number]))):
-                if rows[number][column] is None:
+        merged = Merged(f"the merged cells {area} have one value; unmerge and fill in each")
+        for number in below.intersection(range(top, bottom + 1)):
+            for column in range(left, min(right + 1, len(rows[number]), len(names))):
+                if rows[number][column] is None and names[column] is not None:
                     rows[number][column] = merged
 
 
