@@ -142,6 +142,26 @@ def test_what_is_too_little_is_told_and_no_pass(stored: Command) -> None:
     assert (unfinished.code, "run run-d was stopped" in unfinished.err) == (3, True)
 
 
+def test_lost_scores_are_no_verdict_in_every_report(stored: Command, tmp_path: Path) -> None:
+    with Store.open(PLACE) as store:
+        put(store, "run-c", [1.0] * 6 + [None] * 6)
+    reports = ("--json", "c.json", "--markdown", "c.md")
+    said = stored("compare", "run-a", "run-c", "--fail-on-regression", *reports)
+    words = (
+        "no verdict, because faithfulness: B has no score for 6 of 12 pairs that A scored (50%); "
+        "at most 10% may be missing"
+    )
+    assert said.code == 3
+    assert f"Exit code 3: {words}" in said.err
+    assert "no regression" not in said.out
+    assert json.loads((tmp_path / "c.json").read_text())["verdict"] == words
+    markdown = (tmp_path / "c.md").read_text(encoding="utf-8").replace("\\", "")
+    assert markdown.endswith(f"## Verdict\n\n**{words}**\n")
+    stored("compare", "run-a", "run-c", *reports)
+    assert json.loads((tmp_path / "c.json").read_text())["verdict"] is None
+    assert "Verdict" not in (tmp_path / "c.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [

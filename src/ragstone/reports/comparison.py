@@ -239,24 +239,35 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         console.print()
 
 
-def print_regressions(found: Regressions, console: Console) -> None:
-    """Print in a line whether B is worse than A."""
+def verdict(found: Regressions) -> Line:
+    """Return whether B is worse than A, or why there is no verdict."""
 
     def drops(changes: Sequence[MetricChange]) -> str:
         return ", ".join(f"{each.metric} {_signed(each.difference)}" for each in changes)
 
-    line = Line("no regression", Tone.GOOD)
+    if found.doubts:
+        return Line(f"no verdict, because {'; '.join(found.doubts)}", Tone.BAD)
     if found.beyond:
-        line = Line(f"REGRESSION: {drops(found.beyond)}", Tone.BAD)
-    elif found.within:
-        line = Line(f"drops within --min-effect: {drops(found.within)}")
+        return Line(f"REGRESSION: {drops(found.beyond)}", Tone.BAD)
+    if found.within:
+        return Line(f"drops within --min-effect: {drops(found.within)}")
+    return Line("no regression", Tone.GOOD)
+
+
+def print_regressions(found: Regressions, console: Console) -> None:
+    """Print the verdict in a line."""
+    line = verdict(found)
     console.print(printable(line.words, console, STYLES[line.tone]), soft_wrap=True)
 
 
-def as_markdown(comparison: Comparison) -> str:
-    """Return all sections as Markdown, in which no text from outside is markup."""
+def as_markdown(comparison: Comparison, found: Regressions | None = None) -> str:
+    """Return all sections as Markdown, in which no text from outside is markup.
+
+    With `found`, the last section is the verdict.
+    """
     blocks: list[str] = []
-    for section in sections(comparison):
+    last = () if found is None else (Section("Verdict", (verdict(found),)),)
+    for section in (*sections(comparison), *last):
         blocks.append(f"## {escape(section.title)}")
         for part in section.parts:
             if isinstance(part, Line):

@@ -274,3 +274,19 @@ def test_nothing_scored_and_nothing_paired_are_no_verdict(runs: RUNS) -> None:
     assert judged(runs, nothing).doubts == ("no metric was scored in both runs",)
     others = runs.of({"hit@5": [1.0]}, run_id="b", ids=["x"], queries=["y"])
     assert judged(runs, others).doubts == ("no sample could be paired",)
+
+
+def test_scores_that_only_a_has_are_no_verdict_if_they_are_many(runs: RUNS) -> None:
+    lost = [runs.failed()] * 2
+    b = runs.of({"hit@5": [*lost, None, *[1.0] * 17]}, run_id="b")
+    assert judged(runs, b).doubts == (
+        "hit@5: B has no score for 3 of 20 pairs that A scored (15%); at most 10% may be missing",
+    )
+    assert judged(runs, runs.of({"hit@5": [*lost, *[1.0] * 18]}, run_id="b")).doubts == ()
+
+
+def test_metrics_that_lost_equally_many_scores_share_a_sentence(runs: RUNS) -> None:
+    a = runs.of({"hit@5": [1.0] * 4, "mrr@5": [1.0] * 4, "f1@5": [None] * 4})
+    b = runs.of({"hit@5": [1.0, None] * 2, "mrr@5": [None, 1.0] * 2, "f1@5": [None] * 4})
+    (doubt,) = find_regressions(compare(a, b)).doubts
+    assert doubt.startswith("hit@5, mrr@5: B has no score for 2 of 4 pairs")

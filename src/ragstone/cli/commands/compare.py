@@ -15,7 +15,7 @@ from ragstone.cli.options import REGRESSION_OPTIONS, STORE, RegressionArgs
 from ragstone.cli.output import RegressionLimits, check_extension, check_files, code_of
 from ragstone.cli.parse import open_store, read_by
 from ragstone.errors import UsageError
-from ragstone.reports.comparison import as_markdown, print_comparison, print_regressions
+from ragstone.reports.comparison import as_markdown, print_comparison, print_regressions, verdict
 from ragstone.reports.format import finite
 from ragstone.reports.tables import STDOUT
 from ragstone.results.compare.comparison import TOP, compare
@@ -105,10 +105,11 @@ def command(**given: Unpack[CompareArgs]) -> None:
     texts: list[tuple[Path, str]] = []
     if given["json"] is not None:
         # ASCII with escapes, because a lone surrogate in the data has no UTF-8
-        document = json.dumps(finite(comparison.to_dict()), allow_nan=False, indent=2)
+        whole = {**comparison.to_dict(), "verdict": found and verdict(found).words}
+        document = json.dumps(finite(whole), allow_nan=False, indent=2)
         texts.append((given["json"], document + "\n"))
     if given["markdown"] is not None:
-        texts.append((given["markdown"], as_markdown(comparison)))
+        texts.append((given["markdown"], as_markdown(comparison, found)))
     piped = [text for path, text in texts if path == STDOUT]
     written = [path for path, _ in texts if path != STDOUT]
     for path, text in texts:

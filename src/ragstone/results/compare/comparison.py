@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ragstone._internal.text import count
 from ragstone.errors import UnknownNameError, UsageError
 from ragstone.results.compare.claim_changes import ClaimChanges, claim_changes
 from ragstone.results.compare.config_changes import About, ConfigChange, changes
@@ -228,6 +229,8 @@ def _most_changed(scores: PairedScores, sign: float, top: int) -> list[int]:
 
 MIN_PAIRED = 0.9
 """The default share of A's samples that must have a partner in B."""
+MAX_LOST = 0.1
+"""The share of A's scores, among pairs, that may be missing in B; as --max-failure-rate."""
 
 
 @dataclass(frozen=True)
@@ -250,8 +253,8 @@ def find_regressions(
 ) -> Regressions:
     """Return whether B is worse than A by more than `min_effect`.
 
-    This cannot be decided if a run is partial, or if less than `min_paired` (0 to 1) of A's
-    samples have a partner.
+    This cannot be decided if a run is partial, if less than `min_paired` (0 to 1) of A's samples
+    have a partner, or if B has no score for more than 10% of the pairs that A scored.
     """
     doubts = [f"run {run} was stopped before every row was finished" for run in comparison.partial]
     found = comparison.pairing
@@ -263,6 +266,17 @@ def find_regressions(
         doubts.append(f"only {share} have a partner in B; at least {min_paired:.0%} are needed")
     if pairs and not any(each.n for each in comparison.metric_changes):
         doubts.append("no metric was scored in both runs")
+    else:
+        lost: dict[str, list[str]] = {}
+        for each in comparison.metric_changes:
+            number, scored = each.only_in_a, each.n + each.only_in_a
+            if number > (MAX_LOST + EPSILON) * scored:
+                words = f"{number:,} of {count(scored, 'pair')} that A scored"
+                lost.setdefault(f"{words} ({number / scored:.0%})", []).append(each.metric)
+        doubts += (
+            f"{', '.join(names)}: B has no score for {words}; at most {MAX_LOST:.0%} may be missing"
+            for words, names in lost.items()
+        )
     beyond = comparison.regressions(min_effect)
     within = tuple(each for each in comparison.regressions() if each not in beyond)
     return Regressions(tuple(doubts), beyond, within)
