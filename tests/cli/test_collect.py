@@ -332,3 +332,15 @@ def test_rows_that_fail_in_a_row_stop_the_collection(ragstone, tmp_path: Path) -
     (tmp_path / "failing.txt").write_text("")
     assert ragstone(*arguments).code == 0
     assert len(saved(tmp_path / "out.json")["responses"]) == 100
+
+
+def test_rows_that_fail_again_are_asked_last(ragstone, tmp_path: Path) -> None:
+    queries = [f"q{place}" for place in range(60)]
+    (tmp_path / "failing.txt").write_text("\n".join(queries[:20]))
+    (tmp_path / "data.jsonl").write_text("\n".join(json.dumps({"query": q}) for q in queries))
+    name = target(tmp_path, FAILING, "collected_last")
+    arguments = ("collect", "data.jsonl", "--target", name, "-o", "out.json", "--concurrency", "1")
+    assert ragstone(*arguments).code == 3
+    assert ragstone(*arguments).code == 3
+    responses = saved(tmp_path / "out.json")["responses"]
+    assert ["failures" in row for row in responses] == [True] * 20 + [False] * 40

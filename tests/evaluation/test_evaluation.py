@@ -453,3 +453,67 @@ def test_a_target_that_is_down_stops_the_run() -> None:
     assert run.stopped is not None
     assert run.stopped.startswith("20 consecutive rows failed (target_error): ")
     assert len(run.rows) == 20
+
+
+def collected(folder: Path, pattern: str) -> Path:
+    """Write a file of collect with a failed call for each `x`, and an answer for each `o`."""
+    failure = {"cause": "target_error", "message": "out of order"}
+    bad = {"response": None, "retrieved_contexts": None}
+    bad["failures"] = {"contexts": failure, "response": failure}
+    good = {"response": "It is red.", "retrieved_contexts": [{"text": "It is red."}]}
+    responses = [
+        {"query_index": place, "query": "q", **(bad if letter == "x" else good)}
+        for place, letter in enumerate(pattern)
+    ]
+    path = folder / "collected.json"
+    path.write_text(json.dumps({"metadata": {"mode": "chat"}, "responses": responses}))
+    return path
+
+
+def test_failures_that_the_data_records_do_not_stop_the_run(tmp_path: Path) -> None:
+    path = collected(tmp_path, "x" * 25 + "o" * 25)
+    run = evaluate(path, metrics="faithfulness", judge="offline", max_failure_rate=0.6)
+    assert (run.stopped, run.partial) == (None, False)
+    summary = run.summary()["faithfulness"]
+    assert (summary.scored, summary.failed) == (25, 25)
+
+
+def test_failures_that_the_data_records_do_not_hide_a_judge_that_is_down(tmp_path: Path) -> None:
+    down = ScriptedJudge({**scripted().answers, "extract_claims": DOWN})
+    path = collected(tmp_path, "xo" * 50)
+    run = evaluate(path, metrics="faithfulness", judge=down, concurrency=1)
+    assert (run.stopped or "").startswith("20 consecutive rows failed (unreachable): POST")
+    assert run.summary()["faithfulness"].failed == len(run.rows) == 40
+
+
+SERVICE = ("unreachable", "timeout", "rate_limited", "judge_error", "target_error")
+
+
+@pytest.mark.parametrize("cause", list(Cause))
+def test_only_causes_of_a_service_stop_the_run(cause: Cause) -> None:
+    asked: list[str] = []
+
+    def claims(question: ExtractClaims) -> object:
+        asked.append(question.response)
+        return Failure(cause, "no claims") if 5 < len(asked) <= 30 else [{"text": "c"}]
+
+    judge = ScriptedJudge({**scripted().answers, "extract_claims": claims})
+    run = evaluate(rows_of(1000), judge=judge, metrics="faithfulness", concurrency=1)
+    stopped = f"20 consecutive rows failed ({cause}): no claims" if cause in SERVICE else None
+    if cause is not Cause.BUDGET:  # which stops the run on its own
+        assert run.stopped == stopped
+    assert len(run.rows) == (25 if stopped else 1000)
+
+
+def test_rows_that_fail_again_do_not_keep_a_resumed_run_from_the_others(tmp_path: Path) -> None:
+    def claims(question: ExtractClaims) -> object:
+        minutes = int(question.response.split()[3])
+        return DOWN if minutes < 30 else [{"text": "c"}]
+
+    judge = ScriptedJudge({**scripted().answers, "extract_claims": claims})
+    options = {"metrics": "faithfulness", "store": tmp_path / "runs.db", "concurrency": 1}
+    run = evaluate(rows_of(100), judge=judge, **options)
+    assert len(run.rows) == 20
+    run = evaluate(rows_of(100), judge=judge, retry_failed=True, **options)
+    assert [row.index for row in run.rows] == list(range(100)), "rows without a result come first"
+    assert run.summary()["faithfulness"].scored == 70

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from random import uniform
 from typing import Generic, TypeVar
 
-from ragstone._internal.text import quoted
 from ragstone.errors import CallError, Cause
 
 T = TypeVar("T")
@@ -19,8 +18,6 @@ FIRST_BACKOFF, LONGEST_BACKOFF = 0.5, 30.0
 LONGEST_WAIT = 120.0
 """Seconds: a longer Retry-After fails the call at once."""
 LATE = "no reply within {timeout:g} s; raise the limit with --timeout"
-MAX_FAILED_ROWS = 20
-"""Failed rows in a row that stop a run, unless more are in progress at once."""
 MAX_FAILURES = 10
 """Failed calls in a row after which calls are not retried, until one succeeds."""
 
@@ -188,32 +185,6 @@ class CallResult(Generic[T]):
 
     value: T
     tries: int
-
-
-class CircuitBreaker:
-    """Counts rows that fail in a row for the same cause, because a service is probably down.
-
-    A short outage fails all rows in progress, so the limit is at least twice the concurrency.
-
-    Attributes:
-        reason: why to stop; None as long as there is no reason.
-    """
-
-    reason: str | None = None
-
-    def __init__(self, concurrency: int) -> None:
-        self._limit = max(MAX_FAILED_ROWS, 2 * concurrency)
-        self._cause: Cause | None = None
-        self._failed = 0
-
-    def add(self, cause: Cause | None, message: str | None) -> None:
-        """Count a row; `cause` is None if not all of its calls failed, or for several causes."""
-        self._failed = 0 if cause is None else self._failed + 1 if cause is self._cause else 1
-        self._cause = cause
-        if self._failed >= self._limit:
-            self.reason = (
-                f"{self._failed} consecutive rows failed ({cause}): {quoted(message or '')}"
-            )
 
 
 @dataclass

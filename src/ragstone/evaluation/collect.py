@@ -18,12 +18,12 @@ from pydantic import Field, ValidationError
 from ragstone._internal.concurrency import finish_in_thread
 from ragstone._internal.fields import FrozenModel
 from ragstone._internal.files import open_locked
-from ragstone._internal.rate_limit import CircuitBreaker
 from ragstone._internal.text import describe_fault, public_url
 from ragstone.datasets import Dataset
 from ragstone.datasets.adapters.responses import MODES, UNFINISHED, response_record
 from ragstone.errors import Cause, InputError, Problem, UsageError
 from ragstone.evaluation.ask_target import ask_target
+from ragstone.evaluation.circuit_breaker import CircuitBreaker
 from ragstone.targets.base import FIELDS, Target
 from ragstone.targets.factory import FILES, get_target
 from ragstone.targets.spec import ApiDescription, fill_variables
@@ -322,14 +322,14 @@ class Collector:
         wanted = fields_of_mode(mode, named)
         settings = collection_settings(target, plan=plan, mode=mode)
         journal = ResponseJournal(part, dataset.samples, settings=settings, fresh=fresh)
-        breaker = CircuitBreaker(plan.concurrency)
+        breaker = CircuitBreaker(plan)
         return cls(dataset, plan, mode, named, wanted, journal, breaker)
 
     def run(self, on_row: Callable[[Row, int], None]) -> None:
-        """Ask for every row without a response; the journal must be open.
+        """Ask for every row without a response, those that failed last; the journal must be open.
 
-        `on_row` is called with each row and the number of rows. Stops early if row after row fails
-        for the same cause, unless a failure rate of 100% is allowed.
+        `on_row` is called with each row and the number of rows. Stops early if the target seems to
+        be down; see CircuitBreaker.
 
         Raises:
             KeyboardInterrupt: Ctrl-C; responses so far are saved.
@@ -342,6 +342,7 @@ class Collector:
             for index, sample in enumerate(self.dataset.samples)
             if index not in done
         ]
+        rows.sort(key=lambda row: row.index in self.journal.rows)
 
         async def collect() -> None:
             answered = ask_target(
@@ -353,9 +354,8 @@ class Collector:
                     on_row(row, len(rows))
                     failures = list(row.failures.values())
                     causes = {failure.cause for failure in failures}
-                    cause = causes.pop() if len(causes) == 1 else None
-                    self.breaker.add(cause, failures[0].message if failures else None)
-                    if self.breaker.reason and self.plan.max_failure_rate < 1:
+                    self.breaker.add(causes, failures[0].message if failures else None)
+                    if self.breaker.reason:
                         break
 
         if rows:

@@ -49,10 +49,12 @@ class Recorder:
 
     Attributes:
         done: indexes of rows that were finished earlier.
+        retried: indexes of rows that were finished earlier and are evaluated again, last.
         counts: the summary of the rows so far.
     """
 
     done: Collection[int] = frozenset[int]()
+    retried: Collection[int] = frozenset[int]()
 
     def __init__(self, manifest: Manifest, metrics: Sequence[Metric]) -> None:
         self.manifest = manifest
@@ -128,7 +130,7 @@ class StoreRecorder(Recorder):
         self._writer: RowWriter | None = None
         self._changed = False
         if resumed:
-            self.done = store.done(manifest.run_id, retry_failed=retry_failed)
+            self._read_done()
 
     async def __aenter__(self) -> Self:
         """Lock a resumed run and summarize its stored rows; a new one is not stored yet.
@@ -140,7 +142,7 @@ class StoreRecorder(Recorder):
         if self._resumed:
             writer = await self._open_writer()
             try:  # no other process can write to the run now
-                self.done = self._store.done(run_id, retry_failed=self._retry_failed)
+                self._read_done()
                 for row in self._store.load(run_id).rows:
                     if row.index in self.done:
                         self.count(row)
@@ -148,6 +150,13 @@ class StoreRecorder(Recorder):
                 await writer.__aexit__(type(error), error, error.__traceback__)
                 raise
         return self
+
+    def _read_done(self) -> None:
+        run_id = self.manifest.run_id
+        self.done = self._store.done(run_id, retry_failed=self._retry_failed)
+        if self._retry_failed:
+            done = self.done
+            self.retried = {index for index in self._store.done(run_id) if index not in done}
 
     async def _open_writer(self) -> RowWriter:
         self._writer = await self._store.open_writer(self.manifest.run_id).__aenter__()

@@ -12,18 +12,19 @@ from collections.abc import (
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from pathlib import Path
 from types import MappingProxyType, NoneType
 from typing import Any, Literal, Unpack, cast
 from warnings import warn
 
 from ragstone._internal.concurrency import finish_in_thread
-from ragstone._internal.rate_limit import Budget, CircuitBreaker
+from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import quoted
 from ragstone.datasets import Dataset, load, samples_of
-from ragstone.errors import Cause, TargetError, UnknownNameError, UsageError
+from ragstone.errors import TargetError, UnknownNameError, UsageError
 from ragstone.evaluation.ask_target import ask_target
+from ragstone.evaluation.circuit_breaker import CircuitBreaker
 from ragstone.evaluation.config_file import Config, model_names, read_config
 from ragstone.evaluation.dry_run import Estimate, estimate_usage
 from ragstone.evaluation.effects import check_judge_settings, settings_without_effect
@@ -379,7 +380,7 @@ class Evaluation:
             recorder=recorder,
             on_row=options.get("on_row"),
             tracing=options.get("tracing", UNTRACED),
-            breaker=CircuitBreaker(plan.concurrency),
+            breaker=CircuitBreaker(plan),
         )
 
     @classmethod
@@ -414,13 +415,14 @@ class Evaluation:
     async def run(self) -> None:
         """Evaluate every row. `result` works at any time, also after a cancellation."""
         ranking = [metric for metric in self.metrics if isinstance(metric, RankingMetric)]
-        rows: Iterator[Row] = (
-            Row(index, sample, failures=self.dataset.failures.get(index, {}))
-            for index, sample in enumerate(self.dataset.samples)
-            if index not in self.recorder.done
-        )
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.recorder)
+            samples, done, retried = self.dataset.samples, self.recorder.done, self.recorder.retried
+            new = (n for n in range(len(samples)) if n not in done and n not in retried)
+            rows: Iterator[Row] = (
+                Row(index, samples[index], failures=self.dataset.failures.get(index, {}))
+                for index in chain(new, sorted(retried))
+            )
             if self.target is None:
                 rows = score_retrieval_in_batches(rows, ranking)
                 if self.tracing is UNTRACED and len(ranking) == len(self.metrics):
@@ -492,28 +494,28 @@ class Evaluation:
             self.on_row(row, len(self.dataset.samples) - len(self.recorder.done))
 
     def _is_down(self, row: Row) -> bool:
-        """Whether a service seems to be down, because row after row fails for the same cause.
+        """Whether to stop after this row, because a service seems to be down; see CircuitBreaker.
 
-        Only metrics that ask the judge count, or all if none does. A row with nothing to ask does
-        not count. A failure rate of 100% accepts any number of failed rows. With `fail_fast`, the
-        first failed score is enough.
+        Only metrics that ask the judge count, or all if none does. Undefined scores and failures
+        recorded in the data do not count. With `fail_fast`, the first failed score is enough.
         """
         failed = {name: score for name, score in row.scores.items() if score.state is State.FAILED}
         if self.plan.fail_fast and failed:
             name, score = next(iter(failed.items()))
             why = f"{name} failed for sample {row.sample.id} ({score.cause})"
-            self.breaker.reason = f"{why}: {quoted(score.reason or '')} (--fail-fast)"
+            self.breaker.stop(f"{why}: {quoted(score.reason or '')} (--fail-fast)")
             return True
-        if self.plan.max_failure_rate >= 1:
-            return False
+        recorded = row.failures.values() if self.target is None else ()
+        ignored = {(failure.cause, failure.message) for failure in recorded}
         asking = [str(metric) for metric in self.metrics if metric.question_kinds] or row.scores
-        scores = [row.scores[name] for name in asking]
-        outcomes = {score.cause for score in scores if score.state is not State.UNDEFINED}
-        if outcomes:  # the cause of a score that did not fail is None
-            cause = outcomes.pop() if len(outcomes) == 1 else None
-            reasons = (score.reason for score in scores if score.state is State.FAILED)
-            ours = cause not in (Cause.BUDGET, Cause.METRIC_ERROR)
-            self.breaker.add(cause if ours else None, next(reasons, None))
+        made = [
+            score
+            for score in map(row.scores.__getitem__, asking)
+            if score.state is not State.UNDEFINED and (score.cause, score.reason) not in ignored
+        ]
+        if made:  # the cause of a score that did not fail is None
+            reasons = (score.reason for score in made if score.state is State.FAILED)
+            self.breaker.add({score.cause for score in made}, next(reasons, None))
         return self.breaker.reason is not None
 
     @property
