@@ -592,6 +592,8 @@ _ARGUMENTS = {
     "--fresh": "fresh=True",
     "--no-store": "store=None",
     "--judge offline": "judge='offline'",
+    "--api-url URL or --target": "target",
+    "--retry-failed": "retry_failed=True",
     **{
         flag: f"{name}={'no-' not in flag}" if "/--no-" in setting.flags[0] else name
         for name, setting in SETTINGS.items()
@@ -599,15 +601,31 @@ _ARGUMENTS = {
         for flag in flags.split("/")
     },
 }
-_MAP = re.compile(r"--map (\w+)=('?)(.+?)\2(?=\??(?:[;:]|$| \())", re.MULTILINE)
-_OPTION = re.compile(r"--judge offline\b|--[a-z][a-z-]*")
+_OPTION = re.compile(
+    r"""(?P<quoted>(?<!\w)'[^'\n]*'(?!\w)|"[^"\n]*"|`[^`\n]*`)
+    |--map\ (?P<field>\w+)=(?P<mark>'?)(?P<column>.+?)(?P=mark)(?=\??(?:[;:]|$|\ \())
+    |--store\ (?P<place>[^\s;,]*[./:][^\s;,]*[\w/])
+    |--api-url\ URL\ or\ --target|--judge\ offline\b|--[a-z][a-z-]*""",
+    re.MULTILINE | re.VERBOSE,
+)
 
 
 def in_python(message: str) -> str:
-    """Replace command-line options in a message by the arguments of `ragstone.evaluate`."""
-    message = message.replace("--api-url URL or --target", "target")
-    message = _MAP.sub(r"columns={'\1': '\3'}", message)
-    return _OPTION.sub(lambda found: _ARGUMENTS.get(found[0], found[0]), message)
+    """Replace command-line options in a message by the arguments of `ragstone.evaluate`.
+
+    Quoted text is a user's or a server's, or a command, and stays as it is.
+    """
+
+    def argument(found: re.Match[str]) -> str:
+        if found["quoted"]:
+            return found[0]
+        if found["field"]:
+            return f"columns={{'{found['field']}': '{found['column']}'}}"
+        if found["place"]:
+            return f'store="{found["place"]}"'
+        return _ARGUMENTS.get(found[0], found[0])
+
+    return _OPTION.sub(argument, message)
 
 
 @contextmanager
