@@ -378,4 +378,4 @@ def test_a_mapping_in_a_message_is_quoted_for_a_shell():
 
 
 def test_a_promptfoo_configuration_is_recognized_where_only_data_is_read() -> None:
-    assert describe_nearest(["vars", "assert"]).startswith("a promptfoo configuration is evaluated")
+    assert describe_nearest(["vars", "assert"]).startswith("evaluate a promptfoo configuration")
