@@ -232,6 +232,11 @@ def test_wrong_answers_still_fail():
     with pytest.raises(AssertionError, match="0 of 1 claim supported"):
         assert_faithful("The case is made of 3 mm steel.", MANUAL, allow_abstention=True)
 
+@pytest.mark.parametrize("blank", ["", " \\n"])
+def test_blank_responses_still_fail(blank):
+    with pytest.raises(AssertionError, match="the response is blank: it neither states nor dec"):
+        assert_faithful(blank, MANUAL, allow_abstention=True)
+
 def test_right_answers_still_pass():
     assert_faithful(MANUAL[0], MANUAL, allow_abstention=True)
 """
@@ -241,7 +246,7 @@ def test_assert_faithful_can_allow_abstention(project: Any) -> None:
     project.write("test_it.py", ABSTENTIONS)
     ran = project.run()
     assert {outcome for outcome, _ in ran.outcomes.values()} == {"passed"}, ran.text
-    assert len(ran.outcomes) == 6
+    assert len(ran.outcomes) == 8
 
 
 NEEDS_AN_LLM = """

@@ -46,6 +46,9 @@ def test_no_list_of_contexts():
 def test_marks_without_numbers():
     assert_sample(RIGHT, ["faithfulness"])
 
+def test_metrics_with_thresholds(evaluate_sample):
+    evaluate_sample(RIGHT, metrics={"faithfulness": 0.5})
+
 def test_half_is_enough():
     response = "The case is made of ash wood. The battery charges to 50 percent in 30 minutes."
     assert_faithful(response, GUIDE, query="Wood?", threshold=0.5)
@@ -167,6 +170,7 @@ EXPECTED: Mapping[str, tuple[str, str]] = {
         "failure",
         "UsageError: expected metrics with thresholds: {",
     ),
+    "test_metrics_with_thresholds": ("failure", "pass those as fail_under={'faithfulness': 0.5}"),
     "test_half_is_enough": ("passed", ""),
     "test_the_row_comes_back": ("passed", ""),
     "test_lower_is_better": ("passed", ""),

@@ -155,7 +155,7 @@ def assert_faithful(
     """Fail unless the contexts support at least the share `threshold` of a response's claims.
 
     The `query` helps the judge understand short responses. A string counts as one context. With
-    `allow_abstention`, a response that declines to answer, or is blank, also passes.
+    `allow_abstention`, a response that declines to answer also passes; a blank one fails.
     Otherwise as `assert_sample`.
     """
     __tracebackhide__ = True

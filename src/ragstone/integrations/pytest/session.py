@@ -253,8 +253,8 @@ class RagSession:
         """Evaluate a sample; fail or skip the test if it misses a threshold.
 
         `judge` returns the judge to use if the options name none; the default is the settings'.
-        With `allow_abstention`, a response that abstains passes; the judge is asked about it if it
-        misses a threshold.
+        With `allow_abstention`, a response that abstains passes, unless it is blank; the judge is
+        asked about it if it misses a threshold.
 
         Raises:
             AssertionError: a threshold was missed.
@@ -300,6 +300,11 @@ class RagSession:
         except AssertionError:
             if not allow_abstention:
                 raise
+            if not (run.rows[0].sample.response or "").strip():
+                raise AssertionError(
+                    "the response is blank: it neither states nor declines anything, so "
+                    "allow_abstention does not apply"
+                ) from None
             for flag in FLAGS:
                 with_judge.pop(flag, None)
             plan = base.model_copy(update={"gates": ()})
