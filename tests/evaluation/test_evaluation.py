@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -335,6 +336,7 @@ def test_the_record_names_the_judge_and_the_policies_that_made_the_numbers() -> 
         ("fail_under", 0.8, "fail_under must be a mapping such as {'faithfulness': 0.8}, got 0.8"),
         ("min_coverage", "90%", "min_coverage must be a mapping such as"),
         ("metrics", 5, "metrics must be a name, a Metric, or several of them, got 5"),
+        ("metrics", {"hit": 0.8}, "pass those as fail_under={'hit': 0.8} (fail_over= if lower"),
         ("config", 5, "config must be the path of a config file"),
         ("preset", 5, "preset must be the name of a preset"),
         ("prompts", "x", "prompts must be a mapping"),
@@ -351,6 +353,14 @@ def test_the_record_names_the_judge_and_the_policies_that_made_the_numbers() -> 
 def test_a_wrong_type_of_an_option_names_the_right_one(option, value, message) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
         evaluate([{"query": "q", "response": "Yes."}], **{"metrics": "bleu", option: value})
+
+
+@pytest.mark.parametrize(
+    "row", [{"query": "Why?", "response": "So."}, Sample(id="1", query="Why?")]
+)
+def test_one_row_is_refused_with_the_right_form(row: Any) -> None:
+    with pytest.raises(UsageError, match="data is a single row; pass a list of rows: eval"):
+        evaluate(row, metrics="faithfulness")
 
 
 @each_case("data", [5, None])

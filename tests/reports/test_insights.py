@@ -225,6 +225,21 @@ def test_a_stored_run_does_its_failed_rows_again(make_run: MakeRun, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
+    ("cause", "cure"),
+    [
+        (Cause.TIMEOUT, "if it times out again, start a new run with --timeout 120"),
+        (Cause.RATE_LIMITED, "if it is limited again, start a new run with --rpm, or a --conc"),
+    ],
+)
+def test_settings_are_not_suggested_for_resume(
+    make_run: MakeRun, tmp_path: Path, cause: Cause, cure: str
+) -> None:
+    failed = of(make_run, [*STEADY, Score.failed(cause, "late")])
+    run = replace(stored(tmp_path, [ANSWER] * 20), known_counts=failed.counts)
+    assert f"--retry-failed`; {cure}" in (next_step(run) or "")
+
+
+@pytest.mark.parametrize(
     ("later", "said"),
     [
         (0, "2 scores failed because answers.jsonl records failed calls: collect"),

@@ -171,9 +171,7 @@ def plan_of(options: Options) -> Plan:
     objects = {name for name in ("judge", "target") if not isinstance(given.get(name), str)}
     settings = {name: given[name] for name in given.keys() & Plan.model_fields.keys() - objects}
     if "metrics" in options:
-        metrics = options["metrics"]
-        several = [metrics] if isinstance(metrics, str | Metric) else metrics
-        settings["metrics"] = tuple(m.spelled if isinstance(m, Metric) else m for m in several)
+        settings["metrics"] = _metric_names(options["metrics"])
     gates: list[Gate] = []
     for name, demand in FLAGS.items():
         gates += [gate(f"{metric}={of}", *demand) for metric, of in given.get(name, {}).items()]
@@ -182,6 +180,18 @@ def plan_of(options: Options) -> Plan:
     base = options["plan"]
     set_there = {name: value for name, value in base if name in base.model_fields_set}
     return Plan.of({**set_there, **settings, "gates": (*base.gates, *gates)})
+
+
+def _metric_names(given: str | Metric | Sequence[str | Metric]) -> tuple[str, ...]:
+    """Return the names of metrics; a mapping to thresholds, which would be lost, is refused."""
+    if isinstance(given, Mapping):
+        raise UsageError(
+            "metrics must be names, without thresholds; pass those as "
+            f"fail_under={dict(cast('Mapping[str, object]', given))!r:.80} "
+            "(fail_over= if lower is better)"
+        )
+    several = [given] if isinstance(given, str | Metric) else given
+    return tuple(each.spelled if isinstance(each, Metric) else each for each in several)
 
 
 def _explicit(options: Options) -> Mapping[str, str]:
@@ -211,6 +221,8 @@ def load_data(data: Data, plan: Plan) -> Dataset:
         return data
     if isinstance(data, str | Path):
         return load(data, sheet=plan.sheet, columns=plan.columns, limit=plan.limit)
+    if isinstance(cast("object", data), Mapping | Sample):
+        raise UsageError("data is a single row; pass a list of rows: evaluate([row])")
     if not isinstance(cast("object", data), Iterable):
         raise UsageError(f"data must be a file, or samples or mappings, got {data!r:.80}")
     if plan.sheet is not None:

@@ -264,11 +264,12 @@ def _failure_advice(run: Run) -> str | None:
             "failed calls: collect these responses again or fix the file, then run again"
         )
     target_failed = health is not None and bool(health.failed)
-    again = "run again"
+    again, set_to = "run again", "set"
     if run.stored and run.columns is not None:
         again = "evaluate the file again with `ragstone rank`"
     elif run.stored and manifest.source.path is not None and ORIGIN not in manifest.identity:
         again = f"`ragstone resume {manifest.run_id} --retry-failed`"
+        set_to = "start a new run with"  # a resumed run has its stored settings
     other_model = "try another --model"
     if plan.verify != "each":
         other_model += ", or --verify each for shorter replies"
@@ -285,8 +286,8 @@ def _failure_advice(run: Run) -> str | None:
     if target_failed and any(" returned 404" in each for each in reasons):
         unreachable = "the API has no such path; describe its paths in a target file (--target)"
     advice: dict[Cause, str] = {
-        Cause.TIMEOUT: f"{again}; if it times out again, set --timeout {2 * plan.timeout:g}",
-        Cause.RATE_LIMITED: f"{again}; if it is limited again, set --rpm, or a --concurrency "
+        Cause.TIMEOUT: f"{again}; if it times out again, {set_to} --timeout {2 * plan.timeout:g}",
+        Cause.RATE_LIMITED: f"{again}; if it is limited again, {set_to} --rpm, or a --concurrency "
         f"below {plan.concurrency}",
         Cause.UNREACHABLE: unreachable,
         Cause.REFUSAL: "try another --model, which may answer",
