@@ -181,6 +181,29 @@ def test_a_test_fails_by_its_own_threshold_only(run: Run, served: Served, tmp_pa
     assert passed == [[True, None], [None, False]]
 
 
+def test_a_threshold_has_no_scores_of_tests_that_do_not_assert_it(
+    run: Run, served: Served, tmp_path: Path
+) -> None:
+    """In every report: its mean, its count, its skipped cases and its worst samples."""
+    config = configuration(served.url, ALL_BACKED, HALF, threshold=0.8)
+    own = {"type": "context-faithfulness", "threshold": 0.4}
+    config["tests"][1]["assert"] = [own]  # type: ignore[index]
+    reports = ("--junit", "t.xml", "--rows", "rows.jsonl", "--json", "t.json")
+    done = run(config, "--no-store", *reports)
+    written = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))["metrics"]
+    low, high = (written[f"faithfulness:promptfoo,threshold={mark}"] for mark in (0.4, 0.8))
+    assert (high["mean"], high["scored"], high["pass_rate"]) == (0.75, 2, 0.5)
+    assert (low["mean"], low["scored"], low["pass_rate"]) == (0.5, 1, 1.0)
+    assert low["reasons"] == {"the test does not assert this threshold": 1}
+    assert "threshold=0.4 0.5000" in " ".join(done.out.split())
+    junit = (tmp_path / "t.xml").read_text(encoding="utf-8")
+    assert 'tests="4" failures="1" errors="0" skipped="1"' in junit
+    assert 'skipped message="the test does not assert this threshold"' in junit
+    rows = map(json.loads, (tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines())
+    states = [[score["state"] for score in row["scores"].values()] for row in rows]
+    assert states == [["scored", "undefined"], ["scored", "scored"]]
+
+
 # `ragstone run --compare-legacy`: promptfoo's own way and RAGAS mode side by side.
 
 

@@ -77,6 +77,7 @@ PROVIDERS: Mapping[str, str] = MappingProxyType({"azureopenai": "azure", "togeth
 """Provider of promptfoo -> ragstone's name, if they differ."""
 KEYS = "set API keys in the environment, such as OPENAI_API_KEY"
 INSTEAD = "run `promptfoo eval -o results.json` and pass results.json to ragstone"
+NOT_ASSERTED = "the test does not assert this threshold"
 _OURS = frozenset(METRICS.values())
 
 Thing = Mapping[str, object]
@@ -116,15 +117,10 @@ class AssertRequirements:
         kept = {name: value for name, value in self.settings.items() if name not in ragas_only}
         return replace(self, settings={**kept, "policy": LEGACY}, ragas=False)
 
-    def without_other_marks(self, row: Row, own: "AssertRequirements") -> Row:
-        """Return a row whose scores have no thresholds of other tests: `own` is this test's."""
-        scores = dict(row.scores)
-        for full in self._only_of_others(scores, own):
-            score, marks = scores[full], {"threshold": None, "passed": None}
-            measured = score.value is not None and not score.fallback
-            update = marks | {"reason": None} if measured else marks
-            scores[full] = score.model_copy(update=update)
-        return replace(row, scores=scores)
+    def without_other_scores(self, row: Row, own: "AssertRequirements") -> Row:
+        """Return a row without the scores that only other tests assert: `own` is this test's."""
+        none = dict.fromkeys(self._only_of_others(row.scores, own), Score.undefined(NOT_ASSERTED))
+        return replace(row, scores={**row.scores, **none})
 
     def failing(self, scores: Mapping[str, Score], own: "AssertRequirements") -> list[str]:
         """Return the metrics that fail a test; in promptfoo, one is enough.
@@ -270,8 +266,8 @@ def demands_of(
     union = tuple(dict.fromkeys(name for names in metrics.values() for name in names))
     if any(set(names) != set(union) for names in metrics.values()):
         notes.append(
-            "tests have different thresholds: each threshold is a separate metric, and only the "
-            "thresholds of its own test decide whether a sample passes"
+            "tests have different thresholds: each threshold is a separate metric, undefined for "
+            "samples whose test does not assert it"
         )
     each = {
         at: AssertRequirements(metrics[at], _thresholds(given), settings, ragas, ())

@@ -70,8 +70,8 @@ class Configuration:
     own: Mapping[str, AssertRequirements]
 
     def finish(self, row: Row) -> Row:
-        """Return a scored row without the thresholds of other tests."""
-        return self.demands.without_other_marks(row, self.own[row.sample.id])
+        """Return a scored row without the scores that only other tests assert."""
+        return self.demands.without_other_scores(row, self.own[row.sample.id])
 
     def failing(self, row: Row) -> list[str]:
         """Return the metrics that fail the test of a row."""
