@@ -204,6 +204,20 @@ def test_a_threshold_has_no_scores_of_tests_that_do_not_assert_it(
     assert states == [["scored", "undefined"], ["scored", "scored"]]
 
 
+def test_reports_show_the_tests_that_failed(run: Run, served: Served, tmp_path: Path) -> None:
+    config = configuration(served.url, ALL_BACKED, HALF, threshold=0.8)
+    files = {name: tmp_path / f"t.{name}" for name in ("json", "markdown", "html")}
+    words = [word for name, path in files.items() for word in (f"--{name}", str(path))]
+    done = run(config, "--no-store", *words)
+    line = "1 of 2 tests failed: 2 (faithfulness:promptfoo,threshold=0.8)"
+    assert line in done.err
+    texts = {name: path.read_text(encoding="utf-8") for name, path in files.items()}
+    assert json.loads(texts["json"])["failed_tests"] == line
+    assert texts["markdown"].startswith("## ✗ Evaluation: 1 of 2 tests failed\n")
+    assert f"**{line}**" in texts["markdown"]
+    assert f'<p class="notice bad">{line}</p>' in texts["html"]
+
+
 # `ragstone run --compare-legacy`: promptfoo's own way and RAGAS mode side by side.
 
 

@@ -128,19 +128,19 @@ class PromptfooTests:
                 click.echo(f"{file}: {note}", err=True)
         return plan.model_copy(update={"fallback_target": None})
 
-    def code(self, run: Run, code: int) -> int:
-        """Print the tests that fail, and return 1 instead of 0 if there are any."""
+    def checked(self, run: Run) -> Run:
+        """Return a run with a line on the tests that fail, if there are any."""
         failing = [
             f"{row.sample.id} ({', '.join(names)})"
             for row in run.rows
             if (names := self.configuration.failing(row))
         ]
         if not failing:
-            return code
+            return run
         more = f" and {len(failing) - MOST} more" if len(failing) > MOST else ""
         named = f"{', '.join(failing[:MOST])}{more}"
-        click.echo(f"{len(failing):,} of {len(run.rows):,} tests failed: {named}", err=True)
-        return code or GATE_FAILED
+        words = f"{len(failing):,} of {len(run.rows):,} tests failed: {named}"
+        return replace(run, failed_tests=words)
 
 
 def promptfoo_tests(data: str | Path) -> PromptfooTests | None:
@@ -230,6 +230,7 @@ def evaluated(
         except RunInterruptedError as stop:
             run = stop.run
             interrupted = True
+    run = tests.checked(run) if tests else run
     code = finish(run, outputs, first=_is_first(storing), interrupted=interrupted)
     if (run.partial or run.stopped) and run.rows and "store" in storing:
         run_id = run.manifest.run_id
@@ -239,7 +240,10 @@ def evaluated(
         if not tests and causes - {Cause.BUDGET}:
             retry = f"; `ragstone resume {run_id} --retry-failed` also retries its failed rows"
         click.echo(f"Run {run_id} is stored: {how} continues it{retry}.", err=True)
-    return tests.code(run, code) if tests else code
+    if run.failed_tests:
+        click.echo(run.failed_tests, err=True)
+        return code or GATE_FAILED
+    return code
 
 
 def _is_first(storing: StoreOptions) -> bool:

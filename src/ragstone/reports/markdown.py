@@ -67,6 +67,7 @@ def run_as_markdown(run: Run, *, limit: int = COMMENT) -> str:
     blocks = [f"## {_verdict(run)}"]
     blocks += [f"**{escape(partial_notice(run))}**"] if run.partial else []
     blocks += [f"**{escape(words)}**" for words in run.too_much_failed]
+    blocks += [f"**{escape(run.failed_tests)}**"] if run.failed_tests else []
     gates = [
         f"- **{escape(line.text)}**" if line.alarming else f"- {escape(line.text)}"
         for line in lines
@@ -151,6 +152,8 @@ def _verdict(run: Run) -> str:
     if run.too_much_failed:
         return "✗ Evaluation: too many failures"
     passed = [gate.passed for gate in run.gates()]
+    if run.failed_tests and False not in passed:
+        return f"✗ Evaluation: {run.failed_tests.partition(':')[0]}"
     if not passed:
         return "Evaluation: no gates"
     failed, undetermined = passed.count(False), passed.count(None)

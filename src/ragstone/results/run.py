@@ -34,6 +34,7 @@ class Run:
         extras: metric name -> its own figures (see `Summary.extra`).
         partial: True if the run was stopped before every row was finished.
         stopped: the budget that was spent, so that answers are missing; None if none was.
+        failed_tests: the tests of a promptfoo configuration that failed; None if none did.
         known_counts: the counts of the rows, if they were counted as they finished.
     """
 
@@ -43,6 +44,7 @@ class Run:
     extras: Mapping[str, Detail] = field(default_factory=dict[str, Detail])
     partial: bool = False
     stopped: str | None = None
+    failed_tests: str | None = None
     known_counts: RunSummaryBuilder | None = field(default=None, compare=False)
 
     @property
@@ -165,6 +167,7 @@ class Run:
             "slices": self.slices,
             "not_run": dict(manifest.not_run),
             "troubles": list(self.troubles),
+            "failed_tests": self.failed_tests,
             "gates": [gate.model_dump(mode="json") for gate in self.gates()],
             "target_health": health
             and vars(health) | {"asked": dict(health.asked), "failed": dict(health.failed)},
