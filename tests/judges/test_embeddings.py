@@ -334,5 +334,5 @@ async def test_a_judge_of_ones_own_machine_has_texts_compared_offline(faulty) ->
 
 async def test_a_model_that_is_not_there_stops_the_run(faulty, behave) -> None:
     faulty.script(EMBED, behave.reply(b"", status=404))
-    with pytest.raises(UsageError, match="no model 'e' or"):
+    with pytest.raises(UsageError, match="The model 'e' does not exist"):
         await run(faulty, AnswerSimilarity())

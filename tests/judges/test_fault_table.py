@@ -243,7 +243,7 @@ def test_a_rejected_key_ends_the_command_with_2(judge_server, kit, tmp_path: Pat
 
 def test_an_unknown_model_ends_the_run(judge_server, kit) -> None:
     told(judge_server, kit, Fault(status(404), ""))
-    with pytest.raises(UsageError, match="no model 'mock' or"):
+    with pytest.raises(UsageError, match="The model 'mock' does not exist"):
         evaluated(judge_server, kit)
 
 

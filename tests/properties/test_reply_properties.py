@@ -242,7 +242,8 @@ def test_no_composed_reply_is_read_wrongly(
     read: Callable[[RawReply, tuple[str, ...]], list[bool]], cases: int
 ) -> None:
     rng, wrong, right = random.Random(17), list[str](), 0
-    for _ in range(cases if read is _verdicts else cases // 4):
+    tried = cases if read is _verdicts else cases // 4
+    for _ in range(tried):
         text, truth = compose(rng)
         claims = CLAIMS[: len(truth)]
         texts = [text, *CONTEXTS]
@@ -257,4 +258,4 @@ def test_no_composed_reply_is_read_wrongly(
         if found != truth:
             wrong.append(f"{truth} was read as {found}:\n{text}")
     assert not wrong, f"{len(wrong)} of {cases}\n" + "\n\n".join(wrong[:10])
-    assert right > cases // 50
+    assert right > tried // 8

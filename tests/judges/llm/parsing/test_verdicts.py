@@ -397,7 +397,7 @@ def test_a_legacy_lines_reason_is_kept() -> None:
         ("1. Yes\n2. Yes or no\n3. No", Cause.MALFORMED),
         ("Verdict: Yes\nVerdict: No", Cause.COUNT_MISMATCH),
         ("Verdict: Yes, the verdict: No. Verdict: perhaps", Cause.MALFORMED),
-        ("Statement 3: a. Verdict: Yes. Statement 1: b. Verdict: No.", Cause.COUNT_MISMATCH),
+        ("Statement 3: a. Verdict: Yes. Statement 1: b. Verdict: No.", Cause.MALFORMED),
         ("The case is red: no.", Cause.MALFORMED),
         ("Yes. No. Yes.", Cause.MALFORMED),
     ],
@@ -426,6 +426,19 @@ AMBIGUOUS = (
     '{"verdicts": [{"claim": 1, "label": "!SUPPORTED"}]}',
     '{"verdicts": [{"claim": 1, "label": "-SUPPORTED"}]}',
     json.dumps({"verdicts": [{"claim": 1, "label": f"SUPPORTED{' ' * 80}is wrong"}]}),
+    *(
+        f"1. Supported. {reason}"
+        for reason in (
+            *("The claim isn't supported", "It has not been supported", "It remains unsupported"),
+            *("It is therefore contradicted", "Hence NOT SUPPORTED", "Therefore no.", "I mean no"),
+        )
+    ),
+    *("1. Supported: none of the contexts say so", "1. Support: none", "1. Support: unclear"),
+    "Verdict: SUPPORTED. Verdict revised to contradicted",
+    '{"verdicts": [{"claim": 1, "label": "yes"}]}\nPlease disregard the above.',
+    '{"verdicts": [{"claim": 1, "label": "yes"}]}\nClaim 1 isn\'t supported.',
+    '{"verdicts": [{"claim": 1, "label": "yes", "status": "CONTRADICTED"}]}',
+    '{"verdicts": [{"claim": 1, "supported": true, "contradicted": true}]}',
 )
 
 
@@ -479,3 +492,40 @@ def test_items_with_numbers_that_cannot_be_read_are_not_taken_by_position(
     question = VerifyClaims(claims=("It is red.", "It is old."), contexts=("A context.",))
     with pytest.raises(JudgeFailureError, match=r"the numbers of the verdicts in .* are ambiguous"):
         parse_verdicts(raw(json.dumps(entries), question), question)
+
+
+@pytest.mark.parametrize(
+    "key", ["context_id", "passage", "rank", "priority", "confidence_level", "ref", "chunk"]
+)
+@pytest.mark.parametrize("values", [(2, 1), (1, 0)])
+def test_a_key_of_unknown_meaning_gives_no_order(key: str, values: tuple[int, int]) -> None:
+    question = VerifyClaims(claims=("It is red.", "It is old."), contexts=("A context.",))
+    entries = [
+        {"label": label, key: value} for label, value in zip(("yes", "no"), values, strict=True)
+    ]
+    expected = [Label.SUPPORTED, Label.CONTRADICTED]
+    try:
+        verdicts = parse_verdicts(raw(json.dumps(entries), question), question)
+    except JudgeFailureError:
+        assert key == "ref"
+    else:
+        assert [verdict.label for verdict in verdicts] == expected
+    numbered = [{**entry, "claim": n} for n, entry in enumerate(entries, 1)]
+    verdicts = parse_verdicts(raw(json.dumps(numbered), question), question)
+    assert [verdict.label for verdict in verdicts] == expected
+
+
+@pytest.mark.parametrize("key", ["content", "claim_text", "claimText", "original_claim", "input"])
+def test_claims_repeated_under_any_key_give_the_order(key: str) -> None:
+    question = VerifyClaims(claims=("It is red.", "It is old."), contexts=("A context.",))
+    entries = [{key: "It is old.", "label": "no"}, {key: "It is red.", "label": "yes"}]
+    verdicts = parse_verdicts(raw(json.dumps(entries), question), question)
+    assert [verdict.label for verdict in verdicts] == [Label.SUPPORTED, Label.CONTRADICTED]
+
+
+@pytest.mark.parametrize("heading", ["### Claim {}", "**Claim {}**: it", "Claim {}", "Claim {}:"])
+def test_headings_with_numbers_give_the_order(heading: str) -> None:
+    question = VerifyClaims(claims=("It is red.", "It is old."), contexts=("A context.",))
+    text = f"{heading.format(2)}\nVerdict: no\n\n{heading.format(1)}\nVerdict: yes"
+    verdicts = parse_verdicts(raw(text, question), question)
+    assert [verdict.label for verdict in verdicts] == [Label.SUPPORTED, Label.CONTRADICTED]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeVar
+from unicodedata import normalize
 
 from ragstone._internal.text import count, quoted
 from ragstone.errors import Cause
@@ -39,6 +40,13 @@ _ORDINAL = re.compile(
     r"|fourth|fifth|sixth|seventh|eighth|ninth|tenth)\W*",
     re.IGNORECASE,
 )
+_NO_LABEL = re.compile(r"^(?:draft|initial|previous|first)|by|(?:reason|confidence|score|level)$")
+"""Keys with the name of a label that are none: `draft_label`, `supported_by_context`."""
+_OTHER_ENDS = re.compile(
+    r"(?:context|source|passage|document|doc|evidence|chunk|paragraph|page|line)(?:id|no|number)?s?$"
+    r"|(?:level|score|confidence|rank|priority|year|count)$|^n[a-z]+s$"
+)
+"""Ends of keys that are neither an item's number nor its label."""
 _LEAST_COMMON = 0.5
 """Share of its pairs of letters that a repeated text has in common with the original."""
 _SHORT = 12
@@ -76,6 +84,7 @@ class Item(NamedTuple, Generic[V]):
         statement: the claim that it repeats.
         others: every key with what may be a number: the key, the number (None if it cannot be
             read), and whether such a key names the number.
+        unknown: texts under keys of unknown meaning.
     """
 
     number: int | None = None
@@ -85,6 +94,7 @@ class Item(NamedTuple, Generic[V]):
     statement: str | None = None
     quotes: tuple[Quote, ...] = ()
     others: tuple[tuple[str, int | None, bool], ...] = ()
+    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -142,22 +152,8 @@ def _item(entry: object, form: ItemFormat[V]) -> Item[V]:
         return Item(written=_as_written(entry), value=read_word(entry, form.words))
     labels = [entry[key] for key in form.labels if key in entry]
     values = [read_word(label, form.words) for label in labels]
-    others: list[tuple[str, int | None, bool]] = []
-    for key, value in entry.items():
-        if key in form.labels or (key in _OTHER_KEYS and key not in form.numbers):
-            continue
-        if key in form.numbers:
-            numbers = _numbers(value, text=key in form.texts)
-            others += [(key, number, True) for number in numbers]
-        elif any(label in key for label in form.labels):
-            if (also := read_word(value, form.words)) is not None:  # a final_label
-                values.append(None if key.startswith(("un", "not", "non")) else also)
-        else:  # a key of unknown meaning
-            inner = value.values() if is_object(value) else ()
-            if any(_numbers(each, text=True) for each in inner):
-                others.append((key, None, False))
-            elif isinstance(value, str | int | float):
-                others += [(key, number, False) for number in _numbers(value, text=True)]
+    others, unknown, more = _other_keys(entry, form)
+    values += more
     quotes: list[Quote] = []
     evidence = entry.get("evidence", entry.get("quotes", entry.get("quote")))
     for each in (evidence if is_list(evidence) else [evidence]) if form.quoted else ():
@@ -176,7 +172,40 @@ def _item(entry: object, form: ItemFormat[V]) -> Item[V]:
         statement=text_at(entry, *form.texts),
         quotes=tuple(quotes),
         others=tuple(others),
+        unknown=tuple(unknown),
     )
+
+
+def _other_keys(
+    entry: Mapping[str, object], form: ItemFormat[V]
+) -> tuple[list[tuple[str, int | None, bool]], list[str], list[V | None]]:
+    """Return what may be the item's number, the texts of unknown meaning, and further labels."""
+    others: list[tuple[str, int | None, bool]] = []
+    labels: list[V | None] = []
+    unknown: list[str] = []
+    for key, value in entry.items():
+        if key in form.labels or (key in _OTHER_KEYS and key not in form.numbers):
+            continue
+        if key in form.numbers:
+            numbers = _numbers(value, text=key in form.texts)
+            others += [(key, number, True) for number in numbers]
+        elif any(label in key for label in form.labels):
+            if not _NO_LABEL.search(key) and (also := read_word(value, form.words)) is not None:
+                labels.append(None if key.startswith(("un", "not", "non")) else also)
+        elif key in form.words and value is True:  # "contradicted": true
+            labels.append(form.words[key])
+        elif _OTHER_ENDS.search(key):
+            continue
+        elif isinstance(value, str):
+            unknown.append(storable(value))
+            if not YES_OR_NO.keys() & {value.lower()}:
+                labels += [also] if (also := read_word(value, form.words)) is not None else []
+            others += [(key, number, False) for number in _numbers(value, text=True)]
+        elif isinstance(value, int | float):
+            others += [(key, number, False) for number in _numbers(value, text=True)]
+        elif is_object(value) and any(_numbers(each, text=True) for each in value.values()):
+            others.append((key, None, False))
+    return others, unknown, labels
 
 
 def _numbers(value: object, *, text: bool) -> tuple[int | None, ...]:
@@ -185,7 +214,7 @@ def _numbers(value: object, *, text: bool) -> tuple[int | None, ...]:
     `text` is whether another text than a number is expected as well.
     """
     if isinstance(value, str):
-        if match := _NUMBER.fullmatch(value):
+        if match := _NUMBER.fullmatch(normalize("NFKC", value)):
             return (int(match[1]),)
         unclear = value.strip() and (not text or _ORDINAL.fullmatch(value))
         return (None,) if unclear else ()
@@ -216,7 +245,7 @@ def number_at(
         value = fields.get(key)
         if isinstance(value, int | float) and not isinstance(value, bool) and value % 1 == 0:
             return int(value)
-        if isinstance(value, str) and (match := written.fullmatch(value)):
+        if isinstance(value, str) and (match := written.fullmatch(normalize("NFKC", value))):
             return int(match[1])
     return None
 
@@ -262,9 +291,21 @@ def parse_items(
         return plain(text)
 
     def disagrees(items: tuple[Item[V], ...], before: str, after: str) -> bool:
-        values = [form.side(item.value) for item in items]
-        drafts = [form.side(item.value) for item in (before and plain(before)) or ()]
-        return (bool(drafts) and drafts != values) or form.label.revised_in(after)
+        def side(item: Item[V]) -> object:
+            return None if item.value is None else form.label.side(item.value)
+
+        stated = [side(item) for item in items]
+        sides = {
+            place if item.number is None else item.number: side(item)
+            for place, item in enumerate(items, 1)
+        }
+        drafts = [side(item) for item in (before and plain(before)) or ()]
+        if drafts and drafts != stated:
+            return True
+        again = plain(after) if after.strip() else None
+        if again and [side(item) for item in again] == stated:
+            return form.label.reconsidered_in(after)
+        return form.label.revised_in(after, sides)
 
     return parse_value(reply, lambda value: json_items(value, expected, form), unquoted, disagrees)
 
@@ -283,15 +324,16 @@ def in_order(
     if len(items) != expected:
         counted = count(len(items), name.removesuffix("s"))
         raise ReplyMismatchError(f"got {counted} for {count(expected, of.removesuffix('s'))}")
-    order = _order(items, name, of)
-    places = order or range(expected)
-    if not any(item.statement for item in items):
-        texts = ()
     bare = [_bare(text) for text in texts]
-    repeated = [_bare(item.statement or "") for item in items] if texts else []
-    if bare and not order and len(set(bare)) == len(bare) and set(repeated) == set(bare):
+    repeated = [_repeated(item, bare) for item in items] if texts else []
+    if not any(repeated):
+        bare, repeated = [], []
+    exact = bool(bare) and len(set(bare)) == len(bare) and set(repeated) == set(bare)
+    order = _order(items, name, of, exact=exact)
+    places = order or range(expected)
+    if exact and not order:
         places = [bare.index(text) for text in repeated]
-    elif texts:
+    elif bare:
         known = (p for p, text in zip(places, repeated, strict=True) if text in bare)
         wrong = [p for p in known if repeated[places.index(p)] not in ("", bare[p])]
         for place in wrong or (() if order else _misplaced(repeated, bare)):
@@ -300,8 +342,11 @@ def in_order(
     return [item for _, item in sorted(zip(places, items, strict=True), key=lambda pair: pair[0])]
 
 
-def _order(items: Sequence[Item[V]], name: str, of: str) -> tuple[int, ...] | None:
+def _order(items: Sequence[Item[V]], name: str, of: str, *, exact: bool) -> tuple[int, ...] | None:
     """Return the places of the items by the numbers that they name; None if they name none.
+
+    A key of unknown meaning gives no order, but must not contradict that of the items, unless
+    these have numbers or repeat the `exact` texts.
 
     Raises:
         ReplyMismatchError: the numbers have gaps, cannot be read, or differ between keys.
@@ -312,15 +357,21 @@ def _order(items: Sequence[Item[V]], name: str, of: str) -> tuple[int, ...] | No
         seen = ", ".join("none" if n is None else str(n)[:20] for n in numbers[:50])
         raise ReplyMismatchError(f"the {name} of {len(items)} {of} are numbered {seen}")
     keys = sorted({(key, known) for item in items for key, _, known in item.others})
+    numbered = [{key: number for key, number, _ in item.others} for item in items]
     for key, known in keys if len(items) > 1 else ():
-        column = [{k: number for k, number, _ in item.others}.get(key, -1) for item in items]
+        if not known and (order or exact):
+            continue
+        column = [found.get(key, -1) for found in numbered]
         ranks = _ranks(column)
-        unclear = ranks != order if ranks and order else known and None in column
-        if not ranks and not order and (None in column or len(set(column)) > 1):
-            unclear = any(number is None or 0 <= number <= len(items) for number in column)
+        if known:
+            unclear = ranks != order if ranks and order else None in column
+        elif ranks:
+            unclear = ranks != tuple(range(len(items)))
+        else:
+            likely = any(number is None or 0 <= number <= len(items) for number in column)
+            unclear = likely and (None in column or len(set(column)) > 1)
         if unclear:
             raise ReplyMismatchError(f"the numbers of the {name} in {key!r} are ambiguous")
-        order = order or ranks
     return order
 
 
@@ -333,6 +384,13 @@ def _misplaced(repeated: Sequence[str], texts: Sequence[str]) -> Iterator[int]:
             rivals = [c for c, text in zip(common, texts, strict=True) if text != texts[place]]
             if common[place] < _LEAST_COMMON or max(rivals, default=0.0) >= common[place]:
                 yield place
+
+
+def _repeated(item: Item[V], texts: Sequence[str]) -> str:
+    """Return the text that an item repeats, under whatever key if it is one of the texts."""
+    if item.statement:
+        return _bare(item.statement)
+    return next((text for each in item.unknown if (text := _bare(each)) in texts), "")
 
 
 def _ranks(numbers: Sequence[int | None]) -> tuple[int, ...] | None:

@@ -22,13 +22,21 @@ from ragstone.types.claim import GeneratedQueries, Rating
 _LISTED = re.compile(r"\s*(?:[-*•–]|[(\[]?[0-9]{1,4}[.):\]])\s+(\S.*)")
 _ABSTAINS: Mapping[str, bool] = MappingProxyType({"abstains": True, "answers": False})
 _LABEL = LabelPattern(_ABSTAINS, side=bool)
-_ANSWER = re.compile(r"\b(?:yes|no|not|true|false)\b", re.IGNORECASE)
+_ANSWER = re.compile(
+    r"(?:^|[.,:;=–—-])\W*(?:yes|no|not|true|false|nein|non)\W*(?:$|[.,;!\n])", re.IGNORECASE
+)
 _NAME = re.compile(r"[\s*_#\"'`]*label[\s*_\"'`]*:[\s*_\"'`]*", re.IGNORECASE)
-_LABEL_KEY = re.compile(r"label|verdict")
-_LEVEL_KEY = re.compile(r"(?:level|rating|score)$")
+_LABEL_KEY = re.compile(r"(?:final|revised|corrected)?(?:label|verdict)?")
+_LEVEL_KEY = re.compile(r"(?:final|revised|corrected|overall)?(?:level|rating|score)?")
+_LEVEL_NEXT = re.compile(
+    r"(?:level|rating|score|rate|^)[^0-9\n.]{0,20}([0-9]{1,4})\b", re.IGNORECASE | re.MULTILINE
+)
 _LEVEL_WORD = re.compile(r"level|rating|score", re.IGNORECASE)
-_LEVEL_LINE = re.compile(r"\W*(?:level|rating)\W*?(-?[0-9]{1,9})\W*", re.IGNORECASE)
-_LEVEL = re.compile(r"\s*(?:(?:level|rating)\s*:?)?\s*(-?[0-9]{1,9})\.?\s*", re.IGNORECASE)
+_LEVEL_LINE = re.compile(
+    r"[\s*_\"'`#-]*(?:level|rating)(?:-|(?=[0-9])|[\s*_\"'`.:=()#]+)(-?[0-9]{1,9})[\s*_\"'`.)]*",
+    re.IGNORECASE,
+)
+_LEVEL = re.compile(r"\s*(?:(?:level|rating)(?:\s*:\s*|\s+|-))?(-?[0-9]{1,9})\.?\s*", re.IGNORECASE)
 
 
 def parse_claims(reply: RawReply) -> tuple[str, ...]:
@@ -86,7 +94,7 @@ def parse_queries(reply: RawReply) -> GeneratedQueries:
             return None
         evades = _flag(value, ("noncommittal", "evades"), ("commits", "committal"))
         queries = value.get("queries", value.get("questions"))
-        if is_object(queries) and all(map(str.isdecimal, queries)):
+        if is_object(queries) and all(re.fullmatch("[0-9]{1,4}", key) for key in queries):
             queries = [queries[key] for key in sorted(queries, key=int)]
         texts = texts_at(queries, "query", "question", "text") if is_list(queries) else None
         if evades is None or texts is None:
@@ -94,7 +102,10 @@ def parse_queries(reply: RawReply) -> GeneratedQueries:
         lines = tuple(line for each in texts if (line := " ".join(each.split())))
         return GeneratedQueries(queries=lines, noncommittal=evades)
 
-    return parse_value(reply, accept, lambda _: None)
+    def disagrees(_queries: GeneratedQueries, _before: str, after: str) -> bool:
+        return re.search(r"commit|evasive|evades", after, re.IGNORECASE) is not None
+
+    return parse_value(reply, accept, lambda _: None, disagrees)
 
 
 def parse_abstention(reply: RawReply) -> bool:
@@ -107,7 +118,9 @@ def parse_abstention(reply: RawReply) -> bool:
     def accept(value: object) -> bool | None:
         if not is_object(value):
             return None
-        read = {read_word(value[key], _ABSTAINS) for key in value if _LABEL_KEY.search(key)}
+        read = {
+            read_word(value[key], _ABSTAINS) for key in value if key and _LABEL_KEY.fullmatch(key)
+        }
         flags = ("abstains", "abstention", "noncommittal"), ("answers",)
         if any(key in value for key in (*flags[0], *flags[1])):
             read.add(_flag(value, *flags))
@@ -119,13 +132,13 @@ def parse_abstention(reply: RawReply) -> bool:
         label = _LABEL.match(answer, name.end() if name else 0)
         if name and label and any(answer[: label.end(1)] in other for other in reply.shown):
             return None
-        if label and _ANSWER.search(answer, label.end(1)):
+        if label and _ANSWER.search(answer[label.end(1) :]):
             return None
         labels = {word for word in _ABSTAINS if re.search(rf"\b{word}\b", answer, re.IGNORECASE)}
         return _ABSTAINS[label[1].lower()] if label and len(labels) == 1 else None
 
     return parse_value(
-        reply, accept, plain, lambda _value, _before, after: _LABEL.revised_in(after)
+        reply, accept, plain, lambda value, _, after: _LABEL.revised_in(after, {1: value})
     )
 
 
@@ -139,7 +152,7 @@ def parse_rating(reply: RawReply) -> Rating:
     def accept(value: object) -> Rating | None:
         if not is_object(value):
             return None
-        keys = [key for key in value if _LEVEL_KEY.search(key)]
+        keys = [key for key in value if key and _LEVEL_KEY.fullmatch(key)]
         levels = {number_at(value, key, written=_LEVEL) for key in keys}
         level = levels.pop() if len(levels) == 1 else None
         return None if level is None else Rating(level=level, reason=reason_at(value))
@@ -153,8 +166,9 @@ def parse_rating(reply: RawReply) -> Rating:
         repeats = any(line.strip() in other for line in lines for other in reply.shown)
         return None if level is None or repeats else Rating(level=level)
 
-    def disagrees(_value: Rating, _before: str, after: str) -> bool:
-        return _LEVEL_WORD.search(after) is not None or re.search(r"[0-9]", after) is not None
+    def disagrees(value: Rating, _before: str, after: str) -> bool:
+        levels = {int(level) for level in _LEVEL_NEXT.findall(after)}
+        return _LABEL.reconsidered_in(after) or not levels <= {value.level}
 
     return parse_value(reply, accept, plain, disagrees)
 

@@ -1,7 +1,8 @@
 """Verdicts on claims, as models write them."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -49,6 +50,7 @@ _WORDS = {
 _LABELS: Mapping[str, Label] = MappingProxyType(
     {word: label for label, words in _WORDS.items() for word in words.split(", ")}
 )
+_SIDES = {Label.SUPPORTED: 2, Label.PARTIALLY_SUPPORTED: 1}
 _VERDICTS = ItemFormat(
     lists=("verdicts", "statements", "claims", "results", "labels"),
     labels=(
@@ -58,7 +60,10 @@ _VERDICTS = ItemFormat(
     numbers=number_keys("claim", "statement"),
     texts=("statement", "claim", "text", "fact"),
     words={**_LABELS, **{label.value: label for label in Label}},
-    label=LabelPattern(_LABELS, side=lambda label: label is Label.SUPPORTED),
+    label=LabelPattern(
+        {word: label for word, label in _LABELS.items() if word != "support"},
+        side=lambda label: _SIDES.get(label, 0),
+    ),
     line=numbered_pattern("claim", "statement", "verdict"),
     side=lambda label: label is Label.SUPPORTED,
     quoted=True,
@@ -69,6 +74,10 @@ _VERDICT = re.compile(
     r"((?:(?!\bverdict\b).)*)",
     re.IGNORECASE,
 )
+_CLAIM = re.compile(
+    r"\b(?:claim|statement)[\s_#]*(?:[0-9]|one|two|three|four|five|[a-e]\b)", re.IGNORECASE
+)
+"""Names a claim."""
 _OTHER_NUMBER = re.compile(
     r"\W*(?:[a-z]+[\s_.#-]*)?[0-9]{1,4}(?:st|nd|rd|th|\s*/)?\b.{0,30}verdict", re.IGNORECASE
 )
@@ -84,7 +93,8 @@ def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[Verdict, ..
             Failure has the verdicts that were returned.
     """
     expected = len(question.claims)
-    items = parse_items(reply, expected, _VERDICTS, lambda text: _plain_verdicts(text, reply.shown))
+    shown = cache(lambda: [_letters(other) for other in reply.shown])
+    items = parse_items(reply, expected, _VERDICTS, lambda text: _plain_verdicts(text, shown))
     finders: dict[int, QuoteFinder] = {}
 
     def verdict_of(item: _Item) -> Verdict | None:
@@ -140,7 +150,7 @@ def find_evidence(
     return tuple(found)
 
 
-def _plain_verdicts(text: str, shown: Sequence[str]) -> tuple[_Item, ...] | None:
+def _plain_verdicts(text: str, shown: Callable[[], Sequence[str]]) -> tuple[_Item, ...] | None:
     """Return the verdicts of a text; None if it has none or refuses.
 
     They follow `Final verdict for each statement in order:`, else `Verdict:`, else a line's
@@ -165,20 +175,22 @@ def _plain_verdicts(text: str, shown: Sequence[str]) -> tuple[_Item, ...] | None
         ]
     numbered = list(plain_items(lines, _VERDICTS))
     number, named = None, list[_Item]()
-    bare = [_letters(other) for other in shown]
     for line in lines if not items else ():
         if begin := _VERDICTS.line.fullmatch(line):
             number = int(begin[1])
         elif _OTHER_NUMBER.match(line):
             return None
+        if _VERDICT.search(line) and _VERDICTS.label.reconsidered_in(line):
+            return None
         for verdict in _VERDICT.finditer(line):
             own = int(verdict[1]) if verdict[1] else number
             item = plain_item(own, verdict[2], _VERDICTS)
-            if item.value and any(f"verdict{_letters(item.written)}" in text for text in bare):
+            if item.value and any(f"verdict{_letters(item.written)}" in text for text in shown()):
                 return None  # the reply may quote it
             named.append(item)
             number = None
-    if named and any(item.value for item in numbered):
+    unplaced = len(named) > 1 and any(item.number is None for item in named)
+    if (unplaced and _CLAIM.search(text)) or (named and any(item.value for item in numbered)):
         return None
     items = items or named or numbered
     return tuple(items) if any(item.value for item in items) else None

@@ -1,5 +1,6 @@
 """Model: a prompt to a completion. Embedder: texts to vectors. Neither knows questions."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,24 +30,25 @@ class ModelPrompt:
         return estimated_tokens(self.system + self.user) + self.max_tokens // 4
 
 
-_NORMAL_ENDS = frozenset(
-    "stop eos eostoken endturn endofturn stopsequence complete completed finished end done"
-    " toolcalls toolcall tooluse functioncall none null".split()
+_NORMAL_END = re.compile(
+    "(?:(?:hit)?stop|eos|eod|end|imend|finish|complete|done|success|toolcall|tooluse|functioncall)"
+    "[a-z]*|none|null|"
 )
+
+
+_FILTERS = ("filter", "safety", "prohibited", "blocklist", "refusal", "recitation", "spii", "guard")
 
 
 def is_filtered(finish_reason: str | None) -> bool:
     """Return whether the provider's content filter ended a reply."""
     reason = (finish_reason or "").lower()
-    return any(
-        word in reason for word in ("filter", "safety", "prohibited", "blocklist", "refusal")
-    )
+    return any(word in reason for word in _FILTERS)
 
 
 def is_truncated(finish_reason: str | None) -> bool:
     """Return whether a reply ended otherwise than the model meant: every unknown end counts."""
     reason = "".join(filter(str.isalpha, (finish_reason or "").lower()))
-    return reason not in ("", *_NORMAL_ENDS) and not is_filtered(finish_reason)
+    return not _NORMAL_END.fullmatch(reason) and not is_filtered(finish_reason)
 
 
 @dataclass(frozen=True)

@@ -162,11 +162,18 @@ def _counted(value: object) -> int:
     return int(value) if 0 <= value < MOST_TOKENS and value % 1 == 0 else 0
 
 
+_ERROR_WORDS = (
+    (400, "context.?length|maximum context|invalid.?request"),
+    (401, "authentication|api.?key|unauthorized|permission"),
+    (429, "rate.?limit|too many requests"),
+)
+
+
 class _ErrorBody(BaseModel):
     """A 2xx body that is an error, as gateways send it."""
 
     error: dict[str, object] | str
-    choices: None = None
+    choices: Annotated[list[object], Field(max_length=0)] | None = None
     data: None = None
 
 
@@ -181,8 +188,10 @@ def _error_status(content: bytes) -> int | None:
     for key in ("code", "status", "status_code"):
         if re.fullmatch("[45][0-9]{2}", str(fields.get(key))):
             return int(str(fields[key]))
-    limited = re.search(r"rate.?limit|too many requests", str(error), re.IGNORECASE)
-    return (429 if limited else 500) if error else None
+    for status, words in _ERROR_WORDS:
+        if re.search(words, str(error), re.IGNORECASE):
+            return status
+    return 500 if error else None
 
 
 _Count = Annotated[int, BeforeValidator(_counted)]
