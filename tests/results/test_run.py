@@ -1,10 +1,12 @@
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from ragstone.errors import Cause
+from ragstone.evaluation.runner import evaluate
 from ragstone.metrics import get
 from ragstone.results.run import Run, RunInterruptedError
 from ragstone.results.run_summary import RunSummaryBuilder
@@ -184,3 +186,29 @@ def test_metrics_that_failed_too_often_are_in_one_message() -> None:
     (message,) = run.too_much_failed
     shares = "2 of 2 scores of faithfulness, context_recall and 1 of 2 scores of hit@5"
     assert message == f"{shares} failed, more than 10% (--max-failure-rate)"
+
+
+@pytest.mark.parametrize(
+    ("sources", "why"),
+    [
+        ("aaaa", "too few clusters (1)"),
+        ("aabb", "too few clusters (2): their means are equal"),
+    ],
+)
+def test_a_gate_on_an_interval_names_too_few_clusters(sources: str, why: str) -> None:
+    rows = [
+        {"query": f"q{i}", "ranking": ["a"], "relevance": ["az"[i % 2]], "from": sources[i]}
+        for i in range(4)
+    ]
+    options: Any = {"cluster": "from", "gates_on": "interval", "fail_under": {"hit@5": 0.1}}
+    run = evaluate(rows, metrics="hit", **options)
+    assert run.troubles == (f"hit@5: {why}, so >= 0.1 cannot be checked",)
+    assert "why" not in run.gates()[0].model_dump()
+
+
+def test_a_gate_on_the_interval_of_equal_scores_says_so() -> None:
+    rows = [{"query": f"q{i}", "ranking": [f"a{i}", "b"], "relevance": [f"a{i}"]} for i in range(4)]
+    options: Any = {"gates_on": "interval", "fail_under": {"precision@2": 0.1}}
+    run = evaluate(rows, metrics="precision", k=2, **options)
+    (why,) = run.troubles
+    assert why.startswith("precision@2: there is no interval, because all scores are equal, so")

@@ -206,8 +206,7 @@ class MetricSummaryBuilder:
         """
         values, data = self.values, np.frombuffer(self.values)
         total = math.fsum(values)
-        states = np.frombuffer(self.row_states, dtype=np.int8)
-        clusters = None if groups is None else groups[states == SCORED]
+        clusters = self._scored(groups)
         return Summary(
             mean=total / len(values) if values else None,
             interval=mean_interval(values, low=low, high=high, clusters=clusters, total=total),
@@ -223,6 +222,15 @@ class MetricSummaryBuilder:
             high=float(data.max()) if values else None,
             extra=extra,
         )
+
+    def clusters(self, groups: NDArray[np.int64] | None) -> int | None:
+        """Return how many groups the scored rows have; None if rows are independent."""
+        scored = self._scored(groups)
+        return None if scored is None else len(np.unique(scored))
+
+    def _scored(self, groups: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+        states = np.frombuffer(self.row_states, dtype=np.int8)
+        return None if groups is None else groups[states == SCORED]
 
 
 class ScoreColumn:

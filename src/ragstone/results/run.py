@@ -101,8 +101,16 @@ class Run:
 
     def gates(self) -> tuple[GateResult, ...]:
         """Check the gates of the plan."""
-        summary = self.summary()
-        return tuple(gate.check(summary) for gate in self.manifest.plan.gates)
+        summary, counts = self.summary(), self.counts
+        return tuple(
+            gate.check(
+                summary,
+                clusters=counts.scores[gate.metric].clusters(counts.grouping.labels)
+                if gate.metric in summary
+                else None,
+            )
+            for gate in self.manifest.plan.gates
+        )
 
     @cached_property
     def troubles(self) -> tuple[str, ...]:
@@ -111,8 +119,10 @@ class Run:
         Rows are missing, a gate has no scores, or more failed than the plan allows.
         """
         found = [self.stopped or "rows are missing"] if self.partial or self.stopped else []
-        if blind := [gate.metric for gate in self.gates() if gate.passed is None]:
-            found.append(f"a gate has no scores to check: {', '.join(blind)}")
+        blind = [gate for gate in self.gates() if gate.passed is None]
+        if unscored := [gate.metric for gate in blind if not gate.why]:
+            found.append(f"a gate has no scores to check: {', '.join(unscored)}")
+        found += (str(gate) for gate in blind if gate.why)
         return (*found, *self.too_much_failed)
 
     @property

@@ -37,11 +37,24 @@ class Gate(FrozenModel):
     threshold: FiniteFloat = Field(validation_alias=AliasChoices("threshold", "mark"))
     of: Of = "mean"
 
-    def check(self, summaries: Mapping[str, Summary]) -> "GateResult":
-        """Compare a run's summaries with the threshold; `passed` is None if nothing was scored."""
-        value = self._value(summaries[self.metric]) if self.metric in summaries else None
+    def check(
+        self, summaries: Mapping[str, Summary], *, clusters: int | None = None
+    ) -> "GateResult":
+        """Compare a run's summaries with the threshold; `passed` is None if nothing was scored.
+
+        `clusters` is the number of groups of the scored rows; None if they are independent.
+        """
+        summary = summaries.get(self.metric)
+        value = None if summary is None else self._value(summary)
         passed = None if value is None else reaches(value, self.threshold, self.op)
-        return GateResult(**dict(self), value=value, passed=passed)
+        why = ""
+        if self.of == "interval" and value is None and summary and summary.scored > 1:
+            why = "there is no interval, because all scores are equal"
+            if clusters is not None:
+                why = f"too few clusters ({clusters})" + (
+                    ": their means are equal" * (clusters > 1)
+                )
+        return GateResult(**dict(self), value=value, passed=passed, why=why)
 
     @property
     def demand(self) -> tuple[str, Op, Of]:
@@ -57,16 +70,21 @@ class Gate(FrozenModel):
 
 
 class GateResult(Gate):
-    """A gate, the value it was compared with, and whether it passed; None if undetermined."""
+    """A gate, the value it was compared with, and whether it passed; None if undetermined.
+
+    Attributes:
+        why: why the scored rows have no interval to compare, if they have none.
+    """
 
     value: float | None
     passed: bool | None
+    why: str = Field(default="", exclude=True)
 
     def __str__(self) -> str:
         if self.value is None:
-            few = "too few rows were" if self.of == "interval" else "nothing was"
+            few = "too few rows were scored" if self.of == "interval" else "nothing was scored"
             limit = f"{self.op} {self.threshold:g}"
-            return f"{self.metric}: {few} scored, so {limit} cannot be checked"
+            return f"{self.metric}: {self.why or few}, so {limit} cannot be checked"
         word = "is" if self.passed else "is not"
         # if they are equal to four digits, those would look like a pass
         near = round(self.value, 4) == round(self.threshold, 4)
