@@ -324,8 +324,11 @@ def in_order(
     if len(items) != expected:
         counted = count(len(items), name.removesuffix("s"))
         raise ReplyMismatchError(f"got {counted} for {count(expected, of.removesuffix('s'))}")
-    bare = [_bare(text) for text in texts]
-    repeated = [_repeated(item, bare) for item in items] if texts else []
+    bare: list[str] = []
+    repeated: list[str] = []
+    if any(item.statement or item.unknown for item in items):
+        bare = [_bare(text) for text in texts]
+        repeated = [_repeated(item, bare) for item in items] if bare else []
     if not any(repeated):
         bare, repeated = [], []
     exact = bool(bare) and len(set(bare)) == len(bare) and set(repeated) == set(bare)
