@@ -183,6 +183,13 @@ def test_a_column_with_almost_the_name_of_a_field_is_noted(column: str, note: st
     assert all(found.startswith(f"column {column!r} is not used; ") for found in notes)
 
 
+@pytest.mark.parametrize("column", ["Relevant Ids", "relevant_ids", "relevant_doc_ids"])
+def test_the_usual_names_of_relevant_ids_are_relevance(column: str, write: Write):
+    found = load(write("a.csv", f"query,{column}\na,7\n"))
+    assert found.samples[0].relevance == {"7": 1.0}
+    assert found.samples[0].tags == {}
+
+
 def test_a_column_is_not_noted_if_its_field_is_given(write: Write):
     path = write("a.csv", "query,response,respons\na,b,c\n")
     assert load(path).source.notes == ()

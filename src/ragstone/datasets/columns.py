@@ -22,7 +22,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "ranking": ("results", "retrieved_ids"),
         "reference": ("expected_output", "expected_answer", "ground_truth", "ground_truth_answer"),
         "reference_claims": ("expected_facts", "key_facts"),
-        "relevance": ("point_ids", "reference_context_ids"),
+        "relevance": ("point_ids", "reference_context_ids", "relevant_ids", "relevant_doc_ids"),
         "tags": ("metadata",),
     }
 )
