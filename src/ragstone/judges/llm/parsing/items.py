@@ -390,7 +390,7 @@ def _misplaced(repeated: Sequence[str], texts: Sequence[str]) -> Iterator[int]:
 
 
 def _repeated(item: Item[V], texts: Sequence[str]) -> str:
-    """Return the text that an item repeats, under whatever key if it is one of the texts."""
+    """Return the text that an item repeats, under any key if it is one of the texts."""
     if item.statement:
         return _bare(item.statement)
     return next((text for each in item.unknown if (text := _bare(each)) in texts), "")
