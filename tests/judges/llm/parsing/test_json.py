@@ -7,7 +7,8 @@ from tests.judges.llm.parsing.raw_reply import raw
 
 from ragstone.errors import Cause
 from ragstone.judges.llm.parsing.items import ItemFormat, json_items
-from ragstone.judges.llm.parsing.json import LabelPattern, RawReply
+from ragstone.judges.llm.parsing.json import RawReply
+from ragstone.judges.llm.parsing.labels import LabelPattern
 from ragstone.judges.llm.parsing.responses import parse_claims
 from ragstone.judges.llm.parsing.schemas import (
     SCHEMAS,

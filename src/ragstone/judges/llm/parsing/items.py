@@ -12,17 +12,16 @@ from ragstone._internal.text import count, quoted
 from ragstone.errors import Cause
 from ragstone.judges.llm.parsing.json import (
     YES_OR_NO,
-    LabelPattern,
     RawReply,
     is_list,
     is_object,
     is_refusal,
-    numbered_pattern,
     parse_value,
     read_word,
     storable,
     text_at,
 )
+from ragstone.judges.llm.parsing.labels import LabelPattern, numbered_pattern
 from ragstone.types.claim import Grade
 
 V = TypeVar("V")

@@ -7,7 +7,6 @@ from types import MappingProxyType
 from ragstone.judges.llm.parsing.items import number_at, reason_at
 from ragstone.judges.llm.parsing.json import (
     YES_OR_NO,
-    LabelPattern,
     RawReply,
     is_list,
     is_object,
@@ -17,6 +16,7 @@ from ragstone.judges.llm.parsing.json import (
     text_at,
     texts_at,
 )
+from ragstone.judges.llm.parsing.labels import LabelPattern
 from ragstone.types.claim import GeneratedQueries, Rating
 
 _LISTED = re.compile(r"\s*(?:[-*•–]|[(\[]?[0-9]{1,4}[.):\]])\s+(\S.*)")

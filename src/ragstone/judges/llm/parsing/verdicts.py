@@ -22,12 +22,11 @@ from ragstone.judges.llm.parsing.items import (
     plain_items,
 )
 from ragstone.judges.llm.parsing.json import (
-    LabelPattern,
     RawReply,
     is_refusal,
-    numbered_pattern,
     read_word,
 )
+from ragstone.judges.llm.parsing.labels import LabelPattern, numbered_pattern
 from ragstone.types.claim import Evidence, Label, Verdict
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import PartialVerdict
