@@ -141,6 +141,20 @@ def test_a_judge_that_does_not_take_the_question_is_told() -> None:
         evaluate([ANSWERED], metrics="faithfulness", judge=ScriptedJudge({"extract_claims": []}))
 
 
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        ("threshold", "min_similarity"),
+        ("api_url", "target"),
+        ("map", "columns"),
+        ("metric", "metrics"),
+    ],
+)
+def test_a_name_of_the_command_line_names_the_argument(name: str, argument: str) -> None:
+    with pytest.raises(UsageError, match=f"named '{name}'; in Python, use '{argument}'"):
+        evaluate([ANSWERED], **{name: "x"})
+
+
 def test_an_unknown_option_is_refused() -> None:
     with pytest.raises((UsageError, TypeError), match="treshold"):
         evaluate([ANSWERED], metrics="hit", treshold=0.5)  # type: ignore[call-arg]

@@ -143,6 +143,15 @@ _TYPES: Mapping[str, tuple[Any, str]] = MappingProxyType(
 """Option -> its types and their description; Plan checks its own fields."""
 
 
+def _unknown_option(name: str) -> UsageError:
+    argument = in_python(f"--{name.replace('_', '-')}")
+    if argument in Options.__annotations__:  # a name of the command line
+        return UsageError(
+            f"there is no option of evaluate named {name!r}; in Python, use {argument!r}"
+        )
+    return UnknownNameError("option of evaluate", name, Options.__annotations__)
+
+
 def plan_of(options: Options) -> Plan:
     """Return the plan of the options; they override the settings of `plan` or `config`.
 
@@ -150,7 +159,7 @@ def plan_of(options: Options) -> Plan:
         UsageError: an option does not exist or is out of range.
     """
     if unknown := sorted(options.keys() - Options.__annotations__.keys()):
-        raise UnknownNameError("option of evaluate", unknown[0], Options.__annotations__)
+        raise _unknown_option(unknown[0])
     given: dict[str, Any] = dict(options)
     for name in given.keys() & _TYPES.keys():
         types, description = _TYPES[name]
