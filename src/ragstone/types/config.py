@@ -385,7 +385,8 @@ class Plan(JudgePlan, ClaimPlan):
     )
     retries: int = _setting(
         7,
-        "Retries after a failed connection, a 429 or a 5xx.",
+        "Retries after a failed connection, a 429 or a 5xx. Waits double from 0.5 to 30 s, minus "
+        "up to half at random; a longer Retry-After applies, up to 120 s.",
         group="Limits",
         flags=["--max-retries"],
         keys=["max_retries"],
