@@ -36,6 +36,7 @@ class Cause(StrEnum):
     TIMEOUT = "timeout"
     RATE_LIMITED = "rate_limited"
     UNREACHABLE = "unreachable"
+    REJECTED = "rejected"
     BUDGET = "budget"
     METRIC_ERROR = "metric_error"
     JUDGE_ERROR = "judge_error"

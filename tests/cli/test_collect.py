@@ -344,3 +344,13 @@ def test_rows_that_fail_again_are_asked_last(ragstone, tmp_path: Path) -> None:
     assert ragstone(*arguments).code == 3
     responses = saved(tmp_path / "out.json")["responses"]
     assert ["failures" in row for row in responses] == [True] * 20 + [False] * 40
+
+
+def test_options_that_the_target_does_not_use_are_reported(ragstone, questions, tmp_path) -> None:
+    body = "def ask(query):\n    return {'response': query, 'contexts': ['c']}\n"
+    name = target(tmp_path, body, "plain_target")
+    given = ("collect", str(questions), "--target", name, "-o", "out.json")
+    said = ragstone(*given, "--max-retries", "3", "--timeout", "50")
+    assert said.code == 0, said.err
+    assert f"--max-retries has no effect: {name} does not use it" in said.err
+    assert "--timeout" not in said.err

@@ -234,6 +234,12 @@ def test_both_ways_are_compared_on_the_same_responses(run: Run, served: Served) 
     assert "judge: openai:m, 12 calls; nothing was stored" in done.out
 
 
+def test_options_without_effect_on_both_ways_are_reported_once(run: Run, served: Served) -> None:
+    done = run(configuration(served.url, HALF), "--compare-legacy", "--delay", "0.1")
+    assert done.code == 0
+    assert done.err.count("--delay has no effect: no RAG system is called") == 1
+
+
 @pytest.mark.parametrize(
     ("most", "asked", "finished", "ways"),
     [(4, 8, "only 2 of 3", ["RAGAS mode"]), (3, 6, "only 2 of 3", ["RAGAS mode", "legacy"])],

@@ -327,3 +327,12 @@ def test_in_github_actions_the_job_is_told(
     assert "::stop-commands::" in said.out
     assert "::error" in said.out
     assert "mrr@5" in (files / "summary.md").read_text()
+
+
+def test_options_without_effect_on_rankings_are_reported(files: Path, ragstone: Command) -> None:
+    given = ("rank", "--qrels", "qrels", "--ranking", "a.run", "-m", "mrr@3")
+    said = ragstone(*given, "--k", "7", "--gates-on", "interval")
+    assert said.code == 0
+    assert "--k has no effect: no metric uses it" in said.err
+    assert "--gates-on has no effect: no gate tests a mean" in said.err
+    assert "no effect" not in ragstone(*given).err

@@ -1,13 +1,17 @@
 import asyncio
+import re
+import socket
+from pathlib import Path
 from time import perf_counter
 
 import pytest
 
-from ragstone.errors import Cause, UsageError
+from ragstone.errors import Cause, TargetError, UsageError
 from ragstone.evaluation.ask_target import DROPPED, add_answer, ask_target
 from ragstone.evaluation.runner import evaluate, evaluate_async
 from ragstone.reports.insights import next_step
 from ragstone.results.run import Run
+from ragstone.store import Store
 from ragstone.targets.base import Answer, Target
 from ragstone.targets.factory import get_target
 from ragstone.types.config import Plan
@@ -300,6 +304,7 @@ async def test_contexts_that_fail_fail_the_ranking_they_stand_in_for(
         "calls:\n"
         "  chat:\n"
         '    url: "{base}/api/v1/chat/query"\n'
+        "    body: {query: '{query}'}\n"
         "    reply:\n"
         "      response: response\n"
         '      contexts: "retrieved_chunks[].{id: point_id, text: text}"\n',
@@ -374,3 +379,40 @@ def test_a_target_that_raises_fails_its_row_and_the_run_continues() -> None:
     assert [score.value for score in scores] == [1.0, None, 1.0]
     assert scores[1].cause is Cause.TARGET_ERROR
     assert "the target raised KeyError at test_ask_target.py" in str(scores[1].reason)
+
+
+def described(folder: Path, url: str, body: str) -> str:
+    file = folder / "rag.yaml"
+    call = f"{{url: '{{base}}/ask', body: {body}, reply: {{response: answer, contexts: docs}}}}"
+    file.write_text(f"base: {url}\ncalls:\n  chat: {call}\n", encoding="utf-8")
+    return str(file)
+
+
+def test_a_target_without_health_that_is_down_is_an_error_and_stores_nothing(tmp_path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nothing listens
+        port = taken.getsockname()[1]
+        target = described(tmp_path, f"http://127.0.0.1:{port}", "{query: '{query}'}")
+        with pytest.raises(TargetError, match=f"cannot connect to http://127.0.0.1:{port}\nStart"):
+            evaluate(data(3), target=target, metrics="faithfulness", store=tmp_path / "runs.db")
+    with Store.open(tmp_path / "runs.db") as store:
+        assert store.runs() == []
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("{q: hello}", "the call 'chat' is the same for every row; put {query} into its url"),
+        ("{q: '{session_id}'}", "the call 'chat' is the same for every row"),
+        (
+            "{q: '{query}', t: '{tags.topik}'}",
+            r"{tags.topik}: no row has this tag; did you mean {tags.topic}?",
+        ),
+        ("{q: '{tags.unit}'}", r"{tags.unit}: no row has this tag; the data has the tags topic"),
+    ],
+)
+def test_a_call_that_cannot_depend_on_the_row_is_an_error(tmp_path, body, message) -> None:
+    target = described(tmp_path, "http://127.0.0.1:1", body)
+    rows = [{**row, "topic": "a"} for row in data(3)]
+    with pytest.raises(TargetError, match=re.escape(message)):
+        evaluate(rows, target=target, metrics="faithfulness")

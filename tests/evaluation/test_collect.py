@@ -26,6 +26,7 @@ base: http://127.0.0.1:9
 calls:
   search:
     url: "{base}/search"
+    body: {query: "{query}"}
     reply:
       ranking: results
 """

@@ -29,7 +29,7 @@ class _End:
     error: BaseException | None = None
 
 
-class _Results(Generic[B]):
+class Results(Generic[B]):
     """Yields results as they finish; raises the exception of a worker."""
 
     def __init__(self, queue: "asyncio.Queue[B | _End]") -> None:
@@ -45,11 +45,16 @@ class _Results(Generic[B]):
         self._queue.put_nowait(item)
         raise item.error or StopAsyncIteration
 
+    def waiting(self) -> list[B]:
+        """Return the results that have finished already, without waiting for others."""
+        items = [self._queue.get_nowait() for _ in range(self._queue.qsize())]
+        return [item for item in items if not isinstance(item, _End)]
+
 
 @asynccontextmanager
 async def working(
     items: Iterable[A] | AsyncIterable[A], work: Callable[[A], Awaitable[B]], *, concurrency: int
-) -> AsyncGenerator[AsyncIterator[B], None]:
+) -> AsyncGenerator[Results[B], None]:
     """Run `work` on every item with `concurrency` workers, and iterate over the results.
 
     At most twice `concurrency` results wait to be taken; then the workers wait too. Leaving the
@@ -89,7 +94,7 @@ async def working(
 
     task = asyncio.create_task(all_workers())
     try:
-        yield _Results(queue)
+        yield Results(queue)
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

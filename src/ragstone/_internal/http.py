@@ -15,6 +15,8 @@ from ragstone._internal.rate_limit import LATE, Limits, RetryableError, Retrying
 from ragstone._internal.text import public_url, quoted, redact
 from ragstone.errors import CallError, Cause, UsageError
 
+REJECTED = frozenset((400, 409, 413, 414, 415, 422, 431, 451))
+"""The HTTP statuses of a server that runs, but does not accept this request."""
 LONGEST_REPLY = 32 * 1024 * 1024
 """Bytes of a reply: a broken server cannot fill the memory."""
 
@@ -186,7 +188,8 @@ class Client:
         message = f"{place} returned {response.status} {response.reason or ''}".rstrip()
         message += f" with an error ({status})" if status != response.status else ""
         message += f": {quoted(text)}" if text.strip() else ""
-        cause = Cause.RATE_LIMITED if status == 429 else Cause.UNREACHABLE
+        cause = Cause.REJECTED if status in REJECTED else Cause.UNREACHABLE
+        cause = Cause.RATE_LIMITED if status == 429 else cause
         permanent = any(word in text for word in self._connection.permanent)
         if (status == 429 or status >= 500) and not permanent:
             raise retry_after(cause, message, _retry_after(response.headers.get("Retry-After")))

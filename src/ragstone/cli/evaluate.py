@@ -267,11 +267,13 @@ def compare_ways(
         UsageError: an option has no effect on such a comparison.
     """
     _check_options(given)
+    explicit = explicit_settings(cast("Mapping[str, object]", given))
 
     @contextmanager
     def watching() -> Generator[ProgressOptions, None, None]:
         with progress(Console(stderr=True)) as on_row:
-            yield {"on_row": on_row, "on_notice": print_notice, "explicit": {}, "tracing": tracing}
+            options: ProgressOptions = {"on_row": on_row, "on_notice": print_notice}
+            yield {**options, "explicit": explicit, "tracing": tracing}
 
     found = both_ways(data, plan, watching)
     with silent_pipes():

@@ -12,7 +12,13 @@ import click
 from rich.console import Console
 
 from ragstone.cli import TOO_MUCH_FAILED, load, silent_pipes
-from ragstone.cli.options import load_plugins, place_here, store_files, typed_settings
+from ragstone.cli.options import (
+    explicit_settings,
+    load_plugins,
+    place_here,
+    store_files,
+    typed_settings,
+)
 from ragstone.cli.output import (
     WRITERS,
     Outputs,
@@ -22,6 +28,7 @@ from ragstone.cli.output import (
     outputs_of,
 )
 from ragstone.errors import UsageError
+from ragstone.evaluation.effects import settings_without_effect
 from ragstone.evaluation.ranking import RankingEvaluation
 from ragstone.reports.github import no_commands, report_to_github
 from ragstone.reports.tables import STDOUT, write_json
@@ -88,6 +95,11 @@ def _rank(
     evaluation = RankingEvaluation.of(
         given["qrels"], plan, missing=given["missing"], ties=given["tie_rule"]
     )
+    explicit = explicit_settings(cast("Mapping[str, object]", given))
+    for notice in settings_without_effect(
+        explicit, plan, metrics=evaluation.metrics, target=None, own_judge=False
+    ):
+        click.echo(notice, err=True)
     same_names = len({path.name for path in given["ranking"]}) < len(given["ranking"])
     for path in given["ranking"]:
         with _progress(Console(stderr=True), path) as on_read:

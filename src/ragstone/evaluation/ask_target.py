@@ -1,11 +1,11 @@
 """Asks a target for responses, contexts and rankings, and adds them to rows."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import cast
 
-from ragstone._internal.concurrency import working
+from ragstone._internal.concurrency import Results, working
 from ragstone._internal.plugins import describe_exception, is_builtin
 from ragstone.errors import CallError, Cause, RagstoneError
 from ragstone.targets.base import FIELDS, Answer, Target
@@ -21,7 +21,7 @@ REPLACED = (
 
 def ask_target(
     rows: Iterable[Row], target: Target, *, wanted: frozenset[str], every: bool, concurrency: int
-) -> AbstractAsyncContextManager[AsyncIterator[Row]]:
+) -> AbstractAsyncContextManager[Results[Row]]:
     """Ask the target for the wanted fields, `concurrency` rows at a time, in finishing order.
 
     With `every`, the target is asked for all rows; otherwise only for missing fields.

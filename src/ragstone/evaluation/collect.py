@@ -316,9 +316,10 @@ class Collector:
         Rows that the journal contains are not asked again, unless they failed or `fresh` is set.
 
         Raises:
-            UsageError: the target does not support this mode.
+            UsageError: the target does not support this mode, or its calls ignore the rows.
         """
         named = get_target(target, plan, k=max(plan.cutoffs))
+        named.check(dataset.samples)
         wanted = fields_of_mode(mode, named)
         settings = collection_settings(target, plan=plan, mode=mode)
         journal = ResponseJournal(part, dataset.samples, settings=settings, fresh=fresh)
@@ -344,18 +345,23 @@ class Collector:
         ]
         rows.sort(key=lambda row: row.index in self.journal.rows)
 
+        def add(row: Row) -> None:
+            self.journal.add(row)
+            on_row(row, len(rows))
+
         async def collect() -> None:
             answered = ask_target(
                 rows, self.target, wanted=self.wanted, every=True, concurrency=self.plan.concurrency
             )
             async with self.target, answered as finished:
                 async for row in finished:
-                    self.journal.add(row)
-                    on_row(row, len(rows))
+                    add(row)
                     failures = list(row.failures.values())
                     causes = {failure.cause for failure in failures}
                     self.breaker.add(causes, failures[0].message if failures else None)
                     if self.breaker.reason:
+                        for other in finished.waiting():
+                            add(other)
                         break
 
         if rows:

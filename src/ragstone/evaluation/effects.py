@@ -43,8 +43,8 @@ def settings_without_effect(
     """Return a notice for each reason why settings have no effect on a run.
 
     `named` is setting -> how it was given; a default value is not reported. `metrics` are those
-    that run, `target` is the RAG system if it is called. With `own_judge`, the judge is an object,
-    which the plan does not configure.
+    that run (none if responses are only collected), `target` is the RAG system if it is called.
+    With `own_judge`, the judge is an object, which the plan does not configure.
     """
     kinds = {kind for metric in metrics for kind in metric.question_kinds}
     asked = kinds - {TextSimilarity.kind}
@@ -83,6 +83,8 @@ def settings_without_effect(
             continue
         reasons: dict[str, None] = {}
         for need in SETTINGS[name].needs:
+            if need == "metric" and not metrics:  # collecting
+                continue
             if need == "metric":
                 has, why = name in parameters, "no metric uses it"
             elif need == "request":

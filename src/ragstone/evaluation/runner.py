@@ -360,6 +360,8 @@ class Evaluation:
         ready = Preflight.of(metrics, dataset, judge=judge, target=target, every=every)
         ready.check_requested(plan)
         target = target if ready.wanted else None
+        if target is not None:
+            target.check(dataset.samples)
         manifest = make_manifest(plan, dataset=dataset, ready=ready, judge=judge, target=target)
         names = StoreOptions.__annotations__.keys() & options.keys()
         storing = cast("StoreOptions", {name: options[name] for name in names})
@@ -458,15 +460,7 @@ class Evaluation:
             if self._needs_judge:
                 await stack.enter_async_context(self.judge)
             if self.target is not None:
-                try:
-                    await stack.enter_async_context(self.target)
-                except TargetError as error:
-                    if self.every:
-                        raise
-                    wanted = " or ".join(sorted(self.wanted))
-                    raise TargetError(
-                        f"{error}\nThe target is needed because no row has {wanted}."
-                    ) from error
+                await self._open(self.target, stack)
                 answered = ask_target(
                     source,
                     self.target,
@@ -482,10 +476,25 @@ class Evaluation:
                 concurrency=self.plan.concurrency,
                 around=partial(self.tracing.scorer, manifest=self.manifest),
             )
-            async for row in await stack.enter_async_context(scored):
+            finished = await stack.enter_async_context(scored)
+            async for row in finished:
                 await self._record(row)
                 if self._is_down(row):
+                    for other in finished.waiting():
+                        await self._record(other)
                     break
+
+    async def _open(self, target: Target, stack: AsyncExitStack) -> None:
+        """Open the target; an error explains why it is needed if the user named none."""
+        try:
+            await stack.enter_async_context(target)
+        except TargetError as error:
+            if self.every:
+                raise
+            wanted = " or ".join(sorted(self.wanted))
+            raise TargetError(
+                f"{error}\nThe target is needed because no row has {wanted}."
+            ) from error
 
     async def run_async(self) -> Run:
         """Run in the running event loop, and return the run."""
@@ -520,23 +529,24 @@ class Evaluation:
         Only metrics that ask the judge count, or all if none does. Undefined scores and failures
         recorded in the data do not count. With `fail_fast`, the first failed score is enough.
         """
-        failed = {name: score for name, score in row.scores.items() if score.state is State.FAILED}
+        recorded = row.failures.values() if self.target is None else ()
+        ignored = {(failure.cause, failure.message) for failure in recorded}
+        made = {
+            name: score
+            for name, score in row.scores.items()
+            if score.state is not State.UNDEFINED and (score.cause, score.reason) not in ignored
+        }
+        failed = {name: score for name, score in made.items() if score.state is State.FAILED}
         if self.plan.fail_fast and failed:
             name, score = next(iter(failed.items()))
             why = f"{name} failed for sample {row.sample.id} ({score.cause})"
             self.breaker.stop(f"{why}: {quoted(score.reason or '')} (--fail-fast)")
             return True
-        recorded = row.failures.values() if self.target is None else ()
-        ignored = {(failure.cause, failure.message) for failure in recorded}
-        asking = [str(metric) for metric in self.metrics if metric.question_kinds] or row.scores
-        made = [
-            score
-            for score in map(row.scores.__getitem__, asking)
-            if score.state is not State.UNDEFINED and (score.cause, score.reason) not in ignored
-        ]
-        if made:  # the cause of a score that did not fail is None
-            reasons = (score.reason for score in made if score.state is State.FAILED)
-            self.breaker.add({score.cause for score in made}, next(reasons, None))
+        asking = {str(metric) for metric in self.metrics if metric.question_kinds} or made.keys()
+        if asked := [score for name, score in made.items() if name in asking]:
+            reasons = (score.reason for score in asked if score.state is State.FAILED)
+            # the cause of a score that did not fail is None
+            self.breaker.add({score.cause for score in asked}, next(reasons, None))
         return self.breaker.reason is not None
 
     @property

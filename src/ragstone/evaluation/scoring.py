@@ -1,11 +1,11 @@
 """Scoring: rows, metrics and a judge give rows with scores."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from itertools import islice
 
-from ragstone._internal.concurrency import together, working
+from ragstone._internal.concurrency import Results, together, working
 from ragstone._internal.plugins import describe_exception, is_builtin
 from ragstone.errors import CallError, Cause, QuestionNotSupportedError
 from ragstone.evaluation.diagnosis import diagnose
@@ -32,7 +32,7 @@ def score_rows(
     *,
     concurrency: int,
     around: Callable[[Scorer], Scorer] | None = None,
-) -> AbstractAsyncContextManager[AsyncIterator[Row]]:
+) -> AbstractAsyncContextManager[Results[Row]]:
     """Score rows with all metrics, `concurrency` rows at a time, in the order they finish.
 
     Existing scores of ranking metrics are not computed again. `around` wraps the scorer of a row.

@@ -32,6 +32,7 @@ CAUSES: Mapping[Cause, str] = MappingProxyType(
         Cause.TIMEOUT: "timed out",
         Cause.RATE_LIMITED: "rate limited",
         Cause.UNREACHABLE: "unreachable",
+        Cause.REJECTED: "request rejected",
         Cause.BUDGET: "over budget",
         Cause.METRIC_ERROR: "error in the metric",
         Cause.JUDGE_ERROR: "error in the judge",

@@ -290,6 +290,7 @@ def _failure_advice(run: Run) -> str | None:
         Cause.RATE_LIMITED: f"{again}; if it is limited again, {set_to} --rpm, or a --concurrency "
         f"below {plan.concurrency}",
         Cause.UNREACHABLE: unreachable,
+        Cause.REJECTED: "read the reply in the failed rows, and change what is sent",
         Cause.REFUSAL: "try another --model, which may answer",
         Cause.TRUNCATED: longer,
         Cause.MALFORMED: "" if target_failed else other_model,  # whose reply it was is not known

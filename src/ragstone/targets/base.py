@@ -1,7 +1,7 @@
 """The RAG system under test, which is called once per row for all metrics."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ragstone._internal.lifecycle import AsyncResource
@@ -48,6 +48,13 @@ class Target(AsyncResource, ABC):
     name: str
     gives: frozenset[str]
     uses: frozenset[str] = frozenset()
+
+    def check(self, samples: Sequence[Sample]) -> None:
+        """Check before any call that the target can be asked about these samples.
+
+        Raises:
+            TargetError: its calls cannot depend on them.
+        """
 
     @abstractmethod
     async def ask(self, sample: Sample, needed: frozenset[str]) -> Answer:

@@ -3,12 +3,14 @@
 A reply that cannot be parsed raises a CallError.
 """
 
+import asyncio
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Self, cast
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import jmespath
@@ -16,13 +18,14 @@ from jmespath.exceptions import JMESPathError
 from pydantic import ValidationError
 
 from ragstone._internal.http import Client, Connection
-from ragstone._internal.text import describe_fault, quoted
-from ragstone.errors import CallError, Cause, TargetError
+from ragstone._internal.text import describe_fault, public_url, quoted
+from ragstone.errors import CallError, Cause, TargetError, nearest
 from ragstone.targets.base import Answer, Target, settings_used
 from ragstone.targets.spec import (
     ApiDescription,
     CallDescription,
     Values,
+    fields_in,
     fill,
     fill_headers,
     fill_url,
@@ -32,6 +35,12 @@ from ragstone.types.reply import Failure
 from ragstone.types.row import TargetCall
 from ragstone.types.sample import Context, Sample
 
+LONGEST_CONNECT = 10.0
+"""Seconds to wait for a connection to an API without a health check."""
+_NOT_READY = (
+    "the RAG system is not ready: {}\nStart it, or specify another one with --api-url or "
+    "--target; `ragstone demo-server` starts one for testing."
+)
 _DONE = "[DONE]"
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -184,6 +193,20 @@ def _join_halves(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def _server(url: str) -> tuple[str, str | None, int]:
+    """Return the scheme, the host and the port of a URL."""
+    parts = urlsplit(url)
+    try:
+        return parts.scheme, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError as error:
+        raise TargetError(f"{public_url(url)} is not a usable URL: {error}") from error
+
+
+def _tag_in(field: str) -> str | None:
+    """Return the tag that a field of a call names; None if it names something else."""
+    return field.removeprefix("tags.") if field.startswith("tags.") else None
+
+
 def _excerpt(value: object) -> str:
     try:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -220,8 +243,36 @@ class HttpTarget(Target):
             "base": fill_variables(self._base),
         }
         self._secrets = description.secrets
+        self._timeout = connection.timeout
         self._client = Client(replace(connection, secrets=self._secrets))
         self._parts = (self._client,)
+
+    def check(self, samples: Sequence[Sample]) -> None:
+        """Check that each call sends something of a row, and that the tags it sends exist.
+
+        Raises:
+            TargetError: a call is the same for all rows, or a row's tag is unknown.
+        """
+        tags = dict.fromkeys(tag for sample in samples for tag in sample.tags)
+        problems: dict[str, None] = {}
+        for name, call in self._description.calls.items():
+            sent = {*fields_in([call.url, *self._headers(call).values(), call.body])}
+            if sent.isdisjoint(("query", "id", "reference")) and not any(map(_tag_in, sent)):
+                problems[
+                    f"the call {name!r} is the same for every row; put {{query}} into its url, "
+                    "headers or body"
+                ] = None
+            for tag in filter(None, map(_tag_in, sorted(sent))):
+                if samples and tag not in tags:
+                    near = nearest(tag, tags)
+                    hint = f"did you mean {{tags.{near}}}?" if near else "the data has "
+                    hint += "" if near else f"the tags {', '.join(tags)}" if tags else "no tags"
+                    problems[f"{{tags.{tag}}}: no row has this tag; {hint}"] = None
+        if problems:
+            raise TargetError(f"{self.name}: {'; '.join(problems)}")
+
+    def _headers(self, call: CallDescription) -> Mapping[str, str]:
+        return {**self._description.headers, **call.headers}
 
     async def __aenter__(self) -> Self:
         """Open the session and check the API's health."""
@@ -235,6 +286,7 @@ class HttpTarget(Target):
 
     async def _check_health(self) -> None:
         if self._description.health is None:
+            await self._check_connections()
             return
         url = fill_url(self._description.health, {}, base=self._base)
         headers = fill_headers(self._description.headers, self._given)
@@ -243,10 +295,24 @@ class HttpTarget(Target):
         except CallError as error:
             if error.status in (404, 405):  # the API has no health check
                 return
-            raise TargetError(
-                f"the RAG system is not ready: {error}\nStart it, or specify another one with "
-                "--api-url or --target; `ragstone demo-server` starts one for testing."
-            ) from error
+            raise TargetError(_NOT_READY.format(error)) from error
+
+    async def _check_connections(self) -> None:
+        """Connect to the servers of the calls, because the API has no health check."""
+        if self._description.proxy is not None:
+            return
+        calls = self._description.calls.values()
+        urls = [fill_url(call.url, {}, base=self._base) for call in calls]
+        for scheme, host, port in dict.fromkeys(map(_server, urls)):
+            if not host:  # it depends on the row
+                continue
+            try:
+                async with asyncio.timeout(min(self._timeout, LONGEST_CONNECT)):
+                    _, writer = await asyncio.open_connection(host, port)
+            except (OSError, UnicodeError) as error:  # a TimeoutError is an OSError
+                why = f"cannot connect to {scheme}://{host}:{port}"
+                raise TargetError(_NOT_READY.format(why)) from error
+            writer.close()
 
     async def ask(self, sample: Sample, needed: frozenset[str]) -> Answer:
         """Make the calls for the needed fields; all fields of a call are returned together."""
@@ -280,7 +346,7 @@ class HttpTarget(Target):
         reply = await self._client.send(
             call.method,
             fill_url(call.url, values, base=self._base),
-            headers=fill_headers({**self._description.headers, **call.headers}, values),
+            headers=fill_headers(self._headers(call), values),
             body=fill(call.body, values),
         )
         try:

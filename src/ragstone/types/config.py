@@ -505,7 +505,7 @@ class Settings(Plan):
     )
     fail_under: FrozenMap[str, Share] = _setting(
         {},
-        "Exit 1 if the metric's mean is below the value: faithfulness=0.8, hit@5=80%.",
+        "Exit 1 if the metric's mean is below the value: hit@5=0.8 or hit@5=80%.",
         group="Gates",
         metavar="METRIC=VALUE",
         common=True,
@@ -519,7 +519,7 @@ class Settings(Plan):
     )
     min_coverage: FrozenMap[str, Share] = _setting(
         {},
-        "Exit 1 if less than this share of the rows was scored: faithfulness=90%.",
+        "Exit 1 if less than this share of the rows was scored: hit@5=90%.",
         group="Gates",
         metavar="METRIC=SHARE",
         common=True,

@@ -68,7 +68,7 @@ class Policy:
         no_contexts: there are claims and no contexts; None makes every claim NOT_ENOUGH_INFO
             without asking the judge.
         refused: the judge refused.
-        unanswered: unreachable, timed out, rate limited, truncated or over budget.
+        unanswered: unreachable, rejected, timed out, rate limited, truncated or over budget.
         unreadable: nothing could be read, after the re-ask.
         miscounted: fewer or more verdicts than claims, after the re-ask; None fails.
         misread: the label that replaces an unreadable one, flagged; None fails.

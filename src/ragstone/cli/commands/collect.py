@@ -13,7 +13,14 @@ from rich.console import Console
 from ragstone._internal.files import write_text
 from ragstone._internal.text import count, quoted
 from ragstone.cli import INTERRUPTED, TOO_MUCH_FAILED
-from ragstone.cli.options import CONFIG, READING, GroupedCommand, setting, typed_settings
+from ragstone.cli.options import (
+    CONFIG,
+    READING,
+    GroupedCommand,
+    explicit_settings,
+    setting,
+    typed_settings,
+)
 from ragstone.cli.output import check_files, progress
 from ragstone.cli.parse import config_of
 from ragstone.datasets import load
@@ -21,6 +28,7 @@ from ragstone.datasets.adapters.responses import MODES
 from ragstone.datasets.export import WRITERS
 from ragstone.errors import UsageError
 from ragstone.evaluation.collect import ENDING, Collector, collection_settings, discard_journal
+from ragstone.evaluation.effects import settings_without_effect
 from ragstone.types.config import DEFAULT_API, Plan
 
 FOLDER = Path("responses")
@@ -91,6 +99,11 @@ def command(
     rows = len(dataset.samples)
     part = out.with_name(out.name + ENDING)
     collector = Collector.of(dataset, plan=plan, mode=mode, target=target, part=part, fresh=fresh)
+    explicit = explicit_settings(given)
+    for notice in settings_without_effect(
+        explicit, plan, metrics=(), target=collector.target, own_judge=False
+    ):
+        click.echo(notice, err=True)
     with collector.journal as journal:
         if out.exists() and not fresh and not (journal.rows or journal.beyond):
             raise UsageError(

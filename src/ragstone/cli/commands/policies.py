@@ -70,7 +70,7 @@ SITUATIONS: Mapping[str, Callable[[Policy], str]] = MappingProxyType(
 
 NOTES = (
     "The first situation that applies determines the score.",
-    "(1) unreachable, timed out, rate limited, truncated or over budget",
+    "(1) unreachable, rejected, timed out, rate limited, truncated or over budget",
     "(2) after one retry",
     f"(3) for {' / '.join(label.value for label in Label)}",
     "flagged: imputed by the policy and counted separately; a flagged score never passes",

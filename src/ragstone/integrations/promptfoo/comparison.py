@@ -137,7 +137,7 @@ def both_ways(data: str | Path | Dataset, plan: Plan, watching: Watching) -> Bot
     with watching() as watched:
         second = Evaluation.of(data, plan=ragas, **watched).run_in_thread()
     with watching() as watched:
-        first = evaluate_tests(_again(second), legacy, watched)
+        first = evaluate_tests(_again(second), legacy, {**watched, "explicit": {}})
     return BothWays.of(first, second)
 
 

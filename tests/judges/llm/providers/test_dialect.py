@@ -183,7 +183,7 @@ async def test_what_one_prompt_is_refused_for_changes_nothing_for_others(faulty,
 async def test_a_400_about_something_else_is_told(faulty, behave, model, failure) -> None:
     faulty.script(CHAT, behave.reply({"error": {"message": "too many images"}}, status=400))
     error = await failure(model)
-    assert (error.cause, error.status, len(faulty.calls)) == (Cause.UNREACHABLE, 400, 1)
+    assert (error.cause, error.status, len(faulty.calls)) == (Cause.REJECTED, 400, 1)
     assert "too many images" in str(error)
 
 

@@ -135,7 +135,7 @@ async def test_every_unknown_end_is_a_truncation(
         ({"message": "slow down", "code": 429}, Cause.RATE_LIMITED, 3),
         ("Rate limit reached", Cause.RATE_LIMITED, 3),
         ({"message": "upstream failed"}, Cause.UNREACHABLE, 3),
-        ({"message": "bad request", "code": "400"}, Cause.UNREACHABLE, 1),
+        ({"message": "bad request", "code": "400"}, Cause.REJECTED, 1),
     ],
 )
 async def test_an_error_with_status_200_is_retried_like_that_error(

@@ -201,7 +201,7 @@ async def test_a_bad_key_or_model_stops_the_run_but_not_once_it_answered(
 @pytest.mark.parametrize(
     ("status", "kind", "said", "cause"),
     [
-        (400, "invalid_request_error", "messages: too long", Cause.UNREACHABLE),
+        (400, "invalid_request_error", "messages: too long", Cause.REJECTED),
         (402, "billing_error", "no credit", Cause.RATE_LIMITED),
     ],
 )

@@ -13,6 +13,7 @@ from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
+from ragstone._internal.http import REJECTED
 from ragstone._internal.rate_limit import LATE, RetryableError, RetryingCaller, retry_after
 from ragstone._internal.text import public_url, quoted, redact
 from ragstone.errors import CallError, Cause, RagstoneError, UnknownNameError, UsageError
@@ -238,7 +239,8 @@ class PydanticAiModel(Model):
         unsorted = type(error) is foreign.ModelHTTPError and status not in (408, 429)
         rejected = unsorted and status is not None and status < 500
         if rejected or isinstance(error, foreign.ModelRequestRejectedError):
-            return CallError(Cause.UNREACHABLE, message, status=status)
+            cause = Cause.REJECTED if status in REJECTED else Cause.UNREACHABLE
+            return CallError(cause, message, status=status)
         if isinstance(error, foreign.ModelQuotaExceededError):  # waiting does not help
             return CallError(Cause.RATE_LIMITED, message, status=status)
         limited = status == 429 or isinstance(error, foreign.ModelRateLimitError)
