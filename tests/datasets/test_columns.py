@@ -1,5 +1,6 @@
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -379,3 +380,27 @@ def test_a_mapping_in_a_message_is_quoted_for_a_shell():
 
 def test_a_promptfoo_configuration_is_recognized_where_only_data_is_read() -> None:
     assert describe_nearest(["vars", "assert"]).startswith("evaluate a promptfoo configuration")
+
+
+@pytest.mark.parametrize("first", ["query", "nothing"])
+def test_the_work_for_many_columns_is_bounded_by_their_number(tmp_path: Path, first: str) -> None:
+    """Calls are counted: 40,000 columns took 2,000 calls each."""
+    path, names = tmp_path / "wide.csv", [first, *(f"column_{n}" for n in range(20_000))]
+    path.write_text(",".join(names) + "\n" + ",".join("x" for _ in names), encoding="utf-8")
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    message = ""
+    sys.setprofile(count)
+    try:
+        load(path)
+    except InputError as error:
+        message = str(error)
+    finally:
+        sys.setprofile(None)
+    assert calls < 200 * len(names)
+    assert ("'column_48', and 19,951 more" in message) == (first != "query")
+    assert len(message) < 5000

@@ -36,6 +36,13 @@ def quoted(text: str) -> str:
     return one_line(text[:1000], 200)
 
 
+def listing(names: Iterable[object], most: int = 50) -> str:
+    """Return the names in quotes, between commas; only the number of those beyond `most`."""
+    shown = [*map(repr, names)]
+    more = [f"and {len(shown) - most:,} more"] if len(shown) > most else []
+    return ", ".join(shown[:most] + more)
+
+
 def redact(text: str, secrets: Iterable[str]) -> str:
     """Return the text with every secret replaced, the longest first."""
     for secret in sorted(secrets, key=len, reverse=True):

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from types import MappingProxyType
 
+from ragstone._internal.text import listing
 from ragstone.datasets.table import Record
 from ragstone.errors import Problem, UnknownNameError, UsageError, nearest
 from ragstone.types.sample import Sample
@@ -39,9 +40,11 @@ CONTEXT_ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 CONVERSATIONS = ("messages", "conversation", "turns")
 """Columns with several turns, which a Sample cannot have."""
+MOST_COMPARED = 1000
+"""How many columns are compared with the names of fields that are missing."""
 
 
-@lru_cache(maxsize=4096)  # a file has few names, and has them in every row
+@lru_cache(maxsize=2**17)  # a file has its names in every row
 def plain_name(name: str) -> str:
     """Return a name without case, blanks, underscores and hyphens: names match by this."""
     return re.sub(r"[\s_-]+", "", name).casefold()
@@ -131,10 +134,9 @@ def resolve_columns(
         if column not in columns and len(similar) != 1:
             near = nearest(column, columns)
             offer = f"; did you mean {spelling(field, near)}?" if near else ""
-            seen = ", ".join(map(repr, columns))
             raise UsageError(
                 f"{spelling(field, column)}: there is no column {column!r}{offer} "
-                f"(the columns are {seen})"
+                f"(the columns are {listing(columns)})"
             )
         found[field] = column if column in columns else similar[0]
     return found
@@ -150,7 +152,7 @@ def ambiguous(
 
 def no_query(columns: Sequence[str], hint: str = "", *, spelling: Spelling) -> Problem:
     """Return the problem that there is no query column; `hint` is added to the fix."""
-    seen = ", ".join(map(repr, columns)) or "none"
+    seen = listing(columns) or "none"
     names = ("query", *ALIASES["query"])
     near = next((found for name in names if (found := nearest(name, columns))), None)
     fix = f"map one with {spelling('query', 'COLUMN')}"
@@ -164,10 +166,11 @@ def no_query(columns: Sequence[str], hint: str = "", *, spelling: Spelling) -> P
 def misspelt(names: Iterable[str], missing: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Return Sample field -> a column that is probably misspelt, and its right name.
 
-    Only fields that no row has are looked up.
+    Only fields that no row has are looked up, and only among the first columns: comparing names
+    is slow.
     """
     found: dict[str, tuple[str, str]] = {}
-    columns = list(names)
+    columns = list(islice(names, MOST_COMPARED))
     for field in missing:
         for known in (field, *ALIASES[field]):
             if near := next((name for name in columns if _is_near(name, known)), None):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone._internal.text import one_line
+from ragstone._internal.text import listing, one_line
 from ragstone.datasets.rankings.byte_arrays import Integers, Spans, Texts, padded
 from ragstone.datasets.rankings.join import Batch
 from ragstone.datasets.rankings.qrels import Judgments, JudgmentsBuilder
@@ -105,7 +105,7 @@ def _frame(
             raise UsageError(f"{path.name}: {error}") from error
         if name is None and field != maybe:
             raise UsageError(
-                f"{path.name}: no column found for {field} among {', '.join(present)}; "
+                f"{path.name}: no column found for {field} among {listing(present)}; "
                 f"map it with --map {field}=COLUMN"
             )
         if name is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, cast
 
+from ragstone._internal.text import listing
 from ragstone.errors import InputError, Problem, UsageError
 
 EXTRA = "ragstone[scale]"
@@ -104,9 +105,8 @@ def resolve_column(field: str, mapped: Mapping[str, str], present: Collection[st
     if field not in mapped:
         return next((name for name in NAMES[field] if name in present), None)
     if (name := mapped[field]) not in present:
-        known = ", ".join(map(str, present))
         raise UsageError(
-            f"--map {field}={name}: there is no column {name!r}; the columns are {known}"
+            f"--map {field}={name}: there is no column {name!r}; the columns are {listing(present)}"
         )
     return name
 
