@@ -182,6 +182,52 @@ async def test_a_kept_reply_that_cannot_be_read_is_asked_again(
     assert len(judge.asked) == 2
 
 
+CHANGES = [  # as a flipped bit or byte would
+    "value = replace(value, 'blue', 'blud')",
+    "value = CAST(X'5b22ff225d' AS TEXT)",
+    "notes = '[]'",
+    "raw = NULL",
+    "raw = ''",
+    "usage = replace(usage, '90', '91')",
+    "checksum = checksum + 1",
+]
+
+
+async def test_a_damaged_reply_counts_as_missing_with_one_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Line 4 of issue 18: a changed reply is never used, whatever part of it changed."""
+    for number, change in enumerate(CHANGES):
+        path, judge = tmp_path / f"{number}.db", scripted()
+        async with CachedJudge(judge, path) as cached:
+            await cached.answer(ONE)
+            await cached.answer(OTHER)
+            with closing(sqlite3.connect(path)) as connection, connection:
+                connection.execute(f"UPDATE replies SET {change}")
+            caplog.clear()
+            assert await cached.answer(OTHER) == REPLY, change
+            assert await cached.answer(ONE) == REPLY, change
+            assert await cached.answer(ONE) == await cached.answer(OTHER) == FREE, change
+        told = [record.message for record in caplog.records if "damaged" in record.message]
+        assert told == [f"{path}: damaged replies are ignored; the judge is called again"], change
+
+
+async def test_a_cache_without_checksums_is_used_and_gets_them(path: Path) -> None:
+    judge = scripted()
+    async with CachedJudge(judge, path) as cached:
+        await cached.answer(ONE)
+    with closing(sqlite3.connect(path)) as connection, connection:  # as version 1 made it
+        connection.execute("ALTER TABLE replies DROP COLUMN checksum")
+        connection.execute("PRAGMA user_version = 1")
+    for _ in range(2):
+        async with CachedJudge(judge, path) as cached:
+            assert await cached.answer(ONE) == FREE
+            await cached.answer(OTHER)
+    with closing(sqlite3.connect(path)) as connection:
+        found = connection.execute("SELECT checksum IS NULL FROM replies ORDER BY rowid").fetchall()
+    assert found == [(1,), (0,)]
+
+
 async def test_nor_one_with_verdicts_for_other_claims(path: Path) -> None:
     judge = ScriptedJudge({"verify_claims": [{"label": "SUPPORTED"}]}, identity="model")
     question = VerifyClaims(claims=("a",), contexts=("b",))
@@ -441,7 +487,7 @@ def a_folder(path_of_replies_file: Path) -> None:
         (no_database, "file is not a database"),
         (
             newer,
-            r"a newer version of ragstone wrote it \(layout 99, this version has 1\)",
+            r"a newer version of ragstone wrote it \(layout 99, this version has 2\)",
         ),
         (of_another_program, "it is the database of another program"),
         (of_another_program_with_layouts, "it is the database of another program"),

@@ -4,13 +4,14 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Self, TypeVar, cast
+from zlib import crc32
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -25,8 +26,8 @@ T = TypeVar("T")
 
 USAGE = TypeAdapter(Usage)
 
-LAYOUT = 1
-"""Version of the table, stored in the file as `user_version`."""
+LAYOUT = 2
+"""Version of the table, stored in the file as `user_version`; version 1 has no checksums."""
 AT_ONCE = 200
 """Replies written in one transaction, at most."""
 
@@ -37,10 +38,13 @@ CREATE TABLE replies (
     notes TEXT NOT NULL,
     raw TEXT,
     usage TEXT NOT NULL,
-    kept_at REAL NOT NULL
+    kept_at REAL NOT NULL,
+    checksum INTEGER
 )"""
-_FIND = "SELECT value, notes, raw, usage, kept_at FROM replies WHERE key = ?"
-_STORE = "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?)"
+_FIND = """
+SELECT CAST(value AS BLOB), CAST(notes AS BLOB), CAST(raw AS BLOB), CAST(usage AS BLOB),
+kept_at, checksum FROM replies WHERE key = ?"""
+_STORE = "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 _log = logging.getLogger("ragstone.judge")
 
@@ -75,7 +79,7 @@ class ReplyCache:
         self._path, self._reading, self._writing = path, reading, writing
         self._waiting: list[tuple[bytes, CachedReply, asyncio.Future[None]]] = []
         self._task: asyncio.Task[None] | None = None
-        self._failed = self._closing = False
+        self._failed = self._closing = self._damaged = False
 
     @classmethod
     async def open(cls, path: Path) -> "ReplyCache":
@@ -88,13 +92,26 @@ class ReplyCache:
         return cls(path, reading=_connect(path), writing=writing)
 
     def find(self, key: bytes) -> CachedReply | None:
-        """Return the reply of a key; None if there is none or it cannot be read."""
+        """Return the reply of a key; None if there is none, or it is damaged or cannot be read.
+
+        The first damaged reply logs a warning.
+        """
         try:
             row = self._reading.execute(_FIND, (key,)).fetchone()
         except sqlite3.Error as error:
             self._give_up(error)
             return None
-        return CachedReply(*row) if row else None
+        if row is None:
+            return None
+        *texts, stored_at, checksum = row
+        if checksum is None or checksum == _checksum(key, texts):
+            with suppress(UnicodeDecodeError):
+                value, notes, raw, usage = (text and text.decode() for text in texts)
+                return CachedReply(value, notes, raw, usage, stored_at)
+        if not self._damaged:
+            self._damaged = True
+            _log.warning("%s: damaged replies are ignored; the judge is called again", self._path)
+        return None
 
     async def store(self, key: bytes, reply: CachedReply) -> None:
         """Store a reply; when this returns, it survives the end of the process.
@@ -121,7 +138,7 @@ class ReplyCache:
     async def _write_waiting(self) -> None:
         while batch := self._waiting[:AT_ONCE]:
             del self._waiting[:AT_ONCE]
-            rows = [(key, *vars(reply).values()) for key, reply, _ in batch]
+            rows = [_row(key, reply) for key, reply, _ in batch]
             try:
                 await in_thread(partial(self._write, rows))
             finally:
@@ -150,6 +167,18 @@ class ReplyCache:
                 self._path,
                 error,
             )
+
+
+def _row(key: bytes, reply: CachedReply) -> tuple[object, ...]:
+    """Return a reply as a row of the table."""
+    texts = reply.value, reply.notes, reply.raw, reply.usage
+    written = [None if text is None else text.encode() for text in texts]
+    return key, *texts, reply.stored_at, _checksum(key, written)
+
+
+def _checksum(key: bytes, texts: Iterable[bytes | None]) -> int:
+    """Return the CRC-32 of a reply; text and no text differ."""
+    return crc32(b"\0".join([key, *(b"\1" if text is None else text for text in texts)]))
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -190,6 +219,9 @@ def _create_table(connection: sqlite3.Connection) -> None:
         raise UsageError(
             f"a newer version of ragstone wrote it (layout {layout}, this version has {LAYOUT})"
         )
+    elif layout == 1:
+        connection.execute("ALTER TABLE replies ADD COLUMN checksum INTEGER")
+        connection.execute(f"PRAGMA user_version = {LAYOUT}")
     connection.execute("COMMIT")
 
 
