@@ -1,12 +1,15 @@
 """Cases that cannot fail independently are one test: a loop that reports all that fail."""
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
+from ragstone._internal.concurrency import finish_in_thread
 from ragstone.results.metric_summary import MetricSummaryBuilder
-from ragstone.types.score import Score
+from ragstone.store import Store
+from ragstone.types.config import Manifest
+from ragstone.types.score import MetricInfo, Score
 
 Test = Callable[..., Any]
 
@@ -71,3 +74,15 @@ def count_scores(scores: Iterable[Score]) -> MetricSummaryBuilder:
     for place, score in enumerate(scores):
         builder.add(score, place=place)
     return builder
+
+
+def add_run(
+    store: Store, manifest: Manifest, metrics: Mapping[str, MetricInfo], **options: Any
+) -> None:
+    """Add a run without rows, as a process does that is killed then."""
+
+    async def begin() -> None:
+        async with store.begin_writing(manifest, metrics, **options):
+            pass
+
+    finish_in_thread(begin)

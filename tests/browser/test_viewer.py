@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.cases import add_run
 
 from ragstone.reports.viewer.server import serve_in_background
 from ragstone.results.run import Run
@@ -124,7 +125,7 @@ async def test_the_page_of_a_going_run_follows_it_to_its_end(
     run = make_run()
     run_id = run.manifest.run_id
     with Store.open(tmp_path / "live.db") as store:
-        store.begin(run.manifest, run.metrics, fingerprint="")
+        add_run(store, run.manifest, run.metrics, fingerprint="")
         with serve_in_background(tmp_path / "live.db") as url:
             async with store.open_writer(run_id) as writer:
                 await writer.put(run.rows[0])

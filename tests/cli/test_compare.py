@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import add_run
 
 from ragstone.metrics import get
 from ragstone.results.compare.comparison import compare
@@ -36,7 +37,7 @@ def put(store: Store, run_id: str, values: Sequence[float | None], **changed: An
         target=None,
         not_run={},
     )
-    store.begin(manifest, {"faithfulness": get("faithfulness").described}, fingerprint="")
+    add_run(store, manifest, {"faithfulness": get("faithfulness").described}, fingerprint="")
 
     async def write() -> None:
         async with store.open_writer(run_id) as writer:

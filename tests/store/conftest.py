@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from tests.cases import add_run
 
 from ragstone.errors import Cause
 from ragstone.metrics import get
@@ -52,7 +53,7 @@ def manifest(run_id: str, rows: int = 3, *, minutes: int = 0) -> Manifest:
 
 
 def begin(store: Store, run_id: str, *, fingerprint: str = "f", **more: int) -> None:
-    store.begin(manifest(run_id, **more), METRICS, fingerprint=fingerprint)
+    add_run(store, manifest(run_id, **more), METRICS, fingerprint=fingerprint)
 
 
 def full_row(place: int, text: str = "It lasts 20 hours.", hit: float = 1.0) -> Row:

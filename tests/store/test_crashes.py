@@ -14,7 +14,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ragstone.store import Store, StoreError
+from ragstone.store import Store, StoreError, delete
+from ragstone.store.errors import RunLockedError, RunNotFoundError
 
 WRITING = """
 import asyncio, sys
@@ -23,7 +24,8 @@ from ragstone.types.config import Manifest, Plan, Source
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
-from ragstone.store import Store, StoreError
+from ragstone.store import Store, StoreError, delete
+from ragstone.store.errors import RunLockedError, RunNotFoundError
 
 async def main(place, run_id, first, count):
     manifest = Manifest(
@@ -32,11 +34,11 @@ async def main(place, run_id, first, count):
         not_run={},
     )
     with Store.open(place) as store:
-        if run_id not in [info.id for info in store.runs()]:
-            store.begin(manifest, {}, fingerprint="f")
-        done = store.done(run_id)
-        print("begun", flush=True)
-        async with store.open_writer(run_id) as writer:
+        known = run_id in [info.id for info in store.runs()]
+        done = store.done(run_id) if known else []
+        begin = store.begin_writing(manifest, {}, fingerprint="f")
+        async with store.open_writer(run_id) if known else begin as writer:
+            print("begun", flush=True)
             for n in range(int(first), int(count)):
                 if n not in done:
                     sample = Sample(id=f"q{n}", query="q", response="x" * 2000)
@@ -186,3 +188,75 @@ async def test_a_server_that_dies_half_way_keeps_what_it_has(
             for place in range(len(kept), len(kept) + 300):
                 await writer.put(make.small_row(place))
         assert whole(store, "r1", len(kept) + 300)
+
+
+SAME = """
+import sys, time
+from pathlib import Path
+from ragstone import evaluate
+from ragstone.errors import UsageError
+
+place, folder = sys.argv[1], Path(sys.argv[2])
+
+def answer(query):
+    with (folder / "asked.txt").open("a") as file:
+        file.write(query + "\\n")
+    time.sleep(0.4)
+    return {"contexts": [{"id": "a", "text": "t"}]}
+
+print("ready", flush=True)
+while not (folder / "go").exists():
+    time.sleep(0.001)
+rows = [{"query": f"q{n}", "relevance": ["a"]} for n in range(5)]
+try:
+    evaluate(rows, metrics="hit", target=answer, concurrency=1, store=place)
+except UsageError as error:
+    print(error)
+    sys.exit(2)
+"""
+
+
+def test_the_same_evaluation_started_three_times_at_once_is_paid_once(
+    place: str, tmp_path: Path
+) -> None:
+    with Store.open(place):  # the tables exist
+        pass
+    command = [sys.executable, "-c", SAME, place, str(tmp_path)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    processes = [subprocess.Popen(command, **pipes) for _ in range(3)]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    (tmp_path / "go").touch()
+    said = sorted(
+        (process.communicate(timeout=240)[0], process.returncode) for process in processes
+    )
+    assert [code for _, code in said] == [0, 2, 2], said
+    busy = "another process is running the same evaluation"
+    assert all(busy in text and "wait for it, or use" in text for text, _ in said[1:]), said
+    assert len((tmp_path / "asked.txt").read_text().splitlines()) == 5
+    with Store.open(place) as store:
+        assert [info.rows for info in store.runs()] == [5]
+
+
+async def test_a_run_cannot_be_deleted_from_its_first_moment(place: str, make) -> None:
+    with Store.open(place) as store:
+
+        def attack(run_id: str) -> str:
+            for _ in range(10_000):
+                try:
+                    delete(store, run_id)
+                except RunNotFoundError:
+                    continue
+                except RunLockedError:
+                    return "refused"
+                return "deleted"
+            return "not found"
+
+        for number in range(5):
+            run_id = f"r{number}"
+            attacker = asyncio.create_task(asyncio.to_thread(attack, run_id))
+            await asyncio.sleep(0.05)
+            async with store.begin_writing(make.manifest(run_id), {}, fingerprint="f") as writer:
+                await writer.put(make.full_row(0))
+                assert await attacker == "refused"
+            assert store.info(run_id).rows == 1

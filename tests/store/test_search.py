@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cases import each_case
+from tests.cases import add_run, each_case
 
 from ragstone._internal.fields import tag_text
 from ragstone.errors import Cause, RagstoneError
@@ -90,7 +90,7 @@ def manifest(run_id: str) -> Manifest:
 
 
 async def fill(store: Store, rows: Sequence[Row] = ROWS) -> None:
-    store.begin(manifest(RUN), METRICS, fingerprint="")
+    add_run(store, manifest(RUN), METRICS, fingerprint="")
     async with store.open_writer(RUN) as writer:
         for row in rows:
             await writer.put(row)
@@ -310,7 +310,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     with Store.open(place) as store, pytest.MonkeyPatch.context() as patch:
         patch.setattr(ranked_values, "BLOCK", 7)
         save_ranking(store, run)
-        store.begin(MANIFEST.model_copy(update={"run_id": "rows"}), metrics, fingerprint="")
+        add_run(store, MANIFEST.model_copy(update={"run_id": "rows"}), metrics, fingerprint="")
         asyncio.run(fill_of_value_browsing(store, run))
         yield store
 

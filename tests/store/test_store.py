@@ -3,6 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 from pydantic import TypeAdapter
+from tests.cases import add_run
 
 from ragstone.errors import UsageError
 from ragstone.store import RunLockedError, Store, StoreError, tag
@@ -47,7 +48,7 @@ async def test_rows_are_read_anew_each_time(store: Store, make: SimpleNamespace)
 
 
 async def test_a_run_without_transcript_says_so(store: Store, make: SimpleNamespace) -> None:
-    store.begin(make.manifest("r1"), make.metrics, fingerprint="f", transcript=False)
+    add_run(store, make.manifest("r1"), make.metrics, fingerprint="f", transcript=False)
     await write(store, "r1", [make.full_row(0)])
     assert store.info("r1").transcript is False
     assert store.load("r1").rows[0].exchanges[0].outcome.raw is None

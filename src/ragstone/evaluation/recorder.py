@@ -1,7 +1,7 @@
 """Recorder: saves finished rows in memory or in the store, and decides which run is resumed."""
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Self, TypedDict, Unpack
@@ -13,6 +13,7 @@ from ragstone.results.metric_summary import ScoreColumn
 from ragstone.results.run import Run
 from ragstone.results.run_summary import RunSummaryBuilder
 from ragstone.store import RowWriter, RunLockedError, Store, StoreError, resume, running_runs
+from ragstone.store.locks import SAME_EVALUATION
 from ragstone.types.config import Manifest
 from ragstone.types.row import Row
 from ragstone.types.score import NOTHING, Detail
@@ -128,6 +129,7 @@ class StoreRecorder(Recorder):
         self._store, self._resumed, self._transcript = store, resumed, transcript
         self._retry_failed, self._closes, self._fresh = retry_failed, closes, fresh
         self._writer: RowWriter | None = None
+        self._claim = ExitStack()
         self._changed = False
         if resumed:
             self._read_done()
@@ -140,7 +142,8 @@ class StoreRecorder(Recorder):
         """
         run_id = self.manifest.run_id
         if self._resumed:
-            writer = await self._open_writer()
+            writer = await self._store.open_writer(run_id).__aenter__()
+            self._writer = writer
             try:  # no other process can write to the run now
                 self._read_done()
                 for row in self._store.load(run_id).rows:
@@ -149,6 +152,8 @@ class StoreRecorder(Recorder):
             except BaseException as error:
                 await writer.__aexit__(type(error), error, error.__traceback__)
                 raise
+        elif not self._fresh:  # from now on, so that no calls are paid twice
+            self._claim.enter_context(self._store.starting(self.manifest.fingerprint))
         return self
 
     def _read_done(self) -> None:
@@ -158,18 +163,15 @@ class StoreRecorder(Recorder):
             done = self.done
             self.retried = {index for index in self._store.done(run_id) if index not in done}
 
-    async def _open_writer(self) -> RowWriter:
-        self._writer = await self._store.open_writer(self.manifest.run_id).__aenter__()
-        return self._writer
-
     async def __aexit__(self, *raised: object) -> None:
         """Write the remaining rows.
 
         Raises:
             StoreError: some rows could not be written.
         """
-        if self._writer is not None:
-            await self._writer.__aexit__(*raised)
+        with self._claim:
+            if self._writer is not None:
+                await self._writer.__aexit__(*raised)
 
     async def record(self, row: Row) -> None:
         """Summarize one finished row and pass it to the writer.
@@ -177,20 +179,20 @@ class StoreRecorder(Recorder):
         The first one adds the run to the store, or marks a resumed one as unfinished.
 
         Raises:
-            StoreError: the store failed, or another process started the same evaluation meanwhile.
+            StoreError: the store failed.
         """
         if not self._changed:
             if self._resumed:
                 resume(self._store, self.manifest)
             else:
-                fingerprint = self.manifest.fingerprint
-                if not self._fresh:
-                    _check_not_running(self._store, fingerprint)
                 described = {name: metric.described for name, metric in self.metrics.items()}
-                self._store.begin(
-                    self.manifest, described, fingerprint=fingerprint, transcript=self._transcript
+                writer = self._store.begin_writing(
+                    self.manifest,
+                    described,
+                    fingerprint=self.manifest.fingerprint,
+                    transcript=self._transcript,
                 )
-                await self._open_writer()
+                self._writer = await writer.__aenter__()
             self._changed = True
         assert self._writer is not None, "the recorder is not open"
         self.count(row)
@@ -285,21 +287,14 @@ def _find_unfinished(
         return None, [
             f"Starting a new run; unfinished run {run_id} was started {how} the judge's texts"
         ]
-    _check_not_running(store, manifest.fingerprint)
+    for running in running_runs(store, fingerprint=manifest.fingerprint):
+        raise RunLockedError(SAME_EVALUATION.format(f" (run {running})"))
     for info in store.runs(limit=20):
         if info.rows and not info.finished and info.manifest.source.name == manifest.source.name:
             differs = _describe_changes(info.manifest.changed(manifest), info.manifest)
             notice = f"Starting a new run; unfinished run {info.id} has other settings: {differs}. "
             return None, [f"{notice}Resume it with `ragstone resume {info.id}`"]
     return None, []
-
-
-def _check_not_running(store: Store, fingerprint: str) -> None:
-    for running in running_runs(store, fingerprint=fingerprint):
-        raise RunLockedError(
-            f"another process is running the same evaluation (run {running}); "
-            "wait for it, or use --fresh to start another run"
-        )
 
 
 def _check_same_settings(earlier: Manifest, now: Manifest) -> None:

@@ -189,12 +189,16 @@ def save(run: Run, store: Store, *, transcript: bool = True) -> None:
 
     async def write_rows() -> None:
         left = iter(run.rows)
-        async with store.open_writer(run_id) as writer:
+        async with store.begin_writing(
+            manifest, run.metrics, fingerprint=manifest.fingerprint, transcript=transcript
+        ) as writer:
+            nonlocal added
+            added = True
             while some := await in_thread(lambda: list(islice(left, BATCH))):
                 for row in some:
                     await writer.put(row)
 
-    store.begin(manifest, run.metrics, fingerprint=manifest.fingerprint, transcript=transcript)
+    added = False
     try:
         finish_in_thread(write_rows)
         store.finish(
@@ -206,7 +210,8 @@ def save(run: Run, store: Store, *, transcript: bool = True) -> None:
         )
     except BaseException:
         with suppress(StoreError):
-            delete(store, run_id)
+            if added:
+                delete(store, run_id)
         raise
 
 

@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Generator, Iterable
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
+from zlib import crc32
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
@@ -18,31 +19,51 @@ SELECT objid FROM pg_locks
 WHERE locktype = 'advisory' AND granted AND classid = {KIND} AND objsubid = 2
 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """  # noqa: S608 - a constant
+SAME_EVALUATION = (
+    "another process is running the same evaluation{}; wait for it, or use --fresh to start "
+    "another run"
+)
 TIMEOUT = 0.5
 """Seconds to wait for a lock: another process may only be checking whether it is free."""
 
 
-@contextmanager
-def run_lock(connection: Connection, run: int, *, name: str) -> Generator[None, None, None]:
+def run_lock(connection: Connection, run: int, *, name: str) -> AbstractContextManager[None]:
     """Lock the run with that number within the block.
 
     Raises:
         RunLockedError: another process or another part of this one has locked it.
         StoreError: the lock file cannot be created or locked.
     """
+    busy = f"run {name} is in use by another process; wait until it finishes"
+    return _locked(connection, _lock_path(connection, run), (KIND, run), busy)
+
+
+def start_lock(connection: Connection, fingerprint: str) -> AbstractContextManager[None]:
+    """Lock a configuration within the block, before it has a run that could be locked.
+
+    Raises:
+        RunLockedError: another process or another part of this one has locked it.
+        StoreError: the lock file cannot be created or locked.
+    """
+    number = crc32(fingerprint.encode()) & 0x7FFF_FFFF
+    path = Path(f"{connection.engine.url.database}.start-{number:08x}.lock")
+    return _locked(connection, path, (KIND + 1, number), SAME_EVALUATION.format(""))
+
+
+@contextmanager
+def _locked(
+    connection: Connection, path: Path, key: tuple[int, int], busy: str
+) -> Generator[None, None, None]:
+    """Hold a lock file beside a SQLite file, or an advisory lock of PostgreSQL."""
+    sqlite = connection.dialect.name == "sqlite"
     with ExitStack() as stack:
         try:
-            if connection.dialect.name == "sqlite":
-                path = _lock_path(connection, run)
-                stack.enter_context(lock_file(path, timeout=TIMEOUT))
-            else:
-                stack.enter_context(_advisory_lock(connection, run))
+            held = lock_file(path, timeout=TIMEOUT) if sqlite else _advisory_lock(connection, key)
+            stack.enter_context(held)
         except BlockingIOError as error:
-            raise RunLockedError(
-                f"run {name} is in use by another process; wait until it finishes"
-            ) from error
+            raise RunLockedError(busy) from error
         except OSError as error:
-            raise StoreError(f"{_lock_path(connection, run)}: {error.strerror}") from error
+            raise StoreError(f"{path}: {error.strerror}") from error
         yield
 
 
@@ -73,11 +94,11 @@ def _lock_path(connection: Connection, run: int) -> Path:
 
 
 @contextmanager
-def _advisory_lock(connection: Connection, run: int) -> Generator[None, None, None]:
+def _advisory_lock(connection: Connection, key: tuple[int, int]) -> Generator[None, None, None]:
     """Take a PostgreSQL lock, which lasts no longer than the connection."""
     until = time.monotonic() + TIMEOUT
     while True:
-        free = connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({KIND}, {run})").scalar()
+        free = connection.exec_driver_sql(f"SELECT pg_try_advisory_lock{key}").scalar()
         connection.commit()
         if free:
             break
@@ -90,5 +111,5 @@ def _advisory_lock(connection: Connection, run: int) -> Generator[None, None, No
         with suppress(SQLAlchemyError):  # the connection is lost, and the lock with it
             if not connection.invalidated:
                 connection.rollback()
-                connection.exec_driver_sql(f"SELECT pg_advisory_unlock({KIND}, {run})")
+                connection.exec_driver_sql(f"SELECT pg_advisory_unlock{key}")
                 connection.commit()

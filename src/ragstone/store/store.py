@@ -2,7 +2,7 @@
 
 import weakref
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from ragstone.results.run import Run
 from ragstone.store.codec import column, to_text
 from ragstone.store.engine import WRITING, create_store_engine, display_name
 from ragstone.store.errors import StoreError, translate_errors
-from ragstone.store.locks import locked_runs, run_lock
+from ragstone.store.locks import locked_runs, run_lock, start_lock
 from ragstone.store.ranking_values import StoredRanking
 from ragstone.store.reader import (
     RowIndexSet,
@@ -39,6 +39,7 @@ from ragstone.store.schema import NEWEST, ROWS, RUNS, SCORES, WHOLE, migrate
 from ragstone.store.writer import Record, RowWriter
 from ragstone.types.config import Manifest
 from ragstone.types.reply import Usage
+from ragstone.types.row import Row
 from ragstone.types.score import NOTHING, Detail, MetricInfo, State
 
 
@@ -83,21 +84,19 @@ class Store:
     def __exit__(self, *raised: object) -> None:
         self.close()
 
-    def begin(
+    def begin_writing(
         self,
         manifest: Manifest,
         metrics: Mapping[str, MetricInfo],
         *,
         fingerprint: str,
         transcript: bool = True,
-    ) -> None:
-        """Add a run, with no rows yet.
+    ) -> RowWriter:
+        """Return a writer for the rows of a new run; opening it adds the run, and locks it.
 
         `fingerprint` is equal for runs of the same configuration. Without `transcript`, the only
-        texts of the judge that are stored are those in scores.
-
-        Raises:
-            StoreError: the store has a run of that id.
+        texts of the judge that are stored are those in scores. Opening raises a StoreError if the
+        store has a run of that id.
         """
         line = {
             "id": manifest.run_id,
@@ -108,11 +107,45 @@ class Store:
             "extras": "{}",
             "transcript": transcript,
         }
-        with self.transaction() as connection:
-            known = select(RUNS.c.number).where(RUNS.c.id == manifest.run_id)
-            if connection.execute(known).first():
-                raise StoreError(f"{self.name}: run {manifest.run_id} already exists")
-            connection.execute(RUNS.insert().values(line))
+        run_id = manifest.run_id
+        added: list[int] = []
+
+        @contextmanager
+        def begin() -> Generator[Connection, None, None]:
+            with (
+                translate_errors(self.name),
+                self._engine.connect() as connection,
+                ExitStack() as stack,
+            ):
+                with self.transaction() as adding:
+                    known = select(RUNS.c.number).where(RUNS.c.id == run_id)
+                    if adding.execute(known).first():
+                        raise StoreError(f"{self.name}: run {run_id} already exists")
+                    adding.execute(RUNS.insert().values(line))
+                    number = adding.execute(known).scalar_one()
+                    # locked before others can see it, so that none can delete it
+                    stack.enter_context(run_lock(connection, number, name=run_id))
+                added.append(number)
+                yield connection.execution_options(**WRITING)
+
+        def record(row: Row) -> Record:
+            return Record.of(added[0], row, transcript=transcript)
+
+        return RowWriter(run_id, lock=begin, record=record)
+
+    @contextmanager
+    def starting(self, fingerprint: str) -> Generator[None, None, None]:
+        """Claim a configuration within the block: no other process can claim it meanwhile.
+
+        Raises:
+            RunLockedError: another process has claimed it.
+        """
+        with (
+            translate_errors(self.name),
+            self._engine.connect() as connection,
+            start_lock(connection, fingerprint),
+        ):
+            yield
 
     def open_writer(self, run_id: str) -> RowWriter:
         """Return a writer for the rows of a run; it locks the run."""

@@ -10,6 +10,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
+from tests.cases import add_run
 
 from ragstone.metrics import get
 from ragstone.reports.viewer.server import serve_in_background
@@ -97,7 +98,7 @@ def row(place: int, *, supported: bool, text: str = "It lasts 20 hours.") -> Row
 
 def keep(store: Store, kept: Manifest, rows: list[Row], *, ended: bool = True) -> None:
     """Store a run; one that has not ended has no summary."""
-    store.begin(kept, METRICS, fingerprint=kept.run_id)
+    add_run(store, kept, METRICS, fingerprint=kept.run_id)
 
     async def write() -> None:
         async with store.open_writer(kept.run_id) as writer:

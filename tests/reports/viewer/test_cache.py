@@ -4,6 +4,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+from tests.cases import add_run
 
 from ragstone.metrics import get
 from ragstone.reports.viewer import cache as summaries
@@ -74,7 +75,7 @@ async def ended(served, tmp_path: Path) -> Store:
         update={"source": manifest.source.model_copy(update={"notes": ("1 row was left out",)})}
     )
     store = Store.open(tmp_path / "runs.db")
-    store.begin(manifest, METRICS, fingerprint="")
+    add_run(store, manifest, METRICS, fingerprint="")
     async with store.open_writer("run-a") as writer:
         for place, score in enumerate([Score.scored(0.0), MADE_UP]):
             row = Row(place, Sample(id=f"q{place}", query="?"), scores={"hit@5": score})

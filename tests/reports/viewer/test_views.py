@@ -6,6 +6,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 import pytest
+from tests.cases import add_run
 from tests.reports.ranked import ranked_run
 
 from ragstone.metrics import get
@@ -207,7 +208,7 @@ async def test_a_going_run_is_followed_until_it_is_summed_up(served, view, tmp_p
     manifest = Store.open(served.place).info("run-a").manifest
     metrics = {name: get(name).described for name in ("faithfulness", "hit@5")}
     with Store.open(tmp_path / "live.db") as store:
-        store.begin(manifest, metrics, fingerprint="")
+        add_run(store, manifest, metrics, fingerprint="")
         with view(tmp_path / "live.db") as viewed:
             async with store.open_writer("run-a") as writer:
                 await writer.put(made(0))
