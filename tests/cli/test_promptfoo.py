@@ -181,6 +181,44 @@ def test_a_test_fails_by_its_own_threshold_only(run: Run, served: Served, tmp_pa
     assert passed == [[True, None], [None, False]]
 
 
+def test_a_rescored_test_still_has_only_its_own_thresholds(
+    run: Run, served: Served, ragstone, tmp_path: Path
+) -> None:
+    config = configuration(served.url, ALL_BACKED, HALF, threshold=0.8)
+    own = {"type": "context-faithfulness", "threshold": 0.4}
+    config["tests"][1]["assert"] = [own]  # type: ignore[index]
+    run(config)
+    done = ragstone("rescore", "last", "--rows", "rows.jsonl")
+    assert done.code == 0, done.err
+    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    states = [[score["state"] for score in row["scores"].values()] for row in rows]
+    assert states == [["scored", "undefined"], ["scored", "scored"]]
+
+
+def test_a_failed_test_is_a_note_of_its_row_also_in_the_store(
+    run: Run, served: Served, ragstone, tmp_path: Path
+) -> None:
+    run(configuration(served.url, ALL_BACKED, HALF, threshold=0.8))
+    ragstone("report", "last", "--rows", "rows.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    note = "its promptfoo test fails: faithfulness:promptfoo,threshold=0.8"
+    assert [row["notes"] for row in rows] == [[], [note]]
+
+
+@pytest.mark.parametrize(
+    ("assertion", "message"),
+    [
+        ({"$ref": "#/assertionTemplates/a"}, "$ref is not supported; write the assertion out"),
+        ({"value": "x"}, "the assertion has no type; supported: context-faithfulness"),
+    ],
+)
+def test_an_assertion_without_type_is_explained(run, served, assertion, message) -> None:
+    config = configuration(served.url, HALF)
+    config["tests"][0]["assert"] = [assertion]  # type: ignore[index]
+    done = run(config)
+    assert (done.code, message in done.err) == (2, True), done.err
+
+
 def test_a_threshold_has_no_scores_of_tests_that_do_not_assert_it(
     run: Run, served: Served, tmp_path: Path
 ) -> None:

@@ -19,6 +19,12 @@ def metric_name(text: str) -> str:
     return head.lower() + comma + parameters
 
 
+def split_threshold(metric: str) -> tuple[str, float | None]:
+    """Return the bare name of a metric and its threshold parameter."""
+    found = re.search(r",threshold=([^,]+)", metric)
+    return re.split("[:,@]", metric, maxsplit=1)[0], float(found[1]) if found else None
+
+
 MetricName = Annotated[str, AfterValidator(metric_name)]
 """The name of a metric or of a group, in any case."""
 

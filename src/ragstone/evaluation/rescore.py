@@ -9,7 +9,7 @@ from itertools import islice, zip_longest
 from typing import overload
 
 from ragstone._internal.concurrency import finish_in_thread, in_thread
-from ragstone._internal.fields import metric_name
+from ragstone._internal.fields import metric_name, split_threshold
 from ragstone.errors import QuestionNotSupportedError, UnknownNameError, UsageError
 from ragstone.evaluation.diagnosis import diagnose
 from ragstone.evaluation.preflight import resolve_gates
@@ -24,8 +24,9 @@ from ragstone.types.config import ORIGIN, Manifest
 from ragstone.types.gate import Gate
 from ragstone.types.policy import get_policy
 from ragstone.types.reply import Reply
-from ragstone.types.row import Row
+from ragstone.types.row import TEST_FAILED, Row
 from ragstone.types.sample import STAND_INS, in_words
+from ragstone.types.score import NOT_ASSERTED
 
 OnRow = Callable[[Row, int], None]
 
@@ -108,8 +109,18 @@ class RescoredRows(Sequence[Row]):
                     why[str(metric)] = str(error)
             place = f"run {self._run_id}, sample {row.sample.id},"
             raise CannotRescoreError(why, place=place) from None
-        scores = {name: again.scores[name] for name in self._order}
-        return replace(again, scores=scores, blamed=await diagnose(again, self._asking))
+        others = {
+            split_threshold(name): score
+            for name, score in row.scores.items()
+            if score.reason == NOT_ASSERTED
+        }
+        scores = {
+            name: others.get(split_threshold(name), again.scores[name]) for name in self._order
+        }
+        # a note about the test of a row applies to its old scores
+        notes = tuple(note for note in row.notes if not note.startswith(TEST_FAILED))
+        blamed = await diagnose(again, self._asking)
+        return replace(again, scores=scores, notes=notes, blamed=blamed)
 
 
 def rescore(

@@ -15,6 +15,9 @@ from ragstone.types.reply import Exchange, Failure, Usage
 from ragstone.types.sample import Sample
 from ragstone.types.score import Score
 
+TEST_FAILED = "its promptfoo test fails: "
+"""Begins the note of a row whose test in a promptfoo configuration fails."""
+
 
 @dataclass(frozen=True)
 class TargetCall:

@@ -14,6 +14,8 @@ from ragstone.types.claim import JudgedClaim
 
 Detail = Mapping[str, str | int | float | bool | None]
 NOTHING: Detail = MappingProxyType({})
+NOT_ASSERTED = "the test does not assert this threshold"
+"""The reason of a score that only other tests of a promptfoo configuration assert."""
 
 
 class State(StrEnum):

@@ -1,11 +1,11 @@
 """The assertions of a configuration, as metrics and settings, and how they are evaluated."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypedDict, Unpack, cast
 
+from ragstone._internal.fields import split_threshold
 from ragstone._internal.rate_limit import Budget
 from ragstone.datasets import Dataset
 from ragstone.errors import UsageError, nearest
@@ -27,7 +27,7 @@ from ragstone.types.policy import preset
 from ragstone.types.questions import ExtractClaims, VerifyClaims
 from ragstone.types.row import Row
 from ragstone.types.sample import Sample
-from ragstone.types.score import Score
+from ragstone.types.score import NOT_ASSERTED, Score
 
 FAITHFULNESS, RECALL = "context-faithfulness", "context-recall"
 """Assertion types; the value of the second is the expected answer."""
@@ -77,7 +77,6 @@ PROVIDERS: Mapping[str, str] = MappingProxyType({"azureopenai": "azure", "togeth
 """Provider of promptfoo -> ragstone's name, if they differ."""
 KEYS = "set API keys in the environment, such as OPENAI_API_KEY"
 INSTEAD = "run `promptfoo eval -o results.json` and pass results.json to ragstone"
-NOT_ASSERTED = "the test does not assert this threshold"
 _OURS = frozenset(METRICS.values())
 
 Thing = Mapping[str, object]
@@ -131,7 +130,7 @@ class AssertRequirements:
         others = self._only_of_others(scores, own)
         found: list[str] = []
         for full, score in scores.items():
-            bare, mark = _threshold_of(full)
+            bare, mark = split_threshold(full)
             least = own.thresholds.get(bare) if mark is None else mark
             if (bare in _OURS and full not in others) and (
                 score.value is None
@@ -144,16 +143,11 @@ class AssertRequirements:
 
     def _only_of_others(self, names: Iterable[str], own: "AssertRequirements") -> set[str]:
         """Return the metrics that only other tests assert; none if `--metric` replaces them."""
-        mine, every = set(map(_threshold_of, own.metrics)), set(map(_threshold_of, self.metrics))
-        found = {name: _threshold_of(name) for name in names}
+        mine = set(map(split_threshold, own.metrics))
+        every = set(map(split_threshold, self.metrics))
+        found = {name: split_threshold(name) for name in names}
         replaced = mine.isdisjoint(found.values())
         return set() if replaced else {name for name, key in found.items() if key in every - mine}
-
-
-def _threshold_of(metric: str) -> tuple[str, float | None]:
-    """Return a metric's bare name and its threshold parameter."""
-    found = re.search(r",threshold=([^,]+)", metric)
-    return re.split("[:,@]", metric, maxsplit=1)[0], float(found[1]) if found else None
 
 
 def part(of: Thing, name: str) -> Thing:
@@ -208,8 +202,12 @@ def assertion_problems(assertion: Thing, at: str) -> Iterator[str]:
         if kind not in KNOWN_TYPES and not kind.startswith(RED_TEAM):
             near = nearest(kind, KNOWN_TYPES)
             fix = f"did you mean {near}?" if near else f"supported: {', '.join(METRICS)}"
-            given = assertion.get("type")
-            yield f"{at}: {given!r:.80} is not an assertion type of promptfoo; {fix}"
+            seen = f"{assertion.get('type')!r:.80} is not an assertion type of promptfoo; {fix}"
+            if "$ref" in assertion:
+                seen = f"$ref is not supported; write the assertion out, or {INSTEAD}"
+            elif "type" not in assertion:
+                seen = f"the assertion has no type; supported: {', '.join(METRICS)}"
+            yield f"{at}: {seen}"
         return
     at = f"{at}: {kind}"
     if kind != plain:

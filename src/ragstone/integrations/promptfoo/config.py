@@ -30,7 +30,7 @@ from ragstone.integrations.promptfoo.asserts import (
     supported,
     unknown_keys,
 )
-from ragstone.types.row import Row
+from ragstone.types.row import TEST_FAILED, Row
 
 READ = ("prompts", "providers", "defaultTest", "tests", "grading", "ragas")
 SILENT = (
@@ -70,8 +70,14 @@ class Configuration:
     own: Mapping[str, AssertRequirements]
 
     def finish(self, row: Row) -> Row:
-        """Return a scored row without the scores that only other tests assert."""
-        return self.demands.without_other_scores(row, self.own[row.sample.id])
+        """Return a scored row without the scores that only other tests assert.
+
+        If its test fails, a note names the metrics that fail it.
+        """
+        row = self.demands.without_other_scores(row, self.own[row.sample.id])
+        failing = self.failing(row)
+        notes = (*row.notes, TEST_FAILED + ", ".join(failing)) if failing else row.notes
+        return replace(row, notes=notes)
 
     def failing(self, row: Row) -> list[str]:
         """Return the metrics that fail the test of a row."""
