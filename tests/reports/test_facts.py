@@ -8,6 +8,7 @@ from python_calamine import CalamineWorkbook
 from rich.console import Console
 
 from ragstone.errors import Cause
+from ragstone.evaluation.runner import evaluate
 from ragstone.reports.comparison import Line, sections
 from ragstone.reports.excel import write_workbook, write_workbooks
 from ragstone.reports.facts import (
@@ -300,3 +301,20 @@ def test_all_reports_name_a_cause_the_same(make_run: MakeRun, tmp_path: Path) ->
             "workbook": dict(zip(head, cells, strict=True))["cause"],
         }
         assert [report for report, text in texts.items() if name not in text] == []  # type: ignore[operator]
+
+
+def test_ids_that_never_match_are_reported() -> None:
+    def ids(count: int, **last: object) -> list[str]:
+        rows = [
+            {"query": f"q{n}", "ranking": ["doc-1"], "relevance": ["101"]} for n in range(count)
+        ]
+        run = evaluate([*rows, {"query": "q", "ranking": ["b"], **last}], metrics="hit")
+        return [line for line in told(run) if line.startswith("Ids")]
+
+    line = (
+        "Ids: no retrieved id is among the relevant ids in any of 4 rows (first: retrieved doc-1, "
+        "relevant 101); check that both use the same ids"
+    )
+    assert ids(3, relevance=["a"]) == [line]
+    assert ids(3, relevance=["b"]) == [], "one matches"
+    assert ids(1, relevance=["a"]) == [], "too few to tell"

@@ -8,7 +8,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import cast
 
-from ragstone._internal.text import count, join_by_reason
+from ragstone._internal.text import count, join_by_reason, quoted
 from ragstone.errors import Cause
 from ragstone.metrics import catalogue
 from ragstone.reports.format import decimal, dollars, milliseconds, percent
@@ -80,6 +80,10 @@ class SummaryLine:
     alarming: bool = False
 
 
+MIN_JUDGED = 3
+"""Rows without any relevant document from which the ids are probably of different kinds."""
+
+
 def summarize_run(run: Run) -> dict[str, object]:
     """Return the summary of `--json` with each metric's title and the summary lines."""
     lines = [vars(line) for line in summary_lines(run, list(run.metrics))]
@@ -95,8 +99,16 @@ def summary_lines(run: Run, names: Sequence[str]) -> tuple[SummaryLine, ...]:
 
     ranked = [name for name in names if "ranking" in run.metrics[name].needs]
     if rows := max((counts[name].unranked for name in ranked), default=0):
-        words = f"taken from the contexts in {count(rows, 'row')} (no ranking, or no texts)"
+        words = f"the order of the contexts in {count(rows, 'row')} without a ranking of texts"
         lines.append(SummaryLine("Ranking", words))
+    judged = run.counts.judged_rankings
+    if "retrieval" in families and judged >= MIN_JUDGED and run.counts.first_unmatched:
+        retrieved, relevant = map(quoted, run.counts.first_unmatched)
+        words = (
+            f"no retrieved id is among the relevant ids in any of {count(judged, 'row')} "
+            f"(first: retrieved {retrieved}, relevant {relevant}); check that both use the same ids"
+        )
+        lines.append(SummaryLine("Ids", words, alarming=True))
     if "generation" in families:
         lines += _judge_lines(run, names)
     known = catalogue() if manifest.not_run else dict[str, MetricInfo]()

@@ -173,6 +173,9 @@ class RunSummaryBuilder:
         blame: issue -> number of claims that have it.
         notes: note -> number of rows that have it.
         tags: the names of the samples' tags.
+        judged_rankings: number of rows with retrieved ids and relevant ids.
+        first_unmatched: a retrieved id and a relevant id of the first of them; None if any
+            retrieved id is one of its row's judged ids.
     """
 
     def __init__(self, metrics: Iterable[str], *, cluster: str | None = None) -> None:
@@ -188,6 +191,8 @@ class RunSummaryBuilder:
         self.notes = Counter[str]()
         self.tags: dict[str, None] = {}
         self.failed_before = Counter[Cause]()
+        self.judged_rankings = 0
+        self.first_unmatched: tuple[str, str] | None = None
         self._grouping: Grouping | None = None
         self._breakdown = TagBreakdown()
         self._judge_ms = array("d")
@@ -217,6 +222,13 @@ class RunSummaryBuilder:
                 sample_id=row.sample.id,
                 ranked=ranked,
             )
+        relevance, ids = row.sample.relevance, row.sample.ranked_ids
+        if relevance and ids:
+            if not self.judged_rankings:
+                self.first_unmatched = ids[0], next(iter(relevance))
+            self.judged_rankings += 1
+            if not relevance.keys().isdisjoint(ids):
+                self.first_unmatched = None
         for exchange in row.exchanges:
             outcome = exchange.outcome
             self.usage += outcome.usage

@@ -31,7 +31,6 @@ def test_what_is_the_same_is_not_listed(runs: RUNS) -> None:
     ("changed", "about", "name", "words"),
     [
         ({"judge": "openai:m"}, About.JUDGE, "judge", ("offline", "openai:m")),
-        ({"judge_note": None}, About.JUDGE, "judge note", ("word overlap", "none")),
         ({"plan": {"temperature": 0.5}}, About.JUDGE, "temperature", ("0.0", "0.5")),
         ({"plan": {"verify": "each"}}, About.JUDGE, "verify", ("batch", "each")),
         ({"plan": {"policy": "ragas"}}, About.JUDGE, "policy", ("strict", "ragas")),
@@ -68,7 +67,6 @@ def test_a_change_is_told_in_its_group(
     ("changed", "told"),
     [
         ({"judge": "openai:m", "judge_note": "a model"}, "judge"),
-        ({"judge_note": "other words"}, "judge note"),
         ({"plan": {"temperature": 0.5}}, "temperature"),
     ],
 )

@@ -34,8 +34,8 @@ class ConfigChange(NamedTuple):
 
 
 _LIMITS = ("cache", "rpm", "tpm", "max_calls", "max_cost")
-_HASH, _NOTE = "prompts, model and options (hash)", "judge note"
-_ASKED = {"judge", _NOTE, *JudgePlan.model_fields} - {*_LIMITS}
+_HASH = "prompts, model and options (hash)"
+_ASKED = {"judge", *JudgePlan.model_fields} - {*_LIMITS}
 """Changes that change the hash of the judge too, and are more specific."""
 _JUDGING = [name for plan in (JudgePlan, ClaimPlan) for name in plan.model_fields]
 _ABOUT: Mapping[str, About] = MappingProxyType(
@@ -72,7 +72,6 @@ def changes(a: Run, b: Run, metrics: Collection[str]) -> tuple[ConfigChange, ...
     # it is a hash for the questions of all metrics, so other metrics change it too
     others = not recorded and set(a.metrics) != set(b.metrics)
     implied = {_HASH} if same or others or names & _ASKED else set[str]()
-    implied |= {_NOTE} if About.JUDGE.value in names else set()
     order = list(About)
     explicit = (change for change in found if change.name not in implied)
     return tuple(sorted(explicit, key=lambda change: order.index(change.about)))
@@ -85,7 +84,6 @@ def _facts(manifest: Manifest) -> dict[tuple[About, str], str]:
     facts: dict[tuple[About, str], object] = {
         (About.JUDGE, "judge"): manifest.judge,
         (About.JUDGE, _HASH): _short(identity.get("judge setup")),
-        (About.JUDGE, _NOTE): manifest.judge_note,
         (About.DATA, "data set"): source.name,
         (About.DATA, "fingerprint"): _short(data),
         (About.DATA, "rows"): source.rows,
