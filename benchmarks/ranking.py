@@ -81,7 +81,7 @@ def told():
 """What each process tells last: its peak in kB, which is not that of the one it was forked from."""
 OURS = """
 import sys
-from ragstone.cli import main
+from ragstone.__main__ import main
 sys.argv = ["ragstone", "rank", "--qrels", sys.argv[1], "--ranking", sys.argv[2],
             "--k", "1,3,5,10,20", *(f"-m{name}" for name in METRICS)]
 main()

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.collected import FAILING, QUESTIONS, target
 from tests.cli.promptfoo_judge import Run, Served
 
-from ragstone.cli import main
+from ragstone.__main__ import main
 from ragstone.demo.server import running
 from ragstone.demo.service import make_service
 

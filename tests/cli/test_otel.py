@@ -184,7 +184,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path, rows: str) ->
     code = (
         "import sys; sys.modules['opentelemetry'] = None\n"
         f"sys.argv = ['ragstone', 'run', {rows!r}, '-m', 'faithfulness', '--otel']\n"
-        "from ragstone.cli import main; main()"
+        "from ragstone.__main__ import main; main()"
     )
     said = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False

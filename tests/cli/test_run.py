@@ -467,13 +467,15 @@ def test_rows_that_fail_in_a_row_stop_the_command(ragstone: Command, tmp_path: P
     lines = [json.dumps({"query": f"q{place}", "relevance": ["a"]}) for place in range(100)]
     (tmp_path / "data.jsonl").write_text("\n".join(lines))
     name = target(tmp_path, FAILING, "failing_in_a_row")
-    told = ragstone("run", "data.jsonl", "-m", "hit", "--target", name, "--no-export")
+    files = ("--no-export", "--html", "my run.html")
+    told = ragstone("run", "data.jsonl", "-m", "hit", "--target", name, *files)
     assert told.code == 3
     assert "Exit code 3: 20 consecutive rows failed (target_error): " in told.err
     run_id = re.findall(r"Run (\S+) is stored", told.err)[0]
     assert told.err.endswith(
-        f"Run {run_id} is stored: `ragstone resume` continues it; `ragstone resume {run_id} "
-        "--retry-failed` also retries its failed rows.\n"
+        f"Run {run_id} is stored: `ragstone resume --no-export --html 'my run.html'` continues it; "
+        f"`ragstone resume {run_id} --retry-failed --no-export --html 'my run.html'` also retries "
+        "its failed rows.\n"
     )
     (tmp_path / "failing.txt").write_text("")
     again = ragstone("resume", run_id, "--retry-failed", "--no-export", "--json", "-")

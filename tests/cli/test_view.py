@@ -85,7 +85,9 @@ def test_who_exposes_the_pages_is_warned(ragstone: Callable[..., object], tmp_pa
 
 @pytest.mark.parametrize("missing", ["starlette", "uvicorn"])
 def test_without_its_packages_it_says_how_to_get_them(folder: Path, missing: str) -> None:
-    code = f"import sys; sys.modules[{missing!r}] = None; from ragstone.cli import main; main()"
+    code = (
+        f"import sys; sys.modules[{missing!r}] = None; from ragstone.__main__ import main; main()"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code, *PROGRAM[3:]],
         cwd=folder,

@@ -270,7 +270,9 @@ def test_columns_may_have_names_of_their_own_and_queries_may_be_cut_anywhere(
     )
     run = RankingEvaluation.of(known, plan).run(tmp_path / "run.parquet")
     assert values(run) == {"1": 1 / 3, "2": 1.0}
-    with pytest.raises(UsageError, match="no column found for document_id among 'q', 'pid', 'points'"):
+    with pytest.raises(
+        UsageError, match="no column found for document_id among 'q', 'pid', 'points'"
+    ):
         RankingEvaluation.of(known, Plan(columns={"query_id": "q"}, metrics=("mrr",))).run(
             tmp_path / "run.parquet"
         )

@@ -64,7 +64,7 @@ def test_importing_loads_nothing_heavy(statement: str) -> None:
 def test_help_loads_nothing_heavy() -> None:
     code = (
         "import sys; sys.argv = ['ragstone', '--help']\n"
-        "from ragstone.cli import main\n"
+        "from ragstone.__main__ import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
         "print('MODULES', *sys.modules)"

@@ -12,7 +12,7 @@ from aiohttp import web
 from tests.cases import each_case
 
 import ragstone
-from ragstone.cli import main
+from ragstone.__main__ import main
 from ragstone.errors import UsageError
 from ragstone.evaluation.runner import Evaluation, estimate
 from ragstone.types.config import Plan

@@ -1,5 +1,6 @@
 """The command line: it parses, calls and prints. One file a command, loaded when it is needed."""
 
+import errno
 import gc
 import logging
 import os
@@ -176,31 +177,41 @@ def ragstone() -> None:
     """
 
 
-def main() -> None:
-    """Run the command line and leave with its exit code.
+def main() -> int:
+    """Run the command line and return its exit code.
 
     SIGTERM ends a run as Ctrl-C does: finished rows are stored. LOG_LEVEL=debug shows the judge's
     prompts and replies.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    stdout = sys.stdout
     try:
         with logs():
-            code = ragstone.main(completed(sys.argv[1:], COMMANDS), standalone_mode=False)
+            return ragstone.main(completed(sys.argv[1:], COMMANDS), standalone_mode=False) or 0
+    except SystemExit as done:
+        if sys.stdout is not stdout or isinstance(done.__context__, BrokenPipeError):
+            return 0  # the reader stopped early: click replaced the stream, or rich left
+        return done.code if isinstance(done.code, int) else 0
     except click.exceptions.Exit as done:
-        code = done.exit_code
+        return done.exit_code
     except click.ClickException as error:
         error.show()
-        code = error.exit_code
+        return error.exit_code
     except RagstoneError as error:
         _print_refusal(error)
-        code = UNUSABLE
+        return UNUSABLE
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted.", err=True)
-        code = INTERRUPTED
+        return INTERRUPTED
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            raise
+        place = f"{error.filename}: " if error.filename else ""
+        click.echo(f"Error: cannot write: {place}{error.strerror}", err=True)
+        return UNUSABLE
     except Exception:  # noqa: BLE001 - printed with its traceback; no gate has this exit code
         traceback.print_exc()
-        code = BROKEN
-    sys.exit(code)
+        return BROKEN
 
 
 def _print_refusal(error: RagstoneError) -> None:

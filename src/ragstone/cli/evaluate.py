@@ -49,6 +49,7 @@ from ragstone.integrations.promptfoo.legacy import legacy_model
 from ragstone.judges.instrumentation import UNTRACED, Tracing
 from ragstone.results.run import Run, RunInterruptedError
 from ragstone.store import Store, StoreError
+from ragstone.store.engine import display_name
 from ragstone.targets.base import Target
 from ragstone.types.config import Plan
 from ragstone.types.gate import FLAGS
@@ -234,11 +235,14 @@ def evaluated(
     code = finish(run, outputs, first=_is_first(storing), interrupted=interrupted)
     if (run.partial or run.stopped) and run.rows and "store" in storing:
         run_id = run.manifest.run_id
-        how = "the same command" if tests else "`ragstone resume`"
+        place = f" --store {display_name(str(storing['store']))}" if is_store_typed() else ""
+        flags = outputs.flags + place
+        how = "the same command" if tests else f"`ragstone resume{flags}`"
         retry = ""
         causes = {cause for scores in run.counts.scores.values() for cause in scores.causes}
         if not tests and causes - {Cause.BUDGET}:
-            retry = f"; `ragstone resume {run_id} --retry-failed` also retries its failed rows"
+            command = f"ragstone resume {run_id} --retry-failed{flags}"
+            retry = f"; `{command}` also retries its failed rows"
         click.echo(f"Run {run_id} is stored: {how} continues it{retry}.", err=True)
     if run.failed_tests:
         click.echo(run.failed_tests, err=True)

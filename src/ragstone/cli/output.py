@@ -2,6 +2,7 @@
 
 import math
 import os
+import shlex
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
@@ -274,6 +275,15 @@ class Outputs:
         """Send prints of a target or a plugin to standard error if data goes to standard output."""
         with redirect_stdout(sys.stderr) if self.data_on_stdout else nullcontext():
             yield
+
+    @property
+    def flags(self) -> str:
+        """The options that make another command write the same files, each after a space."""
+        words = [] if self.export else ["--no-export"]
+        words += ["-o", str(self.workbook)] if self.workbook else []
+        for name, path in self.files.items():
+            words += [f"--{name.replace('_', '-')}", str(path)]
+        return "".join(f" {shlex.quote(word)}" for word in words)
 
     @property
     def data_on_stdout(self) -> bool:

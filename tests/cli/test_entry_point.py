@@ -1,0 +1,71 @@
+"""What happens around a command: Ctrl-C while it is imported, closed and full standard streams."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMAND = f"{sys.executable} -m ragstone"
+
+
+def shell(command: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("arguments", ["metrics", "policies", "run --help-all"])
+def test_a_reader_that_stops_early_is_no_failure(arguments: str, tmp_path: Path) -> None:
+    done = shell(f"{COMMAND} {arguments} | head -1", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", ["metrics", "--version", "runs --help"])
+def test_a_full_standard_output_is_an_error(arguments: str, tmp_path: Path) -> None:
+    done = shell(f"{COMMAND} {arguments} > /dev/full", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: cannot write")
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams_change_no_exit_code(closed: str, tmp_path: Path) -> None:
+    assert shell(f"{COMMAND} metrics {closed}", tmp_path).returncode == 0
+    done = shell(f"{COMMAND} run missing.csv {closed}", tmp_path)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_an_interrupt_while_the_command_is_imported_has_no_traceback(tmp_path: Path) -> None:
+    slow = tmp_path / "sitecustomize.py"
+    slow.write_text(
+        "import sys, time\n"
+        "class Slow:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'ragstone.cli':\n"
+        "            print('importing', flush=True)\n"
+        "            time.sleep(60)\n"
+        "sys.meta_path.insert(0, Slow())\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-m", "ragstone", "metrics"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "importing\n"
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, "Interrupted.\n")
