@@ -100,6 +100,16 @@ def test_metrics_that_are_not_among_all_are_named_if_no_other_can_run(ragstone, 
     assert "; with an LLM (--model) also: context_relevance" in said
 
 
+def test_metrics_that_the_default_llm_would_score_are_named(
+    ragstone, tmp_path, monkeypatch
+) -> None:
+    (tmp_path / "a.jsonl").write_text('{"query": "q", "contexts": ["c"]}', "utf-8")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    line = "; by name, with openai:gpt-4o-mini, also: context_relevance"
+    assert line in ragstone("validate", "a.jsonl").out
+    assert line not in ragstone("validate", "a.jsonl", "--judge", "offline").out
+
+
 MEANT = {
     "response": "r", "contexts": ["c"], "ranking": ["a"], "reference": "f",
     "reference_claims": ["f"], "relevance": ["a"], "respnse": "r",

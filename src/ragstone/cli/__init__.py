@@ -20,17 +20,23 @@ from ragstone.errors import RagstoneError, UsageError, nearest
 
 METRIC = re.compile(r"[a-z][\w-]*(@\d+)?(:[a-z-]+)?(,[a-z_]+=[\w.-]+)*", re.IGNORECASE)
 """A word after `-m` that is or was meant to be a metric's name."""
+_LIMIT = re.compile(METRIC.pattern + r"=[\d.]+%?", re.IGNORECASE)
+_SEVERAL: Mapping[str, re.Pattern[str]] = MappingProxyType(
+    dict.fromkeys(("-m", "--metric"), METRIC)
+    | dict.fromkeys(("--fail-under", "--fail-over", "--min-coverage"), _LIMIT)
+)
+"""Option -> a word that may follow its first value and is another value."""
 _OF_RANKINGS = ("--qrels", "--ranking")
 _OF_THE_GROUP = ("-h", "--help", "--version")
 
 
 def completed(given: Sequence[str], commands: Collection[str]) -> list[str]:
-    """Return the arguments with `run` if no command is named, and one `-m` for each metric.
+    """Return the arguments with `run` if no command is named, and an option for each value.
 
     `run` with rankings from files is `rank`.
 
     `-m hit recall` becomes `-m hit -m recall`: words after `-m` that look like metric names and
-    are not existing files.
+    are not existing files. `--fail-under hit=0.5 recall=0.5` is the same for gates.
 
     Raises:
         UsageError: the first argument is neither a command nor a file, but similar to a command.
@@ -50,9 +56,10 @@ def _one_each(words: Sequence[str]) -> Iterator[str]:
     flag = ""
     before = ""
     for word in words:
-        if before in ("-m", "--metric") or word.startswith("--metric="):
-            flag = before if before in ("-m", "--metric") else "--metric"
-        elif flag and METRIC.fullmatch(word) and not Path(word).is_file():
+        name = word.partition("=")[0]
+        if before in _SEVERAL or (name in _SEVERAL and name != word):
+            flag = before if before in _SEVERAL else name
+        elif flag and _SEVERAL[flag].fullmatch(word) and not Path(word).is_file():
             yield flag
         else:
             flag = ""

@@ -13,7 +13,7 @@ from ragstone.cli.options import COLUMNS, CONFIG, JUDGE, SHEET, load_plugins, ty
 from ragstone.cli.parse import config_of
 from ragstone.datasets import Dataset, load
 from ragstone.errors import InputError, UsageError
-from ragstone.evaluation.preflight import LLM, runnable
+from ragstone.evaluation.preflight import LLM, runnable, with_llm
 from ragstone.integrations.promptfoo.config import is_configuration, read_configuration
 from ragstone.judges.base import Judge
 from ragstone.judges.dry_run import LEAST
@@ -102,7 +102,10 @@ def accepted_metrics(dataset: Dataset, plan: Plan, judge: Judge) -> Mapping[str,
     llm = make_judge(Plan(judge=LLM), guess=LEAST)
     judged = runnable(metrics, dataset, judge=llm, target=None, every=False)
     added = [metric for metric in judged if metric not in alone]
-    return accepted | ({"with an LLM (--model) also": added} if added else {})
+    named = plan.model_copy(update={"metrics": tuple(metric.spelled for metric in added)})
+    automatic = added and with_llm(named).judge != plan.judge
+    how = f"by name, with {LLM}, also" if automatic else "with an LLM (--model) also"
+    return accepted | ({how: added} if added else {})
 
 
 def _names(metrics: Sequence[Metric]) -> str:
