@@ -18,6 +18,7 @@ import pytest
 from aiohttp import web
 from hypothesis import HealthCheck, settings
 
+from ragstone import redaction
 from ragstone.metrics import registry
 
 
@@ -303,3 +304,9 @@ def module_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...
 def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take away after each test what it registered."""
     monkeypatch.setattr(registry, "_metrics", dict(registry.registered()))
+
+
+@pytest.fixture(autouse=True)
+def own_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take away after each test the secrets that it used."""
+    monkeypatch.setattr(redaction, "_known", {})

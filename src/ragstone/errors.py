@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 
+from ragstone.redaction import redact
+
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the most similar known name, ignoring case; None if none is similar."""
@@ -44,7 +46,10 @@ class Cause(StrEnum):
 
 
 class RagstoneError(Exception):
-    """Base class of all exceptions of ragstone."""
+    """Base class of all exceptions of ragstone; their messages contain no secrets."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(redact(message))
 
 
 class UsageError(RagstoneError):
@@ -75,7 +80,7 @@ class Problem:
         )
         where = ", ".join(f"{name} {place}" for name, place in places if place is not None)
         what = f"{where}: {self.seen}" if where else self.seen
-        return f"{what}; {self.fix}" if self.fix else what
+        return redact(f"{what}; {self.fix}" if self.fix else what)
 
 
 class InputError(UsageError):

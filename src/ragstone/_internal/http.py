@@ -12,7 +12,7 @@ import aiohttp
 from pydantic_core import PydanticSerializationError, to_json
 
 from ragstone._internal.rate_limit import LATE, Limits, RetryableError, RetryingCaller, retry_after
-from ragstone._internal.text import public_url, quoted, redact
+from ragstone._internal.text import public_url, quoted
 from ragstone.errors import CallError, Cause, UsageError
 
 REJECTED = frozenset((400, 409, 413, 414, 415, 422, 431, 451))
@@ -56,7 +56,6 @@ class Connection:
         timeout: seconds for one try.
         retry_timeouts: whether a try that timed out is retried.
         permanent: words in a 429 or 5xx reply that no retry can fix, such as a spent quota.
-        secrets: texts that no message may contain.
         error_status: the HTTP status of the error that a 2xx body carries; None if it is none.
     """
 
@@ -65,8 +64,7 @@ class Connection:
     retry_timeouts: bool = False
     permanent: tuple[str, ...] = ()
     verify_tls: bool = True
-    proxy: str | None = None
-    secrets: tuple[str, ...] = field(default=(), repr=False)
+    proxy: str | None = field(default=None, repr=False)
     error_status: Callable[[bytes], int | None] = lambda _content: None
 
 
@@ -144,7 +142,7 @@ class Client:
     ) -> HttpReply:
         assert self._session, "use `async with` before sending"
         body = content and aiohttp.BytesPayload(content, content_type="application/json")
-        place = redact(f"{method} {public_url(url)}", self._connection.secrets)
+        place = f"{method} {public_url(url)}"
         start = perf_counter()
         try:
             async with self._session.request(
@@ -166,16 +164,14 @@ class Client:
                 self._check(response, bytes(received), place)
                 self._accepted.add(place)
                 return HttpReply(bytes(received), latency)
-        except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError, UnicodeError) as error:
-            raise UsageError(f"{public_url(url)!r} is not an http or https URL") from error
+        except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError, UnicodeError):
+            raise UsageError(f"{public_url(url)!r} is not an http or https URL") from None
         except (aiohttp.ClientError, OSError) as error:
             is_reply = isinstance(error, aiohttp.ClientResponseError)  # its text has the whole URL
             text = f"{error.status} {error.message}" if is_reply else str(error)
-            text = redact(text, self._connection.secrets)
-            raise self._translated(error, f"{place}: ", text) from error
+            raise self._translated(error, f"{place}: ", text) from None
         except ValueError as error:  # headers that HTTP forbids, or that contradict the URL
-            text = redact(str(error), self._connection.secrets)
-            raise UsageError(f"{place} cannot be sent: {text}") from error
+            raise UsageError(f"{place} cannot be sent: {error}") from None
 
     def _check(self, response: aiohttp.ClientResponse, content: bytes, place: str) -> None:
         status = response.status
@@ -184,8 +180,8 @@ class Client:
             if carried is None:
                 return
             status = carried
-        text = redact(content[:1000].decode("utf-8", "replace"), self._connection.secrets)
-        message = f"{place} returned {response.status} {response.reason or ''}".rstrip()
+        text = content[:4000].decode("utf-8", "replace")
+        message = f"{place} returned {response.status} {quoted(response.reason or '')}".rstrip()
         message += f" with an error ({status})" if status != response.status else ""
         message += f": {quoted(text)}" if text.strip() else ""
         cause = Cause.REJECTED if status in REJECTED else Cause.UNREACHABLE
@@ -197,7 +193,7 @@ class Client:
             raise UsageError(f"{message}\nThe key or its permissions were rejected; the run stops.")
         if 300 <= status < 400:
             to = public_url(response.headers.get("Location", "nowhere"))
-            message += f" (to {redact(to, self._connection.secrets)}; use that URL instead)"
+            message += f" (to {quoted(to)}; use that URL instead)"
         raise CallError(cause, message, status=status)
 
     def _translated(self, error: Exception, place: str, text: str) -> CallError:

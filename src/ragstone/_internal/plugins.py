@@ -12,8 +12,9 @@ from types import ModuleType
 from typing import cast
 from zlib import crc32
 
-from ragstone._internal.text import one_line
+from ragstone._internal.text import quoted
 from ragstone.errors import UsageError
+from ragstone.redaction import redact
 
 FILES = (".py", ".yaml", ".yml")
 """Endings of plugins that are files; all others are modules."""
@@ -79,9 +80,15 @@ def describe_exception(what: str, error: Exception) -> str:
     key = (what, type(error), last.filename, last.lineno)
     level = logging.DEBUG if key in _logged else logging.WARNING
     _logged.add(key)
-    _log.log(level, "%s raised an exception:", what, exc_info=error)
+    if _log.isEnabledFor(level):
+        _log.log(
+            level,
+            "%s raised an exception:\n%s",
+            what,
+            redact("".join(traceback.format_exception(error))),
+        )
     where = f"{Path(last.filename).name}:{last.lineno}"
-    return one_line(f"{what} raised {type(error).__name__} at {where}: {error}", LONGEST)
+    return quoted(f"{what} raised {type(error).__name__} at {where}: {error}", LONGEST)
 
 
 def _find_in(folder: Path) -> None:

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from ragstone.redaction import redact
+
 MARK = "\N{REPLACEMENT CHARACTER}"
 
 _UNSAFE = re.compile(
@@ -31,9 +33,9 @@ def one_line(text: str, limit: int | None = None) -> str:
     return line if limit is None or len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
-def quoted(text: str) -> str:
-    """Return the beginning of a text as one line of at most 200 characters."""
-    return one_line(text[:1000], 200)
+def quoted(text: str, limit: int = 200) -> str:
+    """Return the beginning of a text as one line without secrets, which a cut could disguise."""
+    return one_line(redact(text[:100_000])[:1000], limit)
 
 
 def listing(names: Iterable[object], most: int = 50) -> str:
@@ -41,13 +43,6 @@ def listing(names: Iterable[object], most: int = 50) -> str:
     shown = [*map(repr, names)]
     more = [f"and {len(shown) - most:,} more"] if len(shown) > most else []
     return ", ".join(shown[:most] + more)
-
-
-def redact(text: str, secrets: Iterable[str]) -> str:
-    """Return the text with every secret replaced, the longest first."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, "[hidden]")
-    return text
 
 
 def public_url(url: str) -> str:
@@ -105,7 +100,7 @@ def format_validation_errors(error: ValidationError) -> str:
     problems: list[str] = []
     for fault in error.errors(include_url=False):
         place = ".".join(map(str, fault["loc"]))
-        why = f"{describe_fault(fault)}, got {fault['input']!r:.80}"
+        why = f"{describe_fault(fault)}, got {quoted(repr(fault['input']), 80)}"
         problems.append(f"{place}: {why}" if place else why)
     return "; ".join(problems)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from ragstone._internal.text import quoted
 from ragstone.errors import InputError, Problem, UsageError
 
 MAX_BYTES = 1_000_000
@@ -100,7 +101,11 @@ class YamlValue:
     written: Value
 
     def __str__(self) -> str:
-        return f"{self.key} {self.written!r:.80}" if isinstance(self.written, str) else self.key
+        return (
+            f"{self.key} {quoted(repr(self.written), 80)}"
+            if isinstance(self.written, str)
+            else self.key
+        )
 
     @property
     def value(self) -> Value:

@@ -17,6 +17,7 @@ from types import MappingProxyType, ModuleType
 import click
 
 from ragstone.errors import RagstoneError, UsageError, nearest
+from ragstone.redaction import redact, remember
 
 METRIC = re.compile(r"[a-z][\w-]*(@\d+)?(:[a-z-]+)?(,[a-z_]+=[\w.-]+)*", re.IGNORECASE)
 """A word after `-m` that is or was meant to be a metric's name."""
@@ -88,7 +89,7 @@ class _Plain(logging.Formatter):
     """Replaces control characters, so that a model's reply cannot control the terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return super().format(record).translate(_SHOWN)
+        return redact(super().format(record)).translate(_SHOWN)
 
 
 @contextmanager
@@ -192,6 +193,7 @@ def main() -> int:
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     stdout = sys.stdout
+    remember(os.environ)
     try:
         with logs():
             return ragstone.main(completed(sys.argv[1:], COMMANDS), standalone_mode=False) or 0
@@ -202,6 +204,7 @@ def main() -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.ClickException as error:
+        vars(error)["message"] = redact(error.message)
         error.show()
         return error.exit_code
     except RagstoneError as error:
@@ -210,14 +213,12 @@ def main() -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted.", err=True)
         return INTERRUPTED
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
-            raise
-        place = f"{error.filename}: " if error.filename else ""
-        click.echo(f"Error: cannot write: {place}{error.strerror}", err=True)
-        return UNUSABLE
-    except Exception:  # noqa: BLE001 - printed with its traceback; no gate has this exit code
-        traceback.print_exc()
+    except Exception as error:  # noqa: BLE001 - printed with its traceback; no gate has this code
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            place = f"{error.filename}: " if error.filename else ""
+            click.echo(f"Error: cannot write: {place}{error.strerror}", err=True)
+            return UNUSABLE
+        click.echo(redact(traceback.format_exc()), err=True)
         return BROKEN
 
 

@@ -1,5 +1,6 @@
 """make_judge: the judge of a plan, with its cache, batches, panel and cascade."""
 
+import os
 from collections import Counter
 from collections.abc import Collection, Iterable
 from functools import partial
@@ -38,6 +39,7 @@ from ragstone.judges.spec import (
     single_names,
     split_names,
 )
+from ragstone.redaction import remember
 from ragstone.types.config import Plan
 from ragstone.types.questions import TextSimilarity
 
@@ -68,6 +70,7 @@ def make_judge(
         UsageError: a name is unknown, or a key, an extra or a price is missing.
         InputError: a user's prompt is invalid.
     """
+    remember(os.environ)
     maker = _Maker(plan, budget or Budget(), guess, tracing, replies)
     seen: Counter[str] = Counter()
     members: list[Judge] = []

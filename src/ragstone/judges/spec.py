@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ragstone.errors import UsageError
+from ragstone.redaction import remember
 
 OFFLINE, LOCAL, CASCADE = "offline", "local", "cascade"
 """Names, or prefixes before `:`, that are not providers."""
@@ -42,6 +43,7 @@ class JudgeSpec:
             if option in options:
                 raise UsageError(f"--judge {name}: {option}= is set twice")
             options[option] = value
+        remember(options)
         provider, colon, model = head.partition(":")
         return cls(provider if colon else "", model if colon else head, MappingProxyType(options))
 

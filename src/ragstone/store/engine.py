@@ -10,6 +10,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from ragstone._internal.files import WAIT, make_folder, use_wal
+from ragstone.redaction import remember
 from ragstone.store.errors import StoreError
 from ragstone.types.config import DEFAULT_STORE
 
@@ -22,8 +23,11 @@ CHECKPOINT = 4000
 WRITING = {"writing": True}
 """Execution options of a connection that writes: SQLite locks the file before the first read."""
 
-_LIKE_URL = re.compile(r"[a-z0-9+]*://|(?:postgres(?:ql)?|mysql|https?)(?:\+\w+)?:", re.IGNORECASE)
-"""A URL, or what is probably meant as one: no path for a file."""
+_LIKE_URL = re.compile(
+    r"[a-z0-9+]*://|(?:postgres(?:ql)?|mysql|https?)(?:\+\w+)?:|(?![a-z]:[\\/]).*:.*@",
+    re.IGNORECASE,
+)
+"""A URL, or what is probably meant as one, with a password: no path for a file."""
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _TIMEOUTS = {
     "connect_timeout": 10,
@@ -92,8 +96,9 @@ def create_store_engine(place: str | Path | None, *, reading: bool = False) -> E
 
 
 def _url(text: str) -> URL:
+    remember(text)
     _, slashes, rest = text.partition("://")
-    scheme = text.partition(":")[0]
+    scheme = re.split(r"[^\w+]", text)[0]
     if scheme not in _SCHEMES:
         raise StoreError(
             f"{scheme}://...: runs are stored in a SQLite file or in PostgreSQL; "

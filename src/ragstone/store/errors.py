@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from ragstone._internal.files import WAIT
-from ragstone._internal.text import one_line
+from ragstone._internal.text import quoted
 from ragstone.errors import UsageError
 
 _LOCKED = f"another program locked it for over {WAIT} s; stop that program first"
@@ -63,15 +63,15 @@ def translate_errors(name: str) -> Generator[None, None, None]:
     try:
         yield
     except SQLAlchemyError as error:
-        raise StoreError(f"{name}: {_reason(error, name)}") from error
+        raise StoreError(f"{name}: {_reason(error, name)}") from None
 
 
 def _reason(error: SQLAlchemyError, name: str) -> str:
     if not isinstance(error, DBAPIError):
-        return one_line(str(error), 300)
+        return quoted(str(error), 300)
     if isinstance(error.orig, sqlite3.Error):
         return explain_sqlite_error(error.orig, name)
-    message = one_line(str(error.orig), 300)
+    message = quoted(str(error.orig), 300)
     reason = _POSTGRESQL.get(getattr(error.orig, "sqlstate", None) or "")
     if reason is None:
         reason = next((why for part, why in _POSTGRESQL_MESSAGES.items() if part in message), None)
@@ -97,5 +97,5 @@ def explain_sqlite_error(error: sqlite3.Error, file: str | Path | None = None) -
             reason = f"no files can be created in its folder {folder}; change its permissions"
         if reason != _SQLITE[code]:
             reason = f"it cannot be opened: {reason}"
-    message = one_line(str(error), 300)
+    message = quoted(str(error), 300)
     return f"{reason} ({message})" if reason else message

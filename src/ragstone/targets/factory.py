@@ -1,12 +1,14 @@
 """Targets by name: a URL, a file that describes an API, or `module:function`."""
 
+import os
 import re
 from pathlib import Path
 
 from ragstone._internal.http import Connection
 from ragstone._internal.rate_limit import Limits
-from ragstone._internal.text import public_url
+from ragstone._internal.text import public_url, quoted
 from ragstone.errors import TargetError
+from ragstone.redaction import remember
 from ragstone.targets.base import Target
 from ragstone.targets.function import Function, FunctionTarget, function_named
 from ragstone.targets.http import HttpTarget
@@ -29,19 +31,23 @@ def get_target(name: str | Function, plan: Plan, *, k: int) -> Target:
     Raises:
         TargetError, InputError, UsageError: the name is not a usable target.
     """
+    remember(os.environ)
+    remember(name)
     if not isinstance(name, str):
         called = getattr(name, "__qualname__", type(name).__qualname__)
         return _function(called, name, plan, k)
     if name.lower().startswith(("http://", "https://")):
         if not re.match(r"https?://[^\s/?#]", fill_variables(name), re.IGNORECASE):
-            raise TargetError(f"{name[:80]!r} has no host; write, for example, {DEFAULT_API}")
+            raise TargetError(
+                f"{quoted(name, 80)!r} has no host; write, for example, {DEFAULT_API}"
+            )
         return _http(public_url(name), ApiDescription.standard(name), plan, k)
     if name.lower().endswith(FILES):
         return _http(name, ApiDescription.read(Path(name)), plan, k)
     shown = public_url(name)
     if _HOST.fullmatch(name):
         raise TargetError(f"{shown} is not a URL; did you mean http://{shown}?")
-    if ":" in name and "://" not in name:
+    if ":" in name and "://" not in name and "@" not in name:
         return _function(name, function_named(name), plan, k)
     near = f"; did you mean {shown}:FUNCTION?" if name.endswith(".py") else ""
     raise TargetError(

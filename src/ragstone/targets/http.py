@@ -7,7 +7,6 @@ import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from time import perf_counter
 from typing import Self, cast
 from urllib.parse import urlsplit
@@ -20,6 +19,7 @@ from pydantic import ValidationError
 from ragstone._internal.http import Client, Connection
 from ragstone._internal.text import describe_fault, public_url, quoted
 from ragstone.errors import CallError, Cause, TargetError, nearest
+from ragstone.redaction import redact_known
 from ragstone.targets.base import Answer, Target, settings_used
 from ragstone.targets.spec import (
     ApiDescription,
@@ -187,7 +187,11 @@ def _search(data: object, path: str) -> object:
 
 
 def _join_halves(text: str) -> str:
-    """Join halves of surrogate pairs, which streams cut apart; a half alone becomes U+FFFD."""
+    """Join halves of surrogate pairs, which streams cut apart; a half alone becomes U+FFFD.
+
+    Secrets that the server echoes are removed.
+    """
+    text = redact_known(text)
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -212,7 +216,7 @@ def _excerpt(value: object) -> str:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
         text = repr(value)
-    return quoted(text) if len(text) <= 80 else f"{quoted(text[:79])}…"
+    return quoted(text, 80)
 
 
 class HttpTarget(Target):
@@ -242,9 +246,9 @@ class HttpTarget(Target):
             "threshold": min_similarity,
             "base": fill_variables(self._base),
         }
-        self._secrets = description.secrets
+        description.remember_secrets()
+        self._client = Client(connection)
         self._timeout = connection.timeout
-        self._client = Client(replace(connection, secrets=self._secrets))
         self._parts = (self._client,)
 
     def check(self, samples: Sequence[Sample]) -> None:
@@ -349,11 +353,5 @@ class HttpTarget(Target):
             headers=fill_headers(self._headers(call), values),
             body=fill(call.body, values),
         )
-        try:
-            stream = call.stream is not None
-            return parse_fields(reply.content, {**call.reply}, stream=stream), reply.latency_ms
-        except CallError as error:
-            if not any(secret.encode() in reply.content for secret in self._secrets):
-                raise
-            seen = "it is not shown because it contains the value of an environment variable"
-            raise CallError(error.cause, f"cannot read the reply; {seen}") from None
+        stream = call.stream is not None
+        return parse_fields(reply.content, {**call.reply}, stream=stream), reply.latency_ms

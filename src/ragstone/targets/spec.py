@@ -26,6 +26,7 @@ from ragstone._internal.fields import FrozenModel
 from ragstone._internal.text import describe_fault
 from ragstone._internal.yaml import NAME, VARIABLE, variable_problems, yaml_errors
 from ragstone.errors import InputError, Problem, TargetError, nearest
+from ragstone.redaction import remember
 
 Values = Mapping[str, object]
 
@@ -220,11 +221,14 @@ class ApiDescription(FrozenModel):
             raise ValueError("; ".join(problems))
         return self
 
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """The values of its variables, which messages never show."""
-        values = (os.environ.get(name, "") for name in variables_in(self.model_dump()))
-        return tuple(value for value in values if value.strip())
+    def remember_secrets(self) -> None:
+        """Keep its secrets from all output, and the values of other variables from messages."""
+        remember(_map_texts(self.model_dump(), fill_variables))
+        headers = [self.headers, *(call.headers for call in self.calls.values())]
+        sent = variables_in([dict(each) for each in headers])
+        for name in variables_in(self.model_dump()):
+            if not (value := os.environ.get(name, "")).startswith("http"):
+                remember(value, "key", in_replies=name in sent)
 
     @classmethod
     def read(cls, path: Path) -> "ApiDescription":

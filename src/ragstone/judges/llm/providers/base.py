@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ragstone._internal.lifecycle import AsyncResource
 from ragstone.judges.batching import estimated_tokens
+from ragstone.redaction import redact_known
 from ragstone.types.reply import Usage
 
 
@@ -64,6 +65,11 @@ class Completion:
     refusal: str | None = None
     truncated: bool = False
     usage: Usage = field(default_factory=lambda: Usage(calls=1))
+
+    def __post_init__(self) -> None:
+        """Remove secrets that the server echoes: replies are cached and stored."""
+        object.__setattr__(self, "text", redact_known(self.text))
+        object.__setattr__(self, "refusal", self.refusal and redact_known(self.refusal))
 
 
 class Model(AsyncResource, ABC):

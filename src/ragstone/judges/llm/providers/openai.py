@@ -12,7 +12,7 @@ from pydantic import AliasPath, BaseModel, BeforeValidator, Field, ValidationErr
 
 from ragstone._internal.http import Client, Connection, HttpReply
 from ragstone._internal.rate_limit import RetryingCaller
-from ragstone._internal.text import count, public_url, quoted, redact
+from ragstone._internal.text import count, public_url, quoted
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.judges.batching import estimated_tokens
 from ragstone.judges.llm.providers.base import (
@@ -24,6 +24,7 @@ from ragstone.judges.llm.providers.base import (
     is_filtered,
     is_truncated,
 )
+from ragstone.redaction import remember
 from ragstone.types.reply import Usage
 
 AZURE_VERSION = "2024-10-21"
@@ -64,6 +65,7 @@ class Provider:
             raise UsageError(f"{self.name}: set its URL with {setting}")
         if not url.lower().startswith(("http://", "https://")):
             raise UsageError(f"{setting}: the URL must begin with http:// or https://")
+        remember(url)
         if "?" in url or "#" in url:
             raise UsageError(f"{setting}: {public_url(url)} must not contain ? or #")
         return url.rstrip("/")
@@ -79,6 +81,7 @@ class Provider:
         if self.key is None:
             return None
         key = os.environ.get(self.key, "").strip()
+        remember(key, self.key)
         if not key and not elsewhere:
             what, instead = (
                 ("embedding model", "or leave --embedding-model out")
@@ -137,8 +140,6 @@ MOST_TOKENS = 2**40
 """Tokens of one reply from which a count is an error of the server."""
 _NO_QUOTA = "insufficient_quota"
 """A 429 of an account whose quota is exhausted: retries do not help."""
-_REAL_KEY = 12
-"""Characters from which a key is secret; own servers accept words like EMPTY."""
 _REASONING = re.compile(r"(o\d|gpt-5)\b")
 """Models that require `max_completion_tokens` and reject a temperature."""
 
@@ -311,13 +312,11 @@ class OpenAICompatibleModel(Model, Embedder):
         self._temperature = temperature
         self._dialect = Dialect.of(provider.name, model)
         self._answered = False
-        self._secrets = (key,) if key else ()
         self._with = f"with the key in {provider.key}" if key else "without a key"
         connection = Connection(
             timeout=timeout,
             retry_timeouts=True,
             permanent=(_NO_QUOTA,),
-            secrets=self._secrets,
             error_status=_error_status,
         )
         self._client = Client(connection, caller=caller)
@@ -398,7 +397,7 @@ class OpenAICompatibleModel(Model, Embedder):
         except ValidationError as error:
             fault = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(map(str, fault["loc"]))
-            begins = redact(reply.content[:4000].decode("utf-8", "replace"), self._secrets)
+            begins = reply.content[:4000].decode("utf-8", "replace")
             message = f"the reply is not {noun} ({place or 'all of it'}: {fault['msg']})"
             message += f"; it begins {quoted(begins)!r}"
             raise CallError(Cause.MALFORMED, message, tries=tries) from None
@@ -409,10 +408,9 @@ class OpenAICompatibleModel(Model, Embedder):
         refusal = choice.message.refusal or None
         if is_filtered(choice.finish_reason):
             refusal = refusal or "the provider's content filter stopped the reply"
-        secrets = [key for key in self._secrets if len(key) >= _REAL_KEY]  # reports quote replies
         return Completion(
-            text=redact(choice.message.content or "", secrets),
-            refusal=refusal and redact(refusal, secrets),
+            text=choice.message.content or "",
+            refusal=refusal,
             truncated=is_truncated(choice.finish_reason),
             usage=chat.usage.usage(tries),
         )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ragstone._internal.http import REJECTED
 from ragstone._internal.rate_limit import LATE, RetryableError, RetryingCaller, retry_after
-from ragstone._internal.text import public_url, quoted, redact
+from ragstone._internal.text import public_url, quoted
 from ragstone.errors import CallError, Cause, RagstoneError, UnknownNameError, UsageError
 from ragstone.judges.llm.providers.base import (
     Completion,
@@ -24,6 +24,7 @@ from ragstone.judges.llm.providers.base import (
     is_filtered,
     is_truncated,
 )
+from ragstone.redaction import remember
 from ragstone.types.reply import Usage
 
 if TYPE_CHECKING:
@@ -43,8 +44,6 @@ _KEYS = {
     "mistral": "MISTRAL_API_KEY",
 }
 _VARIABLE = re.compile(r"`([A-Z][A-Z0-9]*_[A-Z0-9_]+)`")
-_SECRET = re.compile(r"_(KEY|TOKEN|SECRET|PASSWORD|BEDROCK)$", re.IGNORECASE)
-_SHORTEST_SECRET = 8
 _AWS_CONNECTIONS = 50
 
 
@@ -55,6 +54,7 @@ def connect(provider: str, model: str, *, timeout: float, base_url: str | None =
         UsageError: the extra is not installed, the provider is unknown, or it has no key.
     """
     name = f"{provider}:{model}"
+    remember({**os.environ, "": base_url})
     try:
         from pydantic_ai.exceptions import UserError
         from pydantic_ai.models import infer_model
@@ -64,11 +64,11 @@ def connect(provider: str, model: str, *, timeout: float, base_url: str | None =
         except UserError as error:
             key = _KEYS.get(provider) or " or ".join(dict.fromkeys(_VARIABLE.findall(str(error))))
             if not key:
-                raise UsageError(f"the judge {name} cannot be used: {shown(str(error))}") from error
+                raise UsageError(f"the judge {name} cannot be used: {quoted(str(error))}") from None
             fix = f"set {key} in the environment, or use --judge offline"
             raise UsageError(f"the judge {name} has no key: {fix}") from error
         except aws_errors(name) as error:
-            raise UsageError(f"the judge {name} cannot be used: {shown(str(error))}") from error
+            raise UsageError(f"the judge {name} cannot be used: {quoted(str(error))}") from None
     except ImportError as error:
         raise _missing_extra(name) from error
 
@@ -97,16 +97,6 @@ def aws_errors(name: str) -> tuple[type[Exception], ...]:
         return ()
     errors: type[Exception] = import_module("botocore.exceptions").BotoCoreError
     return (errors,)
-
-
-def shown(text: str) -> str:
-    """Return a third-party text for a message: one line, without keys."""
-    secrets = {
-        value
-        for name, value in os.environ.items()
-        if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET
-    }
-    return quoted(redact(text, secrets))
 
 
 def _provider_class(provider: str) -> "Callable[..., Provider[Any]]":
@@ -204,12 +194,12 @@ class PydanticAiModel(Model):
                 model_request_parameters=_parameters(self._wire, prompt.schema),
             )
         except AgentRunError as error:
-            raise self._translated(error) from error
+            raise self._translated(error) from None
         except (UserError, *aws_errors(self.name)) as error:
-            message = f"{self.name} cannot be called: {shown(str(error))}"
+            message = f"{self.name} cannot be called: {quoted(str(error))}"
             if self._answered:
-                raise CallError(Cause.UNREACHABLE, message) from error
-            raise UsageError(message) from error
+                raise CallError(Cause.UNREACHABLE, message) from None
+            raise UsageError(message) from None
         self._answered = True
         return _completion(response)
 
@@ -229,7 +219,7 @@ class PydanticAiModel(Model):
                 pass
             case _:
                 text = error.message
-        message = f"{self.name} {did}: {shown(text)}"
+        message = f"{self.name} {did}: {quoted(text)}"
         if isinstance(error, foreign.ModelAuthenticationError) and not self._answered:
             return UsageError(
                 f"{message}\nThe key or its permissions were rejected; the run stops."

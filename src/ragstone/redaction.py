@@ -1,0 +1,143 @@
+"""Keys and passwords of this process, and their removal from everything that it writes.
+
+`remember` collects them where they are read: from the environment, headers, URLs and files.
+`redact` cleans messages and logs; all exceptions of ragstone pass through it. `redact_known` cleans
+replies of servers, in which nothing else may change.
+"""
+
+import base64
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from html.entities import codepoint2name
+from typing import cast
+from urllib.parse import unquote
+
+HIDDEN = "[hidden]"
+
+_WORDS = "token|secret|pass(?:word|wd|phrase)|authorization|cookie|signature"
+_NAME = re.compile(rf"(?:{_WORDS}|key|bedrock)(?:_?\d+)?$", re.IGNORECASE)
+"""The name of a variable, header, parameter or setting whose value is a secret."""
+_URL = re.compile(r"\s*([\w+.-]*)[:;]?/*([^:@]*)(?::(.*))?@", re.DOTALL)
+"""A URL with credentials, even if it is mistyped: its scheme, user and password."""
+_PARAMETER = re.compile(r"[?&;]([^=&;?]+)=([^&;#\s]+)")
+_SHORTEST = 8
+"""Characters of a secret; local servers accept words such as `EMPTY`."""
+
+_ESCAPES = r"(?:\\|%(?:25)*5[cC]){0,9}"
+"""Backslashes, in a URL too."""
+
+_known = dict[str, bool]()
+"""Secret -> whether no reply contains it by chance."""
+
+
+def remember(value: object, name: str = "", *, in_replies: bool = True) -> None:
+    """Keep the secrets in a value from messages, and from replies unless `in_replies` is off.
+
+    These are texts with the name of a secret, and credentials in URLs. Names of mappings replace
+    `name`; a list's items share it.
+    """
+    if isinstance(value, Mapping):
+        for key, item in cast("Mapping[object, object]", value).items():
+            remember(item, str(key), in_replies=in_replies)
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        for item in cast("Sequence[object]", value):
+            remember(item, name, in_replies=in_replies)
+    elif isinstance(value, str):
+        if _NAME.search(name):
+            _add(value, in_replies)
+        elif name.endswith("_HEADERS"):  # OpenTelemetry's, such as `api-key=abc,x=y`
+            remember(dict(part.split("=", 1) for part in value.split(",") if "=" in part))
+        if "@" in value and (found := _URL.match(value)):
+            scheme, user, password = found.groups()
+            if password or scheme.lower().startswith("http"):
+                _add(password or user, in_replies)
+        for parameter, text in _PARAMETER.findall(value) if "=" in value else ():
+            remember(unquote(text), "key" if parameter == "code" else parameter)
+
+
+def _add(value: str, in_replies: bool) -> None:
+    texts = [value, unquote(value)]
+    texts += [text.split()[-1] for text in texts if text.strip()]  # without `Bearer`
+    with suppress(ValueError):  # unless it is the value of `Basic`
+        texts.append(base64.b64decode(texts[-1], validate=True).decode().partition(":")[2])
+    for text in (text.strip() for text in texts):
+        if len(text) >= _SHORTEST:
+            rare = len(text) >= 12 or re.search("[0-9].*[A-Za-z]|[A-Za-z].*[0-9]", text)
+            _known[text] = bool(in_replies and rare) or _known.get(text, False)
+
+
+def redact_known(text: str) -> str:
+    """Return a reply without the secrets of this process, however they are quoted or encoded."""
+    return _replaced(text, lambda secret: _known[secret])
+
+
+def redact(text: str) -> str:
+    """Return a message without secrets: those of this process, and what must be one."""
+    text = _replaced(text, lambda _: True)
+    for pattern, replacement in _PATTERNS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def _replaced(text: str, accept: Callable[[str], bool]) -> str:
+    found = [form for secret in _known if accept(secret) for form in _forms(secret)]
+    for needle, pattern in sorted(found, key=lambda form: -len(form[0])):
+        if needle in text:
+            text = pattern.sub(HIDDEN, text)
+    return text
+
+
+@cache
+def _forms(secret: str) -> Sequence[tuple[str, re.Pattern[str]]]:
+    """Return a part that no way of quoting changes, and a pattern: as text, and in base64."""
+    raw = secret.encode("utf-8", "surrogateescape")
+    texts = [secret]
+    for shift in range(3):  # base64 has three ways to write a text, depending on what precedes it
+        coded = base64.b64encode(bytes(shift) + raw).decode()
+        texts.append(coded[-(-8 * shift // 6) : 8 * (shift + len(raw)) // 6])
+    return [
+        (max(re.findall("[A-Za-z0-9]*", text), key=len), re.compile("".join(map(_quoted, text))))
+        for text in texts
+    ]
+
+
+def _quoted(char: str) -> str:
+    """Return a pattern of a character as it is, and quoted once or more in JSON, URLs or HTML."""
+    if re.fullmatch("[A-Za-z0-9]", char):
+        return char
+    code, raw = ord(char), char.encode("utf-8", "surrogateescape")
+    units = char.encode("utf-16-be", "surrogatepass")
+    ways = [
+        re.escape(char),
+        _ESCAPES.join(f"u(?i:{units[at : at + 2].hex()})" for at in range(0, len(units), 2)),
+        "".join(f"%(?:25)*(?i:{byte:02x})" for byte in raw),
+        f"&(?:amp;)*(?:#0*{code}|#[xX]0*(?i:{code:x})|{codepoint2name.get(code, '#')});",
+        *([r"\+"] if char == " " else ["-"] if char == "+" else ["_"] if char == "/" else []),
+    ]
+    return f"{_ESCAPES}(?:{'|'.join(ways)})"
+
+
+def _without_credentials(found: re.Match[str]) -> str:
+    scheme, user = found.groups()
+    secret = ":" in user or (scheme.lower().startswith("http") and "/" not in user)
+    return f"{scheme}{HIDDEN}@" if secret else found[0]
+
+
+_PATTERNS = (
+    (
+        re.compile(r"\b([A-Za-z][\w+.-]{1,30}(?:[:;]/{1,3}|/{2,3}))(\S{0,500})@"),
+        _without_credentials,
+    ),
+    (re.compile(r"(?i)\b(bearer|basic) (?=\S*[\d=_-])[^\s\"',;<>]{8,}"), rf"\1 {HIDDEN}"),
+    (
+        re.compile(
+            rf"""(?i)((?:[?&]|api[_-]?)key=|(?:api[_-]?key|{_WORDS})(?:=|\\*["']\s*:\s*\\*["'])"""
+            r"(?:(?:bearer|basic) )?+)"
+            r"""(?!\[hidden)[^\s"'\\,;&<>)}\]]+"""
+        ),
+        rf"\1{HIDDEN}",
+    ),
+)
+"""Credentials in URLs, `Bearer ...`, and `api_key=...` or `"api_key": "..."`."""

@@ -1,0 +1,147 @@
+"""What is secret, and how it is replaced however it is written."""
+
+import base64
+import html
+import json
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.cases import each_case
+
+from ragstone.errors import InputError, Problem, UsageError
+from ragstone.redaction import redact, redact_known, remember
+
+KEY = "sk-+/=&<>%'\"\\ é𝒳M4RK7F3A9C-zz"
+
+
+@each_case(
+    "written",
+    [
+        KEY,
+        repr(KEY),
+        json.dumps(KEY),
+        json.dumps(json.dumps(KEY)),
+        json.dumps(KEY, ensure_ascii=False).replace("/", r"\/"),
+        quote(KEY),
+        quote(KEY, safe=""),
+        quote(quote(KEY, safe="")),
+        quote(json.dumps(KEY)),
+        html.escape(KEY),
+        html.escape(html.escape(KEY)),
+        html.escape(json.dumps(KEY)),
+        *(base64.b64encode(b"." * n + KEY.encode() + b".").decode() for n in range(5)),
+        base64.urlsafe_b64encode(KEY.encode()).decode(),
+        quote(base64.b64encode(KEY.encode()), safe=""),
+    ],
+)
+def test_a_secret_is_found_however_it_is_written(written: str) -> None:
+    remember(KEY, "OPENAI_API_KEY")
+    cores = [base64.b64encode(b"." * n + b"M4RK7F3A9C")[4:12].decode() for n in range(3)]
+    for found in (redact(f"a {written} b"), redact_known(f"a {written} b")):
+        assert "[hidden]" in found
+        assert found.startswith("a ")
+        assert found.endswith(" b")
+        assert not [core for core in ("M4RK", *cores) if core in found]
+
+
+@given(st.text(min_size=8), st.text(), st.sampled_from([str, json.dumps, quote, html.escape]))
+def test_any_secret_is_found(secret: str, before: str, write: object) -> None:
+    try:
+        remember(secret, "token")
+        written = write(secret.strip())  # type: ignore[operator]
+    except UnicodeEncodeError:
+        return
+    if len(secret.strip()) >= 8 and secret.strip() not in "[hidden]":
+        assert secret.strip() not in redact(before + written)
+
+
+@each_case(
+    ("name", "value", "text", "shown"),
+    [
+        ("OPENAI_API_KEY", "abcdefgh", "no abcdefgh", "no [hidden]"),
+        ("AWS_SESSION_TOKEN_2", "abcdefgh", "no abcdefgh", "no [hidden]"),
+        ("PGPASSWORD", " abcdefgh\n", "no abcdefgh", "no [hidden]"),
+        ("Authorization", "Bearer abcdefgh", "no abcdefgh", "no [hidden]"),
+        ("Authorization", "Basic bWU6YWJjZGVmZ2g=", "no abcdefgh", "no [hidden]"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "x=y,api-key=abcdefgh", "no abcdefgh", "no [hidden]"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=a%20abcdefgh", "abcdefgh", "[hidden]"),
+        ("HTTPS_PROXY", "http://me:abc%40defgh@h:1", "no abc@defgh", "no [hidden]"),
+        ("HTTPS_PROXY", "http://abcdefgh@h:1", "no abcdefgh", "no [hidden]"),
+        ("RAG", "http://h/?code=abcdefgh&q=x", "no abcdefgh", "no [hidden]"),
+        ("RAG", "http://h/?api_key=abcdefgh", "no abcdefgh", "no [hidden]"),
+        ("OPENAI_API_KEY", "ollama", "no model ollama", "no model ollama"),
+        ("MONKEYS", "abcdefgh", "no abcdefgh", "no abcdefgh"),
+        ("EMAIL", "abcdefgh@example.com", "no abcdefgh", "no abcdefgh"),
+        ("RAG", "http://abcdefgh:8000/", "no abcdefgh", "no abcdefgh"),
+    ],
+)
+def test_what_is_a_secret(name: str, value: str, text: str, shown: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ragstone.redaction._known", {})
+        remember({name: value})
+        assert redact(text) == shown
+
+
+def test_the_longest_secret_is_hidden_first() -> None:
+    remember(["abcdefgh", "abcdefghij"], "token")
+    assert redact("not abcdefghij,\nnor abcdefgh") == "not [hidden],\nnor [hidden]"
+
+
+@each_case(
+    ("value", "changed"),
+    [("password", False), ("postgres", False), ("hunter2hunter", True), ("p4ssw0rd", True)],
+)
+def test_a_common_word_that_is_a_key_changes_no_reply(value: str, *, changed: bool) -> None:
+    remember(value, "key")
+    remember("tenant-2024", "key", in_replies=False)
+    assert ("[hidden]" in redact_known(f"Reset your {value} at tenant-2024.")) is changed
+    assert redact_known("tenant-2024") == "tenant-2024"
+    assert redact(f"{value} of tenant-2024") == "[hidden] of [hidden]"
+
+
+@each_case(
+    ("text", "shown"),
+    [
+        ("at http://me:abc@h/x", "at http://[hidden]@h/x"),
+        ("at http://me:a@b@h/x", "at http://[hidden]@h/x"),
+        ("at http:/me:abc@h/x", "at http:/[hidden]@h/x"),
+        ("at postgresql//me:abc@h", "at postgresql//[hidden]@h"),
+        ("at http;//me:abc@h", "at http;//[hidden]@h"),
+        ("at 'http://me:a/b?c#d@h'", "at 'http://[hidden]@h'"),
+        ("at https://abc@h", "at https://[hidden]@h"),
+        ("postgresql://USER@HOST/DATABASE", "postgresql://USER@HOST/DATABASE"),
+        ("https://h/@me and me@h", "https://h/@me and me@h"),
+        ("C:/Users/me@h/x", "C:/Users/me@h/x"),
+        ("faithfulness:ragas hit@5", "faithfulness:ragas hit@5"),
+        ("Authorization: Bearer abc-defgh.", "Authorization: Bearer [hidden]"),
+        ("Basic authentication is needed", "Basic authentication is needed"),
+        ("http://h/?key=abc&q=x", "http://h/?key=[hidden]&q=x"),
+        ("openai:m,api_key=abc", "openai:m,api_key=[hidden]"),
+        ('{"api_key": "abc", "q": "x"}', '{"api_key": "[hidden]", "q": "x"}'),
+        (r"{\"authorization\": \"Bearer abc\"}", r"{\"authorization\": \"Bearer [hidden]\"}"),
+        ("password: must be text", "password: must be text"),
+        ("options such as api_key= are", "options such as api_key= are"),
+    ],
+)
+def test_what_must_be_a_secret_is_hidden_in_messages_only(text: str, shown: str) -> None:
+    assert redact(text) == redact(redact(text)) == shown
+    assert redact_known(text) == text
+
+
+@each_case(
+    "part", ["a", "http://", "http://a:", "\\", "M4RK", "%5C", "token=", '"token": "', "&amp;"]
+)
+def test_long_texts_take_linear_time(huge: int, part: str) -> None:
+    remember(KEY, "key")
+    text = part * (huge // len(part)) + "M4RK7F3A9C"
+    assert redact_known(text) == text
+    assert redact(text)
+
+
+def test_an_error_contains_no_secret() -> None:
+    remember("sk-12345", "key")
+    assert str(UsageError("no sk-12345")) == "no [hidden]"
+    error = InputError("a.yaml", [Problem("no sk-12345", "write sk-12345", row=1)])
+    assert "sk-12345" not in f"{error} {error.problems[0]}"
