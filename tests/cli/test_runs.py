@@ -290,6 +290,29 @@ def test_a_run_travels_as_one_file_to_another_store(ragstone: Command, place: st
     assert run_id in ragstone("runs", "show", "last", "--store", "other.db").out
 
 
+def test_every_reader_of_a_damaged_run_says_what_is_missing(ragstone: Command, place: str) -> None:
+    """Line 4 of issue 18: 30 of 60 rows were deleted, and the reports had a mean of 30."""
+    made(place)
+    whole, damaged = made(place), made(place, rows=60)
+    with Store.open(place) as store, store.transaction() as connection:
+        for table in ("rows", "scores", "texts"):
+            connection.exec_driver_sql(f"DELETE FROM {table} WHERE run = 3 AND place % 2 = 1")
+    for words in (
+        *(("report", damaged), ("rescore", damaged, "--save"), ("compare", whole, damaged)),
+        *(("runs", "show", damaged), ("runs", "export", damaged, "x.jsonl")),
+        *(("report", damaged, "--html", "x.html"), ("resume", damaged, "--retry-failed")),
+    ):
+        said = ragstone(*words)
+        assert said.code == 2, words
+        assert f"run {damaged} has 30 of its 60 rows: the store was damaged" in said.err, words
+        assert f"or delete the run (`ragstone runs delete {damaged}`)" in said.err, words
+        assert said.out == "", words
+    assert not list(Path().glob("x.*"))
+    assert "damaged, 30 rows" in ragstone("runs").out
+    assert ragstone("runs", "delete", damaged, "--yes").code == 0
+    assert ragstone("report", "last").code == 0
+
+
 def test_an_import_that_is_refused_makes_no_store(ragstone: Command, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("{}", encoding="utf-8")
     for file, why in (("none.gz", "there is no file none.gz"), ("notes.txt", "not written by"),

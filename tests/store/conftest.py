@@ -113,6 +113,13 @@ def small_row(place: int, hit: float = 1.0) -> Row:
     return Row(place, sample, scores=scores | {"hit@5": Score.scored(hit)})
 
 
+def query(store: Store, statement: str) -> list[tuple[object, ...]]:
+    """Run a statement, and return the lines it finds."""
+    with store.transaction() as connection:
+        found = connection.exec_driver_sql(statement)
+        return [tuple(line) for line in found] if found.returns_rows else []
+
+
 @dataclass(frozen=True)
 class Server:
     """A PostgreSQL server of the tests' own, on a free port of loopback."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from tests.store.conftest import query
 
 from ragstone.store import Store, StoreError, delete
 from ragstone.store.errors import RunLockedError, RunNotFoundError
@@ -66,7 +67,8 @@ def writing(place: str, run_id: str, count: int, *, before: str = "") -> "subpro
 def whole(store: Store, run_id: str, count: int) -> bool:
     """Whether each row and each score is there once."""
     places = [row.index for row in store.load(run_id).rows]
-    values = [each.place for each in store.values(run_id, "hit@5")]
+    scores = "SELECT place FROM scores JOIN runs ON runs.number = run WHERE metric = 'hit@5'"
+    values = [line[0] for line in query(store, f"{scores} AND id = '{run_id}' ORDER BY place")]
     return places == values == list(store.done(run_id)) == list(range(count))
 
 

@@ -4,12 +4,11 @@ from types import SimpleNamespace
 import pytest
 from pydantic import TypeAdapter
 from tests.cases import add_run
+from tests.store.conftest import query
 
 from ragstone.errors import UsageError
 from ragstone.store import RunLockedError, Store, StoreError, tag
 from ragstone.store.reader import StoredRows
-from ragstone.types.reply import Usage
-from ragstone.types.score import State
 
 
 async def write(store: Store, run_id: str, rows: list[object]) -> None:
@@ -62,27 +61,20 @@ async def test_what_is_done_is_told_by_place(store: Store, make: SimpleNamespace
     assert list(store.done("r1", retry_failed=True)) == [1, 2, 8]
 
 
-async def test_values_are_read_without_the_rows(store: Store, make: SimpleNamespace) -> None:
+async def test_scores_and_usage_can_be_read_with_sql(store: Store, make: SimpleNamespace) -> None:
     make.begin(store, "r1")
     rows = [make.small_row(0, 0.5), make.full_row(1, hit=0.25)]
     await write(store, "r1", rows)
-    hits = list(store.values("r1", "hit@5"))
-    assert [(each.place, each.sample_id, each.value) for each in hits] == [
-        (0, "q0", 0.5),
-        (1, "q1", 0.25),
+    scores = query(store, "SELECT metric, place, state, value FROM scores ORDER BY metric, place")
+    assert scores == [
+        ("faithfulness", 0, "failed", None),
+        ("faithfulness", 1, "scored", 0.75),
+        ("hit@5", 0, "scored", 0.5),
+        ("hit@5", 1, "scored", 0.25),
     ]
-    assert hits[0].query_fingerprint != hits[1].query_fingerprint
-    states = [(each.state, each.value) for each in store.values("r1", "faithfulness")]
-    assert states == [(State.FAILED, None), (State.SCORED, 0.75)]
-    assert list(store.values("r1", "nothing")) == []
-
-
-async def test_usage_is_added_up_by_the_database(store: Store, make: SimpleNamespace) -> None:
-    make.begin(store, "r1")
-    assert store.usage("r1") == Usage()
-    rows = [make.full_row(0), make.small_row(1)]
-    await write(store, "r1", rows)
-    assert store.usage("r1") == rows[0].usage == store.load("r1").usage()
+    (first, second) = query(store, "SELECT sample_id, query_fingerprint, calls FROM rows")
+    assert (first[0], first[2], second[0], second[2]) == ("q0", 0, "q1", rows[1].usage.calls)
+    assert first[1] != second[1]
 
 
 async def test_runs_are_listed_newest_first(store: Store, make: SimpleNamespace) -> None:
@@ -137,7 +129,7 @@ def test_an_id_is_used_once(store: Store, make: SimpleNamespace) -> None:
 
 
 def test_a_run_that_is_not_there_is_told(store: Store) -> None:
-    for call in (store.info, store.load, store.done, store.usage, store.open_writer):
+    for call in (store.info, store.load, store.done, store.open_writer):
         with pytest.raises(StoreError, match="there is no run nothing"):
             call("nothing")
 

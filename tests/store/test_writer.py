@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from tests.store.conftest import query
 
 from ragstone.store import Store, StoreError
 from ragstone.store import engine as engines
@@ -19,7 +20,7 @@ async def test_a_row_at_the_same_place_is_replaced(store: Store, make: SimpleNam
     async with store.open_writer("r1") as writer:
         await writer.put(make.small_row(1, 0.75))
     assert [row.scores["hit@5"].value for row in store.load("r1").rows] == [0.75]
-    assert [each.value for each in store.values("r1", "hit@5")] == [0.75]
+    assert query(store, "SELECT value FROM scores WHERE metric = 'hit@5'") == [(0.75,)]
 
 
 async def test_a_row_that_waits_alone_is_soon_written(store: Store, make: SimpleNamespace) -> None:

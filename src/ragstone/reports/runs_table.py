@@ -68,6 +68,8 @@ def print_runs(
         if not info.finished:
             state = "running" if info.id in in_progress else "unfinished"
             progress = f"{state} {info.rows:,}/{info.manifest.source.rows:,}"
+        if info.damage:
+            progress = f"damaged, {progress}"
         parts = [info.id, _minute(info.started_at), progress, *([info.tag] if info.tag else [])]
         first = Text("  ").join(printable(part, console) for part in parts)
         first.stylize("bold", 0, len(info.id))

@@ -1,11 +1,12 @@
 """Stores runs in SQLite or PostgreSQL: find, resume, search, export and import them."""
 
 from ragstone.store.archive import export, import_
-from ragstone.store.errors import RunLockedError, StoreError
+from ragstone.store.errors import DamagedRunError, RunLockedError, StoreError
 from ragstone.store.run_info import RunInfo
 from ragstone.store.runs import (
     delete,
     find_run,
+    old_runs,
     prune,
     resume,
     running_runs,
@@ -17,6 +18,7 @@ from ragstone.store.store import Store
 from ragstone.store.writer import RowWriter
 
 __all__ = [
+    "DamagedRunError",
     "RowWriter",
     "RunInfo",
     "RunLockedError",
@@ -26,6 +28,7 @@ __all__ = [
     "export",
     "find_run",
     "import_",
+    "old_runs",
     "prune",
     "resume",
     "running_runs",

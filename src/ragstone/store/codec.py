@@ -5,6 +5,7 @@ import json
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
+from zlib import crc32
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
@@ -101,6 +102,11 @@ def column(text: str) -> str:
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
+
+
+def checksum(*values: object) -> int:
+    """Return the CRC-32 of the values as text."""
+    return crc32("\0".join(map(str, values)).encode())
 
 
 def query_fingerprint(query: str) -> str:

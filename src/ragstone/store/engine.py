@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
@@ -75,6 +76,7 @@ def create_store_engine(place: str | Path | None, *, reading: bool = False) -> E
     def connect(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
         assert isinstance(connection, sqlite3.Connection)
         connection.isolation_level = None  # `begin` begins transactions
+        connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         try:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = NORMAL")

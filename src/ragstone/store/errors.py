@@ -57,6 +57,16 @@ class RunNotFoundError(StoreError):
     """There is no such run, or it was deleted."""
 
 
+class DamagedRunError(StoreError):
+    """A part of a run is missing or changed since it was stored."""
+
+    def __init__(self, what: str, run_id: str) -> None:
+        super().__init__(
+            f"{what}: the store was damaged, or changed by another program. Restore it from a "
+            f"backup, or delete the run (`ragstone runs delete {run_id}`) and evaluate again"
+        )
+
+
 @contextmanager
 def translate_errors(name: str) -> Generator[None, None, None]:
     """Raise errors of a database as StoreErrors about the store of that name."""

@@ -95,6 +95,8 @@ class StoredRanking(RankingRows):
                     raise ValueError(
                         f"it has {len(more)} ids, but the states of {len(why[-1])} queries"
                     )
+                if start != len(ids):
+                    raise ValueError(f"the queries from position {len(ids)} are missing")
             self._starts.append(start)
             ids += more
             texts |= their_texts

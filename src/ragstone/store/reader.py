@@ -3,20 +3,16 @@
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
-from typing import NamedTuple, Self, TypeVar
+from typing import Self, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import ColumnElement, Connection, func, select
 
 from ragstone._internal.text import format_validation_errors, one_line
-from ragstone.results.metric_summary import STATES
-from ragstone.results.ranking_run import RankingRows
-from ragstone.store.codec import Texts, column, decode_row, from_text, query_fingerprint
-from ragstone.store.errors import StoreError
-from ragstone.store.schema import ROWS, SCORES, TEXTS
-from ragstone.types.reply import Usage
+from ragstone.store.codec import Texts, checksum, decode_row, from_text
+from ragstone.store.errors import DamagedRunError, StoreError
+from ragstone.store.schema import ROWS, TEXTS
 from ragstone.types.row import LazyRows, Row
-from ragstone.types.score import State
 
 T = TypeVar("T")
 
@@ -25,17 +21,28 @@ AT_ONCE = 200
 
 
 class StoredRows(LazyRows):
-    """The rows of one run, sorted by place; few are in memory at a time."""
+    """The rows of one run, sorted by place; few are in memory at a time.
+
+    `count` is their number if the run is finished. Rows that are missing or were changed raise a
+    StoreError when they are read.
+    """
 
     stored = True
 
     def __init__(
-        self, run: int, name: str, *, reading: Callable[[], AbstractContextManager[Connection]]
+        self,
+        run: int,
+        name: str,
+        *,
+        reading: Callable[[], AbstractContextManager[Connection]],
+        count: int | None = None,
     ) -> None:
-        self._run, self._name, self._reading = run, name, reading
+        self._run, self._name, self._reading, self._due = run, name, reading, count
 
     @cached_property
     def _count(self) -> int:
+        if self._due is not None:
+            return self._due
         query = select(func.count()).select_from(ROWS).where(ROWS.c.run == self._run)
         with self._reading() as connection:
             return connection.execute(query).scalar_one()
@@ -72,26 +79,43 @@ class StoredRows(LazyRows):
             yield value
 
     def _all(self) -> Iterator[tuple[int, Texts]]:
-        last = -1
+        last, count = -1, 0
         while found := self._after(last):
             yield from found
             last = found[-1][0]
+            count += len(found)
+        if self._due is not None and count != self._due:
+            what = f"run {self._name} has the texts of {count:,} of its {self._due:,} rows"
+            raise DamagedRunError(what, self._name)
 
     def _after(self, place: int, *, at_once: int = AT_ONCE) -> list[tuple[int, Texts]]:
         """Read the next rows in a transaction of its own, so that a slow reader blocks nothing."""
-        query = (
-            select(TEXTS.c.place, TEXTS.c.body, TEXTS.c.transcript)
-            .where(TEXTS.c.run == self._run, TEXTS.c.place > place)
-            .order_by(TEXTS.c.place)
-            .limit(at_once)
-        )
+        later = TEXTS.c.run == self._run, TEXTS.c.place > place
         with self._reading() as connection:
-            found = connection.execute(query)
-            return [(place, Texts(body, transcript)) for place, body, transcript in found]
+            return read_texts(connection, *later, run_id=self._name, limit=at_once)
 
     def _row(self, place: int, texts: Texts) -> Row:
         with row_errors(self._name, place):
             return decode_row(texts)
+
+
+def read_texts(
+    connection: Connection, *which: ColumnElement[bool], run_id: str, limit: int | None = None
+) -> list[tuple[int, Texts]]:
+    """Return the place and the texts of each row that meets the conditions, sorted by place.
+
+    Raises:
+        StoreError: a row was changed after it was stored.
+    """
+    cells = TEXTS.c.place, TEXTS.c.body, TEXTS.c.transcript, TEXTS.c.checksum
+    query = select(*cells).where(*which).order_by(cells[0]).limit(limit)
+    found: list[tuple[int, Texts]] = []
+    for place, body, transcript, stored in connection.execute(query):
+        if stored is not None and stored != checksum(place, body, transcript):
+            what = f"row {place} of run {run_id} is not as it was stored"
+            raise DamagedRunError(what, run_id)
+        found.append((place, Texts(body, transcript)))
+    return found
 
 
 @contextmanager
@@ -134,79 +158,3 @@ class RowIndexSet(Collection[int]):
 
     def __repr__(self) -> str:
         return f"<{len(self)} places>"
-
-
-VALUES_AT_ONCE = 10_000
-"""Values per query."""
-
-
-class StoredValue(NamedTuple):
-    """The score of one row by one metric; `value` is None unless it is scored.
-
-    In `sample_id`, NULs and lone surrogates are escaped. Equal queries have equal fingerprints.
-    """
-
-    place: int
-    sample_id: str
-    query_fingerprint: str
-    state: State
-    value: float | None
-
-
-def read_values(
-    run: int, metric: str, *, reading: Callable[[], AbstractContextManager[Connection]]
-) -> Iterator[StoredValue]:
-    """Yield the values of one metric, sorted by place; a slow reader blocks nothing."""
-    same = and_(ROWS.c.run == SCORES.c.run, ROWS.c.place == SCORES.c.place)
-    found = ROWS.c.sample_id, ROWS.c.query_fingerprint, SCORES.c.state, SCORES.c.value
-    query = (
-        select(SCORES.c.place, *found)
-        .join(ROWS, same)
-        .where(SCORES.c.run == run, SCORES.c.metric == metric)
-        .order_by(SCORES.c.place)
-        .limit(VALUES_AT_ONCE)
-    )
-    last = -1
-    while True:
-        with reading() as connection:
-            lines = connection.execute(query.where(SCORES.c.place > last)).all()
-        if not lines:
-            return
-        for place, sample_id, fingerprint, state, value in lines:
-            yield StoredValue(place, sample_id, fingerprint, State(state), value)
-        last = lines[-1][0]
-
-
-def ranking_values(rows: RankingRows, metric: str) -> Iterator[StoredValue]:
-    """Yield the values of one metric of a ranking run, sorted by place."""
-    if metric not in rows.metrics:
-        return
-    numbers, states = rows.column(metric)
-    codes: list[int] = states.tolist()
-    each = zip(rows.ids, rows.queries, numbers.tolist(), codes, strict=True)
-    for place, (name, query, number, code) in enumerate(each):
-        state = STATES[code]
-        value = number if state is State.SCORED else None
-        yield StoredValue(place, column(name), query_fingerprint(query), state, value)
-
-
-def sum_usage(connection: Connection, run: int) -> Usage:
-    """Return the usage of all rows of a run; the cost is None if that of any row is unknown.
-
-    It does not include calls of local models, which are only in the rows.
-    """
-    counts = (
-        ROWS.c.calls,
-        ROWS.c.cached,
-        ROWS.c.retries,
-        ROWS.c.prompt_tokens,
-        ROWS.c.completion_tokens,
-        ROWS.c.cached_tokens,
-        ROWS.c.reasoning_tokens,
-    )
-    cost = (func.count(), func.count(ROWS.c.cost_usd), func.sum(ROWS.c.cost_usd))
-    query = select(*cost, *map(func.sum, counts)).where(ROWS.c.run == run)
-    found: tuple[float | None, ...] = tuple(connection.execute(query).one())
-    rows, priced, spent, *sums = (each or 0 for each in found)
-    known = None if priced < rows else float(spent)
-    return Usage(*map(int, sums), cost_usd=known)

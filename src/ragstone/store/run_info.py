@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, RowMapping, func, select
 
 from ragstone._internal.fields import Figure
 from ragstone._internal.text import format_validation_errors, one_line
-from ragstone.store.codec import column, from_text, to_text
-from ragstone.store.errors import RunNotFoundError, StoreError
+from ragstone.store.codec import checksum, column, from_text, to_text
+from ragstone.store.errors import DamagedRunError, RunNotFoundError, StoreError
 from ragstone.store.schema import QUERY_BLOCKS, ROWS, RUNS
 from ragstone.types.config import Manifest
 from ragstone.types.score import Detail, MetricInfo
@@ -23,7 +23,7 @@ SUMMARY: TypeAdapter[Mapping[str, object]] = TypeAdapter(dict[str, object])
 
 
 class RunLine(BaseModel):
-    """One line of the table of runs."""
+    """One line of the table of runs; `rows` is the number of rows of a finished run."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -38,6 +38,7 @@ class RunLine(BaseModel):
     summary: str | None
     stopped: str | None
     transcript: bool
+    rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class RunInfo:
         transcript: whether the judge's replies are stored; without them no run can be rescored.
         rows: the number of stored rows.
         ranked: whether it is a ranking run, which has scores but no stored rows.
+        damage: what is missing or changed since the run was stored.
     """
 
     id: str
@@ -70,6 +72,7 @@ class RunInfo:
     transcript: bool
     rows: int
     ranked: bool = False
+    damage: str | None = None
 
     @property
     def finished(self) -> bool:
@@ -77,7 +80,9 @@ class RunInfo:
         return self.finished_at is not None
 
     @classmethod
-    def of(cls, line: RunLine, rows: int, *, ranked: bool = False) -> "RunInfo":
+    def of(
+        cls, line: RunLine, rows: int, *, ranked: bool = False, damage: str | None = None
+    ) -> "RunInfo":
         """Read a line of the table of runs.
 
         Raises:
@@ -98,8 +103,11 @@ class RunInfo:
                 transcript=line.transcript,
                 rows=rows,
                 ranked=ranked,
+                damage=damage,
             )
         except ValidationError as error:
+            if damage:
+                raise DamagedRunError(damage, line.id) from error
             raise StoreError(
                 f"run {line.id} cannot be read: {one_line(format_validation_errors(error), 300)}; "
                 "if a newer version of ragstone wrote it, update ragstone"
@@ -136,13 +144,48 @@ def read_run_info(connection: Connection, number: int) -> RunInfo:
     Raises:
         StoreError: this version cannot read it.
     """
-    lines = connection.execute(select(RUNS).where(RUNS.c.number == number)).mappings()
-    line = RunLine.model_validate(dict(lines.one()))
+    query = select(RUNS).where(RUNS.c.number == number)
+    values = connection.execute(query).mappings().one()
+    rows, ranked = count_rows(connection, number)
+    run_id, due, found = values["id"], values["rows"], None
+    if values["checksum"] not in (None, _line_checksum(values)):
+        found = f"the settings or summary of run {run_id} are not as they were stored"
+    elif due not in (None, rows):
+        found = f"run {run_id} has {rows:,} of its {due:,} rows"
+    try:
+        line = RunLine.model_validate(dict(values))
+    except ValidationError as error:
+        raise DamagedRunError(found or f"the line of run {run_id} is invalid", run_id) from error
+    return RunInfo.of(line, rows, ranked=ranked, damage=found)
+
+
+def count_rows(connection: Connection, number: int) -> tuple[int, bool]:
+    """Return how many rows or ranked queries a run has, and whether it is a ranking run."""
     counted = select(func.count()).select_from(ROWS).where(ROWS.c.run == number)
     queries = func.count(), func.coalesce(func.sum(QUERY_BLOCKS.c.queries), 0)
     rows = connection.execute(counted).scalar_one()
     blocks, ranked = connection.execute(select(*queries).where(QUERY_BLOCKS.c.run == number)).one()
-    return RunInfo.of(line, rows + ranked, ranked=blocks > 0)
+    return rows + ranked, blocks > 0
+
+
+def seal(connection: Connection, number: int) -> None:
+    """Store the checksum of a run's line after a change."""
+    here = RUNS.c.number == number
+    line = connection.execute(select(RUNS).where(here)).mappings().one()
+    connection.execute(RUNS.update().where(here).values(checksum=_line_checksum(line)))
+
+
+def _line_checksum(line: RowMapping) -> int:
+    return checksum(*(line[each] for each in RUNS.c if each.name not in _UNSEALED))
+
+
+_UNSEALED = ("number", "tag", "checksum", "started_at", "sort_time")
+"""Columns without a checksum: the results of a run do not depend on them."""
+
+
+def sort_time(connection: Connection, started_at: str) -> str:
+    """Return the time by which a new run is sorted; none is newer, even if the clock was set back."""
+    return max(started_at, connection.execute(select(func.max(RUNS.c.sort_time))).scalar() or "")
 
 
 def find_run_number(connection: Connection, run_id: str, *, store: str) -> int:

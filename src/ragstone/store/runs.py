@@ -15,7 +15,18 @@ from ragstone.store.engine import WRITING
 from ragstone.store.errors import RunLockedError, RunNotFoundError, StoreError
 from ragstone.store.locks import locked_runs, run_lock
 from ragstone.store.ranking_values import write_blocks
-from ragstone.store.run_info import EXTRAS, METRICS, SUMMARY, RunLine, format_time, manifest_text
+from ragstone.store.run_info import (
+    EXTRAS,
+    METRICS,
+    SUMMARY,
+    RunLine,
+    count_rows,
+    find_run_number,
+    format_time,
+    manifest_text,
+    seal,
+    sort_time,
+)
 from ragstone.store.schema import NEWEST, RUNS, UNDER_WAY, WHOLE
 from ragstone.store.store import Store
 from ragstone.types.config import Manifest
@@ -61,10 +72,12 @@ def find_run(store: Store, name: str) -> str:
 
 def resume(store: Store, manifest: Manifest) -> None:
     """Mark a run as unfinished; gates and rate limits of the manifest may be new."""
-    values = {"finished_at": None, "summary": None, "stopped": None, "extras": "{}"}
+    values = {"finished_at": None, "summary": None, "stopped": None, "extras": "{}", "rows": None}
     values["manifest"] = manifest_text(manifest)
     with store.transaction() as connection:
-        connection.execute(RUNS.update().where(RUNS.c.id == manifest.run_id).values(values))
+        number = find_run_number(connection, manifest.run_id, store=store.name)
+        connection.execute(RUNS.update().where(RUNS.c.number == number).values(values))
+        seal(connection, number)
 
 
 class TagMove(NamedTuple):
@@ -132,16 +145,28 @@ def running_runs(store: Store, *, fingerprint: str | None = None) -> frozenset[s
     return frozenset(run_id for number, run_id in unfinished if number in locked)
 
 
-def prune(store: Store, *, before: datetime) -> list[str]:
-    """Delete the runs that were started before a time and have no tag; return their ids.
+def old_runs(store: Store, *, before: datetime) -> list[str]:
+    """Return the ids of the runs that were started before a time and have no tag, newest first.
 
-    Runs that a process is working on stay. The remains of killed imports are deleted too.
+    A run that was stored after one that is not old is not old either: the clock was set back. The
+    remains of killed imports are included.
     """
-    old = select(RUNS.c.id).where(RUNS.c.started_at < format_time(before), RUNS.c.tag.is_(None))
+    time, number = RUNS.c.started_at, RUNS.c.number
+    since, now = format_time(before), format_time(datetime.now(UTC))
+    recent = select(func.min(number)).where(time >= since, time <= now)
+    old = select(RUNS.c.id).where(time < since, RUNS.c.tag.is_(None)).order_by(*NEWEST)
     with store.connect() as connection:
-        ids = connection.execute(old.order_by(*NEWEST)).scalars().all()
+        if (first := connection.execute(recent).scalar()) is not None:
+            old = old.where(number < first)
+        return list(connection.execute(old).scalars())
+
+
+def prune(store: Store, *, before: datetime) -> list[str]:
+    """Delete the `old_runs` that no process is working on; return their ids."""
     deleted: list[str] = []
-    for run_id in ids:  # one at a time, so that other processes can write in between
+    for run_id in old_runs(
+        store, before=before
+    ):  # one at a time, so that other processes can write in between
         with suppress(RunLockedError, RunNotFoundError):
             delete(store, run_id)
             deleted.append(run_id)
@@ -149,8 +174,10 @@ def prune(store: Store, *, before: datetime) -> list[str]:
 
 
 @contextmanager
-def atomic_import(store: Store, line: RunLine) -> Generator[tuple[Connection, int], None, None]:
-    """Add a run that the block fills, completely or not at all.
+def atomic_import(
+    store: Store, line: RunLine, *, imported: bool = True
+) -> Generator[tuple[Connection, int], None, None]:
+    """Add a run that the block fills, completely or not at all; it is `imported`, or new.
 
     Gives a connection and the number of the run. Until the block ends, the run has an id that
     others ignore. So the block may use several transactions, and other processes can write in
@@ -174,6 +201,8 @@ def atomic_import(store: Store, line: RunLine) -> Generator[tuple[Connection, in
                 raise StoreError(f"{store.name}: another process is importing run {line.id}")
             values = line.model_dump(include=set(RunLine.model_fields), exclude={"tag"})
             values |= {"id": unfinished_id, "fingerprint": ""}  # so that it is never resumed
+            started = line.started_at
+            values["sort_time"] = started if imported else sort_time(connection, started)
             key = connection.execute(RUNS.insert().values(values)).inserted_primary_key
             assert key
             number = int(key[0])
@@ -181,8 +210,10 @@ def atomic_import(store: Store, line: RunLine) -> Generator[tuple[Connection, in
                 connection.commit()  # others see the run once it is locked
                 yield connection, number
                 with connection.begin():
-                    final = {"id": line.id, "fingerprint": line.fingerprint}
+                    count = count_rows(connection, number)[0] if line.finished_at else None
+                    final = {"id": line.id, "fingerprint": line.fingerprint, "rows": count}
                     connection.execute(RUNS.update().where(RUNS.c.number == number).values(final))
+                    seal(connection, number)
     except BaseException:
         with suppress(StoreError):  # the next import deletes it
             delete(store, unfinished_id)
@@ -210,5 +241,5 @@ def save_ranking(store: Store, run: Run) -> None:
         stopped=run.stopped,
         transcript=True,
     )
-    with atomic_import(store, line) as (connection, number):
+    with atomic_import(store, line, imported=False) as (connection, number):
         write_blocks(connection, number, run.columns)

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from ragstone.store.engine import SCHEMA, WRITING
 from ragstone.store.errors import StoreError
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest migration; it creates the tables below."""
 
 METADATA = sa.MetaData()
@@ -41,6 +41,11 @@ RUNS = sa.Table(
     sa.Column("summary", sa.Text),
     sa.Column("stopped", sa.Text),
     sa.Column("transcript", sa.Boolean, nullable=False),
+    sa.Column("rows", sa.Integer),  # of a finished run
+    sa.Column("checksum", sa.BigInteger),  # of the line
+    sa.Column(
+        "sort_time", sa.Text, nullable=False
+    ),  # `started_at`, or that of an earlier run if the clock was set back
     sa.Index("runs_by_fingerprint", "fingerprint"),
     sqlite_autoincrement=True,
 )
@@ -49,8 +54,8 @@ UNDER_WAY = ".importing"
 """The suffix of the id of a run that is being imported, or whose import was killed."""
 WHOLE = ~RUNS.c.id.endswith(UNDER_WAY, autoescape=True)
 """The condition for all other runs."""
-NEWEST = RUNS.c.started_at.desc(), RUNS.c.number.desc()
-"""The order with the run that was started last first."""
+NEWEST = RUNS.c.sort_time.desc(), RUNS.c.number.desc()
+"""The order with the run that was started last first, even if the clock was set back."""
 
 ROWS = sa.Table(
     "rows",
@@ -93,8 +98,9 @@ TEXTS = sa.Table(
     _place(),
     sa.Column("body", sa.Text, nullable=False),
     sa.Column("transcript", sa.Text, nullable=False),
+    sa.Column("checksum", sa.BigInteger),
 )
-"""Rows as JSON: the exchanges, and all other fields."""
+"""Rows as JSON: the exchanges, and all other fields. Older versions stored no checksums."""
 
 QUERY_BLOCKS = sa.Table(
     "query_blocks",

@@ -21,8 +21,9 @@ from ragstone.errors import UnknownNameError, UsageError
 from ragstone.results.metric_summary import SCORED
 from ragstone.results.metric_summary import STATES as STATE_CODES
 from ragstone.results.ranking_run import RankingRows
-from ragstone.store.codec import Texts, column, decode_row
-from ragstone.store.reader import row_errors
+from ragstone.store.codec import column, decode_row
+from ragstone.store.errors import DamagedRunError
+from ragstone.store.reader import read_texts, row_errors
 from ragstone.store.run_info import RunInfo, find_run_number
 from ragstone.store.schema import QUERY_BLOCKS, ROWS, SCORES, TEXTS
 from ragstone.store.store import Store
@@ -119,12 +120,14 @@ def find_rows(store: Store, run_id: str, search: RowQuery) -> RowPage:
             first = connection.execute(query.limit(1)).first()
             matched = first[1] if first else 0
         places = [line[0] for line in lines]
-        bodies = sa.select(TEXTS.c.place, TEXTS.c.body).where(TEXTS.c.run == run)
-        found = dict(connection.execute(bodies.where(TEXTS.c.place.in_(places))).all())
+        these = TEXTS.c.run == run, TEXTS.c.place.in_(places)
+        found = dict(read_texts(connection, *these, run_id=run_id))
     rows: list[Row] = []
     for each in places:
+        if each not in found:
+            raise DamagedRunError(f"row {each} of run {run_id} has no texts", run_id)
         with row_errors(run_id, each):
-            rows.append(decode_row(Texts(found[each], transcript="[]")))
+            rows.append(decode_row(replace(found[each], transcript="[]")))
     return RowPage(total, matched, tuple(rows))
 
 
@@ -139,11 +142,9 @@ def row_at(store: Store, run_id: str, place: int) -> Row | None:
     with store.connect() as connection:
         run = find_run_number(connection, run_id, store=store.name)
         here = TEXTS.c.run == run, TEXTS.c.place == place
-        line = connection.execute(sa.select(TEXTS.c.body, TEXTS.c.transcript).where(*here)).first()
-    if line is None:
-        return None
+        found = read_texts(connection, *here, run_id=run_id)
     with row_errors(run_id, place):
-        return decode_row(Texts(line[0], line[1]))
+        return decode_row(found[0][1]) if found else None
 
 
 def _columns(store: Store, run_id: str) -> RankingRows | None:

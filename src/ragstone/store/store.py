@@ -1,7 +1,7 @@
 """Store: runs in a SQLite file or a PostgreSQL database."""
 
 import weakref
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -12,33 +12,28 @@ from sqlalchemy import Connection, Engine, select
 
 from ragstone.errors import Cause
 from ragstone.results.run import Run
-from ragstone.store.codec import column, to_text
+from ragstone.store.codec import to_text
 from ragstone.store.engine import WRITING, create_store_engine, display_name
-from ragstone.store.errors import StoreError, translate_errors
+from ragstone.store.errors import DamagedRunError, StoreError, translate_errors
 from ragstone.store.locks import locked_runs, run_lock, start_lock
 from ragstone.store.ranking_values import StoredRanking
-from ragstone.store.reader import (
-    RowIndexSet,
-    StoredRows,
-    StoredValue,
-    ranking_values,
-    read_values,
-    sum_usage,
-)
+from ragstone.store.reader import RowIndexSet, StoredRows
 from ragstone.store.run_info import (
     EXTRAS,
     METRICS,
     SUMMARY,
     RunInfo,
+    count_rows,
     find_run_number,
     format_time,
     manifest_text,
     read_run_info,
+    seal,
+    sort_time,
 )
 from ragstone.store.schema import NEWEST, ROWS, RUNS, SCORES, WHOLE, migrate
 from ragstone.store.writer import Record, RowWriter
 from ragstone.types.config import Manifest
-from ragstone.types.reply import Usage
 from ragstone.types.row import Row
 from ragstone.types.score import NOTHING, Detail, MetricInfo, State
 
@@ -121,8 +116,10 @@ class Store:
                     known = select(RUNS.c.number).where(RUNS.c.id == run_id)
                     if adding.execute(known).first():
                         raise StoreError(f"{self.name}: run {run_id} already exists")
+                    line["sort_time"] = sort_time(adding, format_time(manifest.started_at))
                     adding.execute(RUNS.insert().values(line))
                     number = adding.execute(known).scalar_one()
+                    seal(adding, number)
                     # locked before others can see it, so that none can delete it
                     stack.enter_context(run_lock(connection, number, name=run_id))
                 added.append(number)
@@ -188,7 +185,7 @@ class Store:
         Raises:
             RunLockedError: another process is working on the run, and will store its summary.
         """
-        line = {
+        line: dict[str, str | int | None] = {
             "finished_at": None if partial else format_time(datetime.now(UTC)),
             "extras": to_text(EXTRAS, {name: dict(extra) for name, extra in extras.items()}),
             "stopped": stopped,
@@ -196,7 +193,10 @@ class Store:
         }
         unfinished = RUNS.c.id == run_id, RUNS.c.finished_at.is_(None)
         with self.lock(run_id) as connection, connection.begin():
-            connection.execute(RUNS.update().where(*unfinished).values(line))
+            number = self._number(connection, run_id)
+            line["rows"] = None if partial else count_rows(connection, number)[0]
+            if connection.execute(RUNS.update().where(*unfinished).values(line)).rowcount:
+                seal(connection, number)
 
     def done(self, run_id: str, *, retry_failed: bool = False) -> RowIndexSet:
         """Return the places of the finished rows: stored, and not incomplete due to a budget.
@@ -239,19 +239,34 @@ class Store:
             return [read_run_info(connection, number) for number in numbers]
 
     def info(self, run_id: str) -> RunInfo:
-        """Return the info of one run."""
+        """Return the info of one run.
+
+        Raises:
+            StoreError: there is no such run, or a part of it is missing or changed.
+        """
         with self.connect() as connection:
-            return read_run_info(connection, self._number(connection, run_id))
+            return self._info(connection, self._number(connection, run_id))
+
+    def _info(self, connection: Connection, number: int) -> RunInfo:
+        info = read_run_info(connection, number)
+        if info.damage:
+            raise DamagedRunError(info.damage, info.id)
+        return info
 
     def load(self, run_id: str) -> Run:
-        """Return a run; its rows are read when they are needed."""
+        """Return a run; its rows are read when they are needed.
+
+        Raises:
+            StoreError: there is no such run, or a part of it is missing or changed.
+        """
         with self.connect() as connection:
             number = self._number(connection, run_id)
-            info = read_run_info(connection, number)
+            info = self._info(connection, number)
         if info.ranked:
             rows = StoredRanking(number, run_id, tuple(info.metrics), reading=self.connect)
         else:
-            rows = StoredRows(number, run_id, reading=self.connect)
+            count = info.rows if info.finished else None
+            rows = StoredRows(number, run_id, reading=self.connect, count=count)
         return Run(
             manifest=info.manifest,
             metrics=info.metrics,
@@ -260,19 +275,6 @@ class Store:
             partial=not info.finished,
             stopped=info.stopped,
         )
-
-    def values(self, run_id: str, metric: str) -> Iterator[StoredValue]:
-        """Yield the scores of one metric, sorted by place."""
-        if (columns := self.load(run_id).columns) is not None:
-            return ranking_values(columns, metric)
-        with self.connect() as connection:
-            number = self._number(connection, run_id)
-        return read_values(number, column(metric), reading=self.connect)
-
-    def usage(self, run_id: str) -> Usage:
-        """Return the usage of the judge for the stored rows."""
-        with self.connect() as connection:
-            return sum_usage(connection, self._number(connection, run_id))
 
     @contextmanager
     def connect(self) -> Generator[Connection, None, None]:

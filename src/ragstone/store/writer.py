@@ -14,7 +14,7 @@ from typing import Self
 
 from sqlalchemy import Connection, Table
 
-from ragstone.store.codec import column, encode_row, query_fingerprint
+from ragstone.store.codec import checksum, column, encode_row, query_fingerprint
 from ragstone.store.errors import StoreError
 from ragstone.store.schema import ROWS, SCORES, TEXTS
 from ragstone.types.reply import NOTHING_SPENT
@@ -85,7 +85,13 @@ class Record:
                 )
                 for name, score in row.scores.items()
             ),
-            texts=(run, place, texts.body, texts.transcript),
+            texts=(
+                run,
+                place,
+                texts.body,
+                texts.transcript,
+                checksum(place, texts.body, texts.transcript),
+            ),
             size=len(texts.body) + len(texts.transcript),
         )
 

@@ -68,7 +68,8 @@ def test_a_summary_that_lacks_something_is_reckoned_from_the_rows(served, view, 
     place = tmp_path / "old.db"
     with sqlite3.connect(served.place) as source, sqlite3.connect(place) as target:
         source.backup(target)
-        target.execute("""UPDATE runs SET summary = '{"run_id": "run-a"}' WHERE id = 'run-a'""")
+        older = """UPDATE runs SET summary = '{"run_id": "run-a"}', checksum = NULL"""
+        target.execute(f"{older} WHERE id = 'run-a'")
     source.close()
     target.close()
     with view(place) as older:

@@ -18,7 +18,17 @@ from ragstone.errors import UsageError
 from ragstone.reports.runs_table import print_info, print_runs, run_entry
 from ragstone.reports.tables import STDOUT
 from ragstone.reports.terminal import print_run
-from ragstone.store import delete, export, find_run, import_, prune, running_runs, tag, untag
+from ragstone.store import (
+    delete,
+    export,
+    find_run,
+    import_,
+    old_runs,
+    prune,
+    running_runs,
+    tag,
+    untag,
+)
 from ragstone.store.archive import check_archive
 from ragstone.store.search import summarize
 
@@ -163,8 +173,7 @@ def prune_(older_than: str, yes: bool, store: str | None) -> None:
     with open_store(store) as opened:
         if not yes:
             busy = running_runs(opened)
-            old = [info for info in opened.runs() if not info.tag and info.started_at < before]
-            ids = [info.id for info in old if info.id not in busy]
+            ids = [each for each in old_runs(opened, before=before) if each not in busy]
             if ids and not _confirmed(ids):
                 return
         deleted = prune(opened, before=before)

@@ -1,0 +1,174 @@
+"""Line 4 of issue 18: rows that are missing or changed are noticed by all that read them."""
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from tests.store.conftest import full_row, query
+from tests.store.test_runs import ranked
+
+from ragstone.results.run import Run
+from ragstone.store import (
+    DamagedRunError,
+    Store,
+    StoreError,
+    delete,
+    export,
+    resume,
+    save_ranking,
+    tag,
+)
+from ragstone.store.search import RowQuery, find_rows, row_at
+
+
+@pytest.fixture
+async def finished(store: Store, make: SimpleNamespace) -> Store:
+    make.begin(store, "r1")
+    async with store.open_writer("r1") as writer:
+        for place in range(3):
+            await writer.put(make.full_row(place, "It is ü."))
+    store.finish("r1", extras={}, summary={"metrics": {}})
+    make.begin(store, "whole", minutes=1)
+    return store
+
+
+def read(store: Store, tmp_path: Path) -> None:
+    export(store, "r1", tmp_path / "run.jsonl")
+
+
+ROWS = {
+    "rows": ["DELETE FROM rows WHERE place = 1"],
+    "last row": [f"DELETE FROM {table} WHERE place = 2" for table in ("rows", "scores", "texts")],
+    "all rows": [f"DELETE FROM {table}" for table in ("rows", "scores", "texts")],
+    "texts": ["DELETE FROM texts WHERE place = 1"],
+}
+CHANGES = {
+    "value": "UPDATE texts SET body = replace(body, '0.75', '0.25') WHERE place = 1",
+    "bit": "UPDATE texts SET transcript = replace(transcript, 'yes', 'yer') WHERE place = 1",
+    "checksum": "UPDATE texts SET checksum = checksum + 1 WHERE place = 1",
+    "place": "UPDATE texts SET place = 7 WHERE place = 1",
+}
+LINES = {
+    "number": "UPDATE runs SET rows = 4",
+    "manifest": "UPDATE runs SET manifest = replace(manifest, '0.8', '0.6')",
+    "no manifest": "UPDATE runs SET manifest = '{'",
+    "summary": "UPDATE runs SET summary = NULL",
+    "metrics": "UPDATE runs SET metrics = replace(metrics, 'hit@5', 'hit@6')",
+}
+
+
+@pytest.mark.parametrize("what", ROWS)
+async def test_missing_rows_are_noticed(what: str, finished: Store, tmp_path: Path) -> None:
+    read(finished, tmp_path)
+    for statement in ROWS[what]:
+        query(finished, statement)
+    with pytest.raises(DamagedRunError, match=r"run r1 has .*of its \d rows: .*delete r1`"):
+        read(finished, tmp_path)
+    with pytest.raises(DamagedRunError):
+        list(finished.load("r1").rows)
+    assert [info.id for info in finished.runs()] == ["whole", "r1"]
+    delete(finished, "r1")
+
+
+@pytest.mark.parametrize("what", CHANGES)
+async def test_changed_rows_are_noticed(what: str, finished: Store, tmp_path: Path) -> None:
+    query(finished, CHANGES[what])
+    place = 7 if what == "place" else 1
+    message = rf"row {place} of run r1 is not as it was stored: .*backup"
+    run = finished.load("r1")
+    with pytest.raises(DamagedRunError, match=message):
+        read(finished, tmp_path)
+    with pytest.raises(DamagedRunError, match=message):
+        list(run.rows)
+    with pytest.raises(DamagedRunError, match=r"row \d of run r1"):
+        find_rows(finished, "r1", RowQuery())
+    with pytest.raises(DamagedRunError, match=message):
+        row_at(finished, "r1", place)
+    assert run.rows[0] == full_row(0, "It is ü.")
+
+
+@pytest.mark.parametrize("what", LINES)
+async def test_changed_settings_are_noticed(what: str, finished: Store, tmp_path: Path) -> None:
+    query(finished, LINES[what] + " WHERE id = 'r1'")
+    with pytest.raises(DamagedRunError, match="settings or summary of run r1 are not as they were"):
+        read(finished, tmp_path)
+    if what != "no manifest":
+        whole, damaged = finished.runs()
+        assert (whole.damage, damaged.id, bool(damaged.damage)) == (None, "r1", True)
+    delete(finished, "r1")
+    assert [info.id for info in finished.runs()] == ["whole"]
+
+
+async def test_a_flipped_bit_in_the_file_is_noticed(tmp_path: Path, make: SimpleNamespace) -> None:
+    path = tmp_path / "runs.db"
+    with Store.open(path) as store:
+        make.begin(store, "r1")
+        async with store.open_writer("r1") as writer:
+            await writer.put(make.full_row(0, "It is so: marked."))
+        store.finish("r1", extras={})
+    content = path.read_bytes()
+    places = [at for at in range(len(content)) if content.startswith(b"marked.", at)]
+    assert len(places) > 5
+    for place in places:  # 0x6d becomes 0xed, which is no UTF-8, or `l`
+        for bit in (0x80, 0x01):
+            changed = bytearray(content)
+            changed[place] ^= bit
+            path.write_bytes(changed)
+            with Store.open(path) as store, pytest.raises(DamagedRunError, match="row 0 of run r1"):
+                list(store.load("r1").rows)
+
+
+async def test_changes_by_ragstone_are_no_damage(
+    finished: Store, make: SimpleNamespace, tmp_path: Path
+) -> None:
+    tag(finished, "r1", "mine")
+    tag(finished, "whole", "mine")
+    read(finished, tmp_path)
+    resume(finished, make.manifest("r1"))
+    async with finished.open_writer("r1") as writer:
+        await writer.put(make.small_row(1))
+        await writer.put(make.small_row(3))
+    assert len(list(finished.load("r1").rows)) == 4
+    finished.finish("r1", extras={}, partial=True)
+    read(finished, tmp_path)
+    finished.finish("r1", extras={})
+    assert finished.info("r1").rows == 4
+    read(finished, tmp_path)
+
+
+BLOCKS = [
+    "DELETE FROM query_blocks",
+    "DELETE FROM query_blocks WHERE place = 0",
+    "DELETE FROM query_blocks WHERE place = 6",
+    "UPDATE query_blocks SET queries = 2 WHERE place = 0",
+    "UPDATE query_blocks SET place = 1 WHERE place = 0",
+    "DELETE FROM value_blocks WHERE place = 3",
+]
+
+
+@pytest.mark.parametrize("statement", BLOCKS)
+def test_damaged_rankings_are_noticed(
+    statement: str, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragstone.results.ranking_run.BLOCK", 3)
+    save_ranking(store, ranked())
+    assert len(list(store.load("r1").rows)) == 7
+    query(store, statement)
+    with pytest.raises(StoreError, match=r"run r1 (has|cannot be read)"):
+        list(store.load("r1").rows)
+
+
+def test_runs_of_an_older_version_are_read_without_checksums(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    shutil.copy(Path(__file__).parent / "older" / "0002.db", path)
+    with Store.open(path) as store:
+        for info in store.runs():
+            assert (info.finished, info.damage) == (True, None)
+            run = store.load(info.id)
+            assert isinstance(run, Run)
+            assert len(list(run.rows)) == info.rows
+            export(store, info.id, tmp_path / info.id)
+        query(store, "DELETE FROM texts WHERE place = 1")  # at least this is noticed
+        with pytest.raises(DamagedRunError, match="texts of 1 of its 2 rows"):
+            list(store.load("r1").rows)
