@@ -30,9 +30,8 @@ from ragstone.errors import UsageError
         ("run -m hit --limit 5 recall", "run -m hit --limit 5 recall"),
         ("--list-metrics", "run --list-metrics"),
         (
-            "run a.csv --fail-under hit=0.5 recall@3=80% --fail-over=toxicity=0.1 bias=0.2",
-            "run a.csv --fail-under hit=0.5 --fail-under recall@3=80% --fail-over=toxicity=0.1 "
-            "--fail-over bias=0.2",
+            "run --fail-under hit=0.5 recall@3=8% --fail-over=a=0.1 b=0.2",
+            "run --fail-under hit=0.5 --fail-under recall@3=8% --fail-over=a=0.1 --fail-over b=0.2",
         ),
         ("run --fail-under hit=0.5 data.csv", "run --fail-under hit=0.5 data.csv"),
     ],
