@@ -421,3 +421,59 @@ async def test_no_claims_in_a_response_that_states_something_are_flagged(policy:
     chatter = SAMPLE.model_copy(update={"response": "Hello! How can I help you?"})
     judged = await score(f"faithfulness:{policy},threshold=0", empty, chatter)
     assert (judged.state, judged.fallback) == (State.SCORED, False)
+
+
+def verdicts(*given: tuple[Label, float | None]) -> ScriptedJudge:
+    """A judge that finds a claim for each label, with that confidence."""
+    claims = [{"text": f"Claim {number} is made."} for number in range(len(given))]
+    judged = [Verdict(label=label, confidence=confidence) for label, confidence in given]
+    return scripted(extract_claims=claims, verify_claims=judged)
+
+
+BACKED, UNBACKED = Label.SUPPORTED, Label.NOT_ENOUGH_INFO
+
+
+async def test_a_score_has_the_probability_that_all_claims_are_supported() -> None:
+    judge = verdicts((BACKED, 0.9), (UNBACKED, 0.6), (Label.CONTRADICTED, 0.8))
+    score = score_of(await row_of("faithfulness", judge))
+    assert score.value == pytest.approx(1 / 3)
+    assert score.detail["mean_support"] == pytest.approx((0.9 + 0.4 + 0.2) / 3)
+    assert score.detail["all_supported"] == pytest.approx(0.9 * 0.4 * 0.2)
+    without = score_of(await row_of("faithfulness", verdicts((BACKED, 0.9), (UNBACKED, None))))
+    assert not without.detail.keys() & {"mean_support", "all_supported"}
+
+
+async def test_the_policy_expected_is_the_mean_probability() -> None:
+    judge = verdicts((BACKED, 0.9), (UNBACKED, 0.6), (BACKED, 0.5))
+    assert score_of(await row_of("faithfulness:expected", judge)).value == pytest.approx(0.6)
+    lower = score_of(await row_of("unsupported_claims:expected", judge))
+    assert lower.value == pytest.approx(0.4)
+    row = await row_of("faithfulness:expected", verdicts((BACKED, 0.9), (UNBACKED, None)))
+    assert score_of(row).state is State.UNDEFINED
+    assert "needs the judge's confidence in each verdict" in (score_of(row).reason or "")
+    nothing = await row_of(
+        "faithfulness:expected", judge, SAMPLE.model_copy(update={"contexts": ()})
+    )
+    assert score_of(nothing).value == 0.0
+
+
+def test_the_worst_samples_are_those_least_likely_to_be_supported() -> None:
+    texts = {
+        "A 6 hour battery. It has a red case. It has two doors. It has a blue lamp.": "half right",
+        "It has two doors.": "wrong",
+        "A 6 hour battery.": "right",
+    }
+    context = "A 6 hour battery. It has a red case."
+    rows = [
+        {"id": name, "query": "q", "response": text, "contexts": [context]}
+        for text, name in texts.items()
+    ]
+    run = evaluate(rows, metrics="faithfulness", judge="offline")
+    details = {row.sample.id: row.scores["faithfulness"].detail for row in run.rows}
+    worst = [
+        each.sample_id for each in run.counts.scores["faithfulness"].worst(higher_is_better=True)
+    ]
+    by_probability = sorted(worst[:2], key=lambda name: details[name]["all_supported"])
+    assert worst == [*by_probability, "right"]
+    assert details["half right"]["all_supported"] < details["wrong"]["all_supported"]
+    assert worst[0] == "half right", "two of its claims are wrong"

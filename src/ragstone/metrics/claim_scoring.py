@@ -1,7 +1,8 @@
 """ClaimMetric: scores the verdicts and failures of one sample by a policy."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -16,7 +17,12 @@ from ragstone.types.policy import STRICT, Policy, PolicyName, PolicyOutcome, get
 from ragstone.types.questions import Explain
 from ragstone.types.reply import Failure, JudgeFailureError
 from ragstone.types.sample import Sample
-from ragstone.types.score import Detail, MetricInfo, Score, State
+from ragstone.types.score import ALL_SUPPORTED, MEAN_SUPPORT, Detail, MetricInfo, Score, State
+
+NO_CONFIDENCE = (
+    "the policy expected needs the judge's confidence in each verdict; use the offline judge, a "
+    "local model or a panel, or another policy"
+)
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,15 @@ class PolicyScorer:
         quotes = [item.verified for claim in judged for item in claim.evidence]
         if unfound := quotes.count(False):
             detail = {**detail, "quotes_not_found": unfound}
-        return self._scored(self.policy.number(labels, due=due), detail, tuple(judged), flag)
+        support = [claim.support for claim in judged if claim.support is not None]
+        number = self.policy.number(labels, due=due)
+        if len(support) == len(judged):
+            mean, product = math.fsum(support) / len(support), math.prod(support)
+            detail = {**detail, MEAN_SUPPORT: round(mean, 4), ALL_SUPPORTED: round(product, 4)}
+            number = mean if self.policy.probable else number
+        elif self.policy.probable:
+            return Score.undefined(NO_CONFIDENCE)
+        return self._scored(number, detail, tuple(judged), flag)
 
     def score_outcome(
         self, outcome: PolicyOutcome, reason: str, cause: Cause | None = None
@@ -232,6 +246,8 @@ class ClaimMetric(ClaimVerifier):
 
     async def _judged(self, prepared: ClaimInputs, scorer: PolicyScorer, ask: Ask) -> Score:
         check, claims, sources, *_ = prepared
+        if not sources and scorer.policy.probable:  # nothing to judge, so no confidences
+            scorer = replace(scorer, policy=STRICT)
         if not claims and check.of == "reference":
             return Score.undefined(NO_REFERENCE_CLAIMS)
         if not claims:
@@ -244,17 +260,16 @@ class ClaimMetric(ClaimVerifier):
             return scorer.score_partial(error.failure, claims)
         except JudgeError as error:
             return scorer.score_failure(error.cause, str(error))
-        score = scorer.score_verdicts(
-            [JudgedClaim.of(*pair, check.against) for pair in zip(claims, verdicts, strict=True)]
-        )
-        # without sources, nothing was judged
-        if not (self.include_reason and sources) or score.state is not State.SCORED:
+        judged = [
+            JudgedClaim.of(*pair, check.against) for pair in zip(claims, verdicts, strict=True)
+        ]
+        score = scorer.score_verdicts(judged)
+        if not (self.include_reason and sources):  # without sources, nothing was judged
             return score
-        claims = score.claims
         question = Explain(
-            claims=tuple(claim.text for claim in claims),
-            labels=tuple(claim.label for claim in claims),
-            reasons=tuple(claim.reason or "" for claim in claims),
+            claims=tuple(claim.text for claim in judged),
+            labels=tuple(claim.label for claim in judged),
+            reasons=tuple(claim.reason or "" for claim in judged),
         )
         try:
             explanation = await ask(question)

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from ragstone._internal.text import one_line
 from ragstone.errors import Cause
 from ragstone.results.stats.intervals import bounds, mean_interval, quantile
+from ragstone.types.claim import Label
 from ragstone.types.rankings import NOTHING_RELEVANT
-from ragstone.types.score import NOTHING, Detail, Score, State, Summary
+from ragstone.types.score import ALL_SUPPORTED, NOTHING, Detail, Score, State, Summary
 
 LONGEST = 300
 """Characters of a reason that are stored; servers may return whole pages."""
@@ -44,11 +45,26 @@ class First:
 
 
 class Placed(NamedTuple):
-    """A score's number, and its row: the place in the data set, and the id."""
+    """A score's number, and its row: the place in the data set, and the id.
 
+    `rank` orders scores, the worst first.
+    """
+
+    rank: float
     value: float
     place: int
     sample_id: str
+
+
+def _rank(score: Score, value: float) -> float:
+    """Return the order of a score: its value, or the probability that all claims are supported.
+
+    A response whose verdicts are all good comes after those with a bad one.
+    """
+    whole = score.detail.get(ALL_SUPPORTED)
+    if not isinstance(whole, float):
+        return value
+    return whole + all(claim.label is Label.SUPPORTED for claim in score.claims)
 
 
 class MetricSummaryBuilder:
@@ -134,8 +150,9 @@ class MetricSummaryBuilder:
         if score.value is not None:
             self.values.append(score.value)
             for sign, few in self._ends.items() if score.reason != NOTHING_RELEVANT else ():
-                if len(few) < N_WORST or (sign * score.value, place) < few[-1]:
-                    insort(few, Placed(sign * score.value, place, sample_id))
+                rank = _rank(score, sign * score.value)
+                if len(few) < N_WORST or (rank, sign * score.value, place) < few[-1]:
+                    insort(few, Placed(rank, sign * score.value, place, sample_id))
                     del few[N_WORST:]
             self.unranked += not ranked or score.detail.get("graded") == "contexts"
         elif score.cause is not None:
@@ -164,7 +181,10 @@ class MetricSummaryBuilder:
             self._details[key] = min((place, number), self._details.get(key, (place, number)))
 
     def worst(self, *, higher_is_better: bool) -> tuple[Placed, ...]:
-        """Return the rows that scored worst, at most N_WORST: the worst first, then by place."""
+        """Return the rows that scored worst, at most N_WORST: the worst first, then by place.
+
+        Judged scores with probabilities are ordered by that of the whole response.
+        """
         sign = 1 if higher_is_better else -1
         if self._columns is None:
             return tuple(one._replace(value=sign * one.value) for one in self._ends[sign])
@@ -178,7 +198,8 @@ class MetricSummaryBuilder:
             candidates = np.append(below, equal)
         few: list[int] = candidates[np.lexsort((candidates, scored[candidates]))].tolist()
         return tuple(
-            Placed(self.values[one], int(places[one]), ids[int(places[one])]) for one in few
+            Placed(scored[one], self.values[one], int(places[one]), ids[int(places[one])])
+            for one in few
         )
 
     @property

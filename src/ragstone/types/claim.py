@@ -81,6 +81,13 @@ class JudgedClaim(FrozenModel):
             judge=verdict.judge,
         )
 
+    @property
+    def support(self) -> float | None:
+        """The probability that the texts support the claim; None if its verdict has none."""
+        if self.confidence is None:
+            return None
+        return self.confidence if self.label is Label.SUPPORTED else 1 - self.confidence
+
 
 class ClaimIssue(StrEnum):
     """The issue of an unsupported claim, or of a claim missing from the response."""

@@ -72,6 +72,8 @@ class Policy:
         unreadable: nothing could be read, after the re-ask.
         miscounted: fewer or more verdicts than claims, after the re-ask; None fails.
         misread: the label that replaces an unreadable one, flagged; None fails.
+        probable: the score is the mean probability that a claim is supported, instead of the mean
+            weight; undefined if a verdict has no confidence.
     """
 
     name: str
@@ -86,6 +88,7 @@ class Policy:
     unreadable: PolicyOutcome = FAILED
     miscounted: CountMismatch | None = None
     misread: Label | None = None
+    probable: bool = False
 
     @property
     def low(self) -> float:
@@ -131,6 +134,12 @@ STRICT = Policy("strict", "ragstone's own rule", _weights(1, 0, 0, 0))
 
 _ALL = (
     STRICT,
+    replace(
+        STRICT,
+        name="expected",
+        source="the expected share of supported claims, for judges with confidences",
+        probable=True,
+    ),
     replace(
         STRICT,
         name="weighted",

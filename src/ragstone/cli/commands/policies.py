@@ -12,7 +12,7 @@ from ragstone.types.claim import Label
 from ragstone.types.policy import POLICIES, PRESETS, Policy, PolicyOutcome
 from ragstone.types.score import State
 
-WIDE = 160
+WIDE = 180
 """Columns of a terminal that shows a table; a narrower one shows a list for each policy."""
 
 
@@ -45,6 +45,8 @@ def _misread(policy: Policy) -> str:
 
 
 def _weights(policy: Policy) -> str:
+    if policy.probable:
+        return "mean probability of support"
     return " / ".join(f"{policy.weights[label]:g}" for label in Label)
 
 
