@@ -249,7 +249,7 @@ async def test_replies_hold_cosines_and_no_vectors(faulty) -> None:
     [
         (429, {"Retry-After": "0"}, Cause.RATE_LIMITED),
         (500, {}, Cause.UNREACHABLE),
-        (400, {}, Cause.UNREACHABLE),
+        (400, {}, Cause.REJECTED),
     ],
 )
 async def test_an_endpoint_that_fails_makes_no_number(

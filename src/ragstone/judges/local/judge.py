@@ -22,6 +22,7 @@ from ragstone.judges.local.model import LocalModel, PairScore
 from ragstone.judges.local.settings import MAX_LENGTH, TEMPLATE, LocalSettings
 from ragstone.judges.offline.claims import extract_claims
 from ragstone.judges.offline.similarity import compare_texts
+from ragstone.judges.structured import ReadableContexts
 from ragstone.types.claim import Evidence, Label, Verdict
 from ragstone.types.questions import ExtractClaims, Question, VerifyClaims
 from ragstone.types.reply import Reply, Usage
@@ -129,16 +130,17 @@ class EntailmentJudge(Judge):
                 f"the judge {self.name} only checks whether contexts support a claim: name another "
                 "judge with --model or --judge"
             )
-        prepared = await in_thread(lambda: self._prepared(question.claims, question.contexts))
+        contexts = ReadableContexts.of(question.contexts)
+        prepared = await in_thread(lambda: self._prepared(question.claims, contexts.texts))
         pairs = [pair for each in prepared for pair in each.pairs]
         scores = iter(await self._model.score(pairs))
         verdicts = tuple(
-            self._verdict(each, question.contexts, [next(scores) for _ in each.pairs])
+            self._verdict(each, contexts.texts, [next(scores) for _ in each.pairs])
             for each in prepared
         )
         tokens = sum(len(pair.ids) for pair in pairs)
         usage = Usage(local_calls=int(bool(pairs)), local_tokens=tokens)
-        return cast("Reply[T]", question.reply(verdicts, usage))
+        return cast("Reply[T]", question.reply(contexts.restore(verdicts), usage))
 
     def _prepared(self, claims: Sequence[str], contexts: Sequence[str]) -> list[_Prepared]:
         """Cut the contexts to windows for each claim, and encode all pairs."""

@@ -19,6 +19,7 @@ from ragstone.judges.offline.index import ContextIndex
 from ragstone.judges.offline.languages import guess_language, sentence_pattern
 from ragstone.judges.offline.terms import ClaimText, read_claim
 from ragstone.judges.offline.words import fold, lazy_pattern, split_forms, word_lists
+from ragstone.judges.structured import ReadableContexts
 from ragstone.types.claim import Evidence, Grade, Label, Verdict
 from ragstone.types.questions import (
     DetectAbstention,
@@ -82,9 +83,10 @@ class OfflineJudge(Judge):
         if isinstance(question, ExtractClaims):
             return extract_claims(question.response)
         if isinstance(question, VerifyClaims):
-            return verify_claims(question.claims, question.contexts)
+            contexts = ReadableContexts.of(question.contexts)
+            return contexts.restore(verify_claims(question.claims, contexts.texts))
         if isinstance(question, GradeContexts):
-            return grade_contexts(question.answer, question.contexts)
+            return grade_contexts(question.answer, ReadableContexts.of(question.contexts).texts)
         if isinstance(question, DetectAbstention):
             return abstains(question.response)
         raise QuestionNotSupportedError(
