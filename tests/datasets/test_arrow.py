@@ -1,14 +1,17 @@
 import json
-import subprocess
-import sys
+from contextlib import suppress
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 
 import polars
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ragstone.datasets import load
-from ragstone.datasets.formats.arrow import EXTRA, FIRST
+from ragstone.datasets.formats.arrow import EXTRA
+from ragstone.datasets.formats.packed import unpacked_size
 from ragstone.errors import InputError, UsageError
 from ragstone.types.sample import Context
 
@@ -116,31 +119,62 @@ def test_what_to_install_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.feather"])
-def test_columns_of_more_rows_than_are_unpacked_at_first(tmp_path: Path, name: str) -> None:
+def test_columns_of_many_rows(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
-    write(polars.DataFrame({"query": [f"q{n}" for n in range(3 * FIRST)]}), path)
-    assert [sample.query for sample in load(path).samples] == [f"q{n}" for n in range(3 * FIRST)]
+    write(polars.DataFrame({"query": [f"q{n}" for n in range(3000)]}), path)
+    assert [sample.query for sample in load(path).samples] == [f"q{n}" for n in range(3000)]
 
 
-def test_columns_that_are_too_large_are_not_unpacked(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    write(polars.DataFrame({"query": [f"{n} {'x' * 1000}" for n in range(50 * FIRST)]}), path)
-    assert path.stat().st_size < 1_000_000
-    code = (
-        "import sys, resource; from ragstone.datasets.formats import arrow as columnar; "
-        "from ragstone.datasets import load\n"
-        "load(sys.argv[2])\n"
-        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "columnar.LARGEST = 1_000_000\n"
-        "try: load(sys.argv[1])\n"
-        "except Exception as error: print(error)\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+def test_columns_that_are_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is measured in tests/cli/test_limits.py."""
+    monkeypatch.setattr("ragstone.datasets.formats.arrow.LARGEST", 1_000_000)
+    for name in ("a.parquet", "a.arrow", "a.feather"):
+        write(polars.DataFrame({"query": ["x" * 1000] * 2000}), tmp_path / name)
+        with pytest.raises(InputError, match="its columns need more than 1,000,000 bytes"):
+            load(tmp_path / name)
+
+
+def packed_columns(compression: str, kind: str, height: int) -> bytes:
+    """Write columns of all kinds, most of them texts."""
+    frame = polars.concat([FRAME] * (height // 2 + 1))[:height].with_columns(
+        nothing=None,
+        truth=True,
+        inner=polars.struct("user_input", "level"),
+        category=polars.col("user_input").cast(polars.Categorical),
+        text=polars.format("{} {}", polars.int_range(height), polars.lit("x" * 99)),
     )
-    FRAME.write_parquet(tmp_path / "small.parquet")
-    arguments = (sys.executable, "-c", code, str(path), str(tmp_path / "small.parquet"))
-    message = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
-    assert "its columns need more than 1,000,000 bytes" in message
-    assert int(message.splitlines()[-1]) < 20_000  # KiB; unpacked they are 52 MB
+    file, level = BytesIO(), polars.CompatLevel.oldest()
+    if kind == "parquet":
+        frame.write_parquet(file, compression=compression, row_group_size=300)
+    elif kind == "stream":
+        frame.write_ipc_stream(file, compression=compression, compat_level=level)
+    else:
+        frame.write_ipc(file, compression=compression, compat_level=level, record_batch_size=300)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "stream", "file"])
+def test_the_unpacked_size_is_read_from_the_metadata(kind: str) -> None:
+    plain = packed_columns("uncompressed", kind, 3000)
+    size = unpacked_size(plain, parquet=kind == "parquet", value=0)
+    assert 0.9 * len(plain) < size < len(plain)
+    for compression in ("lz4", "zstd"):
+        packed = packed_columns(compression, kind, 3000)
+        assert len(packed) < size / 2
+        known = unpacked_size(packed, parquet=kind == "parquet", value=0)
+        assert known == pytest.approx(size, rel=0.01)
+        assert unpacked_size(packed, parquet=kind == "parquet", value=1000) > 9 * 3000 * 1000
+    assert unpacked_size(packed_columns("zstd", kind, 0), parquet=kind == "parquet", value=9) < 999
+
+
+@given(st.sampled_from(["parquet", "stream", "file"]), st.data())
+def test_damaged_metadata_is_a_value_error(kind: str, data: st.DataObject) -> None:
+    content = bytearray(packed_columns("zstd", kind, 100))
+    for _ in range(data.draw(st.integers(1, 5))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    del content[data.draw(st.integers(0, 2 * len(content))) :]
+    with suppress(ValueError):
+        assert unpacked_size(bytes(content), parquet=kind == "parquet", value=8) >= 0
 
 
 def test_the_files_of_a_folder_have_to_fit_together(

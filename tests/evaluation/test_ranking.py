@@ -276,9 +276,7 @@ def test_columns_may_have_names_of_their_own_and_queries_may_be_cut_anywhere(
         RankingEvaluation.of(known, Plan(columns={"query_id": "q"}, metrics=("mrr",))).run(
             tmp_path / "run.parquet"
         )
-    message = (
-        "run.parquet: --map query_id=no: there is no column 'no'; the columns are q, pid, points"
-    )
+    message = "--map query_id=no: there is no column 'no'; the columns are 'q', 'pid', 'points'"
     with pytest.raises(UsageError, match=message):
         RankingEvaluation.of(known, Plan(columns={"query_id": "no"}, metrics=("mrr",))).run(
             tmp_path / "run.parquet"

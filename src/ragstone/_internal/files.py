@@ -1,4 +1,4 @@
-"""Atomic writes, file locks, and SQLite in WAL mode."""
+"""Atomic writes, limits for packed data, file locks, and SQLite in WAL mode."""
 
 import errno
 import os
@@ -16,6 +16,14 @@ WAIT = 30
 """Seconds to wait for another process to unlock a SQLite file."""
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 """Errors of file systems without hard links."""
+
+
+def unpacked_limit(packed: int) -> int:
+    """Return how many bytes packed data may unpack to: 100 MiB, or 200 times its size.
+
+    Real data unpacks to 2 to 50 times its size; hostile data to thousands.
+    """
+    return max(100 * 2**20, 200 * packed)
 
 
 def write_file(path: Path, write: Callable[[Path], object], *, keep: bool = False) -> Path:

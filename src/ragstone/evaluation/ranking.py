@@ -103,7 +103,8 @@ class RankingEvaluation:
         for batch in read_ranking(ranking, queries.problems, columns, on_read):
             if not queries.add(batch):  # the lines of a query are not adjacent: read the whole file
                 queries = _Queries(self, problems_of(ranking))
-                queries.add(gathered(read_ranking(ranking, queries.problems, columns, on_read)))
+                batches = read_ranking(ranking, queries.problems, columns, on_read)
+                queries.add(gathered(batches, queries.problems))
                 break
         queries.problems.raise_found()
         unknown, missing = queries.unknown, queries.missing

@@ -7,12 +7,14 @@ Files that end in `.gz` are compressed.
 
 import gzip
 import json
+import os
 import re
 import zlib
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
+from io import BufferedIOBase
 from itertools import islice
 from pathlib import Path
 from typing import TextIO
@@ -23,6 +25,7 @@ from pydantic import FiniteFloat, TypeAdapter, ValidationError
 from sqlalchemy import select
 
 from ragstone._internal.fields import FrozenModel
+from ragstone._internal.files import unpacked_limit
 from ragstone._internal.text import quoted
 from ragstone.results.ranking_run import REASONS, RankingScores
 from ragstone.store.codec import Texts, decode_row, from_text
@@ -150,9 +153,9 @@ def check_archive(path: Path) -> None:
     Raises:
         StoreError: the file is not an exported run, or is truncated.
     """
-    with _read(path) as file:
-        _read_head(file, path)
-        for _ in _row_lines(file, path):
+    with _read(path) as lines:
+        _read_head(lines, path)
+        for _ in _row_lines(lines, path):
             pass
 
 
@@ -162,9 +165,9 @@ def import_(store: Store, path: Path) -> str:
     Raises:
         StoreError: the file is not an exported run, or the store has a run of that id.
     """
-    with _read(path) as file:
-        head = _read_head(file, path)
-        lines = enumerate(_row_lines(file, path), start=2)
+    with _read(path) as texts:
+        head = _read_head(texts, path)
+        lines = enumerate(_row_lines(texts, path), start=2)
         with atomic_import(store, head) as (connection, run):
             if head.ragstone_run == RANKED:
                 metrics = tuple(RunInfo.of(head, rows=0).metrics)
@@ -190,9 +193,9 @@ def import_(store: Store, path: Path) -> str:
     return head.id
 
 
-def _read_head(file: TextIO, path: Path) -> _Head:
+def _read_head(lines: Iterator[str], path: Path) -> _Head:
     try:
-        head = _Head.model_validate_json(file.readline())
+        head = _Head.model_validate_json(next(lines, ""))
     except ValidationError as error:
         raise StoreError(f"{path}: this file was not written by `ragstone runs export`") from error
     if head.ragstone_run > RANKED:
@@ -213,10 +216,10 @@ def _is_time(text: str) -> bool:
         return False
 
 
-def _row_lines(file: TextIO, path: Path) -> Iterator[str]:
+def _row_lines(lines: Iterator[str], path: Path) -> Iterator[str]:
     """Yield the lines of rows; the last line must have their number."""
     count = 0
-    for line in file:
+    for line in lines:
         if line.startswith('{"rows":'):
             with suppress(ValidationError):  # truncated in its last line
                 if _End.model_validate_json(line).rows == count:
@@ -228,13 +231,12 @@ def _row_lines(file: TextIO, path: Path) -> Iterator[str]:
 
 
 @contextmanager
-def _read(path: Path) -> Generator[TextIO, None, None]:
-    """Open a file to read; errors in the block become StoreErrors."""
-    gzipped = path.suffix == ".gz"
-    opened = partial(gzip.open, path, "rt") if gzipped else partial(path.open, "r")
+def _read(path: Path) -> Generator[Iterator[str], None, None]:
+    """Open a file to read its lines; errors in the block become StoreErrors."""
     try:
-        with opened(encoding="utf-8", newline="\n") as file:
-            yield file
+        with path.open("rb") as raw:
+            unpacked = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw
+            yield _lines(unpacked, path, unpacked_limit(os.fstat(raw.fileno()).st_size))
     except FileNotFoundError as error:
         raise StoreError(f"there is no file {path}") from error
     except IsADirectoryError as error:
@@ -242,6 +244,18 @@ def _read(path: Path) -> Generator[TextIO, None, None]:
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise StoreError(f"{path}: cannot be read: {reason}") from error
+
+
+def _lines(file: BufferedIOBase, path: Path, limit: int) -> Iterator[str]:
+    """Yield the lines of a file that may have `limit` bytes, and a twentieth of it in a line."""
+    left = limit
+    while line := file.readline(limit // 20 + 1):
+        left -= len(line)
+        if left < 0 or len(line) > limit // 20:
+            what = "unpacks to more than" if left < 0 else "has a line of more than"
+            most = limit if left < 0 else limit // 20
+            raise StoreError(f"{path}: {what} {most:,} bytes; if you trust it, unpack it")
+        yield line.decode("utf-8")
 
 
 @contextmanager

@@ -20,7 +20,7 @@ queries = st.lists(st.tuples(lists, grades), min_size=1, max_size=8)
 
 
 def problems() -> Problems:
-    return Problems(Path("run"))
+    return Problems(Path(__file__))
 
 
 def batch_of(rankings: dict[str, list[str]]) -> Batch:

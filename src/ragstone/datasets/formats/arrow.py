@@ -7,6 +7,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from ragstone._internal.files import unpacked_limit
+from ragstone.datasets.formats.packed import column_errors, text_size, unpacked_size
 from ragstone.datasets.table import File, Record, Table
 from ragstone.errors import UsageError
 
@@ -19,8 +21,8 @@ STATE, SPLITS = "state.json", "dataset_dict.json"
 """Files of a saved folder that list its data files, and its splits."""
 LARGEST = 2**30
 """How many bytes the columns may have in memory: 1 GiB."""
-FIRST = 1024
-"""How many rows are unpacked to measure their size."""
+ROW, VALUE = 1024, 64
+"""How many bytes a row and a value of a list need in Python, about."""
 _MAGIC = b"ARROW1"
 
 
@@ -70,40 +72,38 @@ def is_folder(path: Path) -> bool:
 def _table(files: Sequence[File], whole: File) -> Table:
     """Return the rows of files, which must fit into memory together.
 
-    Columns may be a thousand times as large as their packed file, so more and more rows are
-    unpacked while they fit. A single record batch of Arrow is unpacked as one.
+    Nothing is unpacked before its size is known: columns may be a million times as large as their
+    packed file. The rows may be much larger again, because columns have repeated texts once.
     """
     if find_spec("polars") is None:
         raise UsageError(f"{whole.name}: reading it needs an extra: pip install '{EXTRA}'")
-    frames: list[DataFrame] = []
+    limit = min(LARGEST, unpacked_limit(len(whole.content)))
+
+    def check(size: int) -> None:
+        if size > limit:
+            seen = f"its columns need more than {limit:,} bytes"
+            raise whole.refused(seen, "split it into several files, or use .jsonl")
+
     taken = 0
+    frames: list[DataFrame] = []
     for file in files:
-        rows = FIRST
-        while True:
-            frame = _unpacked(file, rows)
-            size = max(1, int(frame.estimated_size()))
-            if taken + size > LARGEST:
-                seen = f"its columns need more than {LARGEST:,} bytes"
-                raise whole.refused(seen, "split it into several files, or use .jsonl")
-            if frame.height < rows:
-                break
-            rows = min(8 * rows, 2 * rows * LARGEST // size)
+        is_parquet = file.suffix == ".parquet"
+        with column_errors(file.name):
+            check(taken + unpacked_size(file.content, parquet=is_parquet, value=VALUE))
+            frame = _unpacked(file)
+            taken += ROW * frame.height + text_size(frame)
+            check(taken)
         frames.append(frame)
-        taken += int(frame.estimated_size())
     values = (row for frame in frames for row in frame.iter_rows(named=True))
     return Table((Record(number, row) for number, row in enumerate(values, 1)))
 
 
-def _unpacked(file: File, rows: int) -> "DataFrame":
+def _unpacked(file: File) -> "DataFrame":
     import polars  # an extra, and slow to import
 
     content = BytesIO(file.content)
-    try:
-        if file.suffix == ".parquet":
-            return polars.read_parquet(content, n_rows=rows)
-        if file.content.startswith(_MAGIC):
-            return polars.read_ipc(content, n_rows=rows)
-        return polars.read_ipc_stream(content, n_rows=rows)
-    except (polars.exceptions.PolarsError, OSError, ValueError) as error:
-        why = str(error).partition("\n")[0]
-        raise file.refused(f"cannot read the columns: {why}") from error
+    if file.suffix == ".parquet":
+        return polars.read_parquet(content)
+    if file.content.startswith(_MAGIC):
+        return polars.read_ipc(content)
+    return polars.read_ipc_stream(content)

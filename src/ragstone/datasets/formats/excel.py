@@ -21,14 +21,13 @@ from python_calamine import (
     SheetVisibleEnum,
 )
 
+from ragstone._internal.files import unpacked_limit
 from ragstone.datasets.table import OLE, ZIP, File, Merged, Table, Unreadable
 from ragstone.datasets.values import EXACT
 from ragstone.errors import UsageError, nearest
 
 LARGEST = 2**30
 """How many bytes a workbook's parts may have together when unpacked: 1 GiB."""
-_BIG, _RATIO = 100 * 2**20, 200
-"""A part of over 100 MiB may have 200 times its packed size; real sheets have 10 to 50 times."""
 
 BROKEN = (
     BadZipFile,
@@ -67,7 +66,7 @@ class Archive:
                 while chunk := part.read(2**20):
                     size += len(chunk)
                     total += len(chunk)
-                    if total > LARGEST or (size > _BIG and size > _RATIO * info.compress_size):
+                    if total > LARGEST or size > unpacked_limit(info.compress_size):
                         raise file.refused(
                             f"its part {info.filename} unpacks to over {(size - 1) >> 20} MiB "
                             f"from {info.compress_size:,} bytes",

@@ -75,10 +75,14 @@ def read_ranking(
     """
     suffix = _suffix(path)
     if suffix in _LINES:
-        return jsonl.read_ranking(path, problems, columns, on_read)
-    if suffix in columnar.SUFFIXES:
-        return columnar.read_ranking(path, problems, columns, on_read)
-    return trec.read_ranking(path, problems, on_read)
+        batches = jsonl.read_ranking(path, problems, columns, on_read)
+    elif suffix in columnar.SUFFIXES:
+        batches = columnar.read_ranking(path, problems, columns, on_read)
+    else:
+        batches = trec.read_ranking(path, problems, on_read)
+    for batch in batches:
+        problems.hold(len(batch.queries), "queries")
+        yield batch
 
 
 def _suffix(path: Path) -> str:

@@ -2,24 +2,36 @@
 
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone._internal.text import listing, one_line
+from ragstone._internal.files import unpacked_limit
+from ragstone._internal.text import listing
+from ragstone.datasets.formats.packed import column_errors, text_size, unpacked_size
 from ragstone.datasets.rankings.byte_arrays import Integers, Spans, Texts, padded
 from ragstone.datasets.rankings.join import Batch
 from ragstone.datasets.rankings.qrels import Judgments, JudgmentsBuilder
-from ragstone.datasets.rankings.source import EXTRA, OnRead, Problems, check, resolve_column
-from ragstone.errors import InputError, Problem, UsageError
+from ragstone.datasets.rankings.source import (
+    EXTRA,
+    OnRead,
+    Problems,
+    check,
+    resolve_column,
+    too_large,
+)
+from ragstone.errors import UsageError
 
 if TYPE_CHECKING:
     from polars import DataFrame, LazyFrame, Series
 
 AT_ONCE = 1 << 18
 """Rows that are read at once; more if one query has more."""
+VALUE = 2
+"""How many bytes a value of an unpacked column counts, at least."""
 SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc")
 
 
@@ -28,7 +40,7 @@ def read_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Ju
     frame = _frame(path, ("query_id", "document_id", "grade"), columns)
     judgments = JudgmentsBuilder(problems)
     start = 0
-    while len(part := frame.slice(start, AT_ONCE).collect()):
+    while len(part := _rows(path, frame, start, AT_ONCE)):
         rows = np.arange(start + 1, start + len(part) + 1)
         grades = _numbers(part["grade"], rows, problems, finite=True)
         _note_missing(part, rows, problems)
@@ -48,22 +60,28 @@ def read_ranking(
     frame = _frame(path, ("query_id", "document_id"), columns, maybe="score")
     import polars as pl  # an extra; `_frame` has checked that it is installed
 
+    with column_errors(path.name):
+        count = int(frame.select(pl.len()).collect().item())
     if "score" not in frame.collect_schema().names():
         problems.notes.append(
             f"{problems.name}: no score column found, so the order of the rows is the "
             "ranking; if there is one, map it with --map score=COLUMN"
         )
-    count = int(frame.select(pl.len()).collect().item())
     size = path.stat().st_size
     start, at_once = 0, AT_ONCE
     if not count:
         problems.add("there is no ranking", "write one row per document")
     while start < count:
-        part = frame.slice(start, at_once).collect()
+        part = _rows(path, frame, start, at_once)
         end = start + len(part)
+        if len(part) < at_once and end < count:
+            problems.add(f"the file is damaged: it has {end:,} rows instead of {count:,}")
+            problems.raise_found()
         names, spans = _runs(part["query_id"])
         if end < count:  # the last query may continue after what was read
             if len(names) < 2:
+                if at_once > problems.most:
+                    raise too_large(path, f"a query has more than {at_once:,} documents")
                 at_once *= 2
                 continue
             part = part.head(int(spans.starts[-1]))
@@ -90,13 +108,13 @@ def _frame(
         raise UsageError(f"{path.name}: reading it needs an extra: pip install '{EXTRA}'")
     import polars as pl  # an extra, and slow to import
 
-    try:
-        is_parquet = path.suffix.lower() == ".parquet"
+    is_parquet, limit = path.suffix.lower() == ".parquet", unpacked_limit(path.stat().st_size)
+    with column_errors(path.name):
+        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+            if unpacked_size(content, parquet=is_parquet, value=VALUE) > limit:
+                raise too_large(path, f"its columns unpack to more than {limit:,} bytes")
         scanned = pl.scan_parquet(path) if is_parquet else pl.scan_ipc(path)
         present = scanned.collect_schema().names()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        seen = f"cannot read the columns: {one_line(str(error), 200)}"
-        raise InputError(path.name, [Problem(seen)]) from error
     selected: list[pl.Expr] = []
     for field in (*fields, *((maybe,) if maybe else ())):
         try:
@@ -109,11 +127,23 @@ def _frame(
                 f"map it with --map {field}=COLUMN"
             )
         if name is not None:
-            column = pl.col(name)
-            is_number = field in ("score", "grade")
-            typed = column.cast(pl.Float64 if is_number else pl.String, strict=False)
-            selected.append(typed.alias(field))
+            selected.append(pl.col(name).alias(field))
     return scanned.select(selected)
+
+
+def _rows(path: Path, frame: "LazyFrame", start: int, count: int) -> "DataFrame":
+    """Return some rows: ids as text, scores and grades as numbers."""
+    import polars as pl
+
+    limit = unpacked_limit(path.stat().st_size) // 2
+    with column_errors(path.name):
+        part = frame.slice(start, count).collect()
+        if text_size(part) > limit:  # a text in many rows is in the file once
+            raise too_large(path, f"{len(part):,} of its rows have more than {limit:,} bytes")
+        kinds = {"score": pl.Float64, "grade": pl.Float64}
+        return part.with_columns(
+            pl.col(name).cast(kinds.get(name, pl.String), strict=False) for name in part.columns
+        )
 
 
 def _runs(queries: "Series") -> tuple[list[str], Spans]:

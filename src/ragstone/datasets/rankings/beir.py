@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import cast
 
@@ -15,6 +16,8 @@ from ragstone.errors import UsageError
 
 SPLIT = "test"
 """The split whose qrels are used if there are several."""
+AT_ONCE = 1 << 20
+"""Bytes that are read at once, at least one line."""
 
 
 def qrels_in(folder: Path) -> Path:
@@ -32,28 +35,26 @@ def qrels_in(folder: Path) -> Path:
 
 def read_qrels(path: Path, problems: Problems) -> Judgments:
     """Read lines of query, document and grade between tabs; the first line may be a header."""
-    queries: list[str] = []
-    documents: list[str] = []
-    grades: list[float] = []
-    lines: list[int] = []
-    with opened(path) as stream:
-        content = stream.read()
-    for number, line in enumerate(content.decode("utf-8", "surrogateescape").split("\n"), 1):
-        parts = line.rstrip("\r").split("\t")
-        if not line.strip() or (number == 1 and not _is_number(parts[-1])):
-            continue
-        if len(parts) < 3 or not _is_number(parts[2]):
-            seen = f"{quoted(line)!r} is not QUERY, DOCUMENT and GRADE"
-            problems.add(seen, "separate them with tabs", line=number)
-            continue
-        queries.append(parts[0])
-        documents.append(parts[1])
-        grades.append(float(parts[2]))
-        lines.append(number)
     judgments = JudgmentsBuilder(problems)
-    if queries:
-        sizes = np.ones(len(queries), dtype=np.int64)
-        judgments.add(queries, sizes, Texts.of(documents), np.array(grades), np.array(lines))
+    number = 0
+    with opened(path) as stream:
+        for content in stream.lines(AT_ONCE):
+            rows: list[tuple[str, str, float, int]] = []
+            for line in content.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n"):
+                number += 1
+                parts = line.rstrip("\r").split("\t")
+                if not line.strip() or (number == 1 and not _is_number(parts[-1])):
+                    continue
+                if len(parts) < 3 or not _is_number(parts[2]):
+                    seen = f"{quoted(line)!r} is not QUERY, DOCUMENT and GRADE"
+                    problems.add(seen, "separate them with tabs", line=number)
+                    continue
+                rows.append((parts[0], parts[1], float(parts[2]), number))
+            if rows:
+                queries, documents, grades, lines = zip(*rows, strict=True)
+                sizes = np.ones(len(rows), dtype=np.int64)
+                texts = Texts.of(documents)
+                judgments.add(queries, sizes, texts, np.array(grades), np.array(lines))
     return judgments.build("write one line per judgment: QUERY, DOCUMENT, GRADE")
 
 
@@ -66,16 +67,16 @@ def query_texts(qrels: Path) -> Mapping[str, str]:
         return texts
     problems = Problems(path)
     with opened(path) as stream:
-        content = stream.read()
-    for number, line in enumerate(content.split(b"\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            value: object = json.loads(line)
-            given = cast("dict[str, object]", value)
-            texts[str(given["_id"])] = str(given["text"])
-        except (ValueError, LookupError, TypeError):
-            problems.add("expected an object with _id and text", line=number)
+        parts = (part.removesuffix(b"\n").split(b"\n") for part in stream.lines(AT_ONCE))
+        for number, line in enumerate(chain.from_iterable(parts), 1):
+            if not line.strip():
+                continue
+            try:
+                value: object = json.loads(line)
+                given = cast("dict[str, object]", value)
+                texts[str(given["_id"])] = str(given["text"])
+            except (ValueError, LookupError, TypeError):
+                problems.add("expected an object with _id and text", line=number)
     problems.raise_found()
     return texts
 

@@ -253,12 +253,15 @@ def matched(
             yield [batch.queries[place] for place in judged], block.rankings(matches, depth)
 
 
-def gathered(batches: Iterable[Batch]) -> Batch:
+def gathered(batches: Iterable[Batch], problems: Problems) -> Batch:
     """Join batches in which a query is in several parts; queries are in order of first appearance.
 
     The result has the whole text of the file, and some 50 bytes per document.
     """
-    parts = list(batches)
+    parts: list[Batch] = []
+    for batch in batches:
+        problems.hold(len(batch.documents), "documents, and queries in several places")
+        parts.append(batch)
     places: dict[str, int] = {}
     names = [name for part in parts for name in part.queries]
     numbers = np.array([places.setdefault(name, len(places)) for name in names], np.int64)

@@ -21,7 +21,7 @@ from ragstone._internal.text import quoted
 from ragstone.datasets.rankings.byte_arrays import PADDING, Integers, Spans, Texts, padded
 from ragstone.datasets.rankings.join import Batch
 from ragstone.datasets.rankings.qrels import Judgments, JudgmentsBuilder
-from ragstone.datasets.rankings.source import OnRead, Problems, Stream, opened, resolve_column
+from ragstone.datasets.rankings.source import OnRead, Problems, opened, resolve_column
 from ragstone.errors import UsageError
 
 AT_ONCE = 1 << 20
@@ -157,7 +157,7 @@ class LineReader:
         seen: dict[str, int] = {}
         number = 1
         with opened(path, on_read) as stream:
-            for content in _whole_lines(stream):
+            for content in stream.lines(AT_ONCE):
                 found = self._read_plain(content, number) or self._read_any(content, number)
                 for query, line in zip(found.queries, found.lines.tolist(), strict=True):
                     if (first := seen.setdefault(query, line)) != line:
@@ -299,18 +299,6 @@ def _id(value: object) -> str | None:
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _whole_lines(stream: Stream) -> Iterator[bytes]:
-    rest, last = b"", False
-    while not last:
-        more = stream.read(AT_ONCE)
-        last = not more
-        content = rest + more
-        end = len(content) if last else content.rfind(b"\n") + 1
-        rest = content[end:]
-        if end:
-            yield content[:end]
 
 
 def read_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Judgments:

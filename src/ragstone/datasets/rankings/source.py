@@ -2,13 +2,15 @@
 
 import gzip
 import zlib
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, cast
 
+from ragstone._internal.files import unpacked_limit
 from ragstone._internal.text import listing
 from ragstone.errors import InputError, Problem, UsageError
 
@@ -25,12 +27,19 @@ OnRead = Callable[[int], None]
 """Called with the number of bytes of the file on disk that have been read."""
 
 
+def too_large(path: Path, seen: str) -> InputError:
+    """Return the error that a file has too much data for its size."""
+    seen += f", too much for a file of {path.stat().st_size:,} bytes"
+    return InputError(path.name, [Problem(seen, "if you trust it, unpack it or split it")])
+
+
 class Stream:
     """The bytes of a text file, plain or compressed, without a byte order mark."""
 
     def __init__(self, path: Path, raw: BinaryIO, on_read: OnRead | None) -> None:
-        self._name, self._raw, self._on_read = path.name, raw, on_read
-        self._first = True
+        self._path, self._raw, self._on_read = path, raw, on_read
+        self._limit = unpacked_limit(path.stat().st_size)
+        self._first, self._taken = True, 0
         self._errors: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error)
         self._unpacked = raw
         start = raw.read(len(_ZSTD))
@@ -46,21 +55,47 @@ class Stream:
             reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
             self._unpacked = cast("BinaryIO", reader)
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int) -> bytes:
         """Return up to `size` bytes, or raise an InputError if the file is damaged, or not text."""
         try:
             found = self._unpacked.read(size)
         except self._errors as error:
-            raise InputError(self._name, [Problem(f"the file is damaged: {error}")]) from error
+            problem = Problem(f"the file is damaged: {error}")
+            raise InputError(self._path.name, [problem]) from error
+        self._taken += len(found)
+        if self._taken > self._limit:
+            raise too_large(self._path, f"it unpacks to more than {self._limit:,} bytes")
         if self._first:
             self._first = False
             for beginning, problem in _NOT_TEXT.items():
                 if found.startswith(beginning):
-                    raise InputError(self._name, [Problem(*problem)])
+                    raise InputError(self._path.name, [Problem(*problem)])
             found = found.removeprefix(b"\xef\xbb\xbf")
         if self._on_read:
             self._on_read(self._raw.tell())
         return found
+
+    def after(self, rest: bytes, at_once: int) -> tuple[bytes, bool]:
+        """Return `rest` and what follows it, at least `at_once` bytes, and whether the file ends.
+
+        `rest` is the beginning of a line or query, which may be too long for the file: an
+        InputError.
+        """
+        longest = self._limit // 20
+        if len(rest) > longest:
+            raise too_large(self._path, f"a line or query has more than {longest:,} bytes")
+        more = self.read(min(max(at_once, len(rest)), longest + 1 - len(rest)))
+        return rest + more, not more
+
+    def lines(self, at_once: int) -> Iterator[bytes]:
+        """Yield some whole lines at a time, at least one."""
+        rest, last = b"", False
+        while not last:
+            content, last = self.after(rest, at_once)
+            end = len(content) if last else content.rfind(b"\n") + 1
+            rest = content[end:]
+            if end:
+                yield content[:end]
 
 
 @contextmanager
@@ -127,9 +162,10 @@ class Problems:
     """
 
     def __init__(self, path: Path, unit: str = "line") -> None:
-        self.name, self.unit = path.name, unit
+        self.name, self.unit, self._path = path.name, unit, path
         self.notes: list[str] = []
         self._found: list[Problem] = []
+        self._held = 0
 
     def add(self, seen: str, fix: str = "", *, line: int | None = None) -> None:
         """Add a problem; lines are counted from 1. Too many problems raise an InputError."""
@@ -138,6 +174,17 @@ class Problems:
         if len(self._found) >= InputError.shown - 1:
             self._found.append(Problem("the rest was not checked"))
             self.raise_found()
+
+    @cached_property
+    def most(self) -> int:
+        """How many queries or documents of the file may be kept in memory."""
+        return unpacked_limit(self._path.stat().st_size) // 200
+
+    def hold(self, items: int, what: str) -> None:
+        """Count queries or documents that are kept in memory; too many raise an InputError."""
+        self._held += items
+        if self._held > self.most:
+            raise too_large(self._path, f"it has more than {self.most:,} {what}")
 
     def raise_found(self) -> None:
         """Raise an InputError if problems were found."""

@@ -285,17 +285,16 @@ def _parts(
 
     Lines are counted from 1.
     """
-    rest, before, at_once, last = b"", 1, AT_ONCE, False
+    rest, before, last = b"", 1, False
     while not last:
-        more = stream.read(at_once)
-        content, last = rest + more, not more
+        content, last = stream.after(rest, AT_ONCE)
         end = len(content) if last else content.rfind(b"\n") + 1
         fields = fields_of(content[:end], shape.needed, least=shape.least)
         rest = content[end:]
         starts = fields.texts[0].changes()
         if whole_queries and not last:  # the last query may continue after what was read
             if len(starts) < 2:
-                rest, at_once = content, 2 * at_once
+                rest = content
                 continue
             rest = content[int(fields.begins[starts[-1]]) :]
             fields, starts = fields.until(int(starts[-1])), starts[:-1]

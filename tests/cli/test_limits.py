@@ -1,0 +1,193 @@
+"""No small file fills the memory: each bomb is read in a process of its own, and refused."""
+
+import gzip
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+import zstandard
+
+from ragstone.store.archive import FORMAT
+
+MOST = 500
+"""MiB that the process may have had, with Python and all libraries; a bomb had 1,600 to 10,000."""
+COMMAND = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))  # so that a bomb cannot fill the machine
+from ragstone.cli import main
+try:
+    main()
+finally:
+    peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM:"))
+    print(peak.split()[1])
+"""
+SIZE = 400 * 2**20
+"""Bytes of an unpacked bomb."""
+
+
+def refused(folder: Path, *arguments: str) -> str:
+    """Run `ragstone ARGUMENTS`, which must exit with 2 and in little memory; return its message."""
+    (folder / "qrels").write_text("q1 0 d1 1\n", encoding="utf-8")
+    (folder / "run").write_text("q1 Q0 d1 1 1.0 r\n", encoding="utf-8")
+    command = [sys.executable, "-c", COMMAND, *arguments]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2, ended.stderr[-2000:]
+    assert "Traceback" not in ended.stderr
+    used = int(ended.stdout.split()[-1]) // 1024
+    assert used < MOST, f"{used} MiB; {ended.stderr}"
+    return ended.stderr
+
+
+def chunks(unit: bytes) -> Iterator[bytes]:
+    chunk = unit * (2**20 // len(unit))
+    for _ in range(SIZE // len(chunk)):
+        yield chunk
+
+
+def zst(path: Path, unit: bytes) -> Path:
+    with path.open("wb") as file, zstandard.ZstdCompressor().stream_writer(file) as packed:
+        for chunk in chunks(unit):
+            packed.write(chunk)
+    return path
+
+
+def gz(path: Path, unit: bytes, before: bytes = b"") -> Path:
+    with gzip.open(path, "wb", 5) as file:
+        file.write(before)
+        for chunk in chunks(unit):
+            file.write(chunk)
+    return path
+
+
+QUERIES = b"".join(b"q%d Q0 d1 1 1.0 r\n" % number for number in range(50_000))
+LINES = {
+    "one query": b"q1 Q0 d1 1 1.0 r\n",
+    "short lines": b"q 0 d 1 1 r\n",
+    "queries in several places": b"q1 Q0 a 1 1.0 r\n" * 400 + b"q2 Q0 a 1 1.0 r\n" * 400,
+    "many queries": QUERIES,
+    "an endless line": b"x",
+    "blanks": b" ",
+    "empty lines": b"\n",
+    "one field": b"ab\n",
+    "bytes that are not UTF-8": b"\xff\xfe\x00\n",
+}
+
+
+@pytest.mark.parametrize("unit", LINES.values(), ids=LINES.keys())
+def test_a_packed_ranking(tmp_path: Path, unit: bytes) -> None:
+    zst(tmp_path / "bomb.zst", unit)
+    assert "bomb.zst" in refused(tmp_path, "rank", "--qrels", "qrels", "--ranking", "bomb.zst")
+
+
+def test_a_ranking_packed_by_gzip(tmp_path: Path) -> None:
+    gz(tmp_path / "bomb.gz", LINES["one query"])
+    assert "bomb.gz" in refused(tmp_path, "rank", "--qrels", "qrels", "--ranking", "bomb.gz")
+
+
+QRELS = {
+    "one query": b"q1 0 d1 1\n",
+    "short lines": b"q 0 d 1\n",
+    "many queries": QUERIES.replace(b" 1 1.0 r", b" 1"),
+    "an endless line": b"x",
+    "empty lines": b"\n",
+}
+
+
+@pytest.mark.parametrize("unit", QRELS.values(), ids=QRELS.keys())
+def test_packed_judgments(tmp_path: Path, unit: bytes) -> None:
+    zst(tmp_path / "bomb.zst", unit)
+    assert "bomb.zst" in refused(tmp_path, "rank", "--qrels", "bomb.zst", "--ranking", "run")
+
+
+@pytest.mark.parametrize("unit", [b"q1\td1\t1\n", b"\n", b"x"])
+def test_packed_judgments_of_beir(tmp_path: Path, unit: bytes) -> None:
+    zst(tmp_path / "bomb.tsv.zst", unit)
+    message = refused(tmp_path, "rank", "--qrels", "bomb.tsv.zst", "--ranking", "run")
+    assert "too much for a file of" in message
+
+
+JSON = {
+    "one ranking": b'"a", ',
+    "lists in a ranking": b"[],",
+    "objects": b"{},",
+    "nested lists": b"[",
+    "one query": b'{"query_id": "q", "ranking": ["a"], "relevance": ["a"]}\n',
+    "empty lines": b"\n",
+}
+
+
+@pytest.mark.parametrize("unit", JSON.values(), ids=JSON.keys())
+def test_packed_json_lines(tmp_path: Path, unit: bytes) -> None:
+    opening = b'{"query_id": "q", "ranking": [' if b"\n" not in unit else b""
+    gz(tmp_path / "bomb.jsonl.gz", unit, opening)
+    refused(tmp_path, "rank", "--qrels", "qrels", "--ranking", "bomb.jsonl.gz")
+    refused(tmp_path, "rank", "--qrels", "bomb.jsonl.gz", "--ranking", "run")
+
+
+LONG = "x" * 2**19
+ROWS = 20_000_000
+
+
+def constant(rows: int, **values: object) -> pl.DataFrame:
+    return pl.DataFrame({name: pl.repeat(each, rows, eager=True) for name, each in values.items()})
+
+
+def categories(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(pl.col(pl.String).cast(pl.Categorical))
+
+
+FRAMES: dict[str, Callable[[], pl.DataFrame]] = {
+    "many rows": lambda: constant(
+        ROWS, query_id="q", document_id="d", score=1.0, grade=1, query="q", response="r"
+    ),
+    "a long text in many rows": lambda: constant(
+        3000, query_id="q", document_id=LONG, score=1.0, grade=1, query="q", response=LONG
+    ),
+    "a long category in many rows": lambda: categories(
+        constant(3000, query_id=LONG, document_id=LONG, score=1.0, grade=1, query=LONG, response="")
+    ),
+    "a long list": lambda: constant(ROWS, query="q", contexts="c").group_by("query").all(),
+    "many nothings": lambda: constant(ROWS, query="q", contexts=None).group_by("query").all(),
+    "a long text in a list": lambda: (
+        constant(2000, query="q", contexts=LONG).group_by("query").all()
+    ),
+    "categories in a list": lambda: (
+        categories(constant(2000, query="q", contexts=LONG)).group_by("query").all()
+    ),
+}
+
+
+def pack(frame: pl.DataFrame, path: Path) -> str:
+    if path.suffix == ".parquet":
+        frame.write_parquet(path, compression="zstd", row_group_size=frame.height)
+    else:
+        frame.write_ipc(path, compression="zstd", record_batch_size=frame.height)
+    assert path.stat().st_size < 2**20
+    return path.name
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+@pytest.mark.parametrize("kind", FRAMES)
+def test_columns(tmp_path: Path, kind: str, suffix: str) -> None:
+    frame = FRAMES[kind]()
+    name = pack(frame, tmp_path / f"bomb{suffix}")
+    message = refused(tmp_path, "run", name, "-m", "exact_match", "--no-store", "--no-export")
+    assert name in message
+    if "query_id" in frame.columns:
+        assert name in refused(tmp_path, "rank", "--qrels", "qrels", "--ranking", name)
+        assert name in refused(tmp_path, "rank", "--qrels", name, "--ranking", "run")
+
+
+IMPORTED = {"an endless line": b"x", "empty lines": b"\n", "numbers": b"0,", "lists": b"[],"}
+
+
+@pytest.mark.parametrize("unit", IMPORTED.values(), ids=IMPORTED.keys())
+@pytest.mark.parametrize("head", [b"", json.dumps({"ragstone_run": FORMAT}).encode() + b"\n"])
+def test_an_exported_run(tmp_path: Path, unit: bytes, head: bytes) -> None:
+    gz(tmp_path / "bomb.json.gz", unit, head)
+    refused(tmp_path, "runs", "import", "bomb.json.gz", "--store", "runs.db")
+    assert not (tmp_path / "runs.db").exists()
