@@ -205,6 +205,28 @@ def test_a_failed_test_is_a_note_of_its_row_also_in_the_store(
     assert [row["notes"] for row in rows] == [[], [note]]
 
 
+def test_both_ways_pass_by_the_threshold_of_each_test(run: Run, served: Served) -> None:
+    config = configuration(served.url, HALF, "backed one, wrong three")  # RAGAS mode: 0.5 and 1.0
+    config["defaultTest"].pop("assert")  # type: ignore[attr-defined]
+    for test, mark in zip(config["tests"], (0.9, 0.4), strict=True):  # type: ignore[call-overload]
+        test["assert"] = [{"type": "context-faithfulness", "threshold": mark}]
+    done = run(config, "--compare-legacy")
+    assert "same score: 1 of 2 samples" in done.out
+    assert "same result (passed or failed): 2 of 2 samples" in done.out, "0.5 and 1.0 reach 0.4"
+
+
+def test_a_test_without_a_score_fails_in_junit_too(
+    run: Run, served: Served, tmp_path: Path
+) -> None:
+    config = configuration(served.url, ALL_BACKED, threshold=0.8)
+    config["tests"].append({**config["tests"][0], "providerOutput": ""})  # type: ignore[attr-defined, index]
+    done = run(config, "--no-store", "--preset", "ragas", "--junit", "tests.xml")
+    assert "1 of 2 tests failed" in done.err
+    junit = (tmp_path / "tests.xml").read_text(encoding="utf-8")
+    assert 'tests="2" failures="1" errors="0" skipped="0"' in junit
+    assert "the test needs a score, but the response is empty" in junit
+
+
 @pytest.mark.parametrize(
     ("assertion", "message"),
     [

@@ -480,3 +480,16 @@ def test_rows_that_fail_in_a_row_stop_the_command(ragstone: Command, tmp_path: P
     (tmp_path / "failing.txt").write_text("")
     again = ragstone("resume", run_id, "--retry-failed", "--no-export", "--json", "-")
     assert json.loads(again.out)["metrics"]["hit@5"]["failed"] == 0
+
+
+def test_gates_of_the_file_on_metrics_left_out_are_not_checked(
+    ragstone: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "data.csv").write_text("query,response,contexts\nq,It is red.,It is red.\n")
+    (tmp_path / "ragstone.yaml").write_text("fail_under: {hit: 90%, faithfulness: 0.5}\n")
+    said = ragstone("run", "data.csv", "-m", "faithfulness", "--no-export", "--no-store")
+    assert said.code == 0, said.err
+    assert "Not checked: the config file's gates hit >= 0.9, because --metric" in said.err
+    assert "passed: faithfulness 1.0000 is >= 0.5" in " ".join(said.out.split())
+    both = ragstone("run", "data.csv", "-m", "faithfulness", "--fail-under", "hit=0.9")
+    assert (both.code, "applies to a metric that is not in this run" in both.err) == (2, True)

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from ragstone.errors import Cause
 from ragstone.evaluation.runner import evaluate
+from ragstone.judges.scripted import ScriptedJudge
 from ragstone.reports.comparison import Line, sections
 from ragstone.reports.excel import write_workbook, write_workbooks
 from ragstone.reports.facts import (
@@ -30,7 +31,7 @@ from ragstone.reports.markdown import run_as_markdown
 from ragstone.reports.terminal import print_run
 from ragstone.results.compare.comparison import compare
 from ragstone.results.run import Run
-from ragstone.types.claim import Label
+from ragstone.types.claim import Evidence, Label, Verdict
 from ragstone.types.config import Plan
 from ragstone.types.gate import Gate
 from ragstone.types.reply import CascadeStats, Exchange, Reply, Usage
@@ -318,3 +319,27 @@ def test_ids_that_never_match_are_reported() -> None:
     assert ids(3, relevance=["a"]) == [line]
     assert ids(3, relevance=["b"]) == [], "one matches"
     assert ids(1, relevance=["a"]) == [], "too few to tell"
+
+
+def test_how_many_responses_are_probably_supported_as_a_whole() -> None:
+    rows = [
+        {"query": "q", "response": text, "contexts": ["The phone has a red case."]}
+        for text in ("The phone has a red case.", "The lamp costs 40 euros.")
+    ]
+    run = evaluate(rows, metrics="faithfulness", judge="offline")
+    probabilities = [row.scores["faithfulness"].detail["all_supported"] for row in run.rows]
+    [line] = [line for line in told(run) if line.startswith("Whole responses")]
+    assert line.startswith("Whole responses: faithfulness: 1 of 2 are more likely than not")
+    assert line.endswith(f"(mean probability {sum(probabilities) / 2:.2f})")
+
+
+def test_quotes_that_are_in_no_context_are_reported(make_run: MakeRun) -> None:
+    claims = [{"text": "It is red."}]
+    quote = Evidence(context=0, quote="invented", verified=False)
+    found = Evidence(context=0, start=0, end=10, quote="It is red.", verified=True)
+    verdict = Verdict(label=Label.SUPPORTED, evidence=(quote, found))
+    judge = ScriptedJudge({"extract_claims": claims, "verify_claims": [verdict]})
+    rows = [{"query": "q", "response": "It is red.", "contexts": ["It is red."]}] * 2
+    lines = told(evaluate(rows, metrics="faithfulness", judge=judge))
+    words = "faithfulness: 2 of 4 quotes from the judge were not found in the texts"
+    assert f"Quotes: {words}; review these verdicts first" in lines

@@ -31,7 +31,7 @@ MakeRun = Callable[..., Run]
 Print = Callable[[Run, Console], None]
 
 AT_100 = """\
-the run stopped early; scores cover 4 of 4 rows
+the run stopped early; 4 of 4 rows evaluated
 
 metric         score     95% interval              n  scored  undefined  failed
 ───────────────────────────────────────────────────────────────────────────────
@@ -63,8 +63,8 @@ q4  –  How long does battery 4 last?
 """
 
 AT_40 = """\
-the run stopped early; scores cover 4 of
-4 rows
+the run stopped early; 4 of 4 rows
+evaluated
 
 hit@5
   score 0.6667 | 95% interval 0.0943 –

@@ -23,8 +23,10 @@ METRIC = re.compile(r"[a-z][\w-]*(@\d+)?(:[a-z-]+)?(,[a-z_]+=[\w.-]+)*", re.IGNO
 """A word after `-m` that is or was meant to be a metric's name."""
 _LIMIT = re.compile(METRIC.pattern + r"=[\d.]+%?", re.IGNORECASE)
 _SEVERAL: Mapping[str, re.Pattern[str]] = MappingProxyType(
-    dict.fromkeys(("-m", "--metric"), METRIC)
-    | dict.fromkeys(("--fail-under", "--fail-over", "--min-coverage"), _LIMIT)
+    {
+        **dict.fromkeys(("-m", "--metric"), METRIC),
+        **dict.fromkeys(("--fail-under", "--fail-over", "--min-coverage"), _LIMIT),
+    }
 )
 """Option -> a word that may follow its first value and is another value."""
 _OF_RANKINGS = ("--qrels", "--ranking")

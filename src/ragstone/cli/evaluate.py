@@ -173,7 +173,8 @@ def run_evaluation(given: "RunArgs") -> int:
     outputs.check(data, *files_read(given, config, plan))
     if given["compare_legacy"]:
         with tracing_of(given["otel"]) as tracing:
-            return compare_ways(rows, plan, given, tracing=tracing)
+            own = tests.configuration.thresholds(METRIC) if tests else {}
+            return compare_ways(rows, plan, given, tracing=tracing, thresholds=own)
     if given["dry_run"]:
         with outputs.quiet():
             explicit = explicit_settings(settings)
@@ -263,9 +264,16 @@ def _is_first(storing: StoreOptions) -> bool:
 
 
 def compare_ways(
-    data: str | Path | Dataset, plan: Plan, given: "RunArgs", *, tracing: Tracing
+    data: str | Path | Dataset,
+    plan: Plan,
+    given: "RunArgs",
+    *,
+    tracing: Tracing,
+    thresholds: Mapping[str, float | None],
 ) -> int:
     """Score in both ways, print where they differ, and return the exit code.
+
+    `thresholds` is the id of a sample -> the threshold of its test.
 
     Raises:
         UsageError: an option has no effect on such a comparison.
@@ -279,7 +287,7 @@ def compare_ways(
             options: ProgressOptions = {"on_row": on_row, "on_notice": print_notice}
             yield {**options, "explicit": explicit, "tracing": tracing}
 
-    found = both_ways(data, plan, watching)
+    found = both_ways(data, plan, watching, thresholds=thresholds)
     with silent_pipes():
         print_both_ways(found, Console(highlight=False))
     if not found.troubles:

@@ -9,6 +9,7 @@ from typing import cast
 import click
 from click.core import ParameterSource
 
+from ragstone._internal.fields import split_threshold
 from ragstone._internal.text import public_url
 from ragstone.cli.commands.run import RunArgs
 from ragstone.cli.options import explicit_settings, one_of, store_files, typed_settings
@@ -20,9 +21,11 @@ from ragstone.evaluation.preflight import with_llm
 from ragstone.evaluation.recorder import StoreOptions
 from ragstone.integrations.opentelemetry.tracing import exporting
 from ragstone.judges.instrumentation import UNTRACED, Tracing
+from ragstone.metrics import catalogue, select
 from ragstone.store import RunInfo, Store
 from ragstone.store.engine import display_name
 from ragstone.types.config import DEFAULT_API, DEFAULT_STORE, Plan
+from ragstone.types.gate import Gate
 
 RUN = "RUN is an id, the start of an id, a tag, or `last`."
 """Part of the help of commands that take a RUN."""
@@ -98,6 +101,9 @@ def store_options_of(given: RunArgs, config: Config) -> StoreOptions:
     }
 
 
+Gates = Sequence[Gate]
+
+
 def config_of(path: Path | None = None) -> Config:
     """Read a config file, else the one in this folder if it exists; print what it refers to.
 
@@ -125,8 +131,33 @@ def plan_of(given: RunArgs, config: Config) -> Plan:
     if "target" not in {**config.settings, **typed}:
         typed["fallback_target"] = DEFAULT_API
     plan = config.plan(typed, preset_name=given["preset"])
+    if given["metrics"]:
+        plan = _without_idle_gates(plan, config, typed=cast("Gates", typed.get("gates", ())))
     check_judge_settings(explicit_settings(cast("Mapping[str, object]", given)), with_llm(plan))
     return plan
+
+
+def _without_idle_gates(plan: Plan, config: Config, *, typed: Gates) -> Plan:
+    """Return the plan without the file's gates on metrics that `--metric` leaves out."""
+    written = cast("Gates", config.settings.get("gates", ()))
+    chosen = {metric.name for metric in select(plan.metrics, **plan.parameters)}
+    names = catalogue()
+    idle = [
+        gate
+        for gate in plan.gates
+        if gate in written
+        and gate not in typed
+        and (name := split_threshold(gate.metric)[0]) in names
+        and name not in chosen
+    ]
+    if idle:
+        words = ", ".join(f"{gate.metric} {gate.op} {gate.threshold:g}" for gate in idle)
+        click.echo(
+            f"Not checked: the config file's gates {words}, because --metric leaves out their "
+            "metrics",
+            err=True,
+        )
+    return plan.model_copy(update={"gates": tuple(g for g in plan.gates if g not in idle)})
 
 
 def data_of(given: RunArgs, config: Config) -> str | Path:

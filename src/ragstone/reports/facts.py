@@ -1,5 +1,6 @@
 """What every report states about a run beside its scores: data, target, judge, gates and notes."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -177,6 +178,17 @@ def _judge_lines(run: Run, names: Sequence[str]) -> Iterator[SummaryLine]:
                 f"{name} {sign} {counts.threshold:g}: passed by {counts.passed:,} of "
                 f"{counts.marked:,} scored ({share})",
             )
+        if lost := counts.quotes_not_found:
+            words = f"{name}: {lost:,} of {count(counts.quotes, 'quote')} from the judge"
+            words += " were not found in the texts; review these verdicts first"
+            yield SummaryLine("Quotes", words, alarming=True)
+        if whole := counts.whole:
+            likely = sum(each > 0.5 for each in whole)
+            yield SummaryLine(
+                "Whole responses",
+                f"{name}: {likely:,} of {len(whole):,} are more likely than not supported in all "
+                f"claims (mean probability {math.fsum(whole) / len(whole):.2f})",
+            )
     found = run.counts.blame
     problems = [f"{found[b]:,} {words}" for b, words in CLAIM_PROBLEMS.items() if found.get(b)]
     if problems:
@@ -264,10 +276,10 @@ def coverage(summary: Summary) -> str:
 
 
 def partial_notice(run: Run) -> str:
-    """Return that a run stopped early, and what its scores cover."""
+    """Return that a run stopped early, and how many rows were evaluated."""
     why = f": {run.stopped}" if run.stopped else ""
     rows = count(run.manifest.source.rows, "row")
-    return f"the run stopped early{why}; scores cover {len(run.rows):,} of {rows}"
+    return f"the run stopped early{why}; {len(run.rows):,} of {rows} evaluated"
 
 
 def why_undefined(run: Run, name: str) -> str:

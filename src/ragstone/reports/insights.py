@@ -293,7 +293,8 @@ def _failure_advice(run: Run) -> str | None:
         Cause.REJECTED: "read the reply in the failed rows, and change what is sent",
         Cause.REFUSAL: "try another --model, which may answer",
         Cause.TRUNCATED: longer,
-        Cause.MALFORMED: "" if target_failed else other_model,  # whose reply it was is not known
+        # whose reply it was is not known
+        Cause.MALFORMED: "read the replies in the failed rows" if target_failed else other_model,
         Cause.COUNT_MISMATCH: other_model,
         Cause.METRIC_ERROR: f"fix the metric, then {again}",
         Cause.JUDGE_ERROR: f"fix the judge, then {again}",

@@ -27,7 +27,7 @@ from ragstone.reports.insights import checked_metrics, excerpt, shortfall
 from ragstone.reports.tables import describe_claim
 from ragstone.results.run import Run
 from ragstone.types.claim import Label
-from ragstone.types.row import Row
+from ragstone.types.row import TEST_FAILED, Row
 from ragstone.types.score import State
 
 MAX_TEXT = 1000
@@ -148,6 +148,8 @@ def _problem(run: Run, name: str, row: Row) -> _Problem | None:
     if score.cause is not None:
         return _Problem("error", f"{CAUSES[score.cause]}: {reason}", score.cause.value, reason)
     if score.state is State.UNDEFINED:
+        if any(name in note.removeprefix(TEST_FAILED).split(", ") for note in row.notes):
+            return _Problem("failure", f"the test needs a score, but {reason}", "missing")
         return _Problem("skipped", reason or "undefined")
     if score.fallback:
         words = f"{decimal(score.value)} imputed by the policy: {reason}"

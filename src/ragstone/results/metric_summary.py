@@ -75,6 +75,9 @@ class MetricSummaryBuilder:
         row_states: the state of each row, in the order they were counted, as an index of STATES.
         undefined: reason -> number of rows that are undefined for it.
         failed: cause -> the first row that failed for it.
+        whole: the probability that all claims are supported, of the scores that have it.
+        quotes: the number of quotes that the judge gave as evidence.
+        quotes_not_found: those of them that no judged text contains.
         threshold: the threshold that sets `passed`; None if no score has one.
         imputed: the first row whose number was imputed by a policy.
         noted, note: the number of scores with a note, and the first note.
@@ -96,6 +99,8 @@ class MetricSummaryBuilder:
         self.imputed: First | None = None
         self.note: First | None = None
         self.judged = self.has_truths = False
+        self.whole = array("d")
+        self.quotes = self.quotes_not_found = 0
         self._details: dict[str, tuple[int, int]] = {}
         self._ends: dict[int, list[Placed]] = {1: [], -1: []}
         self._columns: tuple[NDArray[np.int64], Sequence[str]] | None = None
@@ -173,12 +178,20 @@ class MetricSummaryBuilder:
         if note := score.detail.get("note"):
             self.noted += 1
             self.note = first(self.note, str(note))
-        self.judged = self.judged or bool(score.claims)
+        self._add_claims(score)
         if score.latency_ms is not None:
             self.latencies.append(score.latency_ms)
         self.has_truths = self.has_truths or bool(score.truths)
         for number, key in enumerate(score.detail):
             self._details[key] = min((place, number), self._details.get(key, (place, number)))
+
+    def _add_claims(self, score: Score) -> None:
+        self.judged = self.judged or bool(score.claims)
+        if isinstance(whole := score.detail.get(ALL_SUPPORTED), float):
+            self.whole.append(whole)
+        verified = [item.verified for claim in score.claims for item in claim.evidence]
+        self.quotes += len(verified)
+        self.quotes_not_found += verified.count(False)
 
     def worst(self, *, higher_is_better: bool) -> tuple[Placed, ...]:
         """Return the rows that scored worst, at most N_WORST: the worst first, then by place.

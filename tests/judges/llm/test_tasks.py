@@ -173,6 +173,9 @@ BATTERY, CASE = "The battery lasts twenty hours.", "The case is made of metal."
         (f"Sure! {BATTERY} Shall I tell you more about the metal case?", [BATTERY], []),
         (f"{BATTERY} Let me know if you need anything further about it.", [BATTERY], []),
         (f"# Battery and case of this telephone\n\n{BATTERY}", [BATTERY], []),
+        (f"{BATTERY} The battery weighs 180 grams.", [BATTERY], ["The battery weighs 180 grams."]),
+        (f"{BATTERY} The battery lasts all day.", [BATTERY], []),
+        (f"{BATTERY} The battery weighs 180 grams.", ["The weight is 180 g.", BATTERY], []),
         ("", [], []),
     ],
 )

@@ -1,11 +1,13 @@
 """BothWays: the same responses scored without RAGAS mode, as promptfoo does, and with it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 
+from ragstone._internal.fields import split_threshold
 from ragstone._internal.rate_limit import Budget
 from ragstone.datasets import Dataset
 from ragstone.evaluation.runner import Evaluation
@@ -21,6 +23,7 @@ from ragstone.types.row import Row
 from ragstone.types.score import Score
 
 METRIC = "faithfulness"
+NO_THRESHOLDS: Mapping[str, float | None] = MappingProxyType({})
 ALIKE = 1e-9
 """Scores that are nearer than this are the same."""
 Watching = Callable[[], AbstractContextManager[ProgressOptions]]
@@ -74,10 +77,21 @@ class BothWays:
     troubles: Sequence[str] = ()
 
     @classmethod
-    def of(cls, legacy: Run, ragas: Run) -> "BothWays":
-        """Join the rows of two runs: `legacy` is over the rows of `ragas`, as far as it came."""
+    def of(
+        cls, legacy: Run, ragas: Run, thresholds: Mapping[str, float | None] = NO_THRESHOLDS
+    ) -> "BothWays":
+        """Join the rows of two runs: `legacy` is over the rows of `ragas`, as far as it came.
+
+        `thresholds` is the id of a sample -> the threshold of its test; others have the highest.
+        """
         others = list(ragas.rows)
-        pairs = [Pair(row.sample.id, _only(row), _only(others[row.index])) for row in legacy.rows]
+
+        def own(row: Row) -> Score:
+            scores = {split_threshold(name)[1]: score for name, score in row.scores.items()}
+            highest = max(scores, key=lambda mark: -1.0 if mark is None else mark)
+            return scores[thresholds.get(row.sample.id, highest)]
+
+        pairs = [Pair(row.sample.id, own(row), own(others[row.index])) for row in legacy.rows]
         manifest = ragas.manifest
         return cls(
             judge=manifest.plan.judge,
@@ -102,18 +116,27 @@ class BothWays:
         return [pair for pair in self.pairs if pair.difference is not None]
 
 
-def both_ways(data: str | Path | Dataset, plan: Plan, watching: Watching) -> BothWays:
+def both_ways(
+    data: str | Path | Dataset,
+    plan: Plan,
+    watching: Watching,
+    *,
+    thresholds: Mapping[str, float | None] = NO_THRESHOLDS,
+) -> BothWays:
     """Score the faithfulness of the same responses in both ways; nothing is stored.
 
     Missing fields are requested from the target once. The judge is called separately in each
-    mode, with the plan's budget for each. Of the metrics, only the threshold of `faithfulness`
-    is used. Legacy mode ignores judge settings that it does not have.
+    mode, with the plan's budget for each. Of the metrics, only the thresholds of `faithfulness`
+    are used; `thresholds` is the id of a sample -> that of its test. Legacy mode ignores judge
+    settings that it does not have.
 
     Raises:
         UsageError: the judge does not work in both modes, or the plan cannot run.
         RunInterruptedError: Ctrl-C; nothing can be compared.
     """
-    named = (METRIC + _mark(plan),)
+    named = _named(plan)
+    known = {split_threshold(name)[1] for name in named}
+    own = {sample: mark for sample, mark in thresholds.items() if mark in known}
     usual = Plan()
     legacy = plan.model_copy(
         update={
@@ -138,7 +161,7 @@ def both_ways(data: str | Path | Dataset, plan: Plan, watching: Watching) -> Bot
         second = Evaluation.of(data, plan=ragas, **watched).run_in_thread()
     with watching() as watched:
         first = evaluate_tests(_again(second), legacy, {**watched, "explicit": {}})
-    return BothWays.of(first, second)
+    return BothWays.of(first, second, own)
 
 
 def _again(run: Run) -> Dataset:
@@ -153,20 +176,13 @@ def _again(run: Run) -> Dataset:
     )
 
 
-def _mark(plan: Plan) -> str:
-    """Return the mark that the plan's faithfulness names, as a metric's name has it.
-
-    Of several it is the highest: what reaches that reaches all.
-    """
+def _named(plan: Plan) -> tuple[str, ...]:
+    """Return faithfulness with each threshold that the plan sets for it."""
     metrics = select(plan.metrics, **plan.parameters)
     ours = [one for one in metrics if isinstance(one, ClaimMetric) and one.name == METRIC]
-    marks = [one.threshold for one in ours if one.threshold is not None]
-    return f",threshold={max(marks)!r}" if marks else ""
+    marks = dict.fromkeys(one.threshold for one in ours) or {None: None}
+    return tuple(METRIC if mark is None else f"{METRIC},threshold={mark!r}" for mark in marks)
 
 
 def _cut_short(run: Run) -> Sequence[str]:
     return [run.stopped or "rows are missing"] if run.stopped or run.partial else []
-
-
-def _only(row: Row) -> Score:
-    return next(iter(row.scores.values()))

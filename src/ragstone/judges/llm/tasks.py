@@ -1,6 +1,7 @@
 """How each kind of question is put to a model, and how its reply is parsed."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -47,6 +48,8 @@ FEWEST_WORDS = 3
 """Content words below which a sentence is too short to need a claim."""
 LEAST_SHARE = 0.25
 """Share of a sentence's content words that the claims must have."""
+BEGINNING = 5
+"""Letters in which forms of a word agree."""
 
 _CONTENT = re.compile(r"\b(?:\w{4,}|\d+)\b")
 
@@ -76,13 +79,19 @@ def uncovered(sentences: Sequence[Sentence], claims: Sequence[str]) -> tuple[str
     """Return the sentences that state something and have no claim.
 
     An estimate that rather misses one: a sentence has a claim if a quarter of its longer words and
-    figures are in any claim.
+    figures are in any claim, and one of those that only this sentence has, at least its beginning.
     """
     covered = {word for claim in claims for word in _CONTENT.findall(claim.casefold())}
+    begun = {word[:BEGINNING] for word in covered}
+    contents = [set(_CONTENT.findall(sentence.text.casefold())) for sentence in sentences]
+    number = Counter(word for words in contents for word in words)
     left: list[str] = []
-    for sentence in sentences:
-        words = set(_CONTENT.findall(sentence.text.casefold()))
-        if len(words) >= FEWEST_WORDS and len(words & covered) < LEAST_SHARE * len(words):
+    for sentence, words in zip(sentences, contents, strict=True):
+        own = {word[:BEGINNING] for word in words if number[word] == 1}
+        shared = len(words & covered) >= LEAST_SHARE * len(words)
+        if len(words) >= FEWEST_WORDS and not (
+            shared and (len(own) < 2 or not own.isdisjoint(begun))
+        ):
             left.append(sentence.text)
     return tuple(text for text in left if extract_claims(text))
 
