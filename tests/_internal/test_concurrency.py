@@ -7,7 +7,7 @@ from contextvars import ContextVar
 import pytest
 from tests.cases import each_case
 
-from ragstone._internal.concurrency import in_thread, working
+from ragstone._internal.concurrency import LARGE, in_thread, parse, working
 
 
 @pytest.fixture(autouse=True)
@@ -294,3 +294,9 @@ async def test_a_function_that_hangs_can_be_left() -> None:
         await asyncio.wait_for(in_thread(go_on.wait), 0.02)
     go_on.set()
     await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize(("size", "is_large"), [(LARGE - 1, False), (LARGE, True)])
+async def test_a_large_reply_is_parsed_in_a_thread(size: int, is_large: bool) -> None:
+    thread = await parse(b" " * size, threading.get_ident)
+    assert (thread != threading.get_ident()) == is_large

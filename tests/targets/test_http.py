@@ -1,12 +1,15 @@
+import asyncio
 import json
 import os
 import re
+from threading import Event
 from urllib.parse import parse_qs
 
 import pytest
 from aiohttp import web
 from tests.cases import each_case
 
+from ragstone._internal.concurrency import LARGE
 from ragstone._internal.http import Connection
 from ragstone._internal.rate_limit import Limits
 from ragstone.errors import CallError, Cause, TargetError, UsageError
@@ -499,3 +502,21 @@ def test_an_event_named_error_fails_the_reply() -> None:
     with pytest.raises(CallError, match="ended with an error: out of memory") as caught:
         parse_events(stream)
     assert caught.value.cause is Cause.UNREACHABLE
+
+
+async def test_other_rows_go_on_while_a_large_reply_is_parsed(
+    monkeypatch: pytest.MonkeyPatch, faulty, behave
+) -> None:
+    """The parser waits for the event loop, which would wait for the parser."""
+    loop, turned = asyncio.get_running_loop(), Event()
+
+    def parsed(content: bytes, paths: dict[str, str], *, stream: bool) -> dict[str, object]:
+        loop.call_soon_threadsafe(turned.set)
+        assert turned.wait(20), "the event loop is blocked"
+        return parse_fields(content, paths, stream=stream)
+
+    monkeypatch.setattr("ragstone.targets.http.parse_fields", parsed)
+    faulty.script(CHAT, behave.reply({"response": "x" * LARGE, "retrieved_chunks": []}))
+    async with standard(faulty.url) as rag:
+        answer = await rag.ask(Sample(id="1", query="?"), frozenset({"response"}))
+    assert answer.fields["response"] == "x" * LARGE

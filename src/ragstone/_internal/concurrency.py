@@ -187,3 +187,12 @@ def finish_in_thread(call: Callable[[], Coroutine[object, object, None]]) -> Non
 def _wait(ended: Event) -> None:
     while not ended.wait(0.2):  # Ctrl-C cannot interrupt an endless wait on all systems
         pass
+
+
+LARGE = 100_000
+"""Bytes of a reply that would block the event loop for so long that other calls time out."""
+
+
+async def parse(content: bytes | str, function: Callable[[], B]) -> B:
+    """Return what a function makes of a reply; it runs in a thread if the reply is large."""
+    return function() if len(content) < LARGE else await in_thread(function)

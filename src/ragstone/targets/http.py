@@ -7,6 +7,7 @@ import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from time import perf_counter
 from typing import Self, cast
 from urllib.parse import urlsplit
@@ -16,6 +17,7 @@ import jmespath
 from jmespath.exceptions import JMESPathError
 from pydantic import ValidationError
 
+from ragstone._internal.concurrency import parse
 from ragstone._internal.http import Client, Connection
 from ragstone._internal.text import describe_fault, public_url, quoted
 from ragstone.errors import CallError, Cause, TargetError, nearest
@@ -354,4 +356,5 @@ class HttpTarget(Target):
             body=fill(call.body, values),
         )
         stream = call.stream is not None
-        return parse_fields(reply.content, {**call.reply}, stream=stream), reply.latency_ms
+        function = partial(parse_fields, reply.content, {**call.reply}, stream=stream)
+        return await parse(reply.content, function), reply.latency_ms

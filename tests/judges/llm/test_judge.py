@@ -1,12 +1,15 @@
+import asyncio
 import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import ClassVar
 
 import pytest
 from tests.cases import each_case
 
+from ragstone._internal.concurrency import LARGE
 from ragstone._internal.rate_limit import Budget
 from ragstone.errors import CallError, Cause, QuestionNotSupportedError, UsageError
 from ragstone.evaluation.transcript import Transcript
@@ -89,7 +92,7 @@ UNUSABLE = {
     "too many": Completion(verdicts(*["SUPPORTED"] * 3), usage=TOKENS),
     "wrong numbers": Completion(verdicts("SUPPORTED", "SUPPORTED", first=7), usage=TOKENS),
     "no label": Completion(verdicts("SUPPORTED", "perhaps"), usage=TOKENS),
-    "too long": Completion(GOOD + " " * LONGEST_REPLY, usage=TOKENS),
+    "too long": Completion(GOOD.ljust(LONGEST_REPLY + 1), usage=TOKENS),
 }
 CAUSES = {
     "malformed": Cause.MALFORMED,
@@ -626,3 +629,27 @@ def test_sentences_are_claims_only_where_they_are_asked_for() -> None:
     found = sentences_asked_for(question.varied(by="sentences")) or ()
     assert [claim.text for claim in found] == [BATTERY, CASE]
     assert [claim.span for claim in found] == [(6, 37), (38, 64)]
+
+
+async def test_other_rows_go_on_while_a_large_reply_is_parsed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The parser waits for the event loop, which would wait for the parser."""
+    loop, turned, parsed = asyncio.get_running_loop(), Event(), LlmJudge._parsed
+
+    def waiting(*arguments: object) -> object:
+        loop.call_soon_threadsafe(turned.set)
+        assert turned.wait(20), "the event loop is blocked"
+        return parsed(*arguments)
+
+    monkeypatch.setattr(LlmJudge, "_parsed", waiting)
+    reply = await LlmJudge(Listed(GOOD + " " * LARGE)).answer(VERIFY)
+    assert [verdict.label for verdict in reply.value] == ["SUPPORTED", "NOT_ENOUGH_INFO"]
+
+
+async def test_not_all_of_a_reply_that_is_too_long_is_stored() -> None:
+    long = Completion(GOOD + " " * 20 * LONGEST_REPLY, usage=TOKENS)
+    failure = await failure_of(LlmJudge(Listed(long, long)), VERIFY)
+    assert failure.cause is Cause.MALFORMED
+    assert "has 4,000," in failure.message
+    assert len(failure.raw or "") == LONGEST_REPLY + 1

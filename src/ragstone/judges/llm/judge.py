@@ -4,8 +4,10 @@ import json
 import logging
 from collections.abc import Mapping, Sized
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Generic, TypeVar, cast
 
+from ragstone._internal.concurrency import parse
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import one_line
 from ragstone.errors import CallError, Cause, JudgeError, QuestionNotSupportedError
@@ -183,9 +185,10 @@ class LlmJudge(Judge):
         _log.debug("%s %s got:\n%s", question.kind, question.key[:8], completion.text)
         usage = self.priced(completion.usage, prompt, completion.text)
         self._budget.charge(usage.cost_usd)
-        raw = storable(completion.text)
+        raw = storable(completion.text[: LONGEST_REPLY + 1])  # a longer one is never parsed
         try:
-            reply = question.reply(self._parsed(question, completion), usage)
+            value = await parse(completion.text, partial(self._parsed, question, completion))
+            reply = question.reply(value, usage)
         except JudgeError as error:
             return Attempt(replace(Failure.of(error), usage=usage, raw=raw))
         return Attempt(replace(reply, raw=raw), TASKS[question.kind].doubt(question, reply.value))

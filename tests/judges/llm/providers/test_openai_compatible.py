@@ -1,11 +1,13 @@
 import asyncio
+from threading import Event
 
 import pytest
 from aiohttp import web
 
+from ragstone._internal.concurrency import LARGE
 from ragstone.errors import CallError, Cause, UsageError
 from ragstone.judges.llm.providers.base import ModelPrompt
-from ragstone.judges.llm.providers.openai import AZURE_VERSION
+from ragstone.judges.llm.providers.openai import AZURE_VERSION, OpenAICompatibleModel
 
 CHAT = "/v1/chat/completions"
 SCHEMA = {"title": "Claims", "type": "object"}
@@ -208,3 +210,20 @@ async def test_a_quota_that_is_spent_half_way_fails_what_comes_after(
     await model.complete(PROMPT)
     error = await failure(model)
     assert (error.cause, error.tries) == (Cause.RATE_LIMITED, 1)
+
+
+async def test_other_rows_go_on_while_a_large_reply_is_parsed(
+    monkeypatch: pytest.MonkeyPatch, faulty, behave, model
+) -> None:
+    """The parser waits for the event loop, which would wait for the parser."""
+    loop, turned, parsed = asyncio.get_running_loop(), Event(), OpenAICompatibleModel._completion
+
+    def waiting(*arguments: object) -> object:
+        loop.call_soon_threadsafe(turned.set)
+        assert turned.wait(20), "the event loop is blocked"
+        return parsed(*arguments)
+
+    monkeypatch.setattr(OpenAICompatibleModel, "_completion", waiting)
+    choice = {"message": {"content": "x" * LARGE}, "finish_reason": "stop"}
+    faulty.script(CHAT, behave.reply({"choices": [choice]}))
+    assert (await model.complete(PROMPT)).text == "x" * LARGE

@@ -5,11 +5,13 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import AliasPath, BaseModel, BeforeValidator, Field, ValidationError
 
+from ragstone._internal.concurrency import parse
 from ragstone._internal.http import Client, Connection, HttpReply
 from ragstone._internal.rate_limit import RetryingCaller
 from ragstone._internal.text import count, public_url, quoted
@@ -351,7 +353,8 @@ class OpenAICompatibleModel(Model, Embedder):
             else:
                 if refused:
                     self._dialect = dialect
-                return self._completion(reply, spent + reply.tries)
+                spent += reply.tries
+                return await parse(reply.content, partial(self._completion, reply, spent))
 
     async def embed(self, texts: Sequence[str]) -> tuple[Vectors, Usage]:
         """Return the texts' vectors, in their order, and the usage.
