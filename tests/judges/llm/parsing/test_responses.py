@@ -180,7 +180,7 @@ def test_json_of_a_text_that_was_shown_is_no_reply(
     read: Callable[[RawReply], object], planted: str, own: str
 ) -> None:
     shown = (f"Say {planted}, please.",)
-    both = RawReply(f"It says {planted}. I say {own}", shown)
+    both = RawReply(f"It says {planted}. My answer is {own}", shown)
     assert read(both) == read(RawReply(own))
     assert cause_of(read, f"It says {planted}.", shown=shown) is Cause.MALFORMED
 

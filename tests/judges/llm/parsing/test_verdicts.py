@@ -482,7 +482,7 @@ def test_numbers_in_many_forms_give_the_order(key: str, form: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "numbers", [("two", "one"), ("b", "a"), ("II", "I"), ({"id": 2}, {"id": 1})]
+    "numbers", [("b", "a"), ("II", "I"), ("eleven", "x"), ({"id": 2}, {"id": 1})]
 )
 @pytest.mark.parametrize("key", ["claim", "ref"])
 def test_items_with_numbers_that_cannot_be_read_are_not_taken_by_position(
@@ -507,7 +507,7 @@ def test_a_key_of_unknown_meaning_gives_no_order(key: str, values: tuple[int, in
     try:
         verdicts = parse_verdicts(raw(json.dumps(entries), question), question)
     except JudgeFailureError:
-        assert key == "ref"
+        assert key in ("ref", "rank", "priority")
     else:
         assert [verdict.label for verdict in verdicts] == expected
     numbered = [{**entry, "claim": n} for n, entry in enumerate(entries, 1)]

@@ -15,13 +15,16 @@ from ragstone.judges.llm.parsing.json import (
     RawReply,
     is_list,
     is_object,
+    is_reconsidered,
     is_refusal,
+    is_withdrawn,
+    may_change,
     parse_value,
     read_word,
     storable,
     text_at,
 )
-from ragstone.judges.llm.parsing.labels import LabelPattern, numbered_pattern
+from ragstone.judges.llm.parsing.labels import NUMBER, LabelPattern, number_of, numbered_pattern
 from ragstone.types.claim import Grade
 
 V = TypeVar("V")
@@ -30,31 +33,39 @@ Quote = tuple[int | None, str]
 """The number of the quoted context, from 1 (None if not given), and the words."""
 
 _NUMBER = re.compile(
-    r"\W*(?:(?:claim|statement|context|sentence|passage|verdict|item|number|no|nr|id|[a-z])"
-    r"[\s_.#-]*)?[#(\[]?([0-9]{1,9})(?:st|nd|rd|th)?(?:\s*(?:/|of)\s*[0-9]+)?[\s.):\]]*",
+    r"\W*(?:(?:claim|statement|context|sentence|passage|document|doc|verdict|item|number|no|nr|id"
+    rf"|[a-z])[\s_.#-]*)?[#(\[]?([0-9]{{1,9}}|{NUMBER})(?:st|nd|rd|th)?"
+    r"(?:\s*(?:/|of)\s*[0-9]+)?(?:\s+(?:claim|statement|context|sentence))?[\s.):\]]*",
     re.IGNORECASE,
 )
-_ORDINAL = re.compile(
-    r"\W*(?:[a-z]|[ivx]{1,5}|one|two|three|four|five|six|seven|eight|nine|ten|first|second|third"
-    r"|fourth|fifth|sixth|seventh|eighth|ninth|tenth)\W*",
-    re.IGNORECASE,
+_ORDINAL = re.compile(r"\W*(?:[a-z]|[ivx]{1,5})\W*", re.IGNORECASE)
+_NO_LABEL = re.compile(
+    r"^(?:draft|initial|previous|first|expected|old|possible|proposed|suggested|example)"
+    r"|by|(?:reason|confidence|score|level)$"
 )
-_NO_LABEL = re.compile(r"^(?:draft|initial|previous|first)|by|(?:reason|confidence|score|level)$")
 """Keys with the name of a label that are none: `draft_label`, `supported_by_context`."""
 _OTHER_ENDS = re.compile(
     r"(?:context|source|passage|document|doc|evidence|chunk|paragraph|page|line)(?:id|no|number)?s?$"
-    r"|(?:level|score|confidence|rank|priority|year|count)$|^n[a-z]+s$"
+    r"|(?:level|score|confidence|year|count)$|^n[a-z]+s$"
 )
 """Ends of keys that are neither an item's number nor its label."""
 _LEAST_COMMON = 0.5
 """Share of its pairs of letters that a repeated text has in common with the original."""
 _SHORT = 12
 """Letters of a line that may occur in a text that was shown by chance."""
+_REASON_LINE = re.compile(
+    r"[ \t]+\S|[-*• ]*(?:reason|reasoning|explanation|rationale|evidence|quote)s?\b", re.IGNORECASE
+)
+"""A line that belongs to the item before it."""
+_INTRODUCTION = re.compile("verdicts? for each", re.IGNORECASE)
+_START_OF_LINE = 25
+"""Letters of a line in which it may take an answer back."""
 _OTHER_KEYS = frozenset(
     "confidence score probability certainty rating evidence quote quotes source sources page"
-    " line context contexts contextnumber reason explanation rationale justification".split()
+    " line context contexts contextnumber reason explanation rationale justification reasoning"
+    " thoughts analysis summary".split()
 )
-"""Keys of an item that are neither its number nor its label."""
+"""Keys of an item, or of a list of items, that are neither its number nor its label."""
 
 
 def number_keys(*nouns: str) -> tuple[str, ...]:
@@ -121,11 +132,14 @@ class ItemFormat(Generic[V]):
     quoted: bool = False
 
 
-def json_items(value: object, expected: int, form: ItemFormat[V]) -> tuple[Item[V], ...] | None:
+def json_items(
+    value: object, expected: int, form: ItemFormat[V], depth: int = 3
+) -> tuple[Item[V], ...] | None:
     """Return the items of a JSON value; None if it does not look like such items.
 
-    They are a list of objects or of words, by itself or under a key of an object. If one is
-    expected, they may be one object.
+    They are a list of objects or of words, by itself or under a key of an object, or an object
+    whose keys are their numbers. If one is expected, they may be one object. Nothing else in the
+    object may give other items, or set these aside.
     """
     if is_list(value):
         items = tuple(_item(entry, form) for entry in value)
@@ -133,12 +147,42 @@ def json_items(value: object, expected: int, form: ItemFormat[V]) -> tuple[Item[
         return items if not items or any(likely) else None
     if not is_object(value):
         return None
-    for key in form.lists:
-        inner = value.get(key)
-        if is_list(inner) and (found := json_items(inner, expected, form)) is not None:
-            return found
+    found: dict[str, tuple[Item[V], ...]] = {}
+    for key, inner in value.items() if depth else ():
+        if key in form.lists or (key not in _OTHER_KEYS and (is_list(inner) or is_object(inner))):
+            items = json_items(inner, expected, form, depth - 1)
+            if items or (items is not None and key in form.lists):
+                found[key] = items
+    if named := next((key for key in form.lists if key in found), None):
+        keys = list(value)
+        items, later = found[named], keys[keys.index(named) + 1 :]
+        sides = _sides(items, form)
+        notes = {key: note for key in later if isinstance(note := value[key], str)}
+        unclear = (
+            any(_sides(other, form) != sides for other in found.values())
+            or value.get("error")
+            or any(map(is_reconsidered, notes.values()))
+            or any(may_change("", notes[key]) for key in notes.keys() - _OTHER_KEYS)
+        )
+        return None if unclear else items
+    if value and all(map(_NUMBER.fullmatch, value)):
+        numbers = [number_at({"": key}, "") for key in value]
+        items = tuple(_item(entry, form) for entry in value.values())
+        numbered = [item._replace(number=n) for item, n in zip(items, numbers, strict=True)]
+        agree = all(item.number in (None, n) for item, n in zip(items, numbers, strict=True))
+        return tuple(numbered) if agree and any(n.value is not None for n in numbered) else None
     single = _item(value, form)
     return (single,) if expected == 1 and _is_item(value, single, form) else None
+
+
+def _sides(items: Sequence[Item[V]], form: ItemFormat[V]) -> dict[int, object]:
+    """Return the side of each item by its number, or its place if it has none."""
+    return {
+        place if item.number is None else item.number: (
+            None if item.value is None else form.label.side(item.value)
+        )
+        for place, item in enumerate(items, 1)
+    }
 
 
 def _is_item(entry: object, item: Item[V], form: ItemFormat[V]) -> bool:
@@ -151,7 +195,7 @@ def _item(entry: object, form: ItemFormat[V]) -> Item[V]:
         return Item(written=_as_written(entry), value=read_word(entry, form.words))
     labels = [entry[key] for key in form.labels if key in entry]
     values = [read_word(label, form.words) for label in labels]
-    others, unknown, more = _other_keys(entry, form)
+    others, unknown, more = _other_keys(entry, values, form)
     values += more
     quotes: list[Quote] = []
     evidence = entry.get("evidence", entry.get("quotes", entry.get("quote")))
@@ -176,11 +220,14 @@ def _item(entry: object, form: ItemFormat[V]) -> Item[V]:
 
 
 def _other_keys(
-    entry: Mapping[str, object], form: ItemFormat[V]
+    entry: Mapping[str, object], values: Sequence[V | None], form: ItemFormat[V]
 ) -> tuple[list[tuple[str, int | None, bool]], list[str], list[V | None]]:
-    """Return what may be the item's number, the texts of unknown meaning, and further labels."""
+    """Return what may be the item's number, the texts of unknown meaning, and further labels.
+
+    A further label is None if something contradicts the `values` of the item's own.
+    """
     others: list[tuple[str, int | None, bool]] = []
-    labels: list[V | None] = []
+    labels: list[V | None] = [None] if is_withdrawn(entry) else []
     unknown: list[str] = []
     for key, value in entry.items():
         if key in form.labels or (key in _OTHER_KEYS and key not in form.numbers):
@@ -188,11 +235,11 @@ def _other_keys(
         if key in form.numbers:
             numbers = _numbers(value, text=key in form.texts)
             others += [(key, number, True) for number in numbers]
+        elif key in form.words and (value is True or form.words[key] in values):
+            labels.append(form.words[key] if value else None)  # "contradicted": true
         elif any(label in key for label in form.labels):
             if not _NO_LABEL.search(key) and (also := read_word(value, form.words)) is not None:
-                labels.append(None if key.startswith(("un", "not", "non")) else also)
-        elif key in form.words and value is True:  # "contradicted": true
-            labels.append(form.words[key])
+                labels.append(None if key.startswith(("un", "ir", "not", "non")) else also)
         elif _OTHER_ENDS.search(key):
             continue
         elif isinstance(value, str):
@@ -214,7 +261,7 @@ def _numbers(value: object, *, text: bool) -> tuple[int | None, ...]:
     """
     if isinstance(value, str):
         if match := _NUMBER.fullmatch(normalize("NFKC", value)):
-            return (int(match[1]),)
+            return (number_of(match[1]),)
         unclear = value.strip() and (not text or _ORDINAL.fullmatch(value))
         return (None,) if unclear else ()
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -245,7 +292,7 @@ def number_at(
         if isinstance(value, int | float) and not isinstance(value, bool) and value % 1 == 0:
             return int(value)
         if isinstance(value, str) and (match := written.fullmatch(normalize("NFKC", value))):
-            return int(match[1])
+            return number_of(match[1])
     return None
 
 
@@ -253,7 +300,7 @@ def plain_items(lines: Sequence[str], form: ItemFormat[V]) -> Iterator[Item[V]]:
     """Yield the items on the numbered lines of a text."""
     for line in lines:
         if numbered := form.line.fullmatch(line):
-            yield plain_item(int(numbered[1]), numbered[2], form)
+            yield plain_item(number_of(numbered[1]), numbered[2], form)
 
 
 def plain_item(number: int | None, text: str, form: ItemFormat[V]) -> Item[V]:
@@ -287,23 +334,42 @@ def parse_items(
             repeats = any(len(part) > _SHORT and part in shown for part in parts)
             if (repeats or line.casefold() in shown_lines) and plain(line):
                 return None
-        return plain(text)
+        items = plain(text)
+        lines = [line for line in text.splitlines() if not _INTRODUCTION.search(line)]
+        return None if items is None or _is_revised(lines, items) else items
+
+    def _is_revised(lines: Sequence[str], items: Sequence[Item[V]]) -> bool:
+        """Return whether the lines around those with the items give them another meaning."""
+        own = [place for place, line in enumerate(lines) if plain(line)]
+        if not own:
+            return False
+        ours = (
+            line
+            for line in lines[: own[0]]
+            if not (form.line.fullmatch(line) or _REASON_LINE.match(line))
+        )
+        before, between = "\n".join(ours), lines[own[0] + 1 : own[-1]]
+        end = own[-1] + 1
+        while end < len(lines) and _REASON_LINE.match(lines[end]):
+            end += 1
+        after = "\n".join(["", *lines[end:]])
+        named = all(item.written and item.written.lower() not in YES_OR_NO for item in items)
+        return (
+            may_change(before, after, (*reply.shown, *lines[:end]))
+            or any(is_reconsidered(line[:_START_OF_LINE]) for line in between)
+            or (not named and may_change("", before))
+            or form.label.revised_in(after, _sides(items, form))
+        )
 
     def disagrees(items: tuple[Item[V], ...], before: str, after: str) -> bool:
-        def side(item: Item[V]) -> object:
-            return None if item.value is None else form.label.side(item.value)
-
-        stated = [side(item) for item in items]
-        sides = {
-            place if item.number is None else item.number: side(item)
-            for place, item in enumerate(items, 1)
-        }
-        drafts = [side(item) for item in (before and plain(before)) or ()]
-        if drafts and drafts != stated:
+        sides = _sides(items, form)
+        clear = all(item.number or not (item.statement or item.others) for item in items)
+        drafts = before and plain(before)
+        if drafts and not (clear and _sides(drafts, form) == sides):
             return True
         again = plain(after) if after.strip() else None
-        if again and [side(item) for item in again] == stated:
-            return form.label.reconsidered_in(after)
+        if again and clear and _sides(again, form) == sides:
+            return False
         return form.label.revised_in(after, sides)
 
     return parse_value(reply, lambda value: json_items(value, expected, form), unquoted, disagrees)
@@ -429,11 +495,11 @@ _RELEVANCE: Mapping[str, bool] = MappingProxyType(
 _GRADES = ItemFormat(
     lists=("grades", "contexts", "sentences", "verdicts", "results", "labels"),
     labels=("relevant", "isrelevant", "relevance", "useful", "grade", "verdict", "label"),
-    numbers=number_keys("context", "sentence"),
+    numbers=number_keys("context", "sentence", "document", "doc"),
     texts=("text", "context", "sentence"),
     words=_RELEVANCE,
     label=LabelPattern(_RELEVANCE, side=bool),
-    line=numbered_pattern("context", "sentence"),
+    line=numbered_pattern("context", "sentence", "document"),
 )
 
 

@@ -20,14 +20,43 @@ YES_OR_NO: Mapping[str, bool] = MappingProxyType(
 
 _TAG = r"(?:seed:)?(?:think(?:ing)?|thoughts?|reason(?:ing)?|analysis|reflection|scratchpad|draft)"
 _THOUGHT = re.compile(
-    rf"[<\[◁]({_TAG})\s*[>\]▷].*?(?:[<\[◁]/\1\s*[>\]▷]|\Z)", re.DOTALL | re.IGNORECASE
+    rf"[<\[◁]({_TAG})\s*[>\]▷].*?(?:[<\[◁]/\1\s*[>\]▷]|\Z)"
+    r"|<\|channel\|>\s*analysis\b.*?(?:<\|end\|>|(?=<\|(?:start|channel)\|>)|\Z)"
+    r"|\A\s*analysis(?=[a-z]).*?(?:assistantfinal|\Z)"  # the same without its tokens
+    r"|<\|(?:start_thinking|begin_of_thought)\|>.*?(?:<\|end_(?:thinking|of_thought)\|>|\Z)",
+    re.DOTALL | re.IGNORECASE,
 )
 _THOUGHT_TAG = re.compile(rf"[<\[◁]/?{_TAG}\s*[>\]▷]", re.IGNORECASE)
+_SPECIAL = (
+    r"(?:<\|(?:channel|message|return|call|constrain|python_tag|eot_id|eom_id|im_start|im_end"
+    r"|endoftext|(?:start|begin|end)(?:_(?:header_id|thinking|response|of_(?:text|turn|thought"
+    r"|solution)))?)\|>|</s>)"
+)
+_MARKUP = re.compile(
+    rf"{_THOUGHT_TAG.pattern}|{_SPECIAL}|\A\s*(?:analysis(?=[a-z])|assistant\s*\n)", re.IGNORECASE
+)
+_HEADER = re.compile(
+    rf"\s*(?:(?:{_SPECIAL}[^<{{\n]{{0,60}})*?<\|(?:message|end_header_id)\|>|{_SPECIAL}"
+    r"|assistant\s*\n)\s*",
+    re.IGNORECASE,
+)
+_FOOTER = re.compile(rf"{_SPECIAL}\Z", re.IGNORECASE)
+_WRAPPERS = frozenset(
+    "response result results output answer finalanswer final data json evaluation".split()
+)
+"""Keys of an object that has nothing but the answer in it."""
+_CALL = frozenset(("name", "type", "id", "arguments", "parameters"))
+"""Keys of the call of a tool."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _START = re.compile(
     r"```\w*\s*(?=(?P<flat>\[[^\[\]{}]*\])\s*```)"  # a list of plain labels, alone in its fence
     r'|\{(?=\s*["}])|\[(?=\s*[\[{"])'
 )
+_LAST_COMMA = re.compile(r",(?=\s*[}\]])")
+_COMMA = re.compile(rf'("(?:[^"\\]|\\.)*+(?:"|\Z))|{_LAST_COMMA.pattern}', re.DOTALL)
+"""A text, or the comma after the last item."""
+_MOST_VALUES = 500
+"""JSON values in one reply."""
 _KEY_GAPS = re.compile(r"[\W_]+")
 _GAPS = re.compile(r"[-_\s]+")
 _WORD = re.compile(r"[\s_*\"'`]*(.*?)[\s_*\"'`.!]*", re.DOTALL)
@@ -43,9 +72,74 @@ _REFUSAL = re.compile(
     r"|(?:not|\w+n't)(?: \w+){0,3} (?:enough|sufficient) (?:information|info|context|evidence)"
     r"|no verdicts|(?:refuse|decline)d? to answer"
     r"|against my (?:policy|policies|guidelines|programming)"
-    r")",
+    r"|tut mir leid|leider kann ich|ich kann (?:\w+ )?nicht|je suis désolée?|je ne peux pas"
+    r"|lo siento|no puedo"
+    r")|抱歉|对不起|我无法|申し訳",
     re.IGNORECASE,
 )
+
+
+_RECONSIDERS = re.compile(
+    r"(?:^|[.;:!?\n(–—]\s*|\s-\s)[\s*\"'`]*(?:no,? )?(?:actually|correction|corrected|wait"
+    r"|on second|on reflection|scratch that|sorry|i was wrong|i mean|my mistake|revised"
+    r"|final (?:answer|verdict|label)s?|updated?|korrektur|eigentlich|en fait|correcci[oó]n"
+    r"|en realidad)\b|\b(?:should be|chang(?:e|ed|ing)\b.{0,40}\bto|revised to|to be revised"
+    r"|disregard|no,? wait|verdict revised)\b|更正|≠|!="
+    r"|(?:^|\n)\s*(?:\.\.\.|…)\s*(?:$|\n)",
+    re.IGNORECASE,
+)
+"""Words that take an answer back."""
+_HARMLESS = frozenset(
+    """
+    a about above according afirmaciones afirmación after all alle also an analyse analysis
+    analyze and anhand answer answers any análisis après aquí are as ask asked assess assessment
+    at au auf aus aussage aussagen aux avec based basierend be been bei being below best bitte
+    both bye cada call can carefully ce cela certainly ces check checked checking choose claim
+    claims clarification close closely como compare compared comparing complete completed
+    completes compliance con conclusion confidence considering contain contains content context
+    contexte contextes contexto contextos contexts course criteria d'après das data de decide dem
+    den der des detail details determine determined die do does done du each ein eine einer el
+    else en end enough ergebnis ergebnisse ergibt es espero esta este et evaluación evaluate
+    evaluated evaluating evaluation every evidence examine explanation fact facts feel fertig
+    final finally find first fit fits folgend folgende folgendem folgenden folgendes folgt
+    following follows for form format formato found fournis fragen free from fully further für
+    geprüft gerne give given gives go good grade graded grades grading habe have having helpful
+    helps here here's hier high hoffe hope how i i'll i've ich identified identify if ihnen im in
+    info information into is ist it it's item items its j'espère jede jeder json json-format judge
+    judgement judgment just know kontext kontexte kontexten la label labels las lautet le les let
+    let's level levels list listed lists look looking los made make making match matches may me
+    meine melden mention mentioned mentions mes mi mon more must my nach need needed needs next
+    note notes now number numbered object of ok okay on one only or other others our out output
+    overall own para per please point pour produce proporcionados provide provided prüfe prüfung
+    quelle quellen queries query question questions quote quotes rate rating read reading reason
+    reasoned reasoning reasons relevance relevant request requested require required requires
+    respond response responses result resultado resultados results return review reviewed
+    reviewing résultat résultats same schema score second see según selon sentence sentences show
+    shows sich sie siguiente since sind so solely some son state stated statement statements
+    states step strict structure suit suivant summary supplied support supported supporting
+    supports sur sure text texts than thank thanks that the their them there therefore these they
+    this those thought three through thus tienes to together tool two un und under une us use used
+    using valid verbatim verdict verdicts veredicto veredictos verification verified verify very
+    voici von vous was way we weitere weiteren welcome well were whether which wie will with work
+    write y yes you your zu zum évaluation в вот результат результаты формате
+    """.split()
+)
+"""Words around an answer that cannot change it, if it has no others."""
+_CHINESE = re.compile(
+    "(?:以下|如下|是|为|的|我|对|每|条|个|结果|判断|评估|答案|根据|提供|上下文|格式|分析|json|通り|です|の|結果|は|次)+"
+)
+_PROSE = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_STEM = 5
+"""Letters that words of one stem have in common."""
+_FORMAT = re.compile(r"\W*(?:the )?(?:\w+ )?(?:format|schema)\b", re.IGNORECASE)
+_FOLLOWS = re.compile(r"\b(?:follow\w*|below|json|output)\b", re.IGNORECASE)
+"""Words of a sentence about the answer after it."""
+_RUNS_ON = re.compile(r"[ \t`\"'*]*(?:[,;][ \t]*\w|[a-z])")
+"""The rest of a sentence that quotes what is before it."""
+_TRUSTED = re.compile("correct|valid|accurate|accepted|confirmed|final|^true")
+_DISTRUSTED = re.compile("negat|invert|revers|wrong|incorrect|invalid|draft|reject|retract")
+"""Flags that set an object aside: the first if they are false, the others if they are true."""
+_REMARK = re.compile("note|comment|remark|correct|edit|update")
 
 
 def storable(text: str) -> str:
@@ -68,6 +162,37 @@ def is_refusal(text: str) -> bool:
     return _REFUSAL.search(" ".join(text.replace("’", "'").split())) is not None
 
 
+def is_reconsidered(text: str) -> bool:
+    """Return whether a text takes an answer back."""
+    return _RECONSIDERS.search(text) is not None
+
+
+def may_change(before: str, after: str, shown: Sequence[str] = ()) -> bool:
+    """Return whether the text around an answer may give it another meaning.
+
+    It may not if it introduces the answer ("Here are the verdicts:"), ends the reply, or explains
+    the answer in words of the texts that were `shown`. Of the text before, only an introduction
+    counts: the rest is the analysis that leads to the answer.
+    """
+    lines = before.rstrip(" \t\r\n`~*#_>-").removesuffix("json").rstrip(" \t\r\n`~*#_>-")
+    last = re.split(r"[.!?。！？]\s|[\n}\]]", lines[-400:])[-1]
+    if last and (_RUNS_ON.match(after) or _FORMAT.match(last)):
+        return True
+    if last.endswith((".", "!", "?", "。")) and not _FOLLOWS.search(last):
+        last = ""
+    stems: set[str] | None = None
+    for sentence in filter(None, (last, *re.split(r"[.;!?]\s|[。！？\n]", after))):
+        words = _PROSE.findall(sentence.replace("’", "'").casefold())
+        other = [w for w in words if not (w in _HARMLESS or w.isdigit() or _CHINESE.fullmatch(w))]
+        if other and stems is None:
+            known = (word for text in shown for word in _PROSE.findall(text.casefold()))
+            stems = {word[:_STEM] for word in known if word not in _HARMLESS and len(word) > 3}
+        shared = [word for word in other if sentence != last and word[:_STEM] in (stems or ())]
+        if len(other) - len(shared) > 2 * len(shared):
+            return True
+    return is_reconsidered(after)
+
+
 def text_at(fields: Mapping[str, object], *keys: str) -> str | None:
     """Return the text under the first of the keys that has one."""
     for key in keys:
@@ -76,12 +201,22 @@ def text_at(fields: Mapping[str, object], *keys: str) -> str | None:
     return None
 
 
+def is_withdrawn(fields: Mapping[str, object]) -> bool:
+    """Return whether another field of an object sets it aside, such as `"valid": false`."""
+    for key, value in fields.items():
+        if isinstance(value, bool) and (_DISTRUSTED if value else _TRUSTED).search(key):
+            return True
+        if isinstance(value, str) and _REMARK.search(key) and is_reconsidered(value):
+            return True
+    return False
+
+
 def texts_at(entries: Sequence[object], *keys: str) -> tuple[str, ...] | None:
     """Return the text of each entry, which is a text or has one under a key; else None."""
     texts: list[str] = []
     for entry in entries:
         text = text_at(entry, *keys) if is_object(entry) else entry
-        if not isinstance(text, str):
+        if not isinstance(text, str) or (is_object(entry) and is_withdrawn(entry)):
             return None
         texts.append(storable(text))
     return tuple(texts)
@@ -145,25 +280,32 @@ def parse_value(
     answer = storable(reply.text).strip().removeprefix("\ufeff").strip()
     values: Sequence[tuple[object, int, int]] = ()
     invalid = ""
-    try:
-        whole: object = _DECODER.decode(answer)
-    except (ValueError, RecursionError):
-        answer = _without_thoughts(answer, reply.shown)
+    whole = _decoded(answer)
+    if is_object(whole) or is_list(whole):
+        values = [(whole, 0, len(answer))]
+    else:
+        text = whole.strip() if isinstance(whole, str) else answer
+        answer = _without_thoughts(text, reply.shown)
+        if _LAST_COMMA.search(answer):
+            answer = _COMMA.sub(r"\1", answer)
         try:
             values = _json_values(answer, reply.shown)
         except ValueError as error:
             invalid = f"invalid JSON ({error})"
-    else:
-        values = [(whole, 0, len(answer))] if is_object(whole) or is_list(whole) else ()
     if not answer:
         raise reply.unusable(Cause.MALFORMED, "the reply is empty")
     accepted = [
-        (read, begin, end) for value, begin, end in values if (read := accept(value)) is not None
+        (read, begin, end)
+        for value, begin, end in values
+        if (read := _accepted(value, accept)) is not None
     ]
     if len({read for read, _, _ in accepted}) == 1:
         read, start, end = accepted[0][0], accepted[0][1], accepted[-1][2]
         more = any(begin >= end for _, begin, _ in values)  # a patch, or another part
-        if not more and not disagrees(read, answer[:start], answer[end:]):
+        before, after = answer[:start], answer[end:]
+        known = (*reply.shown, answer[start:end])
+        changed = bool(before or after) and may_change(before, after, known)
+        if not more and not changed and not disagrees(read, before, after):
             return read
         seen = "its JSON and the text around it disagree"
     elif invalid:
@@ -173,7 +315,7 @@ def parse_value(
     elif values:
         seen = "no JSON in the requested form"
     else:
-        read = plain(answer)
+        read = None if "~~" in answer else plain(answer)
         if read is not None and not reply.strict_json:
             return read
         if read is None and is_refusal(answer):
@@ -183,12 +325,34 @@ def parse_value(
     raise reply.unusable(Cause.MALFORMED, f"{seen}; the reply begins {quoted(answer)!r}")
 
 
+def _decoded(text: str) -> object:
+    try:
+        return _DECODER.decode(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _accepted(value: object, accept: Callable[[object], T | None], depth: int = 3) -> T | None:
+    """Return what is accepted of a JSON value, or of the one thing that it wraps."""
+    if (read := accept(value)) is not None or not depth:
+        return read
+    inner: object = None
+    if is_list(value) and len(value) == 1 and is_object(value[0]):
+        inner = value[0]
+    elif is_object(value) and value.keys() <= (_WRAPPERS if len(value) == 1 else _CALL):
+        inner = [value[key] for key in value if key not in ("name", "type", "id")]
+        inner = inner[0] if len(inner) == 1 else None
+    inner = _decoded(inner) if isinstance(inner, str) else inner
+    return _accepted(inner, accept, depth - 1) if is_object(inner) else None
+
+
 def _without_thoughts(text: str, shown: Sequence[str]) -> str:
     """Return a text without the model's thoughts: tagged parts, and what precedes a closing tag.
 
-    Tags in JSON are left in place, and those that a shown text contains as well.
+    The tokens around a message are removed as well. Tags in JSON are left in place, and those that
+    a shown text contains as well.
     """
-    tags = {tag.lower() for tag in _THOUGHT_TAG.findall(text)}
+    tags = {tag.lower() for tag in _MARKUP.findall(text)}
     if not tags or any(tag in other.lower() for other in shown for tag in tags):
         return text
     parts: list[str] = []
@@ -210,7 +374,13 @@ def _without_thoughts(text: str, shown: Sequence[str]) -> str:
             thought.end() if thought else 0,
         )
     closing = [tag.end() for tag in _THOUGHT_TAG.finditer(shadow)]
-    return kept[closing[-1] if closing else 0 :].strip()
+    kept = kept[closing[-1] if closing else 0 :].strip()
+    if header := _HEADER.match(kept):
+        kept = kept[header.end() :]
+    for _ in range(3):
+        if footer := _FOOTER.search(kept, max(0, len(kept) - 40)):
+            kept = kept[: footer.start()].rstrip()
+    return kept
 
 
 def _json_values(text: str, shown: Sequence[str]) -> list[tuple[object, int, int]]:
@@ -237,6 +407,8 @@ def _json_values(text: str, shown: Sequence[str]) -> list[tuple[object, int, int
             repeated += 1
         else:
             found.append((value, begin, at))
+            if len(found) > _MOST_VALUES:
+                raise ValueError("it has too many parts")
     if repeated and not found:
         raise ValueError("it only repeats what the judge was shown")
     return found
@@ -258,4 +430,5 @@ def _constant(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, strict=False)
+"""Texts may contain line breaks."""

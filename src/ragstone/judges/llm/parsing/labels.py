@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, TypeVar
 
-from ragstone.judges.llm.parsing.json import YES_OR_NO, read_word
+from ragstone.judges.llm.parsing.json import YES_OR_NO, is_reconsidered, read_word
 
 T = TypeVar("T")
 
@@ -15,7 +15,7 @@ _BUT = (
     "|ma|però|tranne|maar|niet|но|однако|кроме|не)"
 )
 _LIMITS = re.compile(
-    rf"[\s*\"'`.:;,()\[\]–—=-]*{_BUT}\b|\s*[,(]\s*(?:if|when|only)\b|[\s*\"'`:=–—-]+[✗✘❌]",
+    rf"[^.;\n]*(?:\bthough\b|\bonly\s*\))|[\s*\"'`.:;,()\[\]–—=-]*{_BUT}\b|\s*[,(]\s*(?:if|when|only)\b|[\s*\"'`:=–—-]+[✗✘❌]",
     re.IGNORECASE,
 )
 """A qualification right after a label."""
@@ -28,19 +28,16 @@ _NUMBER_NEXT = re.compile(
 _HOWEVER = re.compile(
     r"(?:^|[.;:!?\n(–—]\s*)[\s*\"'`]*(?:however|but|rather|instead|doch)\b", re.IGNORECASE
 )
-_RECONSIDERS = re.compile(
-    r"(?:^|[.;:!?\n(–—]\s*|\s-\s)[\s*\"'`]*(?:no,? )?(?:actually|correction|corrected|wait"
-    r"|on second|on reflection|scratch that|sorry|i was wrong|i mean|my mistake|revised"
-    r"|final (?:answer|verdict|label)s?|updated?|korrektur|eigentlich|en fait|correcci[oó]n"
-    r"|en realidad)\b|\b(?:should be|chang(?:e|ed|ing)\b.{0,40}\bto|revised to|to be revised"
-    r"|disregard|no,? wait|verdict revised)\b",
-    re.IGNORECASE,
-)
-"""Words that take an answer back."""
 _NOTHING = re.compile(
     r"(?:\b(?:nothing|none|nor|neither|without|not|never|no)|n't)\b[^.;:]*$", re.IGNORECASE
 )
-_ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5}
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
+_CARDINALS = "one two three four five six seven eight nine ten".split()
+_NUMBER_WORDS = {
+    word: number for words in (_ORDINALS, _CARDINALS) for number, word in enumerate(words, 1)
+}
+NUMBER = rf"[0-9]{{1,4}}|(?<![a-z])(?:{'|'.join(_NUMBER_WORDS)})\b"
+"""The pattern of a number in digits or words; `number_of` returns its value."""
 _REFERENCES = re.compile(
     rf"\b(?:claims?|statements?|contexts?|sentences?)\s*#?([0-9]{{1,4}})|\b({'|'.join(_ORDINALS)})\b",
     re.IGNORECASE,
@@ -107,7 +104,7 @@ class LabelPattern(Generic[T]):
             not YES_OR_NO[answer[1].lower()] or read_word(answer[1], self._words) != value
         ):
             return None  # `Entailment: no`, `Contradiction: no`
-        if _NUMBER_NEXT.match(rest) or self.reconsidered_in(rest):
+        if _NUMBER_NEXT.match(rest) or is_reconsidered(rest):
             return None
         if self.side(value) and (
             _LIMITS.match(rest) or _HOWEVER.search(rest) or self._denied.search(rest)
@@ -117,10 +114,6 @@ class LabelPattern(Generic[T]):
         others = [clause[1] for clause in clauses if clause]
         others += [other[1] for other in self._mentions(rest)]
         return label if all(self._side_of(other) == self.side(value) for other in others) else None
-
-    def reconsidered_in(self, text: str) -> bool:
-        """Return whether a text takes an answer back."""
-        return _RECONSIDERS.search(text) is not None
 
     def revised_in(self, text: str, sides: Mapping[int, object]) -> bool:
         """Return whether a text after an answer may change it.
@@ -133,7 +126,7 @@ class LabelPattern(Generic[T]):
         known = set(sides.values())
         clauses = (clause.strip(_EDGES) for clause in _CLAUSES.split(text))
         if (
-            self.reconsidered_in(text)
+            is_reconsidered(text)
             or _KEY.search(text)
             or any(
                 self._clause.match(clause) for clause in clauses if not _REFERENCES.search(clause)
@@ -147,7 +140,7 @@ class LabelPattern(Generic[T]):
             numbers = _REFERENCES.findall(sentence)
             if not mentioned or (len(known) == 1 and mentioned == known):
                 continue
-            number = sum(map(_number_of, numbers[0])) if len(numbers) == 1 else 0
+            number = number_of("".join(numbers[0])) if len(numbers) == 1 else 0
             if len(mentioned) > 1 or number not in sides or mentioned != {sides[number]}:
                 return True
         return False
@@ -164,14 +157,16 @@ class LabelPattern(Generic[T]):
         return None if value is None else self.side(value)
 
 
-def _number_of(written: str) -> int:
-    return int(written) if written.isdigit() else _ORDINALS.get(written.lower(), 0)
+def number_of(written: str) -> int:
+    """Return the value of digits, or of a word from `one` to `tenth`."""
+    return _NUMBER_WORDS.get(written.casefold()) or int(written)
 
 
 def numbered_pattern(*nouns: str) -> re.Pattern[str]:
-    """Return the pattern of a numbered line: `1. ...`, `Claim 1: ...`, `claim_1: ...`."""
+    """Return the pattern of a numbered line: `1. ...`, `Claim 1: ...`, `First claim: ...`."""
+    noun = "|".join(nouns)
     return re.compile(
-        rf"\s*(?:(?:[-*•]|#{{1,6}})\s+)?\**(?:(?:{'|'.join(nouns)})[\s_]*)?[#(\[]?([0-9]{{1,4}})"
-        r"(?:[.):\]]+|\s+[-–—]|\*+\s*:|\**\s*$)(?![0-9])\**\s*(.*)",
+        rf"\s*(?:(?:[-*•]|#{{1,6}})\s+)?\**(?:(?:{noun}|[cs])[\s_]*)?[#(\[]?({NUMBER})"
+        rf"(?:(?<=[a-z])\s+(?:{noun}))?(?:[.):\]]+|\s+[-–—]|\*+\s*:|\**\s*$)(?![0-9])\**\s*(.*)",
         re.IGNORECASE,
     )

@@ -1,16 +1,21 @@
 """Claims, facts, explanations, queries, abstention and ratings, as models write them."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 
+from ragstone._internal.text import quoted
+from ragstone.errors import Cause
 from ragstone.judges.llm.parsing.items import number_at, reason_at
 from ragstone.judges.llm.parsing.json import (
     YES_OR_NO,
     RawReply,
     is_list,
     is_object,
+    is_reconsidered,
     is_refusal,
+    may_change,
     parse_value,
     read_word,
     text_at,
@@ -19,7 +24,22 @@ from ragstone.judges.llm.parsing.json import (
 from ragstone.judges.llm.parsing.labels import LabelPattern
 from ragstone.types.claim import GeneratedQueries, Rating
 
-_LISTED = re.compile(r"\s*(?:[-*•–]|[(\[]?[0-9]{1,4}[.):\]])\s+(\S.*)")
+_LISTED = re.compile(
+    r"(?P<indent>\s*)(?:[-*•–]|\**(?:(?:claim|statement|fact)\s+)?[(\[]?(?P<number>[0-9]{1,4})"
+    r"[.):\]]+\**)\s+(?P<text>\S.*)",
+    re.IGNORECASE,
+)
+_WHOLLY = re.compile(r'(\*\*|["“`])(?P<text>[^*"“”`]+)(?:\1|”)')
+"""A text in quotation marks, or in bold."""
+_PLACEHOLDER = re.compile(
+    r"[^\w<]*(?:\.\.\.|(?:none|null|n/?a|string|(?:no|keine) (?:claims?|facts?|statements?"
+    r"|aussagen)(?: \w+)?|(?:claim|fact|statement)[\s_]*[0-9]*|<[^<>]*>)\W*)"
+    r"|.*[–—:(-]\s*(?-i:SUPPORTED|CONTRADICTED|NOT_ENOUGH_INFO)\W*",
+    re.IGNORECASE,
+)
+"""A text that is none: a blank to fill in, a word for nothing, or a verdict."""
+_FEWEST_LETTERS = 8
+"""Letters of the shortest explanation."""
 _ABSTAINS: Mapping[str, bool] = MappingProxyType({"abstains": True, "answers": False})
 _LABEL = LabelPattern(_ABSTAINS, side=bool)
 _ANSWER = re.compile(
@@ -48,21 +68,59 @@ def parse_claims(reply: RawReply) -> tuple[str, ...]:
 
     def accept(value: object) -> tuple[str, ...] | None:
         if is_object(value):
-            keys = ("claims", "statements", "truths", "facts")
-            value = next((value[key] for key in keys if is_list(value.get(key))), None)
+            value = _only(value, "claims", "statements", "truths", "facts")
         names = ("claim", "statement", "truth", "fact", "text")
         return texts_at(value, *names) if is_list(value) else None
 
     def plain(answer: str) -> tuple[str, ...] | None:
-        if is_refusal(answer):
+        """Return the one list of an answer: lines of one form, with no others between them."""
+        lines = [line for line in answer.splitlines() if line.strip()]
+        listed = {n: found for n, line in enumerate(lines) if (found := _LISTED.fullmatch(line))}
+        if not listed or is_refusal(answer):
             return None
-        lines = [match[1] for line in answer.splitlines() if (match := _LISTED.fullmatch(line))]
-        return tuple(line for line in lines if any(map(str.isalnum, line))) or None
+        first, last = min(listed), max(listed)
+        before, after = "\n".join(lines[:first]), "\n".join(["", *lines[last + 1 :]])
+        forms = {(len(m["indent"]) // 2, m["number"] is None) for m in listed.values()}
+        numbers = [int(match["number"] or place) for place, match in listed.items()]
+        counted = all(two - one == 1 for one, two in pairwise(numbers))
+        if len(forms) > 1 or not counted or last - first >= len(listed):
+            return None
+        if not all(any(map(str.isalnum, match["text"])) for match in listed.values()):
+            return None
+        if may_change(before, after, reply.shown):
+            return None
+        texts = [match["text"].strip() for match in listed.values()]
+        return tuple(bare["text"] if (bare := _WHOLLY.fullmatch(text)) else text for text in texts)
 
     texts = parse_value(
         reply, accept, plain, lambda _texts, _before, after: plain(after) is not None
     )
-    return tuple(dict.fromkeys(line for each in texts if (line := " ".join(each.split()))))
+    claims = tuple(dict.fromkeys(_one_line(texts)))
+    _check_filled(claims, reply)
+    answered = any(map(is_refusal, reply.shown)) or not all(map(is_refusal, claims))
+    if claims and reply.shown and not answered:
+        raise reply.unusable(Cause.REFUSAL, f"the judge refused: {quoted(claims[0])}")
+    return claims
+
+
+def _only(value: Mapping[str, object], *keys: str) -> object:
+    """Return the value of the one key that is, or ends with, one of the keys; None if several."""
+    found = [
+        key
+        for key in value
+        if key.endswith(keys) and (is_list(value[key]) or is_object(value[key]))
+    ]
+    return value[found[0]] if len(found) == 1 and found[0] in keys else None
+
+
+def _one_line(texts: Iterable[str]) -> Iterator[str]:
+    """Yield each text on one line; blank ones are left out."""
+    return (line for each in texts if (line := " ".join(each.split())))
+
+
+def _check_filled(texts: Sequence[str], reply: RawReply) -> None:
+    if blank := next(filter(_PLACEHOLDER.fullmatch, texts), None):
+        raise reply.unusable(Cause.MALFORMED, f"{quoted(blank)!r} is a placeholder")
 
 
 def parse_explanation(reply: RawReply) -> str:
@@ -73,11 +131,14 @@ def parse_explanation(reply: RawReply) -> str:
     """
 
     def accept(value: object) -> str | None:
-        found = text_at(value, "explanation", "reason", "text") if is_object(value) else None
-        return (found or "").strip() or None
+        if not is_object(value) or sum("explanation" in key for key in value) > 1:
+            return None
+        return (text_at(value, "explanation", "reason", "text") or "").strip() or None
 
     def plain(answer: str) -> str | None:
-        return None if is_refusal(answer) else answer
+        text = answer.strip("`\n")
+        data = text.startswith(("{", "[")) or len(re.findall(r"\w", text)) < _FEWEST_LETTERS
+        return None if data or is_refusal(text) else text
 
     return parse_value(reply, accept, plain)
 
@@ -93,19 +154,20 @@ def parse_queries(reply: RawReply) -> GeneratedQueries:
         if not is_object(value):
             return None
         evades = _flag(value, ("noncommittal", "evades"), ("commits", "committal"))
-        queries = value.get("queries", value.get("questions"))
+        queries = _only(value, "queries", "questions")
         if is_object(queries) and all(re.fullmatch("[0-9]{1,4}", key) for key in queries):
             queries = [queries[key] for key in sorted(queries, key=int)]
         texts = texts_at(queries, "query", "question", "text") if is_list(queries) else None
         if evades is None or texts is None:
             return None
-        lines = tuple(line for each in texts if (line := " ".join(each.split())))
-        return GeneratedQueries(queries=lines, noncommittal=evades)
+        return GeneratedQueries(queries=tuple(_one_line(texts)), noncommittal=evades)
 
     def disagrees(_queries: GeneratedQueries, _before: str, after: str) -> bool:
         return re.search(r"commit|evasive|evades", after, re.IGNORECASE) is not None
 
-    return parse_value(reply, accept, lambda _: None, disagrees)
+    generated = parse_value(reply, accept, lambda _: None, disagrees)
+    _check_filled(generated.queries, reply)
+    return generated
 
 
 def parse_abstention(reply: RawReply) -> bool:
@@ -159,6 +221,8 @@ def parse_rating(reply: RawReply) -> Rating:
 
     def plain(answer: str) -> Rating | None:
         """Return the level of the one line `Level: 4` that no shown text has."""
+        if is_reconsidered(answer):
+            return None
         lines = [line for line in answer.splitlines() if _LEVEL_WORD.search(line)]
         matches = [_LEVEL_LINE.fullmatch(line) for line in lines]
         levels = {int(match[1]) if match else None for match in matches}
@@ -168,7 +232,7 @@ def parse_rating(reply: RawReply) -> Rating:
 
     def disagrees(value: Rating, _before: str, after: str) -> bool:
         levels = {int(level) for level in _LEVEL_NEXT.findall(after)}
-        return _LABEL.reconsidered_in(after) or not levels <= {value.level}
+        return not levels <= {value.level}
 
     return parse_value(reply, accept, plain, disagrees)
 

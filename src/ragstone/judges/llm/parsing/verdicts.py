@@ -23,10 +23,11 @@ from ragstone.judges.llm.parsing.items import (
 )
 from ragstone.judges.llm.parsing.json import (
     RawReply,
+    is_reconsidered,
     is_refusal,
     read_word,
 )
-from ragstone.judges.llm.parsing.labels import LabelPattern, numbered_pattern
+from ragstone.judges.llm.parsing.labels import LabelPattern, number_of, numbered_pattern
 from ragstone.types.claim import Evidence, Label, Verdict
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.reply import PartialVerdict
@@ -69,12 +70,18 @@ _VERDICTS = ItemFormat(
 )  # fmt: skip
 _MARKER = re.compile(r"final verdicts? for each (?:statement|claim) in order\s*:", re.IGNORECASE)
 _VERDICT = re.compile(
-    r"\bverdict(?:\s+(?:for\s+)?(?:(?:claim|statement)\s+)?#?([0-9]{1,4}))?\**\s*:\**\s*"
-    r"((?:(?!\bverdict\b).)*)",
+    r"\b(verdict|label)(?:\s+(?:for\s+)?(?:(?:claim|statement)\s+)?#?([0-9]{1,4}))?\**\s*:\**\s*"
+    r"((?:(?!\b(?:verdict|label)\b).)*)",
     re.IGNORECASE,
 )
+_VERDICT_LEAD = re.compile(
+    r"(?:^|[.!?)\]|–—-])[\s*_#]*"
+    r"(?:(?:final|overall|my|the|claim|statement|#?[0-9]{1,4}[.):]*)\s+)*\**$",
+    re.IGNORECASE,
+)
+"""The end of the text before a verdict that nothing quotes or introduces."""
 _CLAIM = re.compile(
-    r"\b(?:claim|statement)[\s_#]*(?:[0-9]|one|two|three|four|five|[a-e]\b)", re.IGNORECASE
+    r"\b(?:claim|statement)[\s_#:]*(?:[0-9]|one|two|three|four|five|[a-e]\b)", re.IGNORECASE
 )
 """Names a claim."""
 _OTHER_NUMBER = re.compile(
@@ -173,26 +180,39 @@ def _plain_verdicts(text: str, shown: Callable[[], Sequence[str]]) -> tuple[_Ite
             if piece
         ]
     numbered = list(plain_items(lines, _VERDICTS))
-    number, named = None, list[_Item]()
-    for line in lines if not items else ():
-        if begin := _VERDICTS.line.fullmatch(line):
-            number = int(begin[1])
-        elif _OTHER_NUMBER.match(line):
-            return None
-        if _VERDICT.search(line) and _VERDICTS.label.reconsidered_in(line):
-            return None
-        for verdict in _VERDICT.finditer(line):
-            own = int(verdict[1]) if verdict[1] else number
-            item = plain_item(own, verdict[2], _VERDICTS)
-            if item.value and any(f"verdict{_letters(item.written)}" in text for text in shown()):
-                return None  # the reply may quote it
-            named.append(item)
-            number = None
-    unplaced = len(named) > 1 and any(item.number is None for item in named)
-    if (unplaced and _CLAIM.search(text)) or (named and any(item.value for item in numbered)):
+    named = _named_verdicts(lines, shown) if not items else []
+    if named is None or (named and any(item.value for item in numbered)):
         return None
     items = items or named or numbered
     return tuple(items) if any(item.value for item in items) else None
+
+
+def _named_verdicts(lines: Sequence[str], shown: Callable[[], Sequence[str]]) -> list[_Item] | None:
+    """Return the verdicts after `Verdict:` or `Label:`; None if their claims are not clear."""
+    number, named, own = None, list[_Item](), set[int]()
+    for place, line in enumerate(lines):
+        if begin := _VERDICTS.line.fullmatch(line):
+            number = number_of(begin[1])
+        elif _OTHER_NUMBER.match(line):
+            return None
+        verdicts = list(_VERDICT.finditer(line))
+        if verdicts and is_reconsidered(line):
+            return None
+        for verdict in verdicts:
+            own.add(place)
+            item = plain_item(int(verdict[2]) if verdict[2] else number, verdict[3], _VERDICTS)
+            name = _letters(verdict[1] + (item.written or ""))
+            if item.value and any(name in text for text in shown()):
+                return None  # the reply may quote it
+            if not _VERDICT_LEAD.search(line[max(0, verdict.start() - 80) : verdict.start()]):
+                return None
+            named.append(item)
+            number = None
+    if len(named) > 1 and any(item.number is None for item in named):
+        between = (lines[place] for place in range(min(own), max(own)) if place not in own)
+        reasons = all(not line.strip() or _REASON.match(line) for line in between)
+        return named if reasons and not any(map(_CLAIM.search, lines)) else None
+    return named
 
 
 def _letters(text: str | None) -> str:

@@ -147,14 +147,12 @@ _REASONING = re.compile(r"(o\d|gpt-5)\b")
 
 
 def _joined(content: object) -> object:
-    """Return the text of content that is a list of parts."""
+    """Return the text of content that is a list of parts; not that of thoughts."""
     if not isinstance(content, list):
         return content
     parts = cast("list[object]", content)
-    texts = [
-        cast("dict[str, object]", part).get("text") if isinstance(part, dict) else part
-        for part in parts
-    ]
+    fields = [cast("dict[str, object]", p) if isinstance(p, dict) else {"text": p} for p in parts]
+    texts = [f.get("text") for f in fields if f.get("type", "text") in ("text", "output_text")]
     return "".join(text for text in texts if isinstance(text, str))
 
 
