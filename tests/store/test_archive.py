@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -113,6 +114,84 @@ def test_a_head_with_a_bad_id_or_time_is_refused(
     for take in (lambda: check_archive(path), lambda: import_(filled, path)):
         with pytest.raises(StoreError, match=r"is not a run id|is not a time"):
             take()
+
+
+def rewrite(path: Path, change: Callable[[list[dict[str, object]]], object]) -> None:
+    """Change the lines of a file; it has no checksum, as older versions wrote it."""
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    change(lines)
+    lines[-1] = {"rows": len(lines) - 2}
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def set_index(line: dict[str, object], index: int) -> None:
+    line["body"] = json.dumps(json.loads(str(line["body"])) | {"index": index})
+
+
+def drop_score(line: dict[str, object]) -> None:
+    body = json.loads(str(line["body"]))
+    del body["scores"]["hit@5"]
+    line["body"] = json.dumps(body)
+
+
+CONTRADICTIONS = {
+    "contains 2 of the 3 rows": lambda lines: lines.pop(2),
+    "contains 3 of the 4 rows": lambda lines: lines[0].update(rows=4),
+    "line 4: the row's index 0 is repeated": lambda lines: set_index(lines[3], 0),
+    "line 2: the row's index 1000000000 is .* too large": lambda lines: set_index(lines[1], 10**9),
+    "line 2: the row's index -1 is": lambda lines: set_index(lines[1], -1),
+    "line 3: the row's index 0 is .*out of order": lambda lines: lines.insert(2, lines.pop(1)),
+    "line 3: the row's scores are not those": lambda lines: drop_score(lines[2]),
+}
+
+
+@pytest.mark.parametrize("said", CONTRADICTIONS)
+async def test_a_file_whose_counts_contradict_its_rows_is_refused(
+    filled: Store, tmp_path: Path, said: str
+) -> None:
+    """Line 7 of issue 18."""
+    path = tmp_path / "run.jsonl"
+    export(filled, "r1", path)
+    delete(filled, "r1")
+    rewrite(path, CONTRADICTIONS[said])
+    with pytest.raises(StoreError, match=said):
+        import_(filled, path)
+    assert filled.runs() == []
+    assert query(filled, "SELECT * FROM runs") == []
+
+
+async def test_a_file_of_an_older_version_is_imported(filled: Store, tmp_path: Path) -> None:
+    path, before = tmp_path / "run.jsonl", list(filled.load("r1").rows)
+    export(filled, "r1", path)
+    delete(filled, "r1")
+    rewrite(path, lambda lines: lines[0].pop("rows"))
+    import_(filled, path)
+    assert list(filled.load("r1").rows) == before
+    query(filled, "DELETE FROM rows WHERE place = 2")
+    with pytest.raises(StoreError, match="run r1 has 2 of its 3 rows"):
+        filled.load("r1")
+
+
+async def test_a_changed_byte_of_a_file_is_noticed(filled: Store, tmp_path: Path) -> None:
+    """Line 4 of issue 18."""
+    path = tmp_path / "run.jsonl"
+    export(filled, "r1", path)
+    delete(filled, "r1")
+    text = path.read_text(encoding="utf-8")
+    for old, new in (
+        ("0.75", "0.25"),
+        ('"threshold\\":0.8', '"threshold\\":0.6'),
+        ("half", "calf"),
+    ):
+        assert old in text
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+        for take in (lambda: check_archive(path), lambda: import_(filled, path)):
+            with pytest.raises(StoreError, match="damaged or changed; export the run again"):
+                take()
+    path.write_text(text * 2, encoding="utf-8")
+    with pytest.raises(StoreError, match="damaged or changed"):
+        check_archive(path)
+    assert filled.runs() == []
 
 
 def test_a_broken_archive_is_told(store: Store, tmp_path: Path) -> None:

@@ -138,18 +138,23 @@ def _write_workbook(samples: Sequence[Sample], path: Path) -> None:
     if problems:
         raise InputError("the workbook", problems)
     import xlsxwriter  # slow to import
+    from xlsxwriter.exceptions import FileCreateError
 
-    with xlsxwriter.Workbook(str(path)) as book:
-        sheet = book.add_worksheet("Questions")
-        bold = book.add_format({"bold": True})
-        for row, cells in enumerate(rows):
-            for column, cell in enumerate(cells):
-                if isinstance(cell, str) and cell:
-                    sheet.write_string(row, column, cell, None if row else bold)
-                elif isinstance(cell, bool):
-                    sheet.write_boolean(row, column, cell)
-                elif isinstance(cell, int | float):
-                    sheet.write_number(row, column, cell)
+    book = xlsxwriter.Workbook(str(path))
+    sheet = book.add_worksheet("Questions")
+    bold = book.add_format({"bold": True})
+    for row, cells in enumerate(rows):
+        for column, cell in enumerate(cells):
+            if isinstance(cell, str) and cell:
+                sheet.write_string(row, column, cell, None if row else bold)
+            elif isinstance(cell, bool):
+                sheet.write_boolean(row, column, cell)
+            elif isinstance(cell, int | float):
+                sheet.write_number(row, column, cell)
+    try:
+        book.close()
+    except FileCreateError as error:
+        raise OSError(str(error)) from error
 
 
 WRITERS: Mapping[str, Callable[[Sequence[Sample], Path], None]] = MappingProxyType(

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from ragstone._internal.files import write_file
-from ragstone._internal.text import MARK, strip_controls
+from ragstone._internal.text import MARK, one_line, strip_controls
 from ragstone.errors import Cause, UsageError
 from ragstone.reports.format import finite
 from ragstone.reports.insights import worst_documents
@@ -345,6 +345,15 @@ def _check_parquet() -> None:
 
 def _fill_parquet(path: Path, table: Table) -> None:
     _check_parquet()
+    from polars.exceptions import ComputeError
+
+    try:
+        _sink_parquet(path, table)
+    except ComputeError as error:  # polars raises it if the disk is full
+        raise OSError(one_line(str(error), 300)) from error
+
+
+def _sink_parquet(path: Path, table: Table) -> None:
     import polars as pl
 
     types = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean, None: pl.String}

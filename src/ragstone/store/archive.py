@@ -1,8 +1,8 @@
 """Archive: one run as one file, to store it elsewhere or to share it.
 
-The file has a line of JSON for the run, one for each row, and one with the number of rows, which
-detects truncation. In the file of a ranking run, a line has the scores of some thousand queries.
-Files that end in `.gz` are compressed.
+The file has a line of JSON for the run, one for each row, and one with the number of rows and a
+checksum, which detect truncation and damage. In the file of a ranking run, a line has the scores
+of some thousand queries. Files that end in `.gz` are compressed.
 """
 
 import gzip
@@ -15,18 +15,18 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from io import BufferedIOBase
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import TextIO
-from uuid import uuid4
+from zlib import crc32
 
 import numpy as np
 from pydantic import FiniteFloat, TypeAdapter, ValidationError
 from sqlalchemy import select
 
 from ragstone._internal.fields import FrozenModel
-from ragstone._internal.files import unpacked_limit
+from ragstone._internal.files import unpacked_limit, write_file
 from ragstone._internal.text import quoted
+from ragstone.errors import UsageError
 from ragstone.results.ranking_run import REASONS, RankingScores
 from ragstone.store.codec import Texts, decode_row, from_text
 from ragstone.store.errors import RunNotFoundError, StoreError
@@ -74,7 +74,10 @@ class _Head(RunLine):
 
 
 class _End(FrozenModel):
+    """The last line: the number of lines with rows, and the CRC-32 of all lines before."""
+
     rows: int
+    checksum: int | None = None
 
 
 def ranking_to_line(values: RankingScores) -> str:
@@ -135,16 +138,23 @@ def export(store: Store, run_id: str, path: Path) -> None:
         assert isinstance(run.rows, StoredRows)
         kind, lines = FORMAT, (_TEXTS.dump_json(each).decode() for each in run.rows.texts())
     head = _Head.model_validate({**line, "tag": None, "ragstone_run": kind})
-    try:
-        with _write_atomically(path) as file:
-            file.write(head.model_dump_json() + "\n")
-            count = 0
-            for text in lines:
+
+    def fill(part: Path) -> None:
+        zipped = partial(gzip.open, part, "wt", compresslevel=6)
+        opened = zipped if path.suffix == ".gz" else partial(part.open, "w")
+        with opened(encoding="utf-8", newline="\n") as file:
+            count, crc = -1, 0
+            for text in chain([head.model_dump_json()], lines):
                 file.write(text + "\n")
-                count += 1
-            file.write(_End(rows=count).model_dump_json() + "\n")
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
+                count, crc = count + 1, crc32(text.encode(), crc)
+            file.write(_End(rows=count, checksum=crc).model_dump_json() + "\n")
+
+    try:
+        write_file(path, fill)
+    except StoreError:
+        raise
+    except UsageError as error:
+        raise StoreError(str(error)) from error
 
 
 def check_archive(path: Path) -> None:
@@ -154,8 +164,7 @@ def check_archive(path: Path) -> None:
         StoreError: the file is not an exported run, or is truncated.
     """
     with _read(path) as lines:
-        _read_head(lines, path)
-        for _ in _row_lines(lines, path):
+        for _ in _read_run(lines, path)[1]:
             pass
 
 
@@ -163,23 +172,25 @@ def import_(store: Store, path: Path) -> str:
     """Add the run of a file to the store, and return its id.
 
     Raises:
-        StoreError: the file is not an exported run, or the store has a run of that id.
+        StoreError: the file is not an exported run, is damaged, or contradicts itself, or the store
+            has a run of that id.
     """
     with _read(path) as texts:
-        head = _read_head(texts, path)
-        lines = enumerate(_row_lines(texts, path), start=2)
+        head, rows = _read_run(texts, path)
+        lines = enumerate(rows, start=2)
+        info = RunInfo.of(head, rows=0)
+        metrics, due = set(info.metrics), info.manifest.source.rows
+        count, last = 0, -1
         with atomic_import(store, head) as (connection, run):
             if head.ragstone_run == RANKED:
-                metrics = tuple(RunInfo.of(head, rows=0).metrics)
-                place = 0
                 for number, line in lines:
                     try:
-                        scores = ranking_from_line(line, metrics)
+                        scores = ranking_from_line(line, tuple(info.metrics))
                     except ValueError as error:
                         raise StoreError(
                             f"{path}: line {number} has no valid scores of a ranking run"
                         ) from error
-                    place = write_blocks(connection, run, scores, place=place)
+                    count = write_blocks(connection, run, scores, place=count)
             while batch := list(islice(lines, AT_ONCE)):
                 records: list[Record] = []
                 for number, line in batch:
@@ -187,15 +198,32 @@ def import_(store: Store, path: Path) -> str:
                         row = decode_row(_TEXTS.validate_json(line))
                     except ValidationError as error:
                         raise StoreError(f"{path}: line {number} is not a row of a run") from error
+                    wrong = ""
+                    if not last < row.index < max(due, count + 1):
+                        wrong = f"index {row.index} is repeated, out of order, or too large"
+                    elif set(row.scores) != metrics:
+                        wrong = "scores are not those of the run's metrics"
+                    if wrong:
+                        raise StoreError(
+                            f"{path}: line {number}: the row's {wrong}; export the run again"
+                        )
+                    count, last = count + 1, row.index
                     records.append(Record.of(run, row, transcript=head.transcript))
                 with connection.begin():
                     write(connection, records)
+            if head.rows not in (None, count):
+                raise StoreError(
+                    f"{path}: contains {count:,} of the {head.rows:,} rows that its first line "
+                    "states; export the run again"
+                )
     return head.id
 
 
-def _read_head(lines: Iterator[str], path: Path) -> _Head:
+def _read_run(lines: Iterator[str], path: Path) -> tuple[_Head, Iterator[str]]:
+    """Return the checked first line, and the lines of rows."""
+    first = next(lines, "")
     try:
-        head = _Head.model_validate_json(next(lines, ""))
+        head = _Head.model_validate_json(first)
     except ValidationError as error:
         raise StoreError(f"{path}: this file was not written by `ragstone runs export`") from error
     if head.ragstone_run > RANKED:
@@ -206,7 +234,7 @@ def _read_head(lines: Iterator[str], path: Path) -> _Head:
         if text is not None and not _is_time(text):
             raise StoreError(f"{path}: {quoted(text)!r} is not a time in UTC; export the run again")
     RunInfo.of(head, rows=0)  # raises if the run could not be read from the store later
-    return head
+    return head, _row_lines(lines, path, crc32(first.rstrip("\n").encode()))
 
 
 def _is_time(text: str) -> bool:
@@ -216,17 +244,20 @@ def _is_time(text: str) -> bool:
         return False
 
 
-def _row_lines(lines: Iterator[str], path: Path) -> Iterator[str]:
-    """Yield the lines of rows; the last line must have their number."""
+def _row_lines(lines: Iterator[str], path: Path, crc: int) -> Iterator[str]:
+    """Yield the lines of rows; the last line must have their number, and the checksum of all."""
     count = 0
     for line in lines:
         if line.startswith('{"rows":'):
             with suppress(ValidationError):  # truncated in its last line
-                if _End.model_validate_json(line).rows == count:
+                end = _End.model_validate_json(line)
+                if end.checksum not in (None, crc) or next(lines, ""):
+                    raise StoreError(f"{path}: damaged or changed; export the run again")
+                if end.rows == count:
                     return
             break
         yield line
-        count += 1
+        count, crc = count + 1, crc32(line.rstrip("\n").encode(), crc)
     raise StoreError(f"{path}: truncated after {count} rows; export the run again")
 
 
@@ -256,18 +287,3 @@ def _lines(file: BufferedIOBase, path: Path, limit: int) -> Iterator[str]:
             most = limit if left < 0 else limit // 20
             raise StoreError(f"{path}: {what} {most:,} bytes; if you trust it, unpack it")
         yield line.decode("utf-8")
-
-
-@contextmanager
-def _write_atomically(path: Path) -> Generator[TextIO, None, None]:
-    """Yield a file to write, which is moved to the path once it is complete."""
-    part = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    gzipped = path.suffix == ".gz"
-    opened = partial(gzip.open, part, "wt", compresslevel=6) if gzipped else partial(part.open, "w")
-    try:
-        with opened(encoding="utf-8", newline="\n") as file:
-            yield file
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

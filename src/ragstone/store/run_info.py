@@ -184,7 +184,7 @@ _UNSEALED = ("number", "tag", "checksum", "started_at", "sort_time")
 
 
 def sort_time(connection: Connection, started_at: str) -> str:
-    """Return the time by which a new run is sorted; none is newer, even if the clock was set back."""
+    """Return a time to sort a new run by; none is newer, even if the clock was set back."""
     return max(started_at, connection.execute(select(func.max(RUNS.c.sort_time))).scalar() or "")
 
 

@@ -42,7 +42,7 @@ def command(
     given = load(source, sheet=sheet, columns=pairs_of(columns), limit=limit)
     with TemporaryDirectory() as folder:
         made = Path(folder) / out.name
-        write_samples(given.samples, made, suffix=suffix)
+        write_file(made, partial(write_samples, given.samples, suffix=suffix))
         lost = _losses(given, made, suffix)
         write_file(out, partial(_copy, made))
     for note in given.source.notes:
