@@ -248,6 +248,9 @@ def test_a_list_of_claims_has_one_reading(form: str) -> None:
     ("read", "text"),
     [
         (rating, "Level: 4\n\nOn reflection: 2"),
+        (rating, "Level: 4\n\nNever mind."),
+        (rating, "My first guess:\nLevel: 4"),
+        (abstention, "ABSTAINS\n\nThe opposite is true."),
         (explanation, "{'explanation': 'All is well.'}"),
         (explanation, "null"),
         (explanation, "Lo siento, no puedo ayudar con eso."),

@@ -53,7 +53,7 @@ _LEAST_COMMON = 0.5
 """Share of its pairs of letters that a repeated text has in common with the original."""
 _SHORT = 12
 """Letters of a line that may occur in a text that was shown by chance."""
-_REASON_LINE = re.compile(
+REASON_LINE = re.compile(
     r"[ \t]+\S|[-*• ]*(?:reason|reasoning|explanation|rationale|evidence|quote)s?\b", re.IGNORECASE
 )
 """A line that belongs to the item before it."""
@@ -346,11 +346,11 @@ def parse_items(
         ours = (
             line
             for line in lines[: own[0]]
-            if not (form.line.fullmatch(line) or _REASON_LINE.match(line))
+            if not (form.line.fullmatch(line) or REASON_LINE.match(line))
         )
         before, between = "\n".join(ours), lines[own[0] + 1 : own[-1]]
         end = own[-1] + 1
-        while end < len(lines) and _REASON_LINE.match(lines[end]):
+        while end < len(lines) and REASON_LINE.match(lines[end]):
             end += 1
         after = "\n".join(["", *lines[end:]])
         named = all(item.written and item.written.lower() not in YES_OR_NO for item in items)

@@ -7,13 +7,12 @@ from types import MappingProxyType
 
 from ragstone._internal.text import quoted
 from ragstone.errors import Cause
-from ragstone.judges.llm.parsing.items import number_at, reason_at
+from ragstone.judges.llm.parsing.items import REASON_LINE, number_at, reason_at
 from ragstone.judges.llm.parsing.json import (
     YES_OR_NO,
     RawReply,
     is_list,
     is_object,
-    is_reconsidered,
     is_refusal,
     may_change,
     parse_value,
@@ -194,7 +193,8 @@ def parse_abstention(reply: RawReply) -> bool:
         label = _LABEL.match(answer, name.end() if name else 0)
         if name and label and any(answer[: label.end(1)] in other for other in reply.shown):
             return None
-        if label and _ANSWER.search(answer[label.end(1) :]):
+        rest = answer[label.end(1) :] if label else ""
+        if _ANSWER.search(rest) or may_change("", "".join(rest.partition("\n")[1:]), reply.shown):
             return None
         labels = {word for word in _ABSTAINS if re.search(rf"\b{word}\b", answer, re.IGNORECASE)}
         return _ABSTAINS[label[1].lower()] if label and len(labels) == 1 else None
@@ -221,9 +221,12 @@ def parse_rating(reply: RawReply) -> Rating:
 
     def plain(answer: str) -> Rating | None:
         """Return the level of the one line `Level: 4` that no shown text has."""
-        if is_reconsidered(answer):
+        others = [line for line in answer.splitlines() if not REASON_LINE.match(line)]
+        lines = [line for line in others if _LEVEL_WORD.search(line)]
+        place = others.index(lines[0]) if lines else 0
+        before, after = "\n".join(others[:place]), "\n".join(["", *others[place + 1 :]])
+        if may_change(before, after, reply.shown):
             return None
-        lines = [line for line in answer.splitlines() if _LEVEL_WORD.search(line)]
         matches = [_LEVEL_LINE.fullmatch(line) for line in lines]
         levels = {int(match[1]) if match else None for match in matches}
         level = levels.pop() if len(levels) == 1 else None
