@@ -75,6 +75,11 @@ def test_any_secret_is_found(secret: str, before: str, write: object) -> None:
         ("MONKEYS", "abcdefgh", "no abcdefgh", "no abcdefgh"),
         ("EMAIL", "abcdefgh@example.com", "no abcdefgh", "no abcdefgh"),
         ("RAG", "http://abcdefgh:8000/", "no abcdefgh", "no abcdefgh"),
+        ("RAG", "http://h:8000/abcdefgh/@me", "no abcdefgh", "no abcdefgh"),
+        ("PATH", "C:/abcdefgh/b@c", "no /abcdefgh/b", "no /abcdefgh/b"),
+        ("RAG", "http:/me:abc@defgh@h", "no abc@defgh", "no [hidden]"),
+        ("RAG", "me:abcdefgh@h:80", "no abcdefgh", "no [hidden]"),
+        ("RAG", "host=h password=abcdefgh", "no abcdefgh", "no [hidden]"),
     ],
 )
 def test_what_is_a_secret(name: str, value: str, text: str, shown: str) -> None:
@@ -113,6 +118,7 @@ def test_a_common_word_that_is_a_key_changes_no_reply(value: str, *, changed: bo
         ("at https://abc@h", "at https://[hidden]@h"),
         ("postgresql://USER@HOST/DATABASE", "postgresql://USER@HOST/DATABASE"),
         ("https://h/@me and me@h", "https://h/@me and me@h"),
+        ("http://h:80/@me/x", "http://h:80/@me/x"),
         ("C:/Users/me@h/x", "C:/Users/me@h/x"),
         ("faithfulness:ragas hit@5", "faithfulness:ragas hit@5"),
         ("Authorization: Bearer abc-defgh.", "Authorization: Bearer [hidden]"),

@@ -19,9 +19,11 @@ HIDDEN = "[hidden]"
 _WORDS = "token|secret|pass(?:word|wd|phrase)|authorization|cookie|signature"
 _NAME = re.compile(rf"(?:{_WORDS}|key|bedrock)(?:_?\d+)?$", re.IGNORECASE)
 """The name of a variable, header, parameter or setting whose value is a secret."""
-_URL = re.compile(r"\s*([\w+.-]*)[:;]?/*([^:@]*)(?::(.*))?@", re.DOTALL)
+_URL = re.compile(r"\s*(?!\w:[\\/])([\w+.-]*)([:;]?/*)([^:@]*)(?::(.*))?@", re.DOTALL)
 """A URL with credentials, even if it is mistyped: its scheme, user and password."""
-_PARAMETER = re.compile(r"[?&;]([^=&;?]+)=([^&;#\s]+)")
+_PORT = re.compile(r"\d{1,5}/")
+"""The port of a URL that has an @ in its path."""
+_PARAMETER = re.compile(r"(?:^|[?&;\s])([^=&;?\s]+)=([^&;#\s]+)")
 _SHORTEST = 8
 """Characters of a secret; local servers accept words such as `EMPTY`."""
 
@@ -35,26 +37,34 @@ _known = dict[str, bool]()
 def remember(value: object, name: str = "", *, in_replies: bool = True) -> None:
     """Keep the secrets in a value from messages, and from replies unless `in_replies` is off.
 
-    These are texts with the name of a secret, and credentials in URLs. Names of mappings replace
-    `name`; a list's items share it.
+    These are texts with the name of a secret, and credentials in URLs; headers of any name only in
+    messages. Names of mappings replace `name`; a list's items share it.
     """
     if isinstance(value, Mapping):
         for key, item in cast("Mapping[object, object]", value).items():
             remember(item, str(key), in_replies=in_replies)
-    elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
+            if name.lower().endswith("headers") and not re.search("[/{]", str(item)):
+                remember(item, "key", in_replies=False)
+    elif isinstance(value, str):
+        _remember_text(value, name, in_replies)
+    elif isinstance(value, Sequence):
         for item in cast("Sequence[object]", value):
             remember(item, name, in_replies=in_replies)
-    elif isinstance(value, str):
-        if _NAME.search(name):
-            _add(value, in_replies)
-        elif name.endswith("_HEADERS"):  # OpenTelemetry's, such as `api-key=abc,x=y`
-            remember(dict(part.split("=", 1) for part in value.split(",") if "=" in part))
-        if "@" in value and (found := _URL.match(value)):
-            scheme, user, password = found.groups()
-            if password or scheme.lower().startswith("http"):
-                _add(password or user, in_replies)
-        for parameter, text in _PARAMETER.findall(value) if "=" in value else ():
-            remember(unquote(text), "key" if parameter == "code" else parameter)
+
+
+def _remember_text(text: str, name: str, in_replies: bool) -> None:
+    if _NAME.search(name):
+        _add(text, in_replies)
+    elif name.endswith("_HEADERS"):  # OpenTelemetry's, such as `api-key=abc,x=y`
+        remember(dict(part.split("=", 1) for part in text.split(",") if "=" in part))
+    for parameter, value in _PARAMETER.findall(text) if "=" in text else ():
+        remember(unquote(value), "key" if parameter == "code" else parameter)
+    if "@" in text and (found := _URL.match(text)):
+        scheme, between, user, password = found.groups()
+        if password and not _PORT.match(password):
+            _add(password, in_replies)
+        elif not password and (between == ":" or scheme.lower().startswith("http")):
+            _add(user, in_replies)
 
 
 def _add(value: str, in_replies: bool) -> None:
@@ -121,7 +131,9 @@ def _quoted(char: str) -> str:
 
 def _without_credentials(found: re.Match[str]) -> str:
     scheme, user = found.groups()
-    secret = ":" in user or (scheme.lower().startswith("http") and "/" not in user)
+    _, colon, password = user.partition(":")
+    named = scheme.lower().startswith("http") and "/" not in user
+    secret = named or (colon and not _PORT.match(password))
     return f"{scheme}{HIDDEN}@" if secret else found[0]
 
 

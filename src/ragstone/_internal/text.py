@@ -51,13 +51,13 @@ def public_url(url: str) -> str:
     scheme, slashes, rest = head.partition("://")
     if not slashes:  # no URL, but perhaps meant as one: it may contain a password
         known, sign, host = head.rpartition("@")
-        return f"...@{host}" if sign and ":" in known else head
+        return f"...@{host}" if sign and ":" in known else redact(head)
     try:
         _ = urlsplit(head).port
     except ValueError:  # the part before the port may be a password
         return f"{scheme}://..."
     host, slash, path = rest.partition("/")
-    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+    return redact(f"{scheme}://{host.rpartition('@')[2]}{slash}{path}")
 
 
 _PLAIN: Mapping[str, str] = MappingProxyType(

@@ -107,6 +107,8 @@ def logs() -> Generator[None, None, None]:
     logger = logging.getLogger("ragstone")
     handler = logging.StreamHandler()
     handler.setFormatter(_Plain("%(levelname)s %(name)s: %(message)s"))
+    if logging.lastResort:  # for logs of libraries, such as OpenTelemetry's exporter
+        logging.lastResort.setFormatter(_Plain())
     if level:
         logger.addHandler(handler)
         logger.setLevel(level.upper())
@@ -195,7 +197,7 @@ def main() -> int:
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     stdout = sys.stdout
-    remember(os.environ)
+    remember([os.environ, *(word.partition("=")[2] or word for word in sys.argv)])
     try:
         with logs():
             return ragstone.main(completed(sys.argv[1:], COMMANDS), standalone_mode=False) or 0

@@ -114,7 +114,8 @@ def make_manifest(
     started_at = datetime.now(UTC)
     kinds = {kind for metric in ready.metrics for kind in metric.question_kinds}
     test = load_test(judge_key(plan, judge, VERSION)) if VerifyClaims.kind in kinds else None
-    urls = {name: getattr(plan, name) for name in ("target", "fallback_target", "base_url")}
+    places = ("target", "fallback_target", "base_url", "embedding_model")
+    urls = {name: getattr(plan, name) for name in places}
     recorded = {name: url and public_url(url) for name, url in urls.items()}
     gates = resolve_gates(plan, ready.metrics)
     return Manifest(

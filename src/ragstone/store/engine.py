@@ -25,7 +25,8 @@ WRITING = {"writing": True}
 """Execution options of a connection that writes: SQLite locks the file before the first read."""
 
 _LIKE_URL = re.compile(
-    r"[a-z0-9+]*://|(?:postgres(?:ql)?|mysql|https?)(?:\+\w+)?:|(?![a-z]:[\\/]).*:.*@",
+    r"[a-z0-9+]*://|(?:postgres(?:ql)?|mysql|https?)(?:\+\w+)?:|(?![a-z]:[\\/]).*:.*@"
+    r"|.*\bpassword=",
     re.IGNORECASE,
 )
 """A URL, or what is probably meant as one, with a password: no path for a file."""

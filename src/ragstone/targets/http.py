@@ -201,11 +201,11 @@ def _join_halves(text: str) -> str:
 
 def _server(url: str) -> tuple[str, str | None, int]:
     """Return the scheme, the host and the port of a URL."""
-    parts = urlsplit(url)
     try:
+        parts = urlsplit(url)
         return parts.scheme, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
     except ValueError as error:
-        raise TargetError(f"{public_url(url)} is not a usable URL: {error}") from error
+        raise TargetError(f"{public_url(url)} is not a usable URL: {error}") from None
 
 
 def _tag_in(field: str) -> str | None:

@@ -242,7 +242,7 @@ class ApiDescription(FrozenModel):
             text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            raise TargetError(f"cannot read the target file {path}: {why}") from error
+            raise TargetError(f"cannot read the target file {path}: {why}") from None
         return cls.parse(text, path.name)
 
     @classmethod

@@ -462,7 +462,7 @@ class Plan(JudgePlan, ClaimPlan):
         try:
             return cls.model_validate(fields)
         except ValidationError as error:
-            raise UsageError(format_validation_errors(error)) from error
+            raise UsageError(format_validation_errors(error)) from None
 
 
 NUMBERS_OR_NONE = frozenset(

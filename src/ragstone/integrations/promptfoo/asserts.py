@@ -20,6 +20,7 @@ from ragstone.judges.factory import REPLIES, make_judge
 from ragstone.judges.instrumentation import UNTRACED, Tracing
 from ragstone.judges.router import RouterJudge
 from ragstone.metrics import select
+from ragstone.redaction import remember
 from ragstone.results.run import Run
 from ragstone.types.config import Plan
 from ragstone.types.gate import reaches
@@ -288,6 +289,7 @@ def _settings(
     """
     base = {**part(whole, "ragas"), **part(whole, "grading")}
     given = [{"provider": one.get("provider"), **part(one, "grading")} for one in ours]
+    remember([base, *given])
     asked = [one for one, each in zip(given, ours, strict=True) if each["type"] == FAITHFULNESS]
     modes = {bool(one.get("useRagas", base.get("useRagas"))) for one in asked}
     ragas = ragas_in_environment() or modes == {True}
