@@ -173,7 +173,13 @@ def test_verdicts_with_one_reading_are_read(text: str) -> None:
             f"{heading}\n1. Yes\n2. No\n3. No"
             for heading in ("Is it unsupported?", "Hallucinated?", "Errors found:", "Falsch?")
         ),
-        *(f"1. {label}\n{REST}" for label in ("Supported - it is wrong though", "~~No~~ yes")),
+        *(
+            f"1. {label}\n{REST}"
+            for label in (
+                *("Supported - it is wrong though", "~~No~~ yes", "Supported: just kidding"),
+                *("Supported (weakly)", "Supported, 50 % sure", "Supported. 否", "Supported (0)"),
+            )
+        ),
         *(
             json.dumps({"verdicts": ENTRIES, key: other})
             for key, other in (
@@ -183,7 +189,12 @@ def test_verdicts_with_one_reading_are_read(text: str) -> None:
         ),
         *(
             json.dumps([{**entry, key: value} for entry in ENTRIES])
-            for key, value in (("negated", True), ("valid", False), ("remark", "Actually, no."))
+            for key, value in (
+                ("not", True),
+                ("ok", False),
+                ("entailment", "no"),
+                ("remark", "Actually, no."),
+            )
         ),
         *(json.dumps([{"expected_label": e["label"], "claim": e["claim"]} for e in ENTRIES]),),
         *(json.dumps([{"rank": 4 - n, "label": x} for n, x in enumerate(LABELS, 1)]),),

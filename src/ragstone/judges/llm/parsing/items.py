@@ -58,6 +58,10 @@ REASON_LINE = re.compile(
 )
 """A line that belongs to the item before it."""
 _INTRODUCTION = re.compile("verdicts? for each", re.IGNORECASE)
+_NUMBER_ONLY = re.compile(
+    r"^[^\w\n]*(?:0[\W\d]*|[0-9]+[.,%][\W\d]*|[^\w\s]*[^\x00-\x7f\w\s]+[^\w\s]*)$", re.MULTILINE
+)
+"""A reason that is a share or a symbol: it may be another answer."""
 _START_OF_LINE = 25
 """Letters of a line in which it may take an answer back."""
 _OTHER_KEYS = frozenset(
@@ -235,16 +239,13 @@ def _other_keys(
         if key in form.numbers:
             numbers = _numbers(value, text=key in form.texts)
             others += [(key, number, True) for number in numbers]
-        elif key in form.words and (value is True or form.words[key] in values):
-            labels.append(form.words[key] if value else None)  # "contradicted": true
-        elif any(label in key for label in form.labels):
-            if not _NO_LABEL.search(key) and (also := read_word(value, form.words)) is not None:
-                labels.append(None if key.startswith(("un", "ir", "not", "non")) else also)
+        elif (further := _further_labels(key, value, values, form)) is not None:
+            labels += further
         elif _OTHER_ENDS.search(key):
             continue
         elif isinstance(value, str):
             unknown.append(storable(value))
-            if not YES_OR_NO.keys() & {value.lower()}:
+            if value.lower() not in YES_OR_NO:
                 labels += [also] if (also := read_word(value, form.words)) is not None else []
             others += [(key, number, False) for number in _numbers(value, text=True)]
         elif isinstance(value, int | float):
@@ -252,6 +253,21 @@ def _other_keys(
         elif is_object(value) and any(_numbers(each, text=True) for each in value.values()):
             others.append((key, None, False))
     return others, unknown, labels
+
+
+def _further_labels(
+    key: str, value: object, values: Sequence[V | None], form: ItemFormat[V]
+) -> list[V | None] | None:
+    """Return the labels under a key; None if it has nothing to do with a label."""
+    flag = read_word(value, YES_OR_NO) if isinstance(value, bool | str) else None
+    if key in form.words and flag is not None:  # "contradicted": true
+        return [form.words[key]] if flag else [None] if form.words[key] in values else []
+    if any(label in key for label in form.labels):
+        if _NO_LABEL.search(key) or (also := read_word(value, form.words)) is None:
+            return []
+        return [None if key.startswith(("un", "ir", "not", "non")) else also]
+    labelled = is_object(value) and any(label in value for label in form.labels)
+    return [None] if labelled or isinstance(value, bool) or (flag is not None and values) else None
 
 
 def _numbers(value: object, *, text: bool) -> tuple[int | None, ...]:
@@ -335,6 +351,10 @@ def parse_items(
             if (repeats or line.casefold() in shown_lines) and plain(line):
                 return None
         items = plain(text)
+        affirmed = (item for item in items or () if item.value and form.label.side(item.value))
+        reasons = "\n".join(["", *(item.reason for item in affirmed if item.reason)])
+        if may_change("", reasons, reply.shown) or _NUMBER_ONLY.search(reasons):
+            return None
         lines = [line for line in text.splitlines() if not _INTRODUCTION.search(line)]
         return None if items is None or _is_revised(lines, items) else items
 

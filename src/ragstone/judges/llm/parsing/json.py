@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
 from types import MappingProxyType
 from typing import TypeGuard, TypeVar
 
@@ -90,40 +91,10 @@ _RECONSIDERS = re.compile(
 )
 """Words that take an answer back."""
 _HARMLESS = frozenset(
-    """
-    a about above according afirmaciones afirmación after all alle also an analyse analysis
-    analyze and anhand answer answers any anything análisis après aquí are as ask asked assess
-    assessment at au auf aus aussage aussagen aux avec based basierend be because been bei being
-    below best bitte both bye cada call can carefully ce cela certainly ces check checked checking
-    choose claim claims clarification close closely como compare compared comparing complete
-    completed completes compliance con conclusion confidence considering contain contains content
-    context contexte contextes contexto contextos contexts course criteria d'après das data de
-    decide dem den der des detail details determine determined die directly do does done du each
-    ein eine einer el else en end enough ergebnis ergebnisse ergibt es espero esta este et
-    evaluación evaluate evaluated evaluating evaluation every evidence examine explanation
-    extracted fact facts feel fertig final finally find first fit fits folgend folgende folgendem
-    folgenden folgendes folgt following follows for form format formato found fournis fragen free
-    from fully further für geprüft gerne give given gives go good grade graded grades grading habe
-    have having helpful helps here here's hier high hoffe hope how i i'll i've ich identified
-    identify if ihnen im in info information into is ist it it's item items its j'espère jede
-    jeder json json-format judge judgement judgment just know kontext kontexte kontexten la label
-    labels las lautet le les let let's level levels list listed lists look looking los made make
-    making match matches may me meine melden mention mentioned mentions mes mi mon more must my
-    nach need needed needs next note notes now number numbered object of ok okay on one only or
-    other others our out output overall own para per please point pour produce proporcionados
-    provide provided prüfe prüfung quelle quellen queries query question questions quote quotes
-    rate rating read reading reason reasoned reasoning reasons relevance relevant relied request
-    requested require required requires respond response responses result resultado resultados
-    results return review reviewed reviewing résultat résultats same schema score second see según
-    selon sentence sentences show shows sich sie siguiente since sind so solely some son state
-    stated statement statements states step strict structure suit suivant summary supplied support
-    supported supporting supports sur sure text texts than thank thanks that the their them there
-    therefore these they this those thought three through thus tienes to together tool two un und
-    under une us use used using valid verbatim verdict verdicts veredicto veredictos verification
-    verified verify very voici von vous was way we weitere weiteren welcome well were whether
-    which wie will with work write y yes you your zu zum évaluation в вот результат результаты
-    формате
-    """.split()
+    files("ragstone.judges.llm.parsing")
+    .joinpath("harmless_words.txt")
+    .read_text(encoding="utf-8")
+    .split()
 )
 """Words around an answer that cannot change it, if it has no others."""
 _CHINESE = re.compile(

@@ -15,7 +15,7 @@ _BUT = (
     "|ma|però|tranne|maar|niet|но|однако|кроме|не)"
 )
 _LIMITS = re.compile(
-    rf"[^.;\n]*(?:\bthough\b|\bonly\s*\))|[\s*\"'`.:;,()\[\]–—=-]*{_BUT}\b|\s*[,(]\s*(?:if|when|only)\b|[\s*\"'`:=–—-]+[✗✘❌]",
+    rf"[^.;\n]*(?:\bthough\b|\bonly\s*(?:\)|$))|[\s*\"'`.:;,()\[\]–—=-]*{_BUT}\b|\s*[,(]\s*(?:if|when|only)\b|[\s*\"'`:=–—-]+[✗✘❌]",
     re.IGNORECASE,
 )
 """A qualification right after a label."""
