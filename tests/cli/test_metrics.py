@@ -88,7 +88,7 @@ def test_show_prints_the_whole_definition(ragstone: Command) -> None:
         "verify truths [default: batch] batch, each, truths",
         "batch_size 7 [default: 20] a whole number of at least 1",
         "truths_limit [default: none] a whole number of at least 1",
-        "policy deepeval [default: strict] strict, weighted, ragas, deepeval, ragaliq, promptfoo",
+        "policy deepeval [default: strict] strict, expected, weighted, ragas, deepeval",
         "threshold [default: none] a number",
         "partial [default: false] true or false",
         "The share of the response's claims that the contexts support. Formula: ",

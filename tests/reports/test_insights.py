@@ -160,7 +160,9 @@ def test_whose_reply_was_not_readable_is_not_guessed(make_run: MakeRun) -> None:
     run = of(make_run, [*STEADY, Score.failed(Cause.MALFORMED, "no JSON")])
     broken = TargetCall("chat", 1.0, Failure(Cause.MALFORMED, "no JSON"))
     rows = [replace(row, calls=(broken,)) for row in run.rows]
-    assert next_step(replace(run, rows=rows)) is None
+    assert next_step(replace(run, rows=rows)) == (
+        "1 score failed (unreadable reply): read the replies in the failed rows"
+    )
 
 
 def test_few_samples_are_told_how_many_it_would_take(make_run: MakeRun) -> None:
