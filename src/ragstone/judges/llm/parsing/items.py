@@ -62,6 +62,8 @@ _NUMBER_ONLY = re.compile(
     r"^[^\w\n]*(?:0[\W\d]*|[0-9]+[.,%][\W\d]*|[^\w\s]*[^\x00-\x7f\w\s]+[^\w\s]*)$", re.MULTILINE
 )
 """A reason that is a share or a symbol: it may be another answer."""
+_MOST_LINES = 5_000
+"""Lines of the longest plain text that is read."""
 _START_OF_LINE = 25
 """Letters of a line in which it may take an answer back."""
 _OTHER_KEYS = frozenset(
@@ -342,6 +344,8 @@ def parse_items(
     """
 
     def unquoted(text: str) -> tuple[Item[V], ...] | None:
+        if text.count("\n") > _MOST_LINES:
+            return None
         shown = "\n".join(reply.shown).casefold()
         shown_lines = {line.strip() for line in shown.splitlines()}
         for line in (line.strip() for line in text.splitlines()):

@@ -99,8 +99,12 @@ def parse_verdicts(reply: RawReply, question: VerifyClaims) -> tuple[Verdict, ..
             Failure has the verdicts that were returned.
     """
     expected = len(question.claims)
-    shown = cache(lambda: [_letters(other) for other in reply.shown])
-    items = parse_items(reply, expected, _VERDICTS, lambda text: _plain_verdicts(text, shown))
+
+    @cache
+    def is_shown(letters: str) -> bool:
+        return any(letters in _letters(other) for other in reply.shown)
+
+    items = parse_items(reply, expected, _VERDICTS, lambda text: _plain_verdicts(text, is_shown))
     finders: dict[int, QuoteFinder] = {}
 
     def verdict_of(item: _Item) -> Verdict | None:
@@ -156,7 +160,7 @@ def find_evidence(
     return tuple(found)
 
 
-def _plain_verdicts(text: str, shown: Callable[[], Sequence[str]]) -> tuple[_Item, ...] | None:
+def _plain_verdicts(text: str, is_shown: Callable[[str], bool]) -> tuple[_Item, ...] | None:
     """Return the verdicts of a text; None if it has none or refuses.
 
     They follow `Final verdict for each statement in order:`, else `Verdict:`, else a line's
@@ -180,14 +184,14 @@ def _plain_verdicts(text: str, shown: Callable[[], Sequence[str]]) -> tuple[_Ite
             if piece
         ]
     numbered = list(plain_items(lines, _VERDICTS))
-    named = _named_verdicts(lines, shown) if not items else []
+    named = _named_verdicts(lines, is_shown) if not items else []
     if named is None or (named and any(item.value for item in numbered)):
         return None
     items = items or named or numbered
     return tuple(items) if any(item.value for item in items) else None
 
 
-def _named_verdicts(lines: Sequence[str], shown: Callable[[], Sequence[str]]) -> list[_Item] | None:
+def _named_verdicts(lines: Sequence[str], is_shown: Callable[[str], bool]) -> list[_Item] | None:
     """Return the verdicts after `Verdict:` or `Label:`; None if their claims are not clear."""
     number, named, own = None, list[_Item](), set[int]()
     for place, line in enumerate(lines):
@@ -201,8 +205,7 @@ def _named_verdicts(lines: Sequence[str], shown: Callable[[], Sequence[str]]) ->
         for verdict in verdicts:
             own.add(place)
             item = plain_item(int(verdict[2]) if verdict[2] else number, verdict[3], _VERDICTS)
-            name = _letters(verdict[1] + (item.written or ""))
-            if item.value and any(name in text for text in shown()):
+            if item.value and is_shown(_letters(verdict[1] + (item.written or ""))):
                 return None  # the reply may quote it
             if not _VERDICT_LEAD.search(line[max(0, verdict.start() - 80) : verdict.start()]):
                 return None
