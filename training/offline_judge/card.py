@@ -17,11 +17,15 @@ MEASURES = ("AUROC", "balanced accuracy", "F1", "three-way macro-F1", "Brier")
 HEAD = Path(__file__).with_name("card_head.md")
 
 
-def write_card(weights: Weights, left_out: Sequence[Trial], dev: Sequence[Trial]) -> str:
+def write_card(
+    weights: Weights,
+    left_out: Sequence[Trial],
+    dev: Sequence[Trial],
+    without: Sequence[tuple[str, dict[str, list[float]]]],
+    precision: Sequence[tuple[str, str, int, int, int]],
+) -> str:
     """Return the model card as Markdown."""
-    caps = "\n".join(
-        f"| {_CAPS[name]} | {cap:.2f} |" for name, cap in weights.probability_caps.items()
-    )
+    caps = "\n".join(f"| {_CAPS[name]} | {cap:.2f} |" for name, cap in weights.caps.items())
     head = HEAD.read_text("utf-8").format(
         features=len(Features._fields),
         weights="\n".join(f"| {name} | {value:+.2f} |" for name, value in weights.features.items()),
@@ -30,6 +34,7 @@ def write_card(weights: Weights, left_out: Sequence[Trial], dev: Sequence[Trial]
         prior=PRIOR,
         half=1 - PRIOR,
         caps=caps,
+        no_match=weights.no_match,
         samples=SAMPLES,
     )
     nearest = [trial.given for trial in left_out if trial.name in LEARNED]
@@ -42,6 +47,14 @@ def write_card(weights: Weights, left_out: Sequence[Trial], dev: Sequence[Trial]
             *_table(left_out),
             "\n## Dev rows, trained on the training rows\n",
             *_table(dev),
+            "\n## Without a group of features\n",
+            "AUROC / balanced accuracy, each source left out in turn.\n",
+            *_ablations(without),
+            "\n## Reasons\n",
+            "Responses with one claim; contradicted only if people distinguish that.\n",
+            "| reason | source | claims | supported | contradicted |",
+            "|---|---|--:|--:|--:|",
+            *("| " + " | ".join(map(str, line)) + " |" for line in precision),
             "\n## Reliability, each source left out in turn\n",
             f"Sources: {', '.join(LEARNED)}, equally weighted, at the prior of the model.\n",
             "| probability | share of rows | mean probability | supported |",
@@ -57,14 +70,10 @@ def write_card(weights: Weights, left_out: Sequence[Trial], dev: Sequence[Trial]
 
 
 _CAPS: Mapping[str, str] = {
-    "figure": "another number or date",
-    "name": "another name",
-    "negation": "a negation on one side",
-    "opposite": "an opposite",
-    "other_subject": "one of these, possibly about another subject",
-    "missing_figure": "a figure in digits that no context states",
-    "missing_name": "a name that no context has",
-    "no_match": "no word of the claim in the contexts",
+    "figure": "a figure in digits or with a unit that no context states, or another in its place",
+    "name": "a name that no context has",
+    "negation": "a word negated on one side only",
+    "opposite": "an opposite in its place",
 }
 
 
@@ -96,4 +105,13 @@ def _table(trials: Sequence[Trial]) -> list[str]:
             cells = [str(figures[name]) if name in figures else "" for name in MEASURES]
             lines.append(f"| {said} | {judge} | {' | '.join(cells)} |")
             said = ""
+    return lines
+
+
+def _ablations(without: Sequence[tuple[str, dict[str, list[float]]]]) -> list[str]:
+    sources = list(without[0][1]) if without else []
+    lines = [f"| without | {' | '.join(sources)} |", f"|---|{'--:|' * len(sources)}"]
+    for group, found in without:
+        cells = (f"{area:.3f} / {accuracy:.3f}" for area, accuracy in found.values())
+        lines.append(f"| {group} | {' | '.join(cells)} |")
     return lines

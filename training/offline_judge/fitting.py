@@ -1,7 +1,7 @@
-"""Fit the weights of features, a calibration and probability caps to a table's claims."""
+"""Fit the weights of features, a calibration and the other parameters to a table's claims."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,22 +9,25 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logit
 
+from ragstone.judges.offline.conflicts import CONFLICTS
 from ragstone.judges.offline.features import Features
 from ragstone.judges.offline.judge import Weights
 from training.offline_judge.rows import Row
-from training.offline_judge.table import CAPS, Table
+from training.offline_judge.table import Table
 
 LEARNED = ("begin", "defacto", "factcheck_gpt", "faithdial_audit", "wice_dev")
 """The sources of the weights: answers, summaries and claims, none written to deceive.
 
 Sentences made for logic (SNLI, MED) and texts edited to be nearly right (FEVER, BUMP, SummEdits)
-have the words of true sentences by design; they count for the probability caps only.
+have the words of true sentences by design; they count for the weights of conflicts only.
 """
 FALLING = frozenset(name for name in Features._fields if "missing" in name)
 """The features that can only lower the probability of support; the others can only raise it."""
-RIDGE = 0.003
+RIDGE = 0.03
 """The penalty for a weight's square, so that correlated features share their weight."""
 FOLDS = 5
+MAX_SLOPE = 4.0
+"""Rows that a line separates would have an infinite slope."""
 PRIOR = 0.7
 """The assumed share of supported claims: in a RAG system's answers most are supported.
 
@@ -65,30 +68,34 @@ def fit(numbers: Sequence[int], rows: Sequence[Row], table: Table) -> Weights:
 
     The label of an unsupported response with several claims does not show which of them are not
     supported. So the weights are fitted to the other rows first, and then again with the claim of
-    such a response that the first weights support least.
+    such a response that the first weights support least. Conflicts are too rare in these rows:
+    their weights are fitted last, to the claims of all sources.
     """
     learned = [number for number in numbers if rows[number].source in LEARNED]
     single = _claims(learned, rows, table, None)
     claims = _claims(learned, rows, table, _draw(single).raw(table.features))
     line = _draw(claims)
     slope, offset = _calibrate(claims)
-    weights = [round(float(weight), DECIMALS) for weight in slope * line.weights]
+    scale = min(1.0, MAX_SLOPE / slope)
+    slope, offset = scale * slope, scale * offset
+    line = Line(slope * line.weights, slope * line.offset + offset + float(logit(PRIOR)))
+    weights = [round(float(weight), DECIMALS) for weight in line.weights]
     return Weights(
-        dict(zip(Features._fields, weights, strict=True)),
-        round(slope * line.offset + offset + float(logit(PRIOR)), DECIMALS),
-        THRESHOLD,
-        _caps(numbers, rows, table),
+        features=dict(zip(Features._fields, weights, strict=True)),
+        offset=round(line.offset, DECIMALS),
+        threshold=THRESHOLD,
+        no_match=_no_match(numbers, rows, table),
+        caps=_caps(numbers, rows, table),
     )
 
 
 def support(weights: Weights, table: Table) -> Numbers:
     """Return the probability of every claim of a table, as the judge computes it."""
     line = Line(np.array(list(weights.features.values())), weights.offset)
-    likely = expit(line.raw(table.features))
-    for number, name in enumerate(CAPS):
-        cap, applies = weights.probability_caps[name], table.caps[:, number]
-        lower = cap if name == "no_match" else np.minimum(likely, cap)
-        likely = np.where(applies, lower, likely)
+    likely = np.where(table.matched, expit(line.raw(table.features)), weights.no_match)
+    for number, kind in enumerate(CONFLICTS):
+        lower = np.minimum(likely, weights.caps[kind])
+        likely = np.where(table.conflicts[:, number], lower, likely)
     return likely
 
 
@@ -100,7 +107,7 @@ def _claims(
     chosen[list(numbers)] = True
     supported = np.array([row.supported for row in rows])[table.row]
     alone = np.bincount(table.row, minlength=len(rows))[table.row] == 1
-    read = ~table.caps[:, CAPS.index("no_match")]
+    read = table.matched
     known = alone | supported if raw is not None else alone
     if raw is not None:
         least = np.full(len(rows), np.inf)
@@ -179,23 +186,36 @@ def _fold(group: str) -> int:
     return hashlib.sha256(group.encode("utf-8", "surrogatepass")).digest()[0] % FOLDS
 
 
-def _caps(numbers: Sequence[int], rows: Sequence[Row], table: Table) -> Mapping[str, float]:
-    """Return the share supported among the single claims to which each cap applies.
+def _caps(numbers: Sequence[int], rows: Sequence[Row], table: Table) -> dict[str, float]:
+    """Return the share supported among the claims with each conflict, below the threshold."""
+    kept, supported, weights = _single(numbers, rows, table)
+    return {
+        kind: min(_share(supported, weights * table.conflicts[kept, number]), THRESHOLD - 0.01)
+        for number, kind in enumerate(CONFLICTS)
+    }
 
-    Weighted as for the weights, with two claims added of which one is supported, adjusted to the
-    prior, and below the threshold.
-    """
+
+def _no_match(numbers: Sequence[int], rows: Sequence[Row], table: Table) -> float:
+    """Return the probability of claims of which no context has any word, at the prior."""
+    learned = [number for number in numbers if rows[number].source in LEARNED]
+    kept, supported, weights = _single(learned, rows, table)
+    return _share(supported, weights * ~table.matched[kept])
+
+
+def _share(supported: NDArray[np.bool_], weights: Numbers) -> float:
+    """Return the share supported at the prior, with two claims added of which one is supported."""
+    share = (weights[supported].sum() + 1) / (weights.sum() + 2)
+    return round(float(expit(logit(share) + logit(PRIOR))), DECIMALS)
+
+
+def _single(
+    numbers: Sequence[int], rows: Sequence[Row], table: Table
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], Numbers]:
+    """Return the claims of the responses with one claim, whether supported, and their weights."""
     chosen = np.zeros(len(rows), np.bool_)
     chosen[list(numbers)] = True
     alone = np.bincount(table.row, minlength=len(rows))[table.row] == 1
     kept = np.flatnonzero(chosen[table.row] & alone)
     sources = np.array([row.source for row in rows])[table.row[kept]]
     supported = np.array([row.supported for row in rows])[table.row[kept]]
-    weights = _weights(sources, supported)
-    found: dict[str, float] = {}
-    for number, name in enumerate(CAPS):
-        seen = table.caps[kept, number]
-        whole, true = weights[seen].sum(), weights[seen & supported].sum()
-        share = float(expit(logit((true + 1) / (whole + 2)) + logit(PRIOR)))
-        found[name] = round(min(share, THRESHOLD - 0.01), DECIMALS)
-    return found
+    return kept, supported, _weights(sources, supported)

@@ -1,4 +1,4 @@
-"""Judges compared: the one trained, the first version of it, and plain overlap."""
+"""Judges compared: the one trained, and plain overlap."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from ragstone.judges.offline.judge import Weights
 from training.offline_judge.fitting import LEARNED, support
 from training.offline_judge.measures import LABELS, Answers
 from training.offline_judge.rows import Row
-from training.offline_judge.table import CONFLICTS, Table
+from training.offline_judge.table import Table
 
 THRESHOLDS = np.linspace(0.05, 0.95, 91)
 Numbers = NDArray[np.float64]
@@ -20,12 +20,7 @@ def by_weights(weights: Weights, table: Table) -> tuple[Numbers, Labels]:
     """Return the probability and the label of every claim."""
     likely = support(weights, table)
     labels = np.where(likely >= weights.threshold, 0, 2)
-    return likely, np.where(table.caps[:, : len(CONFLICTS)].any(axis=1), 1, labels)
-
-
-def by_first_version(table: Table) -> tuple[Numbers, Labels]:
-    """Return what the first version gave every claim."""
-    return table.first, table.first_label
+    return likely, np.where(table.contradicted & (labels == 2), 1, labels)
 
 
 def by_overlap(
@@ -36,7 +31,7 @@ def by_overlap(
     The best one has the highest mean balanced accuracy over the training sources.
     """
     sources = np.array([rows[number].source for number in training])
-    given = answers(training, rows, table, (table.overlap, table.first_label))
+    given = answers(training, rows, table, (table.overlap, np.zeros(len(table.row), np.int64)))
     parts = [sources == source for source in LEARNED]
     both = [part for part in parts if len(set(given.supported[part])) == 2]
     means = [

@@ -64,6 +64,16 @@ def measure(answers: Answers) -> dict[str, Figure]:
     return {name: _figure(values) for name, values in found.items()}
 
 
+def auroc(answers: Answers) -> float:
+    """Return the area under the ROC curve."""
+    return float(_auroc(answers, np.ones((1, len(answers.groups))))[0])
+
+
+def balanced_accuracy(answers: Answers) -> float:
+    """Return the mean of the shares of supported and of other rows that are judged right."""
+    return float(_balanced(answers, np.ones((1, len(answers.groups))))[0])
+
+
 def reliability(answers: Sequence[Answers], bins: int = 10) -> list[tuple[float, float, float]]:
     """Return for each tenth of probability: its share of rows, the mean said and the mean found.
 

@@ -1,6 +1,6 @@
 """The features of every claim of every row, as arrays."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -8,15 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.judges.offline.claims import extract_claims
-from ragstone.judges.offline.features import ClaimMatch, Features, compute_features, match_claim
+from ragstone.judges.offline.conflicts import CONFLICTS, find_conflicts
+from ragstone.judges.offline.features import Features, compute_features
 from ragstone.judges.offline.index import ContextIndex
-from ragstone.judges.offline.judge import caps_of, read_claims
-from training.offline_judge.first_version import judge_first
+from ragstone.judges.offline.judge import is_contradiction, read_claims
+from ragstone.judges.offline.matching import match_claim
 from training.offline_judge.rows import Row
-
-CONFLICTS = ("figure", "name", "negation", "opposite")
-CAPS = (*CONFLICTS, "other_subject", "missing_figure", "missing_name", "no_match")
-"""What caps the probability of a claim; `no_match`: no context has a term of it."""
 
 
 @dataclass(frozen=True)
@@ -26,18 +23,18 @@ class Table:
     Attributes:
         row: the number of each claim's row.
         features: a row per claim, a column per feature; zeros if no context has a term of it.
-        caps: whether each of `CAPS` applies to the claim.
+        matched: whether any context has a term of the claim.
+        conflicts: whether each of `CONFLICTS` applies to the claim.
+        contradicted: whether a figure contradicts the contexts.
         overlap: the share of the claim's weight found anywhere in the contexts.
-        first: the support that the first version of the judge computes.
-        first_label: 0 for supported, 1 for contradicted, 2 for not enough information.
     """
 
     row: NDArray[np.int64]
     features: NDArray[np.float64]
-    caps: NDArray[np.bool_]
+    matched: NDArray[np.bool_]
+    conflicts: NDArray[np.bool_]
+    contradicted: NDArray[np.bool_]
     overlap: NDArray[np.float64]
-    first: NDArray[np.float64]
-    first_label: NDArray[np.int64]
 
     def save(self, path: Path) -> None:
         """Write the table to a file."""
@@ -52,52 +49,32 @@ class Table:
             return cls(**{field.name: stored[field.name] for field in fields(cls)})
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One claim of the table."""
-
-    features: tuple[float, ...]
-    caps: tuple[bool, ...]
-    overlap: float
-    first: float
-    first_label: int
-
-
 def make_table(rows: Sequence[Row]) -> Table:
     """Compute the features of every row as the judge does."""
     numbers: list[int] = []
-    lines: list[Line] = []
+    features: list[Features] = []
+    conflicts: list[tuple[bool, ...]] = []
+    matched: list[bool] = []
+    contradicted: list[bool] = []
+    overlap: list[float] = []
+    nothing = Features(*(0.0,) * len(Features._fields))
     for number, row in enumerate(rows):
-        for line in _lines(row):
+        claims = [claim.text for claim in extract_claims(row.response)] or [row.response]
+        index = ContextIndex(row.contexts)
+        for claim in read_claims(claims):
+            match = match_claim(claim, index) if claim.content or claim.figures else None
+            found = find_conflicts(claim, match, index) if match else {}
             numbers.append(number)
-            lines.append(line)
+            features.append(compute_features(claim, match, index) if match else nothing)
+            conflicts.append(tuple(kind in found for kind in CONFLICTS))
+            matched.append(match is not None)
+            contradicted.append(match is not None and is_contradiction(claim, match, features[-1]))
+            overlap.append(features[-1].anywhere)
     return Table(
         np.array(numbers, np.int64),
-        np.array([line.features for line in lines], np.float64),
-        np.array([line.caps for line in lines], np.bool_),
-        np.array([line.overlap for line in lines], np.float64),
-        np.array([line.first for line in lines], np.float64),
-        np.array([line.first_label for line in lines], np.int64),
+        np.array(features, np.float64),
+        np.array(matched, np.bool_),
+        np.array(conflicts, np.bool_),
+        np.array(contradicted, np.bool_),
+        np.array(overlap, np.float64),
     )
-
-
-def _lines(row: Row) -> Iterator[Line]:
-    """Yield a line per claim; a response without claims is one."""
-    claims = [claim.text for claim in extract_claims(row.response)] or [row.response]
-    index = ContextIndex(row.contexts)
-    for claim in read_claims(claims, index):
-        match = match_claim(claim, index) if claim.terms else None
-        if match is None:
-            caps = tuple(cap == "no_match" for cap in CAPS)
-            yield Line((0.0,) * len(Features._fields), caps, 0.0, 0.0, 2)
-            continue
-        applying = set(caps_of(match))
-        first, label = judge_first(match)
-        features = tuple(compute_features(match, index))
-        yield Line(features, tuple(cap in applying for cap in CAPS), _overlap(match), first, label)
-
-
-def _overlap(match: ClaimMatch) -> float:
-    terms = match.claim.terms
-    found = sum(terms[number].weight for number in match.scores)
-    return found / sum(term.weight for term in terms)

@@ -1,12 +1,16 @@
 """Trial: judges measured on rows that none of them was trained on."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from training.offline_judge.fitting import fit
-from training.offline_judge.judges import answers, by_first_version, by_overlap, by_weights
+import numpy as np
+
+from ragstone.judges.offline.conflicts import CONFLICTS
+from ragstone.judges.offline.features import Features
+from training.offline_judge.fitting import LEARNED, fit
+from training.offline_judge.judges import answers, by_overlap, by_weights
 from training.offline_judge.leaks import without_leaks
-from training.offline_judge.measures import Answers, Figure, measure
+from training.offline_judge.measures import Answers, Figure, auroc, balanced_accuracy, measure
 from training.offline_judge.rows import Row
 from training.offline_judge.table import Table
 
@@ -16,7 +20,7 @@ FEWEST = 50
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What three judges come to on one set of rows.
+    """What two judges reach on one set of rows.
 
     Attributes:
         name: the source, and the split if it is one.
@@ -69,7 +73,6 @@ def _trials(
     weights = fit(kept, rows, table)
     judged = {
         "trained": by_weights(weights, table),
-        "first version": by_first_version(table),
         "plain overlap": by_overlap(kept, rows, table),
     }
     for name, numbers in parts.items():
@@ -78,3 +81,56 @@ def _trials(
         figures = {judge: measure(each) for judge, each in given.items()}
         leaking = len(training) - len(kept)
         yield Trial(name, len(numbers), supported, leaking, figures, given["trained"])
+
+
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "none": (),
+    "coverage": ("coverage",),
+    "anywhere": ("anywhere",),
+    "second sentence": ("second_sentence",),
+    "triples": ("triples",),
+    "pieces": ("pieces",),
+    "first and last word": ("first_missing", "last_missing"),
+    "function words": ("missing_function_words",),
+    "figures": ("missing_figures", "figure"),
+    "names": ("missing_names", "name"),
+    "negation": ("negation",),
+    "opposites": ("opposite",),
+    "all caps": CONFLICTS,
+}
+"""Groups of features and caps that are removed for an ablation."""
+
+
+def ablations(rows: Sequence[Row], table: Table) -> Iterator[tuple[str, dict[str, list[float]]]]:
+    """Yield each group, and source -> AUROC and balanced accuracy of the judge without it.
+
+    Each source is left out of training in turn.
+    """
+    sources = sorted({row.source for row in rows})
+    for group, names in GROUPS.items():
+        features = table.features * [name not in names for name in Features._fields]
+        conflicts = table.conflicts & np.array([kind not in names for kind in CONFLICTS])
+        fewer = replace(table, features=features, conflicts=conflicts)
+        found: dict[str, list[float]] = {}
+        for source in sources:
+            inside = [number for number, row in enumerate(rows) if row.source == source]
+            others = [number for number, row in enumerate(rows) if row.source != source]
+            if source not in (*LEARNED, "bump", "fever_dev", "summedits"):
+                continue
+            given = answers(inside, rows, fewer, by_weights(fit(others, rows, fewer), fewer))
+            found[source] = [auroc(given), balanced_accuracy(given)]
+        yield group, found
+
+
+def reasons(rows: Sequence[Row], table: Table) -> Iterator[tuple[str, str, int, int, int]]:
+    """Yield each reason and source, its claims, and those supported and contradicted."""
+    alone = np.bincount(table.row, minlength=len(rows))[table.row] == 1
+    columns = {kind: table.conflicts[:, number] for number, kind in enumerate(CONFLICTS)}
+    columns |= {"CONTRADICTED": table.contradicted, "no word found": ~table.matched}
+    for reason, applies in columns.items():
+        for source in sorted({row.source for row in rows}):
+            those = [rows[number] for number in table.row[alone & applies]]
+            labels = [row.label for row in those if row.source == source]
+            if labels:
+                supported, contradicted = map(labels.count, ("SUPPORTED", "CONTRADICTED"))
+                yield reason, source, len(labels), supported, contradicted

@@ -1,170 +1,74 @@
-"""Conflicts: statements in which a claim and a context contradict each other."""
+"""Conflicts: signs that a claim differs from the contexts."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
-from ragstone.judges.offline.dates import Date
-from ragstone.judges.offline.index import Span
+from ragstone.judges.offline.figures import LEEWAY
+from ragstone.judges.offline.index import ContextIndex
 from ragstone.judges.offline.languages import Language
-from ragstone.judges.offline.matching import Window
-from ragstone.judges.offline.negation import Negation
-from ragstone.judges.offline.terms import ClaimText, find_names
-from ragstone.judges.offline.words import Word, lazy_pattern, opposites, similarity
+from ragstone.judges.offline.matching import ClaimText, Match
+from ragstone.judges.offline.words import opposites, stem
 
-NEAR = 4
+CONFLICTS = ("figure", "name", "negation", "opposite")
+NEAR = 3
 """How many words on each side of a word are its neighbors."""
-SIMILAR = 0.8
-_AND = lazy_pattern(r"\s?[,/&]\s?|\s(?:and|or|und|oder|et|ou|y|e|o|en|of|og|och|eller|i|и|или)\s")
-QUANTITY_NEEDS, DATE_NEEDS, NAME_NEEDS, NEGATION_NEEDS, OPPOSITE_NEEDS = 0.4, 0.6, 0.7, 0.6, 0.5
-"""The share of a claim's other terms that must be found, by kind of conflict; chosen on data."""
-NEGATED_SHARE = 0.5
-"""The share of the negated words that the other side must have."""
+_BOUNDS = frozenset(map(stem, LEEWAY))
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """Two statements that cannot both be true.
+def find_conflicts(claim: ClaimText, match: Match, index: ContextIndex) -> Mapping[str, str]:
+    """Return the kinds of conflict between a claim and its window, with how they differ.
 
-    Attributes:
-        kind: what differs: "figure", "name", "negation" or "opposite".
-        reason: what each side states.
-        needs: the share of the claim's other terms that the window must cover.
-        weight: the weight of the term in conflict.
-        other_subject: whether the window may be about something else; then it neither contradicts
-            nor supports the claim.
+    A figure or name that no context has is one too, with an empty text.
     """
-
-    kind: str
-    reason: str
-    needs: float
-    weight: float = 0.0
-    other_subject: bool = False
-
-
-def find_conflicts(claim: ClaimText, window: Window, span: Span) -> Iterator[Conflict]:
-    """Yield the conflicts of a claim with a window, whose text is the span; most reliable first."""
-    is_other = _has_other_subject(claim, window)
-    for number, stated in sorted(window.conflicting.items()):
-        term = claim.terms[number]
-        needs = DATE_NEEDS if isinstance(term.figure, Date) else QUANTITY_NEEDS
-        reason = f"the claim says {term.shown}, but the text says {stated.shown}"
-        yield Conflict("figure", reason, needs, term.weight, is_other)
-    opposite = next(_opposites(claim, window, span), None)
-    one_is_negated = bool(claim.negations) != bool(span.negations)
-    if opposite and not one_is_negated:
-        yield opposite
-    if one_is_negated and not opposite:
-        for negated in _negated(claim.words, claim.negations, span.words, span.language):
-            reason = f"the claim says {negated}, but the text does not"
-            yield Conflict("negation", reason, NEGATION_NEEDS, 0.0, is_other)
-        for negated in _negated(span.words, span.negations, claim.words, claim.language):
-            reason = f"the text says {negated}, but the claim does not"
-            yield Conflict("negation", reason, NEGATION_NEEDS, 0.0, is_other)
-    yield from _names(claim, window, span)
-
-
-def _has_other_subject(claim: ClaimText, window: Window) -> bool:
-    """Return whether a name of the claim, or its subject (its first word), is not in the window."""
-    words = [number for number, term in enumerate(claim.terms) if term.word is not None]
-    absent = [claim.terms[number] for number in words if number not in window.found]
-    if not absent:
-        return False
-    first = claim.terms[words[0]]
-    is_subject = absent[0] is first and not claim.words[first.word or 0].gram
-    return is_subject or any(term.is_name for term in absent)
+    language = index.passages[index.places[match.first].context].language
+    window = [each for place in range(match.first, match.last + 1) for each in index.stems[place]]
+    found: dict[str, str] = {}
+    if match.rival:
+        number, stated = match.rival
+        shown = claim.figures[number].shown
+        found["figure"] = f"the claim says {shown}, but the text says {stated.shown}"
+    else:
+        for number, figure in enumerate(claim.figures):
+            is_exact = figure.dimension or any(map(str.isdecimal, figure.shown))
+            if is_exact and number not in match.anywhere:
+                found["figure"] = ""
+    if claim.names - match.anywhere:
+        found["name"] = ""
+    mine = _negated(claim.stems, claim.language)
+    for place in range(match.first, match.last + 1):
+        stems = index.stems[place]
+        theirs = _negated(stems, language)
+        side, other, spoken = (
+            ("claim", stems, language) if mine else ("text", claim.stems, claim.language)
+        )
+        if bool(mine) != bool(theirs) and spoken.denial_stems.isdisjoint(other):
+            for negated in sorted((mine | theirs) & {*stems} & {*claim.stems}):
+                found["negation"] = f"only the {side} negates {claim.shown(negated)!r}"
+    is_denied = bool(mine) != bool(_negated(window, language))
+    for each in () if is_denied else _reversed(claim, match, window):
+        found["opposite"] = f"the claim says {claim.shown(each)!r}, the text says the opposite"
+    return found
 
 
-def _opposites(claim: ClaimText, window: Window, span: Span) -> Iterator[Conflict]:
-    """Yield the claim's words whose opposite is in the span, near a word that both have."""
-    mine = {word.form for word in claim.words}
-    places: dict[str, list[int]] = {}
-    for there, other in enumerate(span.words):
-        places.setdefault(other.form, []).append(there)
-    terms = {term.word: number for number, term in enumerate(claim.terms)}
-    for here, word in enumerate(claim.words):
-        number = terms.get(here)
-        if word.form in places or (number is not None and number in window.found):
-            continue
-        excluded, weight = opposites().get(word.form, frozenset()), 0.0
-        if number is not None:
-            excluded |= claim.terms[number].opposites
-            weight = claim.terms[number].weight
-        around = [
-            near.form
-            for near in claim.words[max(0, here - NEAR) : here + NEAR + 1]
-            if near.form not in claim.language.function_words and near is not word
-        ]
-        for opposite in sorted(excluded & places.keys() - mine):
-            for there in places[opposite]:
-                near = [other.form for other in span.words[max(0, there - NEAR) : there + NEAR + 1]]
-                if any(similarity(one, other) >= SIMILAR for one in around for other in near):
-                    stated = span.words[there].shown
-                    reason = f"the claim says {word.shown!r}, but the text says {stated!r}"
-                    yield Conflict("opposite", reason, OPPOSITE_NEEDS, weight)
-                    break
+def _negated(stems: Sequence[str], language: Language) -> set[str]:
+    """Return the stems after a negation that have a topic, or those before if none is after."""
+    content = [n for n, each in enumerate(stems) if each not in language.function_stems]
+    found: set[str] = set()
+    for number, each in enumerate(stems):
+        following = stems[number + 1] if number + 1 < len(stems) else ""
+        is_bound = following in _BOUNDS or following in language.denial_stems
+        if each in language.negation_stems and not is_bound:  # `no more than`, `not only`
+            after = [place for place in content if place > number][:1]
+            found.update(stems[place] for place in after or content[-1:])
+    return found
 
 
-def _negated(
-    words: Sequence[Word],
-    negations: Sequence[Negation],
-    others: Sequence[Word],
-    other_language: Language,
-) -> Iterator[str]:
-    """Yield each negation of one side whose words the other side states without denying them."""
-    forms = {word.form for word in words}
-    stems, empty = other_language.negating_stems, other_language.function_words
-    for word in others:
-        is_denial = word.form in stems or (word.form.startswith(stems) and word.form not in empty)
-        if is_denial and word.form not in forms:
-            return
-    for negation in negations:
-        shared = [
-            number
-            for number in negation.negated
-            if any(similarity(words[number].form, other.form) >= SIMILAR for other in others)
-        ]
-        if shared and len(shared) >= NEGATED_SHARE * len(negation.negated):
-            yield f"{negation.shown!r} about {words[shared[0]].shown!r}"
-
-
-def _names(claim: ClaimText, window: Window, span: Span) -> Iterator[Conflict]:
-    """Yield the claim's names for which the span has another name in the same place."""
-    mine = {word.form for word in claim.words}
-    theirs = find_names(span.words, span.language)
-    names = [
-        there
-        for there in theirs
-        if span.words[there].form not in mine and not _is_listed(span, theirs, there)
-    ]
-    for number, term in enumerate(claim.terms):
-        if not term.is_name or term.word is None or number in window.found:
-            continue
-        for there in names:
-            left, right = (
-                [
-                    _same(claim.words, term.word + side * step, span.words, there + side * step)
-                    for step in (1, 2)
-                ]
-                for side in (-1, 1)
-            )
-            if (left[0] and (left[1] or right[0])) or (right[0] and right[1]):
-                reason = (
-                    f"the claim names {term.shown}, but the text names {span.words[there].shown}"
-                )
-                yield Conflict("name", reason, NAME_NEEDS, term.weight)
-
-
-def _is_listed(span: Span, names: Sequence[int], there: int) -> bool:
-    """Return whether a name is one of several: Paris and London."""
-    for other in names:
-        if other != there and abs(other - there) <= 2:
-            left, right = span.words[min(other, there)], span.words[max(other, there)]
-            if _AND().fullmatch(span.text, left.end, right.start):
-                return True
-    return False
-
-
-def _same(mine: Sequence[Word], here: int, theirs: Sequence[Word], there: int) -> bool:
-    if not (0 <= here < len(mine) and 0 <= there < len(theirs)):
-        return False
-    return similarity(mine[here].form, theirs[there].form) >= SIMILAR
+def _reversed(claim: ClaimText, match: Match, window: Sequence[str]) -> Iterator[str]:
+    """Yield the claim's words for which the window has the opposite near a shared word."""
+    mine = {*claim.stems}
+    for here, each in enumerate(claim.stems):
+        for other in opposites().get(each, ()) if each not in match.here else ():
+            around = {*claim.stems[max(0, here - NEAR) : here + NEAR + 1]} & {*claim.content}
+            places = [n for n, word in enumerate(window) if word == other and other not in mine]
+            near = {word for n in places for word in window[max(0, n - NEAR) : n + NEAR + 1]}
+            if around & near:
+                yield each

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -14,10 +14,11 @@ from ragstone._internal.text import one_line
 from ragstone.errors import QuestionNotSupportedError
 from ragstone.judges.base import Judge
 from ragstone.judges.offline.claims import MAX_OPENING, extract_claims
-from ragstone.judges.offline.features import ClaimMatch, Features, compute_features, match_claim
+from ragstone.judges.offline.conflicts import find_conflicts
+from ragstone.judges.offline.features import Features, compute_features
 from ragstone.judges.offline.index import ContextIndex
 from ragstone.judges.offline.languages import guess_language, sentence_pattern
-from ragstone.judges.offline.terms import ClaimText, read_claim
+from ragstone.judges.offline.matching import ClaimText, Match, Term, match_claim, read_claim
 from ragstone.judges.offline.words import fold, lazy_pattern, split_forms, word_lists
 from ragstone.judges.structured import ReadableContexts
 from ragstone.types.claim import Evidence, Grade, Label, Verdict
@@ -37,6 +38,9 @@ MAX_MISSING_SHOWN = 5
 """How many of the words that no context covers are listed."""
 DECIMALS = 4
 """Decimals of a confidence."""
+FRAME, OTHERS = 0.6, 0.7
+"""The shares of the words around a figure, and of the claim's other words, that a contradicting
+sentence has; chosen on the labelled contradictions."""
 NEARLY = 0.1
 """A context is relevant if its support is at most this much below that of the best context."""
 MAX_CLAIM_SHOWN = 120
@@ -98,61 +102,74 @@ class OfflineJudge(Judge):
 def verify_claims(claims: Sequence[str], contexts: Sequence[str]) -> tuple[Verdict, ...]:
     """Return a verdict on each claim, in order."""
     index = ContextIndex(contexts)
-    return tuple(_verdict(claim, index) for claim in read_claims(claims, index))
+    return tuple(_verdict(claim, index) for claim in read_claims(claims))
 
 
-def read_claims(claims: Sequence[str], index: ContextIndex) -> Iterator[ClaimText]:
+def read_claims(claims: Sequence[str]) -> Iterator[ClaimText]:
     """Yield each claim, split into terms, in the language of all of them."""
     claims = [_CITATIONS().sub("", claim) for claim in claims]
     sample = " ".join(claim[:1000] for claim in claims[:20])
     language = guess_language(sample, split_forms(sample))
     for claim in claims:
-        yield read_claim(claim, language, index)
+        yield read_claim(claim, language)
 
 
 def _verdict(claim: ClaimText, index: ContextIndex) -> Verdict:
-    if not any(passage.text.strip() for passage in index.passages):
-        return _not_enough("there is no text", 0.0)
-    if not claim.terms:
-        return _not_enough("the claim has no content words", 0.0)
-    weights = read_weights()
-    match = match_claim(claim, index)
+    if not index.places:
+        return Verdict(label=Label.NOT_ENOUGH_INFO, reason="there is no text", confidence=1.0)
+    if not (claim.content or claim.figures):
+        reason = "the claim has no content words"
+        return Verdict(label=Label.NOT_ENOUGH_INFO, reason=reason, confidence=1.0)
+    weights, match = read_weights(), match_claim(claim, index)
     if match is None:
-        return _not_enough(_missing_words(claim, {}), weights.probability_caps["no_match"])
-    probability = weights.probability(compute_features(match, index))
-    probability = min([probability, *(weights.probability_caps[cap] for cap in caps_of(match))])
-    first, last = index.places[match.window.first], index.places[match.window.last]
-    quote = index.text(match.window.first, match.window.last)
+        confidence = round(1 - weights.no_match, DECIMALS)
+        reason = _missing_words(claim, frozenset())
+        return Verdict(label=Label.NOT_ENOUGH_INFO, reason=reason, confidence=confidence)
+    features = compute_features(claim, match, index)
+    conflicts = find_conflicts(claim, match, index)
+    probability = weights.probability(features, conflicts)
+    first, last = index.places[match.first], index.places[match.last]
     evidence = Evidence(
-        context=first.context, start=first.start, end=last.end, quote=quote, verified=True
+        context=first.context,
+        start=first.start,
+        end=last.end,
+        quote=index.text(match.first, match.last),
+        verified=True,
     )
-    conflict = match.conflict
-    if conflict and conflict.other_subject:
-        reason = f"{conflict.reason}, but the text may be about another subject"
-        return _not_enough(reason, probability, evidence)
-    if conflict is None and probability < weights.threshold:
-        return _not_enough(_missing_words(claim, match.window.found), probability, evidence)
+    label, reason = Label.SUPPORTED, None
+    if probability < weights.threshold:
+        label, reason = Label.NOT_ENOUGH_INFO, _missing_words(claim, match.here)
+        if is_contradiction(claim, match, features):
+            label, reason = Label.CONTRADICTED, conflicts["figure"]
+        elif seen := "; ".join(filter(None, conflicts.values())):
+            reason = f"possible conflict: {seen}"
     return Verdict(
-        label=Label.CONTRADICTED if conflict else Label.SUPPORTED,
-        reason=conflict.reason if conflict else None,
-        confidence=round(1 - probability if conflict else probability, DECIMALS),
+        label=label,
+        reason=reason,
+        confidence=round(probability if label is Label.SUPPORTED else 1 - probability, DECIMALS),
         evidence=(evidence,),
     )
 
 
-def _not_enough(reason: str, probability: float, *evidence: Evidence) -> Verdict:
-    confidence = round(1 - probability, DECIMALS)
-    return Verdict(
-        label=Label.NOT_ENOUGH_INFO, reason=reason, confidence=confidence, evidence=evidence
+def is_contradiction(claim: ClaimText, match: Match, features: Features) -> bool:
+    """Return whether a figure contradicts the contexts: one sentence is the claim's, but for it."""
+    weight = sum([claim.terms[term] for term in claim.content])
+    here = sum([claim.terms[term] for term in claim.content if term in match.here])
+    return (
+        match.frame >= FRAME
+        and match.first == match.last
+        and here >= OTHERS * weight
+        and not (features.missing_names or features.first_missing)
     )
 
 
-def _missing_words(claim: ClaimText, found: Collection[int]) -> str:
-    missing = [term for number, term in enumerate(claim.terms) if number not in found]
-    missing.sort(key=lambda term: -term.weight)
+def _missing_words(claim: ClaimText, found: Set[Term]) -> str:
+    topical = {*claim.content, *range(len(claim.figures))}
+    missing = [term for term in claim.terms if term in topical - found]
+    missing.sort(key=lambda term: -claim.terms[term])
     if not missing:
-        return "the claim's words are in the text, but not close enough together"
-    shown = ", ".join(term.shown for term in missing[:MAX_MISSING_SHOWN])
+        return "the claim's words are in the text, but not in the same order or sense"
+    shown = ", ".join(map(claim.shown, missing[:MAX_MISSING_SHOWN]))
     return f"no sentence covers: {shown}"
 
 
@@ -206,19 +223,18 @@ class Weights:
         features: feature -> its weight, in the order of `Features`.
         offset: the constant term.
         threshold: the probability from which a claim is supported.
-        probability_caps: a kind of conflict or missing term -> the share of such claims that people
-            called supported; the probability is at most that. The keys are the kinds of conflict,
-            `other_subject` if it may be about another subject, `missing_figure` for a figure in
-            digits that no context states, `missing_name`, and `no_match` if no context has any
-            word of the claim.
+        no_match: the probability of a claim if no context has any word of it.
+        caps: kind of conflict -> the share of such claims that people call supported; the
+            probability is at most that.
     """
 
     features: Mapping[str, float]
     offset: float
     threshold: float
-    probability_caps: Mapping[str, float]
+    no_match: float
+    caps: Mapping[str, float]
 
-    def probability(self, features: Features) -> float:
+    def probability(self, features: Features, conflicts: Iterable[str] = ()) -> float:
         """Return the probability that a claim with these features is supported, in (0, 1).
 
         It is 1 / (1 + e^-s), with s the offset plus each feature times its weight, summed in one
@@ -227,7 +243,7 @@ class Weights:
         total = self.offset
         for weight, feature in zip(self.features.values(), features, strict=True):
             total += weight * feature
-        return 1 / (1 + exp(-total))
+        return min([1 / (1 + exp(-total)), *(self.caps[kind] for kind in conflicts)])
 
     @classmethod
     def of(cls, text: str) -> "Weights":
@@ -246,13 +262,3 @@ class Weights:
 def read_weights() -> Weights:
     """Return the weights that come with the package."""
     return Weights.of(files("ragstone.judges.offline").joinpath(WEIGHTS).read_text("utf-8"))
-
-
-def caps_of(match: ClaimMatch) -> Iterator[str]:
-    """Yield the keys of `probability_caps` that apply to a claim."""
-    if match.conflict:
-        yield "other_subject" if match.conflict.other_subject else match.conflict.kind
-    if match.missing_figures():
-        yield "missing_figure"
-    if match.missing_names():
-        yield "missing_name"

@@ -7,12 +7,18 @@ not detected.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from ragstone.judges.offline.number_words import number_words
-from ragstone.judges.offline.words import fold, lazy_pattern, phrases_of, word_lists, words_of
+from ragstone.judges.offline.words import (
+    fold,
+    lazy_pattern,
+    phrases_of,
+    stem,
+    word_lists,
+    words_of,
+)
 
 _SCRIPTS = {
     "ja": "\u3040-\u30ff",
@@ -30,7 +36,6 @@ _SCRIPTS = {
 """Language -> the characters by which its texts are recognized, in the order of the tests."""
 _SHARED_SCRIPT = frozenset(("ja", "vi"))
 """Written partly in characters that other languages use too."""
-_WITHOUT_SPACES = frozenset(("ja", "zh", "th", "lo", "km", "my"))
 _SCRIPT_PATTERNS = {name: lazy_pattern(f"[{letters}]") for name, letters in _SCRIPTS.items()}
 _ANY_SCRIPT = lazy_pattern(f"[{''.join(_SCRIPTS.values())}]")
 _LETTERS = re.compile(r"[^\W\d_]")
@@ -50,24 +55,19 @@ class Language:
         name: the two-letter code; "" for an unknown language.
         function_words: words without a topic.
         negations: words that negate a clause.
-        negating_stems: beginnings of words that deny without a negation, such as `avoid`.
-        negation_pattern: a negation inside a word, or in text without spaces.
+        function_stems: the stems of both of these.
+        negation_stems: the stems of the negations.
+        denial_stems: the stems of other words that may deny.
         nouns_have_capitals: whether every noun has a capital, so that a capital marks no name.
-        without_spaces: whether words have no spaces between them.
     """
 
     name: str
     function_words: frozenset[str] = frozenset()
     negations: frozenset[str] = frozenset()
-    negating_stems: tuple[str, ...] = ()
-    negation_pattern: str = ""
+    function_stems: frozenset[str] = frozenset()
+    negation_stems: frozenset[str] = frozenset()
+    denial_stems: frozenset[str] = frozenset()
     nouns_have_capitals: bool = False
-    without_spaces: bool = False
-
-    def find_inner_negations(self, text: str) -> Iterator[re.Match[str]]:
-        """Yield the negations inside words, or in text without spaces."""
-        if self.negation_pattern:
-            yield from re.finditer(self.negation_pattern, text)
 
 
 UNKNOWN = Language("")
@@ -79,14 +79,15 @@ def language_of(name: str) -> Language:
     if name not in word_lists():
         return UNKNOWN
     negations = frozenset(map(fold, words_of(name, "negations")))
+    words = frozenset(map(fold, words_of(name, "function_words"))) - negations
     return Language(
         name,
-        frozenset(map(fold, words_of(name, "function_words"))) - negations,
+        words,
         negations,
-        tuple(words_of(name, "negating_stems")),
-        "".join(phrases_of(name, "negation_pattern")),
+        frozenset(map(stem, words | negations)),
+        frozenset(map(stem, negations)),
+        frozenset(map(stem, words_of(name, "denials"))),
         nouns_have_capitals=name == "de",
-        without_spaces=name in _WITHOUT_SPACES,
     )
 
 
@@ -130,8 +131,6 @@ def guess_language(text: str, forms: Sequence[str]) -> Language:
     level = [name for name, count in zip(languages, counts, strict=True) if count == most]
     if most < max(1, MIN_SHARE * len(few)):
         return UNKNOWN
-    if len(level) > 1:  # the one with most number words; the first if these are as many too
-        level.sort(key=lambda name: -sum(form in number_words(name) for form in few))
     return language_of(level[0])
 
 

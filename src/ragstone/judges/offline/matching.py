@@ -1,213 +1,178 @@
-"""Matching: which sentences of the contexts have which terms of a claim."""
+"""Matching: where the contexts have the words and figures of a claim."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import islice
-from typing import NamedTuple
 
-from ragstone.judges.offline.dates import Date
+from ragstone.judges.offline.figures import Figure, find_figures
 from ragstone.judges.offline.index import ContextIndex
-from ragstone.judges.offline.quantities import Figure, covers, differs, is_like
-from ragstone.judges.offline.terms import ClaimText
+from ragstone.judges.offline.languages import Language
+from ragstone.judges.offline.words import Word, split_words, stem, word_weights
 
 MAX_FIGURES = 40
-"""How many figures of a sentence are examined that cover a figure, or differ from it."""
-BEST = 6
+"""Figures of a claim that are compared."""
+BEST = 5
 """How many sentences are examined with their neighbors."""
+MAX_CLAIM = 4000
+"""Characters of a claim that are read; a longer text is not a claim."""
+FIGURE_WEIGHT, NAME_WEIGHT = 1.2, 1.3
+"""How much more figures and names weigh than the rarest other words."""
+FUNCTION_WEIGHT = 0.3
+"""The most that a word without a topic weighs."""
+TITLE = 0.7
+"""The share of capitals from which a sentence is a title, whose capitals mark no names."""
 
-
-class FigureMatch(NamedTuple):
-    """What a sentence states about the figures of a claim, by their numbers in the claim.
-
-    Attributes:
-        found: the figures that it states.
-        conflicting: the figures in whose place it has another -> that other.
-    """
-
-    found: frozenset[int]
-    conflicting: Mapping[int, Figure]
-
-
-def match_figures(claimed: Mapping[int, Figure], stated: Sequence[Figure]) -> FigureMatch:
-    """Compare the figures of a sentence with those of a claim.
-
-    A number that the sentence states once matches one number of the claim if something else is in
-    the place of the other, or if it may count another thing.
-    """
-    keys = {number: _meaning(figure) for number, figure in claimed.items()}
-    by_meaning: dict[Hashable, tuple[int, ...]] = {}
-    for number, figure in claimed.items():
-        if keys[number] not in by_meaning:
-            places = (place for place, other in enumerate(stated) if covers(other, figure))
-            by_meaning[keys[number]] = tuple(islice(places, MAX_FIGURES))
-    covering = {number: by_meaning[key] for number, key in keys.items()}
-    pairs = [
-        (not _same_word_before(figure, stated[place]), number, place)
-        for number, figure in claimed.items()
-        for place in covering[number]
-        if is_like(stated[place], figure)
-    ]
-    partner: dict[int, int] = {}
-    taken: set[int] = set()
-    for _, number, place in sorted(pairs):  # the most certain pairs first
-        if number not in partner and place not in taken:
-            partner[number] = place
-            taken.add(place)
-    found = set(partner)
-    conflicting: dict[int, Figure] = {}
-    differing: dict[Hashable, tuple[int, ...]] = {}
-    for number, figure in claimed.items():
-        if number in partner:
-            continue
-        key = keys[number]
-        if key not in differing:
-            others = (place for place, other in enumerate(stated) if differs(other, figure))
-            differing[key] = tuple(islice(others, MAX_FIGURES))
-        other = next((stated[place] for place in differing[key] if place not in taken), None)
-        seeming = [stated[place] for place in covering[number]]
-        is_replaced = other is not None and (
-            not any(is_like(each, figure) for each in seeming)
-            or (not isinstance(figure, Date) and _same_word_before(other, figure))
-        )
-        if other is not None and is_replaced:
-            conflicting[number] = other
-        elif seeming:
-            found.add(number)
-    return FigureMatch(frozenset(found), conflicting)
-
-
-def _meaning(figure: Figure) -> Hashable:
-    """Return a key that is equal for figures with the same meaning: a claim may repeat one."""
-    if isinstance(figure, Date):
-        return figure.shown
-    key = figure.shown, figure.before, figure.noun, figure.per, figure.bound
-    return *key, figure.is_about, figure.is_code, figure.ends
-
-
-def _same_word_before(one: Figure, other: Figure) -> bool:
-    """Return whether the same word is before two quantities, or whether both are dates."""
-    if isinstance(one, Date) or isinstance(other, Date):
-        return isinstance(one, Date) and isinstance(other, Date)
-    return one.before == other.before
+Term = str | int
+"""The stem of a word of a claim, or the number of one of its figures."""
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
-    """One or two neighboring sentences of a context.
+class ClaimText:
+    """A claim, split.
 
     Attributes:
-        first: the number of its first sentence in the index.
-        last: the number of its last sentence.
-        found: number of a claim's term -> how well the window matches it, in (0, 1].
-        coverage: the weight of the terms found, as a share of all.
-        conflicting: number of a figure of the claim that it does not have -> the one in its place.
+        language: its language.
+        words: its words, in order.
+        stems: their stems.
+        figures: its dates and quantities.
+        terms: each word and figure -> its weight.
+        content: the stems of words with a topic, in order, outside figures.
+        names: the stems with a capital that their place in the sentence does not explain.
+        weight: the weight of all terms.
     """
 
+    language: Language
+    words: tuple[Word, ...]
+    stems: tuple[str, ...]
+    figures: tuple[Figure, ...]
+    terms: Mapping[Term, float]
+    content: tuple[str, ...]
+    names: Set[str]
+    weight: float
+
+    def shown(self, term: Term) -> str:
+        """Return a term as the claim writes it."""
+        return (
+            self.figures[term].shown
+            if isinstance(term, int)
+            else self.words[self.stems.index(term)].shown
+        )
+
+
+def read_claim(text: str, language: Language) -> ClaimText:
+    """Split a claim and weigh its terms by their rarity in English sentences."""
+    text = text[:MAX_CLAIM]
+    words = split_words(text)
+    stems = tuple(stem(word.form) for word in words)
+    figures = find_figures(text, language)[:MAX_FIGURES]
+    names = frozenset(stems[number] for number in find_names(words, language))
+    weights = word_weights()
+    terms: dict[Term, float] = dict.fromkeys(range(len(figures)), FIGURE_WEIGHT)
+    places = [(figure.start, figure.end) for figure in figures]
+    content: list[str] = []
+    for word, each in zip(words, stems, strict=True):
+        if each in terms or any(start <= word.start < end for start, end in places):
+            continue
+        weight = weights.get(each, 1.0)
+        if word.form in language.function_words or word.form in language.negations:
+            weight = min(weight, FUNCTION_WEIGHT)
+        else:
+            content.append(each)
+        if word.gram and all("\u3040" <= letter <= "\u309f" for letter in word.form):
+            weight = FUNCTION_WEIGHT  # hiragana: mostly endings
+        terms[each] = weight * NAME_WEIGHT if each in names else weight
+    names &= terms.keys()
+    return ClaimText(
+        language, words, stems, figures, terms, tuple(content), names, sum(terms.values())
+    )
+
+
+def find_names(words: Sequence[Word], language: Language) -> list[int]:
+    """Return the numbers of the words that are names by their capitals.
+
+    The first word does not count, nor do titles, nor languages in which every noun has a capital.
+    """
+    content = [
+        number
+        for number, word in enumerate(words)
+        if number > 0
+        and not word.gram
+        and word.form not in language.function_words
+        and word.form not in language.negations
+    ]
+    names = [number for number in content if words[number].shown[0].isupper()]
+    is_title = len(names) > max(2, TITLE * len(content))
+    return [] if language.nouns_have_capitals or is_title else names
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Where the contexts have the terms of a claim.
+
+    Attributes:
+        anywhere: the terms that any context has; never empty.
+        first: the number of the first sentence of the window, which has most of them.
+        last: the number of its last sentence, the same or the next one.
+        here: the terms that the window has.
+        coverage: the weight of `here`, as a share of all terms' weight.
+        second: the same of the second-best single sentence.
+        rival: a figure that no context has, by its number, and the one in its place in the window.
+        frame: how similar the words around these two are, in [0, 1]; 0 without any.
+    """
+
+    anywhere: Set[Term]
     first: int
     last: int
-    found: Mapping[int, float]
+    here: Set[Term]
     coverage: float
-    conflicting: Mapping[int, Figure]
+    second: float
+    rival: tuple[int, Figure] | None
+    frame: float
 
 
-def find_sentences(claim: ClaimText, index: ContextIndex) -> dict[int, Window]:
-    """Return the sentences that have any term of a claim, by their numbers in the index."""
-    figures = {
-        number: term.figure for number, term in enumerate(claim.terms) if term.figure is not None
+def match_claim(claim: ClaimText, index: ContextIndex) -> Match | None:
+    """Return where the contexts have a claim's terms; None if they have none."""
+    weights: defaultdict[int, float] = defaultdict(float)
+    figures: defaultdict[int, set[Term]] = defaultdict(set)
+    topic = {place for term in claim.content for place in index.postings.get(term, ())}
+    for number, figure in enumerate(claim.figures):
+        for place, stated in index.figures.items():
+            if (place in topic or not topic) and any(map(figure.is_covered_by, stated)):
+                figures[place].add(number)
+                weights[place] += FIGURE_WEIGHT
+    anywhere: set[Term] = {term for term in claim.terms if term in index.postings}
+    anywhere.update(*figures.values())
+    searched = anywhere.intersection(claim.content) or anywhere
+    for term, weight in claim.terms.items():
+        if term in searched and isinstance(term, str):
+            for place in index.postings[term]:
+                weights[place] += weight
+    if not anywhere:
+        return None
+    best = sorted(weights, key=lambda place: (-weights[place], place))[:BEST]
+    singles = {
+        place: (claim.terms.keys() & set(index.stems[place])) | figures.get(place, set())
+        for place in {near for place in best for near in (place - 1, place, place + 1)}
+        if 0 <= place < len(index.places)
     }
-    matches = (
-        {place: match_figures(figures, stated) for place, stated in index.figures.items()}
-        if figures
-        else {}
-    )
-    found: dict[int, dict[int, float]] = {
-        place: dict.fromkeys(sorted(match.found), 1.0)
-        for place, match in matches.items()
-        if match.found
-    }
-    for number, term in enumerate(claim.terms):
-        places: dict[int, float] = {}
-        for form, value in term.matches.items():
-            for place in index.postings.get(form, ()):
-                if value > places.get(place, 0.0):
-                    places[place] = value
-        for place, value in places.items():
-            found.setdefault(place, {})[number] = value
-    return {
-        place: Window(
-            place,
-            place,
-            terms,
-            coverage(claim, terms),
-            matches[place].conflicting if place in matches else {},
-        )
-        for place, terms in found.items()
-    }
-
-
-def find_windows(
-    claim: ClaimText, index: ContextIndex, sentences: Mapping[int, Window]
-) -> list[Window]:
-    """Return the sentences and pairs of neighbors that cover most of a claim, best first."""
-    single = sorted(sentences.values(), key=lambda window: (-window.coverage, window.first))
-    found = {(window.first, window.last): window for window in single[:BEST]}
-    for window in single[:BEST]:
-        for first, other in ((window.first - 1,) * 2, (window.first, window.first + 1)):
-            if other not in sentences:
-                continue
-            if index.places[first].context != index.places[first + 1].context:
-                continue
-            parts = sentences[first], sentences[first + 1]
-            terms = best_scores(parts)
-            share = coverage(claim, terms)
-            if share > window.coverage:
-                conflicting = {
-                    number: figure
-                    for part in reversed(parts)
-                    for number, figure in part.conflicting.items()
-                    if number not in terms
-                }
-                found[first, first + 1] = Window(first, first + 1, terms, share, conflicting)
-    return sorted(found.values(), key=lambda window: (-window.coverage, window.last))
-
-
-def find_conflicting_sentence(
-    claim: ClaimText, index: ContextIndex, sentences: Mapping[int, Window]
-) -> Window | None:
-    """Return a sentence with another figure that has all other terms of those with the figure.
-
-    Those are then about something else: the weight of the bridge, not of the tower. But a sentence
-    of the same context may continue it.
-    """
-    richest = sorted(sentences.values(), key=lambda window: -len(window.found))
-    with_figure = {
-        number: [window for window in richest if number in window.found]
-        for number, term in enumerate(claim.terms)
-        if term.figure is not None
-    }
-    for sentence in sentences.values():
-        is_whole = len(sentence.found) == len(claim.terms) - 1
-        context = index.places[sentence.first].context
-        for number in sentence.conflicting:
-            if with_figure[number] and all(
-                other.found.keys() - {number} < sentence.found.keys()
-                and (is_whole or index.places[other.first].context != context)
-                for other in with_figure[number]
-            ):
-                return sentence
-    return None
-
-
-def coverage(claim: ClaimText, found: Mapping[int, float]) -> float:
-    """Return the weight of the terms found, as a share of all terms' weight, in [0, 1]."""
-    terms = claim.terms
-    return sum([terms[number].weight * value for number, value in found.items()]) / claim.weight
-
-
-def best_scores(windows: Sequence[Window]) -> dict[int, float]:
-    """Return how well the best of the windows matches each term of a claim."""
-    best: dict[int, float] = {}
-    for window in windows:
-        for number, value in window.found.items():
-            best[number] = max(value, best.get(number, 0.0))
-    return best
+    windows = [(place, place, singles[place]) for place in best]
+    windows += [
+        (first, first + 1, singles[first] | singles[first + 1])
+        for first in sorted(singles)
+        if first + 1 in singles and index.places[first].context == index.places[first + 1].context
+    ]
+    total = claim.weight
+    shares = [
+        sum([weight for term, weight in claim.terms.items() if term in here]) / total
+        for _, _, here in windows
+    ]
+    number = max(range(len(windows)), key=lambda number: (shares[number], -number))
+    (first, last, here), coverage = windows[number], shares[number]
+    rival, frame = None, 0.0
+    for number, figure in enumerate(claim.figures):
+        for place in range(first, last + 1):
+            for stated in index.figures.get(place, ()) if number not in anywhere else ():
+                if (alike := stated.replaces(figure)) > frame:
+                    rival, frame = (number, stated), alike
+    second = sorted(shares[: len(best)])[-2] if len(best) > 1 else 0.0
+    return Match(anywhere, first, last, here, coverage, second, rival, frame)

@@ -1,4 +1,4 @@
-"""Words of a text, folded so that equal words compare equal; their similarity; and word lists.
+"""Words of a text, folded so that equal words compare equal; their stems and weights; word lists.
 
 Scripts without spaces have no words that can be found without a dictionary. Runs of such characters
 become overlapping pairs (Han, kana) or triples (Thai, Lao, Khmer, Burmese).
@@ -30,8 +30,6 @@ MAX_MATCHES = 20_000
 """Figures of each kind that are read in one text, so that a table of a million ends soon."""
 MAX_WORD = 64
 """Characters of a word that count; anything longer is not a word."""
-MIN_STEM = 5
-"""Letters a word needs for a prefix to reverse it: `less` and `unless` are not opposites."""
 JOINERS = "\u200c\u200d\u00ad"
 """Invisible characters inside words."""
 _HAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々"
@@ -42,7 +40,6 @@ _ELIDED = r"(?<!\b[lLdDjJmMtTsSnNcC])(?<!\b[qQ]u)(?<!\bl)(?<!\b\wll)(?<!\b\w\wll
 _PLAIN_WORD = re.compile("[A-Za-z0-9]+")
 _DROPPED = lazy_pattern(f"[\u0300-\u036f\u0591-\u05c7\u0640\u064b-\u065f\u0670{JOINERS}]")
 _APOSTROPHES = str.maketrans("’", "'")
-_DIGIT = re.compile(r"\d")
 _EQUALS = str.maketrans("ىةıłøđ", "يهilod")
 
 
@@ -143,86 +140,39 @@ def _word_pattern(kind: str) -> re.Pattern[str]:
     )
 
 
-_SHORT = frozenset("like load lock pack paid plug read safe seal used wrap".split())
-_SAFE = ("un", "non", "не")
-_LISTED = ("dis", "des", "in", "im", "ir", "il")
-_PREFIXED = tuple(
-    fold(prefix + stem)
-    for prefix, stems in {
-        "dis": "able agree allow appear approv arm assembl connect continu courag honest honor "
-        "honour like loyal obey order organi please qualif respect satisf similar trust",
-        "des": "activ agrad aparec apareci aprob bloque carg conect cargad embal hacer habilit "
-        "inscri instal monta ocup obed organiz activad conectad",
-        "in": "access accura active adequate appropriate capable complete correct credible direct "
-        "effective eligible evitable expensive finite flexible formal frequent secure sensitive "
-        "sufficient tolerant valid valu variable visible voluntary",
-        "im": "balance matur measur mobile moral mortal patient perfect permeabl polite possib "
-        "practical precise probable proper pure",
-        "ir": "rational regular relevan replaceab responsib reversib",
-        "il": "legal legitim legib literate logical",
-    }.items()
-    for stem in stems.split()
-)
-"""Prefixes that mostly mean something else (`display`, `import`), with the stems they reverse."""
-
-
-def is_opposite_form(one: str, other: str) -> bool:
-    """Return whether one word is the other with a reversing prefix: `connect`, `disconnect`."""
-    short, long = sorted((one, other), key=len)
-    if len(short) < 4 or len(long) == len(short):
-        return False
-    if len(short) < MIN_STEM and short not in _SHORT:
-        return False
-    for prefix in (*_SAFE, *_LISTED):
-        if not long.startswith(prefix) or short.startswith(prefix):
-            continue
-        if prefix not in _SAFE and not long.startswith(_PREFIXED):
-            continue
-        rest = long[len(prefix) :]
-        is_long_stem = len(short) > 5 and min(len(rest), len(short)) >= 4
-        if rest == short or (is_long_stem and _common_prefix(rest, short) >= len(short) - 2):
-            return True
-    return False
+_SUFFIXES = ("ingly", "edly", "ings", "ing", "ied", "ies", "ed", "es", "ly", "s")
+"""English endings; words of other languages in Latin letters may lose one too."""
+MAX_STEM = 8
+"""Characters of a stem: other endings of long words do not count."""
 
 
 @lru_cache(maxsize=1 << 16)
-def similarity(one: str, other: str) -> float:
-    """Return how likely two folded words are forms of one word, in [0, 1].
-
-    1 for equal words; less for a common beginning with different endings (inflection), for a word
-    inside a longer one (compounds, attached articles) and for a typo. It uses neither a dictionary
-    nor the language, so `planet` and `plane` are as similar as `contracts` and `contract`.
-    """
-    if one == other:
-        return 1.0
-    short, long = (one, other) if len(one) < len(other) else (other, one)
-    if len(short) < 3 or _DIGIT.search(one) or _DIGIT.search(other):
-        return 0.0
-    common = _common_prefix(one, other)
-    rest = len(long) - common
-    found = 0.0
-    if common >= 3 and rest <= 5 and 2 * common / (len(one) + len(other)) >= 0.62:
-        found = 0.95 if rest <= 3 else 0.85
-    elif len(short) >= 4 and len(short) >= 0.45 * len(long) and short in long:
-        found = 0.8
-    elif len(short) >= 6 and (common >= 2 or one[-3:] == other[-3:]):
-        mine, theirs = _trigrams(one), _trigrams(other)
-        found = 0.75 * (2 * len(mine & theirs) / (len(mine) + len(theirs)) >= 0.6)
-    return 0.0 if found and is_opposite_form(one, other) else found
-
-
-def _trigrams(form: str) -> set[str]:
-    marked = "^" + form
-    return {marked[at : at + 3] for at in range(len(marked) - 2)}
-
-
-def _common_prefix(one: str, other: str) -> int:
-    count = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
+def stem(form: str) -> str:
+    """Return what the forms of a folded word have in common; numbers and short words are whole."""
+    if len(form) < 4 or not form.isalpha():
+        return form.removesuffix("'s")
+    for suffix in _SUFFIXES:
+        if form.endswith(suffix) and len(form) >= len(suffix) + 3:
+            form = form[: -len(suffix)]
+            if suffix in ("ied", "ies"):
+                form += "y"
+            elif len(form) > 3 and form[-1] == form[-2] and form[-1] not in "ls":
+                form = form[:-1]
             break
-        count += 1
-    return count
+    return form.removesuffix("e")[:MAX_STEM] if len(form) > 3 else form
+
+
+@cache
+def word_weights() -> Mapping[str, float]:
+    """Return stem -> how much it weighs, from 0 to 1, by its rarity in the training sentences.
+
+    A stem that is not listed is rarer and weighs 1.
+    """
+    lines = files("ragstone.judges.offline").joinpath("rarity.txt").read_text("utf-8").splitlines()
+    found: dict[str, float] = {}
+    for weight, *stems in map(str.split, lines):
+        found |= dict.fromkeys(stems, float(weight))
+    return found
 
 
 def _read(file: str) -> Mapping[str, Any]:
@@ -252,11 +202,10 @@ def words_of(language: str, name: str) -> list[str]:
 
 @cache
 def opposites() -> Mapping[str, frozenset[str]]:
-    """Return folded word -> the words that exclude it, in all languages."""
+    """Return English stem -> the stems that exclude it."""
     found: dict[str, frozenset[str]] = {}
-    for language in word_lists():
-        for pair in words_of(language, "opposites"):
-            one, other = map(fold, pair.split("/"))
-            found[one] = found.get(one, frozenset()) | {other}
-            found[other] = found.get(other, frozenset()) | {one}
+    for pair in words_of("en", "opposites"):
+        one, other = map(stem, pair.split("/"))
+        found[one] = found.get(one, frozenset()) | {other}
+        found[other] = found.get(other, frozenset()) | {one}
     return found
