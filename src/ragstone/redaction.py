@@ -7,7 +7,7 @@ replies of servers, in which nothing else may change.
 
 import base64
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from html.entities import codepoint2name
@@ -80,22 +80,21 @@ def _add(value: str, in_replies: bool) -> None:
 
 def redact_known(text: str) -> str:
     """Return a reply without the secrets of this process, however they are quoted or encoded."""
-    return _replaced(text, lambda secret: _known[secret])
+    return _replaced(text, (secret for secret, rare in _known.items() if rare))
 
 
 def redact(text: str) -> str:
     """Return a message without secrets: those of this process, and what must be one."""
-    text = _replaced(text, lambda _: True)
+    text = _replaced(text, _known)
     for pattern, replacement in _PATTERNS:
         text = pattern.sub(replacement, text)
     return text
 
 
-def _replaced(text: str, accept: Callable[[str], bool]) -> str:
-    found = [form for secret in _known if accept(secret) for form in _forms(secret)]
-    for needle, pattern in sorted(found, key=lambda form: -len(form[0])):
-        if needle in text:
-            text = pattern.sub(HIDDEN, text)
+def _replaced(text: str, secrets: Iterable[str]) -> str:
+    found = [form for secret in secrets for form in _forms(secret) if form[0] in text]
+    for _, pattern in sorted(found, key=lambda form: -len(form[0])):
+        text = pattern.sub(HIDDEN, text)
     return text
 
 
