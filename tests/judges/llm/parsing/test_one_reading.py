@@ -193,6 +193,7 @@ def test_verdicts_with_one_reading_are_read(text: str) -> None:
                 ("not", True),
                 ("ok", False),
                 ("entailment", "no"),
+                ("result", "fail"),
                 ("remark", "Actually, no."),
             )
         ),

@@ -44,6 +44,7 @@ _NO_LABEL = re.compile(
     r"|by|(?:reason|confidence|score|level)$"
 )
 """Keys with the name of a label that are none: `draft_label`, `supported_by_context`."""
+_OUTCOME = re.compile("result|outcome|decision|answer")
 _OTHER_ENDS = re.compile(
     r"(?:context|source|passage|document|doc|evidence|chunk|paragraph|page|line)(?:id|no|number)?s?$"
     r"|(?:level|score|confidence|year|count)$|^n[a-z]+s$"
@@ -268,6 +269,8 @@ def _further_labels(
         if _NO_LABEL.search(key) or (also := read_word(value, form.words)) is None:
             return []
         return [None if key.startswith(("un", "ir", "not", "non")) else also]
+    if _OUTCOME.search(key) and isinstance(value, str) and read_word(value, form.words) is None:
+        return [None]
     labelled = is_object(value) and any(label in value for label in form.labels)
     return [None] if labelled or isinstance(value, bool) or (flag is not None and values) else None
 

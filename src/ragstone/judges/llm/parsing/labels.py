@@ -9,13 +9,14 @@ from ragstone.judges.llm.parsing.json import YES_OR_NO, is_reconsidered, read_wo
 T = TypeVar("T")
 
 _BUT = (
-    "(?:but|however|though|although|except|unless|yet|partial|partially|partly|mostly|not|never"
-    "|none|nothing|hardly|barely|actually|unclear|only (?:part|half|some|the|if|when|for|in)\\w*"
+    "(?:but|assuming|supposing|provided|however|though|although|except|unless|yet|partial|partially"
+    "|partly|mostly|not|never|none|nothing|hardly|barely|actually|unclear"
+    "|only (?:part|half|some|the|if|when|for|in)\\w*"
     "|aber|jedoch|allerdings|nicht|nur|mais|cependant|sauf|pas|pero|aunque|salvo|mas|porém|exceto"
     "|ma|però|tranne|maar|niet|но|однако|кроме|не)"
 )
 _LIMITS = re.compile(
-    rf"[^.;\n]*(?:\bthough\b|\bonly\s*(?:\)|$))|[\s*\"'`.:;,()\[\]–—=-]*{_BUT}\b|\s*[,(]\s*(?:if|when|only)\b|[\s*\"'`:=–—-]+[✗✘❌]",
+    rf"[^\n]*(?:\bthough\b|\bonly\s*(?:\)|$))|[\s*\"'`.:;,()\[\]–—=-]*{_BUT}\b|\s*[,(]\s*(?:if|when|only)\b|[\s*\"'`:=–—-]+[✗✘❌]",
     re.IGNORECASE,
 )
 """A qualification right after a label."""
