@@ -1,6 +1,8 @@
 from tests.cases import each_case
 
-from ragstone.judges.offline.claims import extract_claims
+from ragstone.judges.offline.claims import extract_claims, remove_mentions
+from ragstone.judges.offline.judge import verify_claims
+from ragstone.types.claim import Label
 
 
 def texts(response):
@@ -159,3 +161,73 @@ def test_a_list_of_one_language_does_not_silence_another():
     # "die", "war", "nun" and "sin" are function words or chatter elsewhere
     assert texts("Soldiers die in every war.") == ["Soldiers die in every war."]
     assert texts("The nun confessed a sin.") == ["The nun confessed a sin."]
+
+
+@each_case(
+    "mention",
+    [
+        "Passage 1:",
+        "**Passage 2**:",
+        "Based on the provided passages:",
+        "(see Document 2)",
+        "According to the context,",
+    ],
+)
+def test_a_mention_of_a_source_alone_is_not_a_claim(mention):
+    assert texts(f"{mention}\n\nThe kettle boils in 22 minutes.") == [
+        "The kettle boils in 22 minutes."
+    ]
+
+
+@each_case(
+    "claim",
+    [
+        "The kettle boils milk (Passage 2).",
+        "The kettle boils milk [Document 1, Document 3].",
+        "The kettle boils milk.²",
+        "According to Passage 2, the kettle boils milk.",
+        "Based on the provided passages, the kettle boils milk.",
+        "The retrieved documents state that the kettle boils milk.",
+        "Passage 1: the kettle boils milk.",
+        "As stated in the context, the kettle boils milk.",
+    ],
+)
+def test_mentions_of_sources_do_not_count_as_words_or_figures(claim):
+    plain = " ".join(remove_mentions(claim).lower().split())
+    assert plain.replace(" .", ".") == "the kettle boils milk."
+    (verdict,) = verify_claims([claim], ["The kettle boils milk."])
+    assert verdict.label is Label.SUPPORTED
+
+
+@each_case(
+    ("claim", "rest"),
+    [
+        ("Laut Dokument 3 kocht der Kessel.", "kocht der Kessel."),
+        ("Selon le passage 2, la lampe est rouge.", "la lampe est rouge."),
+        ("Según el contexto, la tapa es roja.", "la tapa es roja."),
+        ("दस्तावेज़ 2 के अनुसार, बैटरी नई है।", "बैटरी नई है।"),
+        ("根据提供的资料，水壶是红色的。", "水壶是红色的。"),
+    ],
+)
+def test_mentions_are_removed_in_other_languages(claim, rest):
+    assert remove_mentions(claim).strip() == rest
+
+
+@each_case(
+    "claim",
+    [
+        "The contract is based on Swedish law.",
+        "She said it in the context of the war.",
+        "Documents are stored for 7 years.",
+        "The river has its source 3 km from Graz.",
+        "According to the mayor, 5 people were hurt.",
+        "The hall is 10 m² (100 square feet).",
+    ],
+)
+def test_other_uses_of_these_words_stay(claim):
+    assert remove_mentions(claim) == claim
+
+
+@each_case("piece", ["the provided ", "passage 1, 2 and ", "(see ", "according to ", "[1, "])
+def test_long_texts_of_mentions_end(piece, huge):
+    assert len(remove_mentions((piece * huge)[:huge])) <= huge

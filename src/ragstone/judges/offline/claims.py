@@ -1,7 +1,8 @@
 """Claims of a response: its sentences, without those that state nothing.
 
 Greetings, courtesies, questions to the user, announcements, headings, code and refusals state
-nothing. A phrase counts only in its own language. A sentence with a figure always states something.
+nothing. A phrase counts only in its own language. A sentence with a figure always states
+something, but mentions of sources, such as `according to Passage 2`, count as nothing.
 """
 
 import re
@@ -30,6 +31,8 @@ MIN_LETTERS = 6
 MAX_OPENING = 400
 """Characters of a sentence that are searched for phrases."""
 _CITATION = re.compile(r"\[\d{1,3}\]")
+_CITATIONS = r"\s?[\[【](?:\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*|[^\[\]\s]{1,40})[\]】](?!\()"
+"""Citations such as `[1, 3]` and `[doc-7]`."""
 _DIGIT = re.compile(r"\d")
 _INVISIBLE = re.compile(r"[\u200b\u200e\u200f\ufeff]")
 _HEADING = lazy_pattern(r"\s*(?:#{1,6}\s|```|~~~|\*\*[^*]+\*\*:?\s*\Z)")
@@ -71,10 +74,34 @@ def extract_claims(response: str) -> tuple[Claim, ...]:
         if opening := _YES_NO().match(response, start, end):
             start = opening.end()
         text = response[start:end]
-        if not is_chatter(sentence.text, language) and not is_chatter(text, language):
+        if not is_chatter(sentence.text, language) and not is_chatter(
+            remove_mentions(text), language
+        ):
             key = " ".join(text.casefold().split())
             claims.setdefault(key, Claim(text=text, span=(start, end)))
     return tuple(claims.values())
+
+
+@cache
+def _mentions() -> re.Pattern[str]:
+    nouns, given = ("|".join(phrases_of("any", f"source_{name}")) for name in ("nouns", "given"))
+    numbers = r"\s*#?\d{1,3}(?:\s*(?:,|&|and|und|et|y|e|-|–)\s*\d{1,3})*"
+    the = r"(?:(?:the|all|die|der|den|dem|des|le|la|les|el|los|las|os|as|il|i)\s)?"
+    named = (
+        rf"{the}(?:(?:{given})\s(?:{nouns})(?:{numbers})?|(?:{nouns})(?:{numbers}|\s(?:{given})))"
+        r"|(?:the|dem|le|el|o|il)\s(?:kontext|context[eo]?|contesto)"
+    )
+    phrases = "|".join(phrases_of("any", "source_mentions")).replace("NOUN", f"(?:{named})")
+    return re.compile(
+        rf"{_CITATIONS}|(?<=[.,;!?)])[¹²³⁰⁴-⁹]+|\A[\s*_]*(?:{nouns}){numbers}[\s*_]*:"
+        rf"|(?<!\w)(?:{phrases})(?:(?<=\W)|(?!\w))",
+        re.IGNORECASE,
+    )
+
+
+def remove_mentions(text: str) -> str:
+    """Return a text without citations and mentions of its sources, which state nothing."""
+    return _mentions().sub("", text)
 
 
 def is_chatter(sentence: str, language: Language) -> bool:

@@ -1,7 +1,6 @@
 """OfflineJudge: answers the questions that can be answered by comparing words."""
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
@@ -13,13 +12,13 @@ from ragstone._internal.sentences import split_sentences
 from ragstone._internal.text import one_line
 from ragstone.errors import QuestionNotSupportedError
 from ragstone.judges.base import Judge
-from ragstone.judges.offline.claims import MAX_OPENING, extract_claims
+from ragstone.judges.offline.claims import MAX_OPENING, extract_claims, remove_mentions
 from ragstone.judges.offline.conflicts import find_conflicts
 from ragstone.judges.offline.features import Features, compute_features
 from ragstone.judges.offline.index import ContextIndex
 from ragstone.judges.offline.languages import guess_language, sentence_pattern
 from ragstone.judges.offline.matching import ClaimText, Match, Term, match_claim, read_claim
-from ragstone.judges.offline.words import fold, lazy_pattern, split_forms, word_lists
+from ragstone.judges.offline.words import fold, split_forms, word_lists
 from ragstone.judges.structured import ReadableContexts
 from ragstone.types.claim import Evidence, Grade, Label, Verdict
 from ragstone.types.questions import (
@@ -46,21 +45,17 @@ NEARLY = 0.1
 MAX_CLAIM_SHOWN = 120
 """Characters of a claim in a reason."""
 _COMMAS = str.maketrans("", "", ',、،*_>"“”')
-_CITATIONS = lazy_pattern(
-    r"\s?[\[【](?:\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*|[^\[\]\s]{1,40})[\]】](?!\()", re.ASCII
-)
-"""Citations such as `[1, 3]` and `[doc-7]`."""
 
 
 class OfflineJudge(Judge):
     """Compares words. It needs no model, key or network, and always gives the same answer.
 
-    A claim is CONTRADICTED if a number, date, negation, opposite or name in a context differs,
-    SUPPORTED if support is more likely than not, else NOT_ENOUGH_INFO. A model trained on claims
-    with human labels estimates the probability (`training/offline_judge`). The confidence is that
-    probability, or one minus it for the other verdicts; it is calibrated on English texts. A named
-    conflict may be a false alarm: another subject, or the same meaning in other words. Paraphrase
-    is missed, and another meaning in the same words passes.
+    A model trained on claims with human labels estimates the probability of support
+    (`training/offline_judge`), calibrated on English texts. A claim is SUPPORTED if support is more
+    likely than not, CONTRADICTED if one sentence has another figure in its place, else
+    NOT_ENOUGH_INFO. The confidence is that probability, or one minus it for the other verdicts.
+    Mentions of sources in a claim are ignored. Paraphrase is missed, and another meaning in the
+    same words passes.
     A context is relevant if it supports a claim of the answer. A response abstains if it has a
     phrase for that and states nothing. To compare texts, use a SimilarityJudge.
     """
@@ -107,7 +102,7 @@ def verify_claims(claims: Sequence[str], contexts: Sequence[str]) -> tuple[Verdi
 
 def read_claims(claims: Sequence[str]) -> Iterator[ClaimText]:
     """Yield each claim, split into terms, in the language of all of them."""
-    claims = [_CITATIONS().sub("", claim) for claim in claims]
+    claims = [*map(remove_mentions, claims)]
     sample = " ".join(claim[:1000] for claim in claims[:20])
     language = guess_language(sample, split_forms(sample))
     for claim in claims:
