@@ -14,6 +14,8 @@ from ragstone.errors import UsageError
 
 WAIT = 30
 """Seconds to wait for another process to unlock a SQLite file."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+"""Errors of a disk that is full or broken."""
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 """Errors of file systems without hard links."""
 
@@ -24,6 +26,29 @@ def unpacked_limit(packed: int) -> int:
     Real data unpacks to 2 to 50 times its size; hostile data to thousands.
     """
     return max(100 * 2**20, 200 * packed)
+
+
+def explain_path_error(error: Exception) -> str | None:
+    """Return what is wrong with a file or disk; None if the error has another cause."""
+    if isinstance(error, OSError) and (error.filename is not None or error.errno in FULL):
+        place = f"{error.filename}: " if error.filename else "cannot write: "
+        return f"{place}{error.strerror}"
+    loops = isinstance(error, RuntimeError) and str(error).startswith("Symlink loop")
+    if loops or (isinstance(error, ValueError) and str(error) == "embedded null byte"):
+        return f"a path cannot be used: {error}"
+    return None
+
+
+def check_file(path: Path) -> None:
+    """Raise a UsageError unless the path is a file; a pipe may never end."""
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; name a file in it")
+    if not path.exists():
+        raise UsageError(f"there is no file {path}")
+    if not path.is_file():
+        raise UsageError(
+            f"{path} is not a regular file and can be read only once; save it to a file"
+        )
 
 
 def write_file(path: Path, write: Callable[[Path], object], *, keep: bool = False) -> Path:

@@ -1,6 +1,5 @@
 """The command line: it parses, calls and prints. One file a command, loaded when it is needed."""
 
-import errno
 import gc
 import logging
 import os
@@ -16,6 +15,7 @@ from types import MappingProxyType, ModuleType
 
 import click
 
+from ragstone._internal.files import explain_path_error
 from ragstone.errors import RagstoneError, UsageError, nearest
 from ragstone.redaction import redact, remember
 
@@ -218,9 +218,8 @@ def main() -> int:
         click.echo("Interrupted.", err=True)
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - printed with its traceback; no gate has this code
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
-            place = f"{error.filename}: " if error.filename else ""
-            click.echo(f"Error: cannot write: {place}{error.strerror}", err=True)
+        if seen := explain_path_error(error):
+            click.echo(f"Error: {seen}", err=True)
             return UNUSABLE
         click.echo(redact(traceback.format_exc()), err=True)
         return BROKEN

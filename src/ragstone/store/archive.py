@@ -24,7 +24,7 @@ from pydantic import FiniteFloat, TypeAdapter, ValidationError
 from sqlalchemy import select
 
 from ragstone._internal.fields import FrozenModel
-from ragstone._internal.files import unpacked_limit, write_file
+from ragstone._internal.files import check_file, unpacked_limit, write_file
 from ragstone._internal.text import quoted
 from ragstone.errors import UsageError
 from ragstone.results.ranking_run import REASONS, RankingScores
@@ -265,13 +265,14 @@ def _row_lines(lines: Iterator[str], path: Path, crc: int) -> Iterator[str]:
 def _read(path: Path) -> Generator[Iterator[str], None, None]:
     """Open a file to read its lines; errors in the block become StoreErrors."""
     try:
+        check_file(path)
         with path.open("rb") as raw:
             unpacked = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw
             yield _lines(unpacked, path, unpacked_limit(os.fstat(raw.fileno()).st_size))
-    except FileNotFoundError as error:
-        raise StoreError(f"there is no file {path}") from error
-    except IsADirectoryError as error:
-        raise StoreError(f"{path} is a folder; name a file in it") from error
+    except StoreError:
+        raise
+    except UsageError as error:
+        raise StoreError(str(error)) from error
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise StoreError(f"{path}: cannot be read: {reason}") from error

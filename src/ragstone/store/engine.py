@@ -62,6 +62,9 @@ def create_store_engine(place: str | Path | None, *, reading: bool = False) -> E
         return _postgresql(_url(place))
     path = Path(place or DEFAULT_STORE)
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            # SQLite would write a journal beside a device
+            raise StoreError(f"{path}: it is not a regular file; choose another path")
         make_folder(path.parent)
     except OSError as error:
         raise StoreError(

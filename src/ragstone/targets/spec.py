@@ -23,6 +23,7 @@ from pydantic_core import ErrorDetails
 from yaml.nodes import MappingNode, Node, SequenceNode
 
 from ragstone._internal.fields import FrozenModel
+from ragstone._internal.files import check_file
 from ragstone._internal.text import describe_fault
 from ragstone._internal.yaml import NAME, VARIABLE, variable_problems, yaml_errors
 from ragstone.errors import InputError, Problem, TargetError, nearest
@@ -239,6 +240,8 @@ class ApiDescription(FrozenModel):
             InputError: the description is invalid; the error has all problems.
         """
         try:
+            if path.exists() and not path.is_dir():
+                check_file(path)
             text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"

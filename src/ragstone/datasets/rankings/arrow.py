@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone._internal.files import unpacked_limit
+from ragstone._internal.files import check_file, unpacked_limit
 from ragstone._internal.text import listing
 from ragstone.datasets.formats.packed import column_errors, text_size, unpacked_size
 from ragstone.datasets.rankings.byte_arrays import Integers, Spans, Texts, padded
@@ -19,7 +19,6 @@ from ragstone.datasets.rankings.source import (
     EXTRA,
     OnRead,
     Problems,
-    check,
     resolve_column,
     too_large,
 )
@@ -103,7 +102,7 @@ def _frame(
     path: Path, fields: tuple[str, ...], mapped: Mapping[str, str], *, maybe: str | None = None
 ) -> "LazyFrame":
     """Return the needed columns under the names of their fields, and `maybe` if it exists."""
-    check(path)
+    check_file(path)
     if find_spec("polars") is None:
         raise UsageError(f"{path.name}: reading it needs an extra: pip install '{EXTRA}'")
     import polars as pl  # an extra, and slow to import

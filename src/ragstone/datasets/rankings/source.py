@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, cast
 
-from ragstone._internal.files import unpacked_limit
+from ragstone._internal.files import check_file, unpacked_limit
 from ragstone._internal.text import listing
 from ragstone.errors import InputError, Problem, UsageError
 
@@ -101,25 +101,13 @@ class Stream:
 @contextmanager
 def opened(path: Path, on_read: OnRead | None = None) -> Generator[Stream, None, None]:
     """Open a file of text, or raise a UsageError if it cannot be read."""
-    check(path)
+    check_file(path)
     try:
         raw = path.open("rb")
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     with raw:
         yield Stream(path, raw, on_read)
-
-
-def check(path: Path) -> None:
-    """Raise a UsageError if there is no such file."""
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder; name a file in it")
-    if not path.exists():
-        raise UsageError(f"there is no file {path}")
-    if not path.is_file():
-        raise UsageError(
-            f"{path} is not a regular file and can be read only once; save it to a file"
-        )
 
 
 NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(

@@ -1,0 +1,257 @@
+"""No path makes a command crash: kinds of bad paths, for every command and option with a path.
+
+Each is refused with exit code 2 and a message, and no file is left.
+"""
+
+import json
+import os
+import re
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli import in_child
+from tests.cli.test_runs import made
+
+from ragstone.store import Store, export
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs permissions and links")
+
+ROWS = '{"query": "q", "response": "A.", "contexts": ["A."], "reference": "A."}\n'
+SUFFIXES = ("", ".csv", ".db", ".gz", ".html", ".json", ".jsonl", ".md", ".parquet", ".py", ".tsv")
+SUFFIXES += (".xlsx", ".xml", ".yaml")
+
+INPUTS = {
+    "missing": "none",
+    "in a missing folder": "nowhere/none",
+    "a folder": "folder",
+    "below a file": "data.jsonl/none",
+    "unreadable": "secret",
+    "a locked folder": "locked",
+    "in a locked folder": "locked/data",
+    "a link to itself": "loop",
+    "below a link to itself": "loop/none",
+    "a dangling link": "dangling",
+    "a long name": "x" * 300,
+    "a long path": "x/" * 3000,
+    "NUL": "a\0b",  # not in a real argument, but in a config file
+    "a device": "null",
+    "an endless device": "zero",
+    "a pipe": "pipe",
+    "a socket": "socket",
+    "empty": "empty",
+    "binary": "binary",
+    "no text": "",
+    "no UTF-8": "\udcff",
+}
+"""Kind of bad path -> a path, to which a suffix is added."""
+OUTPUTS = {
+    "a folder": "folder",
+    "below a file": "data.jsonl/none",
+    "in a locked folder": "locked/new",
+    "in a folder that cannot be changed": "fixed/new",
+    "a link to itself": "loop",
+    "below a link to itself": "loop/none",
+    "a long name": "x" * 300,
+    "a long path": "x/" * 3000,
+    "NUL": "a\0b",
+    "a full disk": "full",
+    "a socket": "socket",
+    "no text": "",
+    "no UTF-8": "\udcff",
+}
+USABLE = {"empty", "no text", "no UTF-8"}
+"""Kinds of path that some commands can use."""
+DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7)}
+FINE = {"run": "-m exact_match --no-store --no-export"}
+READING = """
+run @.jsonl {run}
+run @.csv {run}
+run @.xlsx {run}
+run @.parquet {run}
+run @.yaml {run}
+run @ {run}
+run --test-data @.jsonl {run}
+run data.jsonl --config @.yaml {run}
+run data.jsonl --target @.yaml {run}
+run data.jsonl --target @.py {run}
+run data.jsonl --plugin @.py {run}
+run data.jsonl --judge offline --prompt verify_claims=@.md {run}
+rank --qrels @ --ranking ranking
+rank --qrels @.jsonl --ranking ranking
+rank --qrels @.parquet --ranking ranking
+rank --qrels @.tsv --ranking ranking
+rank --qrels qrels --ranking @
+rank --qrels qrels --ranking @.jsonl
+rank --qrels qrels --ranking @.parquet
+rank --qrels qrels --ranking ranking --plugin @.py
+resume last --store @.db
+resume last --store runs.db --plugin @.py
+runs list --store @.db
+runs show last --store @.db
+runs tag last name --store @.db
+runs untag last --store @.db
+runs delete last --yes --store @.db
+runs prune --older-than 1d --yes --store @.db
+runs export last new.json --store @.db
+runs import @.json --store new.db
+runs import @.gz --store new.db
+report last --store @.db
+view nothing --store @.db
+rescore last --store @.db
+rescore last --store runs.db --plugin @.py
+compare last last --store @.db
+metrics show faithfulness --plugin @.py
+collect @.jsonl --target plugin.py:ask -o new.json
+collect data.jsonl --target @.yaml -o new.json
+collect data.jsonl --config @.yaml -o new.json
+validate @.jsonl
+validate @.parquet
+validate @.xlsx
+validate @.csv
+validate @.yaml
+validate data.jsonl --config @.yaml
+convert @.jsonl new.csv
+convert @.parquet new.csv
+judge test @.jsonl --judge offline
+judge test data.jsonl --judge offline --config @.yaml
+judge test data.jsonl --judge offline --prompt verify_claims=@.md
+"""
+WRITING = """
+run data.jsonl --store @.db -m exact_match --no-export
+rank --qrels qrels --ranking ranking --store @.db
+runs import run.json --store @.db
+run data.jsonl -m exact_match --no-store -o @.xlsx
+run data.jsonl -m exact_match --no-store --no-export --html @.html
+run data.jsonl -m exact_match --no-store --no-export --json @.json
+run data.jsonl -m exact_match --no-store --no-export --rows @.csv
+run data.jsonl -m exact_match --no-store --no-export --rows @.parquet
+run data.jsonl -m exact_match --no-store --no-export --rows @.jsonl
+run data.jsonl -m exact_match --no-store --no-export --markdown @.md
+run data.jsonl -m exact_match --no-store --no-export --junit @.xml
+rank --qrels qrels --ranking ranking -o @.xlsx
+rank --qrels qrels --ranking ranking --html @.html
+rank --qrels qrels --ranking ranking --rows @.csv
+runs list --store runs.db --json @.json
+runs export last @.json --store runs.db
+runs export last @.gz --store runs.db
+report last --store runs.db --html @.html
+report last --store runs.db --no-export --json @.json
+rescore last --store runs.db --json @.json
+compare last last --store runs.db --json @.json
+compare last last --store runs.db --markdown @.md
+collect data.jsonl --target plugin.py:ask -o @.json
+convert data.jsonl @.csv
+convert data.jsonl @.jsonl
+convert data.jsonl @.xlsx
+judge test data.jsonl --judge offline --json @.json
+"""
+
+
+def arguments(line: str, path: str) -> list[str]:
+    """Return the words of a command in which `@` is a path."""
+    words = line.format(**FINE).split()
+    return [word.replace("@", path, 1) if "@" in word else word for word in words]
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[Path]:
+    """A folder with good files, and with every kind of bad path."""
+    folder = Path(tempfile.mkdtemp(prefix="ragstone-paths-"))
+    folder.chmod(0o755)
+    (folder / "data.jsonl").write_text(ROWS)
+    (folder / "qrels").write_text("q1 0 d1 1\n")
+    (folder / "ranking").write_text("q1 Q0 d1 1 1.0 r\n")
+    (folder / "plugin.py").write_text("def ask(query): return 'A.'")
+    for name in ("cwd", "locked", "fixed"):
+        (folder / name).mkdir()
+    for suffix in SUFFIXES:
+        (folder / f"empty{suffix}").touch()
+        (folder / f"loop{suffix}").symlink_to(f"loop{suffix}")
+        (folder / f"dangling{suffix}").symlink_to("nowhere")
+        (folder / f"binary{suffix}").write_bytes(bytes(range(256)) * 10)
+        (folder / f"folder{suffix}").mkdir()
+        (folder / "locked" / f"data{suffix}").write_text(ROWS)
+        (folder / f"secret{suffix}").write_text(ROWS)
+        (folder / f"secret{suffix}").chmod(0)
+        for name, numbers in DEVICES.items():  # not those in /dev, which root could replace
+            if os.geteuid() == 0:
+                os.mknod(folder / f"{name}{suffix}", 0o666 | stat.S_IFCHR, os.makedev(*numbers))
+            else:
+                (folder / f"{name}{suffix}").symlink_to(f"/dev/{name}")
+        os.mkfifo(folder / f"pipe{suffix}")
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(folder / f"socket{suffix}"))
+    run = made(str(folder / "runs.db"))
+    with Store.open(str(folder / "runs.db")) as store:
+        export(store, run, folder / "run.json")
+    (folder / "locked").chmod(0)
+    (folder / "fixed").chmod(0o555)
+    yield folder
+    (folder / "locked").chmod(0o700)
+    shutil.rmtree(folder)
+
+
+def outcomes(home: Path, cases: list[tuple[list[str], Path]]) -> list[dict[str, object]]:
+    given = [{"arguments": words, "folder": str(folder)} for words, folder in cases]
+    done = subprocess.run(
+        [sys.executable, in_child.__file__, str(home)],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def faults(kind: str, words: list[str], result: dict[str, object], codes: set[int]) -> list[str]:
+    """Return what is wrong with how a command ended."""
+    shown = ascii(" ".join(word[:30] for word in words))
+    end = ascii(str(result["err"])[-200:])
+    found: list[str] = []
+    if result["code"] not in codes:
+        found.append(f"{kind}: {shown}: exit code {result['code']}: {end}")
+    if "Traceback" in str(result["err"]) + str(result["out"]):
+        found.append(f"{kind}: {shown}: traceback: {end}")
+    if result["code"] == 2 and (left := result["left"]):
+        found.append(f"{kind}: {shown}: left {left}")
+    if result["code"] == 2 and not str(result["err"]).strip():
+        found.append(f"{kind}: {shown}: no message")
+    return found
+
+
+@pytest.mark.parametrize("line", READING.strip().splitlines())
+def test_a_bad_path_to_read(home: Path, line: str) -> None:
+    suffix = re.search(r"@(\.\w+)?", line)[1] or ""
+    commands = []
+    for kind, path in INPUTS.items():
+        whole = path and path + suffix
+        commands.append((kind, arguments(line.replace(f"@{suffix}", "@"), whole)))
+    results = outcomes(home, [(words, home) for _, words in commands])
+    found = []
+    for (kind, words), result in zip(commands, results, strict=True):
+        found += faults(kind, words, result, {0, 2, 3} if kind in USABLE else {2})
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("line", WRITING.strip().splitlines())
+def test_a_bad_path_to_write(home: Path, line: str) -> None:
+    suffix = re.search(r"@(\.\w+)?", line)[1] or ""
+    commands = []
+    for kind, path in OUTPUTS.items():
+        if (kind, suffix) == ("a full disk", ".xlsx"):
+            continue  # Python's ZipFile prints a second error when it is deleted
+        whole = path and path + suffix
+        commands.append((kind, arguments(line.replace(f"@{suffix}", "@"), whole)))
+    results = outcomes(home, [(words, home) for _, words in commands])
+    found = []
+    for (kind, words), result in zip(commands, results, strict=True):
+        found += faults(kind, words, result, {0, 2, 3} if kind in USABLE else {2})
+    assert not found, "\n".join(found)
