@@ -33,6 +33,10 @@ MAX_OPENING = 400
 _CITATION = re.compile(r"\[\d{1,3}\]")
 _CITATIONS = r"\s?[\[【](?:\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*|[^\[\]\s]{1,40})[\]】](?!\()"
 """Citations such as `[1, 3]` and `[doc-7]`."""
+_SIGNS = """
+[ ( passage context document source excerpt snippet chunk result kontext dokument quelle abschnitt
+extrait fuente pasaje fragmento contesto fonti fonte bran passagen trecho""".split()
+"""Every mention in ASCII has one of these."""
 _DIGIT = re.compile(r"\d")
 _INVISIBLE = re.compile(r"[\u200b\u200e\u200f\ufeff]")
 _HEADING = lazy_pattern(r"\s*(?:#{1,6}\s|```|~~~|\*\*[^*]+\*\*:?\s*\Z)")
@@ -101,6 +105,9 @@ def _mentions() -> re.Pattern[str]:
 
 def remove_mentions(text: str) -> str:
     """Return a text without citations and mentions of its sources, which state nothing."""
+    lower = text.lower()  # the pattern is slow, and most texts mention none
+    if lower.isascii() and not any(sign in lower for sign in _SIGNS):
+        return text
     return _mentions().sub("", text)
 
 
