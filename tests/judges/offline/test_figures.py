@@ -172,3 +172,8 @@ def test_a_number_of_something_else_does_not_cover_a_quantity():
 )
 def test_how_much_the_places_of_two_figures_are_alike(stated, claimed, share):
     assert one(stated).replaces(one(claimed)) == share
+
+
+@each_case("piece", ["one hundred and ", "hundred ", "thousand ", "ninety-nine million "])
+def test_endless_number_words_are_read(piece, huge):
+    assert find((piece * huge)[:huge])

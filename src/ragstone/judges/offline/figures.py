@@ -413,7 +413,7 @@ def _spelled(text: str, language: Language) -> Iterator[Figure]:
             value, times = table.get(words[end][0], (0, 0))
             is_next = end == at or _GAP.fullmatch(text, words[end - 1][2], words[end][1])
             size = 10 ** len(str(value))
-            if is_next and times:
+            if is_next and times and max(current, 1) < times:
                 current = max(current, 1) * times
                 if times > 100:
                     total, current = total + current, 0

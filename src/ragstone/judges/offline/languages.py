@@ -1,8 +1,7 @@
 """Languages: their word lists, and a guess at the language of a text.
 
 `languages.toml` has the lists, a section per language. No list of one language is applied to a text
-in another. In a language without a section, words weigh by their length alone, and negations are
-not detected.
+in another. In a language without a section, negations are not detected.
 """
 
 import re
