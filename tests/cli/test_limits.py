@@ -18,7 +18,7 @@ MOST = 500
 COMMAND = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))  # so that a bomb cannot fill the machine
-from ragstone.cli import main
+from ragstone.__main__ import main
 try:
     main()
 finally:

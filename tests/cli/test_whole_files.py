@@ -19,7 +19,7 @@ pytestmark = [
 RUNNING = """
 import os, resource, signal, sys, json
 from pathlib import Path
-from ragstone.cli import main
+from ragstone.__main__ import main
 
 def kill(*_):
     os.kill(os.getpid(), signal.SIGKILL)
