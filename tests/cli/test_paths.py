@@ -201,7 +201,7 @@ def home() -> Iterator[Path]:
 def outcomes(home: Path, cases: list[tuple[list[str], Path]]) -> list[dict[str, object]]:
     given = [{"arguments": words, "folder": str(folder)} for words, folder in cases]
     done = subprocess.run(
-        [sys.executable, in_child.__file__, str(home)],
+        [sys.executable, "-B", in_child.__file__, str(home)],
         input=json.dumps(given),
         capture_output=True,
         text=True,
