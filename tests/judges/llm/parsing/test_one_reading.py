@@ -213,6 +213,7 @@ def test_verdicts_with_two_possible_readings_are_never_read(text: str) -> None:
     "text",
     [
         "1. Relevant\n2. Relevant\n3. Relevant\n\nCorrection: 2 is not relevant.",
+        '[{"relevant": 1}, {"relevant": 1}, {"relevant": 1}]\n| 1 | Relevance:** 0 |',
         "1. Relevant (same topic only)\n2. Irrelevant\n3. Relevant",
         *(f"{heading}\n1. Yes\n2. No\n3. Yes" for heading in ("Is it irrelevant?", "Off topic:")),
         *(

@@ -59,10 +59,8 @@ REASON_LINE = re.compile(
 )
 """A line that belongs to the item before it."""
 _INTRODUCTION = re.compile("verdicts? for each", re.IGNORECASE)
-_NUMBER_ONLY = re.compile(
-    r"^[^\w\n]*(?:0[\W\d]*|[0-9]+[.,%][\W\d]*|[^\w\s]*[^\x00-\x7f\w\s]+[^\w\s]*)$", re.MULTILINE
-)
-"""A reason that is a share or a symbol: it may be another answer."""
+_LETTER = re.compile(r"[^\W\d_]")
+_FOOTNOTE = re.compile(r"[1-9][0-9]{0,2}")
 _MOST_LINES = 5_000
 """Lines of the longest plain text that is read."""
 _START_OF_LINE = 25
@@ -359,8 +357,10 @@ def parse_items(
                 return None
         items = plain(text)
         affirmed = (item for item in items or () if item.value and form.label.side(item.value))
-        reasons = "\n".join(["", *(item.reason for item in affirmed if item.reason)])
-        if may_change("", reasons, reply.shown) or _NUMBER_ONLY.search(reasons):
+        reasons = [item.reason for item in affirmed if item.reason]
+        if may_change("", "\n".join(["", *reasons]), reply.shown) or any(
+            not _LETTER.search(reason) and not _FOOTNOTE.fullmatch(reason) for reason in reasons
+        ):  # a share or a symbol may be another answer
             return None
         lines = [line for line in text.splitlines() if not _INTRODUCTION.search(line)]
         return None if items is None or _is_revised(lines, items) else items

@@ -106,6 +106,8 @@ _STEM = 5
 _FORMAT = re.compile(r"\W*(?:the )?(?:\w+ )?(?:format|schema)\b", re.IGNORECASE)
 _FOLLOWS = re.compile(r"\b(?:follow\w*|below|json|output)\b", re.IGNORECASE)
 """Words of a sentence about the answer after it."""
+_CELL = re.compile(r"\|[^|]*\||[:=|–—-][\s*\"'`]*[0-9]+[\s*\"'`.|)\]]*$")
+"""A row of a table, or a number as a value."""
 _RUNS_ON = re.compile(r"[ \t`\"'*]*(?:[,;][ \t]*\w|[a-z])")
 """The rest of a sentence that quotes what is before it."""
 _TRUSTED = re.compile("correct|valid|accurate|accepted|confirmed|final|^true")
@@ -161,7 +163,7 @@ def may_change(before: str, after: str, shown: Sequence[str] = ()) -> bool:
             known -= _HARMLESS | YES_OR_NO.keys()
             stems = {word[:_STEM] for word in known if len(word) > 3}
         shared = [word for word in other if sentence != last and word[:_STEM] in (stems or ())]
-        if len(other) > 2 * len(shared):
+        if len(other) > 2 * len(shared) or (sentence != last and _CELL.search(sentence)):
             return True
     return is_reconsidered(after)
 

@@ -167,7 +167,7 @@ def numbered_pattern(*nouns: str) -> re.Pattern[str]:
     """Return the pattern of a numbered line: `1. ...`, `Claim 1: ...`, `First claim: ...`."""
     noun = "|".join(nouns)
     return re.compile(
-        rf"\s*(?:(?:[-*•]|#{{1,6}})\s+)?\**(?:(?:{noun}|[cs])[\s_]*)?[#(\[]?({NUMBER})"
+        rf"\s*(?:(?:[-*•]|#{{1,6}})\s+)?\*{{0,3}}(?:(?:{noun}|[cs])[\s_]*)?[#(\[]?({NUMBER})"
         rf"(?:(?<=[a-z])\s+(?:{noun}))?(?:[.):\]]+|\s+[-–—]|\*+\s*:|\**\s*$)(?![0-9])\**\s*(.*)",
         re.IGNORECASE,
     )
