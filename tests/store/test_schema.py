@@ -60,6 +60,15 @@ def test_an_older_ranked_run_still_opens(old: Path, tmp_path: Path) -> None:
         assert [row.sample.query for row in run.rows] == ["q0", "why?", "ü"]
 
 
+@pytest.mark.parametrize("old", OLD[3:], ids=lambda path: path.stem)
+def test_the_labels_of_an_older_store_are_read(old: Path, tmp_path: Path) -> None:
+    copy = tmp_path / old.name
+    shutil.copy(old, copy)
+    with Store.open(copy) as store:
+        (label,) = store.labels("r1")
+        assert (label.sample_id, label.claim, label.value) == ("q1", 0, True)
+
+
 @pytest.mark.parametrize("version", [f"{n:04}" for n in range(1, int(HEAD))])
 def test_a_store_of_an_older_version_is_brought_up_to_date(
     version: str, place: str, make: SimpleNamespace

@@ -1,8 +1,8 @@
 """Archive: one run as one file, to store it elsewhere or to share it.
 
-The file has a line of JSON for the run, one for each row, and one with the number of rows and a
-checksum, which detect truncation and damage. In the file of a ranking run, a line has the scores
-of some thousand queries. Files that end in `.gz` are compressed.
+The file has a line of JSON for the run with its labels, one for each row, and one with the number
+of rows and a checksum, which detect truncation and damage. In the file of a ranking run, a line has
+the scores of some thousand queries. Files that end in `.gz` are compressed.
 """
 
 import gzip
@@ -30,6 +30,7 @@ from ragstone.errors import UsageError
 from ragstone.results.ranking_run import REASONS, RankingScores
 from ragstone.store.codec import Texts, decode_row, from_text
 from ragstone.store.errors import RunNotFoundError, StoreError
+from ragstone.store.labels import write_labels
 from ragstone.store.ranking_values import write_blocks
 from ragstone.store.reader import StoredRows
 from ragstone.store.run_info import RunInfo, RunLine, format_time
@@ -37,6 +38,7 @@ from ragstone.store.runs import LAST, atomic_import
 from ragstone.store.schema import RUNS, UNDER_WAY
 from ragstone.store.store import Store
 from ragstone.store.writer import Record, write
+from ragstone.types.label import Label
 
 FORMAT, RANKED = 1, 2
 """Kinds of files: each line is a row, or the scores of many queries of a ranking."""
@@ -68,9 +70,10 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 
 class _Head(RunLine):
-    """The first line: the run without its tag, which belongs to the store."""
+    """The first line: the run without its tag, which belongs to the store, and its labels."""
 
     ragstone_run: int
+    labels: tuple[Label, ...] = ()
 
 
 class _End(FrozenModel):
@@ -137,7 +140,8 @@ def export(store: Store, run_id: str, path: Path) -> None:
     else:
         assert isinstance(run.rows, StoredRows)
         kind, lines = FORMAT, (_TEXTS.dump_json(each).decode() for each in run.rows.texts())
-    head = _Head.model_validate({**line, "tag": None, "ragstone_run": kind})
+    labels = store.labels(run_id)
+    head = _Head.model_validate({**line, "tag": None, "ragstone_run": kind, "labels": labels})
 
     def fill(part: Path) -> None:
         zipped = partial(gzip.open, part, "wt", compresslevel=6)
@@ -211,6 +215,8 @@ def import_(store: Store, path: Path) -> str:
                     records.append(Record.of(run, row, transcript=head.transcript))
                 with connection.begin():
                     write(connection, records)
+            with connection.begin():
+                write_labels(connection, run, head.labels)
             if head.rows not in (None, count):
                 raise StoreError(
                     f"{path}: contains {count:,} of the {head.rows:,} rows that its first line "

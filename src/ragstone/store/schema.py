@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from ragstone.store.engine import SCHEMA, WRITING
 from ragstone.store.errors import StoreError
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest migration; it creates the tables below."""
 
 METADATA = sa.MetaData()
@@ -123,6 +123,23 @@ VALUE_BLOCKS = sa.Table(
     sa.Column("numbers", sa.LargeBinary, nullable=False),
 )
 """The scores of one metric for the queries of a block; `place` is the first one's."""
+
+LABELS = sa.Table(
+    "labels",
+    METADATA,
+    _of_run(),
+    sa.Column("metric", sa.Text, primary_key=True),
+    _place(),
+    sa.Column("claim", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("annotator", sa.Text, primary_key=True),
+    sa.Column("value", sa.Boolean),
+    sa.Column("at", sa.Text, nullable=False),
+    sa.Column("probability", sa.Double, nullable=False),
+    sa.Column("blind", sa.Boolean, nullable=False),
+    sa.Column("checksum", sa.BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""Verdicts of people on claims; `claim` is -1 for the whole response."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 _VERSIONS = "alembic_version"

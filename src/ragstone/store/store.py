@@ -1,7 +1,7 @@
 """Store: runs in a SQLite file or a PostgreSQL database."""
 
 import weakref
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -15,6 +15,7 @@ from ragstone.results.run import Run
 from ragstone.store.codec import to_text
 from ragstone.store.engine import WRITING, create_store_engine, display_name
 from ragstone.store.errors import DamagedRunError, StoreError, translate_errors
+from ragstone.store.labels import read_labels, write_labels
 from ragstone.store.locks import locked_runs, run_lock, start_lock
 from ragstone.store.ranking_values import StoredRanking
 from ragstone.store.reader import RowIndexSet, StoredRows
@@ -34,6 +35,7 @@ from ragstone.store.run_info import (
 from ragstone.store.schema import NEWEST, ROWS, RUNS, SCORES, WHOLE, migrate
 from ragstone.store.writer import Record, RowWriter
 from ragstone.types.config import Manifest
+from ragstone.types.label import Label
 from ragstone.types.row import Row
 from ragstone.types.score import NOTHING, Detail, MetricInfo, State
 
@@ -275,6 +277,26 @@ class Store:
             partial=not info.finished,
             stopped=info.stopped,
         )
+
+    def add_labels(self, run_id: str, labels: Iterable[Label]) -> None:
+        """Store labels of a run, whose id they need not have.
+
+        They replace labels with the same metric, position, claim and annotator.
+
+        Raises:
+            StoreError: there is no such run, or it has no row at the position of a label.
+        """
+        with self.transaction() as connection:
+            write_labels(connection, self._number(connection, run_id), labels)
+
+    def labels(self, run_id: str) -> list[Label]:
+        """Return the labels of a run, sorted by metric, position, claim and annotator.
+
+        Raises:
+            StoreError: there is no such run, or a label was changed after it was stored.
+        """
+        with self.connect() as connection:
+            return read_labels(connection, self._number(connection, run_id), run_id)
 
     @contextmanager
     def connect(self) -> Generator[Connection, None, None]:

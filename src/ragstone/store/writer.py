@@ -104,10 +104,15 @@ def write(connection: Connection, records: Sequence[Record]) -> None:
         (SCORES, [score for record in last for score in record.scores]),
         (TEXTS, [record.texts for record in last]),
     ):
-        for start in range(0, len(lines), RECORDS_AT_ONCE):
-            some = lines[start : start + RECORDS_AT_ONCE]
-            sql = _put(table, lines=len(some), dialect=connection.dialect.name)
-            connection.exec_driver_sql(sql, tuple(chain.from_iterable(some)))
+        put_lines(connection, table, lines)
+
+
+def put_lines(connection: Connection, table: Table, lines: Sequence[tuple[object, ...]]) -> None:
+    """Write values of all columns; they replace lines with the same key."""
+    for start in range(0, len(lines), RECORDS_AT_ONCE):
+        some = lines[start : start + RECORDS_AT_ONCE]
+        sql = _put(table, lines=len(some), dialect=connection.dialect.name)
+        connection.exec_driver_sql(sql, tuple(chain.from_iterable(some)))
 
 
 @lru_cache(maxsize=64)

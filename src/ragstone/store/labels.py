@@ -1,0 +1,71 @@
+"""Reads and writes the labels of a run."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from sqlalchemy import Connection, select
+
+from ragstone.store.codec import checksum, column
+from ragstone.store.errors import DamagedRunError, StoreError
+from ragstone.store.run_info import format_time
+from ragstone.store.schema import LABELS, ROWS
+from ragstone.store.writer import put_lines
+from ragstone.types.label import Label
+
+RESPONSE = -1
+"""The stored claim index of a label of the whole response."""
+
+
+def write_labels(connection: Connection, run: int, labels: Iterable[Label]) -> None:
+    """Write labels of the run with that number; they replace labels with the same key.
+
+    The key is the metric, the position, the claim and the annotator.
+
+    Raises:
+        StoreError: the run has no row at the position of a label.
+    """
+    lines: dict[object, tuple[object, ...]] = {}
+    for each in labels:
+        key = (
+            *(run, column(each.metric), each.position),
+            *(RESPONSE if each.claim is None else each.claim, column(each.annotator)),
+        )
+        values = each.value, format_time(each.at), each.probability, each.blind
+        lines[key] = (*key, *values, checksum(*key[1:], *values))
+    rows = set(connection.execute(select(ROWS.c.place).where(ROWS.c.run == run)).scalars())
+    if missing := {line[2] for line in lines.values()} - rows:
+        raise StoreError(f"a label is for row {missing.pop()}, but the run has no such row")
+    put_lines(connection, LABELS, list(lines.values()))
+
+
+def read_labels(connection: Connection, run: int, run_id: str) -> list[Label]:
+    """Return the labels of a run, sorted by metric, position, claim and annotator.
+
+    Raises:
+        DamagedRunError: a label was changed after it was stored.
+    """
+    here = (LABELS.c.run == ROWS.c.run) & (LABELS.c.place == ROWS.c.place)
+    query = select(LABELS, ROWS.c.sample_id).join(ROWS, here).where(LABELS.c.run == run)
+    labels: list[Label] = []
+    for line in connection.execute(query.order_by(*LABELS.primary_key)):
+        _, metric, place, claim, annotator, *values, stored, sample_id = line
+        value, at, probability, blind = values
+        if checksum(metric, place, claim, annotator, *values) != stored:
+            raise DamagedRunError(
+                f"a label of row {place} of run {run_id} is not as it was stored", run_id
+            )
+        labels.append(
+            Label(
+                run=run_id,
+                position=place,
+                sample_id=sample_id,
+                metric=metric,
+                claim=None if claim == RESPONSE else claim,
+                value=value,
+                annotator=annotator,
+                at=datetime.fromisoformat(at),
+                probability=probability,
+                blind=blind,
+            )
+        )
+    return labels

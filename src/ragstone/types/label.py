@@ -1,0 +1,34 @@
+"""Label: the verdict of a person on a claim or a response."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import AwareDatetime, Field
+
+Index = Annotated[int, Field(ge=0)]
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A person's verdict on one claim of a run, or on a whole response.
+
+    Attributes:
+        run: the id of the run.
+        position: the row's `index` in the run, from 0.
+        claim: the claim's index in the metric's score, from 0; None is the whole response.
+        value: True is supported (or faithful), False is not; None is "cannot tell".
+        at: when it was given, in UTC.
+        probability: the chance of the row to be drawn for labelling, in (0, 1].
+        blind: whether the judge's verdict was hidden until the person had answered.
+    """
+
+    run: str
+    position: Index
+    sample_id: str
+    metric: str
+    claim: Index | None
+    value: bool | None
+    annotator: str
+    at: AwareDatetime
+    probability: Annotated[float, Field(gt=0, le=1)]
+    blind: bool

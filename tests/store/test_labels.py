@@ -1,0 +1,128 @@
+"""Labels belong to a run: they are stored, replaced, deleted, exported and imported with it."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from tests.store.conftest import query
+
+from ragstone.store import (
+    DamagedRunError,
+    Store,
+    StoreError,
+    delete,
+    export,
+    import_,
+    prune,
+)
+from ragstone.store.archive import check_archive
+from ragstone.types.label import Label
+
+AT = datetime(2026, 11, 23, 9, 30, 1, 250_000, tzinfo=UTC)
+SUPPORTED = Label(
+    run="r1",
+    position=1,
+    sample_id="q1",
+    metric="faithfulness",
+    claim=0,
+    value=True,
+    annotator="ana",
+    at=AT,
+    probability=0.125,
+    blind=True,
+)
+WHOLE = replace(SUPPORTED, claim=None, value=None, blind=False, annotator="Zoë")
+OTHER = replace(SUPPORTED, position=2, sample_id="q2", claim=3, value=False, probability=1.0)
+
+
+@pytest.fixture
+async def labelled(store: Store, make: SimpleNamespace) -> Store:
+    make.begin(store, "r1")
+    async with store.open_writer("r1") as writer:
+        for place in range(3):
+            await writer.put(make.small_row(place))
+    store.finish("r1", extras={})
+    store.add_labels("r1", [OTHER, SUPPORTED, WHOLE])
+    return store
+
+
+def test_labels_come_back_sorted(labelled: Store) -> None:
+    assert labelled.labels("r1") == [WHOLE, SUPPORTED, OTHER]
+
+
+def test_a_label_replaces_one_of_the_same_claim_and_annotator(labelled: Store) -> None:
+    changed = replace(SUPPORTED, value=False, at=AT + timedelta(hours=1), blind=False)
+    second = replace(SUPPORTED, annotator="ben")
+    labelled.add_labels("r1", [replace(SUPPORTED, value=None), changed, second])
+    assert labelled.labels("r1") == [WHOLE, changed, second, OTHER]
+
+
+def test_times_are_stored_in_utc(labelled: Store) -> None:
+    east = replace(SUPPORTED, at=AT.astimezone(timezone(timedelta(hours=9))))
+    labelled.add_labels("r1", [east])
+    stored = labelled.labels("r1")[1]
+    assert (stored.at, stored.at.tzinfo) == (AT, UTC)
+
+
+def test_labels_need_a_row(labelled: Store) -> None:
+    with pytest.raises(StoreError, match="a label is for row 7, but the run has no such row"):
+        labelled.add_labels("r1", [replace(SUPPORTED, annotator="x"), replace(OTHER, position=7)])
+    assert len(labelled.labels("r1")) == 3
+    with pytest.raises(StoreError, match="there is no run r9"):
+        labelled.add_labels("r9", [SUPPORTED])
+    with pytest.raises(StoreError, match="there is no run r9"):
+        labelled.labels("r9")
+
+
+def test_a_changed_label_is_noticed(labelled: Store) -> None:
+    query(labelled, "UPDATE labels SET value = NOT value WHERE place = 2")
+    with pytest.raises(DamagedRunError, match="a label of row 2 of run r1 is not as it was stored"):
+        labelled.labels("r1")
+
+
+@pytest.mark.parametrize("by", ["delete", "prune"])
+def test_labels_are_deleted_with_the_run(labelled: Store, by: str) -> None:
+    if by == "delete":
+        delete(labelled, "r1")
+    else:
+        assert prune(labelled, before=AT) == ["r1"]
+    assert query(labelled, "SELECT count(*) FROM labels") == [(0,)]
+
+
+@pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz"])
+def test_labels_are_exported_and_imported(labelled: Store, tmp_path: Path, name: str) -> None:
+    export(labelled, "r1", tmp_path / name)
+    delete(labelled, "r1")
+    import_(labelled, tmp_path / name)
+    assert labelled.labels("r1") == [WHOLE, SUPPORTED, OTHER]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("probability", bad) for bad in (0, 1.5, None)),
+        *(("at", bad) for bad in ("2026-01-01", "2026-01-01T00:00:00")),
+        ("claim", -1),
+        ("position", 99),
+        ("value", "perhaps"),
+    ],
+)
+def test_a_file_with_an_invalid_label_is_refused(
+    labelled: Store, tmp_path: Path, key: str, value: object
+) -> None:
+    path = tmp_path / "run.jsonl"
+    export(labelled, "r1", path)
+    head, *rows, end = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    head["labels"][0][key] = value
+    lines = [head, *rows, end | {"checksum": None}]
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n", encoding="utf-8")
+    delete(labelled, "r1")
+    with pytest.raises(StoreError):
+        import_(labelled, path)
+    assert labelled.runs() == []
+    if key != "position":
+        with pytest.raises(StoreError):
+            check_archive(path)
