@@ -7,7 +7,7 @@ from contextvars import ContextVar
 import pytest
 from tests.cases import each_case
 
-from ragstone._internal.concurrency import LARGE, in_thread, parse, working
+from ragstone._internal.concurrency import LARGE, heap_frozen, in_thread, parse, working
 
 
 @pytest.fixture(autouse=True)
@@ -300,3 +300,19 @@ async def test_a_function_that_hangs_can_be_left() -> None:
 async def test_a_large_reply_is_parsed_in_a_thread(size: int, is_large: bool) -> None:
     thread = await parse(b" " * size, threading.get_ident)
     assert (thread != threading.get_ident()) == is_large
+
+
+def test_the_heap_is_frozen_during_a_run_and_released_after_it() -> None:
+    gc.unfreeze()  # what the fixture froze
+    with heap_frozen():
+        assert gc.get_freeze_count() > 10_000
+        with heap_frozen():
+            pass
+        assert gc.get_freeze_count() > 10_000
+    assert gc.get_freeze_count() == 0
+
+
+def test_a_heap_that_the_program_froze_stays_frozen() -> None:
+    with heap_frozen():
+        pass
+    assert gc.get_freeze_count()  # the fixture froze it

@@ -1,6 +1,7 @@
 """Workers: run a function on many items concurrently, and threads with their own event loop."""
 
 import asyncio
+import gc
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
@@ -8,10 +9,11 @@ from collections.abc import (
     Awaitable,
     Callable,
     Coroutine,
+    Generator,
     Iterable,
 )
 from concurrent.futures import Future
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -187,6 +189,22 @@ def finish_in_thread(call: Callable[[], Coroutine[object, object, None]]) -> Non
 def _wait(ended: Event) -> None:
     while not ended.wait(0.2):  # Ctrl-C cannot interrupt an endless wait on all systems
         pass
+
+
+@contextmanager
+def heap_frozen() -> Generator[None]:
+    """Keep the garbage collector off the objects that exist now: a quarter of a run's CPU time.
+
+    They are mostly imported modules. Does nothing if the heap is frozen already.
+    """
+    if gc.get_freeze_count():
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 LARGE = 100_000

@@ -90,7 +90,7 @@ class Client:
         self._connection = connection
         self._session: aiohttp.ClientSession | None = None
         self._caller = caller or RetryingCaller(connection.limits)
-        self._accepted: set[str] = set()
+        self._accepted: set[tuple[str, str]] = set()
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
@@ -142,7 +142,6 @@ class Client:
     ) -> HttpReply:
         assert self._session, "use `async with` before sending"
         body = content and aiohttp.BytesPayload(content, content_type="application/json")
-        place = f"{method} {public_url(url)}"
         start = perf_counter()
         try:
             async with self._session.request(
@@ -158,22 +157,24 @@ class Client:
                     received += chunk
                     if len(received) > LONGEST_REPLY:
                         size = LONGEST_REPLY // 1024**2
-                        message = f"{place}: the reply is longer than {size} MiB"
+                        message = f"{_place(method, url)}: the reply is longer than {size} MiB"
                         raise CallError(Cause.MALFORMED, message)
                 latency = (perf_counter() - start) * 1000
-                self._check(response, bytes(received), place)
-                self._accepted.add(place)
+                self._check(response, bytes(received), method, url)
+                self._accepted.add((method, url))
                 return HttpReply(bytes(received), latency)
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError, UnicodeError):
             raise UsageError(f"{public_url(url)!r} is not an http or https URL") from None
         except (aiohttp.ClientError, OSError) as error:
             is_reply = isinstance(error, aiohttp.ClientResponseError)  # its text has the whole URL
             text = f"{error.status} {error.message}" if is_reply else str(error)
-            raise self._translated(error, f"{place}: ", text) from None
+            raise self._translated(error, f"{_place(method, url)}: ", text) from None
         except ValueError as error:  # headers that HTTP forbids, or that contradict the URL
-            raise UsageError(f"{place} cannot be sent: {error}") from None
+            raise UsageError(f"{_place(method, url)} cannot be sent: {error}") from None
 
-    def _check(self, response: aiohttp.ClientResponse, content: bytes, place: str) -> None:
+    def _check(
+        self, response: aiohttp.ClientResponse, content: bytes, method: str, url: str
+    ) -> None:
         status = response.status
         if 200 <= status < 300:
             carried = self._connection.error_status(content)
@@ -181,7 +182,8 @@ class Client:
                 return
             status = carried
         text = content[:4000].decode("utf-8", "replace")
-        message = f"{place} returned {response.status} {quoted(response.reason or '')}".rstrip()
+        phrase = f"{response.status} {quoted(response.reason or '')}".rstrip()
+        message = f"{_place(method, url)} returned {phrase}"
         message += f" with an error ({status})" if status != response.status else ""
         message += f": {quoted(text)}" if text.strip() else ""
         cause = Cause.REJECTED if status in REJECTED else Cause.UNREACHABLE
@@ -189,7 +191,9 @@ class Client:
         permanent = any(word in text for word in self._connection.permanent)
         if (status == 429 or status >= 500) and not permanent:
             raise retry_after(cause, message, _retry_after(response.headers.get("Retry-After")))
-        if status in (401, 403) and place not in self._accepted:  # else it is about one request
+        if (
+            status in (401, 403) and (method, url) not in self._accepted
+        ):  # else it is about one request
             raise UsageError(f"{message}\nThe key or its permissions were rejected; the run stops.")
         if 300 <= status < 400:
             to = public_url(response.headers.get("Location", "nowhere"))
@@ -207,6 +211,10 @@ class Client:
                 retry = timed_out or (retryable and not absent)
                 return RetryableError(cause, message) if retry else CallError(cause, message)
         raise error
+
+
+def _place(method: str, url: str) -> str:
+    return f"{method} {public_url(url)}"
 
 
 def _retry_after(header: str | None) -> float | None:

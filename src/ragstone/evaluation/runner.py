@@ -18,7 +18,7 @@ from types import MappingProxyType, NoneType
 from typing import Any, Literal, Unpack, cast
 from warnings import warn
 
-from ragstone._internal.concurrency import finish_in_thread
+from ragstone._internal.concurrency import finish_in_thread, heap_frozen
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import quoted
 from ragstone.datasets import Dataset, load, samples_of
@@ -439,6 +439,7 @@ class Evaluation:
         """Evaluate every row. `result` works at any time, also after a cancellation."""
         ranking = [metric for metric in self.metrics if isinstance(metric, RankingMetric)]
         async with AsyncExitStack() as stack:
+            stack.enter_context(heap_frozen())
             await stack.enter_async_context(self.recorder)
             samples, done, retried = self.dataset.samples, self.recorder.done, self.recorder.retried
             new = (n for n in range(len(samples)) if n not in done and n not in retried)

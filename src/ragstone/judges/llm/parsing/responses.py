@@ -96,7 +96,7 @@ def parse_claims(reply: RawReply) -> tuple[str, ...]:
     )
     claims = tuple(dict.fromkeys(_one_line(texts)))
     _check_filled(claims, reply)
-    answered = any(map(is_refusal, reply.shown)) or not all(map(is_refusal, claims))
+    answered = not all(map(is_refusal, claims)) or any(map(is_refusal, reply.shown))
     if claims and reply.shown and not answered:
         raise reply.unusable(Cause.REFUSAL, f"the judge refused: {quoted(claims[0])}")
     return claims
