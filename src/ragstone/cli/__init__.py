@@ -129,6 +129,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "view": "Show the stored runs in a browser.",
         "rescore": "Score a stored run again without new calls.",
         "compare": "Compare two stored runs sample by sample.",
+        "plan": "Plan how many questions and labels a comparison needs.",
         "metrics": "List the metrics, or print one metric's definition.",
         "policies": "Show how each policy handles each situation.",
         "collect": "Save a RAG system's answers to judge later.",

@@ -240,7 +240,7 @@ class MetricSummaryBuilder:
         """
         values, data = self.values, np.frombuffer(self.values)
         total = math.fsum(values)
-        clusters = self._scored(groups)
+        clusters = self.scored_groups(groups)
         return Summary(
             mean=total / len(values) if values else None,
             interval=mean_interval(values, low=low, high=high, clusters=clusters, total=total),
@@ -259,10 +259,11 @@ class MetricSummaryBuilder:
 
     def clusters(self, groups: NDArray[np.int64] | None) -> int | None:
         """Return how many groups the scored rows have; None if rows are independent."""
-        scored = self._scored(groups)
+        scored = self.scored_groups(groups)
         return None if scored is None else len(np.unique(scored))
 
-    def _scored(self, groups: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+    def scored_groups(self, groups: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+        """Return the labels of the scored rows, in the order of `values`."""
         states = np.frombuffer(self.row_states, dtype=np.int8)
         return None if groups is None else groups[states == SCORED]
 

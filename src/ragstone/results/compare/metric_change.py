@@ -101,6 +101,8 @@ class MetricChange:
         win_loss_tie: pairs that got better, got worse, and stayed the same.
         min_detectable_difference: the smallest true difference that this many pairs would show
             with 80% power; None if it exceeds the metric's range, or the differences do not vary.
+        groups: number of independent differences: pairs, or clusters of them.
+        spread: their standard deviation; None for fewer than two.
     """
 
     metric: str
@@ -124,6 +126,8 @@ class MetricChange:
     effect: float | None
     win_loss_tie: WinLossTie
     min_detectable_difference: float | None
+    groups: int
+    spread: float | None
 
     @property
     def significant(self) -> bool:
@@ -194,14 +198,9 @@ def compare_metric(
     labels = None if clusters is None else clusters[scores.places]
     independent = differences
     if labels is not None and count:
-        # One number per cluster, with the mean of all and an honest spread: the residuals of a
-        # ratio estimator, in clusters of the average size.
-        found = Clusters.of(differences, labels)
-        size = count / found.count
-        residuals = found.totals - found.mean * found.sizes
-        independent = found.mean + residuals / size
+        independent = Clusters.of(differences, labels).linearized
     enough = len(independent) > 1
-    detectable = None
+    spread = detectable = None
     if enough:
         spread = float(np.std(independent, ddof=1))
         detectable = smallest_difference(spread, len(independent), power=POWER)
@@ -228,6 +227,8 @@ def compare_metric(
         effect=effect_size(differences),
         win_loss_tie=wins_losses_ties(differences, higher_is_better=higher_is_better),
         min_detectable_difference=None if detectable is None or detectable > span else detectable,
+        groups=test.groups,
+        spread=spread,
     )
     return change, test
 

@@ -83,6 +83,15 @@ class Clusters:
         """The mean of each group."""
         return self.totals / self.sizes
 
+    @property
+    def linearized(self) -> Numbers:
+        """One number per group, with the mean of all values and an unbiased spread.
+
+        These are residuals of a ratio estimator, in groups of the average size.
+        """
+        size = self.sizes.sum() / self.count
+        return self.mean + (self.totals - self.mean * self.sizes) / size
+
 
 def _codes(labels: Sequence[Hashable]) -> NDArray[np.int64]:
     """Number the labels in their order; each None gets a number of its own."""

@@ -1,0 +1,254 @@
+"""`ragstone plan`: how many questions, repeats and labels show a difference of two systems."""
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+import numpy as np
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from ragstone._internal.fields import metric_name
+from ragstone._internal.files import write_text
+from ragstone._internal.text import count
+from ragstone.cli.options import STORE
+from ragstone.cli.output import check_extension, check_files
+from ragstone.cli.parse import RUN, open_store, read_by
+from ragstone.errors import UnknownNameError, UsageError
+from ragstone.reports.tables import STDOUT
+from ragstone.results.compare.comparison import compare
+from ragstone.results.run import Run
+from ragstone.results.stats.intervals import Clusters
+from ragstone.results.stats.paired_tests import ALPHA
+from ragstone.results.stats.power import (
+    MOST_REPEATS,
+    WORTH,
+    labels_needed,
+    questions_needed,
+    spread_of_repeats,
+)
+from ragstone.store import find_run
+from ragstone.types.gate import share
+
+SPREAD = 0.4
+"""Assumed standard deviation of a metric's scores: that of a pass rate of 80%."""
+CORRELATION = 0.5
+"""Assumed correlation of two systems' scores of the same questions."""
+PEOPLE = 0.6
+"""Assumed correlation of the judge's scores with people's."""
+LABELS_OF = 2
+"""Labels are planned for this many times the questions that the judge alone needs."""
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """What is known of a metric.
+
+    Attributes:
+        spread: standard deviation of paired differences, one per group of rows that are not
+            independent.
+        rows: mean number of rows in a group.
+        judge: variance of repeated judgments of one response; None if it was not measured.
+    """
+
+    spread: float
+    rows: float = 1.0
+    judge: float | None = None
+
+
+@dataclass(frozen=True)
+class Needed:
+    """What one metric needs.
+
+    Attributes:
+        questions: with `repeats` judgments of each response.
+        by_repeats: number of judgments of each response -> questions.
+        judged, labels: of `judged` questions, the number to label in both runs.
+    """
+
+    spread: float
+    judge_variance: float | None
+    questions: int
+    repeats: int
+    by_repeats: Mapping[int, int]
+    judged: int
+    labels: int
+
+
+def needed(pilot: Pilot, difference: float, *, alpha: float, power: float) -> Needed:
+    """Return what a metric needs to show a difference."""
+    by_repeats: dict[int, int] = {}
+    for repeats in range(1, MOST_REPEATS + 1 if pilot.judge else 2):
+        spread = spread_of_repeats(pilot.spread, pilot.judge or 0.0, repeats)
+        groups = questions_needed(spread, difference, alpha=alpha, power=power)
+        by_repeats[repeats] = math.ceil(groups * pilot.rows)
+    repeats = 1
+    while by_repeats.get(repeats + 1, math.inf) <= (1 - WORTH) * by_repeats[repeats]:
+        repeats += 1
+    questions = by_repeats[repeats]
+    judged = LABELS_OF * questions
+    labels = labels_needed(questions, judged, PEOPLE)
+    return Needed(pilot.spread, pilot.judge, questions, repeats, by_repeats, judged, labels)
+
+
+def pilots_of(runs: list[Run], chosen: Iterable[str]) -> dict[str, Pilot]:
+    """Return what one run, or two runs of the same questions, show of their metrics.
+
+    Raises:
+        UnknownNameError: a chosen metric is not in the runs.
+        UsageError: no metric has enough scores.
+    """
+    found: dict[str, Pilot] = {}
+    if len(runs) == 2:
+        for change in compare(*runs).metric_changes:
+            if change.spread is not None:
+                found[change.metric] = Pilot(change.spread, change.n / change.groups)
+    else:
+        (run,) = runs
+        for name, column in run.counts.scores.items():
+            if len(column.values) > 1:
+                labels = column.scored_groups(run.counts.grouping.labels)
+                groups = Clusters.of(column.values, labels)
+                spread = float(np.std(groups.linearized, ddof=1)) if groups.count > 1 else 0.0
+                paired = spread * math.sqrt(2 * (1 - CORRELATION))
+                found[name] = Pilot(paired, len(column.values) / groups.count)
+    names = {name for wanted in chosen for name in found if wanted in (name, metric_name(name))}
+    if unknown := [each for each in chosen if each not in {*names, *map(metric_name, names)}]:
+        raise UnknownNameError("metric of the run", unknown[0], found)
+    kept = {name: pilot for name, pilot in found.items() if not chosen or name in names}
+    if not any(pilot.spread for pilot in kept.values()):
+        raise UsageError(
+            "no metric of the run has scores that vary, so the variance of differences is "
+            "unknown; use another run, or omit --like"
+        )
+    return {name: pilot for name, pilot in kept.items() if pilot.spread}
+
+
+@click.command(
+    name="plan",
+    params=[
+        click.Option(
+            ["--detect"], required=True, metavar="DIFFERENCE", help="As 0.03 or 3%, in scores."
+        ),
+        click.Option(
+            ["--like"],
+            multiple=True,
+            metavar="RUN",
+            help="Take variances from this run. Twice: two runs of the same questions, whose "
+            "correlation is measured too.",
+        ),
+        click.Option(["-m", "--metric"], multiple=True, metavar="NAME", help="Plan for these."),
+        click.Option(
+            ["--power"],
+            default="80%",
+            show_default=True,
+            metavar="SHARE",
+            help="Probability that a true difference of this size is found.",
+        ),
+        click.Option(
+            ["--json", "file"],
+            type=click.Path(path_type=Path),
+            metavar="FILE|-",
+            help="Write the plan as JSON.",
+        ),
+        STORE,
+    ],
+    epilog=f"{RUN} docs/plan-and-drift.md has the formulas.",
+)
+def command(
+    detect: str,
+    like: tuple[str, ...],
+    metric: tuple[str, ...],
+    power: str,
+    file: Path | None,
+    store: str | None,
+) -> None:
+    """Plan a comparison: how many questions, repeats and labels show a difference?
+
+    Two systems answer the same questions, and `ragstone compare` tests the paired differences at
+    the 5% level. No calls are made.
+
+    \b
+    ragstone plan --detect 0.03
+    ragstone plan --detect 3% --like last -m faithfulness
+    ragstone plan --detect 0.03 --like run-a --like run-b --power 90%
+    """
+    difference, chance = share(detect), share(power)
+    if difference <= 0:
+        raise UsageError(f"--detect {detect}: the difference must be above 0, such as 0.03")
+    if not 0.5 <= chance <= 0.99:
+        raise UsageError(f"--power {power}: use a share from 50% to 99%")
+    if len(like) > 2:
+        raise UsageError(f"--like is given {len(like)} times; name one run or two")
+    if metric and not like:
+        raise UsageError("--metric needs --like RUN: without a run, metrics do not differ")
+    check_extension("json", file or STDOUT)
+    ids: list[str] = []
+    pilots = {"any metric": Pilot(SPREAD * math.sqrt(2 * (1 - CORRELATION)))}
+    if like:
+        with open_store(store) as opened:
+            ids = [find_run(opened, each) for each in like]
+            check_files(file, inputs=read_by(opened, *map(opened.info, ids)))
+            pilots = pilots_of([opened.load(each) for each in ids], metric)
+    alpha = ALPHA / len(pilots)
+    plan = {
+        name: needed(pilot, difference, alpha=alpha, power=chance) for name, pilot in pilots.items()
+    }
+    document = {
+        "detect": difference,
+        "power": chance,
+        "alpha": alpha,
+        "like": ids,
+        "correlation": None if len(ids) == 2 else CORRELATION,
+        "correlation_with_people": PEOPLE,
+        "metrics": {name: asdict(each) for name, each in plan.items()},
+    }
+    if file is not None:
+        text = json.dumps(document, indent=2) + "\n"
+        if file == STDOUT:
+            click.echo(text, nl=False)
+        else:
+            write_text(file, text)
+    _print(plan, ids, Console(highlight=False, stderr=file == STDOUT), detect=detect, power=chance)
+    sys.exit(0)
+
+
+def _print(
+    plan: Mapping[str, Needed], ids: list[str], console: Console, *, detect: str, power: float
+) -> None:
+    tests = f" (5% divided by {count(len(plan), 'metric')})" if len(plan) > 1 else ""
+    console.print(
+        f"To show a difference of {detect} between two systems on the same questions with "
+        f"{power:.0%} power, at the 5% level{tests}:",
+        soft_wrap=True,
+    )
+    table = Table(box=SIMPLE, show_edge=False, pad_edge=False, header_style="bold")
+    for head in ("metric", "spread", "questions", "judgments", "labels"):
+        table.add_column(head, justify="left" if head == "metric" else "right")
+    for name, each in plan.items():
+        labels = f"{each.labels:,} of {each.judged:,}"
+        table.add_row(name, f"{each.spread:.2f}", f"{each.questions:,}", f"{each.repeats}", labels)
+    console.print(table)
+    console.print()
+    spread = "measured between the two runs"
+    if not ids:
+        spread = f"assumed: scores with a standard deviation of {SPREAD}, and a correlation of "
+        spread += f"{CORRELATION} between the systems; --like RUN measures the first"
+    elif len(ids) == 1:
+        spread = f"measured in run {ids[0]}, with an assumed correlation of {CORRELATION} between "
+        spread += "the systems; a second --like RUN measures it"
+    labels = "questions whose responses people label in both runs, if the corrected difference has "
+    labels += f"to show it; assumes a correlation of {PEOPLE} between judge and people"
+    for line in (
+        f"spread: standard deviation of the paired differences, {spread}.",
+        "judgments: of each response.",
+        f"labels: {labels}.",
+    ):
+        console.print(line, soft_wrap=True, markup=False)
+    if len(plan) > 1:
+        console.print("compare corrects for all metrics it tests; -m NAME plans for one.")

@@ -1,0 +1,74 @@
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.cli.test_compare import PLACE, put
+
+from ragstone.store import Store
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture
+def stored(ragstone: Command) -> Command:
+    """Two runs of the same 24 questions, in groups of four by their source."""
+    with Store.open(PLACE) as store:
+        put(store, "run-a", [(n * 7 % 24) / 24 for n in range(24)])
+        put(store, "run-b", [min(1, (n * 7 % 24) / 24 + n % 3 / 10) for n in range(24)])
+        put(store, "flat", [1.0] * 24)
+    return ragstone
+
+
+def test_a_plan_needs_no_run(ragstone: Command) -> None:
+    said = ragstone("plan", "--detect", "0.03")
+    assert said.code == 0, said.err
+    assert "1,398" in said.out
+    assert "1,092 of 2,796" in said.out
+    assert "standard deviation of 0.4, and a correlation of 0.5" in said.out
+
+
+def test_the_variance_comes_from_a_run_and_the_pairing_from_two(stored: Command) -> None:
+    one = json.loads(stored("plan", "--detect", "5%", "--like", "run-a", "--json", "-").out)
+    assert (one["like"], one["correlation"]) == (["run-a"], 0.5)
+    two = stored("plan", "--detect", "5%", "--like", "run-a", "--like", "run-b", "--json", "-")
+    found = json.loads(two.out)
+    assert found["correlation"] is None
+    few, many = (each["metrics"]["faithfulness"]["questions"] for each in (found, one))
+    assert few < many / 4
+    assert "measured between the two runs" in two.err
+
+
+def test_the_differences_of_two_runs_have_the_planned_spread(stored: Command) -> None:
+    said = stored("plan", "--detect", "0.1", "--like", "run-a", "--like", "run-b", "--json", "-")
+    found = json.loads(said.out)["metrics"]["faithfulness"]
+    assert found["spread"] == pytest.approx(0.08, abs=0.01)  # of 0, 0.1 and 0.2, one each, capped
+    assert found["questions"] == 8
+
+
+def test_more_power_takes_more_questions(stored: Command) -> None:
+    plans = [
+        json.loads(stored("plan", "--detect", "0.1", "--power", power, "--json", "-").out)
+        for power in ("80%", "95%")
+    ]
+    usual, high = (plan["metrics"]["any metric"]["questions"] for plan in plans)
+    assert high > 1.5 * usual
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--detect", "0"], "the difference must be above 0"),
+        (["--detect", "much"], "'much' is not a number"),
+        (["--detect", "0.1", "--power", "100%"], "use a share from 50% to 99%"),
+        (["--detect", "0.1", "-m", "hit"], "--metric needs --like RUN"),
+        (["--detect", "0.1", "--like", "flat"], "no metric of the run has scores that vary"),
+        (["--detect", "0.1", "--like", "run-a", "-m", "faithfulnes"], "did you mean"),
+        (["--detect", "0.1", *["--like", "run-a"] * 3], "--like is given 3 times"),
+        (["--detect", "0.1", "--like", "run-a", "--json", "p.html"], "p.html"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(stored: Command, arguments: list[str], why: str) -> None:
+    said = stored("plan", *arguments)
+    assert said.code == 2
+    assert why in said.err

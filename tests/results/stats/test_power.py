@@ -1,0 +1,58 @@
+"""Plans: the questions, repeats and labels they name give the power they promise."""
+
+import numpy as np
+import pytest
+
+from ragstone.results.stats.paired_tests import paired_t, sign_flip
+from ragstone.results.stats.power import labels_needed, questions_needed, spread_of_repeats
+
+RUNS = 1500
+"""The standard error of a power of 80% is one point."""
+
+
+def test_a_plan_equals_the_textbook() -> None:
+    # Cohen (1988), table 2.4.1 for paired differences: d = 0.5 needs 34 pairs, d = 0.2 needs 199
+    assert questions_needed(1.0, 0.5) == 34
+    assert questions_needed(1.0, 0.2) == 199
+    assert questions_needed(1.0, 0.5, power=0.9) == 44
+    assert questions_needed(1.0, 0.5, alpha=0.01) == 51
+
+
+def test_a_plan_has_enough_pairs_for_the_test_to_reject_anything() -> None:
+    assert questions_needed(0.0, 0.1) == 6
+    assert sign_flip([0.1] * 6).can_reject()
+    assert not sign_flip([0.1] * 5).can_reject()
+    assert questions_needed(0.0, 0.1, alpha=0.01) == 8
+
+
+def test_planned_questions_show_the_difference_in_four_of_five_cases() -> None:
+    rng = np.random.default_rng(1)
+    n = questions_needed(0.4, 0.1)
+    found = sum((paired_t(rng.normal(0.1, 0.4, n)) or 1) < 0.05 for _ in range(RUNS))
+    assert 0.77 < found / RUNS < 0.83
+
+
+def test_planned_repeats_show_the_difference_with_fewer_questions() -> None:
+    rng = np.random.default_rng(2)
+    judge, systems = 0.04, 0.2  # variance of a judgment; standard deviation of true differences
+    single = (systems**2 + 2 * judge) ** 0.5
+    n = questions_needed(spread_of_repeats(single, judge, 3), 0.1)
+    assert n < 0.6 * questions_needed(single, 0.1)
+    found = 0
+    for _ in range(RUNS):
+        noise = rng.normal(0, judge**0.5, (2, n, 3)).mean(axis=2)
+        seen = rng.normal(0.1, systems, n) + noise[1] - noise[0]
+        found += (paired_t(seen) or 1) < 0.05
+    assert 0.77 < found / RUNS < 0.83
+
+
+def test_judge_noise_above_the_spread_leaves_no_negative_variance() -> None:
+    assert spread_of_repeats(0.1, 0.02, 1) == pytest.approx(0.2)
+    assert spread_of_repeats(0.1, 0.02, 4) == pytest.approx(0.1)
+
+
+def test_labels_of_all_questions_need_no_judge_and_a_good_judge_saves_labels() -> None:
+    assert labels_needed(500, 500, 0.6) == 500
+    assert labels_needed(500, 1000, 0.0) == 500
+    assert labels_needed(500, 1000, 0.6) == 391  # 500 * 0.64 / 0.82
+    assert labels_needed(500, 1000, 0.9) < 170
