@@ -22,6 +22,7 @@ from ragstone._internal.concurrency import finish_in_thread, heap_frozen
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import quoted
 from ragstone.datasets import Dataset, load, samples_of
+from ragstone.datasets.frames import Frame, rows_of
 from ragstone.errors import TargetError, UnknownNameError, UsageError
 from ragstone.evaluation.ask_target import ask_target
 from ragstone.evaluation.circuit_breaker import CircuitBreaker
@@ -51,8 +52,8 @@ from ragstone.types.row import Row
 from ragstone.types.sample import Sample
 from ragstone.types.score import State
 
-Data = str | Path | Dataset | Iterable[Sample | Mapping[str, object]]
-"""A file, the result of `load`, samples, or mappings of their fields (by any known column name)."""
+Data = str | Path | Dataset | Frame | Iterable[Sample | Mapping[str, object]]
+"""A file, the result of `load`, a data frame, or rows: samples, or mappings of their fields."""
 
 
 class Options(StoreOptions, total=False):
@@ -231,12 +232,15 @@ def load_data(data: Data, plan: Plan) -> Dataset:
     if isinstance(data, str | Path):
         return load(data, sheet=plan.sheet, columns=plan.columns, limit=plan.limit)
     if isinstance(cast("object", data), Mapping | Sample):
-        raise UsageError("data is a single row; pass a list of rows: evaluate([row])")
-    if not isinstance(cast("object", data), Iterable):
-        raise UsageError(f"data must be a file, or samples or mappings, got {data!r:.80}")
+        split = "; pass one of its splits" if hasattr(data, "column_names") else ""
+        fix = split or "; pass a list of rows: evaluate([row])"
+        raise UsageError(f"data is {'several data sets' if split else 'a single row'}{fix}")
+    rows = data if (read := rows_of(data)) is None else read
+    if not isinstance(rows, Iterable):
+        raise UsageError(f"data must be a file, a data frame or rows, got {data!r:.80}")
     if plan.sheet is not None:
         raise UsageError(f"samples in memory have no sheets; remove sheet={plan.sheet!r}")
-    return samples_of(islice(data, plan.limit), columns=plan.columns)
+    return samples_of(islice(rows, plan.limit), columns=plan.columns)
 
 
 def judge_of(options: Options, plan: Plan, budget: Budget, *, metrics: Sequence[Metric]) -> Judge:
