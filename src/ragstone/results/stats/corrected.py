@@ -1,0 +1,162 @@
+"""Means corrected with human labels, and how well a judge agrees with the labels."""
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragstone.results.stats.intervals import SEED, Ends, Numbers, effective
+
+DRAWS = 4000
+PRIOR = 0.5
+"""Labels that each combination of an extreme score and an extreme label is worth (Jeffreys)."""
+_CORNERS = np.array([[1.0, f, y, f * y, f * f, y * y] for f in (0.0, 1.0) for y in (0.0, 1.0)])
+
+
+@dataclass(frozen=True)
+class LabelledScores:
+    """Scores of a judge in [0, 1], and the labels of some of the rows.
+
+    Attributes:
+        scores: of all N rows.
+        units: N keys; rows with an equal key are not independent.
+        judged: the judge's scores of the n labelled rows.
+        human: the scores of the same rows by their labels, in [0, 1].
+        chances: the chance with which each of the n rows was drawn, in (0, 1].
+        labelled: n keys like `units`.
+        transported: whether the labels are of other rows than the scores.
+    """
+
+    scores: Numbers
+    units: Sequence[Hashable]
+    judged: Numbers
+    human: Numbers
+    chances: Numbers
+    labelled: Sequence[Hashable]
+    transported: bool = False
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """A mean, or a difference of two means, corrected with labels: its median and interval."""
+
+    mean: float
+    interval: Ends
+
+
+def corrected_mean(run: LabelledScores, *, level: float = 0.95) -> Corrected:
+    """Return the mean that people would have given all rows, and its interval.
+
+    If the labelled rows are a part of the run, their labels are regressed on the judge's scores,
+    and the line is read at the mean score of all rows. For scores of 0 and 1 this is
+    post-stratification by the judge's verdict. For labels of other rows (`transported`), the
+    scores are regressed on the labels and the line is inverted; for scores of 0 and 1 this is
+    Rogan and Gladen's estimate, with the errors of sensitivity, specificity and of the mean score.
+    The latter assumes that the judge errs as often on these rows as on those, the former nothing.
+
+    The interval has the quantiles of a posterior: rows get random weights, and four pseudo-rows of
+    weight PRIOR let any score go with any label. For scores of 0 and 1 that is Jeffreys'
+    beta posterior for each verdict. Rows drawn with unequal chances are weighted, and count as
+    fewer (Kish). Whole units are weighted, not rows. The draws are always the same.
+
+    Sources: Cochran, Sampling Techniques (1977), 12.6 (regression in double sampling); Chen et al.
+    (2026), arXiv 2601.05420 (for 0 and 1 it is efficient); Rubin, The Bayesian Bootstrap (1981);
+    Brown, Cai and DasGupta, Interval Estimation for a Binomial Proportion (2001); Lee et al.
+    (2025), arXiv 2511.21140 (Rogan-Gladen with both errors); Kish, Survey Sampling (1965), 11.7.
+    """
+    return _summary(_posterior(run)[0], level)
+
+
+def corrected_difference(a: LabelledScores, b: LabelledScores, *, level: float = 0.95) -> Corrected:
+    """Return the corrected mean of `b` minus that of `a`, and its interval.
+
+    Rows of both runs with an equal unit get the same weight, so that pairs count as pairs.
+    """
+    first, second = _posterior(a, b)
+    return _summary(second - first, level)
+
+
+def _summary(draws: Numbers, level: float) -> Corrected:
+    low, mean, high = np.quantile(draws, [(1 - level) / 2, 0.5, (1 + level) / 2]).tolist()
+    return Corrected(mean, (low, high))
+
+
+def _posterior(*runs: LabelledScores) -> list[Numbers]:
+    """Return DRAWS corrected means of each run."""
+    rng = np.random.default_rng(SEED)
+    numbers = _numbered(*(run.labelled for run in runs))
+    blocks = [_moments(run, places) for run, places in zip(runs, numbers, strict=True)]
+    height = max(len(block) for block in blocks)
+    units = np.hstack([np.pad(block, ((0, height - len(block)), (0, 0))) for block in blocks])
+    distinct, counts = np.unique(units, axis=0, return_counts=True)
+    many = counts > 1
+    weights = rng.standard_exponential((DRAWS, counts.size))
+    weights[:, many] = rng.standard_gamma(counts[many], (DRAWS, int(many.sum())))
+    sums = weights @ distinct
+    means = _mean_scores(runs, rng)
+    posterior: list[Numbers] = []
+    for place, (run, block) in enumerate(zip(runs, blocks, strict=True)):
+        sizes = block[:, 0]
+        pseudo = rng.standard_gamma(PRIOR, (DRAWS, 4)) * float(sizes @ sizes / sizes.sum())
+        total = sums[:, 6 * place : 6 * place + 6] + pseudo @ _CORNERS
+        score, label, product, square, squared = total[:, 1:].T / total[:, 0]
+        both = product - score * label
+        if not run.transported:
+            slope = both / (square - score**2)
+            posterior.append(label + slope * (means[place] - score))
+            continue
+        slope = both / (squared - label**2)
+        informed = slope > 0  # else the scores say nothing, and any mean is possible
+        line = label + (means[place] - score) / np.where(informed, slope, 1.0)
+        posterior.append(np.where(informed, np.clip(line, 0, 1), rng.random(DRAWS)))
+    return posterior
+
+
+def _numbered(*keys: Sequence[Hashable]) -> list[NDArray[np.int64]]:
+    """Number the distinct keys of all sequences."""
+    known = {key: number for number, key in enumerate(dict.fromkeys(chain.from_iterable(keys)))}
+    return [np.array([known[key] for key in some], dtype=np.int64) for some in keys]
+
+
+def _moments(run: LabelledScores, places: NDArray[np.int64]) -> Numbers:
+    """Return the weighted sums of 1, f, y, fy, f² and y² of each unit's labelled rows."""
+    weights = 1 / run.chances
+    f, y = run.judged, run.human
+    rows = (weights / weights.mean())[:, None] * np.column_stack(
+        [np.ones(f.size), f, y, f * y, f * f, y * y]
+    )
+    sums: Numbers = np.zeros((int(places.max()) + 1, rows.shape[1]))
+    np.add.at(sums, places, rows)
+    return sums
+
+
+def _mean_scores(runs: Sequence[LabelledScores], rng: np.random.Generator) -> list[Numbers]:
+    """Draw the mean score of each run: beta, with the variance between units.
+
+    The draws of two runs are as correlated as the means of their common units.
+    """
+    numbers = _numbered(*(run.units for run in runs))
+    height = max(int(places.max()) for places in numbers) + 1
+    found: list[Numbers] = []
+    pulls: list[Numbers] = []
+    for run, places in zip(runs, numbers, strict=True):
+        mean = float(run.scores.mean())
+        pulls.append(np.bincount(places, run.scores - mean, height) / run.scores.size)
+        variance = float(pulls[-1] @ pulls[-1])
+        size = effective(np.bincount(places).astype(float))
+        if variance > 0:
+            size = mean * (1 - mean) / variance
+        found.append(rng.beta(mean * size + PRIOR, (1 - mean) * size + PRIOR, DRAWS))
+    if len(runs) > 1 and (spread := float(np.prod([pull @ pull for pull in pulls]))) > 0:
+        alike = float(pulls[0] @ pulls[1]) / math.sqrt(spread)
+        normal = np.sort(rng.standard_normal(DRAWS))[_ranks(found[0])]
+        rest = math.sqrt(max(0.0, 1 - alike**2)) * rng.standard_normal(DRAWS)
+        found[1] = np.sort(found[1])[_ranks(alike * normal + rest)]
+    return found
+
+
+def _ranks(values: Numbers) -> NDArray[np.int64]:
+    return np.argsort(np.argsort(values))

@@ -1,0 +1,163 @@
+"""Means corrected with labels: worked examples, and what must not depend on details."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ragstone.results.stats.corrected import (
+    Corrected,
+    LabelledScores,
+    corrected_difference,
+    corrected_mean,
+)
+
+Numbers = NDArray[np.float64]
+
+
+def run(
+    scores: Numbers,
+    judged: Numbers,
+    human: Numbers,
+    *,
+    chances: Numbers | None = None,
+    units: int = 1,
+    transported: bool = False,
+) -> LabelledScores:
+    """Return a run whose first rows are labelled; `units` rows in a row are alike."""
+    return LabelledScores(
+        scores=scores,
+        units=[place // units for place in range(len(scores))],
+        judged=judged,
+        human=human,
+        chances=np.ones(len(judged)) if chances is None else chances,
+        labelled=[place // units for place in range(len(judged))],
+        transported=transported,
+    )
+
+
+def table(yes_yes: int, yes_no: int, no_yes: int, no_no: int) -> tuple[Numbers, Numbers]:
+    """Return the judge's verdicts and the labels, given the number of rows of each kind."""
+    counts = [yes_yes, yes_no, no_yes, no_no]
+    return (
+        np.repeat([1.0, 1.0, 0.0, 0.0], counts),
+        np.repeat([1.0, 0.0, 1.0, 0.0], counts),
+    )
+
+
+def judged_yes(yes: int, n: int) -> Numbers:
+    return np.repeat([1.0, 0.0], [yes, n - yes])
+
+
+def middle(found: Corrected) -> Numbers:
+    return np.array([found.interval[0], found.mean, found.interval[1]])
+
+
+def test_verdicts_are_post_stratified() -> None:
+    # 90 % of 20 and 50 % of 20 are yes; the judge calls 800 of 1,000 supported
+    judged, human = table(18, 2, 10, 10)
+    found = corrected_mean(run(judged_yes(800, 1000), judged, human))
+    assert found.mean == pytest.approx(0.8 * 0.9 + 0.2 * 0.5, abs=0.01)
+    # the same from Jeffreys' posteriors of both shares
+    rng = np.random.default_rng(3)
+    share = rng.beta(800.5, 200.5, 10**6)
+    draws = share * rng.beta(18.5, 2.5, 10**6) + (1 - share) * rng.beta(10.5, 10.5, 10**6)
+    assert middle(found) == pytest.approx(np.quantile(draws, [0.025, 0.5, 0.975]), abs=0.004)
+
+
+def test_labels_of_all_rows_leave_nothing_to_the_judge() -> None:
+    judged, human = table(18, 2, 10, 10)
+    draws = np.random.default_rng(3).beta(29, 13, 10**6)  # two labels each for yes and no
+    expected = np.quantile(draws, [0.025, 0.5, 0.975])
+    assert middle(corrected_mean(run(judged, judged, human))) == pytest.approx(expected, abs=0.01)
+
+
+def test_an_interval_never_collapses() -> None:
+    low, high = corrected_mean(run(np.ones(500), np.ones(30), np.ones(30))).interval
+    assert 0.85 < low < 0.95
+    assert 0.99 < high <= 1
+
+
+def test_labels_of_other_rows_are_transported() -> None:
+    # sensitivity 0.9, specificity 0.8: a mean of 0.62 comes from 0.6
+    judged, human = table(900, 200, 100, 800)
+    found = corrected_mean(run(judged_yes(62_000, 100_000), judged, human, transported=True))
+    assert found.mean == pytest.approx(0.6, abs=0.01)
+    # the variance of Rogan and Gladen (1978)
+    variance = (0.6**2 * 0.09 + 0.4**2 * 0.16) / 1000 + 0.62 * 0.38 / 100_000
+    half = 1.96 * variance**0.5 / 0.7
+    assert middle(found)[::2] == pytest.approx([0.6 - half, 0.6 + half], abs=0.003)
+
+
+def test_scores_that_say_nothing_cannot_be_transported() -> None:
+    judged, human = table(25, 25, 25, 25)
+    low, high = corrected_mean(run(judged_yes(500, 1000), judged, human, transported=True)).interval
+    assert high - low > 0.9
+
+
+def test_graded_scores_are_a_regression() -> None:
+    rng = np.random.default_rng(4)
+    scores = rng.beta(3, 1, 5000)
+    human = np.clip(0.7 * scores + rng.normal(0, 0.1, 5000), 0, 1)
+    found = corrected_mean(run(scores, scores[:200], human[:200]))
+    slope = np.polyfit(scores[:200], human[:200], 1)[0]
+    line = human[:200].mean() + slope * (scores.mean() - scores[:200].mean())
+    assert found.mean == pytest.approx(line, abs=0.005)
+    low, high = found.interval
+    assert high - low == pytest.approx(2 * 1.96 * 0.1 / 200**0.5, rel=0.3)
+
+
+def test_rows_drawn_more_often_count_less() -> None:
+    rng = np.random.default_rng(5)
+    scores = (rng.random(4000) < 0.8).astype(float)
+    human = np.where(rng.random(4000) < 0.9, scores, 1 - scores)
+    chances = np.where(human == 1, 0.1, 0.3)  # known only to the planner
+    drawn = rng.random(4000) < chances
+    labelled = scores[drawn], human[drawn]
+    weighted = corrected_mean(run(scores, *labelled, chances=chances[drawn]))
+    unweighted = corrected_mean(run(scores, *labelled))
+    low, high = weighted.interval
+    assert low < human.mean() < high
+    assert not unweighted.interval[0] < human.mean() < unweighted.interval[1]
+
+
+def test_unequal_chances_cost_precision() -> None:
+    judged, human = table(45, 5, 5, 45)
+    scores = judged_yes(500, 1000)
+    uneven = np.tile([0.01, 0.1], 50)
+    equal = corrected_mean(run(scores, judged, human)).interval
+    wide = corrected_mean(run(scores, judged, human, chances=uneven)).interval
+    assert np.ptp(wide) == pytest.approx(np.ptp(equal) * 1.29, rel=0.15)  # Kish: 60 of 100
+
+
+def test_alike_rows_count_as_one() -> None:
+    judged, human = table(60, 20, 10, 30)
+    scores = judged_yes(800, 1000)
+    alone = corrected_mean(run(scores, judged, human)).interval
+    alike = corrected_mean(run(scores, judged, human, units=5)).interval
+    assert np.ptp(alike) > 1.5 * np.ptp(alone)
+
+
+def test_pairs_count_as_pairs() -> None:
+    judged, human = table(40, 10, 10, 40)
+    scores = np.concatenate([judged, judged_yes(500, 900)])
+    one = run(scores, judged, human)
+    better = human.copy()
+    better[60:63] = 1.0  # three answers were repaired
+    found = corrected_difference(one, run(scores, judged, better))
+    assert 0 < found.mean < 0.05
+    assert np.ptp(found.interval) < 0.6 * np.ptp(corrected_mean(one).interval)
+    swapped = corrected_difference(run(scores, judged, better), one)
+    assert swapped.mean == pytest.approx(-found.mean, abs=0.003)
+
+
+def test_a_run_does_not_differ_from_itself() -> None:
+    judged, human = table(40, 5, 5, 10)
+    same = run(judged_yes(700, 1000), judged, human)
+    low, high = corrected_difference(same, same).interval
+    assert -0.05 < low < 0 < high < 0.05
+
+
+def test_the_same_rows_have_the_same_interval() -> None:
+    judged, human = table(18, 2, 10, 10)
+    given = run(judged_yes(800, 1000), judged, human)
+    assert corrected_mean(given) == corrected_mean(given)
