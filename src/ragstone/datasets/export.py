@@ -7,6 +7,7 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -138,9 +139,9 @@ def _write_workbook(samples: Sequence[Sample], path: Path) -> None:
     if problems:
         raise InputError("the workbook", problems)
     import xlsxwriter  # slow to import
-    from xlsxwriter.exceptions import FileCreateError
 
-    book = xlsxwriter.Workbook(str(path))
+    content = BytesIO()  # Python's ZipFile prints a traceback if it cannot finish a file
+    book = xlsxwriter.Workbook(content)
     sheet = book.add_worksheet("Questions")
     bold = book.add_format({"bold": True})
     for row, cells in enumerate(rows):
@@ -151,10 +152,8 @@ def _write_workbook(samples: Sequence[Sample], path: Path) -> None:
                 sheet.write_boolean(row, column, cell)
             elif isinstance(cell, int | float):
                 sheet.write_number(row, column, cell)
-    try:
-        book.close()
-    except FileCreateError as error:
-        raise OSError(str(error)) from error
+    book.close()
+    path.write_bytes(content.getvalue())
 
 
 WRITERS: Mapping[str, Callable[[Sequence[Sample], Path], None]] = MappingProxyType(

@@ -6,12 +6,12 @@
 import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
 import xlsxwriter
-from xlsxwriter.exceptions import FileCreateError
 from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
@@ -57,7 +57,9 @@ class Book:
     def __init__(self, path: Path, created: datetime) -> None:
         kinds = ("formulas", "urls", "numbers")
         options = {f"strings_to_{kind}": False for kind in kinds}
-        self._workbook = xlsxwriter.Workbook(str(path), options)
+        # in memory, because Python's ZipFile prints a traceback if it cannot finish a file
+        self._path, self._content = path, BytesIO()
+        self._workbook = xlsxwriter.Workbook(self._content, options)
         # XlsxWriter writes the time as UTC without converting it
         self._workbook.set_properties({"created": created.astimezone(UTC), "author": "ragstone"})
         self._formats = {
@@ -79,12 +81,9 @@ class Book:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is not None:
-            return
-        try:
+        if error is None:
             self._workbook.close()
-        except FileCreateError as refused:
-            raise OSError(str(refused)) from refused
+            self._path.write_bytes(self._content.getvalue())
 
 
 class Page:
