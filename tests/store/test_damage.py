@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from sqlalchemy import event
 from tests.store.conftest import full_row, query
 from tests.store.test_runs import ranked
 
@@ -19,7 +20,8 @@ from ragstone.store import (
     save_ranking,
     tag,
 )
-from ragstone.store.search import RowQuery, find_rows, row_at
+from ragstone.store.errors import RunNotFoundError
+from ragstone.store.search import RowQuery, find_rows, row_at, summarize
 
 
 @pytest.fixture
@@ -172,3 +174,69 @@ def test_runs_of_an_older_version_are_read_without_checksums(tmp_path: Path) -> 
         query(store, "DELETE FROM texts WHERE place = 1")  # at least this is noticed
         with pytest.raises(DamagedRunError, match="texts of 1 of its 2 rows"):
             list(store.load("r1").rows)
+
+
+READERS = {
+    "rows": lambda run: list(run.rows),
+    "first row": lambda run: run.rows[0],
+    "texts": lambda run: list(run.rows.texts()),
+}
+
+
+@pytest.mark.parametrize("what", READERS)
+@pytest.mark.parametrize("done", [True, False])
+async def test_a_run_deleted_while_it_is_read_is_not_damaged(
+    what: str, done: bool, finished: Store, make: SimpleNamespace
+) -> None:
+    if not done:
+        resume(finished, make.manifest("r1"))
+    run = finished.load("r1")
+    delete(finished, "r1")
+    with pytest.raises(RunNotFoundError, match="run r1 was deleted by another process"):
+        READERS[what](run)
+
+
+def test_a_ranking_deleted_while_it_is_read_is_not_damaged(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragstone.results.ranking_run.BLOCK", 3)
+    save_ranking(store, ranked())
+    run = store.load("r1")
+    delete(store, "r1")
+    for read in (list, lambda rows: rows[0], lambda rows: rows.numbers("hit@5")):
+        with pytest.raises(RunNotFoundError, match="run r1 was deleted by another process"):
+            read(run.rows)
+
+
+async def test_a_run_deleted_between_two_queries_is_not_damaged(
+    store: Store, make: SimpleNamespace, tmp_path: Path
+) -> None:
+    """PostgreSQL shows each query what others have changed."""
+    at, count = 0, 0
+
+    def delete_run(*_: object) -> None:
+        nonlocal count
+        count += 1
+        if count == at:
+            delete(store, run)
+
+    found: list[str] = []
+    with Store.open(store.name, reading=True) as other:
+        event.listen(other._engine, "before_cursor_execute", delete_run)
+        while count >= at:
+            at, count, run = at + 1, 0, f"r{at}"
+            make.begin(store, run)
+            async with store.open_writer(run) as writer:
+                await writer.put(make.small_row(0))
+            store.finish(run, extras={})
+            try:
+                for info in other.runs():
+                    summarize(other, info)
+                find_rows(other, run, RowQuery())
+                row_at(other, run, 0)
+                export(other, run, tmp_path / "run.jsonl")
+            except StoreError as error:
+                found.append(f"{type(error).__name__}: {error}")
+    wrong = [each for each in found if "RunNotFound" not in each or "deleted" not in each]
+    assert not wrong
+    assert len(found) > 10

@@ -34,6 +34,19 @@ async def test_a_row_that_waits_alone_is_soon_written(store: Store, make: Simple
         assert list(store.done("r1")) == [0]
 
 
+async def test_a_run_that_another_program_deletes_is_reported(
+    store: Store, make: SimpleNamespace
+) -> None:
+    make.begin(store, "r1")
+    writer = await store.open_writer("r1").__aenter__()
+    query(store, "DELETE FROM runs")
+    await writer.put(make.small_row(0))
+    with pytest.raises(StoreError, match="the run was deleted by another program"):
+        await writer.__aexit__(None, None, None)
+    with pytest.raises(StoreError, match=r"no run r1 in .*; it may have been deleted"):
+        store.finish("r1", extras={})
+
+
 async def test_a_cancelled_run_keeps_what_was_put(store: Store, make: SimpleNamespace) -> None:
     make.begin(store, "r1")
     put = asyncio.Event()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
+from typing import Literal
 
 from ragstone.errors import UsageError
 
@@ -128,8 +129,8 @@ def _refusal(path: Path, error: OSError | ValueError) -> str:
     return f"{path} cannot be written: {why}; choose another path"
 
 
-def open_locked(path: Path) -> FileIO:
-    """Open or create a file to read and append, and lock it until it is closed.
+def open_locked(path: Path, mode: Literal["ab+", "rb"] = "ab+") -> FileIO:
+    """Open a file and lock it until it is closed; unless the mode is `rb`, it may be missing.
 
     The end of the process unlocks it too, even after kill -9.
 
@@ -141,7 +142,7 @@ def open_locked(path: Path) -> FileIO:
 
     while True:
         with ExitStack() as stack:
-            file = stack.enter_context(path.open("ab+", buffering=0))
+            file = stack.enter_context(path.open(mode, buffering=0))
             if not lock_descriptor(file.fileno(), blocking=False):
                 raise BlockingIOError(f"another process has locked {path}")
             with suppress(FileNotFoundError):

@@ -257,7 +257,7 @@ def _is_first(storing: StoreOptions) -> bool:
     if not place or isinstance(place, Store):
         return False
     try:
-        with Store.open(None if place is True else place) as store:
+        with Store.open(None if place is True else place, reading=True) as store:
             return len(store.runs(limit=2)) == 1
     except StoreError:  # the results count more than a hint beside them
         return False

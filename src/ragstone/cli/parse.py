@@ -53,10 +53,17 @@ def _source() -> ParameterSource | None:
     return click.get_current_context().get_parameter_source("store")
 
 
-def open_store(place: str | None, *, make: bool = False, made_by: str = "ragstone run") -> Store:
+def open_store(
+    place: str | None,
+    *,
+    make: bool = False,
+    reading: bool = False,
+    made_by: str = "ragstone run",
+) -> Store:
     """Open an existing store; with `make`, create a SQLite file if it is missing.
 
-    `made_by` is the command that creates one, for the message if it is missing.
+    With `reading`, it may be read-only. `made_by` is the command that creates one, for the message
+    if it is missing.
 
     Raises:
         UsageError: there is no such file, or it is a folder.
@@ -70,7 +77,7 @@ def open_store(place: str | None, *, make: bool = False, made_by: str = "ragston
         )
     if "://" not in str(place) and path.is_dir():
         raise UsageError(f"{path} is a folder; name a file in it")
-    return Store.open(place)
+    return Store.open(place, reading=reading)
 
 
 def read_by(store: Store, *infos: RunInfo) -> list[str | Path]:

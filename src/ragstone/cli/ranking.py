@@ -79,7 +79,8 @@ def rank(given: "RankArgs") -> int:
     if given["store"] is None and given["baseline"] is None:
         return _rank(given, outputs, limits, None)
     place, saves = place_here(given["store"]), given["store"] is not None
-    with load("cli.parse").open_store(place, make=saves, made_by="ragstone rank --store") as store:
+    open_store, made_by = load("cli.parse").open_store, "ragstone rank --store"
+    with open_store(place, make=saves, reading=not saves, made_by=made_by) as store:
         return _rank(given, outputs, limits, store)
 
 

@@ -133,7 +133,9 @@ def export(store: Store, run_id: str, path: Path) -> None:
         query = select(RUNS).where(RUNS.c.id == run_id)
         line = connection.execute(query).mappings().first()
     if line is None:
-        raise RunNotFoundError(f"there is no run {run_id} in {store.name}")
+        raise RunNotFoundError(
+            f"there is no run {run_id} in {store.name}; it may have been deleted"
+        )
     run = store.load(run_id)
     if run.columns is not None:
         kind, lines = RANKED, map(ranking_to_line, run.columns.blocks())

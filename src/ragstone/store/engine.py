@@ -1,7 +1,9 @@
 """The engine of a store's database: a SQLite file, or a PostgreSQL server."""
 
+import os
 import re
 import sqlite3
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -53,23 +55,15 @@ def display_name(place: str | Path | None) -> str:
 def create_store_engine(place: str | Path | None, *, reading: bool = False) -> Engine:
     """Return the engine for a path, a `postgresql://` URL, or, for None, the default path.
 
-    With `reading`, an existing file is not changed.
+    With `reading`, the store must exist, and no statement can change it.
 
     Raises:
-        StoreError: the place cannot be used, or its driver is not installed.
+        StoreError: the place cannot be used, or not written, or its driver is not installed.
     """
     if isinstance(place, str) and _LIKE_URL.match(place):
-        return _postgresql(_url(place))
+        return _postgresql(_url(place), reading=reading)
     path = Path(place or DEFAULT_STORE)
-    try:
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            # SQLite would write a journal beside a device
-            raise StoreError(f"{path}: it is not a regular file; choose another path")
-        make_folder(path.parent)
-    except OSError as error:
-        raise StoreError(
-            f"{path}: its folder cannot be created: {error.strerror}; choose another path"
-        ) from error
+    _check_path(path, reading=reading)
     engine = create_engine(
         URL.create("sqlite", database=str(path)),
         connect_args={"timeout": WAIT},
@@ -86,7 +80,9 @@ def create_store_engine(place: str | Path | None, *, reading: bool = False) -> E
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA page_size = {PAGE}")
             connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
-            if not reading and connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+            if reading:
+                connection.execute("PRAGMA query_only = ON")
+            elif connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
                 use_wal(connection, marker="alembic_version")
         except BaseException:
             connection.close()
@@ -96,9 +92,59 @@ def create_store_engine(place: str | Path | None, *, reading: bool = False) -> E
         writing = connection.get_execution_options().get("writing")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
+    if reading:
+        event.listen(engine, "do_connect", lambda *_: _connect_to_read(path))
     event.listen(engine, "connect", connect)
     event.listen(engine, "begin", begin)
     return engine
+
+
+def _check_path(path: Path, *, reading: bool) -> None:
+    """Check that a file can be used; to write, create its folder if it is missing."""
+    try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            # SQLite would write a journal beside a device
+            raise StoreError(f"{path}: it is not a regular file; choose another path")
+        if reading and not path.exists():
+            raise StoreError(f"there is no store at {path}; choose another path")
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}; choose another path") from error
+    if reading:
+        return
+    try:
+        make_folder(path.parent)
+    except OSError as error:
+        raise StoreError(
+            f"{path}: its folder cannot be created: {error.strerror}; choose another path"
+        ) from error
+    if _is_read_only(path):
+        raise StoreError(
+            f"{path}: the store is read-only; change the permissions of the file and its folder, "
+            "or choose another store"
+        )
+
+
+def _is_read_only(path: Path) -> bool:
+    """Whether a file can be read, but it or its folder, where SQLite creates files, not written."""
+    place = Path(os.path.realpath(path))
+    writable = os.access(place, os.W_OK) and os.access(place.parent, os.W_OK | os.X_OK)
+    return os.access(place, os.R_OK) and not writable
+
+
+def _connect_to_read(path: Path) -> sqlite3.Connection:
+    """Open an existing file; if it is read-only, create no files beside it.
+
+    SQLite must share an index (`-shm`) with other processes, unless there is no log (`-wal`).
+    """
+    place, options = Path(os.path.realpath(path)), "mode=rw"
+    if _is_read_only(place):
+        log, index = (place.with_name(f"{place.name}-{end}") for end in ("wal", "shm"))
+        options = "mode=ro&immutable=1"
+        with suppress(FileNotFoundError):
+            if log.stat().st_size or index.exists():
+                options = "mode=ro"
+    uri = f"{place.as_uri()}?{options}"
+    return sqlite3.connect(uri, uri=True, timeout=WAIT, check_same_thread=False)
 
 
 def _url(text: str) -> URL:
@@ -121,7 +167,7 @@ def _url(text: str) -> URL:
     raise StoreError(f"{scheme}://...: invalid URL; write {scheme}://USER@HOST/DATABASE")
 
 
-def _postgresql(url: URL) -> Engine:
+def _postgresql(url: URL, *, reading: bool) -> Engine:
     try:
         engine = create_engine(
             url,
@@ -139,6 +185,8 @@ def _postgresql(url: URL) -> Engine:
         cursor = connection.cursor()
         cursor.execute(f"SET search_path TO {SCHEMA}")
         cursor.execute(f"SET lock_timeout TO '{WAIT}s'")
+        if reading:
+            cursor.execute("SET default_transaction_read_only TO on")
         connection.commit()
         cursor.close()
 

@@ -13,18 +13,22 @@ from ragstone._internal.text import quoted
 from ragstone.errors import UsageError
 
 _LOCKED = f"another program locked it for over {WAIT} s; stop that program first"
+_DELETED = "the run was deleted by another program"
 _SQLITE = {
     sqlite3.SQLITE_BUSY: _LOCKED,
     sqlite3.SQLITE_FULL: "the disk is full; free some space",
     sqlite3.SQLITE_READONLY: "it is read-only; change its permissions",
     sqlite3.SQLITE_PERM: "its permissions do not allow this; change them",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened; choose another path",
+    sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY: _DELETED,
     sqlite3.SQLITE_NOTADB: "it is not a database; name another file",
     sqlite3.SQLITE_CORRUPT: "it is damaged; move it away, or repair it with sqlite3's .recover",
     sqlite3.SQLITE_IOERR: "the disk is full, or cannot be read or written; check the disk",
 }
 """SQLite's code -> the reason and what to do."""
 _POSTGRESQL = {
+    "23503": _DELETED,
+    "25006": "the server is read-only; use another",
     "28P01": "the password was rejected; correct it in the URL or in PGPASSWORD",
     "28000": "the user was rejected; correct the URL, or the pg_hba.conf of the server",
     "3D000": "the database does not exist; create it (createdb), or correct the URL",
@@ -92,8 +96,8 @@ def _reason(error: SQLAlchemyError, name: str) -> str:
 
 def explain_sqlite_error(error: sqlite3.Error, file: str | Path | None = None) -> str:
     """Return why SQLite failed on a file, and what to do."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary code
-    reason = _SQLITE.get(code)
+    code = getattr(error, "sqlite_errorcode", 0)
+    reason = _SQLITE.get(code) or _SQLITE.get(code := code & 0xFF)  # the primary code
     if file and code == sqlite3.SQLITE_CANTOPEN:
         path = Path(file)
         folder = path.absolute().parent
@@ -105,6 +109,8 @@ def explain_sqlite_error(error: sqlite3.Error, file: str | Path | None = None) -
             reason = "it cannot be read; change its permissions"
         elif not os.access(folder, os.W_OK | os.X_OK):
             reason = f"no files can be created in its folder {folder}; change its permissions"
+            if (log := path.with_name(f"{path.name}-wal")).exists():
+                reason += f", or copy {path} and {log} to another folder"
         if reason != _SQLITE[code]:
             reason = f"it cannot be opened: {reason}"
     message = quoted(str(error), 300)

@@ -9,7 +9,7 @@ from zlib import crc32
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from ragstone._internal.files import lock_file
+from ragstone._internal.files import lock_file, open_locked
 from ragstone.store.errors import RunLockedError, StoreError
 
 KIND = 0x5261_6773
@@ -79,9 +79,10 @@ def locked_runs(connection: Connection, runs: Iterable[int]) -> frozenset[int]:
     for run in runs:
         path = _lock_path(connection, run)
         try:
-            if path.exists():
-                with lock_file(path, timeout=0):
-                    pass
+            with open_locked(path, "rb"), suppress(OSError):
+                path.unlink()  # a process was killed; the folder may be read-only
+        except FileNotFoundError:
+            pass
         except BlockingIOError:
             locked.add(run)
         except OSError as error:

@@ -20,6 +20,7 @@ from sqlalchemy import Connection, select
 from ragstone.results.ranking_run import RankingRows, RankingScores
 from ragstone.store.codec import column, from_text
 from ragstone.store.errors import StoreError
+from ragstone.store.run_info import check_stored
 from ragstone.store.schema import QUERY_BLOCKS, VALUE_BLOCKS
 from ragstone.types.row import Row
 
@@ -100,7 +101,9 @@ class StoredRanking(RankingRows):
             self._starts.append(start)
             ids += more
             texts |= their_texts
-        self.ids, self.texts, self.why = ids, texts, np.concatenate(why)
+        with self._block_errors(0):
+            self.why = np.concatenate(why)
+        self.ids, self.texts = ids, texts
 
     def __repr__(self) -> str:
         return f"<{len(self)} stored queries of run {self._name}>"
@@ -174,6 +177,8 @@ class StoredRanking(RankingRows):
         try:
             yield
         except (ValueError, KeyError) as error:
+            with self._reading() as connection:
+                check_stored(connection, self._run, self._name)
             raise StoreError(
                 f"the queries from position {start} of run {self._name} cannot be read: {error}; "
                 "if a newer version of ragstone wrote them, update ragstone"

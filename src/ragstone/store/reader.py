@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, func, select
 from ragstone._internal.text import format_validation_errors, one_line
 from ragstone.store.codec import Texts, checksum, decode_row, from_text
 from ragstone.store.errors import DamagedRunError, StoreError
+from ragstone.store.run_info import check_stored
 from ragstone.store.schema import ROWS, TEXTS
 from ragstone.types.row import LazyRows, Row
 
@@ -45,7 +46,9 @@ class StoredRows(LazyRows):
             return self._due
         query = select(func.count()).select_from(ROWS).where(ROWS.c.run == self._run)
         with self._reading() as connection:
-            return connection.execute(query).scalar_one()
+            if not (count := connection.execute(query).scalar_one()):
+                check_stored(connection, self._run, self._name)
+            return count
 
     def __len__(self) -> int:
         return self._count
@@ -60,8 +63,12 @@ class StoredRows(LazyRows):
         """Return the row at a place of the stored rows."""
         places = select(ROWS.c.place).where(ROWS.c.run == self._run).order_by(ROWS.c.place)
         with self._reading() as connection:
-            number = connection.execute(places.limit(1).offset(place)).scalar_one()
-        return self._row(*self._after(number - 1, at_once=1)[0])
+            number = connection.execute(places.limit(1).offset(place)).scalar()
+            here = TEXTS.c.run == self._run, TEXTS.c.place == number
+            if not (found := read_texts(connection, *here, run_id=self._name)):
+                what = f"run {self._name} has no texts of its row {place}"
+                check_stored(connection, self._run, self._name, damage=what)
+        return self._row(*found[0])
 
     def texts(self) -> Iterator[Texts]:
         """Yield the rows as they are stored."""
@@ -84,15 +91,17 @@ class StoredRows(LazyRows):
             yield from found
             last = found[-1][0]
             count += len(found)
+        what = None
         if self._due is not None and count != self._due:
             what = f"run {self._name} has the texts of {count:,} of its {self._due:,} rows"
-            raise DamagedRunError(what, self._name)
+        with self._reading() as connection:
+            check_stored(connection, self._run, self._name, damage=what)
 
-    def _after(self, place: int, *, at_once: int = AT_ONCE) -> list[tuple[int, Texts]]:
+    def _after(self, place: int) -> list[tuple[int, Texts]]:
         """Read the next rows in a transaction of its own, so that a slow reader blocks nothing."""
         later = TEXTS.c.run == self._run, TEXTS.c.place > place
         with self._reading() as connection:
-            return read_texts(connection, *later, run_id=self._name, limit=at_once)
+            return read_texts(connection, *later, run_id=self._name, limit=AT_ONCE)
 
     def _row(self, place: int, texts: Texts) -> Row:
         with row_errors(self._name, place):

@@ -142,21 +142,45 @@ def read_run_info(connection: Connection, number: int) -> RunInfo:
     """Return the info of the run with that number.
 
     Raises:
+        RunNotFoundError: it was deleted meanwhile.
         StoreError: this version cannot read it.
     """
     query = select(RUNS).where(RUNS.c.number == number)
-    values = connection.execute(query).mappings().one()
+    values = connection.execute(query).mappings().first()
+    if values is None:
+        raise RunNotFoundError(_DELETED.format("a run"))
     rows, ranked = count_rows(connection, number)
     run_id, due, found = values["id"], values["rows"], None
     if values["checksum"] not in (None, _line_checksum(values)):
         found = f"the settings or summary of run {run_id} are not as they were stored"
     elif due not in (None, rows):
         found = f"run {run_id} has {rows:,} of its {due:,} rows"
+    if found:
+        check_stored(connection, number, run_id)
     try:
         line = RunLine.model_validate(dict(values))
     except ValidationError as error:
         raise DamagedRunError(found or f"the line of run {run_id} is invalid", run_id) from error
     return RunInfo.of(line, rows, ranked=ranked, damage=found)
+
+
+def check_stored(
+    connection: Connection, number: int, run_id: str, *, damage: str | None = None
+) -> None:
+    """Check after a run was read that it is still stored; raise its `damage`, if any.
+
+    Raises:
+        RunNotFoundError: it was deleted meanwhile.
+        DamagedRunError: it is damaged.
+    """
+    query = select(RUNS.c.number).where(RUNS.c.number == number)
+    if connection.execute(query).first() is None:
+        raise RunNotFoundError(_DELETED.format(f"run {run_id}"))
+    if damage:
+        raise DamagedRunError(damage, run_id)
+
+
+_DELETED = "{} was deleted by another process while it was read"
 
 
 def count_rows(connection: Connection, number: int) -> tuple[int, bool]:
@@ -197,5 +221,5 @@ def find_run_number(connection: Connection, run_id: str, *, store: str) -> int:
     query = select(RUNS.c.number).where(RUNS.c.id == column(run_id))
     number = connection.execute(query).scalar()
     if number is None:
-        raise RunNotFoundError(f"there is no run {run_id} in {store}")
+        raise RunNotFoundError(f"there is no run {run_id} in {store}; it may have been deleted")
     return number

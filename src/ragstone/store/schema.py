@@ -144,17 +144,25 @@ LABELS = sa.Table(
 MIGRATIONS = Path(__file__).parent / "migrations"
 _VERSIONS = "alembic_version"
 _LOCK = 0x5261_6773  # a number that other programs are unlikely to use
+_WRITABLE = """SELECT has_table_privilege('runs', 'INSERT')
+AND NOT current_setting('transaction_read_only')::boolean"""
 
 
 def migrate(engine: sa.Engine, name: str) -> None:
     """Bring the tables up to date; other processes wait meanwhile.
 
     Raises:
-        StoreError: the database belongs to another program or a newer version of ragstone.
+        StoreError: the database is read-only, or belongs to another program or a newer version of
+            ragstone.
     """
-    with engine.connect() as connection:
-        if _version(connection, name) == HEAD:
-            return
+    if is_current(engine, name):
+        with engine.connect() as connection:
+            server = connection.dialect.name == "postgresql"
+            if server and not connection.exec_driver_sql(_WRITABLE).scalar():
+                raise StoreError(
+                    f"{name}: the store is read-only for this user or on this server; use another"
+                )
+        return
     with engine.connect().execution_options(**WRITING) as connection, connection.begin():
         if connection.dialect.name == "postgresql":
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
@@ -162,6 +170,16 @@ def migrate(engine: sa.Engine, name: str) -> None:
                 connection.exec_driver_sql(f"CREATE SCHEMA {SCHEMA}")
         if _version(connection, name) != HEAD:
             upgrade(connection)
+
+
+def is_current(engine: sa.Engine, name: str) -> bool:
+    """Return whether the newest migration was run.
+
+    Raises:
+        StoreError: the database belongs to another program or a newer version of ragstone.
+    """
+    with engine.connect() as connection:
+        return _version(connection, name) == HEAD
 
 
 def _version(connection: sa.Connection, name: str) -> str | None:

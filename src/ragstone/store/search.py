@@ -8,6 +8,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -22,9 +23,9 @@ from ragstone.results.metric_summary import SCORED
 from ragstone.results.metric_summary import STATES as STATE_CODES
 from ragstone.results.ranking_run import RankingRows
 from ragstone.store.codec import column, decode_row
-from ragstone.store.errors import DamagedRunError
+from ragstone.store.errors import RunNotFoundError
 from ragstone.store.reader import read_texts, row_errors
-from ragstone.store.run_info import RunInfo, find_run_number
+from ragstone.store.run_info import RunInfo, check_stored, find_run_number
 from ragstone.store.schema import QUERY_BLOCKS, ROWS, SCORES, TEXTS
 from ragstone.store.store import Store
 from ragstone.types.row import Row
@@ -122,10 +123,11 @@ def find_rows(store: Store, run_id: str, search: RowQuery) -> RowPage:
         places = [line[0] for line in lines]
         these = TEXTS.c.run == run, TEXTS.c.place.in_(places)
         found = dict(read_texts(connection, *these, run_id=run_id))
+        if missing := set(places) - set(found):
+            damage = f"row {min(missing)} of run {run_id} has no texts"
+            check_stored(connection, run, run_id, damage=damage)
     rows: list[Row] = []
     for each in places:
-        if each not in found:
-            raise DamagedRunError(f"row {each} of run {run_id} has no texts", run_id)
         with row_errors(run_id, each):
             rows.append(decode_row(replace(found[each], transcript="[]")))
     return RowPage(total, matched, tuple(rows))
@@ -365,8 +367,8 @@ def summarize(store: Store, info: RunInfo) -> RunInfo:
     """Return the info with a summary: if it has none, each metric's mean and counts so far."""
     if info.summary is not None:
         return info
-    metrics = {
-        name: {"mean": each.mean, "failed": each.failed}
-        for name, each in count_scores(store, info.id).items()
-    }
-    return replace(info, summary={"metrics": metrics})
+    with suppress(RunNotFoundError):  # deleted meanwhile
+        counts = count_scores(store, info.id).items()
+        metrics = {name: {"mean": each.mean, "failed": each.failed} for name, each in counts}
+        info = replace(info, summary={"metrics": metrics})
+    return info

@@ -1,8 +1,8 @@
 """Store: runs in a SQLite file or a PostgreSQL database."""
 
 import weakref
-from collections.abc import Generator, Iterable, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -14,8 +14,12 @@ from ragstone.errors import Cause
 from ragstone.results.run import Run
 from ragstone.store.codec import to_text
 from ragstone.store.engine import WRITING, create_store_engine, display_name
-from ragstone.store.errors import DamagedRunError, StoreError, translate_errors
-from ragstone.store.labels import read_labels, write_labels
+from ragstone.store.errors import (
+    DamagedRunError,
+    RunNotFoundError,
+    StoreError,
+    translate_errors,
+)
 from ragstone.store.locks import locked_runs, run_lock, start_lock
 from ragstone.store.ranking_values import StoredRanking
 from ragstone.store.reader import RowIndexSet, StoredRows
@@ -32,7 +36,7 @@ from ragstone.store.run_info import (
     seal,
     sort_time,
 )
-from ragstone.store.schema import NEWEST, ROWS, RUNS, SCORES, WHOLE, migrate
+from ragstone.store.schema import NEWEST, ROWS, RUNS, SCORES, WHOLE, is_current, migrate
 from ragstone.store.writer import Record, RowWriter
 from ragstone.types.config import Manifest
 from ragstone.types.label import Label
@@ -53,19 +57,27 @@ class Store:
         weakref.finalize(self, engine.dispose)  # in case it is not closed
 
     @classmethod
-    def open(cls, place: str | Path | None = None) -> Self:
+    def open(cls, place: str | Path | None = None, *, reading: bool = False) -> Self:
         """Open a SQLite file (None is `.ragstone/ragstone.db`) or a `postgresql://` URL.
 
-        A missing file or folder is created, and the tables are brought up to date.
+        A missing file or folder is created, and the tables are brought up to date. With `reading`,
+        the store must exist, may be read-only, and cannot be changed.
 
         Raises:
             StoreError: the place cannot be used; the message has the reason and what to do.
         """
         name = display_name(place)
-        engine = create_store_engine(place)
+        engine = create_store_engine(place, reading=reading)
         try:
             with translate_errors(name):
-                migrate(engine, name)
+                if not reading:
+                    migrate(engine, name)
+                elif not is_current(engine, name):
+                    try:
+                        cls.open(place).close()
+                    except StoreError as error:
+                        what = "its tables must be upgraded to this version before it can be read"
+                        raise StoreError(f"{error} ({what})") from error
         except StoreError:
             engine.dispose()
             raise
@@ -238,7 +250,11 @@ class Store:
         query = select(RUNS.c.number).where(WHOLE).order_by(*NEWEST).limit(limit)
         with self.connect() as connection:
             numbers = connection.execute(query).scalars().all()
-            return [read_run_info(connection, number) for number in numbers]
+            infos: list[RunInfo] = []
+            for number in numbers:
+                with suppress(RunNotFoundError):  # deleted meanwhile
+                    infos.append(read_run_info(connection, number))
+            return infos
 
     def info(self, run_id: str) -> RunInfo:
         """Return the info of one run.

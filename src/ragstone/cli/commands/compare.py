@@ -85,7 +85,7 @@ def command(**given: Unpack[CompareArgs]) -> None:
     ragstone compare 20260301 20260302 -m faithfulness --markdown report.md
     """
     limits = RegressionLimits.of(given)
-    with open_store(given["store"]) as store:
+    with open_store(given["store"], reading=True) as store:
         a = find_run(store, given["a"])
         b = find_run(store, given["b"]) if given["b"] else _newest(store, but=a)
         if a == b:

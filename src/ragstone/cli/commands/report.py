@@ -28,7 +28,7 @@ def command(**given: Unpack[ReportArgs]) -> None:
     ragstone report last --no-export --json -
     """
     outputs = outputs_of(given)
-    with open_store(given["store"]) as store:
+    with open_store(given["store"], reading=True) as store:
         info = store.info(find_run(store, given["run"]))
         outputs.check(*read_by(store, info))
         code = finish(store.load(info.id), outputs)

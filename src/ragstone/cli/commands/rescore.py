@@ -78,7 +78,7 @@ def command(**given: Unpack[RescoreArgs]) -> None:
     """
     outputs = outputs_of(given, export=given["output"] is not None)
     load_plugins(*config_of().plugins, *given["plugin"])
-    with open_store(given["store"]) as store:
+    with open_store(given["store"], reading=not given["keep"]) as store:
         info = store.info(find_run(store, given["run"]))
         outputs.check(*read_by(store, info))
         code = _rescored(store, info, given, outputs)

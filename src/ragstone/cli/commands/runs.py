@@ -82,7 +82,7 @@ def command() -> None:
 )
 def list_(limit: int, file: Path | None, store: str | None) -> None:
     """List the runs, newest first, with their data, progress and scores."""
-    with open_store(store) as opened:
+    with open_store(store, reading=True) as opened:
         found = opened.runs(limit=limit + 1)
         infos = [summarize(opened, info) for info in found[:limit]]
         check_files(file, inputs=read_by(opened, *infos))
@@ -107,7 +107,7 @@ def list_(limit: int, file: Path | None, store: str | None) -> None:
 @command.command(name="show", params=[click.Argument(["run"]), STORE], epilog=RUN)
 def show(run: str, store: str | None) -> None:
     """Print the settings and results of a run."""
-    with open_store(store) as opened, silent_pipes():
+    with open_store(store, reading=True) as opened, silent_pipes():
         run_id = find_run(opened, run)
         console = Console(highlight=False)
         print_info(opened.info(run_id), console)
@@ -194,7 +194,7 @@ def prune_(older_than: str, yes: bool, store: str | None) -> None:
 )
 def export_(run: str, file: Path, store: str | None) -> None:
     """Export a run to one file; FILE.gz is compressed."""
-    with open_store(store) as opened:
+    with open_store(store, reading=True) as opened:
         info = opened.info(find_run(opened, run))
         check_files(file, inputs=read_by(opened, info))
         export(opened, info.id, file)

@@ -7,13 +7,13 @@ from threading import Thread
 import click
 
 from ragstone.cli.options import STORE
-from ragstone.cli.parse import RUN
+from ragstone.cli.parse import RUN, open_store
 from ragstone.errors import UsageError
 from ragstone.store import find_run
 
 try:
     from ragstone.reports.viewer.app import make_app
-    from ragstone.reports.viewer.server import is_loopback, listen, open_read_only, serve, url_for
+    from ragstone.reports.viewer.server import is_loopback, listen, serve, url_for
 except ModuleNotFoundError as error:
     needed = (error.name or "").partition(".")[0]
     if needed not in ("starlette", "uvicorn"):
@@ -70,7 +70,7 @@ def command(
             f"Warning: anyone who can reach {host} can read all runs here, without a password.",
             err=True,
         )
-    with open_read_only(store) as opened:
+    with open_store(store, reading=True) as opened:
         path = f"/runs/{find_run(opened, run)}" if run else "/"
         with listen(host, port) as at:
             bound: int = at.getsockname()[1]

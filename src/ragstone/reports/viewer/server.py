@@ -1,28 +1,19 @@
-"""The viewer's server: open a store read-only, listen, and serve its pages."""
+"""The viewer's server: listen, and serve the pages of a store."""
 
 import errno
 import ipaddress
 import socket
-import sqlite3
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 
 import uvicorn
-from sqlalchemy import event
-from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.pool import ConnectionPoolEntry
 from starlette.types import ASGIApp
 
 from ragstone.errors import UsageError
 from ragstone.reports.viewer.app import make_app
-from ragstone.store import Store, StoreError
-from ragstone.store.engine import create_store_engine, display_name
-from ragstone.store.errors import translate_errors
-from ragstone.store.schema import HEAD
-from ragstone.types.config import DEFAULT_STORE
+from ragstone.store import Store
 
 SHUTDOWN_SECONDS = 1
 """How long a request in progress may take when the server stops."""
@@ -78,9 +69,9 @@ def serve_in_background(place: str | Path) -> Generator[str, None, None]:
     """Serve a store's pages on this machine during the block; gives their URL.
 
     Raises:
-        UsageError: there is no store at that place.
+        StoreError: there is no store at that place, or it cannot be read.
     """
-    with open_read_only(str(place)) as store, listen(LOOPBACK, 0) as at:
+    with Store.open(place, reading=True) as store, listen(LOOPBACK, 0) as at:
         port: int = at.getsockname()[1]
         server = _server(make_app(store, host=LOOPBACK, port=port))
         thread = Thread(target=server.run, kwargs={"sockets": [at]}, name="ragstone view")
@@ -105,54 +96,3 @@ def _server(app: ASGIApp) -> uvicorn.Server:
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
     return uvicorn.Server(config)
-
-
-def open_read_only(place: str | None) -> Store:
-    """Open an existing store so that no statement can change it; tables are not upgraded.
-
-    Raises:
-        UsageError: there is no such file.
-        StoreError: the store cannot be read, or not by this version.
-    """
-    name = display_name(place)
-    if "://" not in name and not Path(place or DEFAULT_STORE).is_file():
-        raise UsageError(
-            f"there is no store at {name}; `ragstone run` creates one in the current folder. "
-            "Change to that folder, or set --store or RAGSTONE_STORE"
-        )
-    engine = create_store_engine(place, reading=True)
-    event.listen(engine, "connect", _forbid_writing)
-    try:
-        with translate_errors(name), engine.connect() as connection:
-            connection.exec_driver_sql("SELECT 1")  # separates a bad connection from a bad schema
-            try:
-                version = connection.exec_driver_sql(
-                    "SELECT version_num FROM alembic_version"
-                ).scalar()
-            except SQLAlchemyError as error:
-                if "alembic_version" not in str(error.__cause__):
-                    raise
-                version = None
-        if version is None or not version.isdecimal():
-            raise StoreError(f"{name}: it contains no ragstone runs; choose another store")
-        if int(version) > int(HEAD):
-            raise StoreError(
-                f"{name}: written by a newer version; update ragstone, or choose another store"
-            )
-        if version != HEAD:
-            raise StoreError(f"{name}: written by an older version; `ragstone runs` upgrades it")
-    except BaseException:
-        engine.dispose()
-        raise
-    return Store(engine, name)
-
-
-def _forbid_writing(connection: DBAPIConnection, entry: ConnectionPoolEntry) -> None:
-    del entry
-    cursor = connection.cursor()
-    if isinstance(connection, sqlite3.Connection):
-        cursor.execute("PRAGMA query_only = ON")
-    else:
-        cursor.execute("SET default_transaction_read_only TO on")
-        connection.commit()
-    cursor.close()

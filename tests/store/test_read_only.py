@@ -1,0 +1,238 @@
+"""A read-only store can be listed, shown, compared and exported; whatever writes is refused."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from tests.cli.test_paths import outcomes
+from tests.cli.test_runs import made
+from tests.store.test_runs import ranked
+
+from ragstone.store import Store, StoreError, export, save_ranking, tag
+from ragstone.store.engine import SCHEMA, WRITING, create_store_engine
+from ragstone.store.schema import upgrade
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs permissions")
+
+READING = """
+runs list
+runs show last
+runs export last out/run.json
+report last --no-export --json -
+report last --no-export --html out/report.html
+compare one last
+rescore last --policy all
+rank --qrels qrels --ranking ranking --baseline ranked
+view nobody
+"""
+WRITES = """
+run data.jsonl -m exact_match --target plugin.py:ask --no-export
+run data.jsonl -m exact_match --target plugin.py:ask --no-export --fresh
+rank --qrels qrels --ranking ranking --store {place}
+resume last --retry-failed
+rescore last --save
+runs tag last name
+runs untag last
+runs delete last --yes
+runs prune --older-than 1h --yes
+runs import run.json
+"""
+NOBODY = "there is no run named 'nobody'"
+"""`view` reads the store, and then ends."""
+
+
+def fill(place: str, home: Path) -> None:
+    """Store two runs and a ranking, and write the files that the commands name."""
+    (home / "data.jsonl").write_text('{"query": "q", "reference": "A."}\n')
+    (home / "plugin.py").write_text("def ask(query): open('called', 'w'); return 'A.'")
+    (home / "qrels").write_text("q7 0 d1 1\n")
+    (home / "ranking").write_text("q7 Q0 d1 1 1.0 r\n")
+    (home / "out").mkdir()
+    (home / "store").mkdir()
+    with Store.open(place) as store:
+        save_ranking(store, ranked("ranked"))
+        run = made(place)
+        export(store, run, home / "run.json")
+        tag(store, run, "first")
+    made(place)
+
+
+def check(place: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the commands on a store that cannot be changed."""
+    monkeypatch.setenv("RAGSTONE_STORE", place)
+    reading, writing = (text.strip().splitlines() for text in (READING, WRITES))
+    lines = [*reading, *writing]
+    cases = [(line.format(place=place).split(), home) for line in lines]
+    found: list[str] = []
+    for line, result in zip(lines, outcomes(home, cases), strict=True):
+        text = f"{result['out']}{result['err']}"
+        part = "the store is read-only" if line in writing else NOBODY if "nobody" in line else ""
+        left = [name for name in result["left"] if not name.startswith("out/")]
+        fine = result["code"] == (2 if part else 0) and part in text
+        if not fine or "Traceback" in text or left:
+            found.append(f"{line}: {result}")
+    assert not found, "\n".join(found)
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="ragstone-read-only-"))
+    folder.chmod(0o755)
+    yield folder
+    (folder / "store").chmod(0o755)
+    shutil.rmtree(folder)
+
+
+def fill_file(home: Path, *ends: str) -> Path:
+    """Return a file with runs; the tag `one` is in the files with these endings, if any."""
+    place = home / "made.db"
+    fill(str(place), home)
+    with closing(sqlite3.connect(place)) as connection:
+        connection.execute("UPDATE runs SET tag = 'one' WHERE tag = 'first'")
+        connection.commit()
+        if not ends:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        for end in ("", *ends):
+            shutil.copy(f"{place}{end}", home / f"store/runs.db{end}")
+    return home / "store/runs.db"
+
+
+def protect(path: Path, *, files: bool = True, folder: bool = True) -> None:
+    for file in path.parent.iterdir() if files else ():
+        file.chmod(0o444)
+    path.parent.chmod(0o555 if folder else 0o755)
+
+
+@posix
+@pytest.mark.parametrize("kind", ["file", "folder", "both", "in use", "remains of a log"])
+def test_a_read_only_file(kind: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = fill_file(home, *(("-wal", "-shm") if kind == "in use" else ()))
+    if kind == "remains of a log":
+        Path(f"{path}-wal").touch()
+    protect(path, files=kind != "folder", folder=kind != "file")
+    check(str(path), home, monkeypatch)
+
+
+@posix
+def test_a_log_that_cannot_be_read_is_explained(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = fill_file(home, "-wal")
+    protect(path)
+    monkeypatch.setenv("RAGSTONE_STORE", str(path))
+    (done,) = outcomes(home, [(["runs", "list"], home)])
+    assert done["code"] == 2
+    assert f"no files can be created in its folder {path.parent}" in str(done["err"])
+    assert "runs.db-wal" in str(done["err"])
+
+
+@posix
+def test_a_read_only_mount(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = fill_file(home)
+    mount = ["mount", "--bind", "-o", "ro", str(path.parent), str(path.parent)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        check(str(path), home, monkeypatch)
+    finally:
+        subprocess.run(["umount", str(path.parent)], check=True)
+
+
+@posix
+def test_an_older_read_only_file_is_refused(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "store").mkdir()
+    path = home / "store/runs.db"
+    shutil.copy(Path(__file__).parent / "older" / "0002.db", path)
+    protect(path)
+    monkeypatch.setenv("RAGSTONE_STORE", str(path))
+    (done,) = outcomes(home, [(["runs", "list"], home)])
+    assert done["code"] == 2
+    assert "the store is read-only" in str(done["err"])
+    assert "must be upgraded" in str(done["err"])
+
+
+def test_an_older_file_is_upgraded_to_read_it(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    shutil.copy(Path(__file__).parent / "older" / "0002.db", path)
+    with Store.open(path, reading=True) as store:
+        assert "r1" in [info.id for info in store.runs()]
+
+
+@pytest.fixture
+def reader(server: SimpleNamespace) -> Iterator[str]:
+    """The URL of a PostgreSQL store for a user who may only read."""
+    pytest.importorskip("psycopg", reason="no psycopg here: pip install 'ragstone[postgres]'")
+    server.query("CREATE ROLE reader LOGIN")
+    yield server.url.replace("tester@", "reader@")
+    server.query("DROP SCHEMA ragstone CASCADE")
+    server.query("DROP ROLE reader")
+
+
+def let_read(server: SimpleNamespace) -> None:
+    server.query("GRANT USAGE ON SCHEMA ragstone TO reader")
+    server.query("GRANT SELECT ON ALL TABLES IN SCHEMA ragstone TO reader")
+
+
+def test_a_user_who_may_only_read(
+    reader: str, server: SimpleNamespace, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(server.url, home)
+    server.query("UPDATE ragstone.runs SET tag = 'one' WHERE tag = 'first'")
+    let_read(server)
+    check(reader, home, monkeypatch)
+
+
+def test_a_server_that_is_a_read_only_copy(
+    reader: str, server: SimpleNamespace, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(server.url, home)
+    server.query("UPDATE ragstone.runs SET tag = 'one' WHERE tag = 'first'")
+    server.query("GRANT ALL ON SCHEMA ragstone TO reader")
+    server.query("GRANT ALL ON ALL TABLES IN SCHEMA ragstone TO reader")
+    server.query("ALTER ROLE reader SET default_transaction_read_only TO on")
+    check(reader, home, monkeypatch)
+
+
+def test_older_tables_of_a_user_who_may_only_read(reader: str, server: SimpleNamespace) -> None:
+    engine = create_store_engine(server.url)
+    with engine.connect().execution_options(**WRITING) as connection, connection.begin():
+        connection.exec_driver_sql(f"CREATE SCHEMA {SCHEMA}")
+        upgrade(connection, "0002")
+    engine.dispose()
+    let_read(server)
+    with pytest.raises(StoreError, match=r"grant the privilege.*must be upgraded"):
+        Store.open(reader, reading=True)
+
+
+def test_nothing_can_be_changed_while_reading(place: str) -> None:
+    Store.open(place).close()
+    with (
+        Store.open(place, reading=True) as store,
+        pytest.raises(StoreError, match="read-only"),
+        store.transaction() as connection,
+    ):
+        connection.exec_driver_sql("DELETE FROM runs")
+
+
+def test_a_file_in_another_mode_is_left_so(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    Store.open(path).close()
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("PRAGMA journal_mode = DELETE")
+    before = path.read_bytes()
+    with Store.open(path, reading=True) as store:
+        assert store.runs() == []
+    assert path.read_bytes() == before
+
+
+def test_a_missing_store_is_not_created_to_read_it(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="there is no store at"):
+        Store.open(tmp_path / "folder" / "runs.db", reading=True)
+    assert not list(tmp_path.iterdir())
