@@ -215,6 +215,19 @@ async def test_a_reply_without_end_is_cut(faulty, behave, monkeypatch: pytest.Mo
     assert len((await sent(faulty.url + PATH)).content) == 1024**2
 
 
+@each_case("mark", [b",", b"[", b"{", b"\n", b"\r"])
+async def test_a_reply_of_many_values_is_cut(
+    faulty, behave, monkeypatch: pytest.MonkeyPatch, mark: bytes
+) -> None:
+    monkeypatch.setattr("ragstone._internal.http.MOST_MARKS", 200_000)
+    faulty.script(PATH, behave.reply(mark * 200_001))
+    error = await failed(faulty.url + PATH)
+    assert error.cause is Cause.MALFORMED
+    assert str(error).endswith("the reply is longer than 200,000 values or lines")
+    faulty.script(PATH, behave.reply(mark * 200_000 + b"x" * 200_000))
+    assert len((await sent(faulty.url + PATH)).content) == 400_000
+
+
 async def test_where_nobody_ever_was_nobody_is_waited_for(faulty) -> None:
     await faulty.stop()
     error = await failed(faulty.url + PATH, retries=3)

@@ -76,6 +76,20 @@ def test_attributes_that_nest_beyond_measure_say_nothing(tmp_path: Path) -> None
         loaded(tmp_path / "a.jsonl", {"resourceSpans": [{"scopeSpans": [{"spans": [made]}]}]})
 
 
+def test_a_null_among_documents_shifts_no_rank(tmp_path: Path) -> None:
+    document = {"kvlistValue": {"values": [{"key": "id", "value": {"stringValue": "R"}}]}}
+    attributes = [
+        {"key": "input.value", "value": {"stringValue": "q"}},
+        {"key": "retrieval.documents", "value": {"arrayValue": {"values": [None, document]}}},
+    ]
+    made = {"traceId": "t", "spanId": "1", "attributes": attributes}
+    exported = {"resourceSpans": [{"scopeSpans": [{"spans": [made]}]}]}
+    numbered = span("t", "1", None, input__value="q", retrieval__documents__1__id="R")
+    for one in (exported, numbered):
+        with pytest.raises(InputError, match="column ranking, sample t: item 1 has neither id"):
+            loaded(tmp_path / "a.jsonl", one)
+
+
 def test_two_questions_side_by_side_are_two_turns(tmp_path: Path) -> None:
     made = [
         span("t", "0", None, a=1),

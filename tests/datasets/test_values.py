@@ -282,6 +282,9 @@ def test_a_word_for_missing_is_an_id_in_quotes():
         ("[1.0, nan]", "'nan' is not an id"),
         ("[None, x]", "'None' is not an id"),
         ("[1, None]", "null"),
+        ("1,,2", "an id is missing in '1,,2'; remove a separator, or fill it in"),
+        ("1 ; ; 2;", "an id is missing"),
+        ("[1, , 2]", "an id is missing"),
         ("[1.0, NaN]", "nan is not a finite number"),
         ("-", "'-' is ambiguous; write [] for no documents, or leave it blank if unknown"),
         (" — ", "'—' is ambiguous"),
@@ -294,6 +297,11 @@ def test_what_may_be_another_id_is_reported_in_both(value: object, message: str)
     for read in (relevance, ranking):
         with pytest.raises(ValueError, match=re.escape(message)):
             read(value)
+
+
+@each_case("value", ["1, 2,,", " ,1,\n2", "1;\r\n2;\r\n", "1|, 2"])
+def test_separators_around_ids_leave_no_gap(value: str):
+    assert ranking(value) == (Context(id="1"), Context(id="2"))
 
 
 def test_a_long_whole_number_is_exact():

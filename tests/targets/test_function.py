@@ -148,9 +148,13 @@ async def test_what_may_be_returned(result: object, fields: dict[str, object]) -
         ({"answer": "a", 5: "b"}, "rag: returned 'answer', 5; it may return response, contexts, "),
         ({"response": 5}, "rag: expected the response to be text, got 5"),
         ({"contexts": "text"}, "rag: expected contexts to be a list, got text"),
-        ({"contexts": [object()]}, "rag: an item of contexts: text: must be text"),
-        ({"contexts": [{"page_content": "a"}]}, "rag: an item of contexts has no text"),
-        ({"ranking": [{"id": None}]}, "rag: an item of ranking has no id"),
+        ({"contexts": [object()]}, "rag: item 1 of contexts: text: must be text"),
+        ({"contexts": [{"page_content": "a"}]}, "rag: item 1 of contexts has no text"),
+        ({"ranking": [{"id": None}]}, "rag: item 1 of ranking has no id"),
+        ({"ranking": ["A", None, "R"]}, "rag: item 2 of ranking is null or missing; "),
+        ({"contexts": [None, "a"]}, "rag: item 1 of contexts is null or missing; "),
+        ({"ranking": range(10_001)}, "rag: expected ranking to be a list"),
+        ({"ranking": [*range(10_001)]}, "rag: ranking has 10,001 items, more than the limit"),
     ],
 )
 async def test_what_may_not_be_returned(result: object, message: str) -> None:

@@ -101,15 +101,15 @@ def test_a_ranking_may_hold_texts_alone() -> None:
         ({"results": None}, "the reply has null at 'results' (path 'results[]"),
         ({"results": {"a": 1}}, "the reply has no value at"),
         ({"results": "none"}, "the reply has no value at"),
-        ({"results": [{"text": "a"}]}, "an item of ranking has no id: "),
-        ({"results": [{"point_id": 1}, {"point_id": None}]}, "an item of ranking has no id: "),
-        ({"results": [5]}, "an item of ranking has no id: "),
-        ({"results": [{"point_id": " "}]}, "an item of ranking: id: "),
-        ({"results": [{"point_id": True}]}, "an item of ranking: id: "),
-        ({"results": [{"point_id": [1]}]}, "an item of ranking: id: "),
-        ({"results": [{"point_id": 1, "text": 5}]}, "an item of ranking: text: "),
-        ({"results": [{"point_id": 1, "text": ["a"]}]}, "an item of ranking: text: "),
-        ({"results": [{"point_id": 1, "score": "high"}]}, "an item of ranking: score: "),
+        ({"results": [{"text": "a"}]}, "item 1 of ranking has no id: "),
+        ({"results": [{"point_id": 1}, {"point_id": None}]}, "item 2 of ranking has no id: "),
+        ({"results": [5]}, "item 1 of ranking has no id: "),
+        ({"results": [{"point_id": " "}]}, "item 1 of ranking: id: "),
+        ({"results": [{"point_id": True}]}, "item 1 of ranking: id: "),
+        ({"results": [{"point_id": [1]}]}, "item 1 of ranking: id: "),
+        ({"results": [{"point_id": 1, "text": 5}]}, "item 1 of ranking: text: "),
+        ({"results": [{"point_id": 1, "text": ["a"]}]}, "item 1 of ranking: text: "),
+        ({"results": [{"point_id": 1, "score": "high"}]}, "item 1 of ranking: score: "),
     ],
 )
 def test_a_search_s_reply_of_another_shape(reply: object, message: str) -> None:
@@ -133,8 +133,8 @@ def test_a_search_s_reply_of_another_shape(reply: object, message: str) -> None:
         ({"response": "a"}, "the reply has no value at 'retrieved_chunks[]"),
         ({"response": "a", "retrieved_chunks": [{"point_id": 5}]}, "contexts has no text"),
         ({"response": "a", "retrieved_chunks": [{"text": None}]}, "contexts has no text"),
-        ({"response": "a", "retrieved_chunks": [{"text": 5}]}, "an item of contexts: text"),
-        ({"response": "a", "retrieved_chunks": ["five"]}, "an item of contexts has no text"),
+        ({"response": "a", "retrieved_chunks": [{"text": 5}]}, "item 1 of contexts: text"),
+        ({"response": "a", "retrieved_chunks": ["five"]}, "item 1 of contexts has no text"),
     ],
 )
 def test_a_chat_s_reply_of_another_shape(reply: object, message: str) -> None:
@@ -142,6 +142,68 @@ def test_a_chat_s_reply_of_another_shape(reply: object, message: str) -> None:
         read(reply, response="response", contexts=CONTEXTS)
     assert caught.value.cause is Cause.MALFORMED
     assert message in str(caught.value)
+
+
+@each_case(
+    ("path", "reply", "number"),
+    [
+        ("results", [None, {"id": "R"}], 1),
+        ("results[]", [{"id": "A"}, None], 2),
+        ("results[].{id: id}", [None, None, {"id": "R"}], 1),
+        ("results[*].{id: id}", [{"id": "A"}, None, {"id": "R"}], 2),
+        ("results[].id", [{"id": "A"}, {"text": "no id"}, {"id": "R"}], 2),
+        ("results[:2].id", [{"id": "A"}, {"id": None}, {"id": "R"}], 2),
+        ("results[?score].id", [{"id": "A", "score": 1}, {"score": 1}], 2),
+        ("results[0].*.id", [{"a": {"id": "A"}, "b": None, "c": {"id": "R"}}], 2),
+        ("results[].parts[].id", [{"parts": [{"id": "A"}, None]}], 2),
+        ("results[].parts[]", [{"parts": None}, {"parts": [{"id": "R"}]}], 1),
+        ("[results[].id, other[].id][]", [{"id": "A"}, {}], 2),
+        ("map(&id, results)", [{"id": "A"}, {}], 2),
+        ("results[?score != `2`].id", [{"id": "A", "score": 0}, {"score": 1}, {"score": 2}], 2),
+    ],
+)
+def test_a_null_in_a_list_shifts_no_rank(path: str, reply: object, number: int) -> None:
+    body = {"results": reply, "other": [{"id": "B"}]}
+    for parse in (read, streamed):
+        with pytest.raises(CallError, match=f"^item {number} of ranking is null or missing; "):
+            parse(body, ranking=path)
+
+
+@each_case(
+    ("path", "contexts"),
+    [
+        ("results[?@].{id: id, text: text}", (Context(id="A", text="a b"), Context(text="c"))),
+        ("results[?id].{id: id, text: text}", (Context(id="A", text="a b"),)),
+        ("results[?@].{text: parts[].text | join(' ', @)}", (Context(text="d e"), Context())),
+        ("none || results[?id].text", (Context(text="a b"),)),
+        ("results.*.text || results[?text == 'c'].text", (Context(text="c"),)),
+    ],
+)
+def test_a_filter_leaves_nulls_out(path: str, contexts: object) -> None:
+    parts = [{"text": "d"}, None, {}, {"text": "e"}]
+    results = [{"id": "A", "text": "a b", "parts": parts}, None, {"text": "c", "parts": []}]
+    assert read({"results": results}, contexts=path) == {"contexts": contexts}
+
+
+def test_a_response_from_parts_may_skip_parts_without_text() -> None:
+    output = [{"content": None}, {"content": [{"text": "a"}, {"refusal": "b"}, {"text": "c"}]}]
+    assert read(output, response="[].content[].text | join('', @)") == {"response": "ac"}
+
+
+@each_case("path", ["results", "results[].{id: @}", "results[?@].{id: @}", "[results[]]|[0]"])
+def test_a_list_has_at_most_10_000_documents(path: str) -> None:
+    found = read({"results": [*range(1, 10_001)]}, ranking=path)["ranking"]
+    assert len(found) == 10_000  # type: ignore[arg-type]
+    with pytest.raises(CallError, match=r"has 10,001 items, more than the limit of 10,000$"):
+        read({"results": [*range(1, 10_002)]}, ranking=path)
+
+
+def test_a_message_quotes_a_large_value_without_writing_all_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(json, "dumps", None)
+    with pytest.raises(CallError, match=r'got \[\["a", "a", .*…$'):
+        parse_field("response", [["a"] * 100_000])
 
 
 def test_a_function_of_a_path_that_does_not_fit() -> None:

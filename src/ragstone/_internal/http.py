@@ -19,6 +19,9 @@ REJECTED = frozenset((400, 409, 413, 414, 415, 422, 431, 451))
 """The HTTP statuses of a server that runs, but does not accept this request."""
 LONGEST_REPLY = 32 * 1024 * 1024
 """Bytes of a reply: a broken server cannot fill the memory."""
+MOST_MARKS = 1_000_000
+"""Commas, opening brackets and line ends of a reply: each may be a value, of 50 bytes or more."""
+_MARKS = b",[{\r\n"
 
 _CERTIFICATE = (
     "its TLS certificate is invalid; to skip verification, set `verify_tls: false` in the target "
@@ -152,12 +155,14 @@ class Client:
                 allow_redirects=False,
                 proxy=self._connection.proxy,
             ) as response:
-                received = bytearray()
+                received, marks = bytearray(), 0
                 async for chunk in response.content.iter_chunked(65536):
                     received += chunk
-                    if len(received) > LONGEST_REPLY:
-                        size = LONGEST_REPLY // 1024**2
-                        message = f"{_place(method, url)}: the reply is longer than {size} MiB"
+                    marks += sum(map(chunk.count, _MARKS))
+                    if len(received) > LONGEST_REPLY or marks > MOST_MARKS:
+                        size = f"{LONGEST_REPLY // 1024**2} MiB"
+                        size = size if marks <= MOST_MARKS else f"{MOST_MARKS:,} values or lines"
+                        message = f"{place}: the reply is longer than {size}"
                         raise CallError(Cause.MALFORMED, message)
                 latency = (perf_counter() - start) * 1000
                 self._check(response, bytes(received), method, url)

@@ -258,6 +258,7 @@ def _storable(value: str) -> str:
 
 
 _BETWEEN = re.compile(r"[,;|\t\r\n，、；]+")
+_GAP = re.compile(r"([,;|，、；])\s*\1")
 _NUMBERS = re.compile(r"\d+(\s+\d+)+")
 _WIDE = re.compile(r"[０-９]+")
 _LIST = '; write a list such as 1, 2 or ["a", "b"]'
@@ -340,6 +341,8 @@ def spelled_ids(text: str) -> Plain | None:
     if (found := spelled(text)) is not None:
         return normalize_cell(found) or []
     words = [word for piece in _BETWEEN.split(text.strip("[]()")) if (word := piece.strip())]
+    if words and _GAP.search(text[text.find(words[0]) : text.rfind(words[-1])]):
+        raise ValueError(f"an id is missing in {kind(text)}; remove a separator, or fill it in")
     if odd := [word for word in words if word.casefold() in _MISSING or word in _DASHES]:
         raise ValueError(f"{odd[0]!r} is not an id; remove it, or put it in quotes if it is one")
     if text.startswith(("[", "{", "(")):

@@ -6,15 +6,17 @@ A reply that cannot be parsed raises a CallError.
 import asyncio
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from functools import partial
+from itertools import islice
 from time import perf_counter
-from typing import Self, cast
+from typing import TYPE_CHECKING, Self, cast
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 import jmespath
 from jmespath.exceptions import JMESPathError
+from jmespath.visitor import TreeInterpreter
 from pydantic import ValidationError
 
 from ragstone._internal.concurrency import parse
@@ -37,8 +39,13 @@ from ragstone.types.reply import Failure
 from ragstone.types.row import TargetCall
 from ragstone.types.sample import Context, Sample
 
+if TYPE_CHECKING:
+    from jmespath.visitor import _TreeNode as Node  # pyright: ignore[reportPrivateUsage]
+
 LONGEST_CONNECT = 10.0
 """Seconds to wait for a connection to an API without a health check."""
+MOST_ITEMS = 10_000
+"""Documents of a reply; real rankings have a thousand at most."""
 _NOT_READY = (
     "the RAG system is not ready: {}\nStart it, or specify another one with --api-url or "
     "--target; `ragstone demo-server` starts one for testing."
@@ -80,7 +87,9 @@ def parse_fields(content: bytes, paths: Mapping[str, str], *, stream: bool) -> d
     """Return Sample fields from a reply's body; `paths` is field -> its path."""
     if stream:
         events = parse_events(content)
-        return {field: _streamed(field, events, path) for field, path in paths.items()}
+        whole = [*paths.items()] == [("response", "@")]
+        data = [] if whole else [_event(event) for event in events]
+        return {field: _streamed(field, path, events, data) for field, path in paths.items()}
     try:
         data: object = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -88,7 +97,7 @@ def parse_fields(content: bytes, paths: Mapping[str, str], *, stream: bool) -> d
         raise CallError(Cause.MALFORMED, f"the reply is not valid JSON: {seen}") from error
     fields: dict[str, object] = {}
     for field, path in paths.items():
-        if (found := _search(data, path)) is None:
+        if (found := _search(field, data, path)) is None:
             raise CallError(Cause.MALFORMED, _absence(data, path))
         fields[field] = parse_field(field, found)
     return fields
@@ -108,8 +117,8 @@ def _absence(data: object, path: str) -> str:
         return f"the reply has null at {place!r}" + (f" (path {path!r})" if place != path else "")
     has = _excerpt(cast("object", data))
     if isinstance(data, dict):
-        keys = sorted(cast("dict[str, object]", data))
-        has = f"the keys {quoted(', '.join(keys[:12]))}" if keys else "no keys"
+        keys = ", ".join(islice(cast("dict[str, object]", data), 12))
+        has = f"the keys {quoted(keys)}" if keys else "no keys"
     return f"the reply has no value at {path!r}; {repr(place) if found else 'it'} has {has}"
 
 
@@ -122,19 +131,30 @@ def parse_field(field: str, value: object) -> object:
         return _join_halves(value)
     if not isinstance(value, list | tuple):
         raise CallError(Cause.MALFORMED, f"expected {field} to be a list, got {_excerpt(value)}")
-    return tuple(_context(item, field) for item in cast("list[object]", value))
+    _check_count(items := cast("Sequence[object]", value), field)
+    return tuple(_context(item, number, field) for number, item in enumerate(items, 1))
 
 
-def _context(item: object, field: str) -> Context:
+def _check_count(items: Sized, what: str) -> None:
+    if len(items) > MOST_ITEMS:
+        seen = f"{what} has {len(items):,} items, more than the limit of {MOST_ITEMS:,}"
+        raise CallError(Cause.MALFORMED, seen)
+
+
+def _context(item: object, number: int, field: str) -> Context:
     if isinstance(item, Context):
         return item
+    place = f"item {number} of {field}"
+    if item is None:
+        fix = "correct the list, or leave such items out with a filter such as results[?id]"
+        raise CallError(Cause.MALFORMED, f"{place} is null or missing; {fix}")
     bare = "id" if field == "ranking" else "text"
     known = cast("Mapping[str, object]", item) if isinstance(item, Mapping) else {bare: item}
     shown = {key: known[key] for key in ("id", "text", "score") if known.get(key) is not None}
     # an item of a ranking without its id would count as a wrong document
     needed = "text" if field == "contexts" or "id" not in known else "id"
     if needed not in shown:
-        raise CallError(Cause.MALFORMED, f"an item of {field} has no {needed}: {_excerpt(known)}")
+        raise CallError(Cause.MALFORMED, f"{place} has no {needed}: {_excerpt(known)}")
     shown = {
         key: _join_halves(part) if isinstance(part, str) else part for key, part in shown.items()
     }
@@ -142,17 +162,17 @@ def _context(item: object, field: str) -> Context:
         return Context.model_validate(shown)
     except ValidationError as error:
         fault = error.errors()[0]
-        place, why = ".".join(map(str, fault["loc"])), describe_fault(fault)
-        raise CallError(Cause.MALFORMED, f"an item of {field}: {place}: {why}") from error
+        part, why = ".".join(map(str, fault["loc"])), describe_fault(fault)
+        raise CallError(Cause.MALFORMED, f"{place}: {part}: {why}") from error
 
 
-def _streamed(field: str, events: list[str], path: str) -> object:
+def _streamed(field: str, path: str, events: list[str], data: list[object]) -> object:
     if field == "response" and path == "@":  # the whole reply
         # Events are plain text, or JSON strings if all of them are.
         strings = [text for event in events if isinstance(text := _event(event, plain=True), str)]
         return _join_halves("".join(strings if len(strings) == len(events) else events))
-    pieces = [_search(_event(event), path) for event in events]
-    if not (pieces := [piece for piece in pieces if piece is not None]):
+    found = (_search(field, event, path) for event in data)
+    if not (pieces := [piece for piece in found if piece is not None]):
         raise CallError(Cause.MALFORMED, f"no event of the reply has a value at {path!r}")
     if field != "response":
         return parse_field(field, pieces[-1])
@@ -178,9 +198,36 @@ def _event(text: str, *, plain: bool = False) -> object:
     return cast("object", data)
 
 
-def _search(data: object, path: str) -> object:
+class _Lists(TreeInterpreter):
+    """JMESPath whose lists keep nulls, so that no rank shifts; except within an object."""
+
+    def visit_projection(self, node: "Node", value: object) -> list[object] | None:
+        base, part, *conditions = node["children"]
+        found: object = self.visit(base, value)
+        if not isinstance(found, dict if node["type"] == "value_projection" else list):
+            return None
+        given = cast("dict[str, object] | list[object]", found)
+        items = list(given.values() if isinstance(given, dict) else given)
+        for condition in conditions:
+            no: Node = {"type": "not_expression", "value": None, "children": [condition]}
+            items = [item for item in items if not self.visit_not_expression(no, item)]
+        _check_count(items, "a list of the reply")
+        return [self.visit(part, item) for item in items]
+
+    visit_filter_projection = visit_value_projection = visit_projection
+
+    def visit_multi_select_dict(self, node: "Node", value: object) -> object:
+        return _TEXTS.visit(node, value)
+
+
+_TEXTS = TreeInterpreter()
+_LISTS = _Lists()
+
+
+def _search(field: str, data: object, path: str) -> object:
+    interpreter = _TEXTS if field == "response" else _LISTS
     try:
-        return cast("object", jmespath.search(path, data))
+        return cast("object", interpreter.visit(jmespath.compile(path).parsed, data))
     except (JMESPathError, RecursionError) as error:
         why = quoted(str(error))
         raise CallError(
@@ -215,7 +262,8 @@ def _tag_in(field: str) -> str | None:
 
 def _excerpt(value: object) -> str:
     try:
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        pieces = json.JSONEncoder(ensure_ascii=False).iterencode(value)
+        text = value if isinstance(value, str) else "".join(islice(pieces, 100))
     except (TypeError, ValueError):
         text = repr(value)
     return quoted(text, 80)

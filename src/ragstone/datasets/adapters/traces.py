@@ -114,7 +114,9 @@ def _value(value: object, depth: int) -> object:
     parts = cast("Values", content if isinstance(content, Mapping) else {})
     match kind:
         case "arrayValue":
-            return [_value(item, depth + 1) for item in _objects(parts.get("values"))]
+            items = parts.get("values")
+            items = cast("list[object]", items) if isinstance(items, list) else []
+            return [_value(item, depth + 1) for item in items]
         case "kvlistValue":
             return dict(_pairs(parts.get("values"), depth + 1))
         case "intValue" if isinstance(content, str) and content.isdecimal():
@@ -270,7 +272,7 @@ def _documents(span: Span) -> list[dict[str, object]] | None:
         number, _, part = key.removeprefix(f"{name}.").partition(".")
         if key.startswith(f"{name}.") and number.isdecimal():
             numbered.setdefault(int(number), {})[part] = value
-    return [_document(numbered[number]) for number in sorted(numbered)]
+    return [_document(numbered.get(number, {})) for number in range(len(numbered))]
 
 
 def _document(item: object) -> dict[str, object]:

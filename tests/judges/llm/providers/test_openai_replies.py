@@ -1,5 +1,8 @@
 import pytest
+from pydantic import ValidationError
+from tests.cases import each_case
 
+from ragstone._internal.concurrency import LARGE
 from ragstone.errors import CallError, Cause
 from ragstone.judges.llm.providers.base import Completion, ModelPrompt
 from ragstone.types.reply import Usage
@@ -179,6 +182,24 @@ async def test_what_is_no_completion_is_malformed(
     assert "the reply is not a chat completion" in str(error)
     assert seen in str(error)
     assert len(str(error)) < 500
+
+
+@each_case("choices", [[[]] * 9, [PLAIN["choices"][0]] * 101])
+async def test_one_fault_is_enough_to_refuse_a_reply(
+    faulty, behave, model, failure, choices: object
+) -> None:
+    """An error for each of a million items would take gigabytes."""
+    faulty.script(CHAT, behave.reply({"choices": choices}))
+    error = await failure(model)
+    assert error.cause is Cause.MALFORMED
+    assert isinstance(error.__context__, ValidationError)
+    assert error.__context__.error_count() == 1
+
+
+async def test_a_large_reply_is_not_searched_for_an_error(faulty, behave, model, failure) -> None:
+    faulty.script(CHAT, behave.reply({"error": {"message": "x" * LARGE}}))
+    assert (await failure(model)).cause is Cause.MALFORMED
+    assert len(faulty.calls) == 1
 
 
 async def test_a_reply_of_ten_megabytes_is_read(faulty, behave, model) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import AliasPath, BaseModel, BeforeValidator, Field, ValidationError
 
-from ragstone._internal.concurrency import parse
+from ragstone._internal.concurrency import LARGE, parse
 from ragstone._internal.http import Client, Connection, HttpReply
 from ragstone._internal.rate_limit import RetryingCaller
 from ragstone._internal.text import count, public_url, quoted
@@ -179,7 +179,7 @@ class _ErrorBody(BaseModel):
 
 
 def _error_status(content: bytes) -> int | None:
-    if b'"error"' not in content:
+    if b'"error"' not in content or len(content) > LARGE:
         return None
     try:
         error = _ErrorBody.model_validate_json(content).error
@@ -236,19 +236,20 @@ class _Choice(BaseModel):
 
 
 class _Chat(BaseModel):
-    choices: Annotated[list[_Choice], Field(min_length=1)]
+    choices: Annotated[list[_Choice], Field(min_length=1, max_length=100, fail_fast=True)]
     usage: _MaybeTokens = _Tokens()
 
 
 class _Embedding(BaseModel):
     index: int
     embedding: Annotated[
-        tuple[Annotated[float, Field(allow_inf_nan=False)], ...], Field(min_length=1)
+        tuple[Annotated[float, Field(allow_inf_nan=False)], ...],
+        Field(min_length=1, fail_fast=True),
     ]
 
 
 class _Embeddings(BaseModel):
-    data: list[_Embedding]
+    data: Annotated[list[_Embedding], Field(fail_fast=True)]
     usage: _MaybeTokens = _Tokens()
 
 
