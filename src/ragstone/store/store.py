@@ -1,7 +1,7 @@
 """Store: runs in a SQLite file or a PostgreSQL database."""
 
 import weakref
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -20,6 +20,7 @@ from ragstone.store.errors import (
     StoreError,
     translate_errors,
 )
+from ragstone.store.labels import read_labels, write_labels
 from ragstone.store.locks import locked_runs, run_lock, start_lock
 from ragstone.store.ranking_values import StoredRanking
 from ragstone.store.reader import RowIndexSet, StoredRows
