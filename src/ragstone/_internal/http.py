@@ -162,7 +162,7 @@ class Client:
                     if len(received) > LONGEST_REPLY or marks > MOST_MARKS:
                         size = f"{LONGEST_REPLY // 1024**2} MiB"
                         size = size if marks <= MOST_MARKS else f"{MOST_MARKS:,} values or lines"
-                        message = f"{place}: the reply is longer than {size}"
+                        message = f"{_place(method, url)}: the reply is longer than {size}"
                         raise CallError(Cause.MALFORMED, message)
                 latency = (perf_counter() - start) * 1000
                 self._check(response, bytes(received), method, url)
