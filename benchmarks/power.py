@@ -37,6 +37,7 @@ def passes(rng: np.random.Generator, n: int) -> Numbers:
     return np.where(easy, 0.0, (rng.random(n) < 0.6) + 0.0 - (rng.random(n) < 0.4))
 
 
+STEPS = {"five claims, most perfect": 0.2, "0 or 1": 1.0}
 POPULATIONS: dict[str, Draw] = {
     "normal, spread 0.4, 0.03": lambda rng, n: rng.normal(0.03, 0.4, n),
     "normal, spread 0.3, 0.1": lambda rng, n: rng.normal(0.1, 0.3, n),
@@ -58,7 +59,8 @@ def questions(name: str, draw: Draw, simulations: int) -> bool:
     """Measure the power of the planned number of questions."""
     rng = np.random.default_rng([len(name), 1])
     pilot = draw(rng, PILOT)
-    n = questions_needed(float(pilot.std()), abs(float(pilot.mean())))
+    step = STEPS.get(name, 0.0)
+    n = questions_needed(float(pilot.std()), abs(float(pilot.mean())), step=step)
     found = sum(sign_flip(draw(rng, n), resamples=4999).p < 0.05 for _ in range(simulations))
     return show(name, f"{n:,} questions", found, simulations)
 

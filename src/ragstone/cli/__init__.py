@@ -135,7 +135,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "collect": "Save a RAG system's answers to judge later.",
         "validate": "Check data files and report all problems.",
         "convert": "Write a data set in another format.",
-        "judge": "Test the judge: does it notice injected errors?",
+        "judge": "Test the judge: errors, noise, drift.",
         "demo": "Evaluate the demo RAG system; no key or server needed.",
         "demo-server": "Serve the demo RAG system over HTTP.",
     }

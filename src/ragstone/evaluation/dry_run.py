@@ -1,11 +1,12 @@
 """Dry run: estimates the judge calls and cost of an evaluation, without any calls."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ragstone._internal.concurrency import finish_in_thread
 from ragstone._internal.text import span
 from ragstone.evaluation.scoring import score_rows
+from ragstone.judges.base import Judge
 from ragstone.judges.dry_run import LEAST, MOST
 from ragstone.judges.factory import make_judge
 from ragstone.metrics import Metric
@@ -57,11 +58,17 @@ def _price(dollars: float) -> str:
 
 
 def estimate_usage(
-    plan: Plan, rows: Sequence[Row], metrics: Sequence[Metric], *, asks_target: bool
+    plan: Plan,
+    rows: Sequence[Row],
+    metrics: Sequence[Metric],
+    *,
+    asks_target: bool,
+    around: Callable[[Judge], Judge] = lambda judge: judge,
 ) -> Estimate:
     """Estimate what judging rows costs; no calls are made.
 
-    `asks_target` means that missing responses and contexts will come from the target.
+    `asks_target` means that missing responses and contexts will come from the target. `around`
+    wraps the judge.
 
     Raises:
         UsageError: the judge is unknown, or an extra or a price is missing.
@@ -73,7 +80,7 @@ def estimate_usage(
 
     async def count_usage() -> None:
         for guess in (LEAST, MOST):
-            judge = make_judge(plan, guess=guess)
+            judge = around(make_judge(plan, guess=guess))
             async with score_rows(filled, asking, judge, concurrency=1) as scored:
                 usages.append(sum([row.usage async for row in scored], Usage()))
 

@@ -1,4 +1,4 @@
-"""`ragstone judge test`: test the configured judge without labels."""
+"""`ragstone judge`: `test` tests the configured judge without labels."""
 
 import asyncio
 import json
@@ -21,6 +21,7 @@ from ragstone._internal.files import write_text
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import count, one_line
 from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED
+from ragstone.cli.commands.judge_again import noise, probe
 from ragstone.cli.options import (
     CONFIG,
     JUDGE,
@@ -300,11 +301,17 @@ class JudgeTestArgs(TypedDict):
 
 @click.group(name="judge")
 def command() -> None:
-    """Test the judge.
+    """Test the judge: does it notice errors, is it stable, has it changed?
 
     \b
     ragstone judge test answers.jsonl --model gpt-4o-mini
+    ragstone judge noise last --repeat 3
+    ragstone judge probe last
     """
+
+
+command.add_command(noise)
+command.add_command(probe)
 
 
 @command.command(

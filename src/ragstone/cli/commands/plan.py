@@ -20,13 +20,14 @@ from ragstone.cli.options import STORE
 from ragstone.cli.output import check_extension, check_files
 from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.errors import UnknownNameError, UsageError
+from ragstone.evaluation.judge_testing.again import judge_variances
 from ragstone.reports.tables import STDOUT
 from ragstone.results.compare.comparison import compare
 from ragstone.results.run import Run
 from ragstone.results.stats.intervals import Clusters
 from ragstone.results.stats.paired_tests import ALPHA
 from ragstone.results.stats.power import (
-    MOST_REPEATS,
+    REPEATS,
     WORTH,
     labels_needed,
     questions_needed,
@@ -53,11 +54,13 @@ class Pilot:
         spread: standard deviation of paired differences, one per group of rows that are not
             independent.
         rows: mean number of rows in a group.
+        step: scores are multiples of it; 1 for scores of 0 and 1, next to nothing for most.
         judge: variance of repeated judgments of one response; None if it was not measured.
     """
 
     spread: float
     rows: float = 1.0
+    step: float = 0.0
     judge: float | None = None
 
 
@@ -83,13 +86,14 @@ class Needed:
 def needed(pilot: Pilot, difference: float, *, alpha: float, power: float) -> Needed:
     """Return what a metric needs to show a difference."""
     by_repeats: dict[int, int] = {}
-    for repeats in range(1, MOST_REPEATS + 1 if pilot.judge else 2):
+    for repeats in REPEATS if pilot.judge else (1,):
         spread = spread_of_repeats(pilot.spread, pilot.judge or 0.0, repeats)
-        groups = questions_needed(spread, difference, alpha=alpha, power=power)
+        step = pilot.step / pilot.rows
+        groups = questions_needed(spread, difference, step=step, alpha=alpha, power=power)
         by_repeats[repeats] = math.ceil(groups * pilot.rows)
     repeats = 1
-    while by_repeats.get(repeats + 1, math.inf) <= (1 - WORTH) * by_repeats[repeats]:
-        repeats += 1
+    while by_repeats.get(repeats + 2, math.inf) <= (1 - WORTH) * by_repeats[repeats]:
+        repeats += 2
     questions = by_repeats[repeats]
     judged = LABELS_OF * questions
     labels = labels_needed(questions, judged, PEOPLE)
@@ -104,19 +108,29 @@ def pilots_of(runs: list[Run], chosen: Iterable[str]) -> dict[str, Pilot]:
         UsageError: no metric has enough scores.
     """
     found: dict[str, Pilot] = {}
+    judge = {k: v for run in runs for k, v in judge_variances(run.manifest.run_id).items()}
+    scores = runs[-1].counts.scores
+    steps = {
+        name: float(np.diff(np.unique(column.values)).min(initial=math.inf))
+        for name, column in scores.items()
+    }
     if len(runs) == 2:
         for change in compare(*runs).metric_changes:
-            if change.spread is not None:
-                found[change.metric] = Pilot(change.spread, change.n / change.groups)
+            if change.spread:
+                rows = change.n / change.groups
+                found[change.metric] = Pilot(
+                    change.spread, rows, steps[change.metric], judge.get(change.metric)
+                )
     else:
-        (run,) = runs
-        for name, column in run.counts.scores.items():
+        for name, column in scores.items():
             if len(column.values) > 1:
-                labels = column.scored_groups(run.counts.grouping.labels)
+                labels = column.scored_groups(runs[0].counts.grouping.labels)
                 groups = Clusters.of(column.values, labels)
                 spread = float(np.std(groups.linearized, ddof=1)) if groups.count > 1 else 0.0
                 paired = spread * math.sqrt(2 * (1 - CORRELATION))
-                found[name] = Pilot(paired, len(column.values) / groups.count)
+                found[name] = Pilot(
+                    paired, len(column.values) / groups.count, steps[name], judge.get(name)
+                )
     names = {name for wanted in chosen for name in found if wanted in (name, metric_name(name))}
     if unknown := [each for each in chosen if each not in {*names, *map(metric_name, names)}]:
         raise UnknownNameError("metric of the run", unknown[0], found)
@@ -189,7 +203,7 @@ def command(
         raise UsageError("--metric needs --like RUN: without a run, metrics do not differ")
     check_extension("json", file or STDOUT)
     ids: list[str] = []
-    pilots = {"any metric": Pilot(SPREAD * math.sqrt(2 * (1 - CORRELATION)))}
+    pilots = {"any metric": Pilot(SPREAD * math.sqrt(2 * (1 - CORRELATION)), step=1.0)}
     if like:
         with open_store(store) as opened:
             ids = [find_run(opened, each) for each in like]
@@ -242,11 +256,14 @@ def _print(
     elif len(ids) == 1:
         spread = f"measured in run {ids[0]}, with an assumed correlation of {CORRELATION} between "
         spread += "the systems; a second --like RUN measures it"
+    judge = "the judge's noise is measured"
+    if any(each.judge_variance is None for each in plan.values()):
+        judge = "`ragstone judge noise RUN` measures what more of them would save"
     labels = "questions whose responses people label in both runs, if the corrected difference has "
     labels += f"to show it; assumes a correlation of {PEOPLE} between judge and people"
     for line in (
         f"spread: standard deviation of the paired differences, {spread}.",
-        "judgments: of each response.",
+        f"judgments: of each response (--votes); {judge}.",
         f"labels: {labels}.",
     ):
         console.print(line, soft_wrap=True, markup=False)
