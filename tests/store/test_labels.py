@@ -60,6 +60,14 @@ def test_a_label_replaces_one_of_the_same_claim_and_annotator(labelled: Store) -
     assert labelled.labels("r1") == [WHOLE, changed, second, OTHER]
 
 
+def test_one_label_is_deleted(labelled: Store) -> None:
+    labelled.delete_label("r1", replace(SUPPORTED, annotator="ben"))
+    assert len(labelled.labels("r1")) == 3
+    labelled.delete_label("r1", replace(SUPPORTED, value=False))
+    labelled.delete_label("r1", WHOLE)
+    assert labelled.labels("r1") == [OTHER]
+
+
 def test_times_are_stored_in_utc(labelled: Store) -> None:
     east = replace(SUPPORTED, at=AT.astimezone(timezone(timedelta(hours=9))))
     labelled.add_labels("r1", [east])

@@ -127,6 +127,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "runs": "List the stored runs; show, tag, delete or export one.",
         "report": "Write the reports of a stored run again.",
         "view": "Show the stored runs in a browser.",
+        "label": "Judge claims of a run yourself.",
         "rescore": "Score a stored run again without new calls.",
         "compare": "Compare two stored runs sample by sample.",
         "plan": "Plan how many questions and labels a comparison needs.",

@@ -5,12 +5,14 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from functools import cache
+from getpass import getuser
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypedDict, cast
 
 import click
 
+from ragstone._internal.text import one_line
 from ragstone.cli import load
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.evaluation.config_file import FILE, metric_names, model_names
@@ -429,6 +431,35 @@ def store_option(default: Callable[[], str | None] | None = None) -> click.Optio
 
 STORE = store_option(store_here)
 NO_STORE = click.Option(["--no-store"], is_flag=True, help="Store nothing.")
+
+
+def _user() -> str:
+    try:
+        return getuser()
+    except (OSError, KeyError, ImportError):  # a container may have no user name
+        return "anonymous"
+
+
+def _name(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    name = one_line(value, 100)
+    if not name:
+        raise click.BadParameter("is blank", ctx=ctx, param=param)
+    return name
+
+
+ANNOTATOR = click.Option(
+    ["--annotator"],
+    default=_user,
+    callback=_name,
+    show_default="your user name",
+    metavar="NAME",
+    help="Who labels.",
+)
+LABEL_METRIC = click.Option(
+    ["-m", "--metric"],
+    metavar="METRIC",
+    help="Which of the run's metrics is labelled.  [default: its first faithfulness]",
+)
 
 
 class RegressionArgs(TypedDict):

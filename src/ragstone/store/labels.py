@@ -26,16 +26,24 @@ def write_labels(connection: Connection, run: int, labels: Iterable[Label]) -> N
     """
     lines: dict[object, tuple[object, ...]] = {}
     for each in labels:
-        key = (
-            *(run, column(each.metric), each.position),
-            *(RESPONSE if each.claim is None else each.claim, column(each.annotator)),
-        )
+        key = _key(run, each)
         values = each.value, format_time(each.at), each.probability, each.blind
         lines[key] = (*key, *values, checksum(*key[1:], *values))
     rows = set(connection.execute(select(ROWS.c.place).where(ROWS.c.run == run)).scalars())
     if missing := {line[2] for line in lines.values()} - rows:
         raise StoreError(f"a label is for row {missing.pop()}, but the run has no such row")
     put_lines(connection, LABELS, list(lines.values()))
+
+
+def delete_label(connection: Connection, run: int, label: Label) -> None:
+    """Delete the label with the same key, if there is one."""
+    here = zip(LABELS.primary_key, _key(run, label), strict=True)
+    connection.execute(LABELS.delete().where(*(column == value for column, value in here)))
+
+
+def _key(run: int, label: Label) -> tuple[int, str, int, int, str]:
+    claim = RESPONSE if label.claim is None else label.claim
+    return run, column(label.metric), label.position, claim, column(label.annotator)
 
 
 def read_labels(connection: Connection, run: int, run_id: str) -> list[Label]:

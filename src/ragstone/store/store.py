@@ -20,7 +20,7 @@ from ragstone.store.errors import (
     StoreError,
     translate_errors,
 )
-from ragstone.store.labels import read_labels, write_labels
+from ragstone.store.labels import delete_label, read_labels, write_labels
 from ragstone.store.locks import locked_runs, run_lock, start_lock
 from ragstone.store.ranking_values import StoredRanking
 from ragstone.store.reader import RowIndexSet, StoredRows
@@ -305,6 +305,15 @@ class Store:
         """
         with self.transaction() as connection:
             write_labels(connection, self._number(connection, run_id), labels)
+
+    def delete_label(self, run_id: str, label: Label) -> None:
+        """Delete the label with the same metric, position, claim and annotator, if there is one.
+
+        Raises:
+            StoreError: there is no such run.
+        """
+        with self.transaction() as connection:
+            delete_label(connection, self._number(connection, run_id), label)
 
     def labels(self, run_id: str) -> list[Label]:
         """Return the labels of a run, sorted by metric, position, claim and annotator.

@@ -1,7 +1,7 @@
 """The viewer's web application: its routes, and the checks before each request.
 
 Other sites can neither read these pages nor frame them. Host names that someone else points at this
-machine (DNS rebinding) are refused, and no request changes anything.
+machine (DNS rebinding) are refused, and no request to the viewer changes anything.
 """
 
 import ipaddress
@@ -16,7 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ragstone.errors import RagstoneError
-from ragstone.reports.viewer.views import Views, error_response
+from ragstone.reports.viewer.views import Views, asset, error_response, icon
 from ragstone.store import Store
 
 _HEADERS = {
@@ -43,9 +43,9 @@ def make_app(store: Store, *, host: str, port: int) -> ASGIApp:
         Route("/runs/{run}/rows.json", views.rows, name="rows"),
         Route("/runs/{run}/rows/{place}.json", views.row),
         Route("/compare", views.compare),
-        Route("/assets/{name}", views.asset),
+        Route("/assets/{name}", asset),
         Route("/healthz", views.health),
-        Route("/favicon.ico", views.icon),
+        Route("/favicon.ico", icon),
     ]
     handlers = dict.fromkeys((HTTPException, RagstoneError, Exception), error_response)
     app = Starlette(routes=routes, exception_handlers=handlers)
@@ -58,8 +58,11 @@ class RequestGuard:
     Starlette's TrustedHostMiddleware checks neither the port nor where a request comes from.
     """
 
-    def __init__(self, app: ASGIApp, *, is_own_host: Callable[[str], bool]) -> None:
-        self._app, self._is_own_host = app, is_own_host
+    def __init__(
+        self, app: ASGIApp, *, is_own_host: Callable[[str], bool], post: str | None = None
+    ) -> None:
+        """Guard an application; `post` is the only path that accepts POST requests."""
+        self._app, self._is_own_host, self._post = app, is_own_host, post
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer or refuse a request."""
@@ -77,9 +80,14 @@ class RequestGuard:
     def _refusal(self, scope: Scope) -> ASGIApp | None:
         headers = Headers(scope=scope)
         if not self._is_own_host(headers.get("host", "")):
-            words = "Unknown host. Open the address that `ragstone view` printed.\n"
+            words = "Unknown host. Open the address that ragstone printed.\n"
             return PlainTextResponse(words, status_code=421)
-        if scope["method"] not in ("GET", "HEAD"):
+        if scope["method"] == "POST" and scope["path"] == self._post:
+            scheme, _, origin = headers.get("origin", "").partition("://")
+            if scheme != "http" or not self._is_own_host(origin):
+                words = "Requests from other sites are refused.\n"
+                return PlainTextResponse(words, status_code=403)
+        elif scope["method"] not in ("GET", "HEAD"):
             allow = {"Allow": "GET, HEAD"}
             return PlainTextResponse("The viewer is read-only.\n", status_code=405, headers=allow)
         if headers.get("sec-fetch-site", "none") in ("same-origin", "none"):

@@ -114,24 +114,10 @@ class Views:
         page = partial(html_response, "compare.html", a=a, b=b, sections=sections(comparison))
         return await run_in_threadpool(page)
 
-    def asset(self, request: Request) -> Response:
-        """Return a script or a style sheet."""
-        name: str = request.path_params["name"]
-        try:
-            media_type = _MEDIA_TYPES[name.rpartition(".")[2]]
-            return Response(read_asset(name), media_type=media_type)
-        except (KeyError, FileNotFoundError):
-            raise HTTPException(404, f"There is no file {name}.") from None
-
     def health(self, request: Request) -> Response:
         """Return that the server is running."""
         del request
         return json_response({"status": "ok"})
-
-    def icon(self, request: Request) -> Response:
-        """Return nothing: there is no icon."""
-        del request
-        return Response(status_code=204)
 
     def _policy_comparison(self, run_id: str) -> PolicyComparison:
         return PolicyComparison(self._store.info(run_id).metrics)
@@ -162,6 +148,22 @@ class Views:
                 for name, metric in info.metrics.items()
             },
         }
+
+
+def asset(request: Request) -> Response:
+    """Return a script or a style sheet."""
+    name: str = request.path_params["name"]
+    try:
+        media_type = _MEDIA_TYPES[name.rpartition(".")[2]]
+        return Response(read_asset(name), media_type=media_type)
+    except (KeyError, FileNotFoundError):
+        raise HTTPException(404, f"There is no file {name}.") from None
+
+
+def icon(request: Request) -> Response:
+    """Return nothing: there is no icon."""
+    del request
+    return Response(status_code=204)
 
 
 def html_response(template: str, *, status: int = 200, **context: object) -> Response:

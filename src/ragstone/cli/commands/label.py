@@ -1,0 +1,205 @@
+"""`ragstone label`: a person judges claims of a run, in the browser or in the terminal."""
+
+import webbrowser
+from collections.abc import Callable
+from threading import Thread
+from typing import cast
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ragstone._internal.text import count, one_line, strip_controls
+from ragstone.cli import load, silent_pipes
+from ragstone.cli.options import ANNOTATOR, LABEL_METRIC, STORE
+from ragstone.cli.parse import RUN, open_store
+from ragstone.errors import UsageError
+from ragstone.evaluation.labelling import (
+    RULE,
+    Item,
+    LabelPlan,
+    LabelSession,
+    metric_of,
+    plan_labels,
+    read_claims,
+)
+from ragstone.reports.format import percent
+from ragstone.reports.tables import describe_claim
+from ragstone.store import find_run
+from ragstone.types.claim import JudgedClaim
+
+WIDTHS = 30, 60, 120
+"""Numbers of labels for which the plan has the expected width of the interval."""
+_VALUES = {"y": True, "n": False, "c": None}
+_WORDS = {True: "supported", False: "not supported", None: "cannot tell"}
+
+
+@click.command(
+    name="label",
+    params=[
+        click.Argument(["run"]),
+        click.Option(
+            ["--n", "labels"],
+            type=click.IntRange(1),
+            default=60,
+            show_default=True,
+            help="About how many claims to label.",
+        ),
+        ANNOTATOR,
+        LABEL_METRIC,
+        click.Option(["--plan"], is_flag=True, help="Only show which rows to label, and why."),
+        click.Option(["--terminal"], is_flag=True, help="Label in the terminal, not the browser."),
+        click.Option(
+            ["--no-open", "--no-browser", "no_open"],
+            is_flag=True,
+            help="Print the URL; do not open a browser.",
+        ),
+        click.Option(
+            ["--port"],
+            type=click.IntRange(0, 65535),
+            default=0,
+            help="Port on 127.0.0.1.  [default: a free one]",
+        ),
+        STORE,
+    ],
+    epilog=RUN,
+)
+def command(
+    run: str,
+    labels: int,
+    annotator: str,
+    metric: str | None,
+    plan: bool,
+    terminal: bool,
+    no_open: bool,
+    port: int,
+    store: str | None,
+) -> None:
+    """Judge claims of a run yourself, one at a time, without seeing the judge's verdicts.
+
+    Rows are drawn at random, more of those that the judge is unsure about, and with all of their
+    claims. Every answer is stored at once; the same command continues later. Another annotator
+    gets the same claims.
+
+    \b
+    ragstone label last --plan
+    ragstone label last --n 60 --annotator ana
+    ragstone label last --terminal
+    """
+    with open_store(store) as opened:
+        info = opened.info(find_run(opened, run))
+        name = metric_of(info, metric)
+        seed = f"{info.id} {name}"
+        made = plan_labels(
+            read_claims(opened, info.id), name, labels=labels, seed=seed, widths=WIDTHS
+        )
+        console = Console(highlight=False)
+        if plan:
+            with silent_pipes():
+                _print_plan(made, console)
+            return
+        session = LabelSession(opened, info.id, name, annotator, made)
+        session.reweight()
+        if terminal:
+            _label_in_terminal(session, console)
+        else:
+            _label_in_browser(session, port=port, browser=not no_open)
+        left = made.claims - len(session.labels)
+        what = f"{count(left, 'claim')} left" if left else "all claims are labelled"
+        click.echo(f"{count(len(session.labels), 'label')} by {annotator} of run {info.id}; {what}")
+
+
+def _print_plan(plan: LabelPlan, console: Console) -> None:
+    draw = plan.draw
+    click.echo(
+        f"{count(len(plan.rows), 'row')} with {count(plan.claims, 'claim')}: a draw from each "
+        f"stratum, more where the judge is unsure, and {count(draw.random, 'row')} from all rows.\n"
+        "A row is drawn with all of its claims.\n"
+    )
+    table = Table(box=None, padding=(0, 3, 0, 0), header_style="")
+    for heading in ("stratum", "rows", "drawn", "probability", "expected support"):
+        table.add_column(heading, justify="left" if heading == "stratum" else "right")
+    drawn = [row.stratum for row in plan.rows]
+    for stratum, chance in zip(draw.strata, draw.probabilities, strict=True):
+        table.add_row(
+            stratum.name,
+            f"{stratum.rows:,}",
+            f"{drawn.count(stratum.name):,}",
+            f"{chance:.3f}",
+            percent(stratum.rate),
+        )
+    console.print(table)
+    click.echo("\nExpected width of the 95% interval of the corrected mean:")
+    for labels, width in plan.widths.items():
+        click.echo(f"  {labels:>4} labels   {width:.2f} (about ±{width / 2:.2f})")
+    click.echo("\nRows, in the order of labelling:")
+    for row in plan.rows:
+        name = one_line(row.sample_id, 40)
+        click.echo(f"  {name}   {count(row.claims, 'claim')}   {row.stratum}")
+
+
+def _label_in_browser(session: LabelSession, *, port: int, browser: bool) -> None:
+    try:
+        serve = cast("Callable[..., None]", load("reports.viewer.label_app").serve_labels)
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"the labelling page needs {error.name}, which is not installed: use --terminal, or "
+            "pip install 'ragstone[view]'"
+        ) from error
+
+    def ready(url: str) -> None:
+        click.echo(f"Label {count(session.plan.claims, 'claim')} at {url} (Ctrl-C stops this).")
+        if browser:  # in a thread, because some browsers block the caller
+            Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+
+    serve(session, port=port, ready=ready)
+
+
+def _label_in_terminal(session: LabelSession, console: Console) -> None:
+    last: Item | None = None
+    shown: Item | None = None
+    while item := session.next():
+        if item != shown:
+            _print_claim(session, item, console)
+            shown = item
+        try:
+            key = click.getchar().lower()
+        except OSError as error:
+            raise UsageError("--terminal needs a terminal to read keys from") from error
+        if key in _VALUES:
+            session.answer(item, _VALUES[key])
+            last = item
+            click.echo(f"-> {_WORDS[_VALUES[key]]}")
+        elif key == "s":
+            session.skip(item)
+        elif key == "u":
+            last = None
+            shown = None if session.undo() else shown
+        elif key == "v" and last and (verdict := session.verdict(last)):
+            _print_verdict(verdict)
+        elif key == "q":
+            break
+
+
+def _print_claim(session: LabelSession, item: Item, console: Console) -> None:
+    row = session.row(item)
+    claim = row.scores[session.metric].claims[item.claim]
+    response = Text(strip_controls(row.sample.response or ""))
+    if claim.span:
+        response.stylize("reverse", *claim.span)
+    console.rule(f"{len(session.labels) + 1} of {session.plan.claims}")
+    for number, context in enumerate(row.sample.contexts or (), 1):
+        console.print(Text(f"Context {number}: ", "bold"), Text(strip_controls(context.text)))
+    console.print(Text("Question: ", "bold"), Text(strip_controls(row.sample.query)))
+    console.print(Text("Answer: ", "bold"), response)
+    console.print(Text("\nClaim: ", "bold"), Text(strip_controls(claim.text), "reverse"))
+    console.print(Text(f"\n{RULE}", "dim"))
+    click.echo("y supported, n not supported, c cannot tell, s skip, u undo,")
+    click.echo("v judge's verdict on the last claim, q quit")
+
+
+def _print_verdict(verdict: JudgedClaim) -> None:
+    click.echo(f"The judge on your last claim: {strip_controls(describe_claim(verdict))}")
+    for each in verdict.evidence:
+        click.echo(f"  context {each.context + 1}: {one_line(each.quote, 300)}")

@@ -1,0 +1,288 @@
+"""Labelling: which claims of a run a person should judge, in which order, and what is left."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from statistics import fmean, median, pvariance
+from typing import NamedTuple
+
+from pydantic import BaseModel, TypeAdapter
+
+from ragstone.errors import UsageError
+from ragstone.results.stats.sampling import Draw, Stratum
+from ragstone.store import RunInfo, Store, StoreError
+from ragstone.store.reader import StoredRows
+from ragstone.store.search import row_at
+from ragstone.types.claim import JudgedClaim
+from ragstone.types.claim import Label as Word
+from ragstone.types.label import Label
+from ragstone.types.row import Row
+
+METRIC = "faithfulness"
+"""The metric whose claims are labelled, under any policy."""
+RULE = (
+    "Supported: the contexts state it, or it follows from them without other knowledge. "
+    "Not supported: any part of it is missing from the contexts or contradicts them, even if it "
+    "is true. Read the contexts as the only source."
+)
+RATES = {True: 0.9, False: 0.3}
+"""Whether the judge supports a claim -> how often a person does, if the judge has no confidence."""
+BOUNDS = 0.05, 0.95
+"""The least and the highest expected rate of a stratum, because judges are too sure."""
+
+
+class _Claim(BaseModel):
+    text: str
+    label: Word
+    confidence: float | None = None
+
+
+class _Score(BaseModel):
+    state: str
+    claims: tuple[_Claim, ...] = ()
+
+
+class _Sample(BaseModel):
+    id: str
+
+
+class ClaimRow(BaseModel):
+    """The part of a stored row that labels refer to."""
+
+    index: int
+    sample: _Sample
+    scores: dict[str, _Score]
+
+
+_ROW: TypeAdapter[ClaimRow] = TypeAdapter(ClaimRow)
+
+
+def read_claims(store: Store, run_id: str) -> list[ClaimRow]:
+    """Return the rows of a run with their claims.
+
+    Raises:
+        StoreError: the run has no rows, or they cannot be read.
+    """
+    rows = store.load(run_id).rows
+    if not isinstance(rows, StoredRows):
+        raise StoreError(f"run {run_id} has rankings only; label a run of answers")
+    return list(rows.read_as(_ROW))
+
+
+def metric_of(info: RunInfo, given: str | None = None) -> str:
+    """Return the metric of a run to label: the given one, or its faithfulness.
+
+    Raises:
+        UsageError: the run has no such metric.
+    """
+    names = [name for name in info.metrics if name.partition(":")[0].partition(",")[0] == METRIC]
+    if given in names or (names and given is None):
+        return given or names[0]
+    known = f"choose one of {', '.join(names)}" if names else f"run it with -m {METRIC}"
+    raise UsageError(
+        f"run {info.id} has no {given or METRIC} whose claims can be labelled; {known}"
+    )
+
+
+class DrawnRow(NamedTuple):
+    """A row to label, in the order of labelling; `probability` is its chance to be drawn."""
+
+    position: int
+    sample_id: str
+    claims: int
+    stratum: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class LabelPlan:
+    """The rows of a run to label.
+
+    Attributes:
+        draw: how many rows come from each stratum, and from all rows.
+        rows: the drawn rows, in random order.
+        widths: number of labels -> the expected width of the corrected mean's 95% interval.
+    """
+
+    draw: Draw
+    rows: Sequence[DrawnRow]
+    widths: dict[int, float]
+
+    @property
+    def claims(self) -> int:
+        """The number of claims to label."""
+        return sum(row.claims for row in self.rows)
+
+
+def plan_labels(
+    rows: Sequence[ClaimRow], metric: str, *, labels: int, seed: str, widths: Sequence[int] = ()
+) -> LabelPlan:
+    """Draw rows with about so many claims; the same `seed` gives the same rows, and more of them.
+
+    The strata are rows whose claims are all supported and other rows, each split at the median of
+    the judge's lowest confidence, if it has any. A row is drawn with all of its claims.
+
+    Raises:
+        UsageError: no row has claims.
+    """
+    judged: list[tuple[ClaimRow, Sequence[_Claim], bool, float]] = []
+    for row in rows:
+        if (score := row.scores.get(metric)) and score.state == "scored" and score.claims:
+            supported = all(each.label is Word.SUPPORTED for each in score.claims)
+            known = [each.confidence for each in score.claims if each.confidence is not None]
+            judged.append((row, score.claims, supported, min(known, default=1.0)))
+    if not judged:
+        raise UsageError(f"no row has claims of {metric} to label")
+    middle = {
+        word: median([least for _, _, supported, least in judged if supported is word] or [0])
+        for word in (True, False)
+    }
+    names: dict[str, list[int]] = {}
+    for number, (_, _, supported, least) in enumerate(judged):
+        name = "all supported" if supported else "not all supported"
+        if min(each[3] for each in judged) < 1:
+            unsure = least < middle[supported]
+            name += ", less sure" if unsure else ", more sure"
+        names.setdefault(name, []).append(number)
+
+    strata: list[Stratum] = []
+    codes = [0] * len(judged)
+    for code, (name, members) in enumerate(sorted(names.items())):
+        claims = [claim for number in members for claim in judged[number][1]]
+        rate = min(max(fmean(map(_support, claims)), BOUNDS[0]), BOUNDS[1])
+        strata.append(Stratum(name, rows=len(members), claims=len(claims), rate=rate))
+        for number in members:
+            codes[number] = code
+    draw = Draw.of(strata, labels)
+    number = int.from_bytes(sha256(seed.encode()).digest()[:8], "big")
+    drawn = [
+        DrawnRow(
+            position=judged[place][0].index,
+            sample_id=judged[place][0].sample.id,
+            claims=len(judged[place][1]),
+            stratum=strata[codes[place]].name,
+            probability=draw.probabilities[codes[place]],
+        )
+        for place in draw.rows(codes, seed=number)
+    ]
+    shares = [fmean(each.label is Word.SUPPORTED for each in claims) for _, claims, _, _ in judged]
+    single = fmean(shares) * (1 - fmean(shares))
+    effect = min(1.0, pvariance(shares) / single) if single else 1.0
+    return LabelPlan(draw, drawn, {n: Draw.of(strata, n).width(effect) for n in widths})
+
+
+def _support(claim: _Claim) -> float:
+    supported = claim.label is Word.SUPPORTED
+    if claim.confidence is None:
+        return RATES[supported]
+    return claim.confidence if supported else 1 - claim.confidence
+
+
+class Item(NamedTuple):
+    """A claim to label."""
+
+    position: int
+    claim: int
+
+
+@dataclass
+class LabelSession:
+    """One annotator's way through the claims of a plan; every answer is stored at once.
+
+    Attributes:
+        skipped: claims to ask for last; `revealed`: those whose verdict the annotator has seen.
+    """
+
+    store: Store
+    run_id: str
+    metric: str
+    annotator: str
+    plan: LabelPlan
+    skipped: list[Item] = field(default_factory=list[Item])
+    revealed: set[Item] = field(default_factory=set[Item])
+
+    def reweight(self) -> None:
+        """Store the chances of this plan with labels from a smaller one."""
+        chances = {row.position: row.probability for row in self.plan.rows}
+        changed = [
+            replace(label, probability=chances[label.position])
+            for label in self.store.labels(self.run_id)
+            if (label.metric, label.annotator) == (self.metric, self.annotator)
+            and label.probability < chances.get(label.position, 0)
+        ]
+        self.store.add_labels(self.run_id, changed)
+
+    @property
+    def items(self) -> list[Item]:
+        """All claims of the plan, in order."""
+        return [Item(row.position, n) for row in self.plan.rows for n in range(row.claims)]
+
+    @property
+    def labels(self) -> dict[Item, Label]:
+        """The annotator's labels of these claims, oldest first."""
+        items = set(self.items)
+        found = {
+            Item(label.position, label.claim): label
+            for label in sorted(self.store.labels(self.run_id), key=lambda label: label.at)
+            if (label.metric, label.annotator) == (self.metric, self.annotator)
+            and label.claim is not None
+        }
+        return {item: label for item, label in found.items() if item in items}
+
+    def next(self) -> Item | None:
+        """Return the next claim: skipped ones come last; None if all are labelled."""
+        labels = self.labels
+        left = [item for item in self.items if item not in labels]
+        first = (item for item in left if item not in self.skipped)
+        return next(first, next((item for item in self.skipped if item in left), None))
+
+    def answer(self, item: Item, value: bool | None) -> None:
+        """Store a label of a claim; None is "cannot tell".
+
+        Raises:
+            UsageError: the plan has no such claim.
+            StoreError: the store cannot be written.
+        """
+        row = next((row for row in self.plan.rows if row.position == item.position), None)
+        if row is None or not 0 <= item.claim < row.claims:
+            raise UsageError(f"row {item.position} has no claim {item.claim} to label")
+        label = Label(
+            run=self.run_id,
+            position=item.position,
+            sample_id=row.sample_id,
+            metric=self.metric,
+            claim=item.claim,
+            value=value,
+            annotator=self.annotator,
+            at=datetime.now(UTC),
+            probability=row.probability,
+            blind=item not in self.revealed,
+        )
+        self.store.add_labels(self.run_id, [label])
+
+    def skip(self, item: Item) -> None:
+        """Ask for a claim after all others."""
+        self.skipped = [*(each for each in self.skipped if each != item), item]
+
+    def undo(self) -> Item | None:
+        """Delete the newest label, so that its claim is next; return the claim, if there is one."""
+        labels = self.labels
+        if not labels:
+            return None
+        item, label = list(labels.items())[-1]
+        self.store.delete_label(self.run_id, label)
+        return item
+
+    def row(self, item: Item) -> Row:
+        """Return the row of a claim."""
+        row = row_at(self.store, self.run_id, item.position)
+        assert row is not None, "labels need a row"
+        return row
+
+    def verdict(self, item: Item) -> JudgedClaim | None:
+        """Return the judge's verdict on a claim that has a label, and note that it was seen."""
+        if item not in self.labels:
+            return None
+        self.revealed.add(item)
+        return self.row(item).scores[self.metric].claims[item.claim]

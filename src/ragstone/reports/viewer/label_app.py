@@ -1,0 +1,127 @@
+"""The application of `ragstone label`: one page, and one POST route that reads and stores labels.
+
+The page contains no data. Every request for data needs the token of the printed address, which is
+behind a `#`, so that browsers send it to no server by themselves.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from hmac import compare_digest
+from secrets import token_urlsafe
+from typing import Any, cast
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from ragstone.errors import RagstoneError, UsageError
+from ragstone.evaluation.labelling import RULE, Item, LabelSession
+from ragstone.reports.viewer.app import RequestGuard, host_check
+from ragstone.reports.viewer.server import LOOPBACK, listen, serve, url_for
+from ragstone.reports.viewer.views import asset, error_response, html_response, icon, json_response
+from ragstone.types.claim import JudgedClaim
+
+DATA = "/labels.json"
+TOKEN = "X-Ragstone-Token"  # noqa: S105 - the name of a header
+_VALUES = {"yes": True, "no": False, "unknown": None}
+
+
+def serve_labels(session: LabelSession, *, port: int, ready: Callable[[str], None]) -> None:
+    """Serve one annotator's session on this machine until Ctrl-C; `ready` gets the URL.
+
+    Raises:
+        UsageError: the port cannot be used; 0 takes a free one.
+    """
+    token = token_urlsafe(24)
+    with listen(LOOPBACK, port) as at:
+        bound: int = at.getsockname()[1]
+        app = make_label_app(session, token=token, host=LOOPBACK, port=bound)
+        serve(app, at, ready=lambda: ready(f"{url_for(LOOPBACK, bound)}/#{token}"))
+
+
+def make_label_app(session: LabelSession, *, token: str, host: str, port: int) -> ASGIApp:
+    """Return the application for one annotator's session."""
+    views = _Views(session, token)
+    routes = [
+        Route("/", views.page),
+        Route(DATA, views.answer, methods=["POST"]),
+        Route("/assets/{name}", asset),
+        Route("/favicon.ico", icon),
+    ]
+    handlers = dict.fromkeys((HTTPException, RagstoneError, Exception), error_response)
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    return RequestGuard(app, is_own_host=host_check(host, port), post=DATA)
+
+
+class _Views:
+    def __init__(self, session: LabelSession, token: str) -> None:
+        self._session, self._token, self._lock = session, token, asyncio.Lock()
+
+    def page(self, request: Request) -> Response:
+        """Return the page, whose script asks for the first claim."""
+        del request
+        return html_response("label.html", rule=RULE)
+
+    async def answer(self, request: Request) -> Response:
+        """Do what the page asks for, and return the next claim."""
+        if not compare_digest(request.headers.get(TOKEN, "").encode(), self._token.encode()):
+            raise HTTPException(403, "Open the whole address that `ragstone label` printed.")
+        try:
+            given = cast("Mapping[str, Any]", await request.json())
+            item = Item(*map(int, given["item"])) if given.get("item") else None
+            action, value = given["do"], given.get("value")
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise HTTPException(400, "This request is not valid.") from None
+        async with self._lock:  # the session is not safe for several threads
+            return json_response(await run_in_threadpool(self._act, action, item, value))
+
+    def _act(self, action: str, item: Item | None, value: object) -> dict[str, object]:
+        session, verdict = self._session, None
+        match action:
+            case "answer" if item and value in _VALUES:
+                session.answer(item, _VALUES[cast("str", value)])
+            case "skip" if item:
+                session.skip(item)
+            case "undo":
+                session.undo()
+            case "reveal" if item:
+                verdict = session.verdict(item)
+            case "show":
+                pass
+            case _:
+                raise UsageError("This request is not valid.")
+        labels = session.labels
+        last = next(reversed(labels), None)
+        current = session.next()
+        return {
+            "run": session.run_id,
+            "annotator": session.annotator,
+            "done": len(labels),
+            "total": session.plan.claims,
+            "skipped": sum(each not in labels for each in session.skipped),
+            "last": last,
+            "current": current and self._claim(current),
+            "verdict": verdict and _verdict(verdict),
+        }
+
+    def _claim(self, item: Item) -> dict[str, object]:
+        """Return a claim with what a person needs to judge it, and nothing of the verdict."""
+        row = self._session.row(item)
+        claim = row.scores[self._session.metric].claims[item.claim]
+        return {
+            "item": item,
+            "sample_id": row.sample.id,
+            "query": row.sample.query,
+            "response": row.sample.response,
+            "claim": claim.text,
+            "span": claim.span,
+            "contexts": [each.text for each in row.sample.contexts or ()],
+        }
+
+
+def _verdict(claim: JudgedClaim) -> dict[str, object]:
+    return claim.model_dump(mode="json", include={"text", "label", "reason", "evidence"})

@@ -1,0 +1,120 @@
+"""Which rows to label: a stratified draw and a simple random one, with each row's probability."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ragstone.results.stats.distributions import NORMAL
+
+LEAST = 5
+"""Claims that are drawn from each stratum on average, if it has so many."""
+RANDOM = 4
+"""For so many rows from the strata, one is drawn from all rows: 20%."""
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """Rows that are drawn with the same probability.
+
+    Attributes:
+        rows: how many there are, and `claims`, how many claims they have together.
+        rate: the expected share of claims that a person calls supported, inside 0 to 1.
+    """
+
+    name: str
+    rows: int
+    claims: int
+    rate: float
+
+
+def allocate(strata: Sequence[Stratum], draws: int) -> list[int]:
+    """Return how many of the draws each stratum gets, none more than it has rows.
+
+    Each gets rows with LEAST claims, even if that is more than `draws`; the others minimise the
+    variance of the estimated mean. With more draws, no stratum gets fewer.
+    Source: Neyman (1934); Wright, The American Statistician 66 (2012), for whole numbers.
+    """
+    given = [min(math.ceil(LEAST * each.rows / each.claims), each.rows) for each in strata]
+    for _ in range(min(draws, sum(each.rows for each in strata)) - sum(given)):
+        gains = [
+            each.rows * math.sqrt(each.rate * (1 - each.rate) / (n * (n + 1)))
+            if n < each.rows
+            else -1.0
+            for each, n in zip(strata, given, strict=True)
+        ]
+        given[gains.index(max(gains))] += 1
+    return given
+
+
+@dataclass(frozen=True)
+class Draw:
+    """How many rows are drawn: from each stratum, and at `random` from all rows together.
+
+    The two draws are independent, so a row may be in both.
+    """
+
+    strata: Sequence[Stratum]
+    allocation: Sequence[int]
+    random: int
+
+    @classmethod
+    def of(cls, strata: Sequence[Stratum], labels: int) -> "Draw":
+        """Return the smallest draw with so many claims on average; all rows if there are fewer."""
+        low, high = 1, sum(each.rows for each in strata)
+        while low < high:
+            middle = (low + high) // 2
+            if cls._sized(strata, middle).labels < labels:
+                low = middle + 1
+            else:
+                high = middle
+        return cls._sized(strata, low)
+
+    @classmethod
+    def _sized(cls, strata: Sequence[Stratum], draws: int) -> "Draw":
+        allocation = allocate(strata, draws)
+        return cls(strata, allocation, sum(allocation) // RANDOM)
+
+    @property
+    def probabilities(self) -> list[float]:
+        """The chance of each stratum's rows to be drawn."""
+        missed = 1 - self.random / sum(each.rows for each in self.strata)
+        pairs = zip(self.strata, self.allocation, strict=True)
+        return [1 - missed * (1 - n / each.rows) for each, n in pairs]
+
+    @property
+    def labels(self) -> float:
+        """The number of claims to label, on average."""
+        pairs = zip(self.strata, self.probabilities, strict=True)
+        return sum(each.claims * chance for each, chance in pairs)
+
+    def width(self, effect: float = 1.0) -> float:
+        """Return about how wide the 95% interval of the corrected mean will be, at most 1.
+
+        `effect` is the variance of a row's share of supported claims over that of a single claim:
+        from 1 / claims if the claims of a row are independent to 1 if they have one label.
+        """
+        rows = sum(each.rows for each in self.strata)
+        shares = [each.rows / rows for each in self.strata]
+        rate = sum(share * each.rate for share, each in zip(shares, self.strata, strict=True))
+        variance = 0.0
+        for share, each, chance in zip(shares, self.strata, self.probabilities, strict=True):
+            variance += share**2 * each.rate * (1 - each.rate) / (each.rows * chance + 1)
+            variance += share * (each.rate - rate) ** 2 / rows
+        return min(1.0, 2 * NORMAL.inv_cdf(0.975) * math.sqrt(effect * variance))
+
+    def rows(self, stratum: Sequence[int], *, seed: int) -> list[int]:
+        """Return the drawn rows' numbers in random order; `stratum` is each row's.
+
+        With the same seed, a larger draw has all rows of a smaller one.
+        """
+        codes = np.asarray(stratum)
+        within, overall, order = np.random.default_rng(seed).random((3, codes.size))
+        drawn = np.zeros(codes.size, dtype=bool)
+        drawn[np.argsort(overall)[: self.random]] = True
+        for code, n in enumerate(self.allocation):
+            members = np.flatnonzero(codes == code)
+            drawn[members[np.argsort(within[members])[:n]]] = True
+        found = np.flatnonzero(drawn)
+        return list(map(int, found[np.argsort(order[found])]))

@@ -1,0 +1,233 @@
+"""`ragstone label` in a browser: sixty claims by keyboard, by two people, over a real server."""
+
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+
+from ragstone.results.run import Run
+from ragstone.store import Store
+
+expect = pytest.importorskip("playwright.async_api").expect
+Browse = Callable[..., Awaitable]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+DATA = "/labels.json"
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A store with a run, whose claims `ragstone label` serves."""
+
+    place: Path
+    run_id: str
+
+    @contextmanager
+    def serve(self, annotator: str = "ana", n: int = 60) -> Iterator[str]:
+        options = ["--n", str(n), "--annotator", annotator, "--store", str(self.place), "--no-open"]
+        command = [sys.executable, "-m", "ragstone", "label", self.run_id, *options]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout
+            try:
+                yield process.stdout.readline().split(" at ")[1].split()[0]
+            finally:
+                process.terminate()
+
+    def values(self, annotator: str) -> list[bool | None]:
+        with Store.open(self.place) as store:
+            found = sorted(store.labels(self.run_id), key=lambda label: label.at)
+        return [label.value for label in found if label.annotator == annotator]
+
+
+@pytest.fixture
+def labelled(make_run: Callable[..., Run], tmp_path: Path) -> Labelled:
+    with Store.open(tmp_path / "runs.db") as store:
+        return Labelled(tmp_path / "runs.db", make_run(store=store).manifest.run_id)
+
+
+async def press(page, key: str, count: int, total: int, *, skipped: int = 0) -> None:
+    more = f", {skipped} skipped" if skipped else ""
+    await page.keyboard.press(key)
+    await expect(page.locator("#progress")).to_have_text(f"{count} of {total} claims{more}")
+
+
+async def total_of(page) -> int:
+    await expect(page.locator("#claim-view")).to_be_visible()
+    return int((await page.locator("#progress").inner_text()).split()[2])
+
+
+async def test_sixty_claims_are_labelled_by_keyboard_and_a_reload_continues(
+    browse: Browse, labelled: Labelled
+) -> None:
+    keys = ("y", "y", "n", "c")
+    with labelled.serve(n=68) as url:
+        page = await browse(url)
+        total = await total_of(page)
+        assert 60 <= total <= 76
+        for number in range(total // 2):
+            await press(page, keys[number % 4], number + 1, total)
+        before = await page.locator("#claim").inner_text()
+        await page.reload()
+        await expect(page.locator("#claim")).to_have_text(before)
+        for number in range(total // 2, 40):
+            await press(page, keys[number % 4], number + 1, total)
+    with labelled.serve(n=68) as url:  # another server, and another token
+        page = await browse(url)
+        await expect(page.locator("#progress")).to_have_text(f"40 of {total} claims")
+        for number in range(40, total):
+            await press(page, keys[number % 4], number + 1, total)
+        await expect(page.locator("#done")).to_be_visible()
+        await expect(page.locator("#claim-view")).to_be_hidden()
+    expected = {"y": True, "n": False, "c": None}
+    assert labelled.values("ana") == [expected[keys[n % 4]] for n in range(total)]
+
+
+async def test_a_claim_has_its_question_answer_contexts_and_rule(
+    browse: Browse, labelled: Labelled
+) -> None:
+    with labelled.serve() as url:
+        page = await browse(url)
+        total = await total_of(page)
+        claim = await page.locator("#claim").inner_text()
+        await expect(page.locator("#response mark.lit")).to_have_text(claim)
+        await expect(page.locator("#contexts article")).to_have_count(2)
+        await expect(page.locator("h1")).to_contain_text("How long does model")
+        await expect(page.locator(".rule")).to_contain_text("even if it is true")
+        await expect(page.locator("#contexts mark")).to_have_count(0)
+        for _ in range(3):
+            await page.mouse.wheel(0, 2000)
+            await expect(page.locator(".rule")).to_be_in_viewport()
+        await page.get_by_role("button", name="Not supported").click()
+        await expect(page.locator("#progress")).to_have_text(f"1 of {total} claims")
+    assert labelled.values("ana") == [False]
+
+
+async def test_the_verdict_is_hidden_until_after_the_answer(
+    browse: Browse, labelled: Labelled
+) -> None:
+    replies: list[str] = []
+    with labelled.serve() as url:
+        page = await browse(url)
+        total = await total_of(page)
+        claim = await page.locator("#claim").inner_text()
+
+        async def keep(response) -> None:
+            replies.append(await response.text())
+
+        page.on("response", keep)
+        await page.keyboard.press("v")
+        await press(page, "y", 1, total)
+        await expect(page.locator("#verdict")).to_be_hidden()
+        for word in ("SUPPORTED", "CONTRADICTED", "the weights differ", "0.9", "evidence"):
+            assert word not in replies[-1], "the page does not have it"
+        await page.keyboard.press("v")
+        await expect(page.locator("#verdict-claim")).to_have_text(claim)
+        await expect(page.locator("#verdict-label .badge")).to_be_visible()
+        await expect(page.locator("#verdict-quotes li")).to_have_count(1)
+        await press(page, "u", 0, total)
+        await press(page, "n", 1, total)
+        await press(page, "n", 2, total)
+    with Store.open(labelled.place) as store:
+        labels = sorted(store.labels(labelled.run_id), key=lambda label: label.at)
+        assert [label.blind for label in labels] == [False, True]
+
+
+async def test_undo_and_skip(browse: Browse, labelled: Labelled) -> None:
+    with labelled.serve() as url:
+        page = await browse(url)
+        total = await total_of(page)
+        first = await page.locator("#claim").inner_text()
+        await press(page, "y", 1, total)
+        await press(page, "u", 0, total)
+        await expect(page.locator("#claim")).to_have_text(first)
+        await press(page, "s", 0, total, skipped=1)
+        await expect(page.locator("#claim")).not_to_have_text(first)
+        for number in range(1, total):
+            await press(page, "y", number, total, skipped=1)
+        await expect(page.locator("#claim")).to_have_text(first)
+        await press(page, "c", total, total)
+        await expect(page.locator("#done")).to_be_visible()
+        await press(page, "u", total - 1, total, skipped=1)
+        await expect(page.locator("#claim")).to_have_text(first)
+
+
+async def test_two_annotators_get_the_same_claims(browse: Browse, labelled: Labelled) -> None:
+    with labelled.serve("ana") as url, labelled.serve("ben") as other:
+        pages = [await browse(url), await browse(other)]
+        total = await total_of(pages[0])
+        for number in range(5):
+            texts = [await page.locator("#claim").inner_text() for page in pages]
+            assert texts[0] == texts[1]
+            await press(pages[0], "y", number + 1, total)
+            await press(pages[1], "n" if number == 2 else "y", number + 1, total)
+    assert labelled.values("ana") == [True] * 5
+    assert labelled.values("ben") == [True, True, False, True, True]
+
+
+def ask(url: str, method: str = "POST", path: str = DATA, **headers: str) -> tuple[int, str]:
+    """Send a request as the page would, with other headers."""
+    address, token = url.split("/#")
+    host = address.removeprefix("http://")
+    usual = {"Host": host, "Origin": address, "X-Ragstone-Token": token}
+    given = usual | {name.replace("_", "-"): value for name, value in headers.items()}
+    connection = HTTPConnection("127.0.0.1", int(host.split(":")[1]), timeout=50)
+    body = '{"do": "show"}' if method == "POST" else None
+    connection.putrequest(method, path, skip_host=True)
+    for name, value in given.items():
+        if value:
+            connection.putheader(name, value)
+    if body:
+        connection.putheader("Content-Length", str(len(body)))
+    connection.endheaders(body.encode() if body else None)
+    reply = connection.getresponse()
+    text = reply.read().decode()
+    connection.close()
+    return reply.status, text
+
+
+async def test_strangers_are_refused(browse: Browse, labelled: Labelled) -> None:
+    with labelled.serve() as url:
+        status, text = ask(url)
+        assert (status, '"query"' in text) == (200, True)
+        port = url.split("/#")[0].rpartition(":")[2]
+        for headers, expected in (
+            ({"X_Ragstone_Token": "wrong"}, 403),
+            ({"X_Ragstone_Token": ""}, 403),
+            ({"X_Ragstone_Token": "é".encode().decode("latin-1")}, 403),
+            ({"Origin": "http://evil.example"}, 403),
+            ({"Origin": f"https://127.0.0.1:{port}"}, 403),
+            ({"Origin": "http://127.0.0.1:1"}, 403),
+            ({"Origin": "null"}, 403),
+            ({"Origin": ""}, 403),
+            ({"Host": f"evil.example:{port}"}, 421),
+            ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ):
+            status, text = ask(url, **headers)
+            assert status == expected, headers
+            assert "model" not in text
+        for method, path in (("PUT", DATA), ("POST", "/"), ("DELETE", DATA), ("OPTIONS", DATA)):
+            assert ask(url, method, path)[0] == 405
+        assert ask(url, "GET", DATA)[0] == 405
+        assert "model" not in ask(url, "GET", "/")[1], "the page itself has no data"
+        page = await browse(url.split("#")[0])
+        await expect(page.locator("#trouble")).to_contain_text("Open the whole address")
+    assert labelled.values("ana") == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (380, "dark")])
+async def test_axe_finds_nothing_serious(
+    browse: Browse, labelled: Labelled, violations, width: int, scheme: str
+) -> None:
+    with labelled.serve() as url:
+        page = await browse(url, width=width, scheme=scheme, examined=True)
+        total = await total_of(page)
+        assert await violations(page) == []
+        await press(page, "y", 1, total)
+        await page.keyboard.press("v")
+        await expect(page.locator("#verdict-label .badge")).to_be_visible()
+        assert await violations(page) == []
+        assert await page.evaluate("document.documentElement.scrollWidth") <= width

@@ -1,0 +1,97 @@
+"""`ragstone label` without a browser: its plan, and labels by keys in the terminal."""
+
+from collections.abc import Iterator
+
+import click
+import pytest
+from tests.cli.conftest import Command
+
+from ragstone.evaluation.runner import evaluate
+from ragstone.judges.scripted import ScriptedJudge
+from ragstone.store import Store
+from ragstone.types.claim import Claim, Evidence, Label, Verdict
+
+ROWS = 8
+
+
+@pytest.fixture
+def run_id(ragstone: Command) -> str:
+    """Store a run of eight rows with two claims each, one of them supported."""
+    verdicts = (
+        Verdict(
+            label=Label.SUPPORTED,
+            evidence=(
+                Evidence(context=0, start=0, end=9, quote="A quote.\x1b[31m", verified=True),
+            ),
+        ),
+        Verdict(label=Label.CONTRADICTED, reason="it differs"),
+    )
+    claims = Claim(text="It lasts.", span=(0, 9)), Claim(text="It weighs.", span=(10, 20))
+    judge = ScriptedJudge({"extract_claims": claims, "verify_claims": verdicts})
+    given = [
+        {"id": f"q{n}", "query": "Why?", "response": "It lasts. It weighs.", "contexts": ["A."]}
+        for n in range(ROWS)
+    ]
+    run = evaluate(given, metrics=("faithfulness",), judge=judge, store=".ragstone/ragstone.db")
+    return run.manifest.run_id
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    pressed: list[str] = []
+    monkeypatch.setattr(click, "getchar", lambda: pressed.pop(0))
+    yield pressed
+    assert pressed == []
+
+
+def values(run_id: str, annotator: str = "ana") -> list[tuple[bool | None, bool]]:
+    with Store.open() as store:
+        found = sorted(store.labels(run_id), key=lambda label: label.at)
+    return [(each.value, each.blind) for each in found if each.annotator == annotator]
+
+
+def test_the_plan_shows_strata_widths_and_rows(ragstone: Command, run_id: str) -> None:
+    plan = ragstone("label", "last", "--plan", "--n", "6")
+    assert plan.code == 0
+    assert "not all supported" in plan.out
+    assert "   30 labels   0." in plan.out
+    assert "  120 labels   0." in plan.out
+    assert plan.out.count("2 claims") == plan.out.count("\n  q") >= 3
+    assert values(run_id) == []
+
+
+def test_claims_are_labelled_by_keys(ragstone: Command, run_id: str, keys: list[str]) -> None:
+    keys += [*"vy", *"xn", *"vu", *"n", *"s", "c", "q"]
+    told = ragstone("label", "last", "--terminal", "--annotator", "ana")
+    assert told.code == 0
+    assert told.out.count("even if it is true") == told.out.count("Claim: ") == 7
+    assert told.out.count("The judge on your last claim") == 1
+    assert "CONTRADICTED: It weighs. (it differs)" in told.out
+    assert "\x1b[31m" not in told.out
+    assert "3 labels by ana" in told.out
+    assert "13 claims left" in told.out
+    assert values(run_id) == [(True, True), (False, False), (None, True)]
+    keys += ["y"] * 13
+    assert (
+        "all claims are labelled"
+        in ragstone("label", "last", "--terminal", "--annotator", "ana").out
+    )
+    keys += "q"
+    ragstone("label", "last", "--terminal", "--annotator", "ben")
+    assert values(run_id, "ben") == []
+
+
+def test_what_cannot_be_labelled_is_refused(
+    ragstone: Command, run_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ragstone("label", "nothing").code == 2
+    assert "choose one of faithfulness" in ragstone("label", "last", "-m", "hit@5").err
+    assert "is blank" in ragstone("label", "last", "--annotator", " ").err
+
+    def missing() -> str:
+        raise OSError("no such device")
+
+    monkeypatch.setattr(click, "getchar", missing)
+    told = ragstone("label", "last", "--terminal")
+    assert (told.code, "needs a terminal" in told.err) == (2, True)
+    assert values(run_id) == []
