@@ -213,7 +213,7 @@ def test_a_probe_without_answers_is_not_recorded(ragstone: Command, judge: Judge
 def test_what_cannot_be_judged_again_is_refused(ragstone: Command, judge: Judge) -> None:
     said = ragstone("judge", "noise", "last", "-m", "hit")
     assert said.code == 2
-    assert "there is no judged metric of the run named 'hit'" in said.err
+    assert "there is no judged metric named 'hit'" in said.err
     with Store.open(PLACE) as store:
         run = label(store)
         put(store, "unjudged", [1.0, 0.5], judge=None)

@@ -1,11 +1,13 @@
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from tests.cli.test_compare import PLACE, put
 
 from ragstone.store import Store
+from ragstone.types.label import Label
 
 Command = Callable[..., Any]
 
@@ -53,6 +55,21 @@ def test_more_power_takes_more_questions(stored: Command) -> None:
     ]
     usual, high = (plan["metrics"]["any metric"]["questions"] for plan in plans)
     assert high > 1.5 * usual
+
+
+def test_the_agreement_of_people_and_judge_comes_from_labels(stored: Command) -> None:
+    assumed = json.loads(stored("plan", "--detect", "5%", "--like", "run-a", "--json", "-").out)
+    with Store.open(PLACE) as store:
+        for n in range(24):
+            supported = (n * 7 % 24) / 24 > 0.5
+            store.add_labels("run-a", [
+                Label("run-a", n, f"q{n}", "faithfulness", 0, supported, "ann", datetime.now(UTC),
+                      1.0, True)])  # fmt: skip
+    said = stored("plan", "--detect", "5%", "--like", "run-a", "--json", "-")
+    few, many = (each["metrics"]["faithfulness"] for each in (json.loads(said.out), assumed))
+    assert (few["correlation_with_people"], many["correlation_with_people"]) == (1.0, None)
+    assert 20 <= few["labels"] < many["labels"] / 4
+    assert "the correlation of judge and people is measured" in said.err
 
 
 @pytest.mark.parametrize(

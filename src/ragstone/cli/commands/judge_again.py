@@ -22,10 +22,11 @@ from ragstone.cli import GATE_FAILED, TOO_MUCH_FAILED
 from ragstone.cli.options import LIMITS, PLUGIN, STORE, load_plugins, typed_settings
 from ragstone.cli.output import check_extension, check_files, progress
 from ragstone.cli.parse import RUN, config_of, open_store, read_by
-from ragstone.errors import UnknownNameError, UsageError
+from ragstone.errors import UsageError
 from ragstone.evaluation.dry_run import estimate_usage
 from ragstone.evaluation.fingerprint import VERSION, judge_setup
 from ragstone.evaluation.judge_testing.again import (
+    MIN_LABELS,
     NOISE,
     PROBES,
     Noise,
@@ -47,6 +48,7 @@ from ragstone.judges.factory import make_judge
 from ragstone.judges.spec import is_free
 from ragstone.metrics import Metric, get
 from ragstone.reports.tables import STDOUT
+from ragstone.results.compare.comparison import choose_metrics
 from ragstone.results.run import Run
 from ragstone.results.stats.distributions import NORMAL
 from ragstone.results.stats.sequential import MOVED, drift_evidence
@@ -54,9 +56,6 @@ from ragstone.store import Store, find_run
 from ragstone.types.config import Plan
 from ragstone.types.questions import VerifyClaims
 from ragstone.types.row import Row
-
-MIN_LABELS = 20
-"""Labels below which a probe cannot decide anything."""
 
 
 class AgainArgs(TypedDict):
@@ -203,11 +202,9 @@ def noise(**given: Unpack[NoiseArgs]) -> None:
         again = Again.of(store, find_run(store, given["run"]), given)
         run = again.run
         metrics = [metric for name in run.metrics if (metric := get(name)).question_kinds]
-        if chosen := given["metric"]:
-            known = {str(metric): metric for metric in metrics}
-            if unknown := [name for name in chosen if name not in known]:
-                raise UnknownNameError("judged metric of the run", unknown[0], known)
-            metrics = [known[name] for name in dict.fromkeys(chosen)]
+        if given["metric"]:
+            judged = list(map(str, metrics))
+            metrics = list(map(get, choose_metrics(given["metric"], judged, "judged metric")))
         rows = sample_rows(run.rows, map(str, metrics), given["rows"])
     if not rows:
         raise UsageError(f"run {run.manifest.run_id} has no scores of a judged metric")

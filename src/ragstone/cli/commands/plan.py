@@ -3,7 +3,7 @@
 import json
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -13,16 +13,15 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from ragstone._internal.fields import metric_name
 from ragstone._internal.files import write_text
 from ragstone._internal.text import count
 from ragstone.cli.options import STORE
 from ragstone.cli.output import check_extension, check_files
 from ragstone.cli.parse import RUN, open_store, read_by
-from ragstone.errors import UnknownNameError, UsageError
-from ragstone.evaluation.judge_testing.again import judge_variances
+from ragstone.errors import UsageError
+from ragstone.evaluation.judge_testing.again import MIN_LABELS, correlations, judge_variances
 from ragstone.reports.tables import STDOUT
-from ragstone.results.compare.comparison import compare
+from ragstone.results.compare.comparison import choose_metrics, compare
 from ragstone.results.run import Run
 from ragstone.results.stats.intervals import Clusters
 from ragstone.results.stats.paired_tests import ALPHA
@@ -35,6 +34,7 @@ from ragstone.results.stats.power import (
 )
 from ragstone.store import find_run
 from ragstone.types.gate import share
+from ragstone.types.label import Label
 
 SPREAD = 0.4
 """Assumed standard deviation of a metric's scores: that of a pass rate of 80%."""
@@ -42,6 +42,8 @@ CORRELATION = 0.5
 """Assumed correlation of two systems' scores of the same questions."""
 PEOPLE = 0.6
 """Assumed correlation of the judge's scores with people's."""
+HIGHEST = 0.95
+"""The highest correlation that is planned with: few labels cannot show that it is higher."""
 LABELS_OF = 2
 """Labels are planned for this many times the questions that the judge alone needs."""
 
@@ -56,12 +58,14 @@ class Pilot:
         rows: mean number of rows in a group.
         step: scores are multiples of it; 1 for scores of 0 and 1, next to nothing for most.
         judge: variance of repeated judgments of one response; None if it was not measured.
+        people: correlation of the judge's scores with people's; None if it was not measured.
     """
 
     spread: float
     rows: float = 1.0
     step: float = 0.0
     judge: float | None = None
+    people: float | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,7 @@ class Needed:
 
     spread: float
     judge_variance: float | None
+    correlation_with_people: float | None
     questions: int
     repeats: int
     by_repeats: Mapping[int, int]
@@ -87,7 +92,7 @@ def needed(pilot: Pilot, difference: float, *, alpha: float, power: float) -> Ne
     """Return what a metric needs to show a difference."""
     by_repeats: dict[int, int] = {}
     for repeats in REPEATS if pilot.judge else (1,):
-        spread = spread_of_repeats(pilot.spread, pilot.judge or 0.0, repeats)
+        spread = spread_of_repeats(pilot.spread, (pilot.judge or 0.0) / pilot.rows, repeats)
         step = pilot.step / pilot.rows
         groups = questions_needed(spread, difference, step=step, alpha=alpha, power=power)
         by_repeats[repeats] = math.ceil(groups * pilot.rows)
@@ -96,51 +101,59 @@ def needed(pilot: Pilot, difference: float, *, alpha: float, power: float) -> Ne
         repeats += 2
     questions = by_repeats[repeats]
     judged = LABELS_OF * questions
-    labels = labels_needed(questions, judged, PEOPLE)
-    return Needed(pilot.spread, pilot.judge, questions, repeats, by_repeats, judged, labels)
+    people = PEOPLE if pilot.people is None else min(pilot.people, HIGHEST)
+    labels = max(MIN_LABELS, labels_needed(questions, judged, people))
+    return Needed(
+        pilot.spread, pilot.judge, pilot.people, questions, repeats, by_repeats, judged, labels
+    )
 
 
-def pilots_of(runs: list[Run], chosen: Iterable[str]) -> dict[str, Pilot]:
+def pilots_of(
+    runs: Sequence[Run], chosen: Sequence[str], labels: Sequence[Label]
+) -> dict[str, Pilot]:
     """Return what one run, or two runs of the same questions, show of their metrics.
+
+    `labels` are those of the first run.
 
     Raises:
         UnknownNameError: a chosen metric is not in the runs.
         UsageError: no metric has enough scores.
     """
-    found: dict[str, Pilot] = {}
-    judge = {k: v for run in runs for k, v in judge_variances(run.manifest.run_id).items()}
-    scores = runs[-1].counts.scores
-    steps = {
-        name: float(np.diff(np.unique(column.values)).min(initial=math.inf))
-        for name, column in scores.items()
-    }
+    spreads: dict[str, tuple[float, float]] = {}
+    scores = runs[0].counts.scores
     if len(runs) == 2:
         for change in compare(*runs).metric_changes:
             if change.spread:
-                rows = change.n / change.groups
-                found[change.metric] = Pilot(
-                    change.spread, rows, steps[change.metric], judge.get(change.metric)
-                )
+                spreads[change.metric] = change.spread, change.n / change.groups
     else:
         for name, column in scores.items():
             if len(column.values) > 1:
-                labels = column.scored_groups(runs[0].counts.grouping.labels)
-                groups = Clusters.of(column.values, labels)
-                spread = float(np.std(groups.linearized, ddof=1)) if groups.count > 1 else 0.0
-                paired = spread * math.sqrt(2 * (1 - CORRELATION))
-                found[name] = Pilot(
-                    paired, len(column.values) / groups.count, steps[name], judge.get(name)
+                groups = Clusters.of(
+                    column.values, column.scored_groups(runs[0].counts.grouping.labels)
                 )
-    names = {name for wanted in chosen for name in found if wanted in (name, metric_name(name))}
-    if unknown := [each for each in chosen if each not in {*names, *map(metric_name, names)}]:
-        raise UnknownNameError("metric of the run", unknown[0], found)
-    kept = {name: pilot for name, pilot in found.items() if not chosen or name in names}
-    if not any(pilot.spread for pilot in kept.values()):
+                if groups.count > 1 and (spread := float(np.std(groups.linearized, ddof=1))):
+                    paired = spread * math.sqrt(2 * (1 - CORRELATION))
+                    spreads[name] = paired, len(column.values) / groups.count
+    judge = {k: v for run in runs for k, v in judge_variances(run.manifest.run_id).items()}
+    people = correlations(runs[0], labels)
+    steps = {name: np.diff(np.unique(scores[name].values)) for name in spreads}
+    found = {
+        name: Pilot(
+            spread, rows, float(min(steps[name], default=0)), judge.get(name), people.get(name)
+        )
+        for name, (spread, rows) in spreads.items()
+    }
+    if not found:
         raise UsageError(
             "no metric of the run has scores that vary, so the variance of differences is "
             "unknown; use another run, or omit --like"
         )
-    return {name: pilot for name, pilot in kept.items() if pilot.spread}
+    if not chosen:
+        return found
+    return {
+        name: found[name]
+        for name in choose_metrics(chosen, list(found), "metric with scores that vary")
+    }
 
 
 @click.command(
@@ -208,7 +221,8 @@ def command(
         with open_store(store) as opened:
             ids = [find_run(opened, each) for each in like]
             check_files(file, inputs=read_by(opened, *map(opened.info, ids)))
-            pilots = pilots_of([opened.load(each) for each in ids], metric)
+            runs = [opened.load(each) for each in ids]
+            pilots = pilots_of(runs, metric, opened.labels(ids[0]))
     alpha = ALPHA / len(pilots)
     plan = {
         name: needed(pilot, difference, alpha=alpha, power=chance) for name, pilot in pilots.items()
@@ -219,7 +233,6 @@ def command(
         "alpha": alpha,
         "like": ids,
         "correlation": None if len(ids) == 2 else CORRELATION,
-        "correlation_with_people": PEOPLE,
         "metrics": {name: asdict(each) for name, each in plan.items()},
     }
     if file is not None:
@@ -260,7 +273,9 @@ def _print(
     if any(each.judge_variance is None for each in plan.values()):
         judge = "`ragstone judge noise RUN` measures what more of them would save"
     labels = "questions whose responses people label in both runs, if the corrected difference has "
-    labels += f"to show it; assumes a correlation of {PEOPLE} between judge and people"
+    labels += "to show it; the correlation of judge and people is "
+    measured = [each for each in plan.values() if each.correlation_with_people is not None]
+    labels += f"{'measured' if len(measured) == len(plan) else f'assumed to be {PEOPLE}'}"
     for line in (
         f"spread: standard deviation of the paired differences, {spread}.",
         f"judgments: of each response (--votes); {judge}.",

@@ -22,6 +22,7 @@ from ragstone.judges.base import Judge
 from ragstone.judges.replay import ReplayJudge
 from ragstone.judges.router import RouterJudge
 from ragstone.metrics import Metric
+from ragstone.results.run import Run
 from ragstone.results.stats.power import variance_components
 from ragstone.types.claim import Label as Verdict
 from ragstone.types.label import Label
@@ -31,6 +32,8 @@ from ragstone.types.score import Score
 
 PROBES, NOISE = Path(".ragstone") / "probes", Path(".ragstone") / "noise"
 """Folders with a file for each run: the probes of its labelled rows, and its judge's noise."""
+MIN_LABELS = 20
+"""Labels below which nothing is computed from them."""
 Unit = tuple[str, int, int | None]
 """What a person labelled: metric, the row's index, and the claim; None is the whole response."""
 
@@ -130,6 +133,34 @@ def verdict_of(score: Score | None, claim: int | None) -> bool | None:
         return all(claims) if claims else score.value >= threshold
     known = claim < len(score.claims)
     return score.claims[claim].label is Verdict.SUPPORTED if known else None
+
+
+def correlations(run: Run, labels: Sequence[Label]) -> dict[str, float]:
+    """Return metric -> the correlation of the judge's scores with people's, 0 to 1, over rows.
+
+    A row's score is the share of its labelled claims that are supported; rows count as often as
+    they stand for others, which is 1 / their probability. Metrics with fewer than MIN_LABELS
+    labelled rows, or without variation, are left out.
+    """
+    weights = {label.position: 1 / label.probability for label in labels}
+    by_row = defaultdict[int, list[tuple[str, int | None, bool]]](list)
+    for (metric, position, claim), value in labelled_units(labels).items():
+        by_row[position].append((metric, claim, value))
+    pairs = defaultdict[tuple[str, int], list[tuple[bool, bool]]](list)
+    for row in run.rows if by_row else ():
+        for metric, claim, value in by_row.get(row.index, ()):
+            if (verdict := verdict_of(row.scores.get(metric), claim)) is not None:
+                pairs[metric, row.index].append((value, verdict))
+    found: dict[str, float] = {}
+    for metric in dict.fromkeys(metric for metric, _ in pairs):
+        rows = {
+            place: np.mean(two, axis=0) for (name, place), two in pairs.items() if name == metric
+        }
+        if len(rows) >= MIN_LABELS:
+            cov = np.cov(np.array([*rows.values()]).T, aweights=[weights[place] for place in rows])
+            if cov[0, 0] > 0 and cov[1, 1] > 0:
+                found[metric] = max(0.0, float(cov[0, 1] / np.sqrt(cov[0, 0] * cov[1, 1])))
+    return found
 
 
 class Look(FrozenModel):

@@ -113,6 +113,21 @@ class Comparison:
         }
 
 
+def choose_metrics(wanted: Sequence[str], known: Sequence[str], what: str) -> list[str]:
+    """Return the known metrics with these names; parameters may be left out.
+
+    Raises:
+        UnknownNameError: a name is not among them; `what` says what they are.
+    """
+    chosen: dict[str, None] = {}
+    for name in wanted:
+        same = [each for each in known if name in (each, _PARAMETERS.split(each)[0])]
+        if not same:
+            raise UnknownNameError(what, name, known)
+        chosen |= dict.fromkeys(same)
+    return list(chosen)
+
+
 def compare(
     a: Run,
     b: Run,
@@ -134,13 +149,7 @@ def compare(
     """
     names = shared = [name for name in b.metrics if name in a.metrics]
     if metrics:
-        chosen: dict[str, None] = {}
-        for name in metrics:
-            same = [each for each in shared if name in (each, _PARAMETERS.split(each)[0])]
-            if not same:
-                raise UnknownNameError("metric of both runs", name, shared)
-            chosen |= dict.fromkeys(same)
-        names = list(chosen)
+        names = choose_metrics(metrics, shared, "metric of both runs")
     one = Columns.of(a, names, cluster=cluster)
     two = Columns.of(b, names, cluster=cluster)
     tag = None if cluster == INDEPENDENT else cluster
