@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import each_case
 
+from ragstone._internal.text import quoted
 from ragstone.errors import InputError, Problem, UsageError
 from ragstone.redaction import redact, redact_known, remember
 
@@ -44,6 +45,52 @@ def test_a_secret_is_found_however_it_is_written(written: str) -> None:
         assert found.startswith("a ")
         assert found.endswith(" b")
         assert not [core for core in ("M4RK", *cores) if core in found]
+
+
+@each_case(
+    "url", [f"https://some.user:{quote(KEY, safe='')}@h", "https://some.user:hunterhunter@h/"]
+)
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_base64_with_a_secret_is_hidden_as_a_whole(url: str, encode: object) -> None:
+    """Neither the user before a password nor what follows it in the same token is left."""
+    remember(url)
+    password = KEY if "hunter" not in url else "hunterhunter"
+    for before in ("", "x", "xy"):
+        for after in ("", "x", "xy", ", and more"):
+            token = encode(f"{before}some.user:{password}{after}".encode()).decode()  # type: ignore[operator]
+            for written in (token, quote(token, safe=""), html.escape(token), json.dumps(token)):
+                for hide in (redact, redact_known):
+                    shown = hide(f"It is {written} there")
+                    assert shown.replace('"', "") == "It is [hidden] there", (before, after)
+
+
+@each_case(
+    ("form", "in_replies"),
+    [
+        (str.upper, True),
+        (str.swapcase, True),
+        (lambda key: html.escape(key.lower()), True),
+        (" ".join, False),
+        ("\n- ".join, False),
+        ("\0".join, False),
+        (lambda key: f"\ufeff{key}".encode("utf-16").decode("utf-8", "replace"), False),
+        (lambda key: "".join(f"\\u{ord(char):04x}" for char in key), False),
+        (lambda key: "".join(f"\\\\u{ord(char):04X}" for char in key), False),
+        (lambda key: "".join(f"%{ord(char):02x}" for char in key), False),
+        (lambda key: "".join(f"&#{ord(char)};" for char in key), False),
+        (lambda key: "".join(f"&#x{ord(char):x};" for char in key), False),
+        (lambda key: "\ufffd".join(key.upper()), False),
+    ],
+)
+def test_a_secret_in_disguise_is_not_quoted(form: object, *, in_replies: bool) -> None:
+    key = "sk-proj-M4RK7F3A9C-zz"
+    remember(key, "key")
+    remember("password", "key")
+    written = f"no {form(key)}!"  # type: ignore[operator]
+    assert "[hidden]" in quoted(written)
+    assert "m4rk" not in quoted(written).lower()
+    assert not in_replies or redact_known(written) == "no [hidden]!"
+    assert quoted("the pass word is M4 RK") == "the pass word is M4 RK"
 
 
 @given(st.text(min_size=8), st.text(), st.sampled_from([str, json.dumps, quote, html.escape]))

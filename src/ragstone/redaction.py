@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from html import unescape
 from html.entities import codepoint2name
+from string import ascii_letters, digits
 from typing import cast
 from urllib.parse import unquote
 
@@ -29,6 +31,12 @@ _SHORTEST = 8
 
 _ESCAPES = r"(?:\\|%(?:25)*5[cC]){0,9}"
 """Backslashes, in a URL too."""
+
+_BASE64 = ascii_letters + digits + "+/-_"
+_REST = r"(?:[\w+/-]|%(?:25)*2[BbFf])*(?:=|%(?:25)*3[Dd])*"
+"""The end of a token in base64."""
+_CODE = re.compile(r"(?:\\[ux]|%u)(?:00)?([0-9a-f]{2})", re.IGNORECASE)
+_SIGNS = re.compile(r"[\W_]+")
 
 _known = dict[str, bool]()
 """Secret -> whether no reply contains it by chance."""
@@ -63,6 +71,8 @@ def _remember_text(text: str, name: str, in_replies: bool) -> None:
         scheme, between, user, password = found.groups()
         if password and not _PORT.match(password):
             _add(password, in_replies)
+            sent = f"{unquote(user)}:{unquote(password)}".encode("utf-8", "surrogateescape")
+            _add(base64.b64encode(sent).decode(), in_replies)
         elif not password and (between == ":" or scheme.lower().startswith("http")):
             _add(user, in_replies)
 
@@ -91,25 +101,53 @@ def redact(text: str) -> str:
     return text
 
 
+def is_disguised(text: str) -> bool:
+    """Return whether a text has a secret in other case, or with signs or codes for characters."""
+    decoded = unescape(unquote(_CODE.sub(lambda found: chr(int(found[1], 16)), text)))
+    letters = _letters(decoded)
+    shown = (_letters(secret) for secret, rare in _known.items() if rare)
+    return any(len(secret) >= _SHORTEST and secret in letters for secret in shown)
+
+
+def _letters(text: str) -> str:
+    return _SIGNS.sub("", text).lower()
+
+
 def _replaced(text: str, secrets: Iterable[str]) -> str:
-    found = [form for secret in secrets for form in _forms(secret) if form[0] in text]
-    for _, pattern in sorted(found, key=lambda form: -len(form[0])):
-        text = pattern.sub(HIDDEN, text)
+    lower = text.lower()
+    found = [
+        (anchor, pattern, coded)
+        for secret in secrets
+        for anchor, pattern, coded in _forms(secret)
+        if anchor in (text if coded else lower)
+    ]
+    for _, pattern, coded in sorted(found, key=lambda form: -len(form[0])):
+        *before, rest = pattern.split(text)
+        before = [each.rstrip(_BASE64) for each in before] if coded else before
+        text = HIDDEN.join((*before, rest))
     return text
 
 
 @cache
-def _forms(secret: str) -> Sequence[tuple[str, re.Pattern[str]]]:
-    """Return a part that no way of quoting changes, and a pattern: as text, and in base64."""
+def _forms(secret: str) -> Sequence[tuple[str, re.Pattern[str], bool]]:
+    """Return a part that no way of quoting changes, a pattern, and whether it is in base64.
+
+    As text, a secret is found in any case, and its part is in lower case. In base64, the pattern
+    includes what follows the secret in the same token.
+    """
     raw = secret.encode("utf-8", "surrogateescape")
-    texts = [secret]
+    pattern = re.compile("".join(map(_quoted, secret)), re.IGNORECASE)
+    forms = [(_plain_part(secret.lower()), pattern, False)]
     for shift in range(3):  # base64 has three ways to write a text, depending on what precedes it
         coded = base64.b64encode(bytes(shift) + raw).decode()
-        texts.append(coded[-(-8 * shift // 6) : 8 * (shift + len(raw)) // 6])
-    return [
-        (max(re.findall("[A-Za-z0-9]*", text), key=len), re.compile("".join(map(_quoted, text))))
-        for text in texts
-    ]
+        text = coded[-(-8 * shift // 6) : 8 * (shift + len(raw)) // 6]
+        pattern = re.compile("".join(map(_quoted, text)) + _REST)
+        forms.append((_plain_part(text), pattern, True))
+    return forms
+
+
+def _plain_part(text: str) -> str:
+    return max(re.findall("[A-Za-z0-9]*", text), key=len)
 
 
 def _quoted(char: str) -> str:

@@ -234,7 +234,7 @@ base: "{url}"
 headers: {{Authorization: "Bearer ${{OPENAI_API_KEY}}", X-Tenant: "${{SOME_WORD}}"}}
 calls:
   ask:
-    url: "{{base}}/ask?api_key=${{RAG_KEY}}&q={{query}}"
+    url: "{{base}}/ask/${{TENANT}}?api_key=${{RAG_KEY}}&q={{query}}"
     body: {{question: "{{query}}", password: "${{RAG_KEY}}"}}
     reply:
       response: response
@@ -260,6 +260,7 @@ def test_18_8_what_a_server_echoes_is_nowhere(
 ) -> None:
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "RAG_KEY", "SOME_WORD"):
         monkeypatch.setenv(name, KEY)
+    monkeypatch.setenv("TENANT", f"abc4ef{MARK}")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", echo.url)
     search.write("target.yaml", TARGET.format(url=echo.url))
     place = echo.url.replace("//", f"//me:{PASSWORD}@")
@@ -627,6 +628,7 @@ def test_18_8_no_secret_is_in_a_span(
 ) -> None:
     for name in ("OPENAI_API_KEY", "RAG_KEY", "SOME_WORD"):
         monkeypatch.setenv(name, KEY)
+    monkeypatch.setenv("TENANT", f"abc4ef{MARK}")
     search.write("target.yaml", TARGET.format(url=echo.url))
     echo.set(401, part)
     judge = ("--judge", "openai:m", "--base-url", f"{echo.url}/v1")

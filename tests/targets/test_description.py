@@ -77,6 +77,27 @@ calls:
     assert "sk-" not in repr(description)
 
 
+@each_case(
+    ("value", "hidden"),
+    [
+        ("8f14e45fceea167a", True),
+        ("bot:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw", True),
+        ("my_documents_2024_final", False),
+        ("c56a4180-65aa-42ec-a945-5fd21dec0538", False),
+        ("internationalization", False),
+        ("https://h/0a14e45fceea167b", False),
+    ],
+)
+def test_a_variable_of_a_url_that_looks_like_a_key_is_hidden_in_replies(
+    value: str, *, hidden: bool
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PLACE", value)
+        call = "{url: 'http://h/${PLACE}?q={query}', reply: {response: a}}"
+        ApiDescription.parse(f"calls: {{ask: {call}}}", "rag.yaml").remember_secrets()
+    assert ("[hidden]" in redact_known(f"at {value}/x")) is hidden
+
+
 def test_the_default_api() -> None:
     description = ApiDescription.standard("http://h:1/rag/?key=abc")
     assert description.base == "http://h:1/rag/?key=abc"

@@ -13,6 +13,7 @@ from ragstone._internal.concurrency import LARGE
 from ragstone._internal.http import Connection
 from ragstone._internal.rate_limit import Limits
 from ragstone.errors import CallError, Cause, TargetError, UsageError
+from ragstone.redaction import remember
 from ragstone.targets.base import Answer
 from ragstone.targets.http import HttpTarget, parse_events, parse_field, parse_fields
 from ragstone.targets.spec import ApiDescription
@@ -188,6 +189,13 @@ def test_a_filter_leaves_nulls_out(path: str, contexts: object) -> None:
 def test_a_response_from_parts_may_skip_parts_without_text() -> None:
     output = [{"content": None}, {"content": [{"text": "a"}, {"refusal": "b"}, {"text": "c"}]}]
     assert read(output, response="[].content[].text | join('', @)") == {"response": "ac"}
+
+
+def test_an_id_that_contains_a_secret_fails_instead_of_changing() -> None:
+    remember("hunter2hunter2", "key")
+    with pytest.raises(CallError, match=r"^the id of item 2 of ranking contains a key or variable"):
+        read({"results": ["A", "of-Hunter2hunter2"]}, ranking="results")
+    assert read({"results": ["[hidden]"]}, ranking="results")["ranking"]
 
 
 @each_case("path", ["results", "results[].{id: @}", "results[?@].{id: @}", "[results[]]|[0]"])

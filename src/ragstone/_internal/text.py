@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from ragstone.redaction import redact
+from ragstone.redaction import HIDDEN, is_disguised, redact
 
 MARK = "\N{REPLACEMENT CHARACTER}"
 
@@ -35,7 +35,8 @@ def one_line(text: str, limit: int | None = None) -> str:
 
 def quoted(text: str, limit: int = 200) -> str:
     """Return the beginning of a text as one line without secrets, which a cut could disguise."""
-    return one_line(redact(text[:100_000])[:1000], limit)
+    text = redact(text[:100_000])
+    return HIDDEN if is_disguised(text) else one_line(text[:1000], limit)
 
 
 def listing(names: Iterable[object], most: int = 50) -> str:

@@ -23,7 +23,7 @@ from ragstone._internal.concurrency import parse
 from ragstone._internal.http import Client, Connection
 from ragstone._internal.text import describe_fault, public_url, quoted
 from ragstone.errors import CallError, Cause, TargetError, nearest
-from ragstone.redaction import redact_known
+from ragstone.redaction import HIDDEN, redact_known
 from ragstone.targets.base import Answer, Target, settings_used
 from ragstone.targets.spec import (
     ApiDescription,
@@ -158,6 +158,9 @@ def _context(item: object, number: int, field: str) -> Context:
     shown = {
         key: _join_halves(part) if isinstance(part, str) else part for key, part in shown.items()
     }
+    if HIDDEN in str(shown.get("id")) and HIDDEN not in str(known["id"]):
+        fix = "use other ids, or write the value into the target file if it may be shown"
+        raise CallError(Cause.MALFORMED, f"the id of {place} contains a key or variable; {fix}")
     try:
         return Context.model_validate(shown)
     except ValidationError as error:

@@ -36,6 +36,7 @@ _EITHER = re.compile(rf"{VARIABLE.pattern}|{_FIELD.pattern}")
 _ALMOST = re.compile(rf"(?<!\$)(\{{\{{\s*({NAME})\s*\}}\}}|\{{\s+({NAME})\s*\}}|\{{({NAME})\s+\}})")
 """`{{field}}` and `{ field }`, which stay as they are."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+_LONG = re.compile("[A-Za-z0-9]{16,}")
 _HOST = re.compile(r"[\w.-]+(:\d+)?(/.*)?")
 
 
@@ -223,13 +224,19 @@ class ApiDescription(FrozenModel):
         return self
 
     def remember_secrets(self) -> None:
-        """Keep its secrets from all output, and the values of other variables from messages."""
+        """Keep its secrets from all output, and the values of other variables from messages.
+
+        Variables in headers count as secrets, and elsewhere those with letters mixed with digits.
+        """
         remember(_map_texts(self.model_dump(), fill_variables))
         headers = [self.headers, *(call.headers for call in self.calls.values())]
         sent = variables_in([dict(each) for each in headers])
         for name in variables_in(self.model_dump()):
             if not (value := os.environ.get(name, "")).startswith("http"):
-                remember(value, "key", in_replies=name in sent)
+                mixed = any(
+                    not run.isalpha() and not run.isdecimal() for run in _LONG.findall(value)
+                )
+                remember(value, "key", in_replies=name in sent or mixed)
 
     @classmethod
     def read(cls, path: Path) -> "ApiDescription":
