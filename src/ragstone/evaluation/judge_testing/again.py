@@ -138,9 +138,9 @@ def verdict_of(score: Score | None, claim: int | None) -> bool | None:
 def correlations(run: Run, labels: Sequence[Label]) -> dict[str, float]:
     """Return metric -> the correlation of the judge's scores with people's, 0 to 1, over rows.
 
-    A row's score is the share of its labelled claims that are supported; rows count as often as
-    they stand for others, which is 1 / their probability. Metrics with fewer than MIN_LABELS
-    labelled rows, or without variation, are left out.
+    A row's score is the share of its labelled claims that are supported. Rows are weighted by
+    1 / their probability to be labelled. Metrics with fewer than MIN_LABELS labelled rows, or
+    without variation, are left out.
     """
     weights = {label.position: 1 / label.probability for label in labels}
     by_row = defaultdict[int, list[tuple[str, int | None, bool]]](list)

@@ -117,7 +117,7 @@ def choose_metrics(wanted: Sequence[str], known: Sequence[str], what: str) -> li
     """Return the known metrics with these names; parameters may be left out.
 
     Raises:
-        UnknownNameError: a name is not among them; `what` says what they are.
+        UnknownNameError: a name is not among them; `what` is the word for them in the message.
     """
     chosen: dict[str, None] = {}
     for name in wanted:
