@@ -128,6 +128,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "report": "Write the reports of a stored run again.",
         "view": "Show the stored runs in a browser.",
         "label": "Judge claims of a run yourself.",
+        "labels": "Import, export or list the labels of a run.",
         "rescore": "Score a stored run again without new calls.",
         "compare": "Compare two stored runs sample by sample.",
         "plan": "Plan how many questions and labels a comparison needs.",

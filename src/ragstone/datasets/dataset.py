@@ -86,23 +86,7 @@ def load(
     path = Path(path)
     if limit is not None and limit < 1:
         raise UsageError(f"the limit must be 1 or more, got {limit}")
-    is_folder = columnar.is_folder(path)
-    if sheet is not None and (is_folder or path.suffix.lower() in LOADERS):
-        raise UsageError(f"{path.name} has no sheets; remove --sheet {sheet}")
-    if is_folder:
-        file, table = columnar.read_folder(path)
-    else:
-        file = File.read(path)
-        if file.suffix == UNFINISHED:
-            fix = "run the same `ragstone collect` command again to finish it"
-            raise UsageError(f"{file.name} is an unfinished collection; {fix}")
-        if file.suffix in WORKBOOKS:
-            table = excel.read(file, sheet=sheet)
-        elif file.suffix in LOADERS:
-            table = LOADERS[file.suffix](file)
-        else:
-            known = ", ".join((*WORKBOOKS, *LOADERS))
-            raise UsageError(f"{file.name}: unsupported file type; save it as one of {known}")
+    file, table = read_table(path, sheet=sheet)
     columns = columns or {}
     found = shape_records(table, limit, named=columns.values())
     mapped = resolve_fields(columns)
@@ -147,6 +131,30 @@ def load(
         failures=failures,
         known=frozenset(chain.from_iterable(failures.values())),
     )
+
+
+def read_table(path: Path, *, sheet: str | None = None) -> tuple[File, Table]:
+    """Return a file and its rows, before they are interpreted.
+
+    Raises:
+        UsageError: the file or sheet does not exist, or the format is not supported.
+        InputError: the file is invalid.
+    """
+    is_folder = columnar.is_folder(path)
+    if sheet is not None and (is_folder or path.suffix.lower() in LOADERS):
+        raise UsageError(f"{path.name} has no sheets; remove --sheet {sheet}")
+    if is_folder:
+        return columnar.read_folder(path)
+    file = File.read(path)
+    if file.suffix == UNFINISHED:
+        fix = "run the same `ragstone collect` command again to finish it"
+        raise UsageError(f"{file.name} is an unfinished collection; {fix}")
+    if file.suffix in WORKBOOKS:
+        return file, excel.read(file, sheet=sheet)
+    if file.suffix in LOADERS:
+        return file, LOADERS[file.suffix](file)
+    known = ", ".join((*WORKBOOKS, *LOADERS))
+    raise UsageError(f"{file.name}: unsupported file type; save it as one of {known}")
 
 
 def samples_of(

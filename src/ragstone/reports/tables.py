@@ -70,7 +70,8 @@ class Table:
         return (line for batch in self.batches for line in zip(*batch, strict=True))
 
 
-def _batches(lines: Iterable[Sequence[Cell]]) -> Iterator[Sequence[Sequence[Cell]]]:
+def batches(lines: Iterable[Sequence[Cell]]) -> Iterator[Sequence[Sequence[Cell]]]:
+    """Yield lines in batches, with the cells of each column together."""
     batch: list[Sequence[Cell]] = []
     size = 0
     for line in lines:
@@ -110,11 +111,11 @@ def samples_table(run: Run) -> Table:
     """
     if (rows := run.columns) is not None:
         names = [Column(f"scores.{name}.value", float) for name in rows.metrics]
-        batches = (
+        blocks = (
             [block.ids, block.queries, *(_values(block, name) for name in rows.metrics)]
             for block in rows.blocks()
         )
-        return Table([Column("id", str), Column("query", str), *names], batches)
+        return Table([Column("id", str), Column("query", str), *names], blocks)
     tags, metrics = tuple(run.counts.tags), tuple(run.metrics)
     columns = [column for column, _ in _SAMPLE_COLUMNS]
     columns += [Column(f"tags.{tag}", None) for tag in tags]
@@ -128,7 +129,7 @@ def samples_table(run: Run) -> Table:
         ]
         for row in run.rows
     )
-    return Table(columns, _batches(lines))
+    return Table(columns, batches(lines))
 
 
 def _score_cells(run: Run, name: str) -> Iterator[tuple[str, CellType, Callable[[Score], Cell]]]:
@@ -199,7 +200,7 @@ def claim_lines(run: Run, names: Sequence[str]) -> Iterator[ClaimLine]:
 def claims_table(run: Run) -> Table:
     """Return a line per judged claim, sample by sample."""
     columns = [Column(name, _CLAIM_TYPES.get(name, str)) for name in ClaimLine._fields]
-    return Table(columns, _batches(claim_lines(run, tuple(run.metrics))))
+    return Table(columns, batches(claim_lines(run, tuple(run.metrics))))
 
 
 def describe_claim(claim: JudgedClaim) -> str:
@@ -276,7 +277,15 @@ def write_claims(run: Run, destination: Destination) -> None:
     Raises:
         UsageError: the file cannot be written, or is Parquet and polars is not installed.
     """
-    table = claims_table(run)
+    write_table(claims_table(run), destination)
+
+
+def write_table(table: Table, destination: Destination) -> None:
+    """Write a line per row of a table: CSV, Parquet, or otherwise JSON.
+
+    Raises:
+        UsageError: the file cannot be written, or is Parquet and polars is not installed.
+    """
     if isinstance(destination, Path) and _is_flat(destination):
         _write_flat(table, destination)
         return

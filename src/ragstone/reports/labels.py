@@ -1,0 +1,133 @@
+"""Labels as a table: in a file, and on the terminal with the agreement of annotators."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table as Grid
+
+from ragstone._internal.files import write_file
+from ragstone._internal.text import one_line
+from ragstone.evaluation.label_files import WORDS
+from ragstone.evaluation.labelling import ClaimRow
+from ragstone.reports.excel.book import Book
+from ragstone.reports.format import percent
+from ragstone.reports.tables import Cell, Column, Table, batches, write_table
+from ragstone.results.stats.agreement import Agreement
+from ragstone.types.label import Label
+
+_COLUMNS: Mapping[str, tuple[type[str] | type[int] | type[float] | type[bool], int]] = {
+    "id": (str, 16),
+    "position": (int, 9),
+    "metric": (str, 14),
+    "number": (int, 9),
+    "claim": (str, 70),
+    "label": (str, 15),
+    "annotator": (str, 14),
+    "at": (str, 34),
+    "probability": (float, 12),
+    "blind": (bool, 8),
+}
+"""Name -> the type of its cells, and its width in a workbook."""
+
+
+def write_labels(labels: Sequence[Label], rows: Sequence[ClaimRow], path: Path) -> None:
+    """Write labels to a file that `ragstone labels import` reads: .xlsx, .csv, or else JSON lines.
+
+    Claims are texts with their number from 1, as in reports. Texts are never formulas.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    lines = _lines(labels, rows)
+    if path.suffix.lower() == ".xlsx":
+        write_file(path, partial(_fill_workbook, lines=lines))
+    else:
+        columns = [Column(name, type_) for name, (type_, _) in _COLUMNS.items()]
+        write_table(Table(columns, batches(lines)), path)
+
+
+def _lines(labels: Sequence[Label], rows: Sequence[ClaimRow]) -> Iterator[Sequence[Cell]]:
+    by_place = {row.index: row for row in rows}
+    for label in labels:
+        score = by_place[label.position].scores.get(label.metric)
+        claims = score.claims if score else ()
+        known = label.claim is not None and label.claim < len(claims)
+        yield (
+            label.sample_id,
+            label.position,
+            label.metric,
+            None if label.claim is None else label.claim + 1,
+            claims[label.claim or 0].text if known else None,
+            WORDS[label.value],
+            label.annotator,
+            label.at.isoformat(),
+            label.probability,
+            label.blind,
+        )
+
+
+def _fill_workbook(path: Path, lines: Iterator[Sequence[Cell]]) -> None:
+    with Book(path, datetime.now(UTC)) as book:
+        page = book.page("Labels", [width for _, width in _COLUMNS.values()])
+        page.head(0, list(_COLUMNS))
+        last = 0
+        for last, line in enumerate(lines, 1):
+            for place, cell in enumerate(line):
+                page.put(last, place, cell)
+        page.make_list(last, len(_COLUMNS) - 1, 1)
+
+
+def print_labels(labels: Sequence[Label], console: Console) -> None:
+    """Print how many labels each annotator gave, and how far each two of them agree."""
+    groups: dict[tuple[str, str], list[Label]] = {}
+    for label in labels:
+        groups.setdefault((label.metric, label.annotator), []).append(label)
+    console.print(
+        _grid(
+            ["metric", "annotator", "labels", *WORDS.values(), "rows", "blind", "last"],
+            [
+                [
+                    *map(one_line, names),
+                    f"{len(each):,}",
+                    *(f"{sum(label.value is value for label in each):,}" for value in WORDS),
+                    f"{len({label.position for label in each}):,}",
+                    f"{sum(label.blind for label in each):,}",
+                    f"{max(label.at for label in each):%Y-%m-%d %H:%M}",
+                ]
+                for names, each in groups.items()
+            ],
+        )
+    )
+    pairs: list[list[str]] = []
+    for (metric, first), (other, second) in combinations(groups, 2):
+        found = agreement(groups[metric, first], groups[other, second])
+        if metric == other and found.n:
+            kappa = "–" if found.kappa is None else f"{found.kappa:.2f}"
+            share = percent(found.agreeing / found.n)
+            names = map(one_line, (metric, f"{first}, {second}"))
+            pairs.append([*names, f"{found.n:,}", share, kappa, f"{found.ac1:.2f}"])
+    if pairs:
+        console.print()
+        console.print(
+            _grid(["metric", "annotators", "both", "agree", "Cohen's kappa", "Gwet's AC1"], pairs)
+        )
+
+
+def agreement(first: Sequence[Label], second: Sequence[Label]) -> Agreement:
+    """Return how far two annotators agree on what both labelled; "cannot tell" does not count."""
+    values = {(each.position, each.claim): each.value for each in second}
+    pairs = ((each.value, values.get((each.position, each.claim))) for each in first)
+    return Agreement.of((a, b) for a, b in pairs if a is not None and b is not None)
+
+
+def _grid(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> Grid:
+    grid = Grid(box=None, padding=(0, 3, 0, 0), header_style="", pad_edge=False)
+    for place, heading in enumerate(headings):
+        grid.add_column(heading, justify="left" if place < 2 else "right")
+    for line in lines:
+        grid.add_row(*line)
+    return grid

@@ -1,0 +1,224 @@
+"""Labels from spreadsheets: spellings, matching, and all problems of a file at once."""
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+import xlsxwriter
+from tests.cases import each_case
+
+from ragstone.errors import InputError, UsageError
+from ragstone.evaluation.label_files import LabelDefaults, read_label_file, value_of
+from ragstone.evaluation.labelling import ClaimRow
+from ragstone.types.label import Label
+
+YES = "yes Y TRUE true 1 ja Oui sí SI verdadero sim да 是 はい 예 हाँ ✓ Supported faithful Belegt"
+NO = "no N FALSE 0 nein Non falso não нет 否 いいえ 아니요 नहीं ✗ unsupported hallucinated"
+CLAIMS = ("It lasts 20 hours.", "It weighs 5 g.")
+
+
+def row(place: int, name: str, texts: Sequence[str] = CLAIMS) -> ClaimRow:
+    claims = [{"text": text, "label": "SUPPORTED"} for text in texts]
+    score = {"state": "scored", "claims": claims}
+    return ClaimRow.model_validate(
+        {"index": place, "sample": {"id": name}, "scores": {"faithfulness": score}}
+    )
+
+
+ROWS = [row(0, "q1"), row(1, "7"), row(2, "=q3", ["-5 degrees", "3"]), row(3, "q4", [])]
+Read = Callable[..., list[Label]]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    def labels(name: str, content: str, **options: object) -> list[Label]:
+        path = tmp_path / name
+        path.write_text(content, encoding="utf-8")
+        defaults = LabelDefaults(run="r1", metric="faithfulness", annotator="ana")
+        given = {"column": "human"} | options
+        return [*read_label_file(path, ROWS, defaults, **given).labels]
+
+    return labels
+
+
+def short(labels: Sequence[Label]) -> list[tuple[str, int | None, bool | None]]:
+    return [(each.sample_id, each.claim, each.value) for each in labels]
+
+
+@each_case(
+    ("cell", "value"),
+    [
+        *((word, True) for word in [*YES.split(), True, 1, 1.0, "fully supported", " Yes. "]),
+        *((word, False) for word in [*NO.split(), False, 0, 0.0, "not supported", "NOT_SUPPORTED"]),
+        *((word, False) for word in ("Partially supported", "not enough info", "nicht belegt")),
+        *((word, None) for word in ("?", "cannot tell", "can't tell", "Unsure", "weiß nicht")),
+    ],
+)
+def test_labels_are_spelled_in_many_ways(cell: object, value: bool | None) -> None:
+    assert value_of(cell) is value
+
+
+@each_case(
+    ("cell", "value"),
+    [("yes", False), (1, False), ("nein", True), (0.0, True), ("supported", True), ("?", None)],
+)
+def test_yes_can_mean_unsupported(cell: object, value: bool | None) -> None:
+    assert value_of(cell, yes=False) is value
+
+
+@each_case("cell", ["maybe", 2, 0.5, "-", "10", [], {}, "yes and no"])
+def test_other_cells_are_no_labels(cell: object) -> None:
+    with pytest.raises(ValueError, match="is not a label; use yes, no or"):
+        value_of(cell)
+
+
+def test_claims_are_matched_by_text_or_number(read: Read) -> None:
+    text = (
+        "ID;Claim;Human\n"
+        "q1;it lasts  20 hours.;ja\n"
+        "q1;2;nein\n"
+        "7;It weighs 5 g.;?\n"
+        "7.0;1;\n"
+        "=q3;3;1\n"
+        "'=q3;'-5 degrees;0\n"
+    )
+    labels = read("labels.csv", text)
+    assert short(labels) == [
+        ("q1", 0, True),
+        ("q1", 1, False),
+        ("7", 1, None),
+        ("=q3", 1, True),
+        ("=q3", 0, False),
+    ]
+    assert {(each.annotator, each.probability, each.blind) for each in labels} == {
+        ("ana", 1.0, False)
+    }
+
+
+def test_a_file_without_claims_labels_responses(read: Read) -> None:
+    labels = read("labels.csv", "sample_id,human\nq4,yes\n7,no\n", blind=True)
+    assert short(labels) == [("q4", None, True), ("7", None, False)]
+    assert all(each.blind for each in labels)
+
+
+def test_rows_are_matched_by_position(read: Read) -> None:
+    assert short(
+        read("a.csv", "human\n1\n0\n\n?\n1\n".replace("\n\n", "\n"), by_position=True)
+    ) == [
+        ("q1", None, True),
+        ("7", None, False),
+        ("=q3", None, None),
+        ("q4", None, True),
+    ]
+    text = '{"position": 2, "claim": 1, "human": true}\n{"position": 0, "human": "no"}\n'
+    labels = short(read("a.jsonl", text, by_position=True))
+    assert labels == [("=q3", 0, True), ("q1", None, False)]
+    for text in ("human\n1\n0\n", "claim,human\n1,1\n1,1\n1,1\n1,1\n"):
+        with pytest.raises(UsageError, match="their order does not match"):
+            read("a.csv", text, by_position=True)
+    with pytest.raises(InputError, match="column position: the run has no row '9'"):
+        read("a.csv", "position,human\n9,1\n", by_position=True)
+
+
+def test_columns_can_be_mapped(read: Read) -> None:
+    text = "Nr,Satz,Wer,human,probability,at,blind\nq1,2,ben,1,0.25,2026-11-23T10:00+02:00,yes\n"
+    (label,) = read("a.csv", text, columns={"id": "nr", "claim": "Satz", "annotator": "Wer"})
+    assert label == Label(
+        run="r1",
+        position=0,
+        sample_id="q1",
+        metric="faithfulness",
+        claim=1,
+        value=True,
+        annotator="ben",
+        at=datetime(2026, 11, 23, 8, tzinfo=UTC),
+        probability=0.25,
+        blind=True,
+    )
+
+
+@each_case(
+    ("text", "options", "message"),
+    [
+        ("id,humans\nq1,1\n", {}, "--column human: there is no such column; did you mean --column"),
+        ("nr,human\nq1,1\n", {}, "no id column found; the columns are 'nr', 'human'"),
+        ("id,human\nq1,1\n", {"columns": {"idd": "id"}}, "no field named 'idd'; did you mean 'id'"),
+        ("id,human\nq1,1\n", {"columns": {"id": "nr"}}, "--map id=nr: there is no such column"),
+        ("id,qid,human\nq1,q1,1\n", {}, "both|all match id"),
+        ("id,hallucinated\nq1,1\n", {"column": "hallucinated"}, "--yes-means supported"),
+    ],
+)
+def test_wrong_columns_are_reported(
+    tmp_path: Path, text: str, options: dict[str, object], message: str
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(text, encoding="utf-8")
+    defaults = LabelDefaults("r1", "faithfulness", "ana")
+    with pytest.raises(UsageError, match=message):
+        read_label_file(path, ROWS, defaults, **({"column": "human"} | options))
+
+
+def test_a_negative_column_needs_a_meaning(read: Read) -> None:
+    text = "id,hallucination\nq1,1\n7,0\n"
+    labels = read("a.csv", text, column="hallucination", yes_means=False)
+    assert short(labels) == [("q1", None, False), ("7", None, True)]
+
+
+def test_a_messy_workbook_is_reported_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "labels.xlsx"
+    cells = [
+        ["Id", "Claim", "Human", "probability", "at"],
+        ["q1", 1, "yes"],
+        ["q1", "It lasts 20 hours.", "no"],  # conflicts with the row above
+        ["q1", 1, "ja"],  # repeats it
+        ["q9", 1, "yes"],
+        ["7", "It weighs 6 g.", "yes"],
+        ["7", 3, "no"],
+        ["q4", 1, "no"],
+        ["q1", 2, "perhaps"],
+        [None, 2, "no"],
+        ["q1", 2, None],
+        ["7", 2, 1, 1.5, "soon"],
+        [date(2026, 1, 7), None, "no"],
+    ]
+    with xlsxwriter.Workbook(str(path), {"default_date_format": "yyyy-mm-dd"}) as book:
+        sheet = book.add_worksheet("Round 1")
+        for number, line in enumerate(cells):
+            sheet.write_row(number, 0, line)
+    defaults = LabelDefaults("r1", "faithfulness", "ana")
+    with pytest.raises(InputError) as found:
+        read_label_file(path, ROWS, defaults, column="human")
+    told = [str(problem) for problem in found.value.problems]
+    starts = [
+        "sheet Round 1, row 3, column Human, sample q1: 'not supported', but row 2 has 'supported'",
+        "sheet Round 1, row 5, column Id: the run has no row 'q9'",
+        "sheet Round 1, row 6, column Claim, sample 7: the row has no claim 'It weighs 6 g.'",
+        "sheet Round 1, row 7, column Claim, sample 7: the row has no claim '3'; write its",
+        "sheet Round 1, row 8, column Claim, sample q4: the row has no claims in this run",
+        "sheet Round 1, row 9, column Human, sample q1: 'perhaps' is not a label; use yes, no or ?",
+        "sheet Round 1, row 10, column Id: the id is missing",
+        "sheet Round 1, row 12, column at, sample 7: 'soon' is not a time",
+        "sheet Round 1, row 12, column probability, sample 7: '1.5' is not a probability",
+        "sheet Round 1, row 13, column Id: this is a date or time (2026-01-07",
+    ]
+    assert len(told) == len(starts)
+    assert [start for start in starts if not any(each.startswith(start) for each in told)] == []
+
+
+def test_other_metrics_and_repetitions(tmp_path: Path) -> None:
+    lines = [
+        {"id": "q1", "claim": 1, "human": True},
+        {"id": "q1", "claim": "It lasts 20 hours.", "human": "yes"},
+        {"id": "q1", "claim": 1, "human": None},
+        {"id": "q1", "claim": 1, "human": "no", "annotator": "ben"},
+    ]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = read_label_file(path, ROWS, LabelDefaults("r1", "faithfulness", "ana"), column="human")
+    assert [each.annotator for each in found.labels] == ["ana", "ben"]
+    assert found.notes == ["1 row without a label", "1 row repeated with the same label"]
+    path.write_text('{"id": "q1", "human": "yes", "metric": "hit@5"}\n')
+    with pytest.raises(InputError, match=r"column metric, .*the run has no hit@5, only faithfulne"):
+        read_label_file(path, ROWS, LabelDefaults("r1", "faithfulness", "ana"), column="human")
