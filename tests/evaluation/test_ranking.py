@@ -307,6 +307,55 @@ def test_a_null_or_nan_in_columns_is_told_with_its_row(tmp_path: Path) -> None:
     assert "row 2: there is no query_id" in str(raised.value)
 
 
+def test_ids_that_pandas_made_floats_are_whole_numbers(tmp_path: Path) -> None:
+    judged = pl.DataFrame({"qid": [1, 1], "docno": [5, 6], "rel": [1, 0]})
+    judged.write_parquet(tmp_path / "qrels.parquet")
+    found = pl.DataFrame({"qid": [1.0, 1.0], "docno": [6.0, 5.0], "score": [2.0, 1.0]})
+    found.write_parquet(tmp_path / "run.parquet")
+    evaluation = RankingEvaluation.of(tmp_path / "qrels.parquet", Plan(metrics=("mrr",)))
+    assert values(evaluation.run(tmp_path / "run.parquet")) == {"1": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('{"query_id": "", "ranking": ["a"]}', "line 2: there is no query_id"),
+        ('{"query_id": " ", "ranking": ["a"]}', "line 2: there is no query_id"),
+        ('{"query_id": "", "ranking": []}', "there is no query_id"),
+        ('{"query_id": "q2", "ranking": ["a", ""]}', "line 2: there is no document_id"),
+        (
+            '{"query_id": "q2", "ranking": ["a"], "ranking": ["b"]}',
+            "line 2: invalid JSON: duplicate name ranking",
+        ),
+    ],
+)
+def test_a_line_with_a_blank_id_or_two_lists_is_refused(
+    line: str, problem: str, tmp_path: Path
+) -> None:
+    known = written(tmp_path, "qrels", QRELS)
+    run = written(tmp_path, "run.jsonl", f'{{"query_id": "q1", "ranking": ["z", "a"]}}\n{line}\n')
+    with pytest.raises(InputError) as raised:
+        RankingEvaluation.of(known, Plan(metrics=("mrr",))).run(run)
+    assert problem in str(raised.value)
+
+
+def test_judgments_with_a_blank_query_are_refused(tmp_path: Path) -> None:
+    known = written(tmp_path, "qrels.jsonl", '{"query_id": " ", "relevance": {"a": 1}}\n')
+    with pytest.raises(InputError, match="line 1: there is no query_id"):
+        RankingEvaluation.of(known, Plan(metrics=("mrr",)))
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\r\r\n"])
+def test_lines_that_end_with_carriage_returns_alone_are_refused(end: str, tmp_path: Path) -> None:
+    known = tmp_path / "qrels"
+    known.write_bytes(f"q1 0 a 1{end}q2 0 a 1{end}".encode())
+    if end != "\r":
+        assert len(RankingEvaluation.of(known, Plan(metrics=("mrr",))).judgments) == 2
+    else:
+        with pytest.raises(InputError, match="line 1: there is a carriage return inside the line"):
+            RankingEvaluation.of(known, Plan(metrics=("mrr",)))
+
+
 def test_without_scores_the_rows_are_the_ranking(tmp_path: Path) -> None:
     known = written(tmp_path, "qrels", QRELS)
     frame = pl.DataFrame({"qid": ["q1", "q1", "q2"], "docno": ["z", "a", "c"]})

@@ -42,7 +42,6 @@ def read_qrels(path: Path, problems: Problems, columns: Mapping[str, str]) -> Ju
     while len(part := _rows(path, frame, start, AT_ONCE)):
         rows = np.arange(start + 1, start + len(part) + 1)
         grades = _numbers(part["grade"], rows, problems, finite=True)
-        _note_missing(part, rows, problems)
         names, spans = _runs(part["query_id"])
         judgments.add(names, spans.sizes, _texts(part["document_id"]), grades, rows)
         start += len(part)
@@ -86,7 +85,6 @@ def read_ranking(
             part = part.head(int(spans.starts[-1]))
             names, spans = names[:-1], Spans(spans.sizes[:-1])
         rows = np.arange(start + 1, start + len(part) + 1)
-        _note_missing(part, rows, problems)
         scores = None
         if "score" in part.columns:
             with np.errstate(over="ignore"):
@@ -140,9 +138,14 @@ def _rows(path: Path, frame: "LazyFrame", start: int, count: int) -> "DataFrame"
         if text_size(part) > limit:  # a text in many rows is in the file once
             raise too_large(path, f"{len(part):,} of its rows have more than {limit:,} bytes")
         kinds = {"score": pl.Float64, "grade": pl.Float64}
-        return part.with_columns(
-            pl.col(name).cast(kinds.get(name, pl.String), strict=False) for name in part.columns
-        )
+        columns: list[pl.Expr] = []
+        for name, kind in part.schema.items():
+            column = pl.col(name)
+            if kind.is_float() and name not in kinds:  # an id such as 6.0, as pandas writes it
+                whole = column.cast(pl.Int64, strict=False)
+                column = pl.when(whole == column).then(whole.cast(pl.String)).otherwise(column)
+            columns.append(column.cast(kinds.get(name, pl.String), strict=False).alias(name))
+        return part.with_columns(columns)
 
 
 def _runs(queries: "Series") -> tuple[list[str], Spans]:
@@ -168,9 +171,3 @@ def _numbers(
         seen = f"the {numbers.name} {values[place]} is not a number"
         problems.add(seen, line=int(rows[place]))
     return values
-
-
-def _note_missing(frame: "DataFrame", rows: Integers, problems: Problems) -> None:
-    for field in ("query_id", "document_id"):
-        for place in np.flatnonzero(frame[field].is_null().to_numpy()).tolist():
-            problems.add(f"there is no {field}", "fill it in", line=int(rows[place]))

@@ -232,8 +232,9 @@ def matched(
 ) -> Iterator[tuple[list[str], Rankings]]:
     """Yield judged queries of a batch, some at a time, and their rankings down to `depth`.
 
-    A document that a query has twice becomes a problem.
+    A document that a query has twice, and a blank id, become problems.
     """
+    problems.check_ids(batch.queries, batch.spans.starts, batch.documents.lengths, batch.lines)
     known = np.array([judgments.queries.get(name, -1) for name in batch.queries], np.int64)
     order = batch.order(ties)
     for queries in batch.spans.blocks(judgments.spans.of_some(known)):

@@ -227,13 +227,7 @@ class LineReader:
     def _query_of(self, text: bytes, line: int) -> tuple[str, object] | None:
         """Return a line's query and the value of its field; None if there is a problem."""
         try:
-            if self._field == "relevance":
-                value: object = json.loads(text.decode(), object_pairs_hook=_unique)
-            else:
-                try:
-                    value = from_json(text, cache_strings="none")
-                except ValueError:  # `json` also reads halves of surrogate pairs
-                    value = json.loads(text.decode())
+            value: object = json.loads(text.decode(), object_pairs_hook=_unique)
         except (ValueError, RecursionError) as error:
             self._problems.add(f"invalid JSON: {error}", "write one object per line", line=line)
             return None

@@ -42,6 +42,7 @@ class JudgmentsBuilder:
     ) -> None:
         """Add runs of documents of one query each; a query may have several runs."""
         self._problems.hold(len(documents), "judgments")
+        self._problems.check_ids(queries, Spans(sizes).starts, documents.lengths, lines)
         again = bool(self._queries) and self._queries[-1] == queries[0]
         if again:  # the query continues from the part before
             self._sizes[-1] += int(sizes[0])

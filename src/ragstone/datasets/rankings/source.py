@@ -2,7 +2,7 @@
 
 import gzip
 import zlib
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from importlib.util import find_spec
@@ -12,6 +12,7 @@ from typing import BinaryIO, cast
 
 from ragstone._internal.files import check_file, unpacked_limit
 from ragstone._internal.text import listing
+from ragstone.datasets.rankings.byte_arrays import Integers
 from ragstone.errors import InputError, Problem, UsageError
 
 EXTRA = "ragstone[scale]"
@@ -162,6 +163,16 @@ class Problems:
         if len(self._found) >= InputError.shown - 1:
             self._found.append(Problem("the rest was not checked"))
             self.raise_found()
+
+    def check_ids(
+        self, queries: Sequence[str], starts: Integers, documents: Integers, lines: Integers
+    ) -> None:
+        """Add a problem for each blank query id, and for each document whose length is 0."""
+        for start in [starts[place] for place, query in enumerate(queries) if not query.strip()]:
+            line = int(lines[start]) if start < len(lines) else None  # without any document
+            self.add("there is no query_id", "fill it in", line=line)
+        for line in lines[documents == 0].tolist():
+            self.add("there is no document_id", "fill it in", line=line)
 
     @cached_property
     def most(self) -> int:

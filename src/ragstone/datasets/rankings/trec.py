@@ -240,6 +240,8 @@ class _Shape:
     least: int
 
 
+_CARRIAGE = re.compile(rb"\r[^\r\n]")
+
 _QRELS = _Shape("QUERY 0 DOCUMENT GRADE", (0, 2, 3), 4)
 _RANKING = _Shape("QUERY Q0 DOCUMENT RANK SCORE NAME", (0, 2, 4), 6)
 
@@ -289,6 +291,11 @@ def _parts(
     while not last:
         content, last = stream.after(rest, AT_ONCE)
         end = len(content) if last else content.rfind(b"\n") + 1
+        if b"\r" in content and (found := _CARRIAGE.search(content, 0, end)):
+            line = content.count(b"\n", 0, found.start()) + before
+            fix = "end lines with line feeds"
+            problems.add("there is a carriage return inside the line", fix, line=line)
+            problems.raise_found()
         fields = fields_of(content[:end], shape.needed, least=shape.least)
         rest = content[end:]
         starts = fields.texts[0].changes()
