@@ -293,6 +293,68 @@ def test_a_stream_that_broke_is_not_an_answer(
     assert message in str(caught.value)
 
 
+@each_case(
+    ("events", "path"),
+    [
+        ([{"t": "The "}, {"t": "The tower "}, {"t": "The tower is high."}], "t"),
+        ([{"t": "The tower is "}, {"t": "70 m high."}, {"t": "The tower is 70 m high."}], "t"),
+        (["The tower is ", "70 m high.", "The tower is 70 m high."], "@"),
+    ],
+)
+def test_a_response_is_not_read_twice(events: list[object], path: str) -> None:
+    with pytest.raises(CallError, match="would be read twice") as caught:
+        streamed(*events, response=path)
+    assert caught.value.cause is Cause.MALFORMED
+
+
+@pytest.mark.parametrize("pieces", [["."] * 3, ["ha", "ha"], ["1", "", "1"]])
+def test_a_response_may_repeat_itself(pieces: list[str]) -> None:
+    assert streamed(*({"t": each} for each in pieces), response="t") == {
+        "response": "".join(pieces)
+    }
+
+
+@each_case(
+    "reply",
+    [
+        b'{"t": "Yes.", "t": "No."}',
+        b'{"t": "Yes.", "c": [{"id": 1, "id": 2}]}',
+    ],
+)
+def test_two_values_under_one_name_are_no_answer(reply: bytes) -> None:
+    for stream, content in ((False, reply), (True, b"data: " + reply + b"\n\n")):
+        with pytest.raises(CallError, match=r"the reply has two values for '(t|id)'") as caught:
+            parse_fields(content, {"response": "t"}, stream=stream)
+        assert caught.value.cause is Cause.MALFORMED
+
+
+def test_the_same_value_twice_is_one() -> None:
+    assert read(b'{"t": "Yes.", "t": "Yes."}', response="t") == {"response": "Yes."}
+
+
+PIECE = {"choices": [{"delta": {"content": "Yes"}, "finish_reason": None}]}
+END = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
+
+
+def test_a_stream_without_its_finish_reason_is_truncated() -> None:
+    path = "choices[0].delta.content"
+    assert streamed(PIECE, END, response=path) == {"response": "Yes"}
+    assert streamed(PIECE, "[DONE]", response=path) == {"response": "Yes"}
+    with pytest.raises(CallError, match="ended before its finish_reason") as caught:
+        streamed(PIECE, response=path)
+    assert caught.value.cause is Cause.TRUNCATED
+
+
+def test_nothing_is_read_after_the_end_of_a_stream() -> None:
+    assert streamed({"t": "Yes"}, "  [DONE] ", {"t": " or no"}, response="t") == {"response": "Yes"}
+
+
+def test_a_stream_that_is_not_utf_8_is_no_answer() -> None:
+    with pytest.raises(CallError, match="not UTF-8 text: invalid continuation byte") as caught:
+        parse_events(b'data: {"t": "k\xe4se"}\n\n')
+    assert caught.value.cause is Cause.MALFORMED
+
+
 def test_an_error_that_is_null_is_none() -> None:
     assert streamed({"t": "a", "error": None}, response="t") == {"response": "a"}
 
@@ -567,8 +629,9 @@ def test_a_reply_without_events(stream: bytes) -> None:
     assert caught.value.cause is Cause.MALFORMED
 
 
-def test_an_event_named_error_fails_the_reply() -> None:
-    stream = b"data: half an\n\nevent: error\ndata: out of\ndata: memory\n\ndata: answer\n\n"
+@pytest.mark.parametrize("name", ["error", "response.failed", "response.incomplete"])
+def test_an_event_named_error_fails_the_reply(name: str) -> None:
+    stream = f"data: half an\n\nevent: {name}\ndata: out of\ndata: memory\n\ndata: b\n\n".encode()
     with pytest.raises(CallError, match="ended with an error: out of memory") as caught:
         parse_events(stream)
     assert caught.value.cause is Cause.UNREACHABLE

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence, Sized
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from time import perf_counter
 from typing import TYPE_CHECKING, Self, cast
 from urllib.parse import urlsplit
@@ -52,18 +52,24 @@ _NOT_READY = (
 )
 _DONE = "[DONE]"
 _LINE_END = re.compile(r"\r\n|\r|\n")
+_FAILED = re.compile(r"error|.*\.(error|failed|incomplete)")
+_FINISH = re.compile(r'"finish_reason"\s*:\s*(")?')
 
 
 def parse_events(content: bytes) -> list[str]:
     """Return the data of each server-sent event (HTML standard, section 9.2), without `[DONE]`.
 
-    An event named `error`, or no event at all, is a CallError.
+    An event named `error` or `*.failed`, a stream of OpenAI's protocol without its end, and no
+    event at all are CallErrors.
     """
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise CallError(Cause.MALFORMED, f"the reply is not UTF-8 text: {error.reason}") from error
     events: list[str] = []
     data: list[str] = []
     name = ""
-    lines = _LINE_END.split(content.decode("utf-8-sig", "replace"))
-    for line in [*lines, ""]:
+    for line in [*_LINE_END.split(text), ""]:
         field, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if field == "data":
@@ -71,15 +77,19 @@ def parse_events(content: bytes) -> list[str]:
         elif field == "event":
             name = value
         elif not line:
-            if name == "error":
+            if _FAILED.fullmatch(name):
                 seen = quoted(" ".join(data))
                 raise CallError(Cause.UNREACHABLE, f"the reply ended with an error: {seen}")
-            if data and data != [_DONE]:
+            if [part.strip() for part in data] == [_DONE]:
+                break
+            if data:
                 events.append("\n".join(data))
             data, name = [], ""
+    else:
+        if (ends := _FINISH.findall(text)) and not any(ends):
+            raise CallError(Cause.TRUNCATED, "the stream ended before its finish_reason")
     if not events:
-        seen = quoted(content[:200].decode("utf-8", "replace"))
-        raise CallError(Cause.MALFORMED, f"the reply contains no events: {seen}")
+        raise CallError(Cause.MALFORMED, f"the reply contains no events: {quoted(text)}")
     return events
 
 
@@ -91,7 +101,7 @@ def parse_fields(content: bytes, paths: Mapping[str, str], *, stream: bool) -> d
         data = [] if whole else [_event(event) for event in events]
         return {field: _streamed(field, path, events, data) for field, path in paths.items()}
     try:
-        data: object = json.loads(content)
+        data: object = json.loads(content, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         seen = _excerpt(content.decode("utf-8", "replace"))
         raise CallError(Cause.MALFORMED, f"the reply is not valid JSON: {seen}") from error
@@ -101,6 +111,13 @@ def parse_fields(content: bytes, paths: Mapping[str, str], *, stream: bool) -> d
             raise CallError(Cause.MALFORMED, _absence(data, path))
         fields[field] = parse_field(field, found)
     return fields
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs) and (two := [name for name, one in pairs if found[name] != one]):
+        raise CallError(Cause.MALFORMED, f"the reply has two values for {quoted(repr(two[0]))}")
+    return found
 
 
 def _absence(data: object, path: str) -> str:
@@ -173,7 +190,7 @@ def _streamed(field: str, path: str, events: list[str], data: list[object]) -> o
     if field == "response" and path == "@":  # the whole reply
         # Events are plain text, or JSON strings if all of them are.
         strings = [text for event in events if isinstance(text := _event(event, plain=True), str)]
-        return _join_halves("".join(strings if len(strings) == len(events) else events))
+        return _joined(strings if len(strings) == len(events) else events, path)
     found = (_search(field, event, path) for event in data)
     if not (pieces := [piece for piece in found if piece is not None]):
         raise CallError(Cause.MALFORMED, f"no event of the reply has a value at {path!r}")
@@ -184,13 +201,23 @@ def _streamed(field: str, path: str, events: list[str], data: list[object]) -> o
             Cause.MALFORMED,
             f"expected text in each event of the response, got {_excerpt(other[0])}",
         )
-    return _join_halves("".join(cast("list[str]", pieces)))
+    return _joined(cast("list[str]", pieces), path)
+
+
+def _joined(pieces: list[str], path: str) -> str:
+    """Return the text of all events, unless an event repeats the text before it."""
+    texts = [text for text in pieces if text]
+    growing = len(texts) > 2 and all(a != b and b.startswith(a) for a, b in pairwise(texts))
+    if growing or (len(texts) > 1 and len(texts[-1]) > 20 and "".join(texts[:-1]) == texts[-1]):
+        seen = "an event repeats the events before it, so the response would be read twice"
+        raise CallError(Cause.MALFORMED, f"{seen}; select only the new text, not {path!r}")
+    return _join_halves("".join(texts))
 
 
 def _event(text: str, *, plain: bool = False) -> object:
     """Return an event's JSON; None if it is `plain` text, or a word such as `done`."""
     try:
-        data = cast("object", json.loads(text))
+        data = cast("object", json.loads(text, object_pairs_hook=_object))
     except (ValueError, RecursionError) as error:
         if plain or text.lstrip()[:1] not in ("{", "["):
             return None
