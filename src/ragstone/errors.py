@@ -125,7 +125,7 @@ class CallError(RagstoneError):
     def __init__(
         self, cause: Cause, message: str, *, status: int | None = None, tries: int = 1
     ) -> None:
-        self.cause = cause
+        self.cause = Cause(cause)
         self.status = status
         self.tries = tries
         super().__init__(message)

@@ -250,6 +250,32 @@ async def test_work_that_is_cancelled_by_itself_is_no_lost_item() -> None:
             await anext(results)
 
 
+async def test_work_that_cancels_its_own_task_is_no_lost_item() -> None:
+    async def work(number: int) -> int:
+        task = asyncio.current_task()
+        assert task
+        task.cancel()
+        await asyncio.sleep(0)
+        return number
+
+    async with working(range(4), work, concurrency=2) as results:
+        with pytest.raises(RuntimeError, match="cancelled itself"):
+            await anext(results)
+
+
+class PanicError(BaseException):
+    pass
+
+
+async def test_what_is_no_exception_ends_the_work_too() -> None:
+    async def work(_: int) -> int:
+        raise PanicError
+
+    async with working(range(4), work, concurrency=2) as results:
+        with pytest.raises(PanicError):
+            await asyncio.wait_for(anext(results), 30)
+
+
 async def test_one_pool_feeds_another() -> None:
     gauge = Gauge()
     async with (

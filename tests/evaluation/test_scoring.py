@@ -8,7 +8,8 @@ import pytest
 from numpy.typing import NDArray
 from tests.cases import each_case
 
-from ragstone.errors import Cause, QuestionNotSupportedError
+from ragstone.errors import Cause, JudgeError, QuestionNotSupportedError
+from ragstone.evaluation.ranking import score_rankings
 from ragstone.evaluation.runner import evaluate
 from ragstone.evaluation.scoring import rescore_row, score_retrieval, score_rows
 from ragstone.judges.base import Judge
@@ -250,6 +251,59 @@ async def test_a_strangers_metric_that_crashes_fails_its_score() -> None:
     assert result.scores["hit@2"].value is not None
 
 
+class PanicError(BaseException):
+    """As Rust's panics are in Python, and what `pytest.skip` raises."""
+
+
+class UnreadableError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@each_case(
+    ("given", "reason"),
+    [
+        (0.5, "it returned a float, not a Score"),
+        (None, "it returned a NoneType, not a Score"),
+        (Score.scored(0.5).model_copy(update={"value": float("nan")}), "a finite number"),
+        (Score.undefined("why").model_copy(update={"value": 1.0}), "cannot have the value 1.0"),
+        (SystemExit(3), "SystemExit at test_scoring.py"),
+        (PanicError("oh"), "PanicError at test_scoring.py"),
+        (asyncio.CancelledError(), "CancelledError at test_scoring.py"),
+        (UnreadableError(), "(its text raised RuntimeError)"),
+    ],
+)
+async def test_a_strangers_metric_without_a_score_fails(given: object, reason: str) -> None:
+    class Odd(Metric):
+        name: ClassVar[str] = "odd"
+        label: ClassVar[str] = "Odd"
+
+        async def score(self, sample: Sample, ask: Ask) -> Score:  # noqa: ARG002
+            await asyncio.sleep(0)
+            if isinstance(given, BaseException):
+                raise given
+            return given  # type: ignore[return-value]
+
+    for metrics in ([Odd()], [Odd(), HIT, FAITHFULNESS]):
+        (result,) = await asyncio.wait_for(scored([row(7)], metrics), 30)
+        score = result.scores["odd"]
+        assert (score.state, score.cause) == ("failed", "metric_error")
+        assert reason in str(score.reason)
+
+
+@each_case("error", [SystemExit(3), PanicError("oh"), UnreadableError()])
+async def test_a_strangers_ranking_metric_that_leaves_fails(error: BaseException) -> None:
+    class Leaves(RankingMetric):
+        name, label = "leaves", "Leaves"
+
+        def values(self, rankings: Rankings) -> NDArray[np.float64]:  # noqa: ARG002
+            raise error
+
+    (result,) = await asyncio.wait_for(scored([row(7)], [Leaves()]), 30)
+    assert result.scores["leaves"].cause is Cause.METRIC_ERROR
+    assert list(score_rankings(Leaves(), Rankings.of([["a"]], [{"a": 1.0}]))[1]) == [0]
+
+
 async def test_one_of_ours_that_crashes_stops_the_run_and_names_the_sample() -> None:
     with pytest.raises(ZeroDivisionError, match="a bug") as raised:
         await scored([row(7)], [ours(Crashes)])
@@ -420,6 +474,50 @@ def test_a_judge_that_raises_fails_its_question_and_the_run_continues(
     assert "the judge returned a NoneType" in str(scores[3].reason)
     tracebacks = [each for each in caplog.records if "Traceback" in each.message]
     assert [each.levelname for each in tracebacks].count("WARNING") == 1
+
+
+class OddJudge(Judge):
+    name = "odd"
+    kinds = frozenset({"extract_claims", "verify_claims"})
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    async def answer(self, question: Question[T]) -> Reply[T]:  # noqa: ARG002
+        raise self.error
+
+
+class SyncJudge(Judge):
+    name = "sync"
+    kinds = frozenset({"extract_claims", "verify_claims"})
+
+    def answer(self, question: Question[T]) -> Reply[T]:  # type: ignore[override]
+        return question.reply([{"text": "a"}])
+
+
+@each_case(
+    ("judge", "reason"),
+    [
+        (OddJudge(SystemExit(3)), "SystemExit at test_scoring.py"),
+        (OddJudge(PanicError("oh")), "PanicError at test_scoring.py"),
+        (OddJudge(asyncio.CancelledError()), "CancelledError at test_scoring.py"),
+        (OddJudge(UnreadableError()), "(its text raised RuntimeError)"),
+        (SyncJudge(), "can't be used in 'await' expression"),
+    ],
+)
+def test_a_judge_that_leaves_fails_its_question(judge: Judge, reason: str) -> None:
+    rows = [{"query": "q", "response": "r", "contexts": ["c"]}] * 2
+    scores = [
+        row.scores["faithfulness"]
+        for row in evaluate(rows, metrics="faithfulness", judge=judge).rows
+    ]
+    assert [score.cause for score in scores] == [Cause.JUDGE_ERROR] * 2
+    assert reason in str(scores[0].reason)
+
+
+def test_an_error_of_a_judge_has_a_known_cause() -> None:
+    with pytest.raises(ValueError, match="'slow' is not a valid Cause"):
+        JudgeError("slow", "it took long")  # type: ignore[arg-type]
 
 
 def test_rows_without_relevant_documents_explain_their_score_and_are_not_among_the_worst() -> None:

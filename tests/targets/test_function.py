@@ -181,6 +181,15 @@ async def test_contexts_stand_in_for_a_ranking() -> None:
     assert given.failures == {}
 
 
+class PanicError(BaseException):
+    """As Rust's panics are in Python, and what `pytest.skip` raises."""
+
+
+class UnreadableError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
 def fail(error: BaseException):
     def function(query: str) -> str:
         raise error
@@ -205,6 +214,12 @@ def fail(error: BaseException):
         (SystemExit(3), Cause.TARGET_ERROR, "rag raised SystemExit: 3"),
         (asyncio.CancelledError(), Cause.TARGET_ERROR, "rag raised CancelledError"),
         (CallError(Cause.RATE_LIMITED, "slow"), Cause.RATE_LIMITED, "rag: slow"),
+        (PanicError("oh"), Cause.TARGET_ERROR, "rag raised PanicError: oh"),
+        (
+            UnreadableError(),
+            Cause.TARGET_ERROR,
+            "rag raised UnreadableError: (its text raised RuntimeError)",
+        ),
         (StopIteration("end"), Cause.TARGET_ERROR, "rag raised RuntimeError: "),
     ],
 )

@@ -66,9 +66,11 @@ async def working(
     source = _stream(items)
     queue: asyncio.Queue[B | _End] = asyncio.Queue(concurrency)
     turn = asyncio.Lock()
+    ending = False
 
     async def worker() -> None:
-        while True:
+        nonlocal ending
+        while not ending:
             async with turn:
                 try:
                     item = await anext(source)
@@ -77,11 +79,13 @@ async def working(
             try:
                 result = await work(item)
             except asyncio.CancelledError:
-                task = asyncio.current_task()
-                if task is None or task.cancelling():
+                if ending or task.cancelling():
                     raise
                 # the item cancelled itself: an error, because its result would be missing silently
                 raise RuntimeError("a call cancelled itself") from None
+            except BaseException:
+                ending = True
+                raise
             await queue.put(result)
 
     async def all_workers() -> None:
@@ -89,7 +93,7 @@ async def working(
             async with asyncio.TaskGroup() as group:
                 for _ in range(concurrency):
                     group.create_task(worker())
-        except* Exception as errors:  # noqa: BLE001 - raised again to the consumer
+        except BaseExceptionGroup as errors:  # raised again to the consumer
             await queue.put(_End(errors.exceptions[0]))
         else:
             await queue.put(_End())
@@ -98,6 +102,7 @@ async def working(
     try:
         yield Results(queue)
     finally:
+        ending = True
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         await source.aclose()

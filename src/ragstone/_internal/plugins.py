@@ -1,5 +1,6 @@
 """Plugins: Python modules and files of the user, and entry points of installed packages."""
 
+import asyncio
 import logging
 import os
 import sys
@@ -12,7 +13,7 @@ from types import ModuleType
 from typing import cast
 from zlib import crc32
 
-from ragstone._internal.text import quoted
+from ragstone._internal.text import message_of, quoted
 from ragstone.errors import UsageError
 from ragstone.redaction import redact
 
@@ -74,7 +75,18 @@ def is_builtin(part: object) -> bool:
     return type(part).__module__.partition(".")[0] == "ragstone"
 
 
-def describe_exception(what: str, error: Exception) -> str:
+def is_from_code(error: BaseException) -> bool:
+    """Return whether the code that was called raised this: not Ctrl-C or a cancelled task.
+
+    SystemExit counts, and so do others outside Exception, such as a panic in Rust.
+    """
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and not task.cancelling()
+    return not isinstance(error, KeyboardInterrupt | GeneratorExit)
+
+
+def describe_exception(what: str, error: BaseException) -> str:
     """Return one line about an exception in a user's code; the log has the first traceback."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     key = (what, type(error), last.filename, last.lineno)
@@ -88,7 +100,7 @@ def describe_exception(what: str, error: Exception) -> str:
             redact("".join(traceback.format_exception(error))),
         )
     where = f"{Path(last.filename).name}:{last.lineno}"
-    return quoted(f"{what} raised {type(error).__name__} at {where}: {error}", LONGEST)
+    return quoted(f"{what} raised {type(error).__name__} at {where}: {message_of(error)}", LONGEST)
 
 
 def _find_in(folder: Path) -> None:

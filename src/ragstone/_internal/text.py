@@ -39,6 +39,14 @@ def quoted(text: str, limit: int = 200) -> str:
     return HIDDEN if is_disguised(text) else one_line(text[:1000], limit)
 
 
+def message_of(error: BaseException) -> str:
+    """Return an exception's text; user code may define one that raises."""
+    try:
+        return str(error)
+    except Exception as fault:  # noqa: BLE001
+        return f"(its text raised {type(fault).__name__})"
+
+
 def listing(names: Iterable[object], most: int = 50) -> str:
     """Return the names in quotes, between commas; only the number of those beyond `most`."""
     shown = [*map(repr, names)]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import cast
 
 from ragstone._internal.concurrency import Results, working
-from ragstone._internal.plugins import describe_exception, is_builtin
+from ragstone._internal.plugins import describe_exception, is_builtin, is_from_code
 from ragstone.errors import CallError, Cause, RagstoneError
 from ragstone.targets.base import FIELDS, Answer, Target
 from ragstone.targets.http import parse_field
@@ -38,8 +38,8 @@ def ask_target(
                 raise TypeError(f"it returned a {type(answer).__name__}, not an Answer")
         except RagstoneError:
             raise
-        except Exception as error:
-            if is_builtin(target):
+        except BaseException as error:
+            if is_builtin(target) or not is_from_code(error):
                 raise
             failure = Failure(Cause.TARGET_ERROR, describe_exception("the target", error))
             answer = Answer({}, dict.fromkeys(missing, failure))

@@ -1,7 +1,6 @@
 """Ranking evaluation: scores a ranking file against relevance judgments."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -11,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone._internal.plugins import describe_exception, is_builtin
+from ragstone._internal.plugins import describe_exception, is_builtin, is_from_code
 from ragstone._internal.text import quoted
 from ragstone.datasets.rankings import (
     Batch,
@@ -228,14 +227,19 @@ def score_rankings(
     if is_builtin(metric):
         return metric.values(rankings), {}
     failed: dict[int, str] = {}
-    with suppress(Exception):  # reported below, for each query that fails
+    try:
         return _validate(metric.values(rankings), len(rankings)), failed
+    except BaseException as error:  # reported below, for each query that fails
+        if not is_from_code(error):
+            raise
     values = np.zeros(len(rankings))
     for place, (ids, relevance) in enumerate(zip(rankings.ids, rankings.relevance, strict=True)):
         try:
             alone = metric.values(Rankings.of([ids], [relevance]))
             values[place] = _validate(alone, 1)[0]
-        except Exception as error:  # noqa: BLE001 - third-party code
+        except BaseException as error:
+            if not is_from_code(error):
+                raise
             failed[place] = describe_exception("the metric", error)
     return values, failed
 

@@ -4,9 +4,10 @@ from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Sequenc
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from itertools import islice
+from typing import cast
 
 from ragstone._internal.concurrency import Results, together, working
-from ragstone._internal.plugins import describe_exception, is_builtin
+from ragstone._internal.plugins import describe_exception, is_builtin, is_from_code
 from ragstone.errors import CallError, Cause, QuestionNotSupportedError
 from ragstone.evaluation.diagnosis import diagnose
 from ragstone.evaluation.transcript import MetricAsker, Transcript
@@ -110,7 +111,9 @@ def _rankings(rows: Sequence[Row]) -> Rankings:
 def _score_column(metric: RankingMetric, rows: Sequence[Row], rankings: Rankings) -> list[Score]:
     try:
         return metric.scores(rankings)
-    except Exception as error:
+    except BaseException as error:
+        if not is_from_code(error):
+            raise
         if len(rows) == 1:
             return [_score_exception(metric, rows[0], error)]
         scores = [_score_column(metric, [row], _rankings([row]))[0] for row in rows]
@@ -147,11 +150,15 @@ async def _score(metric: Metric, row: Row, ask: MetricAsker) -> Score:
         return score
     try:
         score = await metric.score(row.sample, ask)
+        if not is_builtin(metric):
+            if not isinstance(cast("object", score), Score):
+                raise TypeError(f"it returned a {type(score).__name__}, not a Score")
+            score = Score.model_validate(dict(score))
     except CallError as error:
         return Score.failed(error.cause, str(error))
     except QuestionNotSupportedError:
         raise
-    except Exception as error:  # noqa: BLE001 - third-party metrics may raise anything
+    except BaseException as error:  # noqa: BLE001 - third-party metrics may raise anything
         return _score_exception(metric, row, error)
     if ask.no_claims and score.value is not None and not score.claims:
         score = score.flag("the judge found no claims in a response that seems to make statements")
@@ -184,9 +191,9 @@ def _check_needs(metric: Metric, row: Row) -> Score | None:
     return None
 
 
-def _score_exception(metric: Metric, row: Row, error: Exception) -> Score:
+def _score_exception(metric: Metric, row: Row, error: BaseException) -> Score:
     """Return a failed score if a third-party metric raised; raise errors of built-in ones."""
-    if is_builtin(metric):
+    if is_builtin(metric) or not is_from_code(error):
         error.add_note(f"while scoring sample {row.sample.id} with {metric}")
         raise error
     return Score.failed(Cause.METRIC_ERROR, describe_exception("the metric", error))

@@ -6,7 +6,7 @@ from traceback import walk_tb
 from typing import TypeVar, cast
 
 from ragstone._internal.lifecycle import AsyncResource
-from ragstone._internal.plugins import describe_exception, is_builtin
+from ragstone._internal.plugins import describe_exception, is_builtin, is_from_code
 from ragstone.errors import CallError, Cause, RagstoneError
 from ragstone.types.questions import Question
 from ragstone.types.reply import Failure, Outcome, Reply
@@ -65,11 +65,12 @@ async def outcome_of(judge: Judge, question: Question[T]) -> Outcome[T]:
         return Failure.of(error)
     except RagstoneError:
         raise
-    except Exception as error:
+    except BaseException as error:
         theirs = _their_modules(judge)
         frames = (frame for frame, _ in walk_tb(error.__traceback__))
-        if not any(frame.f_globals.get("__name__") in theirs for frame in frames):
-            raise  # a bug in ragstone
+        named = any(frame.f_globals.get("__name__") in theirs for frame in frames)
+        if not is_from_code(error) or (is_builtin(judge) and not named):
+            raise  # Ctrl-C, or a bug in ragstone
         return Failure(Cause.JUDGE_ERROR, describe_exception("the judge", error))
     if isinstance(cast("object", reply), Reply):
         return reply

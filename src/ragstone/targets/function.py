@@ -9,9 +9,9 @@ from time import perf_counter
 from typing import cast
 
 from ragstone._internal.concurrency import in_thread
-from ragstone._internal.plugins import import_plugin
+from ragstone._internal.plugins import import_plugin, is_from_code
 from ragstone._internal.rate_limit import RateLimiter
-from ragstone._internal.text import quoted
+from ragstone._internal.text import message_of, quoted
 from ragstone.errors import CallError, Cause, TargetError
 from ragstone.targets.base import FIELDS, Answer, Target, settings_used
 from ragstone.targets.http import parse_field
@@ -79,14 +79,14 @@ class FunctionTarget(Target):
                 return _fields(await self._call(sample)), None
         except CallError as error:
             return {}, Failure(error.cause, f"{self.name}: {quoted(str(error))}")
-        except (Exception, SystemExit, asyncio.CancelledError) as error:
+        except BaseException as error:
             task = asyncio.current_task()
-            if task and task.cancelling() > limit.expired():
+            if not is_from_code(error) or (task and task.cancelling() > limit.expired()):
                 raise
             if limit.expired():
                 late = f"{self.name}: no answer within {self._timeout:g} s; raise --timeout"
                 return {}, Failure(Cause.TIMEOUT, late)
-            raised = f"{self.name} raised {type(error).__name__}: {quoted(str(error))}"
+            raised = f"{self.name} raised {type(error).__name__}: {quoted(message_of(error))}"
             cause = Cause.UNREACHABLE if isinstance(error, OSError) else Cause.TARGET_ERROR
             return {}, Failure(cause, raised.removesuffix(": "))
 
