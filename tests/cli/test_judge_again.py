@@ -200,6 +200,24 @@ def test_a_probe_with_a_few_labels_cannot_decide(ragstone: Command, judge: Judge
     assert ragstone("judge", "probe", "last").code == 3
 
 
+def test_a_budget_that_is_just_enough_suffices(ragstone: Command, judge: Judge) -> None:
+    with Store.open(PLACE) as store:
+        label(store)
+    assert ragstone("judge", "probe", "last", "--max-calls", str(ROWS)).code == 0
+
+
+def test_labels_of_other_claims_begin_with_the_next_probe(ragstone: Command, judge: Judge) -> None:
+    with Store.open(PLACE) as store:
+        run = label(store)
+    assert ragstone("judge", "probe", "last").code == 0
+    path = PROBES / f"{run}.jsonl"
+    path.write_text(path.read_text().replace(" faithfulness", " correctness"))
+    said = ragstone("judge", "probe", "last", "--json", "-")
+    assert said.code == 0, said.err
+    assert [each["agreement"] for each in json.loads(said.out)["probes"]] == [None, 0.9375]
+    assert "1 earlier: of other claims" in said.err
+
+
 def test_a_probe_without_answers_is_not_recorded(ragstone: Command, judge: Judge) -> None:
     with Store.open(PLACE) as store:
         label(store)

@@ -1,5 +1,6 @@
 """The output of a run: progress, estimates, files, the printed results and the exit code."""
 
+import json
 import math
 import os
 import shlex
@@ -17,7 +18,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from ragstone._internal.files import check_writable
+from ragstone._internal.files import check_writable, write_text
 from ragstone._internal.rate_limit import RETRIES, RetryLog
 from ragstone._internal.text import count, quoted, span
 from ragstone.cli import GATE_FAILED, INTERRUPTED, TOO_MUCH_FAILED, load, silent_pipes
@@ -45,6 +46,20 @@ def progress(console: Console) -> Generator[Callable[[Row, int], None], None, No
     """Show a run's progress; yields a function of a finished row and the number of rows."""
     with (_bar if console.is_terminal else _lines)(console) as on_row:
         yield on_row
+
+
+def write_document(file: Path | None, document: Mapping[str, object]) -> Console:
+    """Write a document if a file is named, `-` for standard output; return a console for the rest.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    text = json.dumps(document, indent=2) + "\n"
+    if file == STDOUT:
+        click.echo(text, nl=False)
+    elif file is not None:
+        write_text(file, text)
+    return Console(highlight=False, stderr=file == STDOUT, soft_wrap=True)
 
 
 @contextmanager

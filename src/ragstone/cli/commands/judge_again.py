@@ -1,6 +1,5 @@
 """`ragstone judge noise` and `judge probe`: judge stored rows again, without the cache."""
 
-import json
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -15,12 +14,11 @@ from rich.console import Console
 from rich.table import Table
 
 from ragstone._internal.concurrency import finish_in_thread
-from ragstone._internal.files import write_text
 from ragstone._internal.rate_limit import Budget
 from ragstone._internal.text import count
 from ragstone.cli import GATE_FAILED, TOO_MUCH_FAILED
 from ragstone.cli.options import LIMITS, PLUGIN, STORE, load_plugins, typed_settings
-from ragstone.cli.output import check_extension, check_files, progress
+from ragstone.cli.output import check_extension, check_files, progress, write_document
 from ragstone.cli.parse import RUN, config_of, open_store, read_by
 from ragstone.errors import UsageError
 from ragstone.evaluation.dry_run import estimate_usage
@@ -161,16 +159,6 @@ class Again:
             finish_in_thread(run)
         return judged, budget.spent
 
-    def write(self, document: Mapping[str, object]) -> Console:
-        """Write the result as JSON if it was asked for; return the console for the report."""
-        file = self.given["file"]
-        text = json.dumps(document, indent=2) + "\n"
-        if file == STDOUT:
-            click.echo(text, nl=False)
-        elif file is not None:
-            write_text(file, text)
-        return Console(highlight=False, stderr=file == STDOUT, soft_wrap=True)
-
 
 @click.command(
     name="noise",
@@ -222,13 +210,13 @@ def noise(**given: Unpack[NoiseArgs]) -> None:
         "repeats": given["repeat"],
         "metrics": {name: {**each, "half_widths": widths[name]} for name, each in found.items()},
     }
-    console = again.write(document)
+    console = write_document(given["file"], document)
     if len(found) < len(metrics):
         few = ", ".join(name for name in measured if name not in found)
         why = spent or f"fewer than 2 rows were scored {given['repeat']} times"
         click.echo(f"Exit code {TOO_MUCH_FAILED}: {few}: {why}", err=True)
         sys.exit(TOO_MUCH_FAILED)
-    write_text(_file(NOISE, run, ".json"), json.dumps(document, indent=2) + "\n")
+    write_document(_file(NOISE, run, ".json"), document)
     _print_noise(found, widths, console)
 
 
@@ -310,7 +298,7 @@ def probe(**given: Unpack[AgainArgs]) -> None:
     setup = judge_setup(again.plan, make_judge(again.plan), [VerifyClaims.kind])
     looks = [look_of(each, units, version=VERSION, setup=setup) for each in judged]
     unanswered = max(list(look.verdicts.values()).count(None) for look in looks)
-    if spent or unanswered > MAX_FAILURES * len(units):
+    if unanswered > MAX_FAILURES * len(units):
         why = spent or f"{unanswered:,} of {count(len(units), 'label')} have no verdict now"
         click.echo(f"Exit code {TOO_MUCH_FAILED}: {why}; nothing was recorded", err=True)
         sys.exit(TOO_MUCH_FAILED)
@@ -318,7 +306,11 @@ def probe(**given: Unpack[AgainArgs]) -> None:
     every = [*before, *looks]
     counts, sizes = agreements(every, units)
     evidence = drift_evidence(counts)
-    shares = [float(of[of >= 0].sum() / sizes[of >= 0].sum()) for of in counts]
+    known = counts >= 0
+    shares = [
+        float(of[seen].sum() / sizes[seen].sum()) if seen.any() else None
+        for of, seen in zip(counts, known, strict=True)
+    ]
     moved = bool(evidence.max() >= MOVED)
     document = {
         "run_id": run_id,
@@ -333,7 +325,7 @@ def probe(**given: Unpack[AgainArgs]) -> None:
         ],
         "file": str(path),
     }
-    console = again.write(document)
+    console = write_document(given["file"], document)
     earlier, now = shares[: len(before)], shares[len(before) :]
     then = f"; {len(before):,} earlier: {_range(earlier)}" if before else ""
     console.print(
@@ -348,17 +340,19 @@ def probe(**given: Unpack[AgainArgs]) -> None:
         return
     changed = {look.setup for look in every}, {look.version for look in every}
     causes = ("its settings or prompts changed", "ragstone's version changed")
-    known = [cause for cause, values in zip(causes, changed, strict=True) if len(values) > 1]
+    found = [cause for cause, values in zip(causes, changed, strict=True) if len(values) > 1]
     console.print(
-        f"The judge moved ({strength}): {' and '.join(known) or 'its model changed'}. Calibrations "
+        f"The judge moved ({strength}): {' and '.join(found) or 'its model changed'}. Calibrations "
         f"from before do not apply: label again, and delete {path} to begin a new baseline.",
         markup=False,
     )
     sys.exit(GATE_FAILED)
 
 
-def _range(shares: Sequence[float]) -> str:
-    return " to ".join(dict.fromkeys(f"{share:.0%}" for share in (min(shares), max(shares))))
+def _range(shares: Sequence[float | None]) -> str:
+    known = [share for share in shares if share is not None]
+    ends = (min(known), max(known)) if known else ()  # earlier ones may be of other claims
+    return " to ".join(dict.fromkeys(f"{share:.0%}" for share in ends)) or "of other claims"
 
 
 def _file(folder: Path, run: Run, ending: str) -> Path:

@@ -1,8 +1,6 @@
 """`ragstone plan`: how many questions, repeats and labels show a difference of two systems."""
 
-import json
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,10 +11,9 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from ragstone._internal.files import write_text
 from ragstone._internal.text import count
 from ragstone.cli.options import STORE
-from ragstone.cli.output import check_extension, check_files
+from ragstone.cli.output import check_extension, check_files, write_document
 from ragstone.cli.parse import RUN, open_store, read_by
 from ragstone.errors import UsageError
 from ragstone.evaluation.judge_testing.again import MIN_LABELS, correlations, judge_variances
@@ -235,14 +232,8 @@ def command(
         "correlation": None if len(ids) == 2 else CORRELATION,
         "metrics": {name: asdict(each) for name, each in plan.items()},
     }
-    if file is not None:
-        text = json.dumps(document, indent=2) + "\n"
-        if file == STDOUT:
-            click.echo(text, nl=False)
-        else:
-            write_text(file, text)
-    _print(plan, ids, Console(highlight=False, stderr=file == STDOUT), detect=detect, power=chance)
-    sys.exit(0)
+    console = write_document(file, document)
+    _print(plan, ids, console, detect=detect, power=chance)
 
 
 def _print(
@@ -251,8 +242,7 @@ def _print(
     tests = f" (5% divided by {count(len(plan), 'metric')})" if len(plan) > 1 else ""
     console.print(
         f"To show a difference of {detect} between two systems on the same questions with "
-        f"{power:.0%} power, at the 5% level{tests}:",
-        soft_wrap=True,
+        f"{power:.0%} power, at the 5% level{tests}:"
     )
     table = Table(box=SIMPLE, show_edge=False, pad_edge=False, header_style="bold")
     for head in ("metric", "spread", "questions", "judgments", "labels"):
@@ -281,6 +271,6 @@ def _print(
         f"judgments: of each response (--votes); {judge}.",
         f"labels: {labels}.",
     ):
-        console.print(line, soft_wrap=True, markup=False)
+        console.print(line, markup=False)
     if len(plan) > 1:
         console.print("compare corrects for all metrics it tests; -m NAME plans for one.")

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
+from heapq import nsmallest
 from itertools import chain
 from operator import eq
 from pathlib import Path
@@ -69,9 +70,12 @@ def same_claims(rows: Iterable[Row]) -> Callable[[Judge], Judge]:
 def sample_rows(rows: Iterable[Row], metrics: Iterable[str], n: int) -> list[Row]:
     """Return at most n rows that any of these metrics scored; random, but always the same."""
     names = list(metrics)
-    scored = [r for r in rows if any((s := r.scores.get(m)) and s.value is not None for m in names)]
-    scored.sort(key=lambda row: sha256(row.sample.id.encode("utf-8", "surrogatepass")).digest())
-    return scored[:n]
+    scored = (r for r in rows if any((s := r.scores.get(m)) and s.value is not None for m in names))
+    return nsmallest(n, scored, key=_digest)
+
+
+def _digest(row: Row) -> bytes:
+    return sha256(row.sample.id.encode("utf-8", "surrogatepass")).digest()
 
 
 class Noise(TypedDict):
