@@ -5,6 +5,8 @@ from pathlib import Path
 import openpyxl
 
 from ragstone import demo
+from ragstone.demo.corpus import corpus
+from ragstone.store import Store, find_run
 
 Command = Callable[..., object]
 
@@ -65,3 +67,22 @@ def test_the_seeds_own_command_writes_the_texts_that_context_precision_graded(
     searched = [[each["text"] for each in json.loads(line)["ranking"]] for line in lines]
     assert shown == ["\n---\n".join(texts) for texts in searched]
     assert all(map(str.strip, shown))
+
+
+def test_the_labels_of_the_demo_can_be_imported(ragstone: Command) -> None:
+    ragstone("demo", "--no-export")
+    file = Path(__file__).parents[2] / "examples/demo-labels.csv"
+    told = ragstone("labels", "import", str(file), "--run", "last", "--column", "human")
+    assert (told.code, told.out.startswith("imported 60 labels")) == (0, True), told.err
+    with Store.open() as store:
+        run_id = find_run(store, "last")
+        run, labels = store.load(run_id), store.labels(run_id)
+    drawn = {label.position for label in labels}
+    judged = sum(bool(row.scores["faithfulness"].claims) for row in run.rows)
+    assert {label.probability for label in labels} == {round(len(drawn) / judged, 4)}
+    assert all(label.blind for label in labels)
+    wrong = [line.spoken for passage in corpus() for line in passage.lines if line.error]
+    for label in labels:
+        assert label.claim is not None
+        claim = run.rows[label.position].scores["faithfulness"].claims[label.claim].text
+        assert label.value is not any(line in claim for line in wrong), claim

@@ -88,7 +88,7 @@ def print_labels(labels: Sequence[Label], console: Console) -> None:
         groups.setdefault((label.metric, label.annotator), []).append(label)
     console.print(
         _grid(
-            ["metric", "annotator", "labels", *WORDS.values(), "rows", "blind", "last"],
+            ["metric", "annotator", "labels", "yes", "no", "?", "rows", "blind", "last"],
             [
                 [
                     *map(one_line, names),
@@ -96,7 +96,7 @@ def print_labels(labels: Sequence[Label], console: Console) -> None:
                     *(f"{sum(label.value is value for label in each):,}" for value in WORDS),
                     f"{len({label.position for label in each}):,}",
                     f"{sum(label.blind for label in each):,}",
-                    f"{max(label.at for label in each):%Y-%m-%d %H:%M}",
+                    f"{max(label.at for label in each):%Y-%m-%d}",
                 ]
                 for names, each in groups.items()
             ],
