@@ -8,6 +8,7 @@ from pydantic_ai import ModelMessage, ModelResponse, TextPart, ThinkingPart, Too
 from pydantic_ai.exceptions import ModelHTTPError, UnexpectedModelBehavior
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.usage import RequestUsage
+from tests.cases import each_case
 
 from ragstone._internal.rate_limit import Limits, RetryingCaller
 from ragstone.errors import CallError, Cause, UsageError
@@ -210,6 +211,27 @@ async def test_what_another_try_cannot_mend_is_not_tried(faulty, behave, status,
     with pytest.raises(CallError, match=f"returned {status}: {said}") as caught:
         await completed(anthropic(faulty.url))
     assert (caught.value.cause, caught.value.status, caught.value.tries) == (cause, status, 1)
+
+
+@each_case(
+    "reply",
+    [
+        [],
+        None,
+        message() | {"content": None},
+        message() | {"content": "text"},
+        message() | {"content": [[]]},
+        message({"type": "text", "text": None}),
+        message({"type": "of tomorrow"}),
+        message() | {"usage": None},
+        message() | {"stop_reason": ["end_turn"]},
+    ],
+)
+async def test_a_reply_that_the_sdk_cannot_read_is_malformed(faulty, behave, reply):
+    faulty.script(MESSAGES, behave.reply(reply))
+    with pytest.raises(CallError, match="sent a reply that its SDK cannot read") as caught:
+        await completed(anthropic(faulty.url))
+    assert (caught.value.cause, caught.value.tries) == (Cause.MALFORMED, 1)
 
 
 async def test_a_reply_at_the_token_limit_is_truncated(faulty, behave):

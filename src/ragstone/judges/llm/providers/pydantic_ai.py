@@ -130,6 +130,8 @@ def _provider(name: str, timeout: float, base_url: str | None) -> "Provider[Any]
     return make(base_url=base_url)
 
 
+_UNREADABLE = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What SDKs raise for a reply of another shape, such as `content: null`."""
 _NO_TEMPERATURE = "disallows_sampling_settings"
 """End of the profile's keys for models that reject a temperature."""
 
@@ -186,13 +188,16 @@ class PydanticAiModel(Model):
 
         settings = {**self._settings, "max_tokens": prompt.max_tokens}
         request = ModelRequest(parts=[UserPromptPart(prompt.user)], instructions=prompt.system)
+        parameters = _parameters(self._wire, prompt.schema)
         try:
             response = await model_request(
                 self._wire,
                 [request],
                 model_settings=cast("ModelSettings", settings),
-                model_request_parameters=_parameters(self._wire, prompt.schema),
+                model_request_parameters=parameters,
             )
+            self._answered = True
+            return _completion(response)
         except AgentRunError as error:
             raise self._translated(error) from None
         except (UserError, *aws_errors(self.name)) as error:
@@ -200,8 +205,10 @@ class PydanticAiModel(Model):
             if self._answered:
                 raise CallError(Cause.UNREACHABLE, message) from None
             raise UsageError(message) from None
-        self._answered = True
-        return _completion(response)
+        except _UNREADABLE as error:
+            seen = f"{type(error).__name__}: {quoted(str(error))}"
+            message = f"{self.name} sent a reply that its SDK cannot read ({seen})"
+            raise CallError(Cause.MALFORMED, message) from None
 
     def _translated(self, error: "AgentRunError") -> RagstoneError:
         from pydantic_ai import exceptions as foreign
