@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from ragstone.evaluation.runner import evaluate
+from ragstone.judges.scripted import ScriptedJudge
 from ragstone.results.run import Run
 from ragstone.store import Store
+from ragstone.types.claim import Claim, Label, Verdict
 
 expect = pytest.importorskip("playwright.async_api").expect
 Browse = Callable[..., Awaitable]
@@ -168,21 +171,40 @@ async def test_two_annotators_get_the_same_claims(browse: Browse, labelled: Labe
     assert labelled.values("ben") == [True, True, False, True, True]
 
 
-def ask(url: str, method: str = "POST", path: str = DATA, **headers: str) -> tuple[int, str]:
+async def test_hostile_texts_are_only_shown(browse: Browse, tmp_path: Path) -> None:
+    hostile = "😀 <img src=x onerror=alert(1)><script>alert(2)</script>\x1b[31m\u202e"
+    claim = Claim(text=hostile, span=(2, len(hostile)))
+    judge = ScriptedJudge(
+        {"extract_claims": (claim,), "verify_claims": (Verdict(label=Label.SUPPORTED),)}
+    )
+    row = {"id": hostile, "query": hostile, "response": hostile, "contexts": [hostile]}
+    with Store.open(tmp_path / "runs.db") as store:
+        run = evaluate([row], metrics=("faithfulness",), judge=judge, store=store)
+    shown = "😀 <img src=x onerror=alert(1)><script>alert(2)</script>\ufffd[31m\ufffd"
+    with Labelled(tmp_path / "runs.db", run.manifest.run_id).serve("<b>ana</b>") as url:
+        page = await browse(url)
+        for place in ("h1", "#claim", "#response", "#contexts .text"):
+            await expect(page.locator(place)).to_have_text(shown)
+        await expect(page.locator("#response mark.lit")).to_have_text(shown[2:])
+        await expect(page.locator("#who")).to_contain_text("<b>ana</b>")
+
+
+def ask(
+    url: str, method: str = "POST", path: str = DATA, body: str = '{"do": "show"}', **headers: str
+) -> tuple[int, str]:
     """Send a request as the page would, with other headers."""
     address, token = url.split("/#")
     host = address.removeprefix("http://")
     usual = {"Host": host, "Origin": address, "X-Ragstone-Token": token}
     given = usual | {name.replace("_", "-"): value for name, value in headers.items()}
     connection = HTTPConnection("127.0.0.1", int(host.split(":")[1]), timeout=50)
-    body = '{"do": "show"}' if method == "POST" else None
     connection.putrequest(method, path, skip_host=True)
     for name, value in given.items():
         if value:
             connection.putheader(name, value)
-    if body:
+    if method == "POST":
         connection.putheader("Content-Length", str(len(body)))
-    connection.endheaders(body.encode() if body else None)
+    connection.endheaders(body.encode() if method == "POST" else None)
     reply = connection.getresponse()
     text = reply.read().decode()
     connection.close()
@@ -213,6 +235,16 @@ async def test_strangers_are_refused(browse: Browse, labelled: Labelled) -> None
             assert ask(url, method, path)[0] == 405
         assert ask(url, "GET", DATA)[0] == 405
         assert "model" not in ask(url, "GET", "/")[1], "the page itself has no data"
+        item = '"item": [999, 0]'
+        for body in (
+            *("", "[]", "null", "{}", '{"do": "drop"}', '{"do": "answer", "value": "yes"}'),
+            *(
+                f'{{"do": "answer", "value": {value}, {item}}}'
+                for value in ('"yes"', "[1]", "true")
+            ),
+            *(f'{{"do": "skip", "item": {bad}}}' for bad in ("[1]", '["a", 1]', "[1e999, 0]", "7")),
+        ):
+            assert ask(url, body=body)[0] == 400, body
         page = await browse(url.split("#")[0])
         await expect(page.locator("#trouble")).to_contain_text("Open the whole address")
     assert labelled.values("ana") == []

@@ -88,6 +88,14 @@ def test_what_cannot_be_labelled_is_refused(
     assert "choose one of faithfulness" in ragstone("label", "last", "-m", "hit@5").err
     assert "is blank" in ragstone("label", "last", "--annotator", " ").err
 
+    def not_installed(name: str) -> None:
+        raise ModuleNotFoundError(name, name="starlette")
+
+    monkeypatch.setattr("ragstone.cli.commands.label.load", not_installed)
+    told = ragstone("label", "last", "--no-open")
+    assert told.code == 2
+    assert "needs starlette, which is not installed: use --terminal, or pip install" in told.err
+
     def missing() -> str:
         raise OSError("no such device")
 

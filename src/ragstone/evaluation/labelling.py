@@ -138,12 +138,12 @@ def plan_labels(
         word: median([least for _, _, supported, least in judged if supported is word] or [0])
         for word in (True, False)
     }
+    graded = any(least < 1 for _, _, _, least in judged)
     names: dict[str, list[int]] = {}
     for number, (_, _, supported, least) in enumerate(judged):
         name = "all supported" if supported else "not all supported"
-        if min(each[3] for each in judged) < 1:
-            unsure = least < middle[supported]
-            name += ", less sure" if unsure else ", more sure"
+        if graded:
+            name += ", less sure" if least < middle[supported] else ", more sure"
         names.setdefault(name, []).append(number)
 
     strata: list[Stratum] = []

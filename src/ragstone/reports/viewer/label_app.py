@@ -73,17 +73,18 @@ class _Views:
         try:
             given = cast("Mapping[str, Any]", await request.json())
             item = Item(*map(int, given["item"])) if given.get("item") else None
-            action, value = given["do"], given.get("value")
-        except (ValueError, TypeError, KeyError, AttributeError):
+            action = given["do"]
+            value = _VALUES[given["value"]] if action == "answer" else None
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
             raise HTTPException(400, "This request is not valid.") from None
         async with self._lock:  # the session is not safe for several threads
             return json_response(await run_in_threadpool(self._act, action, item, value))
 
-    def _act(self, action: str, item: Item | None, value: object) -> dict[str, object]:
+    def _act(self, action: str, item: Item | None, value: bool | None) -> dict[str, object]:
         session, verdict = self._session, None
         match action:
-            case "answer" if item and value in _VALUES:
-                session.answer(item, _VALUES[cast("str", value)])
+            case "answer" if item:
+                session.answer(item, value)
             case "skip" if item:
                 session.skip(item)
             case "undo":

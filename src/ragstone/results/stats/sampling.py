@@ -62,7 +62,9 @@ class Draw:
     @classmethod
     def of(cls, strata: Sequence[Stratum], labels: int) -> "Draw":
         """Return the smallest draw with so many claims on average; all rows if there are fewer."""
-        low, high = 1, sum(each.rows for each in strata)
+        low, high, rows = 1, 1, sum(each.rows for each in strata)
+        while high < rows and cls._sized(strata, high).labels < labels:
+            low, high = high, min(2 * high, rows)
         while low < high:
             middle = (low + high) // 2
             if cls._sized(strata, middle).labels < labels:
